@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace millrace {
+
+// How one value of a frame is kept. All little-endian.
+enum class Element : std::uint8_t { s16, f16, f32 };
+
+constexpr std::size_t size_of(Element element) { return element == Element::f32 ? 4 : 2; }
+
+constexpr std::string_view name_of(Element element) {
+  switch (element) {
+    case Element::s16: return "s16";
+    case Element::f16: return "f16";
+    case Element::f32: return "f32";
+  }
+  return "";
+}
+
+constexpr std::optional<Element> element_named(std::string_view name) {
+  for (Element element : {Element::s16, Element::f16, Element::f32})
+    if (name == name_of(element)) return element;
+  return std::nullopt;
+}
+
+// The unit of a stream: one audio sample of every channel, or one feature vector.
+struct FrameType {
+  Element element = Element::s16;
+  std::uint32_t values = 1;  // per frame: channels of audio, dim of features
+  double rate = 16000;       // frames per second; may be fractional for features (12.5)
+  bool features = false;     // a frame is a feature vector, not an audio sample
+
+  constexpr std::size_t bytes() const { return size_of(element) * values; }
+  constexpr bool operator==(const FrameType&) const = default;
+};
+
+}  // namespace millrace

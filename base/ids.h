@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace millrace {
+
+// Numbers that must not be mixed up. A stream's and a batch's id are never used twice by one
+// process; a slot is a place in one worker's state memory, 0 <= slot < slots.
+enum class StreamId : std::uint64_t {};
+enum class BatchId : std::uint64_t {};
+enum class LaneId : std::uint64_t {};
+enum class Slot : std::uint32_t {};
+
+// The bare number, for messages, array indices and logs.
+template <class Id>
+requires std::is_enum_v<Id>
+constexpr auto number(Id id) { return static_cast<std::underlying_type_t<Id>>(id); }
+
+}  // namespace millrace

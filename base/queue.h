@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+
+namespace millrace {
+
+// A bounded, closable queue between threads: the only thing that they share. Values move through
+// it. Memory grows to the most that ever waited and is kept, so that a queue in steady state
+// allocates nothing.
+//
+// Thread-safe: any number of producers, one consumer. A producer that is told `first` wakes the
+// consumer, so that many waiting values cost one wake-up; a consumer that waits in pop_until
+// needs no waking.
+template <class T>
+class Queue {
+ public:
+  enum class Pushed { first, more, full, closed };
+
+  // Holds at most `capacity` values.
+  explicit Queue(std::size_t capacity) : capacity_(capacity) {}
+
+  // Moves from `value` only when it answers `first` or `more`.
+  [[nodiscard]] Pushed try_push(T&& value) {
+    std::unique_lock lock(mutex_);
+    if (closed_) return Pushed::closed;
+    if (values_.size() - taken_ >= capacity_) return Pushed::full;
+    const bool first = values_.size() == taken_;
+    // Erases the popped ones when they are as many as the rest: O(1) per value.
+    if (taken_ > 0 && 2 * taken_ >= values_.size()) erase_taken();
+    values_.push_back(std::move(value));
+    lock.unlock();
+    if (first) ready_.notify_one();
+    return first ? Pushed::first : Pushed::more;
+  }
+
+  // Consumer: exchanges everything that waits for the content of `into`, which is cleared first.
+  void drain(std::vector<T>& into) {
+    into.clear();
+    std::lock_guard lock(mutex_);
+    erase_taken();
+    values_.swap(into);
+  }
+
+  // Consumer: waits for a value. Nothing after `deadline`, or when closed and empty.
+  std::optional<T> pop_until(Time deadline) {
+    std::unique_lock lock(mutex_);
+    const auto available = [&] { return values_.size() > taken_ || closed_; };
+    if (deadline == Time::max()) {  // some standard libraries overflow on it
+      ready_.wait(lock, available);
+    } else if (!ready_.wait_until(lock, deadline, available)) {
+      return std::nullopt;
+    }
+    if (values_.size() == taken_) return std::nullopt;
+    return std::optional<T>(std::move(values_[taken_++]));
+  }
+
+  // What waits can still be taken; nothing more can be pushed.
+  void close() {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    ready_.notify_all();
+  }
+
+  bool closed() const {
+    std::lock_guard lock(mutex_);
+    return closed_;
+  }
+
+  // Values that its memory has room for now.
+  std::size_t storage() const {
+    std::lock_guard lock(mutex_);
+    return values_.capacity();
+  }
+
+ private:
+  void erase_taken() {
+    values_.erase(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(taken_));
+    taken_ = 0;
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable ready_;
+  std::vector<T> values_;
+  std::size_t taken_ = 0;  // popped, to be erased together
+  bool closed_ = false;
+  const std::size_t capacity_;
+};
+
+}  // namespace millrace

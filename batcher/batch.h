@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "chunker/ready_row.h"
+
+namespace millrace {
+
+// A row in a batch.
+struct BatchRow {
+  StreamId stream;
+  Slot slot;
+  ReadyRow ready;
+};
+
+// Why a batch closed.
+enum class Trigger : std::uint8_t {
+  full,      // it has as many rows as it may have
+  complete,  // every open stream of the lane is in it
+  deadline,  // its oldest row has been ready for max_wait
+  drain,     // nothing more is to come
+};
+inline constexpr int triggers = 4;
+
+constexpr std::string_view name_of(Trigger trigger) {
+  constexpr std::string_view names[triggers] = {"full", "complete", "deadline", "drain"};
+  return names[static_cast<int>(trigger)];
+}
+
+// Rows of one lane that the model processes in one step. `framed` are dense rows 0 <= row < n of
+// the tensor; padding rows, if any, follow up to `rows`; `marks` stand behind them in the control
+// arrays and have no place in the tensor. Reused from batch to batch, so that a row costs no
+// allocation.
+struct Batch {
+  BatchId id{};
+  Trigger trigger = Trigger::full;
+  std::uint32_t rows = 0;  // of the tensor, padding rows included; 0: marker rows alone, no tensor
+  std::vector<BatchRow> framed;
+  std::vector<BatchRow> marks;
+  Time closed;
+};
+
+}  // namespace millrace

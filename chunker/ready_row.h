@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "chunker/row.h"
+
+namespace millrace {
+
+// A row that was cut and waits for a batch. Its frames stay where they are, in the stream's
+// buffer, until the row is done.
+struct ReadyRow {
+  Row row;
+  std::array<Bytes, 2> window;  // the window's frames; the second part is mostly empty
+  Time arrived;                 // the last frame of its window, or the event that cut it, was read
+  Time ready;                   // it was cut
+  std::uint8_t lost = 0;        // times it was in the oldest unfinished batch of a lost worker
+};
+
+}  // namespace millrace

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace millrace {
+
+// How a stream is cut. All lengths in frames.
+struct Spec {
+  // Which bodies the end of a segment yields.
+  enum class Tail : std::uint8_t {
+    every_start,  // every body that starts inside the segment, cut at its end
+    cover,        // the same, but none once every frame has been in a body
+    drop,         // whole bodies only
+  };
+
+  std::uint32_t size = 0;   // body
+  std::uint32_t step = 0;   // advance of the body's begin; 0: bodies lie end to end
+  std::uint32_t first = 0;  // body of the first chunk of a run; 0 means size
+  std::uint32_t left = 0;   // context before the body
+  std::uint32_t right = 0;  // look-ahead behind the body
+  Tail tail = Tail::every_start;
+  std::uint32_t min = 0;  // a cut body at the tail shorter than this is left out, never the first
+
+  // Columns of a row: the widest window that the spec can give.
+  std::uint32_t width() const { return left + (first > size ? first : size) + right; }
+  bool operator==(const Spec&) const = default;
+};
+
+// Where a window lies in its row of `width` columns, and what stands around it.
+enum class Align : std::uint8_t {
+  body,    // the body begins at column Spec::left, always
+  packed,  // the window begins at column 0
+};
+enum class Pad : std::uint8_t {
+  zero,
+  repeat,  // the window's first frame before it, its last frame behind it
+};
+
+struct ChunkRule {
+  Spec spec;
+  Align align = Align::body;
+  Pad pad = Pad::zero;
+  bool operator==(const ChunkRule&) const = default;
+};
+
+// What of a rule is wrong, in a sentence that names the key, the value and what is allowed.
+struct SpecError {
+  std::string key;
+  std::string message;
+};
+
+// Keys and values as the configuration and the command line give them: size, step, first, left,
+// right, min (frames, "1600"; or a time, "100ms", that is whole frames at `rate`), tail, align,
+// pad, or preset. A preset excludes every key but align and pad.
+using RuleKeys = std::vector<std::pair<std::string, std::string>>;
+
+// The stream that a rule is for.
+struct RuleTarget {
+  double rate = 16000;    // frames per second
+  bool features = false;  // frames are feature vectors
+};
+
+Result<ChunkRule, SpecError> parse_rule(const RuleKeys& keys, const RuleTarget& target);
+
+// Nothing where the lengths make sense: size >= 1 and first + step > size.
+Result<void, SpecError> check(const Spec& spec);
+
+}  // namespace millrace

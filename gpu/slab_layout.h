@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/frame_type.h"
+
+namespace millrace {
+
+// What a batch needs of a slab.
+struct SlabShape {
+  std::uint32_t rows = 0;    // of the tensor, padding rows included
+  std::uint32_t marks = 0;   // marker rows behind them in the control arrays
+  std::uint32_t width = 0;   // columns
+  std::uint32_t values = 1;  // of a frame: channels or dim
+  Element element = Element::s16;
+};
+
+// Where things lie in a slab. The tensor [rows, width, values] begins at 0, contiguous; the control
+// arrays of rows + marks entries follow, each aligned to `slab_alignment`:
+// slots (int32), left, size, right (int32), flags (uint8). One copy of `bytes` moves it all.
+// Both ends of the worker protocol compute it from the shape.
+struct SlabLayout {
+  std::size_t slots = 0, left = 0, size = 0, right = 0, flags = 0;
+  std::size_t bytes = 0;
+};
+
+inline constexpr std::size_t slab_alignment = 256;
+
+constexpr SlabLayout layout_of(const SlabShape& shape) {
+  const auto align = [](std::size_t n) {
+    return (n + slab_alignment - 1) / slab_alignment * slab_alignment;
+  };
+  const std::size_t entries = std::size_t{shape.rows} + shape.marks;
+  SlabLayout layout;
+  layout.slots =
+      align(std::size_t{shape.rows} * shape.width * shape.values * size_of(shape.element));
+  layout.left = align(layout.slots + 4 * entries);
+  layout.size = align(layout.left + 4 * entries);
+  layout.right = align(layout.size + 4 * entries);
+  layout.flags = align(layout.right + 4 * entries);
+  layout.bytes = align(layout.flags + entries);
+  return layout;
+}
+
+}  // namespace millrace

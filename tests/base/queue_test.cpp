@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/queue.h"
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <thread>
+
+using millrace::Queue;
+using Pushed = Queue<int>::Pushed;
+
+TEST_CASE("many waiting values cost one wake-up") {
+  Queue<int> queue(3);
+  CHECK(queue.try_push(1) == Pushed::first);
+  CHECK(queue.try_push(2) == Pushed::more);
+  std::vector<int> values;
+  queue.drain(values);
+  CHECK(values == std::vector{1, 2});
+  CHECK(queue.try_push(3) == Pushed::first);
+}
+
+TEST_CASE("a full queue refuses and leaves the value with its owner") {
+  Queue<std::unique_ptr<int>> queue(1);
+  (void)queue.try_push(std::make_unique<int>(1));
+  auto second = std::make_unique<int>(2);
+  CHECK(queue.try_push(std::move(second)) == Queue<std::unique_ptr<int>>::Pushed::full);
+  REQUIRE(second);
+  CHECK(*second == 2);
+}
+
+TEST_CASE("a closed queue gives what waits and takes nothing more") {
+  Queue<int> queue(4);
+  (void)queue.try_push(7);
+  queue.close();
+  CHECK(queue.try_push(8) == Pushed::closed);
+  CHECK(queue.pop_until(millrace::Time::max()) == 7);
+  CHECK(queue.pop_until(millrace::Time::max()) == std::nullopt);
+}
+
+TEST_CASE("popping and draining keep the order and the capacity") {
+  Queue<int> queue(3);
+  for (int value : {1, 2, 3}) (void)queue.try_push(std::move(value));
+  CHECK(queue.pop_until(millrace::Time::max()) == 1);
+  CHECK(queue.try_push(4) == Pushed::more);
+  CHECK(queue.try_push(5) == Pushed::full);
+  std::vector<int> values{9};
+  queue.drain(values);
+  CHECK(values == std::vector{2, 3, 4});
+  CHECK(queue.try_push(6) == Pushed::first);
+}
+
+TEST_CASE("a popped but never emptied queue does not grow") {
+  Queue<int> queue(2);
+  (void)queue.try_push(0);
+  for (int i = 1; i < 100'000; ++i) {
+    (void)queue.try_push(std::move(i));
+    REQUIRE(queue.pop_until(millrace::Time::max()) == i - 1);
+  }
+  CHECK(queue.storage() < 16);
+}
+
+TEST_CASE("every value of every producer arrives once and in the producer's order") {
+  Queue<int> queue(64);
+  constexpr int producers = 3, each = 20'000;
+  std::vector<std::jthread> threads;
+  for (int producer = 0; producer < producers; ++producer)
+    threads.emplace_back([&, producer] {
+      for (int i = 0; i < each; ++i) {
+        int value = producer * each + i;
+        while (queue.try_push(std::move(value)) == Pushed::full) std::this_thread::yield();
+      }
+    });
+  std::vector<int> next(producers, 0);
+  for (int taken = 0; taken < producers * each; ++taken) {
+    const int value = queue.pop_until(millrace::Time::max()).value();
+    REQUIRE(value % each == next[static_cast<std::size_t>(value / each)]++);
+  }
+}
