@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 #include "base/time.h"
@@ -20,11 +21,17 @@ struct Instants {
   Time written;  // its result was written to the socket
 };
 
-inline constexpr std::array<std::string_view, 6> stage_names{"chunk",    "batch",   "copy",
-                                                             "handover", "compute", "result"};
+// What lies between two neighbouring instants.
+enum class Stage : std::uint8_t { chunk, batch, copy, handover, compute, result };
+inline constexpr int stage_count = 6;
+
+inline constexpr std::array<std::string_view, stage_count> stage_names{
+    "chunk", "batch", "copy", "handover", "compute", "result"};
+
+constexpr std::string_view name_of(Stage stage) { return stage_names[static_cast<int>(stage)]; }
 
 // The six stages in the order of stage_names.
-constexpr std::array<Duration, 6> stages(const Instants& at) {
+constexpr std::array<Duration, stage_count> stages(const Instants& at) {
   return {at.ready - at.arrived, at.closed - at.ready, at.copied - at.closed,
           at.taken - at.copied,  at.done - at.taken,   at.written - at.done};
 }

@@ -21,6 +21,8 @@ class Counter {
   void add(std::uint64_t n = 1) {
     value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
+  // Time, counted in nanoseconds. Requires: not negative.
+  void add(Duration time) { add(static_cast<std::uint64_t>(time.count())); }
   std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
 
  private:
@@ -62,6 +64,18 @@ class Histogram {
   std::span<const std::int64_t> bounds_;
   std::array<Counter, 17> counts_;
   Gauge sum_;
+};
+
+// A counter (or gauge) for each value of an enum with the values 0 ... count - 1: the labels of a
+// metric.
+template <class Cell, class Enum, int count>
+class Labelled {
+ public:
+  Cell& operator[](Enum value) { return cells_[static_cast<std::size_t>(value)]; }
+  const Cell& operator[](Enum value) const { return cells_[static_cast<std::size_t>(value)]; }
+
+ private:
+  std::array<Cell, count> cells_;
 };
 
 // Bucket bounds (docs/metrics.md).

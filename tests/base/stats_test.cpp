@@ -15,3 +15,10 @@ TEST_CASE("a value on a bound belongs to the bucket below it") {
   CHECK(histogram.count(12) == 1);
   CHECK(histogram.sum() == 1031);
 }
+
+TEST_CASE("time is counted in nanoseconds") {
+  Counter paused;
+  paused.add(std::chrono::milliseconds(2));
+  paused.add(std::chrono::nanoseconds(1));
+  CHECK(paused.value() == 2'000'001);
+}

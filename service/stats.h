@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/stats.h"
+
+namespace millrace {
+
+enum class LogLevel : std::uint8_t { warning, error };
+inline constexpr int log_levels = 2;
+
+constexpr std::string_view name_of(LogLevel level) {
+  constexpr std::string_view names[log_levels] = {"warning", "error"};
+  return names[static_cast<int>(level)];
+}
+
+// The process. The main thread writes it.
+struct ServiceStats {
+  Gauge ready;         // 1 while /readyz answers 200
+  Gauge draining;      // 1 from SIGTERM on
+  Gauge buffer_limit;  // bytes that all frame buffers may hold
+};
+
+// One thread of the service, which writes it.
+struct ThreadStats {
+  Histogram lag{buckets::fast};  // how late a periodic timer fired; io threads only
+  Labelled<Counter, LogLevel, log_levels> logged;  // lines, those held back by the rate limit too
+};
+
+}  // namespace millrace

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/event.h"
+#include "base/instants.h"
+#include "base/stats.h"
+
+namespace millrace {
+
+enum class StreamClosing : std::uint8_t {
+  end,          // the client ended it, and has all its results
+  idle,         // nothing was heard of it for too long
+  client_gone,  // its connection was lost
+  error,        // it could not go on
+  no_worker,    // no worker came in time
+  drain,        // the service is stopping
+};
+inline constexpr int stream_closings = 6;
+
+constexpr std::string_view name_of(StreamClosing reason) {
+  constexpr std::string_view names[stream_closings] = {"end",   "idle",      "client_gone",
+                                                       "error", "no_worker", "drain"};
+  return names[static_cast<int>(reason)];
+}
+
+// Why frames never became part of a row.
+enum class Loss : std::uint8_t {
+  gap,       // the client says it lost them
+  overflow,  // shed under load
+  rejected,  // in a message that was refused
+};
+inline constexpr int losses = 3;
+
+constexpr std::string_view name_of(Loss reason) {
+  constexpr std::string_view names[losses] = {"gap", "overflow", "rejected"};
+  return names[static_cast<int>(reason)];
+}
+
+enum class RowKind : std::uint8_t {
+  full,    // a body as long as the rule asks
+  cut,     // shorter: at the end of a segment
+  marker,  // without frames
+};
+inline constexpr int row_kinds = 3;
+
+constexpr std::string_view name_of(RowKind kind) {
+  constexpr std::string_view names[row_kinds] = {"full", "cut", "marker"};
+  return names[static_cast<int>(kind)];
+}
+
+// Why a client never saw a result.
+enum class ResultLoss : std::uint8_t { slow_reader, stream_closed };
+inline constexpr int result_losses = 2;
+
+constexpr std::string_view name_of(ResultLoss reason) {
+  constexpr std::string_view names[result_losses] = {"slow_reader", "stream_closed"};
+  return names[static_cast<int>(reason)];
+}
+
+// The streams of one pipeline on one io thread. That thread writes it.
+struct StreamStats {
+  Gauge open;
+  Counter opened;
+  Labelled<Counter, StreamClosing, stream_closings> closed;
+  Histogram duration{buckets::life};  // of a stream, at its close
+
+  Counter frames;                        // accepted, in frames of the pipeline
+  Labelled<Counter, Loss, losses> lost;  // frames
+  Gauge buffer;                          // bytes that the streams' frame buffers hold
+  Labelled<Counter, RowKind, row_kinds> rows;
+  Labelled<Counter, ResetReason, reset_reasons> resets;  // rows with RESET; never `none`
+
+  // Of each row whose result was written; written() fills them.
+  std::array<Histogram, stage_count> stages{Histogram(buckets::fast), Histogram(buckets::fast),
+                                            Histogram(buckets::fast), Histogram(buckets::fast),
+                                            Histogram(buckets::fast), Histogram(buckets::fast)};
+  Histogram latency{buckets::e2e};  // `arrived` to `written`
+  Gauge results;                    // that wait to be written
+  Labelled<Counter, ResultLoss, result_losses> dropped;
+
+  void written(const Instants& at) {
+    const auto spans = millrace::stages(at);
+    for (std::size_t i = 0; i < spans.size(); ++i) stages[i].observe(spans[i]);
+    latency.observe(at.written - at.arrived);
+  }
+};
+
+}  // namespace millrace

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/stats.h"
+
+namespace millrace {
+
+// Why a client got no connection: the upgrade was answered with an HTTP error, or never came.
+enum class Refusal : std::uint8_t {
+  parameter,     // wrong, unknown or repeated; a name that is taken
+  no_room,       // the pipeline has no free slot
+  limit_global,  // as many connections as the process may have
+  handshake,     // no WebSocket upgrade, or not in time
+  draining,      // the service is stopping
+};
+inline constexpr int refusals = 5;
+
+constexpr std::string_view name_of(Refusal reason) {
+  constexpr std::string_view names[refusals] = {"parameter", "no_room", "limit_global", "handshake",
+                                                "draining"};
+  return names[static_cast<int>(reason)];
+}
+
+// Who or what ended a connection that was open.
+enum class Closing : std::uint8_t {
+  client,       // it closed, ended its stream, or vanished
+  idle,         // no sign of it for too long
+  protocol,     // what it sent is not the protocol
+  too_big,      // a message over the limit
+  policy,       // every other error that is told before the close, `no_worker` among them
+  slow_reader,  // it did not read its results
+  drain,        // the service is stopping
+  internal,     // our fault
+};
+inline constexpr int closings = 8;
+
+constexpr std::string_view name_of(Closing reason) {
+  constexpr std::string_view names[closings] = {"client", "idle",        "protocol", "too_big",
+                                                "policy", "slow_reader", "drain",    "internal"};
+  return names[static_cast<int>(reason)];
+}
+
+enum class MessageType : std::uint8_t { open, data, control, close };
+inline constexpr int message_types = 4;
+
+constexpr std::string_view name_of(MessageType type) {
+  constexpr std::string_view names[message_types] = {"open", "data", "control", "close"};
+  return names[static_cast<int>(type)];
+}
+
+// Why a message was refused while its stream goes on or is ended for it.
+enum class MessageFault : std::uint8_t {
+  schema,     // not a message of the protocol
+  format,     // half a frame, or frames that the format cannot have
+  size,       // longer than allowed
+  nonfinite,  // NaN or infinity
+};
+inline constexpr int message_faults = 4;
+
+constexpr std::string_view name_of(MessageFault reason) {
+  constexpr std::string_view names[message_faults] = {"schema", "format", "size", "nonfinite"};
+  return names[static_cast<int>(reason)];
+}
+
+// What one io thread sees of the clients of one transport. That thread writes it.
+struct DoorStats {
+  Gauge connections;  // open, from the handshake on
+  Counter opened;
+  Labelled<Counter, Refusal, refusals> refused;
+  Labelled<Counter, Closing, closings> closed;
+  Histogram handshake{buckets::io};  // TCP accept to upgrade answered
+
+  Labelled<Counter, MessageType, message_types> messages;  // accepted; the upgrade is the `open`
+  Labelled<Counter, MessageFault, message_faults> rejected;
+  Counter received;                  // bytes of payload, rejected ones too
+  Histogram message{buckets::size};  // bytes of an accepted message
+  Histogram parse{buckets::fast};    // to check one message
+
+  Gauge paused;         // connections that are not read because what is behind them is full
+  Counter paused_time;  // add(Duration), when the pause is over
+  Gauge send_buffer;    // bytes that wait to be sent
+};
+
+}  // namespace millrace

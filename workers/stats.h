@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/instants.h"
+#include "base/stats.h"
+#include "batcher/batch.h"
+
+namespace millrace {
+
+// Why a worker was evicted.
+enum class WorkerFailure : std::uint8_t {
+  disconnect,  // its connection was lost without a Bye
+  timeout,     // no heartbeat, or an answer that did not come
+  protocol,    // what it sent is not the protocol
+};
+inline constexpr int worker_failures = 3;
+
+constexpr std::string_view name_of(WorkerFailure reason) {
+  constexpr std::string_view names[worker_failures] = {"disconnect", "timeout", "protocol"};
+  return names[static_cast<int>(reason)];
+}
+
+enum class ResultStatus : std::uint8_t {
+  ok,
+  error,   // the row failed
+  late,    // of a worker that was evicted meanwhile; ignored
+  orphan,  // its stream is gone
+};
+inline constexpr int result_statuses = 4;
+
+constexpr std::string_view name_of(ResultStatus status) {
+  constexpr std::string_view names[result_statuses] = {"ok", "error", "late", "orphan"};
+  return names[static_cast<int>(status)];
+}
+
+// All lanes of one pipeline. Their home thread writes it.
+struct LaneStats {
+  Gauge workers;
+  Labelled<Counter, WorkerFailure, worker_failures> failures;
+
+  Labelled<Counter, Trigger, triggers> batches;
+  Histogram batch_rows{buckets::batch};  // rows with frames; 0 where it has marker rows alone
+  Counter offered;                       // rows that the batches could have held
+  Counter rows;                          // with frames
+  Counter marks;                         // marker rows
+  Counter frames;                        // of the tensors, padding included
+  Counter frames_padded;                 // of them, those that are no stream's
+  Counter rows_frames_padded;  // of these, those in rows that are narrower than the tensor
+
+  Histogram wait{buckets::fast};    // of a worker with a credit for its next batch
+  Histogram compute{buckets::e2e};  // batch taken to batch done
+  Gauge in_flight;                  // batches handed over and not done
+  Gauge oldest;                     // to_wire(its hand-over) of the oldest of them; 0: none
+
+  Labelled<Counter, ResultStatus, result_statuses> results;
+
+  // Rows in a stage and rows that it may hold. Written here for `batch` to `compute`; what waits
+  // in `result` is StreamStats::results.
+  Labelled<Gauge, Stage, stage_count> items;
+  Labelled<Gauge, Stage, stage_count> capacity;
+};
+
+}  // namespace millrace
