@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "batcher/age_list.h"
 #include "batcher/batch.h"
+#include "batcher/row_fifo.h"
 
 namespace millrace {
 
@@ -22,24 +25,31 @@ struct BatchRule {
 };
 
 // The rows of one lane: which stream has which slot, which rows wait, and which of them make the
-// next batch. Pure: the time comes in as `now` and nothing is called back. It knows nothing of
-// credits or slabs: who has both asks trigger() and closes.
+// next batch. Pure: the time comes in as `now`, which never steps back, and nothing is called back.
+// It knows nothing of credits or slabs: who has both asks trigger() and closes.
 //
 // Order: oldest first, where a row's age counts from when it was ready and the row before it of
 // its stream was taken, so a backlog of one stream cannot delay another. Of a stream, rows come
-// in order, at most one with frames in a batch, marker rows only behind it.
+// in order, at most one with frames in a batch (any number where the rule is not stateful), marker
+// rows only behind it. A marker row needs no place in the tensor: it goes with the next batch,
+// whether or not there is room for the rows with frames.
 //
-// Confined to one thread. No allocation per row once its vectors have grown.
+// A slot is taken from open() until release() or remove(). Rows that come back from a lost worker
+// are added to another lane's batcher like any; they keep the instant at which they were ready.
+//
+// Confined to one thread. No allocation per row once its vectors have grown. trigger() and
+// deadline() are O(1), close() is O(rows taken).
 class Batcher {
  public:
+  // Requires: slots >= 1, rows >= 1.
   explicit Batcher(BatchRule rule);
 
   // Gives a stream the lowest free slot; nothing when all are taken.
   std::optional<Slot> open(StreamId stream);
 
-  // A row is ready; `now` is its age's begin if it was ready earlier than the row before it was
-  // taken. Requires: the stream has the slot, and row.seq follows the one before.
-  void add(Slot slot, ReadyRow row, Time now);
+  // A row is ready. Requires: its stream has the slot and no END row yet, and row.seq follows the
+  // one before.
+  void add(Slot slot, const ReadyRow& row);
 
   // Why a batch would close now; nothing while there is no row or it is worth waiting.
   std::optional<Trigger> trigger(Time now) const;
@@ -51,17 +61,50 @@ class Batcher {
   // caller's. Requires: trigger(now) gave `why`.
   void close(Trigger why, Time now, Batch& batch);
 
-  // A row of this stream will not come: takes back its rows that are in no batch, in order, and
+  // The END row is done: frees the slot. Requires: it was in a batch.
+  void release(Slot slot);
+
+  // The stream leaves before its END row: takes back its rows that are in no batch, in order, and
   // frees its slot.
   std::vector<ReadyRow> remove(Slot slot);
 
   // Nothing more is to come: what waits closes at once, as `drain`.
-  void drain();
+  void drain() { draining_ = true; }
 
-  std::uint32_t streams() const;  // that have a slot
-  std::uint32_t room() const;     // free slots
-  std::size_t waiting() const;    // rows in no batch
+  const BatchRule& rule() const { return rule_; }
+  std::uint32_t streams() const { return streams_; }             // that have a slot
+  std::uint32_t room() const { return rule_.slots - streams_; }  // free slots
+  std::size_t waiting() const { return waiting_; }               // rows in no batch
   std::size_t waiting(Slot slot) const;
+
+ private:
+  // Who has a slot, and its rows.
+  struct Place {
+    bool taken = false;
+    bool ended = false;  // the END row has been in a batch
+    StreamId stream{};
+    Time before{};              // when the row before the first waiting one was taken
+    std::uint32_t leading = 0;  // waiting rows with frames before the first marker row
+    RowFifo rows;
+  };
+
+  bool full() const;
+  AgeList& list_of(const ReadyRow& row) { return row.row.has_frames() ? framed_ : marks_; }
+  void enlist(std::uint32_t slot);
+  void take_oldest(AgeList& list, std::size_t count, Time now, std::vector<BatchRow>& into);
+  ReadyRow take_front(Place& place, Time now);
+  void free(Place& place);
+  std::uint32_t tensor_rows(std::size_t framed) const;
+
+  BatchRule rule_;
+  std::vector<Place> places_;      // by slot
+  AgeList framed_, marks_;         // streams that have rows, by what the first one is
+  std::uint32_t lowest_free_ = 0;  // no slot below it is free
+  std::uint32_t streams_ = 0;
+  std::uint32_t open_ = 0;   // streams whose END row has not been in a batch
+  std::size_t leading_ = 0;  // sum over the places
+  std::size_t waiting_ = 0;
+  bool draining_ = false;
 };
 
 }  // namespace millrace

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+
+namespace millrace {
+
+// Slots in the order of their ages, oldest first; of equal ages the one inserted first. A list
+// that lies in one array, a link per slot. Ages come almost in order, so that an insertion, which
+// searches from the youngest on, is almost always O(1).
+//
+// Confined to one thread.
+class AgeList {
+ public:
+  // For slots 0 <= slot < slots.
+  explicit AgeList(std::uint32_t slots) : links_(slots + 1), end_(slots) {
+    links_[end_] = {Time::max(), end_, end_};
+  }
+
+  std::uint32_t size() const { return size_; }
+
+  // The age of the oldest; Time::max() when empty.
+  Time oldest() const { return links_[links_[end_].next].age; }
+
+  // Requires: `slot` is not in the list.
+  void insert(std::uint32_t slot, Time age) {
+    std::uint32_t before = links_[end_].previous;
+    while (before != end_ && links_[before].age > age) before = links_[before].previous;
+    const std::uint32_t behind = links_[before].next;
+    links_[slot] = {age, before, behind};
+    links_[before].next = links_[behind].previous = slot;
+    ++size_;
+  }
+
+  // Requires: `slot` is in the list.
+  void erase(std::uint32_t slot) {
+    assert(size_ > 0 && slot != end_);
+    const Link& link = links_[slot];
+    links_[link.previous].next = link.next;
+    links_[link.next].previous = link.previous;
+    --size_;
+  }
+
+  // Takes the oldest. Requires: not empty.
+  std::uint32_t pop() {
+    const std::uint32_t slot = links_[end_].next;
+    erase(slot);
+    return slot;
+  }
+
+ private:
+  struct Link {
+    Time age;
+    std::uint32_t previous = 0, next = 0;
+  };
+
+  std::vector<Link> links_;  // and one more, `end_`, before the first and behind the last
+  std::uint32_t end_;
+  std::uint32_t size_ = 0;
+};
+
+}  // namespace millrace

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/stats.h"
+#include "batcher/batch.h"
+
+namespace millrace {
+
+// What the batches of a pipeline held. Written by its home thread, read by the exporter.
+struct BatchStats {
+  std::array<Counter, triggers> batches;     // by why they closed
+  Histogram rows_per_batch{buckets::batch};  // rows with frames, of batches that have any
+  Counter offered;                           // rows that these batches could have held
+  Counter rows;                              // with frames
+  Counter marks;                             // marker rows
+  Counter frames;                            // in tensors, padding included
+  Counter frames_padded;                     // of these, padding
+
+  // A batch closed that could have held `most` rows of `width` columns.
+  void count(const Batch& batch, std::uint32_t most, std::uint32_t width) {
+    batches[static_cast<std::size_t>(batch.trigger)].add();
+    marks.add(batch.marks.size());
+    if (batch.framed.empty()) return;
+    std::uint64_t real = 0;
+    for (const BatchRow& row : batch.framed) real += row.ready.row.window();
+    const std::uint64_t all = std::uint64_t{batch.rows} * width;
+    rows_per_batch.observe(static_cast<std::int64_t>(batch.framed.size()));
+    offered.add(most);
+    rows.add(batch.framed.size());
+    frames.add(all);
+    frames_padded.add(all - real);
+  }
+};
+
+}  // namespace millrace
