@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <flatbuffers/flatbuffers.h>
+
+#include <string_view>
+
+#include "base/bytes.h"
+
+// What every codec does with FlatBuffers. Included by the sources of schemas/ only.
+namespace millrace::wire {
+
+// Room for the deepest message there is and a good deal more; the library's own limits (64 deep,
+// a million tables) let a small message take seconds to verify.
+inline constexpr flatbuffers::uoffset_t max_depth = 16;
+inline constexpr flatbuffers::uoffset_t max_tables = 1024;
+
+// The root where `message`, which is aligned, is a verified FlatBuffer of type Root; else nullptr.
+template <class Root>
+const Root* verified(Bytes message, const char* identifier) {
+  const auto* data = reinterpret_cast<const std::uint8_t*>(message.data());
+  flatbuffers::Verifier verifier(data, message.size(), max_depth, max_tables);
+  if (!verifier.VerifyBuffer<Root>(identifier)) return nullptr;
+  return flatbuffers::GetRoot<Root>(data);
+}
+
+inline Bytes finished(const flatbuffers::FlatBufferBuilder& builder) {
+  return std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
+}
+
+inline std::string_view view(const flatbuffers::String* text) {
+  return text ? std::string_view(text->c_str(), text->size()) : std::string_view();
+}
+
+inline std::string_view text_of(const flatbuffers::Vector<std::uint8_t>* bytes) {
+  return bytes ? std::string_view(reinterpret_cast<const char*>(bytes->data()), bytes->size())
+               : std::string_view();
+}
+
+inline Bytes bytes_of(const flatbuffers::Vector<std::uint8_t>* bytes) {
+  return bytes ? std::as_bytes(std::span(bytes->data(), bytes->size())) : Bytes();
+}
+
+}  // namespace millrace::wire

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schemas/text.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+using namespace millrace;
+using namespace std::string_literals;
+
+TEST_CASE("UTF-8 is what is in its shortest form and no surrogate") {
+  for (const auto& text : {""s, "abc"s, "\xc3\xa9"s, "\xe2\x82\xac"s, "\xf0\x9f\x8e\xa4"s, "\0"s,
+                           "\xf4\x8f\xbf\xbf"s, "\xed\x9f\xbf"s})
+    CHECK(is_utf8(text));
+  for (const auto& text : {"\x80"s, "\xc3"s, "\xc0\xaf"s, "\xe0\x9f\xbf"s, "\xed\xa0\x80"s,
+                           "\xf0\x8f\xbf\xbf"s, "\xf4\x90\x80\x80"s, "\xf5\x80\x80\x80"s, "a\xff"s})
+    CHECK_FALSE(is_utf8(text));
+}
+
+TEST_CASE("JSON is one value and nothing behind it") {
+  for (const auto* text :
+       {"null", " {\"a\":[1,2.5,\"x\"]} ", "3", "12", "-0.5e3", "\"\\u00e9\"", "true"})
+    CHECK(is_json(text));
+  for (const auto* text : {"", " ", "{", "nul", "NaN", "1 2", "{}{}", "{'a':1}", "[1,]", "\"\xff\"",
+                           "\"a\nb\"", "1,\"type\":\"closed\"", "// c\n1"})
+    CHECK_FALSE(is_json(text));
+  CHECK_FALSE(is_json(std::string(10'000, '[')));
+}
+
+TEST_CASE("what is printable fits and has no control characters") {
+  CHECK(is_printable("a worker, host 7", 16));
+  CHECK_FALSE(is_printable("a worker, host 77", 16));
+  CHECK_FALSE(is_printable("a\nb", 16));
+  CHECK_FALSE(is_printable("a\x1b[31m", 16));
+  CHECK_FALSE(is_printable("\xff", 16));
+}
+
+TEST_CASE("a stream's name has 1 to 128 plain characters") {
+  CHECK(is_stream_name("Az09._-"));
+  CHECK(is_stream_name(std::string(128, 'a')));
+  for (const auto& name :
+       {""s, std::string(129, 'a'), "a b"s, "a/b"s, "a\"b"s, "a\0b"s, "\xc3\xa9"s})
+    CHECK_FALSE(is_stream_name(name));
+}
