@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "base/stats.h"
@@ -11,17 +10,18 @@ namespace millrace {
 
 // What the batches of a pipeline held. Written by its home thread, read by the exporter.
 struct BatchStats {
-  std::array<Counter, triggers> batches;     // by why they closed
+  Labelled<Counter, Trigger, triggers> batches;
   Histogram rows_per_batch{buckets::batch};  // rows with frames, of batches that have any
   Counter offered;                           // rows that these batches could have held
   Counter rows;                              // with frames
   Counter marks;                             // marker rows
   Counter frames;                            // in tensors, padding included
   Counter frames_padded;                     // of these, padding
+  Counter rows_frames_padded;                // of these, in rows that are narrower than the tensor
 
   // A batch closed that could have held `most` rows of `width` columns.
   void count(const Batch& batch, std::uint32_t most, std::uint32_t width) {
-    batches[static_cast<std::size_t>(batch.trigger)].add();
+    batches[batch.trigger].add();
     marks.add(batch.marks.size());
     if (batch.framed.empty()) return;
     std::uint64_t real = 0;
@@ -32,6 +32,7 @@ struct BatchStats {
     rows.add(batch.framed.size());
     frames.add(all);
     frames_padded.add(all - real);
+    rows_frames_padded.add(batch.framed.size() * std::uint64_t{width} - real);
   }
 };
 

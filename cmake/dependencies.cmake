@@ -3,3 +3,4 @@
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED COMPONENTS json)
 find_package(FlatBuffers REQUIRED)
+find_package(prometheus-cpp REQUIRED COMPONENTS core)

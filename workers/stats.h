@@ -6,7 +6,7 @@
 
 #include "base/instants.h"
 #include "base/stats.h"
-#include "batcher/batch.h"
+#include "batcher/stats.h"
 
 namespace millrace {
 
@@ -41,14 +41,7 @@ struct LaneStats {
   Gauge workers;
   Labelled<Counter, WorkerFailure, worker_failures> failures;
 
-  Labelled<Counter, Trigger, triggers> batches;
-  Histogram batch_rows{buckets::batch};  // rows with frames; 0 where it has marker rows alone
-  Counter offered;                       // rows that the batches could have held
-  Counter rows;                          // with frames
-  Counter marks;                         // marker rows
-  Counter frames;                        // of the tensors, padding included
-  Counter frames_padded;                 // of them, those that are no stream's
-  Counter rows_frames_padded;  // of these, those in rows that are narrower than the tensor
+  BatchStats batch;
 
   Histogram wait{buckets::fast};    // of a worker with a credit for its next batch
   Histogram compute{buckets::e2e};  // batch taken to batch done

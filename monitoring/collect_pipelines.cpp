@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+
+#include "monitoring/collect.h"
+
+namespace millrace {
+
+namespace {
+
+using Pipelines = std::vector<PipelineSource>;
+
+Labels labels_of(const PipelineSource& pipeline) { return {{"pipeline", pipeline.name}}; }
+
+// Adds one metric per pipeline.
+template <class Stats, class Which>
+void add_all(Families& into, const Pipelines& pipelines, Shards<Stats> PipelineSource::*shards,
+             Which which) {
+  for (const auto& pipeline : pipelines)
+    into.add(labels_of(pipeline), sum(pipeline.*shards, which));
+}
+
+template <class Stats>
+void add_all(Families& into, const Pipelines& pipelines, Shards<Stats> PipelineSource::*shards,
+             Histogram Stats::*which, double per) {
+  for (const auto& pipeline : pipelines)
+    into.add(labels_of(pipeline), histograms(pipeline.*shards, which), per);
+}
+
+template <class Stats, class Enum, int count>
+void add_all(Families& into, const Pipelines& pipelines, Shards<Stats> PipelineSource::*shards,
+             std::string_view key, Labelled<Counter, Enum, count> Stats::*which,
+             Enum first = Enum{}) {
+  for (const auto& pipeline : pipelines)
+    add_each(into, labels_of(pipeline), key, pipeline.*shards, which, first);
+}
+
+constexpr auto of_streams = &PipelineSource::streams;
+constexpr auto of_lanes = &PipelineSource::lanes;
+
+Labels labels_of(const PipelineSource& pipeline, Stage stage) {
+  return {{"pipeline", pipeline.name}, {"stage", std::string(name_of(stage))}};
+}
+
+Shards<BatchStats> batches_of(const PipelineSource& pipeline) {
+  Shards<BatchStats> batches;
+  for (const LaneStats* lane : pipeline.lanes) batches.push_back(&lane->batch);
+  return batches;
+}
+
+void add_all(Families& into, const Pipelines& pipelines, Counter BatchStats::*which) {
+  for (const auto& pipeline : pipelines)
+    into.add(labels_of(pipeline), sum(batches_of(pipeline), which));
+}
+
+void collect_rows(const Pipelines& pipelines, Families& into) {
+  into.begin_counter("millrace_chunks_total", "Rows cut.");
+  add_all(into, pipelines, of_streams, "kind", &StreamStats::rows);
+  into.begin_counter("millrace_chunk_frames_padded_total",
+                     "Padding frames in rows narrower than the batch.");
+  add_all(into, pipelines, &BatchStats::rows_frames_padded);
+  into.begin_gauge("millrace_chunk_buffer_bytes", "Bytes held in per-stream chunk buffers.");
+  double bytes = 0;
+  for (const auto& pipeline : pipelines) bytes += sum(pipeline.streams, &StreamStats::buffer);
+  into.add({}, bytes);
+}
+
+void collect_stage_waits(const Pipelines& pipelines, Families& into) {
+  into.begin_histogram("millrace_queue_wait_seconds",
+                       "Time a row spent in a stage; the stages add up to chunk-to-result.");
+  for (const auto& pipeline : pipelines)
+    for (int i = 0; i < stage_count; ++i) {
+      const auto which = [i](const StreamStats& stats) -> const Histogram& {
+        return stats.stages[static_cast<std::size_t>(i)];
+      };
+      into.add(labels_of(pipeline, static_cast<Stage>(i)), histograms(pipeline.streams, which),
+               per_second);
+    }
+}
+
+// The stages in which rows wait for a lane.
+constexpr Stage lane_stages[] = {Stage::batch, Stage::copy, Stage::handover, Stage::compute};
+
+void collect_stage_rows(const Pipelines& pipelines, Families& into) {
+  const auto add = [&into](const PipelineSource& pipeline, auto cells) {
+    for (const Stage stage : lane_stages)
+      into.add(labels_of(pipeline, stage),
+               sum(pipeline.lanes,
+                   [&](const LaneStats& stats) -> const Gauge& { return (stats.*cells)[stage]; }));
+  };
+  into.begin_gauge("millrace_queue_items", "Rows now in a stage.");
+  for (const auto& pipeline : pipelines) {
+    add(pipeline, &LaneStats::items);
+    into.add(labels_of(pipeline, Stage::result), sum(pipeline.streams, &StreamStats::results));
+  }
+  into.begin_gauge("millrace_queue_capacity_items", "Rows that the stage may hold.");
+  for (const auto& pipeline : pipelines) add(pipeline, &LaneStats::capacity);
+}
+
+void collect_results(const Pipelines& pipelines, Families& into) {
+  into.begin_counter("millrace_results_total", "Results routed back to streams.");
+  add_all(into, pipelines, of_lanes, "status", &LaneStats::results);
+  into.begin_counter("millrace_results_dropped_total", "Results not delivered.");
+  add_all(into, pipelines, of_streams, "reason", &StreamStats::dropped);
+  into.begin_histogram("millrace_result_latency_seconds",
+                       "The last frame of a row was read to its result written.");
+  add_all(into, pipelines, of_streams, &StreamStats::latency, per_second);
+}
+
+// The age of the oldest batch of all lanes that is handed over and not done.
+double oldest_batch(const Shards<LaneStats>& lanes, Time now) {
+  Time oldest = now;
+  for (const LaneStats* lane : lanes)
+    if (const auto at = lane->oldest.value(); at != 0) oldest = std::min(oldest, from_wire(at));
+  return std::chrono::duration<double>(now - oldest).count();
+}
+
+}  // namespace
+
+void collect_streams(const Pipelines& pipelines, Families& into) {
+  into.begin_counter("millrace_ingest_audio_seconds_total",
+                     "Signal time accepted, in seconds of audio or features.");
+  for (const auto& pipeline : pipelines)
+    into.add(labels_of(pipeline), sum(pipeline.streams, &StreamStats::frames) / pipeline.rate);
+  into.begin_gauge("millrace_streams", "Open streams.");
+  add_all(into, pipelines, of_streams, &StreamStats::open);
+  into.begin_counter("millrace_streams_opened_total", "Streams opened.");
+  add_all(into, pipelines, of_streams, &StreamStats::opened);
+  into.begin_counter("millrace_streams_closed_total", "Streams closed.");
+  add_all(into, pipelines, of_streams, "reason", &StreamStats::closed);
+  into.begin_counter("millrace_stream_resets_total", "Resets marked.");
+  add_all(into, pipelines, of_streams, "reason", &StreamStats::resets, ResetReason::start);
+  into.begin_counter("millrace_stream_lost_audio_seconds_total",
+                     "Signal time known lost through gaps and drops.");
+  for (const auto& pipeline : pipelines)
+    add_each(into, labels_of(pipeline), "reason", pipeline.streams, &StreamStats::lost, Loss::gap,
+             pipeline.rate);
+  into.begin_histogram("millrace_stream_duration_seconds", "Life of a stream, at close.");
+  add_all(into, pipelines, of_streams, &StreamStats::duration, per_second);
+}
+
+void collect_batches(const Pipelines& pipelines, Families& into) {
+  collect_rows(pipelines, into);
+  collect_stage_waits(pipelines, into);
+  collect_stage_rows(pipelines, into);
+  into.begin_counter("millrace_batches_total", "Batches closed.");
+  for (const auto& pipeline : pipelines)
+    add_each(into, labels_of(pipeline), "trigger", batches_of(pipeline), &BatchStats::batches);
+  into.begin_histogram("millrace_batch_rows", "Rows per batch.");
+  for (const auto& pipeline : pipelines)
+    into.add(labels_of(pipeline), histograms(batches_of(pipeline), &BatchStats::rows_per_batch));
+  into.begin_counter("millrace_batch_rows_offered_total", "Rows that the batches could have held.");
+  add_all(into, pipelines, &BatchStats::offered);
+  into.begin_counter("millrace_batch_rows_total", "Rows with frames in batches.");
+  add_all(into, pipelines, &BatchStats::rows);
+  into.begin_counter("millrace_batch_marks_total", "Marker rows in batches.");
+  add_all(into, pipelines, &BatchStats::marks);
+  into.begin_counter("millrace_batch_frames_total", "Frames in batches, padding included.");
+  add_all(into, pipelines, &BatchStats::frames);
+  into.begin_counter("millrace_batch_frames_padded_total", "Padding frames in batches.");
+  add_all(into, pipelines, &BatchStats::frames_padded);
+}
+
+void collect_workers(const Pipelines& pipelines, Time now, Families& into) {
+  into.begin_gauge("millrace_workers", "Attached workers.");
+  add_all(into, pipelines, of_lanes, &LaneStats::workers);
+  into.begin_counter("millrace_worker_wait_seconds_total", "Time workers waited for data.");
+  for (const auto& pipeline : pipelines) {
+    double waited = 0;
+    for (const LaneStats* lane : pipeline.lanes) waited += static_cast<double>(lane->wait.sum());
+    into.add(labels_of(pipeline), waited / per_second);
+  }
+  into.begin_histogram("millrace_worker_wait_duration_seconds",
+                       "One wait of a worker for its next batch.");
+  add_all(into, pipelines, of_lanes, &LaneStats::wait, per_second);
+  into.begin_histogram("millrace_worker_compute_duration_seconds", "Batch taken to batch done.");
+  add_all(into, pipelines, of_lanes, &LaneStats::compute, per_second);
+  into.begin_gauge("millrace_worker_inflight_batches", "Batches handed over and not yet done.");
+  add_all(into, pipelines, of_lanes, &LaneStats::in_flight);
+  into.begin_gauge("millrace_worker_oldest_batch_seconds", "Age of the oldest batch not done.");
+  for (const auto& pipeline : pipelines)
+    into.add(labels_of(pipeline), oldest_batch(pipeline.lanes, now));
+  into.begin_counter("millrace_worker_failures_total", "Worker failures.");
+  add_all(into, pipelines, of_lanes, "reason", &LaneStats::failures);
+  collect_results(pipelines, into);
+}
+
+}  // namespace millrace

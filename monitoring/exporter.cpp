@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitoring/exporter.h"
+
+#include "monitoring/collect.h"
+#include "monitoring/families.h"
+
+namespace millrace {
+
+const std::string& Exporter::text(Time now) {
+  using namespace std::chrono_literals;
+  if (!text_.empty() && now < collected_ + 1s) return text_;
+  Families families;
+  collect_doors(sources_.websocket, families);
+  collect_streams(sources_.pipelines, families);
+  collect_batches(sources_.pipelines, families);
+  collect_workers(sources_.pipelines, now, families);
+  collect_service(sources_, families);
+  collect_process(families);
+  text_ = families.text();
+  collected_ = now;
+  return text_;
+}
+
+}  // namespace millrace

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "service/stats.h"
+#include "streams/stats.h"
+#include "transport/stats.h"
+#include "workers/stats.h"
+
+namespace millrace {
+
+// The counters of one thing, spread over the threads that write them; read as their sum. They
+// belong to who counts, and outlive whoever reads them here.
+template <class Stats>
+using Shards = std::vector<const Stats*>;
+
+struct PipelineSource {
+  std::string name;
+  double rate = 1;  // frames per second
+  Shards<StreamStats> streams;
+  Shards<LaneStats> lanes;
+};
+
+// Everything that the exporter reads. Fixed when the service starts.
+struct Sources {
+  Shards<ServiceStats> service;
+  Shards<ThreadStats> threads;
+  Shards<DoorStats> websocket;
+  std::vector<PipelineSource> pipelines;
+};
+
+}  // namespace millrace

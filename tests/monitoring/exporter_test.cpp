@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitoring/exporter.h"
+
+#include <catch2/catch.hpp>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace millrace;
+using namespace std::chrono_literals;
+using Catch::Matchers::Contains;
+
+namespace {
+
+// A service of two io threads with one pipeline.
+struct Service {
+  ServiceStats service;
+  ThreadStats threads[2];
+  DoorStats doors[2];
+  StreamStats streams[2];
+  LaneStats lanes;
+  Exporter exporter{{.service = {&service},
+                     .threads = {&threads[0], &threads[1]},
+                     .websocket = {&doors[0], &doors[1]},
+                     .pipelines = {{"asr", 16000, {&streams[0], &streams[1]}, {&lanes}}}}};
+
+  std::string text(Time now = Time(1000s)) { return exporter.text(now); }
+};
+
+std::size_t series(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line);) count += line[0] != '#';
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("counters of all threads are one sum") {
+  Service service;
+  service.doors[0].opened.add(2);
+  service.doors[1].opened.add(3);
+  CHECK_THAT(service.text(),
+             Contains("# HELP millrace_ingest_connections_opened_total "
+                      "Client connections accepted after the handshake.\n"
+                      "# TYPE millrace_ingest_connections_opened_total counter\n"
+                      "millrace_ingest_connections_opened_total{transport=\"websocket\"} 5\n"));
+}
+
+TEST_CASE("every label value is there from the start") {
+  CHECK_THAT(Service().text(),
+             Contains("millrace_streams_closed_total{pipeline=\"asr\",reason=\"end\"} 0\n"
+                      "millrace_streams_closed_total{pipeline=\"asr\",reason=\"idle\"} 0\n"
+                      "millrace_streams_closed_total{pipeline=\"asr\",reason=\"client_gone\"} 0\n"
+                      "millrace_streams_closed_total{pipeline=\"asr\",reason=\"error\"} 0\n"
+                      "millrace_streams_closed_total{pipeline=\"asr\",reason=\"no_worker\"} 0\n"
+                      "millrace_streams_closed_total{pipeline=\"asr\",reason=\"drain\"} 0\n"));
+}
+
+TEST_CASE("a reset has a reason, `none` is no label") {
+  Service service;
+  service.streams[0].resets[ResetReason::start].add();
+  const std::string text = service.text();
+  CHECK_THAT(text, Contains("millrace_stream_resets_total{pipeline=\"asr\",reason=\"start\"} 1\n"));
+  CHECK_THAT(text, !Contains("reason=\"none\""));
+}
+
+TEST_CASE("histograms are cumulative, in base units, and one over all threads") {
+  Service service;
+  service.streams[0].duration.observe(Duration(1s));
+  service.streams[1].duration.observe(Duration(2s));
+  service.streams[1].duration.observe(Duration(10h));
+  CHECK_THAT(service.text(),
+             Contains("# TYPE millrace_stream_duration_seconds histogram\n"
+                      "millrace_stream_duration_seconds_count{pipeline=\"asr\"} 3\n"
+                      "millrace_stream_duration_seconds_sum{pipeline=\"asr\"} 36003\n"
+                      "millrace_stream_duration_seconds_bucket{pipeline=\"asr\",le=\"1\"} 1\n"
+                      "millrace_stream_duration_seconds_bucket{pipeline=\"asr\",le=\"5\"} 2\n"
+                      "millrace_stream_duration_seconds_bucket{pipeline=\"asr\",le=\"15\"} 2\n"
+                      "millrace_stream_duration_seconds_bucket{pipeline=\"asr\",le=\"60\"} 2\n"
+                      "millrace_stream_duration_seconds_bucket{pipeline=\"asr\",le=\"300\"} 2\n"
+                      "millrace_stream_duration_seconds_bucket{pipeline=\"asr\",le=\"900\"} 2\n"
+                      "millrace_stream_duration_seconds_bucket{pipeline=\"asr\",le=\"3600\"} 2\n"
+                      "millrace_stream_duration_seconds_bucket{pipeline=\"asr\",le=\"14400\"} 2\n"
+                      "millrace_stream_duration_seconds_bucket{pipeline=\"asr\",le=\"+Inf\"} 3\n"));
+}
+
+TEST_CASE("frames are told as seconds of signal") {
+  Service service;
+  service.streams[0].frames.add(24000);
+  service.streams[1].frames.add(16000);
+  service.streams[1].lost[Loss::gap].add(1600);
+  const std::string text = service.text();
+  CHECK_THAT(text, Contains("millrace_ingest_audio_seconds_total{pipeline=\"asr\"} 2.5\n"));
+  CHECK_THAT(text, Contains("millrace_stream_lost_audio_seconds_total"
+                            "{pipeline=\"asr\",reason=\"gap\"} 0.1\n"));
+}
+
+TEST_CASE("the stages of a written row add up to its latency") {
+  Service service;
+  service.streams[1].written({.arrived = Time(1ms),
+                              .ready = Time(2ms),
+                              .closed = Time(4ms),
+                              .copied = Time(8ms),
+                              .taken = Time(16ms),
+                              .done = Time(32ms),
+                              .written = Time(64ms)});
+  const std::string text = service.text();
+  const std::string sum = "millrace_queue_wait_seconds_sum{pipeline=\"asr\",stage=";
+  CHECK_THAT(text, Contains(sum + "\"chunk\"} 0.001\n"));
+  CHECK_THAT(text, Contains(sum + "\"batch\"} 0.002\n"));
+  CHECK_THAT(text, Contains(sum + "\"copy\"} 0.004\n"));
+  CHECK_THAT(text, Contains(sum + "\"handover\"} 0.008\n"));
+  CHECK_THAT(text, Contains(sum + "\"compute\"} 0.016\n"));
+  CHECK_THAT(text, Contains(sum + "\"result\"} 0.032\n"));
+  CHECK_THAT(text, Contains("millrace_result_latency_seconds_sum{pipeline=\"asr\"} 0.063\n"));
+}
+
+TEST_CASE("the oldest batch has an age while it is not done") {
+  Service service;
+  service.lanes.oldest.set(to_wire(Time(998s)));
+  const std::string age = "millrace_worker_oldest_batch_seconds{pipeline=\"asr\"} ";
+  CHECK_THAT(service.text(Time(1000s)), Contains(age + "2\n"));
+  service.lanes.oldest.set(0);
+  CHECK_THAT(service.text(Time(2000s)), Contains(age + "0\n"));
+}
+
+TEST_CASE("what is waited for is a counter of seconds beside its histogram") {
+  Service service;
+  service.lanes.wait.observe(Duration(250ms));
+  service.lanes.wait.observe(Duration(1250ms));
+  const std::string text = service.text();
+  CHECK_THAT(text, Contains("millrace_worker_wait_seconds_total{pipeline=\"asr\"} 1.5\n"));
+  CHECK_THAT(text, Contains("millrace_worker_wait_duration_seconds_count{pipeline=\"asr\"} 2\n"));
+}
+
+TEST_CASE("the text is collected at most once per second") {
+  Service service;
+  const std::string first = service.text(Time(1000s));
+  service.doors[0].opened.add();
+  CHECK(service.text(Time(1000s) + 999ms) == first);
+  CHECK_THAT(service.text(Time(1001s)),
+             Contains("millrace_ingest_connections_opened_total{transport=\"websocket\"} 1\n"));
+}
+
+TEST_CASE("the process tells of itself") {
+  const std::string text = Service().text();
+  const auto value = [&](const std::string& name) {
+    const auto at = text.find("\n" + name + " ");
+    REQUIRE(at != std::string::npos);
+    return std::stod(text.substr(at + name.size() + 2));
+  };
+  CHECK(value("process_resident_memory_bytes") > 1e6);
+  CHECK(value("process_threads") >= 1);
+  CHECK(value("process_open_fds") >= 3);
+  CHECK(value("process_max_fds") >= value("process_open_fds"));
+  CHECK(value("process_start_time_seconds") > 1.7e9);
+  CHECK(value("process_cpu_seconds_total") >= 0);
+}
+
+TEST_CASE("a pipeline costs at most 250 series, the rest 160") {
+  ServiceStats service;
+  DoorStats door;
+  ThreadStats thread;
+  StreamStats streams;
+  LaneStats lanes;
+  Sources sources{
+      .service = {&service}, .threads = {&thread}, .websocket = {&door}, .pipelines = {}};
+  const std::size_t fixed = series(Exporter(sources).text(Time(1s)));
+  sources.pipelines.push_back({"a", 16000, {&streams}, {&lanes}});
+  const std::size_t one = series(Exporter(sources).text(Time(1s)));
+  INFO("fixed " << fixed << ", per pipeline " << one - fixed);
+  CHECK(fixed <= 160);
+  CHECK(one - fixed <= 250);
+}
+
+TEST_CASE("the text goes to promtool", "[.text]") {
+  Service service;
+  service.streams[0].latency.observe(Duration(20ms));
+  std::cout << service.text();
+}
+
+TEST_CASE("100 pipelines on 8 threads are collected", "[.bench]") {
+  std::vector<std::unique_ptr<StreamStats>> streams;
+  LaneStats lanes;
+  Sources sources;
+  for (int i = 0; i < 100; ++i) {
+    PipelineSource pipeline{"pipeline-" + std::to_string(i), 16000, {}, {&lanes}};
+    for (int thread = 0; thread < 8; ++thread)
+      pipeline.streams.push_back(streams.emplace_back(std::make_unique<StreamStats>()).get());
+    sources.pipelines.push_back(pipeline);
+  }
+  Exporter exporter(sources);
+  const Time begin = Clock::now();
+  const auto bytes = exporter.text(begin).size();
+  const std::chrono::duration<double, std::milli> took = Clock::now() - begin;
+  WARN(bytes << " bytes in " << took.count() << " ms");
+}
