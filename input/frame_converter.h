@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/frame_type.h"
+#include "input/sample_format.h"
+
+namespace millrace {
+
+// Turns one client's bytes into frames of the pipeline, message by message, each in as many
+// pieces as the place for it has:
+//
+//   while (there is room and whole_frames(message.size()) > 0) convert(message, room);
+//   if (!finish(message)) the message had NaN or infinity: drop what it gave
+//
+// Messages may be split anywhere, also inside a value. A frame counts to the message that
+// completes it. What finish() refuses does not disturb where the next frame begins.
+//
+// s16 stands for 1/32768 of a float. A denormal becomes zero; a value beyond what the pipeline
+// keeps becomes the nearest that it can keep. Confined to one thread.
+class FrameConverter {
+ public:
+  FrameConverter(SampleFormat from, const FrameType& to);
+
+  // Frames that are complete with `bytes` more.
+  std::size_t whole_frames(std::size_t bytes) const {
+    return (partial_.size() + bytes) / client_frame_;
+  }
+
+  // Fills `room` with the next frames and takes their bytes off the front of `message`.
+  // Requires: room is whole frames, at most whole_frames(message.size()).
+  void convert(Bytes& message, MutableBytes room);
+
+  // The message ends: `rest`, which is less than a frame, is kept. False if a value that was
+  // converted since the message before is not finite.
+  [[nodiscard]] bool finish(Bytes rest);
+
+  // A frame has begun and is not whole.
+  bool has_partial() const { return !partial_.empty(); }
+
+  // Values so far, those of refused messages left out, that were beyond the pipeline's range.
+  std::uint64_t clamped() const { return clamped_; }
+
+  // What converting some values brought to light.
+  struct Findings {
+    bool finite = true;
+    std::uint64_t clamped = 0;
+  };
+  using Kernel = Findings (*)(const std::byte* from, std::byte* to, std::size_t values);
+
+ private:
+  void convert_frames(Bytes from, MutableBytes to);
+
+  const Kernel kernel_;
+  const std::size_t value_;           // bytes of one that the client sends
+  const std::size_t client_frame_;    // bytes
+  const std::size_t pipeline_frame_;  // bytes
+  std::vector<std::byte> partial_;    // less than a frame
+  Findings message_;                  // of the message that is being converted
+  std::uint64_t clamped_ = 0;
+};
+
+}  // namespace millrace

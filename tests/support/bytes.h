@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace millrace::test {
+
+// The little-endian bytes of some values.
+template <class T>
+std::vector<std::byte> bytes_of(std::span<const T> values) {
+  const auto bytes = std::as_bytes(values);
+  return {bytes.begin(), bytes.end()};
+}
+template <class T>
+std::vector<std::byte> bytes_of(std::initializer_list<T> values) {
+  return bytes_of(std::span<const T>(values.begin(), values.size()));
+}
+
+// The values that some bytes are. Requires: as many bytes as values need.
+template <class T>
+std::vector<T> values_of(Bytes bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return values;
+}
+
+}  // namespace millrace::test
