@@ -57,8 +57,8 @@ struct SpecError {
 };
 
 // Keys and values as the configuration and the command line give them: size, step, first, left,
-// right, min (frames, "1600"; or a time, "100ms", that is whole frames at `rate`), tail, align,
-// pad, or preset. A preset excludes every key but align and pad.
+// right, min (frames, "1600"; or a time, "100ms" or "0.1s", that is whole frames at `rate`), tail,
+// align, pad, or preset (chunker/presets.h). A preset excludes every key but align and pad.
 using RuleKeys = std::vector<std::pair<std::string, std::string>>;
 
 // The stream that a rule is for.
@@ -69,7 +69,14 @@ struct RuleTarget {
 
 Result<ChunkRule, SpecError> parse_rule(const RuleKeys& keys, const RuleTarget& target);
 
-// Nothing where the lengths make sense: size >= 1 and first + step > size.
+// A window has at most so many frames: they are counted in int32 arrays.
+inline constexpr std::uint32_t max_window = 0x7fff'ffff;
+
+// Nothing where the lengths make sense: size >= 1, first + step > size, width() <= max_window.
 Result<void, SpecError> check(const Spec& spec);
+
+// Nothing where a size event may give bodies of `size` frames: step is 0, size >= 1, and the window
+// is at most max_window.
+Result<void, SpecError> check_size(const Spec& spec, std::uint64_t size);
 
 }  // namespace millrace

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chunker/chunker.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+using Kind = Event::Kind;
+
+ResetReason reason_of(const Event& event) {
+  if (event.kind == Kind::gap)
+    return event.cause == Cause::load ? ResetReason::overflow : ResetReason::gap;
+  return event.cause == Cause::endpoint ? ResetReason::endpoint : ResetReason::client;
+}
+
+}  // namespace
+
+Chunker::Chunker(const Spec& spec) : spec_(spec), size_(spec.size) { assert(check(spec)); }
+
+void Chunker::add(const Event& event) {
+  assert(!closing_ && !next_body() && !ended_);
+  switch (event.kind) {
+    case Kind::open: break;
+    case Kind::frames:
+      assert(event.count <= max_position - position_);
+      received_ = position_ += event.count;
+      break;
+    case Kind::size:
+      assert(check_size(spec_, event.count));
+      size_ = static_cast<std::uint32_t>(event.count);
+      break;
+    case Kind::gap:
+      assert(event.count >= 1 && event.count <= max_position - position_);
+      position_ += event.count;
+      // Before the first frame of a segment there is none of its own to end.
+      if (received_ == segment_) {
+        begin_segment(event);
+        break;
+      }
+      [[fallthrough]];
+    case Kind::flush:
+    case Kind::reset:
+    case Kind::end:
+    case Kind::abort: closing_ = event; break;
+  }
+}
+
+std::optional<Row> Chunker::next() {
+  if (const auto body = next_body()) {
+    Row row = cut(*body);
+    if (closing_ && !next_body()) close_segment(row);
+    return row;
+  }
+  if (!closing_) return std::nullopt;
+  Row row = emit(received_, {.size = 0, .right = 0});
+  close_segment(row);
+  return row;
+}
+
+std::uint64_t Chunker::frames_until_next() const {
+  if (closing_) return 0;
+  const std::uint64_t ready = body_ + full_size() + spec_.right;
+  return ready - std::min(ready, received_);
+}
+
+std::uint64_t Chunker::keep_from() const {
+  if (ended_) return position_;
+  // A flush makes the next body begin at received_, also where a step would have passed it.
+  const std::uint64_t begin = std::min(body_, received_);
+  return begin - std::min<std::uint64_t>(spec_.left, begin - run_);
+}
+
+std::uint32_t Chunker::full_size() const {
+  return first_of_run() && spec_.first > 0 ? spec_.first : size_;
+}
+
+std::optional<Chunker::Body> Chunker::next_body() const {
+  const std::uint32_t full = full_size();
+  if (body_ + full + spec_.right <= received_) return Body{.size = full, .right = spec_.right};
+  return tail_body();
+}
+
+// What the end of the segment yields. The first body left out ends it: those behind it are cut as
+// well, and no longer.
+std::optional<Chunker::Body> Chunker::tail_body() const {
+  if (!closing_ || closing_->kind == Kind::abort || body_ >= received_) return std::nullopt;
+  if (spec_.tail == Spec::Tail::cover && covered_ >= received_) return std::nullopt;
+  const std::uint64_t rest = received_ - body_;
+  const auto size = static_cast<std::uint32_t>(std::min<std::uint64_t>(full_size(), rest));
+  if (size < full_size()) {
+    const bool short_tail = !first_of_segment_ && size < spec_.min;
+    if (spec_.tail == Spec::Tail::drop || short_tail) return std::nullopt;
+  }
+  const auto right = static_cast<std::uint32_t>(std::min<std::uint64_t>(spec_.right, rest - size));
+  return Body{.size = size, .right = right};
+}
+
+Row Chunker::cut(Body body) {
+  Row row = emit(body_, body);
+  covered_ = row.end();
+  const std::uint64_t step = spec_.step > 0 ? spec_.step : size_;
+  body_ += first_of_run() ? full_size() + step - size_ : step;
+  first_of_segment_ = false;
+  return row;
+}
+
+Row Chunker::emit(std::uint64_t begin, Body body) {
+  Row row;
+  row.seq = seq_++;
+  row.begin = begin;
+  row.size = body.size;
+  row.right = body.right;
+  row.flags = due_;
+  if (row.is(flag::reset)) row.reason = reason_;
+  row.gap = std::exchange(gap_, 0);
+  if (row.has_frames()) {
+    row.left = static_cast<std::uint32_t>(std::min<std::uint64_t>(spec_.left, begin - run_));
+    due_ = 0;
+  } else {
+    due_ &= flag::reset;  // stays due until a row with frames has carried it
+  }
+  return row;
+}
+
+void Chunker::close_segment(Row& last) {
+  last.flags |= flag::last;
+  if (closing_->kind == Kind::end || closing_->kind == Kind::abort) last.flags |= flag::end;
+  if (closing_->kind == Kind::abort) last.flags |= flag::abort;
+  ended_ = last.is(flag::end);
+  last.mark = closing_->mark;
+  if (!ended_) begin_segment(*closing_);
+  closing_.reset();
+}
+
+void Chunker::begin_segment(const Event& event) {
+  segment_ = body_ = covered_ = received_ = position_;
+  first_of_segment_ = true;
+  due_ |= flag::segment;
+  if (event.kind == Kind::flush) return;
+  run_ = segment_;
+  due_ |= flag::reset;
+  reason_ = reason_of(event);
+  if (event.kind == Kind::gap) {
+    due_ |= flag::gap;
+    gap_ += event.count;
+  }
+}
+
+}  // namespace millrace

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chunker/lengths.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace millrace {
+namespace {
+
+// All of the text, in the form that people write: no sign, no exponent, no "inf".
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
+  if (text.empty() || text.find_first_not_of("0123456789.") != text.npos) return std::nullopt;
+  Number number{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return number;
+}
+
+std::optional<double> parse_seconds(std::string_view text) {
+  double unit = 1;
+  if (text.ends_with("ms")) {
+    unit = 0.001;
+    text.remove_suffix(2);
+  } else if (text.ends_with("s")) {
+    text.remove_suffix(1);
+  } else {
+    return std::nullopt;
+  }
+  const auto number = parse<double>(text);
+  if (!number) return std::nullopt;
+  return *number * unit;
+}
+
+}  // namespace
+
+Result<std::uint32_t, std::string> parse_length(std::string_view text, double rate) {
+  if (const auto seconds = parse_seconds(text)) {
+    if (const auto frames = whole_frames(*seconds, rate)) return *frames;
+    return "must be whole frames, at most " + std::to_string(max_window) + ": at " +
+           readable(rate) + " frames per second it is " + readable(*seconds * rate);
+  }
+  const auto frames = parse<std::uint64_t>(text);
+  if (frames && *frames <= max_window) return static_cast<std::uint32_t>(*frames);
+  return "must be frames from 0 to " + std::to_string(max_window) +
+         " (\"1600\") or a time (\"100ms\", \"0.1s\")";
+}
+
+std::optional<std::uint32_t> whole_frames(double seconds, double rate) {
+  // What decimal fractions and rates such as 33.3333 lose; far less than people can mean.
+  constexpr double tolerance = 1e-4;
+  const double frames = seconds * rate, whole = std::round(frames);
+  if (!(whole >= 0 && whole <= max_window && std::abs(frames - whole) <= tolerance))
+    return std::nullopt;
+  return static_cast<std::uint32_t>(whole);
+}
+
+std::string readable(double number) {
+  char text[32];
+  const auto [end, error] =
+      std::to_chars(text, text + sizeof text, number, std::chars_format::general, 9);
+  return {text, end};
+}
+
+SpecError wrong(std::string_view key, std::string_view value, std::string_view sentence) {
+  std::string message(key);
+  message.append(" = \"").append(value).append("\" ").append(sentence);
+  return {std::string(key), std::move(message)};
+}
+
+}  // namespace millrace
