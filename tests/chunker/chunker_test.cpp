@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chunker/chunker.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "events.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::uint64_t huge = std::uint64_t{1} << 52;
+
+// What the row says beside its columns: "reason mark", or "-".
+std::vector<std::string> reasons(const std::vector<Row>& rows) {
+  std::vector<std::string> all;
+  for (const Row& row : rows) all.emplace_back(name_of(row.reason));
+  return all;
+}
+
+using Words = std::vector<std::string>;
+
+TEST_CASE("a stream without frames is one marker row") {
+  CHECK(columns(rows_of({.size = 4}, {open(), end()})) == Columns{{0, 0, 0, 0, 0, 55, 0}});
+}
+
+TEST_CASE("a row is ready with the last frame of its window, not before") {
+  Chunker chunker({.size = 4, .right = 2});
+  chunker.add(frames(5));
+  CHECK_FALSE(chunker.next());
+  CHECK(chunker.frames_until_next() == 1);
+  chunker.add(frames(1));
+  CHECK(chunker.frames_until_next() == 0);
+  CHECK(chunker.next());
+  CHECK_FALSE(chunker.next());
+  CHECK(chunker.frames_until_next() == 4);
+}
+
+TEST_CASE("the rows of one event are taken one at a time") {
+  Chunker chunker({.size = 2});
+  chunker.add(frames(5));
+  CHECK(chunker.next()->begin == 0);
+  CHECK(chunker.keep_from() == 2);
+  CHECK(chunker.next()->begin == 2);
+  CHECK_FALSE(chunker.next());
+}
+
+TEST_CASE("LAST lands on the last row that the end of a segment gives") {
+  CHECK(columns(rows_of({.size = 4, .step = 2}, {frames(5), end()})) ==
+        Columns{{0, 0, 0, 4, 0, 7, 0}, {1, 2, 0, 3, 0, 0, 0}, {2, 4, 0, 1, 0, 48, 0}});
+}
+
+TEST_CASE("a tail that is too short leaves LAST to the row before it, or to a marker row") {
+  const Spec spec{.size = 4, .step = 2, .min = 2};
+  CHECK(columns(rows_of(spec, {frames(5), end()})) ==
+        Columns{{0, 0, 0, 4, 0, 7, 0}, {1, 2, 0, 3, 0, 48, 0}});
+  CHECK(columns(rows_of({.size = 4, .min = 2}, {frames(5), end()})) ==
+        Columns{{0, 0, 0, 4, 0, 7, 0}, {1, 5, 0, 0, 0, 48, 0}});
+}
+
+TEST_CASE("the row that ends a flushed segment carries its mark, and no other does") {
+  const auto rows =
+      rows_of({.size = 2}, {frames(3), flush(7), flush(8), frames(1), flush(), end()});
+  std::vector<std::optional<std::uint64_t>> marks;
+  for (const Row& row : rows) marks.push_back(row.mark);
+  CHECK(marks == decltype(marks){{}, 7, 8, {}, {}});
+}
+
+TEST_CASE("a reset says why") {
+  const auto reason_after = [](const Event& event) {
+    return name_of(rows_of({.size = 2}, {frames(2), event, frames(2), end()}).at(2).reason);
+  };
+  CHECK(reason_after(reset()) == "client");
+  CHECK(reason_after(reset(Cause::endpoint)) == "endpoint");
+  CHECK(reason_after(gap(3)) == "gap");
+  CHECK(reason_after(gap(3, Cause::rejected)) == "gap");
+  CHECK(reason_after(gap(3, Cause::load)) == "overflow");
+  CHECK(reason_after(flush()) == "none");
+}
+
+TEST_CASE("a reset and its reason stay due until a row with frames carried them") {
+  CHECK(reasons(rows_of({.size = 2}, {flush(), flush(), frames(4), end()})) ==
+        Words{"start", "start", "start", "none", "none"});
+}
+
+TEST_CASE("where two resets meet, the reason of the later one stands") {
+  CHECK(reasons(rows_of({.size = 2}, {gap(3), reset(Cause::endpoint), gap(1, Cause::load),
+                                      frames(2), end()})) == Words{"gap", "overflow", "none"});
+}
+
+TEST_CASE("gaps before the first frame of a segment add up and end none") {
+  CHECK(columns(rows_of({.size = 2}, {gap(3), gap(4), frames(2), end()})) ==
+        Columns{{0, 7, 0, 2, 0, 15, 7}, {1, 9, 0, 0, 0, 48, 0}});
+}
+
+TEST_CASE("an abort drops the frames that are in no ready row") {
+  CHECK(columns(rows_of({.size = 2}, {frames(3), abort_stream()})) ==
+        Columns{{0, 0, 0, 2, 0, 7, 0}, {1, 3, 0, 0, 0, 112, 0}});
+}
+
+TEST_CASE("a smaller size makes rows of what had arrived") {
+  CHECK(columns(rows_of({.size = 9}, {frames(5), size(2)})) ==
+        Columns{{0, 0, 0, 2, 0, 7, 0}, {1, 2, 0, 2, 0, 0, 0}});
+}
+
+TEST_CASE("a step longer than the body passes over frames, but a flush begins at them") {
+  Chunker chunker({.size = 2, .step = 5});
+  chunker.add(frames(3));
+  CHECK(chunker.next()->end() == 2);
+  CHECK_FALSE(chunker.next());
+  CHECK(chunker.keep_from() == 3);
+  CHECK(chunker.frames_until_next() == 4);
+  chunker.add(flush());
+  CHECK(chunker.next()->size == 0);
+  CHECK(chunker.frames_until_next() == 2);
+}
+
+TEST_CASE("left context is kept within its run") {
+  Chunker chunker({.size = 4, .left = 3});
+  chunker.add(frames(8));
+  while (chunker.next()) {
+  }
+  CHECK(chunker.keep_from() == 5);
+  chunker.add(gap(10));
+  CHECK(chunker.position() == 18);
+  while (chunker.next()) {
+  }
+  CHECK(chunker.keep_from() == 18);
+}
+
+TEST_CASE("positions stay exact up to the largest") {
+  Chunker chunker({.size = 3, .left = 2});
+  chunker.add(gap(huge));
+  chunker.add(frames(huge));
+  CHECK(chunker.position() == max_position);
+  CHECK(columns({*chunker.next()}) == Columns{{0, huge, 0, 3, 0, 15, huge}});
+  CHECK(columns({*chunker.next()}) == Columns{{1, huge + 3, 2, 3, 0, 0, 0}});
+}
+
+TEST_CASE("a gap as long as there are positions costs one row") {
+  CHECK(columns(rows_of({.size = 2}, {frames(1), gap(max_position - 2), frames(1), end()})) ==
+        Columns{{0, 0, 0, 1, 0, 23, 0}, {1, max_position - 1, 0, 1, 0, 62, max_position - 2}});
+}
+
+TEST_CASE("the end of a segment of many overlapping rows gives them one by one") {
+  Chunker chunker({.size = 2'000'000'000, .step = 1});
+  chunker.add(frames(1'999'999'999));
+  CHECK_FALSE(chunker.next());
+  chunker.add(flush());
+  CHECK(chunker.next()->size == 1'999'999'999);
+  CHECK(chunker.next()->size == 1'999'999'998);
+}
+
+TEST_CASE("a tail of which every body is too short ends at once") {
+  Chunker chunker({.size = 2'000'000'000, .step = 1, .min = 2'000'000'000});
+  chunker.add(frames(1'999'999'999));
+  chunker.add(end());
+  CHECK(chunker.next()->is(flag::end));
+  CHECK(chunker.ended());
+}
+
+}  // namespace
+}  // namespace millrace

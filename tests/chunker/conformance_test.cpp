@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vectors of tests/conformance/chunks.json, every one.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "chunker/presets.h"
+#include "events.h"
+#include "row_values.h"
+
+namespace millrace {
+namespace {
+
+namespace json = boost::json;
+
+const json::value& vectors() {
+  static const json::value all = conformance("chunks.json");
+  return all;
+}
+
+Columns columns_from(const json::value& rows) { return json::value_to<Columns>(rows); }
+
+TEST_CASE("every case of the vectors gives its rows", "[conformance]") {
+  const json::array& cases = vectors().at("cases").as_array();
+  REQUIRE(cases.size() == 360);
+  for (const json::value& one : cases) {
+    INFO(json::serialize(one));
+    CHECK(columns(rows_of(spec_from(one.at("spec")), events_from(one.at("events")))) ==
+          columns_from(one.at("rows")));
+  }
+}
+
+TEST_CASE("every value of the vectors is in its column", "[conformance]") {
+  const json::array& cases = vectors().at("values").as_array();
+  REQUIRE(cases.size() == 60);
+  for (const json::value& one : cases) {
+    INFO(json::serialize(one));
+    const ChunkRule rule{spec_from(one.at("spec")), align_from(one.at("align")),
+                         pad_from(one.at("pad"))};
+    const auto rows = rows_of(rule.spec, events_from(one.at("events")));
+    CHECK(columns(rows) == columns_from(one.at("rows")));
+    CHECK(rule.spec.width() == one.at("width").to_number<std::uint32_t>());
+    json::array values;
+    for (const Row& row : rows) values.push_back(row_values(row, rule, rule.spec.width()));
+    CHECK(values == one.at("values"));
+  }
+}
+
+TEST_CASE("the presets are those of the vectors", "[conformance]") {
+  const json::object& all = vectors().at("presets").as_object();
+  CHECK(presets().size() == all.size());
+  for (const auto& [name, preset] : all) {
+    INFO(std::string(name));
+    const Preset* found = find_preset(std::string_view(name));
+    REQUIRE(found != nullptr);
+    CHECK(found->target.features == (preset.at("unit").as_string() == "feature"));
+    CHECK(found->target.rate == preset.at("rate").to_number<double>());
+    CHECK(found->rule == ChunkRule{spec_from(preset.at("spec")), align_from(preset.at("align")),
+                                   pad_from(preset.at("pad"))});
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds for every rule and every stream.
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "chunker/chunker.h"
+#include "events.h"
+#include "row_values.h"
+
+namespace millrace {
+namespace {
+
+constexpr int rounds = 2000;
+
+std::string described(const Case& one) {
+  return boost::json::serialize(to_json(one.rule.spec)) + " " +
+         boost::json::serialize(to_json(one.events));
+}
+
+std::vector<Event> split(const std::vector<Event>& events, std::mt19937_64& random) {
+  std::vector<Event> pieces;
+  for (const Event& event : events) {
+    std::uint64_t rest = event.kind == Event::Kind::frames ? event.count : 0;
+    while (rest > 0 && random() % 4 > 0) {
+      const std::uint64_t n = random() % (rest + 1);
+      pieces.push_back(frames(n));
+      rest -= n;
+    }
+    pieces.push_back(event);
+    if (event.kind == Event::Kind::frames) pieces.back().count = rest;
+  }
+  return pieces;
+}
+
+// The rows of events that are fed no further than to the next row; none of them gives two.
+std::vector<Row> rows_fed_to_the_next(const Case& one) {
+  Chunker chunker(one.rule.spec);
+  std::vector<Row> rows;
+  for (Event event : one.events) {
+    std::uint64_t rest = event.kind == Event::Kind::frames ? event.count : 0;
+    while (rest > 0) {
+      const std::uint64_t until = chunker.frames_until_next(), n = std::min(rest, until);
+      REQUIRE(until > 0);
+      chunker.add(frames(n));
+      rest -= n;
+      const auto row = chunker.next();
+      REQUIRE(row.has_value() == (n == until));
+      REQUIRE_FALSE(chunker.next());
+      if (row) rows.push_back(*row);
+    }
+    if (event.kind == Event::Kind::frames) continue;
+    chunker.add(event);
+    while (const auto row = chunker.next()) rows.push_back(*row);
+  }
+  return rows;
+}
+
+TEST_CASE("how frames are split into events changes no row", "[property]") {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < rounds; ++i) {
+    const Case one = random_case(random);
+    INFO(described(one));
+    REQUIRE(rows_of(one.rule.spec, split(one.events, random)) ==
+            rows_of(one.rule.spec, one.events));
+  }
+}
+
+TEST_CASE("frames fed up to the next row give exactly that row", "[property]") {
+  std::mt19937_64 random(2);
+  for (int i = 0; i < rounds; ++i) {
+    const Case one = random_case(random);
+    INFO(described(one));
+    REQUIRE(rows_fed_to_the_next(one) == rows_of(one.rule.spec, one.events));
+  }
+}
+
+TEST_CASE("no row shows a frame that need not be kept", "[property]") {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < rounds; ++i) {
+    const Case one = random_case(random);
+    INFO(described(one));
+    Chunker chunker(one.rule.spec);
+    std::uint64_t kept = 0;
+    for (const Event& event : one.events) {
+      chunker.add(event);
+      while (const auto row = chunker.next()) {
+        REQUIRE(row->window_begin() >= kept);
+        REQUIRE(chunker.keep_from() >= kept);
+        kept = chunker.keep_from();
+      }
+      REQUIRE(kept <= chunker.position());
+      kept = chunker.keep_from();
+    }
+  }
+}
+
+// The rows of a stream from its begin to its end.
+void require_markers(const std::vector<Row>& rows) {
+  bool fresh = true, opens = true;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    REQUIRE(row.seq == i);
+    REQUIRE(row.is(flag::start) == (i == 0));
+    REQUIRE(row.is(flag::end) == (i + 1 == rows.size()));
+    REQUIRE(row.is(flag::segment) == opens);
+    REQUIRE(row.is(flag::reset) == (row.reason != ResetReason::none));
+    REQUIRE(row.is(flag::gap) == (row.gap > 0));
+    if (row.is(flag::gap)) fresh = true;
+    if (fresh) REQUIRE(row.is(flag::reset));
+    if (row.has_frames()) fresh = false;
+    opens = row.is(flag::last);
+  }
+}
+
+TEST_CASE("markers frame segments and streams, and no state goes on behind a gap", "[property]") {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < rounds; ++i) {
+    Case one = random_case(random);
+    if (one.events.empty() || (one.events.back().kind != Event::Kind::end &&
+                               one.events.back().kind != Event::Kind::abort))
+      one.events.push_back(end());
+    INFO(described(one));
+    require_markers(rows_of(one.rule.spec, one.events));
+  }
+}
+
+TEST_CASE("end to end, every frame is in one body", "[property]") {
+  std::mt19937_64 random(5);
+  for (int i = 0; i < rounds; ++i) {
+    const std::uint64_t total = random() % 100;
+    const Spec spec{.size = 1 + static_cast<std::uint32_t>(random() % 9),
+                    .first = static_cast<std::uint32_t>(random() % 9)};
+    std::uint64_t covered = 0;
+    for (const Row& row : rows_of(spec, {frames(total), end()})) {
+      REQUIRE(row.begin == covered);
+      covered = row.end();
+    }
+    REQUIRE(covered == total);
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Thousands of random streams, against the executable contract in one run of it.
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "events.h"
+#include "row_values.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+struct Directory {
+  fs::path path = fs::temp_directory_path() / ("millrace-chunker-" + std::to_string(::getpid()));
+  Directory() { fs::create_directory(path); }
+  ~Directory() { fs::remove_all(path); }
+};
+
+json::object question(const Case& one) {
+  return {{"spec", to_json(one.rule.spec)},
+          {"events", to_json(one.events)},
+          {"align", one.rule.align == Align::body ? "body" : "packed"},
+          {"pad", one.rule.pad == Pad::zero ? "zero" : "repeat"}};
+}
+
+std::uint32_t width_of(const Case& one) {
+  std::uint32_t size = 0;
+  for (const Event& event : one.events)
+    if (event.kind == Event::Kind::size)
+      size = std::max(size, static_cast<std::uint32_t>(event.count));
+  return width_for(one.rule.spec, size);
+}
+
+json::array ask_reference(const json::array& questions) {
+  const Directory directory;
+  const std::string cases = directory.path / "cases.json", rows = directory.path / "rows.json";
+  std::ofstream(cases) << json::serialize(questions);
+  const std::string command = MILLRACE_REFERENCE " " + cases + " " + rows;
+  REQUIRE(std::system(command.c_str()) == 0);
+  std::ifstream in(rows);
+  return json::parse(std::string(std::istreambuf_iterator<char>(in), {})).as_array();
+}
+
+TEST_CASE("random streams give the rows and values of the executable contract", "[reference]") {
+  std::mt19937_64 random(20240501);
+  std::vector<Case> cases;
+  json::array questions;
+  for (int i = 0; i < 5000; ++i) {
+    cases.push_back(random_case(random));
+    questions.push_back(question(cases.back()));
+  }
+  const json::array answers = ask_reference(questions);
+  REQUIRE(answers.size() == cases.size());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    INFO(json::serialize(questions[i]));
+    const auto rows = rows_of(cases[i].rule.spec, cases[i].events);
+    REQUIRE(columns(rows) == json::value_to<Columns>(answers[i].at("rows")));
+    json::array values;
+    for (const Row& row : rows)
+      values.push_back(row_values(row, cases[i].rule, width_of(cases[i])));
+    REQUIRE(values == answers[i].at("values").as_array());
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chunker/spec.h"
+
+#include <catch2/catch.hpp>
+
+namespace millrace {
+namespace {
+
+ChunkRule rule(const RuleKeys& keys, double rate = 16000) {
+  return *parse_rule(keys, {.rate = rate});
+}
+std::string refusal(const RuleKeys& keys, double rate = 16000) {
+  return parse_rule(keys, {.rate = rate}).error().message;
+}
+
+TEST_CASE("a rule has every key") {
+  CHECK(rule({{"size", "40"},
+              {"step", "20"},
+              {"first", "50"},
+              {"left", "3"},
+              {"right", "2"},
+              {"min", "5"},
+              {"tail", "cover"},
+              {"align", "packed"},
+              {"pad", "repeat"}}) ==
+        ChunkRule{{40, 20, 50, 3, 2, Spec::Tail::cover, 5}, Align::packed, Pad::repeat});
+}
+
+TEST_CASE("what is left out has its default") {
+  CHECK(rule({{"size", "40"}}) == ChunkRule{{.size = 40}, Align::body, Pad::zero});
+}
+
+TEST_CASE("lengths may be times that are whole frames at the rate") {
+  CHECK(rule({{"size", "100ms"}, {"left", "0.1s"}, {"right", "2.5ms"}}).spec ==
+        Spec{.size = 1600, .left = 1600, .right = 40});
+  CHECK(rule({{"size", "80ms"}}, 12.5).spec.size == 1);
+  CHECK(rule({{"size", "30s"}}, 33.333333).spec.size == 1000);
+  CHECK(refusal({{"size", "33ms"}}, 11025) ==
+        "size = \"33ms\" must be whole frames, at most 2147483647: at 11025 frames per second it "
+        "is 363.825");
+}
+
+TEST_CASE("a length that is none is refused with what is allowed") {
+  for (const char* text : {"", "abc", "-1", "+1", "1.5", "1e3", "0x10", "ms", "1 ms", "1m", "inf",
+                           "nan", "100 ", "2147483648", "99999999999999999999"}) {
+    INFO(text);
+    CHECK(refusal({{"size", "4"}, {"left", text}}) ==
+          "left = \"" + std::string(text) +
+              "\" must be frames from 0 to 2147483647 (\"1600\") or a time (\"100ms\", \"0.1s\")");
+  }
+  CHECK(parse_rule({{"size", "999999999999999s"}}, {}).has_error());
+}
+
+TEST_CASE("an unknown word is refused with those there are") {
+  CHECK(refusal({{"size", "4"}, {"tail", "all"}}) ==
+        "tail = \"all\" must be every_start, cover or drop");
+  CHECK(refusal({{"size", "4"}, {"align", "left"}}) == "align = \"left\" must be body or packed");
+  CHECK(refusal({{"size", "4"}, {"pad", "none"}}) == "pad = \"none\" must be zero or repeat");
+  CHECK(refusal({{"preset", "silero"}}) ==
+        "preset = \"silero\" must be silero-16k, funasr-600ms, moshi-80ms, wenet-16, zipformer-32, "
+        "paraformer-60, emformer-16, nemo-70-13 or returnn-100-75");
+}
+
+TEST_CASE("an unknown, repeated or missing key is refused by name") {
+  CHECK(refusal({{"size", "4"}, {"stride", "2"}}) ==
+        "stride = \"2\" is unknown: the key must be size, step, first, left, right, min, tail, "
+        "align, pad or preset");
+  CHECK(refusal({{"size", "4"}, {"size", "5"}}) ==
+        "size = \"5\" repeats the key: each may be given once");
+  CHECK(refusal({{"left", "4"}}) == "size is missing: a chunk rule needs size or preset");
+  CHECK(parse_rule({{"size", "4"}, {"stride", "2"}}, {}).error().key == "stride");
+}
+
+TEST_CASE("beside a preset only align and pad may stand") {
+  CHECK(rule({{"preset", "silero-16k"}, {"align", "packed"}, {"pad", "repeat"}}) ==
+        ChunkRule{{.size = 512, .left = 64}, Align::packed, Pad::repeat});
+  CHECK(refusal({{"left", "3"}, {"preset", "silero-16k"}}) ==
+        "left = \"3\" cannot stand beside preset: with it only align and pad may be given");
+  CHECK(refusal({{"preset", "silero-16k"}, {"preset", "wenet-16"}}) ==
+        "preset = \"wenet-16\" repeats the key: each may be given once");
+}
+
+TEST_CASE("lengths that make no sense together are refused") {
+  CHECK(refusal({{"size", "0"}}) == "size = \"0\" must be at least 1 frame");
+  CHECK(refusal({{"size", "5"}, {"first", "2"}, {"step", "3"}}) ==
+        "first = \"2\" is too short: first + step must exceed size, 5, and step is 3");
+  CHECK(rule({{"size", "5"}, {"first", "3"}, {"step", "3"}}).spec.first == 3);
+}
+
+TEST_CASE("a window has at most so many frames as an int32 counts") {
+  CHECK(check({.size = 0x7fffffff}).has_value());
+  CHECK(check({.size = 0x7fffff00, .left = 0xff}).has_value());
+  CHECK(refusal({{"size", "2147483647"}, {"right", "1"}}) ==
+        "size = \"2147483647\" is too long: with left and right it must be at most 2147483647");
+  CHECK(check({.size = 1, .left = 0xffffffff, .right = 0xffffffff}).has_error());
+  CHECK(check({.size = 1, .first = 0xffffffff}).error().key == "first");
+}
+
+TEST_CASE("sizes change only where bodies lie end to end") {
+  CHECK(check_size({.size = 4}, 9).has_value());
+  CHECK(check_size({.size = 4, .step = 4}, 9).error().message ==
+        "step = \"4\" must be 0 where sizes change");
+  CHECK(check_size({.size = 4}, 0).error().message == "size = \"0\" must be at least 1 frame");
+  CHECK(check_size({.size = 4, .left = 1}, 0x7fffffff).has_error());
+  CHECK(check_size({.size = 4}, std::uint64_t{1} << 40).has_error());
+}
+
+}  // namespace
+}  // namespace millrace
