@@ -3,6 +3,8 @@
 
 #include <flatbuffers/flatbuffers.h>
 
+#include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/bytes.h"
@@ -22,6 +24,13 @@ const Root* verified(Bytes message, const char* identifier) {
   flatbuffers::Verifier verifier(data, message.size(), max_depth, max_tables);
   if (!verifier.VerifyBuffer<Root>(identifier)) return nullptr;
   return flatbuffers::GetRoot<Root>(data);
+}
+
+// Whether structs can be read where the verifier found them: it aligns a vector's length, not its
+// elements.
+template <class Struct>
+bool is_aligned(const flatbuffers::Vector<const Struct*>& structs) {
+  return reinterpret_cast<std::uintptr_t>(structs.Data()) % alignof(Struct) == 0;
 }
 
 inline Bytes finished(const flatbuffers::FlatBufferBuilder& builder) {

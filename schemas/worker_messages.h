@@ -14,8 +14,8 @@
 
 namespace millrace {
 
-// The messages between the service and a worker (docs/protocol.md), as plain structs. The codec
-// (worker_codec.h) turns them into FlatBuffers and back.
+// The messages between the service and a worker (docs/worker_protocol.md), as plain structs. The
+// codec (worker_codec.h) turns them into FlatBuffers and back.
 namespace worker_protocol {
 
 inline constexpr std::uint32_t version = 1;
@@ -28,6 +28,7 @@ struct Hello {
   std::uint32_t credits = 2;  // batches that it takes before the first is done
   std::string device = "host";
   bool watch = false;  // wants copies of rows only: no slots, no credits, may lose some
+  bool operator==(const Hello&) const = default;
 };
 
 // service -> worker. With slabs comes the descriptor of the shared memory that holds them, slab i
@@ -41,6 +42,7 @@ struct Welcome {
   std::string chunk;        // the chunk rule, a JSON object
   std::uint32_t slabs = 0;  // 0: tensors come inline
   std::uint64_t slab_bytes = 0;
+  bool operator==(const Welcome&) const = default;
 };
 
 // A row of a batch, in the order of the tensor; marker rows behind. Padding rows are not listed.
@@ -54,6 +56,7 @@ struct RowEntry {
   std::uint32_t left = 0, size = 0, right = 0;
   std::uint8_t flags = 0;
   std::uint8_t reason = 0;
+  bool operator==(const RowEntry&) const = default;
 };
 
 // A stream of which this worker sees its first row in this batch.
@@ -62,6 +65,7 @@ struct OpenedStream {
   std::uint32_t slot = 0;
   std::string name;
   std::string options;  // the client's JSON object, or empty
+  bool operator==(const OpenedStream&) const = default;
 };
 
 // service -> worker.
@@ -75,7 +79,7 @@ struct HandedBatch {
   std::vector<RowEntry> framed;
   std::vector<RowEntry> marks;
   std::vector<OpenedStream> opened;
-  std::vector<std::byte> tensor;  // inline, without slabs
+  Bytes tensor;  // inline, without slabs: a view; of a decoded batch, of the message it came in
 };
 
 // worker -> service, in the order of the batches.
@@ -84,25 +88,32 @@ struct Done {
   std::vector<Answer> answers;       // of the framed rows in order; empty: none for any
   std::vector<Answer> mark_answers;  // of the marker rows; empty: none for any
   Time taken, done;                  // on the worker's clock; meaningless from another machine
+  bool operator==(const Done&) const = default;
 };
 
 // Both ways, when nothing else was sent for a while.
-struct Heartbeat {};
+struct Heartbeat {
+  bool operator==(const Heartbeat&) const = default;
+};
 
 // worker -> service: give me no new streams, move mine, then end the connection.
 // service -> worker: no batch will come any more.
-struct Bye {};
+struct Bye {
+  bool operator==(const Bye&) const = default;
+};
 
 // service -> worker: how many others take batches of this pipeline, after Welcome and whenever it
 // changes.
 struct Company {
   std::uint32_t workers = 0;
+  bool operator==(const Company&) const = default;
 };
 
 // service -> worker, then the connection ends.
 struct Refused {
   std::string code;
   std::string message;
+  bool operator==(const Refused&) const = default;
 };
 
 using ToService = std::variant<Hello, Done, Heartbeat, Bye>;

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "schemas/text.h"
+#include "schemas/wire.h"
+#include "schemas/worker_codec.h"
+#include "worker_generated.h"
+
+namespace millrace::worker_protocol {
+namespace {
+
+// Ranges. 2^53 - 1 is the largest integer that every JSON reader keeps.
+constexpr std::uint64_t max_position = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t max_mark = (std::int64_t{1} << 53) - 1;
+constexpr std::uint32_t max_count = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint32_t max_credits = 1024;
+constexpr std::size_t max_name = 256, max_refusal = 4096, max_chunk = 65536, max_options = 4096;
+constexpr std::uint8_t all_flags = 127, reset_flag = 2;
+constexpr std::uint8_t reasons = 8, triggers = 4, elements = 3, answer_kinds = 5;
+
+// Takes pieces off the front of a text; nothing when it is shorter than they say.
+class Pieces {
+ public:
+  explicit Pieces(std::string_view text) : rest_(text) {}
+
+  std::optional<std::string_view> next(std::uint32_t length) {
+    if (length > rest_.size()) return std::nullopt;
+    const std::string_view piece = rest_.substr(0, length);
+    rest_.remove_prefix(length);
+    return piece;
+  }
+  bool empty() const { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+};
+
+bool fits(std::uint32_t n, std::uint32_t least, std::uint32_t most) {
+  return n >= least && n <= most;
+}
+
+std::optional<Hello> read(const wire::Hello& in) {
+  const std::uint32_t least = in.watch() ? 0 : 1;
+  if (!is_printable(wire::view(in.pipeline()), max_name) ||
+      !is_printable(wire::view(in.name()), max_name) ||
+      !is_printable(wire::view(in.device()), max_name) || !fits(in.credits(), least, max_credits))
+    return std::nullopt;
+  return Hello{.version = in.version(),
+               .pipeline = in.pipeline()->str(),
+               .name = in.name()->str(),
+               .credits = in.credits(),
+               .device = in.device()->str(),
+               .watch = in.watch()};
+}
+
+Answer read_answer(Answer::Kind kind, std::string_view text) {
+  if (kind == Answer::Kind::json && !is_json(text))
+    return {Answer::Kind::error, "answer is no JSON"};
+  if (kind == Answer::Kind::text && !is_utf8(text))
+    return {Answer::Kind::error, "answer is no UTF-8"};
+  return {kind, std::string(text)};
+}
+
+bool read(const wire::Answers* in, std::vector<Answer>& out) {
+  out.clear();
+  if (!in) return true;
+  if (in->kinds()->size() != in->lengths()->size()) return false;
+  out.reserve(in->kinds()->size());
+  Pieces pieces(wire::text_of(in->text()));
+  for (flatbuffers::uoffset_t i = 0; i < in->kinds()->size(); ++i) {
+    const std::uint8_t kind = in->kinds()->Get(i);
+    const auto text = pieces.next(in->lengths()->Get(i));
+    if (kind >= answer_kinds || !text) return false;
+    out.push_back(read_answer(static_cast<Answer::Kind>(kind), *text));
+  }
+  return pieces.empty();
+}
+
+bool read(const wire::Done& in, Done& out) {
+  out.batch = BatchId{in.batch()};
+  out.taken = from_wire(in.taken());
+  out.done = from_wire(in.done());
+  return read(in.answers(), out.answers) && read(in.mark_answers(), out.mark_answers);
+}
+
+std::optional<Welcome> read(const wire::Welcome& in) {
+  const bool possible = fits(in.slots(), 1, max_count) && fits(in.rows(), 1, max_count) &&
+                        fits(in.width(), 1, max_count) && in.element() < elements &&
+                        fits(in.values(), 1, 65535) && std::isfinite(in.rate()) && in.rate() > 0 &&
+                        in.chunk()->size() <= max_chunk && is_json(wire::view(in.chunk())) &&
+                        in.slabs() <= max_credits + 1 &&
+                        (in.slabs() == 0 || in.slab_bytes() <= max_position / in.slabs());
+  if (!possible) return std::nullopt;
+  return Welcome{.version = in.version(),
+                 .slots = in.slots(),
+                 .rows = in.rows(),
+                 .width = in.width(),
+                 .frames = {.element = static_cast<Element>(in.element()),
+                            .values = in.values(),
+                            .rate = in.rate(),
+                            .features = in.features()},
+                 .chunk = in.chunk()->str(),
+                 .slabs = in.slabs(),
+                 .slab_bytes = in.slab_bytes()};
+}
+
+bool possible(const wire::RowEntry& row, std::uint32_t width) {
+  const std::uint64_t window = std::uint64_t{row.left()} + row.size() + row.right();
+  return row.flags() <= all_flags && row.reason() < reasons &&
+         ((row.flags() & reset_flag) != 0) == (row.reason() != 0) && row.mark() >= -1 &&
+         row.mark() <= max_mark && row.begin() <= max_position && row.gap() <= max_position &&
+         row.left() <= row.begin() && window <= width;
+}
+
+using Rows = flatbuffers::Vector<const wire::RowEntry*>;
+
+// Rows with frames, or marker rows; never both in one vector.
+bool read_rows(const Rows* in, bool frames, std::uint32_t width, std::vector<RowEntry>& out) {
+  out.clear();
+  if (!in) return true;
+  if (!wire::is_aligned(*in)) return false;
+  out.reserve(in->size());
+  for (const wire::RowEntry* row : *in) {
+    if (!possible(*row, width) || (row->size() > 0) != frames) return false;
+    out.push_back({.stream = StreamId{row->stream()},
+                   .seq = row->seq(),
+                   .begin = row->begin(),
+                   .gap = row->gap(),
+                   .mark = row->mark(),
+                   .slot = row->slot(),
+                   .left = row->left(),
+                   .size = row->size(),
+                   .right = row->right(),
+                   .flags = row->flags(),
+                   .reason = row->reason()});
+  }
+  return true;
+}
+
+bool read_opened(const wire::Batch& in, std::vector<OpenedStream>& out) {
+  out.clear();
+  Pieces pieces(wire::text_of(in.opened_text()));
+  if (!in.opened()) return pieces.empty();
+  if (!wire::is_aligned(*in.opened())) return false;
+  for (const wire::OpenedStream* stream : *in.opened()) {
+    const auto name = pieces.next(stream->name_length());
+    const auto options = pieces.next(stream->options_length());
+    if (!name || !options || !is_stream_name(*name) || options->size() > max_options ||
+        !(options->empty() || is_json(*options)))
+      return false;
+    out.push_back({.stream = StreamId{stream->stream()},
+                   .slot = stream->slot(),
+                   .name = std::string(*name),
+                   .options = std::string(*options)});
+  }
+  return pieces.empty();
+}
+
+bool read(const wire::Batch& in, HandedBatch& out) {
+  out.id = BatchId{in.id()};
+  out.slab = in.slab();
+  out.rows = in.rows();
+  out.width = in.width();
+  out.trigger = in.trigger();
+  out.closed = from_wire(in.closed());
+  out.copied = from_wire(in.copied());
+  out.tensor = wire::bytes_of(in.tensor());
+  return in.trigger() < triggers && in.rows() <= max_count && in.width() <= max_count &&
+         read_rows(in.framed(), true, in.width(), out.framed) &&
+         read_rows(in.marks(), false, in.width(), out.marks) && read_opened(in, out.opened) &&
+         out.framed.size() <= in.rows() && out.framed.size() + out.marks.size() > 0;
+}
+
+std::optional<Refused> read(const wire::Refused& in) {
+  if (!is_printable(wire::view(in.code()), max_name) ||
+      !is_printable(wire::view(in.message()), max_refusal))
+    return std::nullopt;
+  return Refused{.code = in.code()->str(), .message = in.message()->str()};
+}
+
+template <class Message, class Any>
+Result<Any, WireError> checked(std::optional<Message> message) {
+  if (!message) return WireError::meaning;
+  return Any(std::move(*message));
+}
+
+}  // namespace
+
+Result<ToService, WireError> Decoder::to_service(Bytes message) {
+  if (message.size() > max_size_) return WireError::too_long;
+  const auto* root =
+      wire::verified<wire::WorkerMessage>(aligned_.of(message), wire::WorkerMessageIdentifier());
+  if (!root) return WireError::malformed;
+  switch (root->body_type()) {
+    case wire::WorkerBody::Hello: return checked<Hello, ToService>(read(*root->body_as_Hello()));
+    case wire::WorkerBody::Heartbeat: return ToService(Heartbeat{});
+    case wire::WorkerBody::Bye: return ToService(Bye{});
+    case wire::WorkerBody::Done:
+      if (!read(*root->body_as_Done(), done_)) return WireError::meaning;
+      return ToService(std::move(done_));
+    default: return WireError::unknown;
+  }
+}
+
+Result<ToWorker, WireError> Decoder::to_worker(Bytes message) {
+  if (message.size() > max_size_) return WireError::too_long;
+  const auto* root =
+      wire::verified<wire::WorkerMessage>(aligned_.of(message), wire::WorkerMessageIdentifier());
+  if (!root) return WireError::malformed;
+  switch (root->body_type()) {
+    case wire::WorkerBody::Welcome:
+      return checked<Welcome, ToWorker>(read(*root->body_as_Welcome()));
+    case wire::WorkerBody::Refused:
+      return checked<Refused, ToWorker>(read(*root->body_as_Refused()));
+    case wire::WorkerBody::Heartbeat: return ToWorker(Heartbeat{});
+    case wire::WorkerBody::Bye: return ToWorker(Bye{});
+    case wire::WorkerBody::Company: return ToWorker(Company{root->body_as_Company()->workers()});
+    case wire::WorkerBody::Batch: {
+      HandedBatch batch = fresh_batch();
+      if (!read(*root->body_as_Batch(), batch)) return WireError::meaning;
+      return ToWorker(std::move(batch));
+    }
+    default: return WireError::unknown;
+  }
+}
+
+HandedBatch Decoder::fresh_batch() {
+  if (batches_.empty()) return {};
+  HandedBatch batch = std::move(batches_.back());
+  batches_.pop_back();
+  return batch;
+}
+
+}  // namespace millrace::worker_protocol

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <string>
+
+#include "schemas/wire.h"
+#include "schemas/worker_codec.h"
+#include "worker_generated.h"
+
+namespace millrace::worker_protocol {
+namespace {
+
+using Builder = flatbuffers::FlatBufferBuilder;
+using ByteVector = flatbuffers::Offset<flatbuffers::Vector<std::uint8_t>>;
+
+template <class Table>
+Bytes finish(Builder& builder, flatbuffers::Offset<Table> body) {
+  wire::FinishWorkerMessageBuffer(
+      builder,
+      wire::CreateWorkerMessage(builder, wire::WorkerBodyTraits<Table>::enum_value, body.Union()));
+  return wire::finished(builder);
+}
+
+// One string of all, as bytes: a vector that can be longer than any one answer, without a
+// temporary.
+template <class Texts, class Append>
+ByteVector concatenated(Builder& builder, std::size_t size, const Texts& texts, Append append) {
+  std::uint8_t* at = nullptr;
+  const ByteVector vector = builder.CreateUninitializedVector(size, &at);
+  const auto add = [&at](std::string_view text) {
+    if (!text.empty()) std::memcpy(at, text.data(), text.size());
+    at += text.size();
+  };
+  for (const auto& text : texts) append(text, add);
+  return vector;
+}
+
+flatbuffers::Offset<wire::Answers> encode_answers(Builder& builder,
+                                                  std::span<const Answer> answers) {
+  if (answers.empty()) return 0;
+  std::size_t size = 0;
+  for (const Answer& answer : answers) size += answer.data.size();
+  const auto text = concatenated(builder, size, answers,
+                                 [](const Answer& answer, auto add) { add(answer.data); });
+  std::uint8_t* kinds = nullptr;
+  const ByteVector kinds_vector = builder.CreateUninitializedVector(answers.size(), &kinds);
+  for (const Answer& answer : answers) *kinds++ = static_cast<std::uint8_t>(answer.kind);
+  std::uint32_t* lengths = nullptr;
+  const auto lengths_vector = builder.CreateUninitializedVector(answers.size(), &lengths);
+  for (const Answer& answer : answers)
+    *lengths++ = flatbuffers::EndianScalar(static_cast<std::uint32_t>(answer.data.size()));
+  return wire::CreateAnswers(builder, kinds_vector, lengths_vector, text);
+}
+
+auto encode_rows(Builder& builder, const std::vector<RowEntry>& rows) {
+  return builder.CreateVectorOfStructs<wire::RowEntry>(
+      rows.size(), [&rows](std::size_t i, wire::RowEntry* out) {
+        const RowEntry& row = rows[i];
+        *out = wire::RowEntry(number(row.stream), row.seq, row.begin, row.gap, row.mark, row.slot,
+                              row.left, row.size, row.right, row.flags, row.reason);
+      });
+}
+
+auto encode_opened(Builder& builder, const std::vector<OpenedStream>& opened) {
+  return builder.CreateVectorOfStructs<wire::OpenedStream>(
+      opened.size(), [&opened](std::size_t i, wire::OpenedStream* out) {
+        const OpenedStream& stream = opened[i];
+        *out = wire::OpenedStream(number(stream.stream), stream.slot,
+                                  static_cast<std::uint32_t>(stream.name.size()),
+                                  static_cast<std::uint32_t>(stream.options.size()));
+      });
+}
+
+ByteVector encode_opened_text(Builder& builder, const std::vector<OpenedStream>& opened) {
+  std::size_t size = 0;
+  for (const OpenedStream& stream : opened) size += stream.name.size() + stream.options.size();
+  return concatenated(builder, size, opened, [](const OpenedStream& stream, auto add) {
+    add(stream.name);
+    add(stream.options);
+  });
+}
+
+}  // namespace
+
+Encoder::Encoder() : builder_(std::make_unique<Builder>()) {}
+Encoder::~Encoder() = default;
+Encoder::Encoder(Encoder&&) noexcept = default;
+Encoder& Encoder::operator=(Encoder&&) noexcept = default;
+
+Bytes Encoder::encode(const Hello& hello) {
+  builder_->Clear();
+  const auto pipeline = builder_->CreateString(hello.pipeline);
+  const auto name = builder_->CreateString(hello.name);
+  const auto device = builder_->CreateString(hello.device);
+  return finish(*builder_, wire::CreateHello(*builder_, hello.version, pipeline, name,
+                                             hello.credits, device, hello.watch));
+}
+
+Bytes Encoder::encode(const Done& done) { return encode(done, done.answers, done.mark_answers); }
+
+Bytes Encoder::encode(const Done& done, std::span<const Answer> answers,
+                      std::span<const Answer> mark_answers) {
+  builder_->Clear();
+  const auto rows = encode_answers(*builder_, answers);
+  const auto marks = encode_answers(*builder_, mark_answers);
+  return finish(*builder_, wire::CreateDone(*builder_, number(done.batch), to_wire(done.taken),
+                                            to_wire(done.done), rows, marks));
+}
+
+Bytes Encoder::encode(const Heartbeat&) {
+  builder_->Clear();
+  return finish(*builder_, wire::CreateHeartbeat(*builder_));
+}
+
+Bytes Encoder::encode(const Bye&) {
+  builder_->Clear();
+  return finish(*builder_, wire::CreateBye(*builder_));
+}
+
+Bytes Encoder::encode(const Welcome& welcome) {
+  builder_->Clear();
+  const auto chunk = builder_->CreateString(welcome.chunk);
+  wire::WelcomeBuilder table(*builder_);
+  table.add_version(welcome.version);
+  table.add_slots(welcome.slots);
+  table.add_rows(welcome.rows);
+  table.add_width(welcome.width);
+  table.add_element(static_cast<std::uint8_t>(welcome.frames.element));
+  table.add_values(welcome.frames.values);
+  table.add_rate(welcome.frames.rate);
+  table.add_features(welcome.frames.features);
+  table.add_chunk(chunk);
+  table.add_slabs(welcome.slabs);
+  table.add_slab_bytes(welcome.slab_bytes);
+  return finish(*builder_, table.Finish());
+}
+
+Bytes Encoder::encode(const HandedBatch& batch) {
+  builder_->Clear();
+  // The builder writes from the back: what is read first comes last.
+  ByteVector tensor = 0;
+  if (!batch.tensor.empty())
+    tensor = builder_->CreateVector(reinterpret_cast<const std::uint8_t*>(batch.tensor.data()),
+                                    batch.tensor.size());
+  const auto opened_text = encode_opened_text(*builder_, batch.opened);
+  const auto opened = encode_opened(*builder_, batch.opened);
+  const auto marks = encode_rows(*builder_, batch.marks);
+  const auto framed = encode_rows(*builder_, batch.framed);
+  wire::BatchBuilder table(*builder_);
+  table.add_id(number(batch.id));
+  table.add_slab(batch.slab);
+  table.add_rows(batch.rows);
+  table.add_width(batch.width);
+  table.add_trigger(batch.trigger);
+  table.add_closed(to_wire(batch.closed));
+  table.add_copied(to_wire(batch.copied));
+  table.add_framed(framed);
+  table.add_marks(marks);
+  table.add_opened(opened);
+  table.add_opened_text(opened_text);
+  table.add_tensor(tensor);
+  return finish(*builder_, table.Finish());
+}
+
+Bytes Encoder::encode(const Company& company) {
+  builder_->Clear();
+  return finish(*builder_, wire::CreateCompany(*builder_, company.workers));
+}
+
+Bytes Encoder::encode(const Refused& refused) {
+  builder_->Clear();
+  const auto code = builder_->CreateString(refused.code);
+  const auto message = builder_->CreateString(refused.message);
+  return finish(*builder_, wire::CreateRefused(*builder_, code, message));
+}
+
+}  // namespace millrace::worker_protocol
