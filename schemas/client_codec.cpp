@@ -11,7 +11,7 @@ namespace millrace {
 namespace {
 
 bool makes_sense(const BytesResult& result) {
-  return is_stream_name(result.stream) && result.begin <= result.end &&
+  return wire::is_stream_name(result.stream) && result.begin <= result.end &&
          std::isfinite(result.begin_s) && std::isfinite(result.end_s);
 }
 

@@ -5,7 +5,7 @@
 #include <boost/json/basic_parser_impl.hpp>
 #include <cstdint>
 
-namespace millrace {
+namespace millrace::wire {
 namespace {
 
 // Accepts every event of the parser and keeps nothing.
@@ -88,4 +88,4 @@ bool is_stream_name(std::string_view text) {
   return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, is_name_character);
 }
 
-}  // namespace millrace
+}  // namespace millrace::wire

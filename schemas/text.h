@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace millrace {
+namespace millrace::wire {
 
 // What a message calls text may be any bytes; these say what it is. Pure.
 
@@ -19,4 +19,4 @@ bool is_printable(std::string_view text, std::size_t max_size);
 // The name of a stream: [A-Za-z0-9._-]{1,128}.
 bool is_stream_name(std::string_view text);
 
-}  // namespace millrace
+}  // namespace millrace::wire

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-using namespace millrace;
+using namespace millrace::wire;
 using namespace std::string_literals;
 
 TEST_CASE("UTF-8 is what is in its shortest form and no surrogate") {

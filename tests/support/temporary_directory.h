@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace millrace {
+
+// A directory of its own, gone with everything in it at the end.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    if (!::mkdtemp(path_.data())) throw std::runtime_error("mkdtemp " + path_);
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_ = "/tmp/millrace-test-XXXXXX";
+};
+
+}  // namespace millrace

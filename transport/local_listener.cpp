@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/local_listener.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "transport/local_address.h"
+#include "transport/local_path.h"
+
+namespace millrace {
+namespace {
+
+[[noreturn]] void fail(int error, const std::string& what) {
+  throw std::system_error(error, std::generic_category(), what);
+}
+
+void make_directory(const std::string& path) {
+  const auto directory = std::filesystem::path(path).parent_path();
+  if (directory.empty() || ::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return;
+  fail(errno, directory.string());
+}
+
+// Whether the file is a socket that nobody listens on any more.
+bool is_stale(const std::string& path, const sockaddr_un& address) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
+  const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+         errno == ECONNREFUSED;
+}
+
+}  // namespace
+
+LocalListener::LocalListener(const std::string& path)
+    : path_(path), socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+  if (!socket_) fail(errno, path_);
+  bind();
+  struct stat status {};
+  if (::lstat(path_.c_str(), &status) == 0) {
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+  }
+  if (::listen(socket_.get(), SOMAXCONN) != 0) fail(errno, path_);
+}
+
+void LocalListener::bind() {
+  const sockaddr_un address = local_address(path_);
+  make_directory(path_);
+  check_directory_owner(path_);
+  // Before bind, so that the file never has another mode.
+  if (::fchmod(socket_.get(), 0600) != 0) fail(errno, path_);
+  const auto try_bind = [&] {
+    return ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  };
+  if (try_bind()) return;
+  const int error = errno;
+  if (error != EADDRINUSE || !is_stale(path_, address)) fail(error, path_);
+  ::unlink(path_.c_str());
+  if (!try_bind()) fail(errno, path_);
+}
+
+LocalListener::~LocalListener() {
+  struct stat status {};
+  if (::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_)
+    ::unlink(path_.c_str());
+}
+
+Result<std::optional<FileDescriptor>, std::error_code> LocalListener::try_accept() {
+  for (;;) {
+    FileDescriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket) return std::optional(std::move(socket));
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return std::optional<FileDescriptor>();
+    if (errno != EINTR && errno != ECONNABORTED)
+      return std::error_code(errno, std::generic_category());
+  }
+}
+
+}  // namespace millrace

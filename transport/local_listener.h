@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "base/result.h"
+#include "transport/file_descriptor.h"
+
+namespace millrace {
+
+// A listening Unix socket at a path that only this user can connect to (0600; its directory is
+// made, 0700, where it is missing). The file that a dead process left is replaced, a live one
+// never, and no file that is not a socket. The file is removed with the listener.
+//
+// Confined to one thread.
+class LocalListener {
+ public:
+  // Throws std::runtime_error (std::system_error) that names the path: too long, in use, not
+  // ours, no permission.
+  explicit LocalListener(const std::string& path);
+  ~LocalListener();
+  LocalListener(const LocalListener&) = delete;
+  LocalListener& operator=(const LocalListener&) = delete;
+
+  int native_handle() const { return socket_.get(); }
+  const std::string& path() const { return path_; }
+
+  // The next connection; nothing while there is none. An error is of this one call: the listener
+  // goes on (too many open files: wait and try again).
+  [[nodiscard]] Result<std::optional<FileDescriptor>, std::error_code> try_accept();
+
+ private:
+  void bind();
+
+  const std::string path_;
+  FileDescriptor socket_;
+  dev_t device_ = 0;  // of the file, so that nobody else's is removed
+  ino_t inode_ = 0;
+};
+
+}  // namespace millrace

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/local_path.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+
+namespace millrace {
+namespace {
+
+constexpr std::string_view scheme = "unix:";
+
+// Nothing where it is not set or empty.
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+}  // namespace
+
+std::string default_workers_url() {
+  if (const auto url = environment("MILLRACE_WORKERS")) return *url;
+  if (const auto runtime = environment("XDG_RUNTIME_DIR"))
+    return "unix:" + *runtime + "/millrace/workers.sock";
+  return "unix:/tmp/millrace-" + std::to_string(::geteuid()) + "/workers.sock";
+}
+
+std::optional<std::string> local_path(std::string_view url) {
+  if (!url.starts_with(scheme)) return std::nullopt;
+  const std::string_view path = url.substr(scheme.size());
+  // One with a NUL would name another file than it says.
+  if (path.empty() || path.size() > max_local_path || path.find('\0') != path.npos)
+    return std::nullopt;
+  return std::string(path);
+}
+
+void check_directory_owner(const std::string& path) {
+  const auto parent = std::filesystem::path(path).parent_path();
+  const std::string directory = parent.empty() ? "." : parent.string();
+  struct stat status {};
+  // One that does not exist is the caller's to find out.
+  if (::stat(directory.c_str(), &status) != 0) return;
+  const uid_t user = ::geteuid();
+  if (user != 0 && status.st_uid != 0 && status.st_uid != user)
+    throw std::runtime_error(directory + " belongs to another user");
+}
+
+}  // namespace millrace
