@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include "batcher/stats.h"
+
+using namespace millrace;
+
+namespace {
+
+BatchRow row_of(std::uint32_t left, std::uint32_t size, std::uint32_t right) {
+  BatchRow row{};
+  row.ready.row.left = left;
+  row.ready.row.size = size;
+  row.ready.row.right = right;
+  return row;
+}
+
+}  // namespace
+
+TEST_CASE("padding is what the tensor holds and the windows do not fill") {
+  Batch batch;
+  batch.trigger = Trigger::deadline;
+  batch.rows = 4;
+  batch.framed = {row_of(0, 6, 2), row_of(2, 6, 0), row_of(2, 3, 0)};
+  batch.marks = {row_of(0, 0, 0)};
+  BatchStats stats;
+  stats.count(batch, 8, 10);
+  CHECK(stats.batches[2].value() == 1);
+  CHECK(stats.rows.value() == 3);
+  CHECK(stats.offered.value() == 8);
+  CHECK(stats.marks.value() == 1);
+  CHECK(stats.frames.value() == 40);
+  CHECK(stats.frames_padded.value() == 19);
+  CHECK(stats.rows_per_batch.sum() == 3);
+}
+
+TEST_CASE("a batch of marker rows alone offered no rows") {
+  Batch batch;
+  batch.trigger = Trigger::full;
+  batch.marks = {row_of(0, 0, 0), row_of(0, 0, 0)};
+  BatchStats stats;
+  stats.count(batch, 8, 10);
+  CHECK(stats.batches[0].value() == 1);
+  CHECK(stats.marks.value() == 2);
+  CHECK(stats.offered.value() == 0);
+  CHECK(stats.frames.value() == 0);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "batcher/batcher.h"
+
+namespace millrace::test {
+
+using namespace std::chrono_literals;
+
+inline const Time t0{std::chrono::hours(1)};
+
+// A batcher with words for what the tests say: streams are letters, rows are "A0" (stream and
+// seq), and an instant is a time after t0.
+class BatcherUnderTest {
+ public:
+  explicit BatcherUnderTest(BatchRule rule) : batcher(std::move(rule)) {}
+
+  void open(const std::string& names) {
+    for (char name : names) slots_[index(name)] = batcher.open(StreamId(index(name))).value();
+  }
+  // A row with frames.
+  void row(char name, Duration ready, std::uint8_t flags = 0) { add(name, ready, 100, flags); }
+  // A marker row.
+  void mark(char name, Duration ready, std::uint8_t flags = flag::last) {
+    add(name, ready, 0, flags);
+  }
+  Slot slot(char name) const { return slots_[index(name)]; }
+
+  std::optional<Trigger> trigger(Duration at) const { return batcher.trigger(t0 + at); }
+
+  // Closes a batch and says what is in it: "A0 B3 | C7", marker rows behind the bar.
+  std::string close(Duration at) {
+    batcher.close(trigger(at).value(), t0 + at, batch);
+    std::string text;
+    for (const BatchRow& row : batch.framed) text += name_of(row) + " ";
+    text += "|";
+    for (const BatchRow& row : batch.marks) text += " " + name_of(row);
+    return text;
+  }
+
+  Batcher batcher;
+  Batch batch;
+
+ private:
+  static std::size_t index(char name) { return static_cast<std::size_t>(name - 'A'); }
+  static std::string name_of(const BatchRow& row) {
+    return char('A' + number(row.stream)) + std::to_string(row.ready.row.seq);
+  }
+
+  void add(char name, Duration ready, std::uint32_t size, std::uint8_t flags) {
+    ReadyRow row;
+    row.row.seq = seq_[index(name)]++;
+    row.row.size = size;
+    row.row.flags = flags;
+    row.ready = t0 + ready;
+    batcher.add(slot(name), row);
+  }
+
+  Slot slots_[26] = {};
+  std::uint64_t seq_[26] = {};
+};
+
+}  // namespace millrace::test

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "batcher/batcher.h"
+
+namespace millrace::test {
+
+// What a lane must do, in the plainest form: it looks at every waiting row for every question, and
+// keeps no list in any order. It does not choose a batch's rows, it judges a choice: throws
+// std::logic_error that names the rule a batch or an answer breaks.
+class LaneModel {
+ public:
+  explicit LaneModel(BatchRule rule) : rule_(std::move(rule)) {}
+
+  // The slot that a stream must get.
+  std::optional<Slot> open(StreamId id);
+  void add(StreamId id, const ReadyRow& row);
+  // The stream is gone; the rows that it must take with it.
+  std::vector<ReadyRow> remove(StreamId id);
+  void drain() { draining_ = true; }
+
+  std::optional<Trigger> trigger(Time now) const;
+  Time deadline() const;
+  std::size_t waiting() const;
+
+  // The batch that a batcher closed now.
+  void judge(const Batch& batch, Trigger why, Time now);
+
+ private:
+  struct Stream {
+    Slot slot{};
+    Time before = Time::min();
+    bool ended = false;
+    std::deque<ReadyRow> rows;
+  };
+
+  static Time age(const Stream& stream);
+  std::size_t takeable_framed() const;
+  std::size_t takeable_marks() const;
+  void judge_framed(const Batch& batch, Time now);
+  void judge_marks(const Batch& batch, Time now);
+  Stream& take(const BatchRow& row, Time now);
+
+  BatchRule rule_;
+  std::map<StreamId, Stream> streams_;
+  bool draining_ = false;
+};
+
+}  // namespace millrace::test
