@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "gpu/shared_memory.h"
+
+namespace millrace {
+
+// The slabs of a lane, in one shared memory: slab i lies at i * slab_bytes(), on pages of its own.
+// A slab is acquired for a batch and released when the worker has finished with it. When a worker
+// is evicted its slabs are never written again: the ring is dropped with its lane, and the pages
+// live on for as long as the worker has them.
+//
+// Confined to one thread.
+class SlabRing {
+ public:
+  // `slabs` of at least `bytes` each. Throws std::system_error. Requires: both >= 1.
+  SlabRing(std::uint32_t slabs, std::size_t bytes);
+
+  // The lowest free slab; nothing when all are in use.
+  std::optional<std::uint32_t> acquire();
+  // Requires: it was acquired.
+  void release(std::uint32_t slab);
+
+  MutableBytes slab(std::uint32_t slab) const {
+    return memory_.bytes().subspan(slab * slab_bytes_, slab_bytes_);
+  }
+  std::uint32_t slabs() const { return static_cast<std::uint32_t>(used_.size()); }
+  std::size_t slab_bytes() const { return slab_bytes_; }
+
+  // All of it, and its descriptor for the worker; both live as long as the ring.
+  MutableBytes memory() const { return memory_.bytes(); }
+  int descriptor() const { return memory_.descriptor(); }
+
+ private:
+  std::size_t slab_bytes_;  // whole pages
+  SharedMemory memory_;
+  std::vector<bool> used_;
+};
+
+}  // namespace millrace
