@@ -33,8 +33,9 @@ SharedMemory SharedMemory::create(std::size_t bytes) {
   if (descriptor < 0) fail(errno, "cannot create shared memory");
   SharedMemory memory(descriptor, {});  // closes the descriptor if a step below throws
   // Allocated now: later a lack of memory would be a SIGBUS in the middle of a batch.
-  if (const int error = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes)))
-    fail(error, "cannot allocate shared memory");
+  int error = EINTR;
+  while (error == EINTR) error = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+  if (error != 0) fail(error, "cannot allocate shared memory");
   if (::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
     fail(errno, "cannot seal shared memory");
   memory.bytes_ = map_pages(descriptor, bytes);

@@ -25,12 +25,13 @@ TEST_CASE("padding is what the tensor holds and the windows do not fill") {
   batch.marks = {row_of(0, 0, 0)};
   BatchStats stats;
   stats.count(batch, 8, 10);
-  CHECK(stats.batches[2].value() == 1);
+  CHECK(stats.batches[Trigger::deadline].value() == 1);
   CHECK(stats.rows.value() == 3);
   CHECK(stats.offered.value() == 8);
   CHECK(stats.marks.value() == 1);
   CHECK(stats.frames.value() == 40);
   CHECK(stats.frames_padded.value() == 19);
+  CHECK(stats.rows_frames_padded.value() == 9);
   CHECK(stats.rows_per_batch.sum() == 3);
 }
 
@@ -40,7 +41,7 @@ TEST_CASE("a batch of marker rows alone offered no rows") {
   batch.marks = {row_of(0, 0, 0), row_of(0, 0, 0)};
   BatchStats stats;
   stats.count(batch, 8, 10);
-  CHECK(stats.batches[0].value() == 1);
+  CHECK(stats.batches[Trigger::full].value() == 1);
   CHECK(stats.marks.value() == 2);
   CHECK(stats.offered.value() == 0);
   CHECK(stats.frames.value() == 0);
