@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/chunk.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <sstream>
+
+#include "chunker/chunker.h"
+#include "chunker/presets.h"
+#include "service/audio_file.h"
+#include "service/commands/events_file.h"
+#include "service/commands/sample_window.h"
+
+namespace millrace {
+namespace {
+
+using Outcome = Result<void, std::string>;
+using Kind = Event::Kind;
+
+constexpr std::size_t block = 16384;  // frames of a file read at once
+constexpr double most_rate = 1e9;
+
+struct Arguments {
+  std::string spec, preset;          // exactly one
+  std::string file, frames, events;  // exactly one
+  std::optional<double> rate;
+  bool values = false;
+};
+
+// "size=1600,left=64"
+Result<RuleKeys, std::string> split_spec(const std::string& spec) {
+  RuleKeys keys;
+  std::istringstream items(spec);
+  for (std::string item; std::getline(items, item, ',');) {
+    const auto equals = item.find('=');
+    if (equals == item.npos)
+      return "--spec: \"" + item + "\" must be KEY=VALUE, several with commas between them";
+    keys.emplace_back(item.substr(0, equals), item.substr(equals + 1));
+  }
+  return keys;
+}
+
+Result<RuleKeys, std::string> rule_keys(const Arguments& arguments) {
+  if (arguments.spec.empty() == arguments.preset.empty())
+    return std::string("one of --spec and --preset must be given");
+  if (!arguments.preset.empty()) return RuleKeys{{"preset", arguments.preset}};
+  return split_spec(arguments.spec);
+}
+
+// Frames that come from no file of audio are the model's own, unless a rate makes them audio.
+RuleTarget target_for(const RuleKeys& keys, std::optional<double> rate) {
+  if (rate) return {.rate = *rate};
+  for (const auto& [key, value] : keys)
+    if (const Preset* preset = find_preset(value); key == "preset" && preset != nullptr)
+      return preset->target;
+  return {};
+}
+
+Result<ChunkRule, std::string> rule_from(const RuleKeys& keys, const RuleTarget& target) {
+  const auto rule = parse_rule(keys, target);
+  if (!rule) return rule.error().message;
+  return *rule;
+}
+
+// One stream on its way to lines of rows.
+class RowStream {
+ public:
+  RowStream(const Spec& spec, std::ostream& out) : out_(out), chunker_(spec), lines_(out) {}
+
+  RowLines& lines() { return lines_; }
+  const Chunker& chunker() const { return chunker_; }
+
+  Outcome add(Kind kind, std::uint64_t count = 0) {
+    Event event;
+    event.kind = kind;
+    event.count = count;
+    chunker_.add(event);
+    while (const auto row = chunker_.next()) {
+      lines_.print(*row);
+      if (!out_) return std::string("the rows cannot be written");
+    }
+    return {};
+  }
+
+ private:
+  std::ostream& out_;
+  Chunker chunker_;
+  RowLines lines_;
+};
+
+Outcome print_events(const std::vector<Event>& events, const ChunkRule& rule, bool values,
+                     std::ostream& out) {
+  const PositionValues positions;
+  RowStream stream(rule.spec, out);
+  std::uint64_t size = 0;
+  for (const Event& event : events)
+    if (event.kind == Kind::size) size = std::max(size, event.count);
+  if (values)
+    stream.lines().show(positions, rule, width_for(rule.spec, static_cast<std::uint32_t>(size)));
+  for (const Event& event : events)
+    if (const auto added = stream.add(event.kind, event.count); !added) return added;
+  return {};
+}
+
+Outcome print_file(AudioFile& file, const ChunkRule& rule, bool values, std::ostream& out) {
+  SampleWindow samples(file.channels());
+  RowStream stream(rule.spec, out);
+  if (values) stream.lines().show(samples, rule, rule.spec.width());
+  while (true) {
+    const auto frames = file.read(block);
+    if (!frames) return frames.error();
+    if (frames->empty()) return stream.add(Kind::end);
+    if (values) samples.add(*frames);
+    if (const auto added = stream.add(Kind::frames, frames->size() / file.channels()); !added)
+      return added;
+    if (values) samples.drop_before(stream.chunker().keep_from());
+  }
+}
+
+Outcome chunk_file(const Arguments& arguments, const RuleKeys& keys, std::ostream& out) {
+  auto file = AudioFile::open(arguments.file);
+  if (!file) return file.error();
+  if (arguments.rate.value_or(file->rate()) != file->rate())
+    return arguments.file + ": has " + std::to_string(std::lround(file->rate())) +
+           " frames per second, which must be --rate: nothing is resampled here";
+  const auto rule = rule_from(keys, {.rate = file->rate()});
+  if (!rule) return rule.error();
+  return print_file(*file, *rule, arguments.values, out);
+}
+
+Result<std::vector<Event>, std::string> events_of(const Arguments& arguments, const Spec& spec) {
+  if (!arguments.events.empty()) return read_events(arguments.events, spec);
+  const std::string& text = arguments.frames;
+  std::uint64_t frames = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), frames);
+  if (error != std::errc{} || stop != text.data() + text.size() || frames > max_position)
+    return "--frames: \"" + text + "\" must be a whole number from 0 to " +
+           std::to_string(max_position);
+  return std::vector<Event>{{.kind = Kind::frames, .count = frames, .mark = {}},
+                            {.kind = Kind::end, .mark = {}}};
+}
+
+Outcome chunk(const Arguments& arguments, std::ostream& out) {
+  const auto keys = rule_keys(arguments);
+  if (!keys) return keys.error();
+  const bool file = !arguments.file.empty();
+  if (file + !arguments.frames.empty() + !arguments.events.empty() != 1)
+    return std::string("one of FILE, --frames and --events must be given");
+  if (arguments.rate && !(*arguments.rate > 0 && *arguments.rate <= most_rate))
+    return std::string("--rate must be frames per second, more than 0 and at most 1e9");
+  if (file) return chunk_file(arguments, *keys, out);
+  const auto rule = rule_from(*keys, target_for(*keys, arguments.rate));
+  if (!rule) return rule.error();
+  const auto events = events_of(arguments, rule->spec);
+  if (!events) return events.error();
+  return print_events(*events, *rule, arguments.values, out);
+}
+
+void add_options(CLI::App& command, Arguments& into) {
+  const auto add = [&](const char* name, auto& value, const char* type, const char* meaning) {
+    command.add_option(name, value, meaning)->type_name(type);
+  };
+  add("FILE", into.file, " ", "The stream is this audio file");
+  add("--spec", into.spec, "KEY=VALUE,...",
+      "Chunk rule: size, step, first, left, right, min (frames or a time), tail, align, pad");
+  add("--preset", into.preset, "NAME", "Chunk rule of a known model");
+  add("--frames", into.frames, "N", "The stream has so many frames, and ends");
+  add("--events", into.events, "FILE",
+      "The stream is this JSON array of events: [[\"frames\",1600],[\"end\",0]]");
+  add("--rate", into.rate, "N",
+      "Frames of audio per second; else those of FILE, of the preset's model, 16000");
+  command.add_flag(
+      "--values", into.values,
+      "Adds the values in the row's columns; without FILE, frame p has the value p + 1");
+}
+
+}  // namespace
+
+void add_chunk_command(CLI::App& program, Console& console) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& command = *program.add_subcommand(
+      "chunk", "The rows that a stream would yield: [seq,begin,left,size,right,flags,gap] each");
+  add_options(command, *arguments);
+  command.callback([arguments, &console] {
+    auto chunked = chunk(*arguments, console.out);
+    if (chunked && !console.out.flush()) chunked = std::string("the rows cannot be written");
+    if (chunked) return;
+    console.err << "millrace chunk: " << chunked.error() << '\n';
+    console.exit_code = 1;
+  });
+}
+
+}  // namespace millrace

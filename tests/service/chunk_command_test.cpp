@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/chunk.h"
+
+#include <sndfile.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/json.hpp>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+// What the command printed, and the exit code.
+struct Said {
+  std::string out, err;
+  int exit_code;
+};
+
+Said run(std::vector<std::string> arguments) {
+  std::ostringstream out, err;
+  Console console{out, err};
+  CLI::App program;
+  add_chunk_command(program, console);
+  arguments.insert(arguments.begin(), "chunk");
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants a vector
+  program.parse(arguments);
+  return {out.str(), err.str(), console.exit_code};
+}
+
+std::string rows(const std::vector<std::string>& arguments) {
+  const Said said = run(arguments);
+  CHECK(said.err == "");
+  CHECK(said.exit_code == 0);
+  return said.out;
+}
+
+std::string refusal(const std::vector<std::string>& arguments) {
+  const Said said = run(arguments);
+  CHECK(said.exit_code == 1);
+  return said.err;
+}
+
+// Files of one test.
+struct Directory {
+  fs::path path = fs::temp_directory_path() / ("millrace-chunk-" + std::to_string(::getpid()));
+  Directory() { fs::create_directory(path); }
+  ~Directory() { fs::remove_all(path); }
+
+  std::string text(const std::string& content) const {
+    const std::string file = path / "events.json";
+    std::ofstream(file) << content;
+    return file;
+  }
+  std::string wav(const std::vector<float>& values, int channels, int rate, int kind) const {
+    const std::string file = path / "audio.wav";
+    SF_INFO format{};
+    format.samplerate = rate;
+    format.channels = channels;
+    format.format = SF_FORMAT_WAV | kind;
+    SNDFILE* out = sf_open(file.c_str(), SFM_WRITE, &format);
+    sf_write_float(out, values.data(), static_cast<sf_count_t>(values.size()));
+    sf_close(out);
+    return file;
+  }
+};
+
+// The samples 1 … n, exact in every kind of file.
+std::vector<float> ramp(int n) {
+  std::vector<float> values;
+  for (int i = 1; i <= n; ++i) values.push_back(static_cast<float>(i) / 32768);
+  return values;
+}
+
+std::string spec_text(const json::object& spec) {
+  std::string text;
+  for (const auto& [key, value] : spec) {
+    if (!text.empty()) text += ',';
+    text += std::string(key) + '=' +
+            (value.is_string() ? std::string(value.as_string()) : json::serialize(value));
+  }
+  return text;
+}
+
+json::value vectors() {
+  std::ifstream in(MILLRACE_CONFORMANCE "/chunks.json");
+  return json::parse(std::string(std::istreambuf_iterator<char>(in), {}));
+}
+
+// Rows, and where `values` is given those behind them.
+std::string lines(const json::array& rows, const json::array* values) {
+  std::string text;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    json::array row = rows[i].as_array();
+    if (values) row.push_back((*values)[i]);
+    text += json::serialize(row) + '\n';
+  }
+  return text;
+}
+
+TEST_CASE("chunk: events give the rows of every vector") {
+  const Directory directory;
+  const json::value all = vectors();
+  for (const json::value& one : all.at("cases").as_array()) {
+    const std::string events = directory.text(json::serialize(one.at("events")));
+    CHECK(rows({"--spec", spec_text(one.at("spec").as_object()), "--events", events}) ==
+          lines(one.at("rows").as_array(), nullptr));
+  }
+}
+
+TEST_CASE("chunk: --values gives the values of every vector") {
+  const Directory directory;
+  const json::value all = vectors();
+  for (const json::value& one : all.at("values").as_array()) {
+    json::object spec = one.at("spec").as_object();
+    spec["align"] = one.at("align");
+    spec["pad"] = one.at("pad");
+    const std::string events = directory.text(json::serialize(one.at("events")));
+    CHECK(rows({"--spec", spec_text(spec), "--events", events, "--values"}) ==
+          lines(one.at("rows").as_array(), &one.at("values").as_array()));
+  }
+}
+
+TEST_CASE("chunk: --frames is a stream of so many frames") {
+  CHECK(rows({"--spec", "size=4,left=1", "--frames", "6"}) ==
+        "[0,0,0,4,0,7,0]\n[1,4,1,2,0,48,0]\n");
+  CHECK(rows({"--spec", "size=4,left=1", "--frames", "5", "--values"}) ==
+        "[0,0,0,4,0,7,0,[0,1,2,3,4]]\n[1,4,1,1,0,48,0,[4,5,0,0,0]]\n");
+  CHECK(rows({"--spec", "size=4", "--frames", "0", "--values"}) == "[0,0,0,0,0,55,0,null]\n");
+}
+
+TEST_CASE("chunk: times count at the rate") {
+  CHECK(rows({"--spec", "size=1s", "--frames", "16000"}) ==
+        "[0,0,0,16000,0,7,0]\n[1,16000,0,0,0,48,0]\n");
+  CHECK(rows({"--spec", "size=80ms", "--rate", "12.5", "--frames", "1"}) ==
+        "[0,0,0,1,0,7,0]\n[1,1,0,0,0,48,0]\n");
+}
+
+TEST_CASE("chunk: a preset counts the model's own frames, or at a rate those of audio") {
+  CHECK(rows({"--preset", "zipformer-32", "--frames", "45"}) ==
+        "[0,0,0,32,13,7,0]\n[1,32,0,13,0,48,0]\n");
+  CHECK(rows({"--preset", "moshi-80ms", "--frames", "5"}) == "[0,0,0,5,0,55,0]\n");
+  CHECK(rows({"--preset", "zipformer-32", "--rate", "16000", "--frames", "7440"}) ==
+        "[0,0,0,5120,2320,7,0]\n[1,5120,0,2320,0,48,0]\n");
+}
+
+TEST_CASE("chunk: a row is as wide as the widest size that the events give") {
+  const Directory directory;
+  const std::string events =
+      directory.text(R"([["frames",1],["size",1],["frames",1],["size",3],["end",0]])");
+  CHECK(rows({"--spec", "size=2", "--events", events, "--values"}) ==
+        "[0,0,0,1,0,7,0,[1,0,0]]\n[1,1,0,1,0,0,0,[2,0,0]]\n[2,2,0,0,0,48,0,null]\n");
+}
+
+TEST_CASE("chunk: events behind the end are not looked at, and a stream may stay open") {
+  const Directory directory;
+  CHECK(rows({"--spec", "size=2", "--events",
+              directory.text(R"([["abort",0],["nonsense",-1]])")}) == "[0,0,0,0,0,119,0]\n");
+  CHECK(rows({"--spec", "size=2", "--events", directory.text(R"([["frames",3]])")}) ==
+        "[0,0,0,2,0,7,0]\n");
+}
+
+TEST_CASE("chunk: a file gives its frames and its samples") {
+  const Directory directory;
+  const std::string file = directory.wav(ramp(5), 1, 8000, SF_FORMAT_PCM_16);
+  CHECK(rows({"--spec", "size=3", file}) == "[0,0,0,3,0,7,0]\n[1,3,0,2,0,48,0]\n");
+  CHECK(rows({"--spec", "size=3,pad=repeat", file, "--values"}) ==
+        "[0,0,0,3,0,7,0,[1,2,3]]\n[1,3,0,2,0,48,0,[4,5,5]]\n");
+}
+
+TEST_CASE("chunk: a frame of more channels is an array of them") {
+  const Directory directory;
+  const std::string file = directory.wav(ramp(6), 2, 8000, SF_FORMAT_PCM_24);
+  CHECK(rows({"--spec", "size=2", file, "--values"}) ==
+        "[0,0,0,2,0,7,0,[[1,2],[3,4]]]\n[1,2,0,1,0,48,0,[[5,6],[0,0]]]\n");
+}
+
+TEST_CASE("chunk: samples that are too loud are cut, not wrapped") {
+  const Directory directory;
+  const std::string file = directory.wav({2, -2, 0.5}, 1, 8000, SF_FORMAT_FLOAT);
+  CHECK(rows({"--spec", "size=3", file, "--values"}) ==
+        "[0,0,0,3,0,7,0,[32767,-32768,16384]]\n[1,3,0,0,0,48,0,null]\n");
+}
+
+TEST_CASE("chunk: a file longer than a block keeps its context") {
+  const Directory directory;
+  const std::string file =
+      directory.wav(std::vector<float>(50000, 1.0F / 32768), 1, 16000, SF_FORMAT_PCM_16);
+  CHECK(rows({"--spec", "size=1s,left=2s", file}) ==
+        "[0,0,0,16000,0,7,0]\n[1,16000,16000,16000,0,0,0]\n[2,32000,32000,16000,0,0,0]\n"
+        "[3,48000,32000,2000,0,48,0]\n");
+  const std::string shown = rows({"--spec", "size=1s,left=2s", file, "--values"});
+  CHECK(std::count(shown.begin(), shown.end(), '1') > 16000 + 32000 + 48000 + 34000);
+}
+
+TEST_CASE("chunk: the file's rate counts, and is not converted") {
+  const Directory directory;
+  const std::string file = directory.wav(ramp(5), 1, 8000, SF_FORMAT_PCM_16);
+  CHECK(rows({"--spec", "size=1ms", "--rate", "8000", file}) == "[0,0,0,5,0,55,0]\n");
+  CHECK(refusal({"--spec", "size=1ms", "--rate", "16000", file}) ==
+        "millrace chunk: " + file +
+            ": has 8000 frames per second, which must be --rate: nothing is resampled here\n");
+  CHECK(refusal({"--preset", "silero-16k", file}) ==
+        "millrace chunk: preset = \"silero-16k\" takes audio at 16000 frames per second, not audio "
+        "at 8000 frames per second\n");
+}
+
+TEST_CASE("chunk: what is missing or too much is asked for") {
+  const std::string rule = "millrace chunk: one of --spec and --preset must be given\n";
+  CHECK(refusal({"--frames", "4"}) == rule);
+  CHECK(refusal({"--spec", "size=4", "--preset", "silero-16k", "--frames", "4"}) == rule);
+  const std::string stream = "millrace chunk: one of FILE, --frames and --events must be given\n";
+  CHECK(refusal({"--spec", "size=4"}) == stream);
+  CHECK(refusal({"--spec", "size=4", "--frames", "4", "--events", "x"}) == stream);
+}
+
+TEST_CASE("chunk: a wrong rule, count or rate is named") {
+  CHECK(refusal({"--spec", "size=4,left", "--frames", "4"}) ==
+        "millrace chunk: --spec: \"left\" must be KEY=VALUE, several with commas between them\n");
+  CHECK(refusal({"--spec", "size=0", "--frames", "4"}) ==
+        "millrace chunk: size = \"0\" must be at least 1 frame\n");
+  for (const char* count : {"-1", "x", "1.5", "9007199254740993"}) {
+    CHECK(refusal({"--spec", "size=4", "--frames", count}) ==
+          "millrace chunk: --frames: \"" + std::string(count) +
+              "\" must be a whole number from 0 to 9007199254740992\n");
+  }
+  for (const char* rate : {"0", "-1", "nan", "inf"}) {
+    CHECK(refusal({"--spec", "size=4", "--frames", "4", "--rate", rate}) ==
+          "millrace chunk: --rate must be frames per second, more than 0 and at most 1e9\n");
+  }
+}
+
+TEST_CASE("chunk: a file that cannot be read is named") {
+  const Directory directory;
+  const std::string missing = directory.path / "missing";
+  CHECK(refusal({"--spec", "size=4", missing}) ==
+        "millrace chunk: " + missing + ": cannot be read as audio: No such file or directory\n");
+  CHECK(refusal({"--spec", "size=4", "--events", missing}) ==
+        "millrace chunk: " + missing + ": cannot be read\n");
+  CHECK(refusal({"--spec", "size=4", "--events", directory.path}) ==
+        "millrace chunk: " + directory.path.string() + ": cannot be read\n");
+  CHECK(refusal({"--spec", "size=4", directory.text("[]")}).find("cannot be read as audio") !=
+        std::string::npos);
+}
+
+TEST_CASE("chunk: an event that is none is named") {
+  const Directory directory;
+  const auto refused = [&](const std::string& events, const std::string& spec = "size=4") {
+    const std::string file = directory.text(events);
+    const std::string said = refusal({"--spec", spec, "--events", file});
+    const std::string begin = "millrace chunk: " + file + ": ";
+    CHECK(said.starts_with(begin));
+    return said.substr(begin.size());
+  };
+  CHECK(refused("") == "is not JSON: incomplete JSON\n");
+  CHECK(refused("[") == "is not JSON: incomplete JSON\n");
+  CHECK(refused("{}") == "must be a JSON array of events\n");
+  CHECK(refused(R"([["frames",1],["frames"]])") ==
+        "event 1: must be a pair [\"frames\", 1600] of what happens and a count\n");
+  CHECK(refused(R"([["stop",0]])") ==
+        "event 0: \"stop\" must be \"frames\", \"size\", \"flush\", \"reset\", \"gap\", \"end\" or "
+        "\"abort\"\n");
+  CHECK(refused(R"([["frames",-1]])") == "event 0: -1 must be a whole number, at least 0\n");
+  CHECK(refused(R"([["frames","1"]])") == "event 0: \"1\" must be a whole number, at least 0\n");
+  CHECK(refused(R"([["gap",0]])") == "event 0: a gap must have at least 1 frame\n");
+  CHECK(refused(R"([["size",2]])", "size=4,step=2") ==
+        "event 0: step = \"2\" must be 0 where sizes change\n");
+  CHECK(refused(R"([["gap",9007199254740992],["frames",1]])") ==
+        "event 1: the stream must have at most 9007199254740992 frames\n");
+}
+
+TEST_CASE("chunk: rows that nobody takes end it") {
+  std::ostringstream out, err;
+  out.setstate(std::ios::badbit);
+  Console console{out, err};
+  CLI::App program;
+  add_chunk_command(program, console);
+  program.parse(
+      std::vector<std::string>{"9007199254740992", "--frames", "size=1", "--spec", "chunk"});
+  CHECK(err.str() == "millrace chunk: the rows cannot be written\n");
+  CHECK(console.exit_code == 1);
+}
+
+}  // namespace
+}  // namespace millrace
