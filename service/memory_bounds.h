@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "service/options.h"
+
+namespace millrace {
+
+// The most that one lane of a pipeline (one worker, all its slots taken) can hold, in bytes.
+struct MemoryBounds {
+  std::size_t frames = 0;   // in the buffers of its streams
+  std::size_t rows = 0;     // cut, in no batch
+  std::size_t slabs = 0;    // with the credits that a worker has unless it says otherwise
+  std::size_t results = 0;  // not yet sent
+};
+
+inline constexpr std::uint32_t default_credits = 2;
+inline constexpr std::uint32_t max_ready_rows = 8;  // of a stream, in no batch
+
+MemoryBounds memory_bounds(const PipelineOptions& pipeline, const LimitOptions& limits);
+
+}  // namespace millrace

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/options.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+#include <utility>
+
+#include "service/memory_bounds.h"
+#include "service/pipeline_options.h"
+#include "service/section.h"
+#include "service/units.h"
+#include "transport/local_path.h"
+
+namespace millrace {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// An address to listen on that the text names.
+struct Listener {
+  std::string_view key;
+  TcpAddress address;
+};
+
+// Without TLS, what leaves the machine is for everybody to read: it must be asked for.
+void check_listeners(Section& listen, const std::vector<Listener>& listeners, bool plain) {
+  for (const auto& [key, address] : listeners) {
+    if (!address.loopback() && !plain)
+      listen.wrong(key, "must be on loopback (127.0.0.1, [::1]), or plain = true beside it");
+    for (const auto& other : listeners)
+      if (&other.address != &address && other.address.meets(address))
+        listen.wrong(key, "must differ from " + std::string(other.key) + ", which is " +
+                              readable(other.address));
+  }
+}
+
+TcpAddress read_address(Section& listen, std::string_view key, const TcpAddress& otherwise) {
+  const auto address = parse_tcp(listen.text(key, readable(otherwise)));
+  if (!address) listen.wrong(key, "must be an address and a port, like 127.0.0.1:8080");
+  return address.value_or(otherwise);
+}
+
+// The door is not built: its address must make sense all the same.
+void read_zeromq(Section& listen, std::string_view key, std::vector<Listener>& listeners) {
+  constexpr std::string_view scheme = "tcp://";
+  if (!listen.has(key)) return listen.not_built(key);
+  const std::string text = listen.text(key, "");
+  const auto address =
+      text.starts_with(scheme) ? parse_tcp(text.substr(scheme.size())) : std::nullopt;
+  if (!address) return listen.wrong(key, "must be like tcp://127.0.0.1:5555");
+  listeners.push_back({key, *address});
+  listen.not_built(key);
+}
+
+std::string read_workers(Section& listen) {
+  const auto path = local_path(listen.text("workers", default_workers_url()));
+  if (!path)
+    listen.wrong("workers", "must be unix: and a path of at most " +
+                                std::to_string(max_local_path) + " bytes");
+  return path.value_or("");
+}
+
+// Workers on the same machine want the other half.
+std::uint32_t usual_threads() {
+  return std::max(1u, (std::thread::hardware_concurrency() + 1) / 2);
+}
+
+ListenOptions read_listen(Section listen) {
+  ListenOptions options;
+  options.websocket = read_address(listen, "websocket", options.websocket);
+  options.admin = read_address(listen, "admin", options.admin);
+  options.workers = read_workers(listen);
+  options.threads = listen.count("threads", usual_threads(), 1, 1024);
+  std::vector<Listener> listeners{{"websocket", options.websocket}, {"admin", options.admin}};
+  read_zeromq(listen, "zeromq", listeners);
+  read_zeromq(listen, "workers_remote", listeners);
+  check_listeners(listen, listeners, listen.flag("plain", false));
+  if (listen.flag("try_page", false)) listen.not_built("try_page");
+  listen.end();
+  return options;
+}
+
+LimitOptions read_limits(Section limits) {
+  LimitOptions options;
+  if (limits.one_of("profile", "private", {"private", "public"}) == "public")
+    limits.not_built("profile");
+  options.message = limits.bytes("message", options.message, 1 << 10, 1 << 20);
+  options.send_buffer = limits.bytes("send_buffer", options.send_buffer, 64 << 10, 1 << 30);
+  options.connections = limits.count("connections", options.connections, 1, 1'000'000);
+  options.slab_bytes = limits.bytes("slab_bytes", options.slab_bytes, 1 << 20, 1ull << 40);
+  options.stream_buffer = limits.time("stream_buffer", options.stream_buffer, 100ms, 10min);
+  options.drain = limits.time("drain", options.drain, 0s, 1h);
+  limits.end();
+  return options;
+}
+
+void check_slabs(Section& section, const Options& options) {
+  std::size_t left = options.limits.slab_bytes;
+  for (const PipelineOptions& pipeline : options.pipelines) {
+    const std::size_t slabs = memory_bounds(pipeline, options.limits).slabs;
+    if (slabs > left)
+      return section.wrong("batch", "the slabs of one worker take " + rounded_bytes(slabs) +
+                                        "; must be at most " + rounded_bytes(left) +
+                                        ", what limits.slab_bytes leaves");
+    left -= slabs;
+  }
+}
+
+void read_pipelines(Section& root, Findings& findings, Options& options) {
+  std::vector<Section> sections = root.sections("pipeline");
+  if (!root.has("pipeline")) sections.push_back(root.section("pipeline", ""));
+  for (Section& section : sections) {
+    options.pipelines.push_back(read_pipeline(section, options.limits));
+    const auto named = [&](const PipelineOptions& other) {
+      return other.name == options.pipelines.back().name;
+    };
+    if (std::ranges::count_if(options.pipelines, named) > 1)
+      section.wrong("name", "must differ from the pipelines before it");
+    if (!findings.error) check_slabs(section, options);
+  }
+  if (options.pipelines.empty()) root.wrong("pipeline", "must be at least one [[pipeline]]");
+}
+
+}  // namespace
+
+Result<Configuration, ConfigError> parse_options(std::string_view text, const std::string& file) {
+  const auto table = read_toml(text);
+  if (!table) return file + ":" + std::to_string(table.error().line) + ": " + table.error().message;
+  Findings findings{.file = file, .error = {}, .warnings = {}};
+  Section root(*table, "", 1, findings);
+  Configuration configuration;
+  Options& options = configuration.options;
+  options.listen = read_listen(root.section("listen", "a table, headed [listen]"));
+  options.limits = read_limits(root.section("limits", "a table, headed [limits]"));
+  read_pipelines(root, findings, options);
+  root.end();
+  if (findings.error) return *findings.error;
+  configuration.warnings = std::move(findings.warnings);
+  return configuration;
+}
+
+Result<Configuration, ConfigError> load_options(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return path + ": is a directory";
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file) return path + ": cannot be read: " + std::strerror(errno);
+  return parse_options(text, path);
+}
+
+}  // namespace millrace

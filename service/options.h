@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/frame_type.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "batcher/batcher.h"
+#include "chunker/spec.h"
+#include "service/address.h"
+
+namespace millrace {
+
+// The configuration, once it is known to make sense (docs/configuration.md lists the keys). Whoever
+// needs a value gets that value: only service/ knows these types.
+
+struct ListenOptions {
+  TcpAddress websocket{"127.0.0.1", 8080};
+  TcpAddress admin{"127.0.0.1", 9464};
+  std::string workers;        // path of the Unix socket
+  std::uint32_t threads = 1;  // io threads
+
+  bool operator==(const ListenOptions&) const = default;
+};
+
+struct PipelineOptions {
+  std::string name = "default";
+  FrameType frames;              // as doors convert to, and slabs hold
+  Element dtype = Element::s16;  // what the worker sees
+  ChunkRule chunk;
+  BatchRule batch;
+  Duration worker_wait{};           // how long a stream waits for a worker
+  Duration bye_wait{};              // how long a leaving worker keeps a stream in mid-segment
+  std::uint64_t stream_frames = 0;  // that a stream may hold; a window fits
+};
+
+// Bounds on memory and time, of one thing each. Always on.
+struct LimitOptions {
+  std::size_t message = 64 << 10;                    // bytes of a client's message
+  std::size_t send_buffer = 1 << 20;                 // bytes that wait for a slow reader
+  std::uint32_t connections = 10'000;                // clients of the process
+  std::size_t slab_bytes = 1ull << 30;               // all slabs of all lanes
+  Duration stream_buffer = std::chrono::seconds(5);  // signal that a stream may hold
+  Duration drain = std::chrono::seconds(25);         // SIGTERM to exit
+};
+
+struct Options {
+  ListenOptions listen;
+  std::vector<PipelineOptions> pipelines;
+  LimitOptions limits;
+};
+
+struct Configuration {
+  Options options;
+  std::vector<std::string> warnings;  // a line each: keys that do nothing yet
+};
+
+// What is wrong: one line, `file:line: key 'name' = value: what is allowed`.
+using ConfigError = std::string;
+
+// `file` is for messages. An empty text is the working default.
+Result<Configuration, ConfigError> parse_options(std::string_view text, const std::string& file);
+Result<Configuration, ConfigError> load_options(const std::string& path);
+
+}  // namespace millrace

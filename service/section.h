@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "service/config_value.h"
+
+namespace millrace {
+
+// What is wrong with a configuration: at most one error, the first, and warnings. Each is a line
+// `file:line: key 'name' = value: what is allowed`.
+struct Findings {
+  std::string file;
+  std::optional<std::string> error;
+  std::vector<std::string> warnings;
+};
+
+// A table of the configuration as it is read: each key is asked for by name, with the value that
+// stands where it is absent. What is wrong goes to the findings, and from the first error on
+// every answer is that other value, so whoever reads need not look after each key. Names of keys
+// are literals.
+//
+// Keeps references to table and findings. Confined to one thread.
+class Section {
+ public:
+  // `name` stands before the keys in messages: "listen".
+  Section(const ConfigTable& table, std::string name, int line, Findings& findings);
+
+  bool has(std::string_view key) const;
+
+  bool flag(std::string_view key, bool otherwise);
+  std::string text(std::string_view key, std::string otherwise);
+  std::string one_of(std::string_view key, std::string otherwise,
+                     std::initializer_list<std::string_view> words);
+  std::uint32_t count(std::string_view key, std::uint32_t otherwise, std::uint32_t least,
+                      std::uint32_t most);
+  std::vector<std::uint32_t> counts(std::string_view key);
+  double number(std::string_view key, double otherwise, double most);  // above 0
+  Duration time(std::string_view key, Duration otherwise, Duration least, Duration most);
+  std::size_t bytes(std::string_view key, std::size_t otherwise, std::size_t least,
+                    std::size_t most);
+
+  // A table; an empty one where the key is absent.
+  Section section(std::string_view key, std::string_view example);
+  // [[key]], as often as it stands there.
+  std::vector<Section> sections(std::string_view key);
+  // Those of `keys` that are there, whole numbers as text: for someone else to read.
+  std::vector<std::pair<std::string, std::string>> texts(
+      std::initializer_list<std::string_view> keys);
+
+  // The value of this key must be otherwise; `allowed` says how. Where the key is absent, the line
+  // is that of the section.
+  void wrong(std::string_view key, const std::string& allowed);
+  // A key that is part of the configuration, and does nothing yet.
+  void not_built(std::string_view key);
+
+  // To be called last: every key that was not asked for is an error.
+  void end();
+
+ private:
+  const ConfigValue* find(std::string_view key);
+  template <class T>
+  const T* find_as(std::string_view key, std::string_view allowed);
+  std::string place(std::string_view key) const;
+
+  const ConfigTable* table_;
+  std::string name_;
+  int line_;
+  Findings* findings_;
+  std::vector<std::string_view> known_;
+};
+
+}  // namespace millrace
