@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "examples/pocketsphinx/audio_file.h"
+#include "examples/pocketsphinx/decoder.h"
+
+namespace millrace::pocketsphinx {
+
+using Samples = std::span<const std::int16_t>;
+
+// An utterance of Debian's pocketsphinx-testdata by its number: 3 s are "0880" ("he was not an ill
+// disposed young man") and "0930".
+inline std::vector<std::int16_t> librivox(const std::string& number) {
+  return read_audio(
+      "/usr/share/pocketsphinx/test/data/librivox/sense_and_sensibility_01_austen_64kb-" + number +
+      ".wav");
+}
+
+inline void feed(Decoder& decoder, Samples samples, std::size_t piece = 1600) {
+  for (; samples.size() > piece; samples = samples.subspan(piece))
+    decoder.process(samples.first(piece));
+  decoder.process(samples);
+}
+
+inline Hypothesis decode(Decoder& decoder, Samples samples, std::size_t piece = 1600) {
+  decoder.begin();
+  feed(decoder, samples, piece);
+  return decoder.end();
+}
+
+}  // namespace millrace::pocketsphinx

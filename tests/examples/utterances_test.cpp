@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "examples/pocketsphinx/utterances.h"
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "chunker/row.h"
+#include "tests/examples/speech.h"
+
+namespace millrace {
+
+std::ostream& operator<<(std::ostream& out, const Answer& answer) {
+  return out << static_cast<int>(answer.kind) << ' ' << answer.data;
+}
+
+namespace pocketsphinx {
+namespace {
+
+const Answer nothing;
+const Answer silence{Answer::Kind::json, R"({"partial":""})"};
+constexpr std::uint8_t begins = flag::start | flag::reset | flag::segment;
+
+struct Spoken {
+  const std::vector<std::int16_t> audio = librivox("0880");  // 47840 samples
+  Utterances utterances{std::make_unique<Decoder>()};
+
+  Answer say(std::uint8_t flags, std::size_t from, std::size_t to) {
+    return utterances.take({flags, Samples(audio).subspan(from, to - from)});
+  }
+  Answer mark(std::uint8_t flags) { return utterances.take({flags, {}}); }
+  // What a new decoder makes of it.
+  Answer final(std::size_t from, std::size_t to) const {
+    Decoder decoder;
+    const auto said = decode(decoder, Samples(audio).subspan(from, to - from));
+    return {Answer::Kind::json,
+            R"({"final":")" + said.text + R"(","score":)" + std::to_string(said.score) + "}"};
+  }
+};
+
+TEST_CASE_METHOD(Spoken, "rows are answered with partial hypotheses, the last with the final one") {
+  CHECK(say(begins, 0, 1600) == silence);
+  CHECK(say(0, 1600, 24000) == Answer{Answer::Kind::json, R"({"partial":"he was not until"})"});
+  CHECK(say(flag::last | flag::end, 24000, 47840) == final(0, 47840));
+}
+
+TEST_CASE_METHOD(Spoken, "a marker row with LAST is answered with the final hypothesis") {
+  say(begins, 0, 24000);
+  CHECK(mark(flag::last | flag::end) == final(0, 24000));
+}
+
+TEST_CASE_METHOD(Spoken, "other marker rows are not answered") {
+  CHECK(mark(begins) == nothing);
+  say(0, 0, 1600);
+  CHECK(mark(flag::gap) == nothing);
+  mark(flag::last);
+  CHECK(mark(flag::end) == nothing);
+}
+
+TEST_CASE_METHOD(Spoken, "a segment begins an utterance but keeps what the decoder learned") {
+  say(begins, 0, 24000);
+  const Answer first = mark(flag::last);
+  say(flag::segment, 0, 24000);
+  CHECK_FALSE(mark(flag::last) == first);
+}
+
+TEST_CASE_METHOD(Spoken, "a reset in the middle begins anew with a fresh decoder") {
+  say(begins, 0, 20000);
+  say(flag::reset, 20000, 24000);
+  say(0, 24000, 47840);
+  CHECK(mark(flag::last) == final(20000, 47840));
+}
+
+TEST_CASE_METHOD(Spoken, "a reset that is carried by several rows until one has frames") {
+  CHECK(mark(flag::reset) == nothing);
+  say(flag::reset, 0, 24000);
+  CHECK(mark(flag::last) == final(0, 24000));
+}
+
+TEST_CASE_METHOD(Spoken, "a segment of nothing is an empty utterance") {
+  CHECK(mark(begins | flag::last) == Answer{Answer::Kind::json, R"({"final":"","score":0})"});
+}
+
+TEST_CASE_METHOD(Spoken, "after an abort the next stream of the slot starts clean") {
+  say(begins, 0, 20000);
+  CHECK(mark(flag::abort) == nothing);
+  say(begins, 0, 24000);
+  CHECK(mark(flag::last) == final(0, 24000));
+}
+
+TEST_CASE_METHOD(Spoken, "a released decoder serves another stream as a new one would") {
+  say(begins, 0, 20000);
+  utterances = Utterances(std::move(utterances).release());
+  say(begins, 0, 24000);
+  CHECK(mark(flag::last | flag::end) == final(0, 24000));
+}
+
+}  // namespace
+}  // namespace pocketsphinx
+}  // namespace millrace
