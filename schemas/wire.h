@@ -26,11 +26,12 @@ const Root* verified(Bytes message, const char* identifier) {
   return flatbuffers::GetRoot<Root>(data);
 }
 
-// Whether structs can be read where the verifier found them: it aligns a vector's length, not its
-// elements.
+// Whether structs can be read where the verifier found them: it checks the alignment of a vector's
+// length, not of its elements. (The builder aligns no empty vector.)
 template <class Struct>
 bool is_aligned(const flatbuffers::Vector<const Struct*>& structs) {
-  return reinterpret_cast<std::uintptr_t>(structs.Data()) % alignof(Struct) == 0;
+  return structs.size() == 0 ||
+         reinterpret_cast<std::uintptr_t>(structs.Data()) % alignof(Struct) == 0;
 }
 
 inline Bytes finished(const flatbuffers::FlatBufferBuilder& builder) {

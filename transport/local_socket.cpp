@@ -206,4 +206,6 @@ bool LocalSocket::flush() {
   return true;
 }
 
+void LocalSocket::end() { ::shutdown(socket_.get(), SHUT_RDWR); }
+
 }  // namespace millrace

@@ -60,6 +60,10 @@ class LocalSocket {
   [[nodiscard]] bool flush();
   bool has_output() const { return sent_ < outgoing_.size(); }
 
+  // Ends the connection at both ends: the peer reads what was sent, then the end. The handle stays
+  // open, so that whoever waits for it can wake up.
+  void end();
+
  private:
   std::optional<Bytes> next_message();
   Result<std::size_t, LocalError> read_some();

@@ -184,6 +184,22 @@ TEST_CASE("a batch of ten thousand rows passes the verifier's limits") {
   CHECK(std::get<Done>(*at_service(answers)) == answers);
 }
 
+TEST_CASE("a batch without marker rows, opened streams or tensor comes back as it was") {
+  for (const std::uint64_t rows : {1, 2, 3}) {
+    HandedBatch message = batch();
+    message.framed.resize(rows, message.framed[0]);
+    message.marks.clear();
+    message.opened.clear();
+    message.tensor = {};
+    const auto result = at_worker(message);
+    REQUIRE(result.has_value());
+    CHECK(std::get<HandedBatch>(*result).framed == message.framed);
+    CHECK(std::get<HandedBatch>(*result).marks.empty());
+    CHECK(std::get<HandedBatch>(*result).opened.empty());
+    CHECK(std::get<HandedBatch>(*result).tensor.empty());
+  }
+}
+
 TEST_CASE("memory given back is used for the next batch") {
   Encoder encoder;
   Decoder decoder(max_size);

@@ -129,6 +129,15 @@ TEST_CASE("an end between messages differs from one in the middle") {
   }
 }
 
+TEST_CASE("a socket that ends is read to its last message, then the peer knows") {
+  Pair pair;
+  CHECK(pair.a.try_send(bytes("last")) == Sent::taken);
+  pair.a.end();
+  CHECK(receive(pair.b) == "last");
+  CHECK(pair.b.try_receive().error() == LocalError::closed);
+  CHECK(pair.a.try_receive().error() == LocalError::closed);
+}
+
 TEST_CASE("sending to a peer that is gone fails without a signal") {
   Pair pair;
   { const auto gone = std::move(pair.b); }

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "gpu/shared_memory.h"
+#include "gpu/slab_layout.h"
+#include "schemas/worker_codec.h"
+#include "tests/support/temporary_directory.h"
+#include "transport/local_listener.h"
+#include "transport/local_socket.h"
+#include "workers/worker.h"
+
+namespace millrace {
+
+using namespace worker_protocol;
+
+// The service's end of the protocol, played by the test step by step. It welcomes a worker to a
+// pipeline of s16 frames: 8 slots, 4 rows of 3 columns, slabs of 1 KiB unless said otherwise.
+class FakeService {
+ public:
+  FakeService() : listener_(directory_ / "workers.sock"), decoder_(max_to_service) {
+    welcome.slots = 8;
+    welcome.rows = 4;
+    welcome.width = 3;
+    welcome.chunk = R"({"size":3})";
+    welcome.slabs = 3;
+    welcome.slab_bytes = 2048;
+  }
+
+  Welcome welcome;
+
+  std::string url() const { return "unix:" + listener_.path(); }
+
+  // A worker that was welcomed; or `answer` is what its Hello gets.
+  Worker attach(const WorkerSettings& settings = {}) {
+    return attach(settings, [this] { send_welcome(); });
+  }
+  Worker attach(const WorkerSettings& settings, const std::function<void()>& answer) {
+    std::jthread service([&] {
+      accept();
+      hello_ = receive<Hello>();
+      answer();
+    });
+    return Worker(url(), settings);
+  }
+
+  const Hello& hello() const { return hello_; }
+
+  void send_welcome() {
+    if (welcome.slabs > 0) slabs_ = SharedMemory::create(welcome.slabs * welcome.slab_bytes);
+    send(welcome, slabs_ ? slabs_->descriptor() : -1);
+  }
+
+  template <class Message>
+  void send(const Message& message, int descriptor = -1) {
+    send_bytes(encoder_.encode(message), descriptor);
+  }
+  void send_bytes(Bytes message, int descriptor = -1) {
+    if (socket_->try_send(message, descriptor) != LocalSocket::Sent::taken || !socket_->flush())
+      throw std::runtime_error("the worker does not read");
+  }
+
+  // The worker's next message of this kind. Throws when none comes within 5 s. Heartbeats in
+  // between are skipped; anything else in between is an error of the test.
+  template <class Message>
+  Message receive() {
+    for (;;) {
+      ToService message = next();
+      if (auto* wanted = std::get_if<Message>(&message)) return std::move(*wanted);
+      if (!std::holds_alternative<Heartbeat>(message))
+        throw std::runtime_error("the worker sent something else");
+    }
+  }
+
+  // Whether the connection ends, without another message but heartbeats, within 5 s.
+  bool sees_end() {
+    for (;;) {
+      const auto bytes = wait();
+      if (!bytes) return bytes.error() == LocalError::closed;
+      if (!std::holds_alternative<Heartbeat>(*decoder_.to_service(*bytes))) return false;
+    }
+  }
+
+  void hang_up() { socket_.reset(); }
+
+  MutableBytes slab(std::uint32_t slab) {
+    return slabs_->bytes().subspan(slab * welcome.slab_bytes, welcome.slab_bytes);
+  }
+
+ private:
+  void await(int descriptor) {
+    pollfd wanted{descriptor, POLLIN, 0};
+    if (::poll(&wanted, 1, 5000) != 1) throw std::runtime_error("the worker does nothing");
+  }
+
+  void accept() {
+    await(listener_.native_handle());
+    socket_.emplace(std::move(**listener_.try_accept()),
+                    LocalLimits{.max_message = max_to_service});
+  }
+
+  Result<Bytes, LocalError> wait() {
+    for (;;) {
+      const auto message = socket_->try_receive();
+      if (!message) return message.error();
+      if (*message) return **message;
+      await(socket_->native_handle());
+    }
+  }
+
+  ToService next() {
+    const auto bytes = wait();
+    if (!bytes) throw std::runtime_error("the worker is gone");
+    auto message = decoder_.to_service(*bytes);
+    if (!message) throw std::runtime_error("the worker sent what is no message");
+    return std::move(*message);
+  }
+
+  TemporaryDirectory directory_;
+  LocalListener listener_;
+  std::optional<LocalSocket> socket_;
+  std::optional<SharedMemory> slabs_;
+  Encoder encoder_;
+  Decoder decoder_;
+  Hello hello_;
+};
+
+// A batch of the pipeline of FakeService: one row with frames in slot 5, and a marker row.
+inline HandedBatch example_batch(std::uint64_t id, std::uint32_t slab = 0) {
+  HandedBatch batch;
+  batch.id = BatchId{id};
+  batch.slab = slab;
+  batch.rows = 2;
+  batch.width = 3;
+  batch.framed.resize(1);
+  batch.framed[0].stream = StreamId{11};
+  batch.framed[0].slot = 5;
+  batch.framed[0].size = 3;
+  batch.framed[0].flags = 7;
+  batch.framed[0].reason = 1;
+  batch.marks.resize(1);
+  batch.marks[0].stream = StreamId{11};
+  batch.marks[0].seq = 1;
+  batch.marks[0].begin = 3;
+  batch.marks[0].slot = 5;
+  batch.marks[0].flags = 16;
+  return batch;
+}
+
+}  // namespace millrace

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/attachment.h"
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+
+#include "workers/protocol.h"
+
+namespace millrace {
+namespace {
+
+using namespace worker_protocol;
+
+// Batches that a watcher may fall behind; those after them wait at the service, which drops some.
+constexpr std::size_t watched_batches = 8;
+
+Hello hello_of(const WorkerSettings& settings) {
+  return {.pipeline = settings.pipeline,
+          .name = settings.name.empty() ? std::string(::program_invocation_short_name) + " " +
+                                              std::to_string(::getpid())
+                                        : settings.name,
+          .credits = settings.watch ? 0 : settings.credits,
+          .device = settings.device,
+          .watch = settings.watch};
+}
+
+std::size_t bytes_of(std::span<const Answer> answers) {
+  std::size_t bytes = 0;
+  for (const Answer& answer : answers) bytes += answer.data.size() + 16;
+  return bytes;
+}
+
+void check_counts(const WorkerBatch& batch, std::span<const Answer> answers,
+                  std::span<const Answer> mark_answers) {
+  const auto fits = [](std::span<const Answer> given, const std::vector<RowEntry>& rows) {
+    return given.empty() || given.size() == rows.size();
+  };
+  if (!fits(answers, batch.framed()) || !fits(mark_answers, batch.marks()))
+    throw std::invalid_argument("a batch takes one answer for each of its rows, or none at all");
+  if (bytes_of(answers) + bytes_of(mark_answers) > max_to_service - 4096)
+    throw std::invalid_argument("the answers of a batch are too long for a message");
+}
+
+}  // namespace
+
+Attachment::Attachment(const std::string& url, const WorkerSettings& settings)
+    : settings_(settings),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      link_(url),
+      welcome_(shake_hands()),
+      slabs_(welcome_, link_.take_descriptor()),
+      heart_([this](const std::stop_token& stop) { beat(stop); }) {}
+
+Attachment::~Attachment() = default;
+
+Welcome Attachment::shake_hands() {
+  Encoder encoder;
+  (void)link_.try_send(encoder.encode(hello_of(settings_)));
+  const Time limit = Clock::now() + handshake_limit;
+  for (;;) {
+    if (link_.has_output()) link_.flush();
+    if (const auto message = link_.receive()) {
+      if (const auto* refused = std::get_if<Refused>(&*message))
+        throw WorkerError("the service refused this worker: " + refused->message + " (" +
+                          refused->code + ")");
+      const auto* welcome = std::get_if<Welcome>(&*message);
+      if (!welcome) throw WorkerError("the service did not answer with a welcome");
+      if (welcome->version != version)
+        throw WorkerError("the service speaks version " + std::to_string(welcome->version) +
+                          " of the worker protocol, this worker " + std::to_string(version));
+      return *welcome;
+    }
+    if (Clock::now() >= limit) throw WorkerError("the service did not answer");
+    link_.wait(limit, link_.has_output(), wake_.get());
+  }
+}
+
+std::optional<WorkerBatch> Attachment::next_until(Time deadline) {
+  Lock lock(mutex_);
+  for (;;) {
+    const Time now = Clock::now();
+    read(now);
+    if (take_interrupt()) return std::nullopt;
+    if (lost_) throw WorkerError(*lost_);
+    if (!ready_.empty()) {
+      WorkerBatch batch = std::move(ready_.front());
+      ready_.pop_front();
+      taken_.push_back(batch.id());
+      batch.take(Clock::now());
+      return batch;
+    }
+    if (ending_ || closed_ || now >= deadline) return std::nullopt;
+    const Time until = std::min(deadline, link_.heard() + settings_.heartbeats.silence);
+    const bool output = link_.has_output();
+    waiting_ = true;
+    lock.unlock();
+    link_.wait(until, output, wake_.get());
+    lock.lock();
+    waiting_ = false;
+  }
+}
+
+void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
+                      std::span<const Answer> mark_answers) {
+  check_counts(batch, answers, mark_answers);
+  Lock lock(mutex_);
+  if (taken_.empty() || taken_.front() != batch.id())
+    throw std::logic_error("batches are given back once, in the order in which they were taken");
+  taken_.pop_front();
+  Done message;
+  message.batch = batch.id();
+  message.taken = batch.taken();
+  message.done = Clock::now();
+  slabs_.give_back(batch.arrays());
+  link_.reuse(batch.release());
+  if (settings_.watch) return;
+  send(lock, encoder_.encode(message, answers, mark_answers));
+}
+
+void Attachment::bye() {
+  const Lock lock(mutex_);
+  say_bye();
+}
+
+// The descriptor wakes the thread that waits, the flag tells it why. In this order: a descriptor
+// that is written after its flag was taken would wake the next wait for ever.
+void Attachment::interrupt() noexcept {
+  const int error = errno;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+  interrupted_.store(true);
+  errno = error;
+}
+
+bool Attachment::ended() const {
+  const Lock lock(mutex_);
+  return lost_ || (ready_.empty() && (ending_ || closed_));
+}
+
+std::uint32_t Attachment::company() const {
+  const Lock lock(mutex_);
+  return company_;
+}
+
+bool Attachment::take_interrupt() {
+  if (!interrupted_.exchange(false)) return false;
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &count, sizeof count);
+  return true;
+}
+
+// Takes in what has arrived. The service is silent only if nothing lies in the socket either:
+// this process may have been stopped.
+void Attachment::read(Time now) {
+  if (over()) return;
+  const std::size_t room =
+      settings_.watch ? watched_batches : std::numeric_limits<std::size_t>::max();
+  try {
+    if (link_.has_output()) link_.flush();
+    while (ready_.size() < room) {
+      auto message = link_.receive();
+      if (!message) break;
+      take(std::move(*message));
+    }
+    if (ready_.size() < room && now - link_.heard() > settings_.heartbeats.silence)
+      throw WorkerError("nothing was heard of the service for too long");
+  } catch (const WorkerError& error) {
+    lose(error.what());
+  }
+}
+
+void Attachment::take(ToWorker message) {
+  if (auto* batch = std::get_if<HandedBatch>(&message)) {
+    take(std::move(*batch));
+  } else if (const auto* others = std::get_if<Company>(&message)) {
+    company_ = others->workers;
+    if (settings_.alone && company_ > 0) say_bye();
+  } else if (std::holds_alternative<Bye>(message)) {
+    ending_ = true;
+  } else if (const auto* refused = std::get_if<Refused>(&message)) {
+    throw WorkerError("the service ended the connection: " + refused->message + " (" +
+                      refused->code + ")");
+  } else if (std::holds_alternative<Welcome>(message)) {
+    throw WorkerError("the service sent a second welcome");
+  }
+}
+
+void Attachment::take(HandedBatch batch) {
+  const std::size_t held = ready_.size() + taken_.size();
+  if (ending_ || (!settings_.watch && held >= settings_.credits))
+    throw WorkerError("the service sent more batches than it may");
+  if (received_ && number(batch.id) <= number(*received_))
+    throw WorkerError("the service sent batches out of order");
+  received_ = batch.id;
+  const auto arrays = slabs_.place(batch);
+  if (!arrays) throw WorkerError("the service sent a batch that does not fit its welcome");
+  ready_.emplace_back(std::move(batch), *arrays);
+}
+
+// Not sent where so much waits that the service does not read: it will be lost anyway.
+void Attachment::say_bye() {
+  if (leaving_ || over()) return;
+  leaving_ = true;
+  Encoder encoder;
+  try {
+    (void)link_.try_send(encoder.encode(Bye{}));
+  } catch (const WorkerError& error) {
+    lose(error.what());
+  }
+}
+
+// Blocks until all of it is on its way, for the thread may be away for long afterwards.
+void Attachment::send(Lock& lock, Bytes message) {
+  const Time limit = Clock::now() + settings_.heartbeats.silence;
+  try {
+    for (bool taken = false; !over();) {
+      if (link_.has_output()) link_.flush();
+      taken = taken || link_.try_send(message);
+      if (taken && !link_.has_output()) return;
+      if (Clock::now() >= limit) throw WorkerError("the service does not read");
+      lock.unlock();
+      link_.wait(limit, true, -1);
+      lock.lock();
+    }
+  } catch (const WorkerError& error) {
+    lose(error.what());
+  }
+  if (lost_) throw WorkerError(*lost_);
+}
+
+// After a Bye it is as agreed that the connection ends: theirs, or ours when all is done.
+void Attachment::lose(const std::string& reason) {
+  if (ending_ || (leaving_ && ready_.empty() && taken_.empty())) {
+    closed_ = true;
+  } else {
+    lost_ = reason;
+  }
+  link_.end();
+}
+
+void Attachment::beat(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "millrace-beat");
+  Encoder encoder;
+  const Bytes heartbeat = encoder.encode(Heartbeat{});
+  const Duration interval = settings_.heartbeats.interval;
+  Lock lock(mutex_);
+  while (!over()) {
+    const Time due = std::min(link_.sent() + interval, Clock::now() + interval / 4);
+    stopping_.wait_until(lock, stop, due, [] { return false; });
+    if (stop.stop_requested()) return;
+    if (!waiting_) read(Clock::now());
+    if (!over()) send_heartbeat(heartbeat);
+  }
+}
+
+void Attachment::send_heartbeat(Bytes heartbeat) {
+  try {
+    link_.flush();
+    if (Clock::now() >= link_.sent() + settings_.heartbeats.interval)
+      (void)link_.try_send(heartbeat);
+  } catch (const WorkerError& error) {
+    lose(error.what());
+  }
+}
+
+}  // namespace millrace

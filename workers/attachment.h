@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/answer.h"
+#include "base/time.h"
+#include "schemas/worker_codec.h"
+#include "schemas/worker_messages.h"
+#include "transport/file_descriptor.h"
+#include "workers/worker.h"
+#include "workers/worker_link.h"
+#include "workers/worker_slabs.h"
+
+namespace millrace {
+
+// What a Worker is made of. The thread that waits in next_until reads the socket itself, so that
+// a batch costs one wake-up; while it is away a second thread reads, so that the service is heard
+// and its end is seen, and sends the heartbeats. They share the connection, and hence a mutex:
+// two queues would cost a second wake-up for each batch.
+//
+// Threads: as Worker says.
+class Attachment {
+ public:
+  Attachment(const std::string& url, const WorkerSettings& settings);
+  ~Attachment();
+
+  std::optional<WorkerBatch> next_until(Time deadline);
+  void done(WorkerBatch& batch, std::span<const Answer> answers,
+            std::span<const Answer> mark_answers);
+  void bye();
+  void interrupt() noexcept;
+  bool ended() const;
+  std::uint32_t company() const;
+  const worker_protocol::Welcome& welcome() const { return welcome_; }
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  worker_protocol::Welcome shake_hands();
+  void read(Time now);
+  void take(worker_protocol::ToWorker message);
+  void take(worker_protocol::HandedBatch batch);
+  void say_bye();
+  void send(Lock& lock, Bytes message);
+  void lose(const std::string& reason);
+  bool take_interrupt();
+  bool over() const { return lost_ || closed_; }
+  void beat(const std::stop_token& stop);
+  void send_heartbeat(Bytes heartbeat);
+
+  const WorkerSettings settings_;
+  const FileDescriptor wake_;  // an eventfd
+  std::atomic<bool> interrupted_{false};
+  WorkerLink link_;
+  const worker_protocol::Welcome welcome_;
+
+  mutable std::mutex mutex_;  // guards everything below, and link_
+  WorkerSlabs slabs_;
+  worker_protocol::Encoder encoder_;
+  std::deque<WorkerBatch> ready_;    // received, not taken
+  std::deque<BatchId> taken_;        // taken, not done
+  std::optional<BatchId> received_;  // the last one
+  std::uint32_t company_ = 0;
+  bool waiting_ = false;             // a thread is in next_until and reads
+  bool leaving_ = false;             // we said Bye
+  bool ending_ = false;              // the service said Bye
+  bool closed_ = false;              // and the connection is gone
+  std::optional<std::string> lost_;  // why it is gone otherwise
+
+  std::condition_variable_any stopping_;
+  std::jthread heart_;  // the last: it ends before what it uses
+};
+
+}  // namespace millrace

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "base/answer.h"
+#include "base/frame_type.h"
+#include "base/time.h"
+#include "workers/protocol.h"
+#include "workers/worker_batch.h"
+
+namespace millrace {
+
+// What a worker says of itself.
+struct WorkerSettings {
+  std::string pipeline = "default";
+  std::string name = {};        // for logs; empty: the program's name and process id
+  std::uint32_t credits = 2;    // batches that it takes before the first is done: the next is
+                                // built while this one computes
+  std::string device = "host";  // where it computes
+  bool watch = false;           // copies of the rows that others take: no slots, none to answer,
+                                // and some are lost when it is slow
+  bool alone = false;           // says bye() as soon as another worker takes batches
+  worker_protocol::Heartbeats heartbeats = {};  // shorter ones are for tests
+};
+
+// The service could not be reached, refused the worker, or is gone.
+class WorkerError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A process's end of the worker protocol: takes the batches of a pipeline and gives them back done.
+//
+//   Worker worker("", {.pipeline = "vad"});
+//   while (auto batch = worker.next()) {
+//     std::vector<Answer> answers = …;           // one for each of batch->framed(), or none
+//     worker.done(*batch, answers);
+//   }
+//
+// A stream's state belongs to its slot, and must be fresh where flags has RESET. Batches are given
+// back in the order in which they were taken.
+//
+// A thread of its own sends heartbeats and reads while nobody waits in next(), so a model may
+// compute as long as it likes within the time that answers are due. Attaching again after an
+// error or an end is a new Worker. Destroying one without bye() is, for the service, a lost
+// worker.
+//
+// next, next_until and done: confined to one thread. Everything else: thread-safe.
+class Worker {
+ public:
+  // `url` is "unix:PATH"; empty: $MILLRACE_WORKERS, or where a service on this machine listens
+  // unless told otherwise. Throws WorkerError.
+  explicit Worker(const std::string& url = "", const WorkerSettings& settings = {});
+  ~Worker();
+  Worker(Worker&&) noexcept;
+  Worker& operator=(Worker&&) noexcept;
+
+  // The next batch, oldest first. Nothing: the service ended the connection as agreed (ended() is
+  // true), or interrupt() was called. Throws WorkerError when the service is lost.
+  std::optional<WorkerBatch> next() { return next_until(Time::max()); }
+  // Nothing also when no batch came until then.
+  std::optional<WorkerBatch> next_until(Time deadline);
+
+  // Gives the batch back; it and its arrays are invalid afterwards. An answer for each of its
+  // framed() rows or none at all, and likewise for marks(). What is called JSON or text and is
+  // not, the service takes for an error of that row. Throws std::invalid_argument or
+  // std::logic_error where the counts or the order are wrong, WorkerError when the service is lost.
+  void done(WorkerBatch& batch, std::span<const Answer> answers = {},
+            std::span<const Answer> mark_answers = {});
+
+  // No new streams: the service moves those that are here to other workers, where there are any,
+  // and ends the connection when none is left. Batches come until then.
+  void bye();
+
+  // Makes next() return; the next call of it if none waits. Also for signal handlers.
+  void interrupt() noexcept;
+
+  // No batch will come any more.
+  bool ended() const;
+
+  // Others that take batches of this pipeline, by what the service said last.
+  std::uint32_t company() const;
+
+  // Fixed while attached.
+  std::uint32_t slots() const;       // places for state; padding rows have slot = slots
+  std::uint32_t rows() const;        // of a batch at most
+  std::uint32_t width() const;       // columns at most
+  std::uint32_t values() const;      // per column: channels of audio, dim of features
+  Element dtype() const;             // of the tensor
+  double rate() const;               // frames per second
+  const FrameType& frames() const;   // all four
+  const std::string& chunk() const;  // the pipeline's chunk rule, a JSON object
+
+ private:
+  std::unique_ptr<class Attachment> attachment_;
+};
+
+}  // namespace millrace

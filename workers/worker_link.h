@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "schemas/worker_codec.h"
+#include "transport/file_descriptor.h"
+#include "transport/local_socket.h"
+
+namespace millrace {
+
+// A worker's connection to the service: decoded messages in, bytes out, and when either last
+// happened. Nothing but wait() blocks. Throws WorkerError where the connection is of no more use.
+//
+// Confined to one thread, but for wait(), which touches the descriptors only.
+class WorkerLink {
+ public:
+  // To a worker url; empty: the default one.
+  explicit WorkerLink(const std::string& url);
+
+  // The next message, if one is complete.
+  std::optional<worker_protocol::ToWorker> receive();
+  void reuse(worker_protocol::HandedBatch&& batch) { decoder_.reuse(std::move(batch)); }
+  FileDescriptor take_descriptor() { return socket_.take_descriptor(); }
+
+  // False: nothing was taken, too much waits to be sent.
+  bool try_send(Bytes message);
+  void flush();
+  void end() { socket_.end(); }
+  bool has_output() const { return socket_.has_output(); }
+
+  // Until there is something to receive, or to send if `output`, or `wake` is readable, or then.
+  void wait(Time deadline, bool output, int wake) const;
+
+  Time heard() const { return heard_; }
+  Time sent() const { return sent_; }
+
+ private:
+  LocalSocket socket_;
+  worker_protocol::Decoder decoder_;
+  Time heard_ = Clock::now(), sent_ = Clock::now();
+};
+
+}  // namespace millrace
