@@ -33,7 +33,7 @@ struct Event {
   Kind kind = Kind::open;
   Cause cause = Cause::client;
   std::uint64_t count = 0;
-  std::optional<std::uint64_t> mark;  // of a flush: the client's number for it
+  std::optional<std::uint64_t> mark = {};  // of a flush: the client's number for it
 };
 
 // Why a row's state must be fresh. Where two meet, the later one stands.

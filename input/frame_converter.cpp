@@ -70,10 +70,11 @@ float clamp(float value, std::uint32_t& clamped) {
 template <class From, class To>
 FrameConverter::Findings convert_values(const std::byte* __restrict from, std::byte* __restrict to,
                                         std::size_t values) {
-  typename From::Bits in, infinite = 0;
+  using In = typename From::Bits;
+  In in, infinite = 0;
   for (std::size_t i = 0; i < values; ++i) {
     std::memcpy(&in, from + i * sizeof in, sizeof in);
-    infinite |= From::finite(in) ? 0 : 1;
+    infinite = static_cast<In>(infinite | !From::finite(in));
   }
   typename To::Bits out;
   std::uint32_t clamped = 0;
@@ -130,12 +131,10 @@ void FrameConverter::convert(Bytes& message, MutableBytes room) {
   message = message.subspan(whole.size());
 }
 
-bool FrameConverter::finish(Bytes rest) {
+FrameConverter::Findings FrameConverter::finish(Bytes rest) {
   assert(whole_frames(rest.size()) == 0);
   partial_.insert(partial_.end(), rest.begin(), rest.end());
-  const Findings message = std::exchange(message_, {});
-  if (message.finite) clamped_ += message.clamped;
-  return message.finite;
+  return std::exchange(message_, {});
 }
 
 void FrameConverter::convert_frames(Bytes from, MutableBytes to) {

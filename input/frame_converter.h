@@ -15,7 +15,7 @@ namespace millrace {
 // pieces as the place for it has:
 //
 //   while (there is room and whole_frames(message.size()) > 0) convert(message, room);
-//   if (!finish(message)) the message had NaN or infinity: drop what it gave
+//   if (!finish(message).finite) drop what the message gave
 //
 // Messages may be split anywhere, also inside a value. A frame counts to the message that
 // completes it. What finish() refuses does not disturb where the next frame begins.
@@ -35,21 +35,19 @@ class FrameConverter {
   // Requires: room is whole frames, at most whole_frames(message.size()).
   void convert(Bytes& message, MutableBytes room);
 
-  // The message ends: `rest`, which is less than a frame, is kept. False if a value that was
-  // converted since the message before is not finite.
-  [[nodiscard]] bool finish(Bytes rest);
+  // What came to light while a message was converted.
+  struct Findings {
+    bool finite = true;         // no value is NaN or infinite
+    std::uint64_t clamped = 0;  // values beyond the range of the pipeline's
+  };
+
+  // The message ends: `rest`, which is less than a frame, is kept.
+  [[nodiscard]] Findings finish(Bytes rest);
 
   // A frame has begun and is not whole.
   bool has_partial() const { return !partial_.empty(); }
 
-  // Values so far, those of refused messages left out, that were beyond the pipeline's range.
-  std::uint64_t clamped() const { return clamped_; }
-
-  // What converting some values brought to light.
-  struct Findings {
-    bool finite = true;
-    std::uint64_t clamped = 0;
-  };
+  // Converts so many values.
   using Kernel = Findings (*)(const std::byte* from, std::byte* to, std::size_t values);
 
  private:
@@ -60,8 +58,7 @@ class FrameConverter {
   const std::size_t client_frame_;    // bytes
   const std::size_t pipeline_frame_;  // bytes
   std::vector<std::byte> partial_;    // less than a frame
-  Findings message_;                  // of the message that is being converted
-  std::uint64_t clamped_ = 0;
+  Findings message_;                  // so far
 };
 
 }  // namespace millrace
