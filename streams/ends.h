@@ -28,7 +28,8 @@ class RowSink {
 struct DoneRow {
   std::uint64_t seq = 0;
   Answer answer;
-  Instants at;  // up to `done`
+  Instants at;             // up to `done`
+  std::uint8_t flags = 0;  // that its lane added: a RESET where a worker was lost
 };
 
 // A result on its way to the client.
@@ -49,7 +50,8 @@ class ClientEnd {
   virtual void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) = 0;
   // The stream cannot go on; the connection is to be closed.
   virtual void error(ErrorCode code, std::string_view message) = 0;
-  // All results were given; totals without gaps. The connection is to be closed.
+  // All results were given; totals of frames, gaps not counted, and of rows with frames. The
+  // connection is to be closed.
   virtual void closed(std::uint64_t frames, std::uint64_t chunks) = 0;
   // paused() went from true to false.
   virtual void resume() = 0;

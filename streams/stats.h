@@ -70,6 +70,7 @@ struct StreamStats {
   Histogram duration{buckets::life};  // of a stream, at its close
 
   Counter frames;                        // accepted, in frames of the pipeline
+  Counter clamped;                       // values that were beyond the pipeline's range
   Labelled<Counter, Loss, losses> lost;  // frames
   Gauge buffer;                          // bytes that the streams' frame buffers hold
   Labelled<Counter, RowKind, row_kinds> rows;

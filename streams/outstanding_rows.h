@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+
+#include "chunker/row.h"
+#include "streams/ring.h"
+
+namespace millrace {
+
+// The rows of one stream that were cut and are not done, in order. Confined to one thread.
+class OutstandingRows {
+ public:
+  bool empty() const { return rows_.empty(); }
+
+  // Rows that are in no batch.
+  std::size_t ready() const { return rows_.size() - taken_; }
+
+  // One was in a batch or done, ever.
+  bool begun() const { return begun_; }
+
+  // `window` is the index of its window's first frame, not before that of the row with frames
+  // before it.
+  void add(const Row& row, std::uint64_t window) { rows_.push_back({row, window}); }
+
+  // So many more are in a batch. Rows that are handed over again may be counted again.
+  void take(std::size_t rows) {
+    taken_ = std::min(taken_ + rows, rows_.size());
+    begun_ = true;
+  }
+
+  // The oldest row is done. It may never have been in a batch. Requires: it has that number.
+  Row done([[maybe_unused]] std::uint64_t seq) {
+    assert(!empty() && rows_.front().row.seq == seq);
+    taken_ -= std::min<std::size_t>(taken_, 1);
+    begun_ = true;
+    return rows_.pop_front().row;
+  }
+
+  // The index of the first frame that one of them needs; `none` if they need none before it.
+  std::uint64_t first_needed(std::uint64_t none) const {
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      if (rows_[i].row.has_frames()) return std::min(rows_[i].window, none);
+    return none;
+  }
+
+  void clear() {
+    rows_.clear();
+    taken_ = 0;
+  }
+
+ private:
+  struct Outstanding {
+    Row row;
+    std::uint64_t window = 0;
+  };
+  Ring<Outstanding> rows_;
+  std::size_t taken_ = 0;  // the first so many are in a batch
+  bool begun_ = false;
+};
+
+}  // namespace millrace

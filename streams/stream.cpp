@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "streams/stream.h"
+
+#include <cassert>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+using Kind = Event::Kind;
+
+// The one place where the client's frames become the pipeline's. Their rates are equal; where they
+// are not, this becomes the difference of the stream's totals, so that rounding never adds up.
+std::uint64_t pipeline_frames(std::uint64_t client_frames) { return client_frames; }
+
+constexpr std::string_view too_far = "positions end at 2^53";
+
+StreamClosing closing_for(ErrorCode code) {
+  if (code == ErrorCode::idle) return StreamClosing::idle;
+  if (code == ErrorCode::no_worker) return StreamClosing::no_worker;
+  return StreamClosing::error;
+}
+
+}  // namespace
+
+Stream::Stream(const StreamSettings& settings, const StreamLinks& links)
+    : settings_(settings),
+      links_(links),
+      converter_(settings.format, settings.type),
+      buffer_(links.blocks, settings.type.bytes()),
+      chunker_(settings.spec) {
+  assert(settings.frames_limit >= settings.spec.width());
+  chunker_.add({.kind = Kind::open});
+  links_.stats.opened.add();
+  links_.stats.open.add(1);
+}
+
+void Stream::frames(Bytes message, Time now) {
+  if (!takes_input()) return;
+  const std::size_t count = converter_.whole_frames(message.size());
+  if (!has_room_for(count)) return fail(ErrorCode::values, too_far, now);
+  const std::uint64_t begin = buffer_.end();
+  while (buffer_.end() < begin + count) {
+    const MutableBytes room = buffer_.room(begin + count - buffer_.end());
+    converter_.convert(message, room);
+    buffer_.append(room.size() / settings_.type.bytes());
+  }
+  const FrameConverter::Findings found = converter_.finish(message);
+  if (!found.finite) {
+    buffer_.truncate(begin);
+    links_.client.rejected(ErrorCode::values, "a value is NaN or infinite", count);
+    return lose(count, Cause::rejected, now);
+  }
+  if (count == 0) return;
+  links_.stats.frames.add(count);
+  links_.stats.clamped.add(found.clamped);
+  position_ += count;
+  waiting_.push({.kind = Kind::frames, .count = count}, now);
+  settle(now);
+}
+
+void Stream::flush(std::optional<std::uint64_t> mark, Time now) {
+  if (!takes_input()) return;
+  waiting_.push({.kind = Kind::flush, .mark = mark}, now);
+  settle(now);
+}
+
+void Stream::reset(Time now) {
+  if (!takes_input()) return;
+  waiting_.push({.kind = Kind::reset}, now);
+  settle(now);
+}
+
+void Stream::gap(std::uint64_t client_frames, Time now) {
+  if (!takes_input()) return;
+  if (client_frames == 0)
+    return links_.client.rejected(ErrorCode::schema, "a gap has at least one frame", 0);
+  lose(pipeline_frames(client_frames), Cause::client, now);
+}
+
+void Stream::refuse(ErrorCode code, std::string_view message, std::uint64_t client_frames,
+                    Time now) {
+  if (!takes_input()) return;
+  const std::uint64_t frames = pipeline_frames(client_frames);
+  if (has_room_for(frames)) links_.client.rejected(code, message, frames);
+  lose(frames, Cause::rejected, now);
+}
+
+void Stream::end(Time now) {
+  if (input_ != Input::open) return;
+  if (converter_.has_partial())
+    links_.client.rejected(ErrorCode::values, "half a frame is left at the end", 0);
+  close_input(Input::ended, {.kind = Kind::end}, now);
+}
+
+void Stream::drain(Time now) {
+  if (input_ == Input::open) closing_ = StreamClosing::drain;
+  close_input(Input::over, {.kind = Kind::end, .cause = Cause::drain}, now);
+}
+
+void Stream::left(Time now) {
+  deafen(StreamClosing::end);
+  close_input(Input::over, {.kind = Kind::end}, now);
+}
+
+void Stream::lost(Time now) {
+  deafen(StreamClosing::client_gone);
+  abort(now);
+}
+
+void Stream::fail(ErrorCode code, std::string_view message, Time now) {
+  if (client_listens_) links_.client.error(code, message);
+  deafen(closing_for(code));
+  abort(now);
+}
+
+void Stream::taken(std::size_t rows, Time now) {
+  rows_.take(rows);
+  settle(now);
+}
+
+void Stream::done(DoneRow done, Time now) {
+  if (finished_) return;
+  Row row = rows_.done(done.seq);
+  row.flags |= done.flags;
+  if (done.answer.kind != Answer::Kind::none) {
+    if (client_listens_) {
+      links_.client.result({row, std::move(done.answer), done.at});
+    } else {
+      links_.stats.dropped[ResultLoss::stream_closed].add();
+    }
+  }
+  if (client_listens_ && row.mark) links_.client.flushed(*row.mark);
+  if (row.is(flag::end)) return finish(now);
+  settle(now);
+}
+
+void Stream::dropped(std::optional<ErrorCode> code, Time now) {
+  if (finished_) return;
+  if (code) {
+    const bool waited = *code == ErrorCode::no_worker;
+    if (client_listens_)
+      links_.client.error(*code, waited ? "no worker came in time" : "the stream was given up");
+    deafen(closing_for(*code));
+  }
+  client_listens_ = false;
+  waiting_.clear();
+  rows_.clear();
+  finish(now);
+}
+
+bool Stream::takes_input() {
+  if (input_ == Input::ended && client_listens_)
+    links_.client.rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
+  return input_ == Input::open;
+}
+
+bool Stream::has_room_for(std::uint64_t frames) const { return frames <= max_position - position_; }
+
+void Stream::lose(std::uint64_t frames, Cause cause, Time now) {
+  if (frames == 0) return;
+  if (!has_room_for(frames)) return fail(ErrorCode::values, too_far, now);
+  links_.stats.lost[cause == Cause::rejected ? Loss::rejected : Loss::gap].add(frames);
+  position_ += frames;
+  waiting_.push({.kind = Kind::gap, .cause = cause, .count = frames}, now);
+  settle(now);
+}
+
+// Takes its place behind what waits. The first end stands.
+void Stream::close_input(Input how, const Event& event, Time now) {
+  if (input_ == Input::open) waiting_.push(event, now);
+  input_ = how;
+  settle(now);
+}
+
+// A lane forgets an aborted stream that no worker has had a row of, with all its rows: it is to
+// hear of the abort at once, not when a worker has come and taken what stands before it.
+void Stream::abort(Time now) {
+  if (input_ == Input::open && !rows_.begun()) {
+    waiting_.clear();
+    cuts_all_ = true;
+  }
+  close_input(Input::over, {.kind = Kind::abort, .cause = Cause::connection}, now);
+}
+
+void Stream::deafen(StreamClosing why) {
+  if (client_listens_) closing_ = why;
+  client_listens_ = false;
+}
+
+void Stream::settle(Time now) {
+  if (finished_) return;
+  cut_rows(now);
+  buffer_.release(rows_.first_needed(keep_));
+  update_pause();
+}
+
+void Stream::cut_rows(Time now) {
+  while (cuts_all_ || rows_.ready() < max_ready_rows) {
+    if (const auto row = chunker_.next()) {
+      give(*row, now);
+      continue;
+    }
+    use_up_event();
+    if (waiting_.empty()) return;
+    feed_chunker();
+  }
+}
+
+// Frames only as far as the next row, so that what is cut stays bounded and each row has the
+// instant of its own last frame.
+void Stream::feed_chunker() {
+  const auto [event, arrived] = waiting_.take(chunker_.frames_until_next());
+  arrived_ = arrived;
+  if (event.kind == Kind::gap) gap_ = event.count;
+  chunker_.add(event);
+}
+
+// Rows that a gap cuts lie before it, those that come after it behind it.
+void Stream::use_up_event() {
+  skipped_ += std::exchange(gap_, 0);
+  keep_ = chunker_.keep_from() - skipped_;
+}
+
+void Stream::give(const Row& row, Time now) {
+  const std::uint64_t window = row.window_begin() - skipped_;
+  rows_.add(row, window);
+  count(row);
+  ReadyRow ready{.row = row, .window = {}, .arrived = arrived_, .ready = now};
+  if (row.has_frames()) ready.window = buffer_.window(window, row.window());
+  links_.rows.add(settings_.id, std::move(ready));
+}
+
+void Stream::count(const Row& row) {
+  StreamStats& stats = links_.stats;
+  const Spec& spec = settings_.spec;
+  const bool full = row.size == spec.size || (row.is(flag::reset) && row.size == spec.first);
+  stats.rows[!row.has_frames() ? RowKind::marker : full ? RowKind::full : RowKind::cut].add();
+  if (row.is(flag::reset)) stats.resets[row.reason].add();
+  if (row.has_frames()) ++chunks_;
+}
+
+// Without outstanding rows nothing would ever come to resume it; then less than a window is held.
+void Stream::update_pause() {
+  const bool full = buffer_.held() >= settings_.frames_limit;
+  const bool crowded = waiting_.size() >= WaitingEvents::crowded;
+  const bool relieved = rows_.empty() || (buffer_.held() <= settings_.frames_limit / 2 &&
+                                          waiting_.size() <= WaitingEvents::crowded / 2);
+  const bool was = paused_;
+  paused_ = input_ == Input::open && (was ? !relieved : full || crowded);
+  if (was && !paused_ && client_listens_) links_.client.resume();
+}
+
+void Stream::finish(Time now) {
+  input_ = Input::over;
+  finished_ = true;
+  paused_ = false;
+  if (client_listens_) links_.client.closed(buffer_.end(), chunks_);
+  client_listens_ = false;
+  buffer_.release(buffer_.end());
+  links_.stats.open.add(-1);
+  links_.stats.closed[closing_].add();
+  links_.stats.duration.observe(now - settings_.opened);
+}
+
+}  // namespace millrace

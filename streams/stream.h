@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/error_code.h"
+#include "base/event.h"
+#include "base/frame_type.h"
+#include "base/ids.h"
+#include "base/time.h"
+#include "chunker/chunker.h"
+#include "chunker/spec.h"
+#include "input/frame_converter.h"
+#include "streams/block_pool.h"
+#include "streams/ends.h"
+#include "streams/frame_buffer.h"
+#include "streams/outstanding_rows.h"
+#include "streams/stats.h"
+#include "streams/waiting_events.h"
+
+namespace millrace {
+
+// Rows of one stream that may be ready and in no batch.
+inline constexpr std::size_t max_ready_rows = 8;
+
+// Frames that one stream may hold unless said otherwise: 5 s of signal.
+inline std::uint64_t default_frames_limit(const FrameType& type) {
+  return static_cast<std::uint64_t>(std::ceil(5 * type.rate));
+}
+
+struct StreamSettings {
+  StreamId id{};
+  FrameType type{};       // of the pipeline
+  SampleFormat format{};  // of the client
+  Spec spec{};
+  std::uint64_t frames_limit = 0;  // held from which on it is paused; at least the spec's width
+  Time opened{};
+};
+
+// What a stream works with. All of it outlives the stream and is of its thread.
+struct StreamLinks {
+  RowSink& rows;
+  ClientEnd& client;
+  BlockPool& blocks;  // as FrameBuffer::block_bytes says, for the pipeline's frames and width
+  StreamStats& stats;
+};
+
+// One live stream: takes what its client sends and what its lane says, gives rows to the lane and
+// results to the client, in order. It has no clock and does no I/O: every input says when it came,
+// and calls the links before it returns. They must not call back into the stream from inside.
+//
+// Rows are bounded: while max_ready_rows are in no batch, what comes after them waits in front of
+// the chunker, in order and with the instant it was read. So are frames: paused() asks not to read
+// from the client for now. What is given all the same is kept. A frame is held until no row that
+// is not done and no row to come shows it.
+//
+// Confined to one thread. No allocation per message or row in steady state.
+class Stream {
+ public:
+  Stream(const StreamSettings& settings, const StreamLinks& links);
+
+  // What the client sends. After its end() it is rejected, after any other end ignored.
+  void frames(Bytes message, Time now);  // any length; a frame may straddle messages
+  void flush(std::optional<std::uint64_t> mark, Time now);
+  void reset(Time now);
+  void gap(std::uint64_t client_frames, Time now);  // in the client's own frames
+  void end(Time now);                               // a second one is ignored
+  // A message that is none; the frames that it should have brought are a gap.
+  void refuse(ErrorCode code, std::string_view message, std::uint64_t client_frames, Time now);
+
+  // What becomes of the connection. The client is told nothing any more, its results are dropped.
+  void left(Time now);  // closed with 1000: counts as end()
+  void lost(Time now);  // any other loss: the stream is aborted
+  // The stream cannot go on: the client gets the error, then it is as lost.
+  void fail(ErrorCode code, std::string_view message, Time now);
+
+  // The service stops: counts as end(), and nothing more is taken.
+  void drain(Time now);
+
+  // What its lane says. So many of its rows were put into a batch; its oldest row is done; it was
+  // forgotten with all its rows, and why if the client is to know.
+  void taken(std::size_t rows, Time now);
+  void done(DoneRow row, Time now);
+  void dropped(std::optional<ErrorCode> code, Time now);
+
+  // Nothing should be read from the client until ClientEnd::resume().
+  bool paused() const { return paused_; }
+
+  // Its last row is done, or it was dropped: nobody refers to its frames, it may be destroyed.
+  bool finished() const { return finished_; }
+
+  // Behind the last frame received or lost, in frames of the pipeline.
+  std::uint64_t position() const { return position_; }
+
+ private:
+  enum class Input : std::uint8_t { open, ended, over };
+
+  bool takes_input();
+  void lose(std::uint64_t frames, Cause cause, Time now);
+  void close_input(Input how, const Event& event, Time now);
+  void abort(Time now);
+  void deafen(StreamClosing why);
+  bool has_room_for(std::uint64_t frames) const;
+
+  void settle(Time now);
+  void cut_rows(Time now);
+  void feed_chunker();
+  void use_up_event();
+  void give(const Row& row, Time now);
+  void count(const Row& row);
+  void update_pause();
+  void finish(Time now);
+
+  const StreamSettings settings_;
+  const StreamLinks links_;
+  FrameConverter converter_;
+  FrameBuffer buffer_;
+  WaitingEvents waiting_;
+  Chunker chunker_;
+  OutstandingRows rows_;
+
+  std::uint64_t position_ = 0;  // behind everything, what waits included
+  Time arrived_;                // of the event that the chunker was given last
+  std::uint64_t gap_ = 0;       // frames that this event lost
+  std::uint64_t skipped_ = 0;   // frames lost by the events before: position minus buffer index
+  std::uint64_t keep_ = 0;      // index of the first frame that rows to come may show
+  std::uint64_t chunks_ = 0;    // rows with frames
+
+  Input input_ = Input::open;
+  bool cuts_all_ = false;  // rows are not bounded: it was aborted before a worker began
+  bool client_listens_ = true;
+  bool paused_ = false;
+  bool finished_ = false;
+  StreamClosing closing_ = StreamClosing::end;
+};
+
+}  // namespace millrace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include "tests/streams/live_stream.h"
+#include "tests/support/allocations.h"
+
+using namespace millrace;
+
+TEST_CASE("a message and a row cost no allocation in steady state") {
+  test::LiveStream live({.size = 1600, .left = 400}, 80000);
+  live.lane.rows.reserve(1000);
+  const std::vector<std::byte> message(3 * 1600 * sizeof(std::int16_t));
+  const auto round = [&] {
+    live.stream.frames(message, live.now);
+    live.stream.flush(std::nullopt, live.now);
+    live.stream.gap(10, live.now);
+    live.take_and_answer(4);
+  };
+  for (int i = 0; i < 10; ++i) round();
+  const std::size_t before = test::allocations();
+  for (int i = 0; i < 100; ++i) round();
+  CHECK(test::allocations() == before);
+  CHECK(live.rows().size() == 440);
+}
+
+TEST_CASE("a stream that is opened allocates nothing") {
+  test::LiveStream live({.size = 1600}, 80000);
+  const std::size_t before = test::allocations();
+  Stream idle({.id = {}, .spec = {.size = 1600}, .frames_limit = 80000},
+              {.rows = live.lane, .client = live.client, .blocks = live.pool, .stats = live.stats});
+  CHECK(test::allocations() == before);
+  CHECK(sizeof idle <= 1024);
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "streams/block_pool.h"
+
+#include <catch2/catch.hpp>
+#include <utility>
+
+using namespace millrace;
+
+TEST_CASE("the block given back last is taken first") {
+  Gauge in_use;
+  BlockPool pool(64, 8, in_use);
+  auto first = pool.take();
+  auto second = pool.take();
+  const std::byte* const memory = second.get();
+  pool.give_back(std::move(first));
+  pool.give_back(std::move(second));
+  CHECK(pool.take().get() == memory);
+}
+
+TEST_CASE("a pool keeps a bounded number of blocks") {
+  Gauge in_use;
+  BlockPool pool(64, 1, in_use);
+  auto first = pool.take();
+  auto second = pool.take();
+  CHECK(in_use.value() == 128);
+  pool.give_back(std::move(first));
+  pool.give_back(std::move(second));
+  CHECK(in_use.value() == 0);
+  CHECK(pool.spare() == 1);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "streams/stream.h"
+#include "tests/support/bytes.h"
+#include "tests/support/stream_ends.h"
+
+namespace millrace::test {
+
+inline Time at(int ms) { return Time(std::chrono::milliseconds(ms)); }
+
+using Rows = std::vector<std::array<std::uint64_t, 7>>;
+using Said = std::vector<std::string>;
+
+// A stream of s16 frames, 1 2 3 …, between a lane and a client that keep what they get. Its clock
+// stands still unless it is moved.
+struct LiveStream {
+  explicit LiveStream(const Spec& spec, std::uint64_t limit = 1000)
+      : LiveStream(StreamSettings{.id = StreamId{5},
+                                  .type = {},
+                                  .format = SampleFormat::s16le,
+                                  .spec = spec,
+                                  .frames_limit = limit,
+                                  .opened = at(0)}) {}
+
+  explicit LiveStream(const StreamSettings& settings, std::size_t spare_blocks = 100)
+      : pool(FrameBuffer::block_bytes(settings.type.bytes(), settings.spec.width()), spare_blocks,
+             stats.buffer),
+        stream(settings, {.rows = lane, .client = client, .blocks = pool, .stats = stats}) {}
+
+  void send(std::size_t frames) {
+    std::vector<std::int16_t> values(frames);
+    std::iota(values.begin(), values.end(), next);
+    next = static_cast<std::int16_t>(next + static_cast<int>(frames));
+    stream.frames(bytes_of(std::span<const std::int16_t>(values)), now);
+  }
+
+  // The lane is done with the next `count` rows, with or without having taken them.
+  void answer(std::size_t count, Answer::Kind kind = Answer::Kind::none) {
+    for (; count > 0; --count, ++answered)
+      stream.done({.seq = answered, .answer = {kind, "said"}, .at = {}, .flags = 0}, now);
+  }
+  void take_and_answer(std::size_t count) {
+    stream.taken(count, now);
+    answer(count);
+  }
+
+  // [seq, begin, left, size, right, flags, gap] of the rows so far.
+  Rows rows() const {
+    Rows all;
+    for (const auto& [row, window, arrived, ready, lost] : lane.rows)
+      all.push_back({row.seq, row.begin, row.left, row.size, row.right, row.flags, row.gap});
+    return all;
+  }
+
+  // The frames of a row's window.
+  std::vector<int> window(std::size_t row) const {
+    std::vector<int> frames;
+    for (Bytes part : lane.rows[row].window)
+      for (std::int16_t value : values_of<std::int16_t>(part)) frames.push_back(value);
+    return frames;
+  }
+
+  Said said() { return std::exchange(client.said, {}); }
+
+  StreamStats stats;
+  BlockPool pool;
+  CapturedRows lane;
+  CapturedClient client;
+  Stream stream;
+  Time now = at(0);
+  std::int16_t next = 1;
+  std::uint64_t answered = 0;
+};
+
+}  // namespace millrace::test

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "tests/streams/live_stream.h"
+
+using namespace millrace;
+using Kind = Event::Kind;
+
+namespace {
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+// A stream of floats with a random rule, a client that sends random things in random pieces and
+// stops while it is asked to, and a lane that takes and finishes rows whenever it likes. What the
+// stream was given is kept as events and as values by position. Blocks are not kept for later, so
+// that a sanitizer sees who reads one too late.
+class Play {
+ public:
+  explicit Play(std::uint32_t seed) : random_(seed), live_(settings(), 0) {
+    while (!over_) act();
+    while (!live_.stream.finished()) serve();
+  }
+
+  void check() const {
+    const std::vector<Row> expected = rows_of(events_);
+    const auto& rows = live_.lane.rows;
+    REQUIRE(rows.size() == expected.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) REQUIRE(rows[i].row == expected[i]);
+    CHECK(marks_told() == marks_of(expected));
+    CHECK(live_.stats.buffer.value() == 0);
+    CHECK(live_.stats.open.value() == 0);
+  }
+
+ private:
+  using Said = std::vector<std::string>;
+
+  std::uint32_t draw(std::uint32_t from, std::uint32_t to) {
+    return std::uniform_int_distribution<std::uint32_t>(from, to)(random_);
+  }
+  bool chance(std::uint32_t percent) { return draw(1, 100) <= percent; }
+
+  StreamSettings settings() {
+    spec_ = {.size = draw(1, 30),
+             .step = chance(50) ? draw(1, 40) : 0,
+             .left = draw(0, 30),
+             .right = draw(0, 20),
+             .tail = static_cast<Spec::Tail>(draw(0, 2)),
+             .min = draw(0, 9)};
+    spec_.first = chance(30) ? draw(spec_.size, 40) : 0;
+    values_ = draw(1, 3);
+    limit_ = spec_.width() + draw(0, 300);
+    return {.id = {},
+            .type = {.element = Element::f32, .values = values_},
+            .format = SampleFormat::f32le,
+            .spec = spec_,
+            .frames_limit = limit_};
+  }
+
+  // One thing that happens.
+  void act() {
+    if (chance(30)) return serve();
+    if (live_.stream.paused()) return serve();
+    const std::uint32_t what = draw(1, 100);
+    if (what <= 75) return message();
+    if (what <= 85) return flush();
+    if (what <= 89) return add({.kind = Kind::reset}), live_.stream.reset(live_.now);
+    if (what <= 95) return gap();
+    if (what <= 97) return stop();
+  }
+
+  // Values that are whole floats, split anywhere: the bytes that are left over go first next time.
+  void message() {
+    const std::uint32_t count = draw(0, chance(5) ? 2000 : 60) * values_ / 2;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const float value = static_cast<float>(++sent_);
+      const auto bytes = test::bytes_of({value});
+      bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    }
+    const bool bad = chance(5) && bytes_.size() >= 4 * values_ + given_ % 4;
+    const std::size_t size =
+        bad ? bytes_.size() : draw(0, static_cast<std::uint32_t>(bytes_.size()));
+    std::vector<std::byte> bytes(bytes_.begin(),
+                                 bytes_.begin() + static_cast<std::ptrdiff_t>(size));
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(size));
+    const std::size_t frame = 4 * values_;
+    const std::uint64_t frames = (given_ % frame + size) / frame;
+    if (bad) spoil(bytes);
+    for (std::size_t i = 0; i < frames; ++i) positions_.push_back(bad ? 0 : frame_number(i));
+    given_ += size;
+    if (frames > 0)
+      add({.kind = bad ? Kind::gap : Kind::frames,
+           .cause = bad ? Cause::rejected : Cause::client,
+           .count = frames});
+    live_.stream.frames(bytes, live_.now);
+    check_bounds(frames);
+  }
+
+  // The first value of the last frame that the message completes is not one.
+  void spoil(std::vector<std::byte>& bytes) {
+    const std::size_t frame = 4 * values_;
+    const std::size_t end = (given_ + bytes.size()) / frame * frame;
+    const auto value = test::bytes_of({nan});
+    const std::size_t at = end - 4 - given_;
+    std::copy(value.begin(), value.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+
+  // The number of the i-th frame that the next message completes, from 1.
+  std::uint64_t frame_number(std::size_t i) const { return given_ / (4 * values_) + i + 1; }
+
+  void flush() {
+    const std::optional<std::uint64_t> mark =
+        chance(50) ? std::optional<std::uint64_t>(draw(0, 1000)) : std::nullopt;
+    add({.kind = Kind::flush, .mark = mark});
+    live_.stream.flush(mark, live_.now);
+  }
+
+  void gap() {
+    const std::uint32_t frames = draw(1, 50);
+    positions_.insert(positions_.end(), frames, 0);
+    add({.kind = Kind::gap, .count = frames});
+    live_.stream.gap(frames, live_.now);
+  }
+
+  void stop() {
+    over_ = true;
+    const bool begun = taken_ > 0;  // if not, an abort would overtake what waits
+    if (!begun || chance(50)) {
+      add({.kind = Kind::end});
+      live_.stream.end(live_.now);
+    } else {
+      listens_ = false;
+      add({.kind = Kind::abort, .cause = Cause::connection});
+      live_.stream.lost(live_.now);
+    }
+  }
+
+  void add(const Event& event) { events_.push_back(event); }
+
+  // The lane takes some rows, or is done with one. Its frames must still be what they were.
+  void serve() {
+    live_.now += std::chrono::milliseconds(1);
+    const std::size_t given = live_.lane.rows.size();
+    REQUIRE(given - std::max<std::size_t>(taken_, live_.answered) <= max_ready_rows);
+    if (chance(50) && taken_ < given) {
+      const std::size_t rows = draw(1, static_cast<std::uint32_t>(given - taken_));
+      taken_ += rows;
+      live_.stream.taken(rows, live_.now);
+    } else if (live_.answered < taken_) {
+      check_window(live_.lane.rows[live_.answered]);
+      live_.answer(1);
+    }
+    check_bounds(0);
+  }
+
+  void check_window(const ReadyRow& ready) {
+    std::vector<float> values;
+    for (Bytes part : ready.window)
+      for (float value : test::values_of<float>(part)) values.push_back(value);
+    REQUIRE(values.size() == ready.row.window() * values_);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::uint64_t position = ready.row.window_begin() + i / values_;
+      const std::uint64_t value = (positions_[position] - 1) * values_ + i % values_ + 1;
+      if (values[i] != static_cast<float>(value))
+        FAIL("value " << i << " of row " << ready.row.seq);
+    }
+  }
+
+  // A client that stops when asked to: a limit, and the message that went over it.
+  void check_bounds(std::uint64_t message_frames) {
+    largest_ = std::max(largest_, message_frames);
+    const std::size_t block = live_.pool.block_bytes();
+    const std::size_t held = (limit_ + largest_) * 4 * values_;
+    REQUIRE(live_.stats.buffer.value() <= static_cast<std::int64_t>((held / block + 2) * block));
+  }
+
+  std::vector<Row> rows_of(const std::vector<Event>& events) const {
+    Chunker chunker(spec_);
+    std::vector<Row> rows;
+    for (const Event& event : events) {
+      chunker.add(event);
+      while (const auto row = chunker.next()) rows.push_back(*row);
+    }
+    return rows;
+  }
+
+  Said marks_of(const std::vector<Row>& rows) const {
+    Said marks;
+    for (const Row& row : rows)
+      if (listens_ && row.mark) marks.push_back("flushed " + std::to_string(*row.mark));
+    return marks;
+  }
+
+  Said marks_told() const {
+    Said marks;
+    for (const std::string& line : live_.client.said)
+      if (listens_ && line.starts_with("flushed")) marks.push_back(line);
+    return marks;
+  }
+
+  std::mt19937 random_;
+  Spec spec_;
+  std::uint32_t values_ = 1;
+  std::uint64_t limit_ = 0;
+  test::LiveStream live_;
+
+  std::vector<Event> events_;
+  std::vector<std::uint64_t> positions_;  // which frame is there, counted from 1; 0: it was lost
+  std::deque<std::byte> bytes_;           // of the client, not sent yet
+  std::uint64_t sent_ = 0;                // values
+  std::uint64_t given_ = 0;               // bytes
+  std::uint64_t largest_ = 0;             // frames of one message
+  std::size_t taken_ = 0;
+  bool over_ = false;
+  bool listens_ = true;
+};
+
+}  // namespace
+
+TEST_CASE("rows and frames are those of the events, whatever the order of arrivals and answers") {
+  for (std::uint32_t seed = 1; seed <= 600; ++seed) {
+    INFO("seed " << seed);
+    Play(seed).check();
+  }
+}

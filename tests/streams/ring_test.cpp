@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "streams/ring.h"
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <random>
+
+using namespace millrace;
+
+TEST_CASE("a ring is a queue that can lose its end") {
+  Ring<int> ring;
+  for (int i = 0; i < 6; ++i) ring.push_back(i);
+  CHECK(ring.pop_front() == 0);
+  CHECK(ring.pop_back() == 5);
+  CHECK(ring.front() == 1);
+  CHECK(ring.back() == 4);
+  CHECK(ring.size() == 4);
+  ring.clear();
+  CHECK(ring.empty());
+}
+
+TEST_CASE("a ring keeps the order wherever it wraps and grows") {
+  std::mt19937 random(3);
+  Ring<int> ring;
+  std::deque<int> model;
+  for (int i = 0; i < 5000; ++i) {
+    if (random() % 5 < 3) {
+      ring.push_back(i);
+      model.push_back(i);
+    } else if (!model.empty()) {
+      CHECK(ring.pop_front() == model.front());
+      model.pop_front();
+    }
+    if (i % 1000 == 0) {
+      ring.clear();
+      model.clear();
+    }
+    CHECK(ring.size() == model.size());
+    if (!model.empty()) CHECK(ring[model.size() / 2] == model[model.size() / 2]);
+  }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "streams/ends.h"
+
+namespace millrace::test {
+
+// Keeps the rows that a stream gives.
+class CapturedRows : public RowSink {
+ public:
+  void add(StreamId, ReadyRow row) override { rows.push_back(std::move(row)); }
+
+  std::vector<ReadyRow> rows;
+};
+
+// Keeps what a stream tells its client, a line each: "result 0 text", "flushed 7",
+// "rejected values 3", "error no_worker", "closed 100 2", "resume".
+class CapturedClient : public ClientEnd {
+ public:
+  void result(StreamResult result) override {
+    said.push_back("result " + std::to_string(result.row.seq) + " " + result.answer.data);
+    flags.push_back(result.row.flags);
+  }
+  void flushed(std::uint64_t mark) override { said.push_back("flushed " + std::to_string(mark)); }
+  void rejected(ErrorCode code, std::string_view, std::uint64_t frames) override {
+    said.push_back("rejected " + std::string(name_of(code)) + " " + std::to_string(frames));
+  }
+  void error(ErrorCode code, std::string_view) override {
+    said.push_back("error " + std::string(name_of(code)));
+  }
+  void closed(std::uint64_t frames, std::uint64_t chunks) override {
+    said.push_back("closed " + std::to_string(frames) + " " + std::to_string(chunks));
+  }
+  void resume() override { said.push_back("resume"); }
+
+  std::vector<std::string> said;
+  std::vector<std::uint8_t> flags;  // of the results
+};
+
+}  // namespace millrace::test
