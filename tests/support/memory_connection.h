@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "transport/connection.h"
+#include "transport/wakeup.h"
+
+namespace millrace {
+
+// A connection whose other end is the test. Confined to one thread.
+class MemoryConnection final : public Connection {
+ public:
+  explicit MemoryConnection(Executor executor)
+      : arrived_(executor), sendable_(executor), over_(executor) {}
+
+  // What the peer does.
+  void text(std::string bytes) { arrive({Kind::text, std::move(bytes)}); }
+  void binary(std::string bytes) { arrive({Kind::binary, std::move(bytes)}); }
+  void end(Ended ended) {
+    end_ = ended;
+    arrived_.notify();
+    sendable_.notify();
+    over_.notify();
+  }
+  void stop_reading() { reads_ = false; }
+  void read_again() {
+    reads_ = true;
+    sendable_.notify();
+  }
+
+  // What it saw.
+  std::vector<std::string> seen;        // messages; "<ping>" for a ping
+  std::optional<std::uint16_t> closed;  // our close code
+  bool aborted = false;
+  std::size_t unheard() const { return waiting_.size(); }  // messages that nobody received
+
+  // What the time limits go by.
+  Time heard_at = Clock::now();
+  std::optional<Time> incomplete_since;
+  std::optional<Time> stuck_since;
+  bool answers_close = true;
+
+  Task<Received> receive() override {
+    while (waiting_.empty() && !end_) co_await arrived_.wait();
+    if (waiting_.empty()) co_return *end_;
+    current_ = std::move(waiting_.front());
+    waiting_.pop_front();
+    co_return Message{.kind = current_.first,
+                      .bytes = std::as_bytes(std::span(current_.second)),
+                      .arrived = Clock::now()};
+  }
+
+  Task<bool> send(Kind kind, std::string_view bytes, bool) override {
+    while (!reads_ && !end_) co_await sendable_.wait();
+    if (end_) co_return false;
+    seen.emplace_back(kind == Kind::ping ? "<ping>" : bytes);
+    co_return true;
+  }
+
+  Task<> close(std::uint16_t code, std::string_view) override {
+    closed = code;
+    if (answers_close && !end_) end({Ended::How::closed, code});
+    while (!end_) co_await over_.wait();
+  }
+
+  Task<> linger() override { co_return; }
+
+  void abort() override {
+    aborted = true;
+    if (!end_) end({Ended::How::lost});
+  }
+
+  Time heard() const override { return heard_at; }
+  std::optional<Time> assembling_since() const override { return incomplete_since; }
+  std::optional<Time> sending_since() const override { return stuck_since; }
+
+ private:
+  void arrive(std::pair<Kind, std::string> message) {
+    waiting_.push_back(std::move(message));
+    arrived_.notify();
+  }
+
+  Wakeup arrived_;
+  Wakeup sendable_;
+  Wakeup over_;
+  std::deque<std::pair<Kind, std::string>> waiting_;
+  std::pair<Kind, std::string> current_;
+  std::optional<Ended> end_;
+  bool reads_ = true;
+};
+
+}  // namespace millrace

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+using HttpFields = std::vector<std::pair<std::string, std::string>>;
+
+// The header of an HTTP/1.x request.
+struct HttpQuery {
+  std::string method;
+  std::string target;  // path and query, as sent
+  unsigned version = 11;
+  HttpFields fields;  // in their order, repeated ones too
+
+  // The values of the fields of that name, in any case of letters.
+  std::vector<std::string_view> all(std::string_view name) const;
+  std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
+};
+
+struct HttpAnswer {
+  unsigned status = 200;
+  std::string type = "application/json";  // of the content
+  std::string body;
+  HttpFields fields{};  // further ones
+};
+
+}  // namespace millrace

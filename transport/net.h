@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/time.h"
+
+namespace millrace {
+
+namespace net = boost::asio;
+
+// One io_context has one thread, so the concrete executor serves everywhere: a type-erased one
+// costs an allocation and a virtual call for each of the many small steps of a connection.
+using Executor = net::io_context::executor_type;
+using Tcp = net::ip::tcp;
+using Socket = net::basic_stream_socket<Tcp, Executor>;
+using Acceptor = net::basic_socket_acceptor<Tcp, Executor>;
+using Resolver = net::ip::basic_resolver<Tcp, Executor>;
+using Timer = net::basic_waitable_timer<Clock, net::wait_traits<Clock>, Executor>;
+
+template <class T = void>
+using Task = net::awaitable<T, Executor>;
+
+// Waits, and gives the error back as a value: a closed connection is control flow.
+inline constexpr net::as_tuple_t<net::use_awaitable_t<Executor>> no_throw{
+    net::use_awaitable_t<Executor>{}};
+
+}  // namespace millrace

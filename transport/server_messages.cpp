@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/server_messages.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json/parse.hpp>
+
+#include "transport/json_text.h"
+
+namespace millrace {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::array<std::string_view, 7> flag_names{"START", "RESET", "SEGMENT", "GAP",
+                                                     "LAST",  "END",   "ABORT"};
+constexpr std::string_view failed = R"("error":"worker_failed"})";
+
+void append_flags(std::string& out, std::uint8_t flags) {
+  char separator = '[';
+  for (std::size_t i = 0; i < flag_names.size(); ++i) {
+    if ((flags >> i & 1) == 0) continue;
+    append_string(out += separator, flag_names[i]);
+    separator = ',';
+  }
+  out += separator == '[' ? "[]" : "]";
+}
+
+void append_fault(std::string& out, std::string_view type, ErrorCode code,
+                  std::string_view message) {
+  out.append(R"({"type":")").append(type).append(R"(","code":")").append(name_of(code));
+  append_string(out += R"(","message":)", message);
+}
+
+ServerMessage::Type type_named(std::string_view name) {
+  constexpr std::array<std::string_view, 8> names{"",         "ready", "result", "flushed",
+                                                  "rejected", "error", "goaway", "closed"};
+  const auto found = std::ranges::find(names, name);
+  return found == names.end() ? ServerMessage::Type::unknown
+                              : static_cast<ServerMessage::Type>(found - names.begin());
+}
+
+std::string text_of(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains({name.data(), name.size()});
+  if (value == nullptr || !value->is_string()) return {};
+  return {value->get_string().data(), value->get_string().size()};
+}
+
+std::uint64_t number_of(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains({name.data(), name.size()});
+  if (value == nullptr || !value->is_int64() || value->get_int64() < 0) return 0;
+  return static_cast<std::uint64_t>(value->get_int64());
+}
+
+}  // namespace
+
+void append_ready(std::string& out, std::string_view stream, std::string_view pipeline,
+                  std::uint64_t frames) {
+  append_string(out += R"({"type":"ready","stream":)", stream);
+  append_string(out += R"(,"pipeline":)", pipeline);
+  append_number(out += R"(,"frames":)", frames);
+  out += '}';
+}
+
+void append_result(std::string& out, const ResultHead& head, const Answer& answer) {
+  append_number(out += R"({"type":"result","seq":)", head.seq);
+  append_number(out += R"(,"begin":)", head.begin);
+  append_number(out += R"(,"end":)", head.end);
+  append_number(out += R"(,"begin_s":)", static_cast<double>(head.begin) / head.rate);
+  append_number(out += R"(,"end_s":)", static_cast<double>(head.end) / head.rate);
+  append_flags(out += R"(,"flags":)", head.flags);
+  out += ',';
+
+  const std::size_t mark = out.size();
+  out += R"("data":)";
+  const std::size_t value = out.size();
+  if (answer.kind == Answer::Kind::json) out += answer.data;
+  if (answer.kind == Answer::Kind::text) append_string(out, answer.data);
+  // A worker is trusted to compute, not to be correct: one bad value must not break the client's
+  // reading of its neighbours. Text too: it may be no UTF-8.
+  if (is_json(std::string_view(out).substr(value))) {
+    out += '}';
+  } else {
+    out.resize(mark);
+    out += failed;
+  }
+}
+
+void append_flushed(std::string& out, std::uint64_t mark) {
+  append_number(out += R"({"type":"flushed","mark":)", mark);
+  out += '}';
+}
+
+void append_rejected(std::string& out, ErrorCode code, std::string_view message,
+                     std::uint64_t frames) {
+  append_fault(out, "rejected", code, message);
+  append_number(out += R"(,"frames":)", frames);
+  out += '}';
+}
+
+void append_error(std::string& out, ErrorCode code, std::string_view message) {
+  append_fault(out, "error", code, message);
+  out += '}';
+}
+
+void append_goaway(std::string& out, std::chrono::milliseconds retry_after) {
+  append_number(out += R"({"type":"goaway","retry_after_ms":)",
+                static_cast<std::uint64_t>(std::max<std::int64_t>(0, retry_after.count())));
+  out += '}';
+}
+
+void append_closed(std::string& out, std::uint64_t frames, std::uint64_t chunks) {
+  append_number(out += R"({"type":"closed","frames":)", frames);
+  append_number(out += R"(,"chunks":)", chunks);
+  out += '}';
+}
+
+std::optional<ServerMessage> parse_server_message(std::string_view text) {
+  json::error_code error;
+  json::parse_options options;
+  options.max_depth = 70;  // a worker's value, and we around it
+  const json::value value = json::parse({text.data(), text.size()}, error, {}, options);
+  if (error || !value.is_object()) return std::nullopt;
+  const json::object& object = value.get_object();
+  return ServerMessage{
+      .type = type_named(text_of(object, "type")),
+      .stream = text_of(object, "stream"),
+      .code = text_of(object, "code"),
+      .message = text_of(object, "message"),
+      .seq = number_of(object, "seq"),
+      .begin = number_of(object, "begin"),
+      .end = number_of(object, "end"),
+      .frames = number_of(object, "frames"),
+      .chunks = number_of(object, "chunks"),
+      .mark = number_of(object, "mark"),
+      .retry_after = std::chrono::milliseconds(number_of(object, "retry_after_ms")),
+  };
+}
+
+}  // namespace millrace

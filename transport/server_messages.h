@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/answer.h"
+#include "base/error_code.h"
+#include "base/result.h"
+
+namespace millrace {
+
+// The text messages from the service to a client (docs/protocol.md), for both ends. Writing
+// appends to a string that is used again; texts of any bytes become valid JSON.
+
+// Where a result stands in its stream, in frames of the pipeline.
+struct ResultHead {
+  std::uint64_t seq = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  double rate = 16000;     // frames per second
+  std::uint8_t flags = 0;  // bit i is the i-th of START RESET SEGMENT GAP LAST END ABORT
+};
+
+void append_ready(std::string& out, std::string_view stream, std::string_view pipeline,
+                  std::uint64_t frames);
+// Of an answer that is json, text or error; one that cannot be sent becomes an error.
+void append_result(std::string& out, const ResultHead& head, const Answer& answer);
+void append_flushed(std::string& out, std::uint64_t mark);
+void append_rejected(std::string& out, ErrorCode code, std::string_view message,
+                     std::uint64_t frames);
+void append_error(std::string& out, ErrorCode code, std::string_view message);
+void append_goaway(std::string& out, std::chrono::milliseconds retry_after);
+void append_closed(std::string& out, std::uint64_t frames, std::uint64_t chunks);
+
+// What a client reads of a message.
+struct ServerMessage {
+  enum class Type : std::uint8_t {
+    unknown,  // of a later version: to be ignored
+    ready,
+    result,
+    flushed,
+    rejected,
+    error,
+    goaway,
+    closed,
+  };
+
+  Type type = Type::unknown;
+  std::string stream;                       // ready
+  std::string code;                         // rejected, error
+  std::string message;                      // rejected, error
+  std::uint64_t seq = 0;                    // result
+  std::uint64_t begin = 0;                  // result
+  std::uint64_t end = 0;                    // result
+  std::uint64_t frames = 0;                 // ready, rejected, closed
+  std::uint64_t chunks = 0;                 // closed
+  std::uint64_t mark = 0;                   // flushed
+  std::chrono::milliseconds retry_after{};  // goaway
+};
+
+// Nothing for what is no message of the protocol.
+std::optional<ServerMessage> parse_server_message(std::string_view text);
+
+}  // namespace millrace

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/stream_request.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+#include "transport/json_text.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::string_view stream_path = "/v1/stream";
+constexpr std::size_t max_query = 2048;  // `options` not counted
+constexpr std::size_t max_options = 4096;
+constexpr std::size_t max_echo = 64;  // of a parameter's name in an error
+
+RequestError fault(std::string_view parameter, std::string message) {
+  return {.parameter = std::string(parameter.substr(0, max_echo)), .message = std::move(message)};
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// Nothing for a '%' that does not begin a pair of hexadecimal digits.
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+') {
+      decoded += ' ';
+    } else if (text[i] != '%') {
+      decoded += text[i];
+    } else {
+      const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+      const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+      if (high < 0 || low < 0) return std::nullopt;
+      decoded += static_cast<char>(high * 16 + low);
+      i += 2;
+    }
+  }
+  return decoded;
+}
+
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// Each parser says what is wrong with the value, or nothing.
+using Problem = std::string_view;
+
+Problem set_name(std::string& into, std::string value) {
+  if (!is_name(value)) return "not of the form [A-Za-z0-9._-]{1,128}";
+  into = std::move(value);
+  return {};
+}
+
+Problem set_text(std::optional<std::string>& into, std::string value) {
+  if (value.empty()) return "empty";
+  into = std::move(value);
+  return {};
+}
+
+Problem set_count(std::optional<std::uint32_t>& into, const std::string& value) {
+  into = number_in<std::uint32_t>(value);
+  return into ? Problem{} : "not a whole number";
+}
+
+Problem set_rate(std::optional<double>& into, const std::string& value) {
+  into = number_in<double>(value);
+  return into && std::isfinite(*into) ? Problem{} : "not a number";
+}
+
+Problem set_options(std::string& into, std::string value) {
+  if (value.size() > max_options) return "longer than 4096 bytes";
+  if (!is_json_object(value)) return "not a JSON object";
+  into = std::move(value);
+  return {};
+}
+
+struct Parameter {
+  std::string_view name;
+  Problem (*set)(StreamRequest&, std::string value);
+};
+
+constexpr std::array<Parameter, 9> parameters{{
+    {"pipeline",
+     [](StreamRequest& r, std::string v) { return set_name(r.pipeline, std::move(v)); }},
+    {"format", [](StreamRequest& r, std::string v) { return set_text(r.format, std::move(v)); }},
+    {"rate", [](StreamRequest& r, std::string v) { return set_rate(r.rate, v); }},
+    {"channels", [](StreamRequest& r, std::string v) { return set_count(r.channels, v); }},
+    {"dim", [](StreamRequest& r, std::string v) { return set_count(r.dim, v); }},
+    {"id", [](StreamRequest& r, std::string v) { return set_name(r.id, std::move(v)); }},
+    {"channel", [](StreamRequest& r, std::string v) { return set_text(r.channel, std::move(v)); }},
+    {"chunk", [](StreamRequest& r, std::string v) { return set_text(r.chunk, std::move(v)); }},
+    {"options",
+     [](StreamRequest& r, std::string v) { return set_options(r.options, std::move(v)); }},
+}};
+
+// The pairs of a query, not decoded. An empty piece ("a=1&&b=2") is none.
+std::vector<std::pair<std::string_view, std::string_view>> pairs_of(std::string_view query) {
+  std::vector<std::pair<std::string_view, std::string_view>> pairs;
+  while (!query.empty()) {
+    const auto piece = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), piece.size() + 1));
+    if (piece.empty()) continue;
+    const auto name = piece.substr(0, piece.find('='));
+    pairs.emplace_back(name, piece.substr(std::min(piece.size(), name.size() + 1)));
+  }
+  return pairs;
+}
+
+void append_encoded(std::string& out, std::string_view name, std::string_view value) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  out += out.find('?') == std::string::npos ? '?' : '&';
+  out.append(name) += '=';
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (is_name({&c, 1})) {
+      out += c;
+    } else {
+      out.append({'%', digits[byte >> 4], digits[byte & 15]});
+    }
+  }
+}
+
+}  // namespace
+
+bool is_name(std::string_view text) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  };
+  return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, allowed);
+}
+
+Result<StreamRequest, RequestError> parse_stream_target(std::string_view target) {
+  const auto path = target.substr(0, target.find('?'));
+  if (path != stream_path)
+    return RequestError{.status = 404, .message = "no such path; try /v1/stream"};
+
+  StreamRequest request;
+  std::array<bool, parameters.size()> seen{};
+  std::size_t length = 0;
+  for (const auto& [name, encoded] :
+       pairs_of(target.substr(std::min(target.size(), path.size() + 1)))) {
+    if (name != "options") length += name.size() + encoded.size();
+    if (length >= max_query) return RequestError{.status = 414, .message = "the query is too long"};
+    const auto parameter = std::ranges::find(parameters, name, &Parameter::name);
+    if (parameter == parameters.end()) return fault(name, "no such parameter");
+    if (std::exchange(seen[static_cast<std::size_t>(parameter - parameters.begin())], true))
+      return fault(name, "given twice");
+    auto value = percent_decoded(encoded);
+    if (!value) return fault(name, "malformed percent-encoding");
+    if (const Problem problem = parameter->set(request, std::move(*value)); !problem.empty())
+      return fault(name, std::string(problem));
+  }
+  return request;
+}
+
+std::string stream_target(const StreamRequest& request) {
+  const auto decimal = [](double value) {
+    std::array<char, 32> digits;
+    return std::string(digits.data(), std::to_chars(digits.begin(), digits.end(), value).ptr);
+  };
+  std::string target(stream_path);
+  append_encoded(target, "pipeline", request.pipeline);
+  if (!request.id.empty()) append_encoded(target, "id", request.id);
+  if (request.format) append_encoded(target, "format", *request.format);
+  if (request.rate) append_encoded(target, "rate", decimal(*request.rate));
+  if (request.channels) append_encoded(target, "channels", std::to_string(*request.channels));
+  if (request.dim) append_encoded(target, "dim", std::to_string(*request.dim));
+  if (request.channel) append_encoded(target, "channel", *request.channel);
+  if (request.chunk) append_encoded(target, "chunk", *request.chunk);
+  if (!request.options.empty()) append_encoded(target, "options", request.options);
+  return target;
+}
+
+}  // namespace millrace
