@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/transport/http_client.h"
+#include "transport/stream_server.h"
+
+namespace millrace {
+
+// Answers each message of frames with its length, and notes how its streams were lost.
+class EchoSink final : public StreamSink {
+ public:
+  EchoSink(ClientOutbox& outbox, std::vector<std::string>& lost) : outbox_(outbox), lost_(lost) {}
+
+  void frames(Bytes bytes, Time) override {
+    outbox_.result({.seq = messages_++, .begin = position_, .end = position_ + bytes.size()},
+                   {Answer::Kind::json, std::to_string(bytes.size())});
+    position_ += bytes.size();
+  }
+  void flush(std::optional<std::uint64_t> mark, Time) override {
+    if (mark) outbox_.flushed(*mark);
+  }
+  void reset(Time) override {}
+  void gap(std::uint64_t, Time) override {}
+  void end(Time) override { outbox_.closed(position_, messages_); }
+  void refused(ErrorCode code, std::string_view, Time) override {
+    lost_.emplace_back(name_of(code));
+  }
+  void lost(bool clean, Time) override { lost_.emplace_back(clean ? "clean" : "lost"); }
+  bool paused() const override { return false; }
+  void written(std::size_t, Time) override {}
+
+ private:
+  ClientOutbox& outbox_;
+  std::vector<std::string>& lost_;
+  std::uint64_t position_ = 0;
+  std::uint64_t messages_ = 0;
+};
+
+class EchoDoor final : public Door {
+ public:
+  Result<std::unique_ptr<StreamSink>, RequestError> open(StreamRequest request,
+                                                         ClientOutbox& outbox) override {
+    if (request.pipeline != "default")
+      return RequestError{.status = 404, .parameter = "pipeline", .message = "no such pipeline"};
+    if (request.id == "full")
+      return RequestError{.status = 503,
+                          .message = "no room",
+                          .retry_after = std::chrono::seconds(2),
+                          .reason = Refusal::no_room};
+    outbox.ready(request.id.empty() ? "s-1" : request.id, request.pipeline, 0);
+    return std::unique_ptr<StreamSink>(new EchoSink(outbox, lost));
+  }
+  std::vector<std::string> lost;
+};
+
+// A server of echoes on a free port of the loopback, in the test's own thread.
+struct ServerFixture {
+  ServerFixture() {
+    scope.start();
+    server.start();
+  }
+  ~ServerFixture() {
+    server.stop_accepting();
+    scope.stop();
+    run(context, joined());
+  }
+
+  static Acceptor loopback(net::io_context& context) {
+    const std::array contexts{&context};
+    return std::move(
+        listen_on(Tcp::endpoint(net::ip::address_v4::loopback(), 0), contexts).front());
+  }
+
+  Task<bool> joined() {
+    co_await scope.join();
+    co_return true;
+  }
+
+  // Runs whatever can run, until `done` or for five seconds.
+  template <class Done>
+  bool eventually(Done done) {
+    context.restart();
+    for (const Time limit = Clock::now() + std::chrono::seconds(5); !done();)
+      if (context.run_one_until(limit) == 0) return false;
+    return true;
+  }
+
+  std::string send(std::string bytes) {
+    return run(context, exchange(server.endpoint(), std::move(bytes)));
+  }
+
+  net::io_context context{1};
+  ConnectionLimits limits;
+  DoorStats stats;
+  EchoDoor door;
+  SessionScope scope{context.get_executor(), limits, stats};
+  StreamServer server{scope, loopback(context), door};
+};
+
+}  // namespace millrace

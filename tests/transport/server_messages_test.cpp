@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/server_messages.h"
+
+#include <catch2/catch.hpp>
+
+using namespace millrace;
+
+namespace {
+
+constexpr ResultHead head{.seq = 3, .begin = 4800, .end = 6400, .rate = 16000, .flags = 16};
+
+std::string result(Answer::Kind kind, std::string data) {
+  std::string out;
+  append_result(out, head, {kind, std::move(data)});
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a result carries the worker's JSON as it is") {
+  CHECK(result(Answer::Kind::json, R"({"text": "hi"})") ==
+        R"({"type":"result","seq":3,"begin":4800,"end":6400,"begin_s":0.3,"end_s":0.4,)"
+        R"("flags":["LAST"],"data":{"text": "hi"}})");
+}
+
+TEST_CASE("a text becomes a JSON string") {
+  CHECK_THAT(result(Answer::Kind::text, "say \"hi\""), Catch::EndsWith(R"(,"data":"say \"hi\""})"));
+}
+
+TEST_CASE("an answer that failed or cannot be sent is an error in the place of the value") {
+  constexpr const char* failed = R"("flags":["LAST"],"error":"worker_failed"})";
+  CHECK_THAT(result(Answer::Kind::error, "out of memory at 0x12"), Catch::EndsWith(failed));
+  CHECK_THAT(result(Answer::Kind::json, "{broken"), Catch::EndsWith(failed));
+  CHECK_THAT(result(Answer::Kind::json, R"(1},{"type":"closed")"), Catch::EndsWith(failed));
+  CHECK_THAT(result(Answer::Kind::text, "\xff\xfe"), Catch::EndsWith(failed));
+}
+
+TEST_CASE("flags are named in the order of their bits") {
+  std::string out;
+  append_result(out, {.flags = 127}, {Answer::Kind::json, "0"});
+  CHECK_THAT(out, Catch::Contains(R"(["START","RESET","SEGMENT","GAP","LAST","END","ABORT"])"));
+  out.clear();
+  append_result(out, {.flags = 0}, {Answer::Kind::json, "0"});
+  CHECK_THAT(out, Catch::Contains(R"("flags":[],)"));
+}
+
+TEST_CASE("the other messages read as the protocol says") {
+  std::string out;
+  append_ready(out, "kitchen", "default", 0);
+  append_flushed(out += '\n', 7);
+  append_rejected(out += '\n', ErrorCode::values, "half a frame", 0);
+  append_error(out += '\n', ErrorCode::no_worker, "no worker came in time");
+  append_goaway(out += '\n', std::chrono::milliseconds(1000));
+  append_closed(out += '\n', 48000, 30);
+  CHECK(out ==
+        R"({"type":"ready","stream":"kitchen","pipeline":"default","frames":0}
+{"type":"flushed","mark":7}
+{"type":"rejected","code":"values","message":"half a frame","frames":0}
+{"type":"error","code":"no_worker","message":"no worker came in time"}
+{"type":"goaway","retry_after_ms":1000}
+{"type":"closed","frames":48000,"chunks":30})");
+}
+
+TEST_CASE("a client reads what the service writes") {
+  std::string out;
+  append_rejected(out, ErrorCode::values, "not a number", 12);
+  const auto rejected = parse_server_message(out);
+  REQUIRE(rejected);
+  CHECK(rejected->type == ServerMessage::Type::rejected);
+  CHECK(rejected->code == "values");
+  CHECK(rejected->frames == 12);
+
+  const auto answer = parse_server_message(result(Answer::Kind::text, "x"));
+  REQUIRE(answer);
+  CHECK(answer->type == ServerMessage::Type::result);
+  CHECK(answer->seq == 3);
+  CHECK(answer->begin == 4800);
+  CHECK(answer->end == 6400);
+}
+
+TEST_CASE("a client ignores types it does not know, and notices what is no message") {
+  CHECK(parse_server_message(R"({"type":"news"})")->type == ServerMessage::Type::unknown);
+  CHECK_FALSE(parse_server_message("[]"));
+  CHECK_FALSE(parse_server_message("{"));
+}

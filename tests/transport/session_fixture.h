@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/memory_connection.h"
+#include "transport/session.h"
+
+namespace millrace {
+
+// What a session told its stream, one line a call.
+struct SinkLog {
+  std::vector<std::string> calls;
+  std::size_t written = 0;
+  bool paused = false;
+};
+
+class LoggingSink final : public StreamSink {
+ public:
+  explicit LoggingSink(SinkLog& log) : log_(log) {}
+
+  void frames(Bytes bytes, Time) override { say("frames " + std::to_string(bytes.size())); }
+  void flush(std::optional<std::uint64_t> mark, Time) override {
+    say(mark ? "flush " + std::to_string(*mark) : "flush");
+  }
+  void reset(Time) override { say("reset"); }
+  void gap(std::uint64_t frames, Time) override { say("gap " + std::to_string(frames)); }
+  void end(Time) override { say("end"); }
+  void refused(ErrorCode code, std::string_view, Time) override {
+    say("refused " + std::string(name_of(code)));
+  }
+  void lost(bool clean, Time) override { say(clean ? "lost clean" : "lost"); }
+  bool paused() const override { return log_.paused; }
+  void written(std::size_t results, Time) override { log_.written += results; }
+
+ private:
+  void say(std::string call) { log_.calls.push_back(std::move(call)); }
+  SinkLog& log_;
+};
+
+// A session between a client and a stream that are both the test. Nothing waits for the clock.
+struct SessionFixture {
+  explicit SessionFixture(ConnectionLimits chosen = {}) : limits(chosen) {
+    scope.spawn(run_session(scope, client, outbox, std::make_unique<LoggingSink>(stream)));
+    settle();
+  }
+  ~SessionFixture() {
+    client.end({});
+    stream.paused = false;
+    outbox.resume();
+    settle();
+  }
+
+  // Runs until everybody waits.
+  void settle() {
+    context.restart();
+    context.poll();
+  }
+  void client_says(std::string text) {
+    client.text(std::move(text));
+    settle();
+  }
+  void client_sends(std::size_t bytes) {
+    client.binary(std::string(bytes, 'x'));
+    settle();
+  }
+  void client_ends(Connection::Ended ended) {
+    client.end(ended);
+    settle();
+  }
+  void result(std::string json) {
+    outbox.result({.flags = 0}, {Answer::Kind::json, std::move(json)});
+    settle();
+  }
+  // The time limits as if so much time had passed.
+  void after(std::chrono::milliseconds time) {
+    scope.sweep(Clock::now() + time);
+    settle();
+  }
+
+  using Calls = std::vector<std::string>;
+  ConnectionLimits limits;
+  net::io_context context{1};
+  DoorStats stats;
+  SinkLog stream;
+  SessionScope scope{context.get_executor(), limits, stats};
+  ClientOutbox outbox{scope};
+  MemoryConnection client{context.get_executor()};
+};
+
+}  // namespace millrace

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/session.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/transport/session_fixture.h"
+
+using namespace millrace;
+using How = Connection::Ended::How;
+
+TEST_CASE_METHOD(SessionFixture, "what the client says reaches the stream in order") {
+  client.binary("abcd");
+  client.text(R"({"type":"flush","mark":7})");
+  client.text(R"({"type":"flush"})");
+  client.text(R"({"type":"keepalive"})");
+  client.text(R"({"type":"gap","frames":1600})");
+  client.text(R"({"type":"reset"})");
+  client.binary("ef");
+  client.text(R"({"type":"end"})");
+  settle();
+  CHECK(stream.calls ==
+        Calls{"frames 4", "flush 7", "flush", "gap 1600", "reset", "frames 2", "end"});
+  CHECK(stats.messages[MessageType::data].value() == 2);
+  CHECK(stats.messages[MessageType::control].value() == 5);
+  CHECK(stats.messages[MessageType::close].value() == 1);
+}
+
+TEST_CASE_METHOD(SessionFixture, "an empty message is a keepalive") {
+  client_sends(0);
+  CHECK(stream.calls.empty());
+  CHECK(stats.messages[MessageType::control].value() == 1);
+}
+
+TEST_CASE_METHOD(SessionFixture, "what is put into the outbox is written in order") {
+  outbox.ready("kitchen", "default", 0);
+  outbox.result({.seq = 0, .end = 1600}, {Answer::Kind::json, "1"});
+  outbox.flushed(7);
+  outbox.result({.seq = 1, .end = 1600}, {Answer::Kind::json, "2"});
+  settle();
+  REQUIRE(client.seen.size() == 4);
+  CHECK_THAT(client.seen[0], Catch::Contains("ready"));
+  CHECK_THAT(client.seen[1], Catch::Contains(R"("seq":0)"));
+  CHECK(client.seen[2] == R"({"type":"flushed","mark":7})");
+  CHECK_THAT(client.seen[3], Catch::Contains(R"("seq":1)"));
+  CHECK(stream.written == 2);
+  CHECK(outbox.unsent() == 0);
+  CHECK(stats.send_buffer.value() == 0);
+}
+
+TEST_CASE_METHOD(SessionFixture, "a stream that has ended is closed with 1000") {
+  client_says(R"({"type":"end"})");
+  outbox.closed(2400, 2);
+  settle();
+  CHECK(client.seen == Calls{R"({"type":"closed","frames":2400,"chunks":2})"});
+  CHECK(client.closed == 1000);
+  CHECK(stream.calls == Calls{"end", "lost clean"});
+  CHECK(stats.closed[Closing::client].value() == 1);
+  CHECK(stats.connections.value() == 0);
+}
+
+TEST_CASE_METHOD(SessionFixture, "a drained stream is closed with 1012") {
+  outbox.goaway(std::chrono::milliseconds(1000));
+  outbox.closed(0, 0, 1012);
+  settle();
+  CHECK(client.closed == 1012);
+  CHECK(stats.closed[Closing::drain].value() == 1);
+}
+
+TEST_CASE_METHOD(SessionFixture, "the client's own close with 1000 is clean") {
+  client_ends({How::closed, 1000});
+  CHECK(stream.calls == Calls{"lost clean"});
+}
+
+TEST_CASE_METHOD(SessionFixture, "any other end is not clean") {
+  const auto [how, code, reason] = GENERATE(
+      table<How, std::uint16_t, Closing>({{How::closed, std::uint16_t{1001}, Closing::client},
+                                          {How::closed, std::uint16_t{1005}, Closing::client},
+                                          {How::lost, std::uint16_t{0}, Closing::client},
+                                          {How::too_big, std::uint16_t{0}, Closing::too_big},
+                                          {How::protocol, std::uint16_t{0}, Closing::protocol}}));
+  client_ends({how, code});
+  CHECK(stream.calls == Calls{"lost"});
+  CHECK(stats.closed[reason].value() == 1);
+}
+
+TEST_CASE_METHOD(SessionFixture, "a message that is none of the protocol ends the stream") {
+  client_says(R"({"type":"flash"})");
+  CHECK(stream.calls == Calls{"refused schema", "lost"});
+  CHECK(client.seen ==
+        Calls{R"({"type":"error","code":"schema","message":"unknown type of message"})"});
+  CHECK(client.closed == 4400);
+  CHECK(stats.rejected[MessageFault::schema].value() == 1);
+  CHECK(stats.closed[Closing::protocol].value() == 1);
+}
+
+TEST_CASE_METHOD(SessionFixture, "nothing is heard between an error and the close") {
+  client.answers_close = false;
+  client_says("no JSON");
+  client_sends(4);
+  client_says(R"({"type":"end"})");
+  CHECK(stream.calls == Calls{"refused schema"});
+}
+
+TEST_CASE_METHOD(SessionFixture, "after its end a stream takes only another end") {
+  client_says(R"({"type":"end"})");
+  client_says(R"({"type":"end"})");
+  client_says(R"({"type":"keepalive"})");
+  CHECK(client.seen.empty());
+  client_sends(4);
+  client_says(R"({"type":"flush"})");
+  CHECK(stream.calls == Calls{"end"});
+  REQUIRE(client.seen.size() == 2);
+  CHECK_THAT(client.seen[0], Catch::Contains(R"("rejected","code":"unknown_stream")"));
+}
+
+TEST_CASE_METHOD(SessionFixture, "a paused stream's client is not read until it resumes") {
+  stream.paused = true;
+  client_sends(1);  // was being received
+  client_sends(2);
+  client_sends(3);
+  CHECK(stream.calls == Calls{"frames 1"});
+  CHECK(client.unheard() == 2);
+  CHECK(stats.paused.value() == 1);
+
+  outbox.resume();  // but it is still full
+  settle();
+  CHECK(client.unheard() == 2);
+
+  stream.paused = false;
+  outbox.resume();
+  settle();
+  CHECK(stream.calls == Calls{"frames 1", "frames 2", "frames 3"});
+  CHECK(stats.paused.value() == 0);
+  CHECK(stats.paused_time.value() > 0);
+}
+
+TEST_CASE_METHOD(SessionFixture, "results go on while the client is not read") {
+  stream.paused = true;
+  client_sends(1);
+  result("1");
+  CHECK(client.seen.size() == 1);
+}
+
+TEST_CASE_METHOD(SessionFixture, "a client that does not read its results is not read either") {
+  client.stop_reading();
+  result('"' + std::string(64 * 1024, 'x') + '"');
+  CHECK(outbox.full());
+  client_sends(1);
+  client_sends(2);
+  CHECK(client.unheard() == 1);
+
+  client.read_again();
+  settle();
+  CHECK_FALSE(outbox.full());
+  CHECK(client.unheard() == 0);
+}
+
+TEST_CASE_METHOD(SessionFixture, "an error reaches a client that is not read") {
+  stream.paused = true;
+  client_sends(1);
+  outbox.error(ErrorCode::no_worker, "no worker came in time");
+  settle();
+  CHECK(client.closed == 1013);
+  CHECK(stream.calls == Calls{"frames 1", "lost"});
+  CHECK(stats.closed[Closing::policy].value() == 1);
+}
+
+TEST_CASE_METHOD(SessionFixture, "after an error nothing more is taken") {
+  outbox.error(ErrorCode::internal, "sorry");
+  outbox.result({}, {Answer::Kind::json, "1"});
+  outbox.closed(1, 1);
+  settle();
+  CHECK(client.seen.size() == 1);
+  CHECK(client.closed == 1011);
+}
+
+TEST_CASE_METHOD(SessionFixture, "stopping cuts the connection, whatever waits") {
+  client.stop_reading();
+  result("1");
+  stream.paused = true;
+  client_sends(1);
+  scope.stop();
+  settle();
+  CHECK(stream.calls == Calls{"frames 1", "lost"});
+  CHECK(scope.connections() == 0);
+}
+
+TEST_CASE_METHOD(SessionFixture, "what a client was not sent counts no more when it is gone") {
+  client.stop_reading();
+  result("1");
+  CHECK(stats.send_buffer.value() > 0);
+  client_ends({How::lost});
+  outbox.drop_untaken();
+  CHECK(stats.closed[Closing::client].value() == 1);
+  CHECK(stream.written == 0);
+}

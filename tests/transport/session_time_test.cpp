@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include "tests/transport/session_fixture.h"
+
+using namespace millrace;
+using namespace std::chrono_literals;
+
+TEST_CASE_METHOD(SessionFixture, "a silent client is pinged, then given up") {
+  after(9s);
+  CHECK(client.seen.empty());
+  after(11s);
+  CHECK(client.seen == Calls{"<ping>"});
+  after(29s);
+  CHECK(stream.calls.empty());
+  after(31s);
+  CHECK(stream.calls == Calls{"refused idle", "lost"});
+  CHECK(client.closed == 4408);
+  CHECK(stats.closed[Closing::idle].value() == 1);
+}
+
+TEST_CASE_METHOD(SessionFixture, "pongs alone do not keep a stream open, a keepalive does") {
+  const Time start = Clock::now();
+  client.heard_at = start + 25s;  // a pong
+  scope.sweep(start + 29s);
+  client_says(R"({"type":"keepalive"})");
+  CHECK(stream.calls.empty());
+  after(31s);
+  CHECK(stream.calls.front() == "refused idle");
+}
+
+TEST_CASE_METHOD(SessionFixture, "after its end a client need only answer pings") {
+  client_says(R"({"type":"end"})");
+  client.heard_at = Clock::now() + 60s;
+  after(80s);
+  CHECK(stream.calls == Calls{"end"});
+  after(91s);
+  CHECK(stream.calls == Calls{"end", "refused idle", "lost"});
+}
+
+TEST_CASE_METHOD(SessionFixture, "a message must be whole in time") {
+  client.incomplete_since = Clock::now();
+  after(4900ms);
+  CHECK(stream.calls.empty());
+  after(5100ms);
+  CHECK(stream.calls == Calls{"refused idle", "lost"});
+  CHECK(client.closed == 4408);
+}
+
+TEST_CASE_METHOD(SessionFixture, "no time limit of the client runs while it is not read") {
+  stream.paused = true;
+  client_sends(1);
+  client.incomplete_since = Clock::now();
+  after(1h);
+  CHECK(stream.calls == Calls{"frames 1"});
+  CHECK(client.seen == Calls{"<ping>"});
+
+  client.incomplete_since.reset();
+  stream.paused = false;
+  outbox.resume();
+  settle();
+  after(29s);
+  CHECK(stream.calls == Calls{"frames 1"});
+}
+
+TEST_CASE_METHOD(SessionFixture, "a client that takes no byte for long is a slow reader") {
+  client.stop_reading();
+  result("1");
+  result("2");
+  client.stuck_since = Clock::now();
+  after(9s);
+  CHECK(stream.calls.empty());
+  after(11s);
+  CHECK(stream.calls == Calls{"refused slow_reader"});
+
+  client.read_again();  // in time for the close
+  settle();
+  REQUIRE(client.seen.size() == 2);
+  CHECK_THAT(client.seen[0], Catch::Contains("result"));
+  CHECK_THAT(client.seen[1], Catch::Contains("slow_reader"));
+  CHECK(client.closed == 1008);
+  CHECK(stats.closed[Closing::slow_reader].value() == 1);
+}
+
+TEST_CASE_METHOD(SessionFixture, "results are not piled up without bound") {
+  client.stop_reading();
+  const std::string large = '"' + std::string(100'000, 'x') + '"';
+  for (int i = 0; i < 100; ++i) result(large);
+  CHECK(outbox.unsent() < limits.overflow + 1000);
+  after(0s);
+  CHECK(stream.calls == Calls{"refused slow_reader"});
+  after(6s);
+  CHECK(client.aborted);
+  CHECK(stream.calls == Calls{"refused slow_reader", "lost"});
+}
+
+TEST_CASE_METHOD(SessionFixture, "a close that is not answered is waited for, not for ever") {
+  client.answers_close = false;
+  outbox.closed(0, 0);
+  settle();
+  CHECK(client.closed == 1000);
+  after(4s);
+  CHECK_FALSE(client.aborted);
+  after(6s);
+  CHECK(client.aborted);
+  CHECK(stream.calls == Calls{"lost"});
+}

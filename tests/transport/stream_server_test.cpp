@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/stream_server.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/transport/server_fixture.h"
+
+using namespace millrace;
+using Catch::Contains;
+using Catch::EndsWith;
+using Catch::StartsWith;
+
+namespace {
+
+std::string request(std::string target, std::string fields = {}) {
+  return "GET " + target +
+         " HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
+         fields + "\r\n";
+}
+
+// A masked frame, with a mask of zeros.
+std::string frame(unsigned char head, std::string payload) {
+  return std::string{
+             static_cast<char>(head), static_cast<char>(0x80 | payload.size()), 0, 0, 0, 0} +
+         payload;
+}
+
+const std::string close_normal = frame(0x88, "\x03\xe8");
+
+// The code of the close frame that the answer ends with.
+int close_code_in(const std::string& reply) {
+  const auto at = reply.rfind('\x88');
+  if (at == std::string::npos || at + 4 > reply.size()) return 0;
+  return static_cast<unsigned char>(reply[at + 2]) * 256 +
+         static_cast<unsigned char>(reply[at + 3]);
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(ServerFixture, "a client streams in and reads its results") {
+  const auto reply = send(request("/v1/stream?id=kitchen") + frame(0x82, "abcd") +
+                          frame(0x81, R"({"type":"flush","mark":7})") +
+                          frame(0x81, R"({"type":"end"})") + close_normal);
+  CHECK_THAT(reply, StartsWith("HTTP/1.1 101 ") &&
+                        Contains("Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=") &&
+                        !Contains("Sec-WebSocket-Protocol") && !Contains("Extensions") &&
+                        Contains(R"({"type":"ready","stream":"kitchen","pipeline":"default",)"
+                                 R"("frames":0})") &&
+                        Contains(R"("seq":0,"begin":0,"end":4,)") &&
+                        Contains(R"({"type":"flushed","mark":7})") &&
+                        Contains(R"({"type":"closed","frames":4,"chunks":1})"));
+  CHECK(close_code_in(reply) == 1000);
+  CHECK(eventually([&] { return door.lost == std::vector<std::string>{"clean"}; }));
+  CHECK(stats.opened.value() == 1);
+  CHECK(stats.closed[Closing::client].value() == 1);
+}
+
+TEST_CASE_METHOD(ServerFixture, "our subprotocol is echoed, an extension is not negotiated") {
+  const auto reply = send(request("/v1/stream",
+                                  "Sec-WebSocket-Protocol: chat, millrace.v1\r\n"
+                                  "Sec-WebSocket-Extensions: permessage-deflate\r\n") +
+                          close_normal);
+  CHECK_THAT(reply, Contains("\r\nSec-WebSocket-Protocol: millrace.v1\r\n"));
+  CHECK_THAT(reply, !Contains("Extensions"));
+}
+
+TEST_CASE_METHOD(ServerFixture, "a wrong upgrade is refused with a status and a reason") {
+  CHECK_THAT(send(request("/v1/stream?rate=fast")),
+             StartsWith("HTTP/1.1 400 ") && Contains("Content-Type: application/json\r\n") &&
+                 EndsWith(R"({"error":{"parameter":"rate","message":"not a number"}})"));
+  CHECK_THAT(send(request("/v1/stream?pipeline=none")),
+             StartsWith("HTTP/1.1 404 ") && Contains(R"("parameter":"pipeline")"));
+  CHECK_THAT(send(request("/")), StartsWith("HTTP/1.1 404 "));
+  CHECK_THAT(send(request("/v1/stream?x=" + std::string(4096, 'y'))), StartsWith("HTTP/1.1 414 "));
+  CHECK_THAT(send("GET /v1/stream HTTP/1.1\r\nHost: here\r\n\r\n"),
+             StartsWith("HTTP/1.1 426 ") && Contains("Sec-WebSocket-Version: 13\r\n"));
+  CHECK_THAT(send(request("/v1/stream", "Sec-WebSocket-Protocol: chat\r\n")),
+             StartsWith("HTTP/1.1 400 "));
+  CHECK_THAT(send(request("/v1/stream?id=full")),
+             StartsWith("HTTP/1.1 503 ") && Contains("Retry-After: 2\r\n"));
+  CHECK(stats.refused[Refusal::parameter].value() == 4);
+  CHECK(stats.refused[Refusal::handshake].value() == 2);
+  CHECK(stats.refused[Refusal::no_room].value() == 1);
+  CHECK(stats.connections.value() == 0);
+  CHECK(door.lost.empty());
+}
+
+TEST_CASE_METHOD(ServerFixture, "what is no HTTP, or more than a header, is refused") {
+  const std::string hello("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
+  CHECK_THAT(send(hello + "\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+  CHECK_THAT(send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+  CHECK_THAT(send(request("/v1/stream", "Content-Length: 5\r\n") + "hello"),
+             StartsWith("HTTP/1.1 400 "));
+  CHECK_THAT(send(request("/v1/stream", "Content-Length: 0\r\nContent-Length: 0\r\n")),
+             StartsWith("HTTP/1.1 400 "));
+  CHECK_THAT(send(request("/v1/stream", "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n") +
+                  "0\r\n\r\n"),
+             StartsWith("HTTP/1.1 400 "));
+  CHECK_THAT(send(request("/v1/stream", "A: " + std::string(8192, 'a') + "\r\n")),
+             StartsWith("HTTP/1.1 431 "));
+  CHECK_THAT(send("GET /" + std::string(9000, 'a')), StartsWith("HTTP/1.1 431 "));
+  std::string many;
+  for (int i = 0; i < 60; ++i) many += "A: a\r\n";
+  CHECK_THAT(send(request("/v1/stream", many)), StartsWith("HTTP/1.1 431 "));
+  CHECK(stats.refused[Refusal::handshake].value() == 8);
+}
+
+TEST_CASE_METHOD(ServerFixture, "what is not WebSocket is closed with its code") {
+  const auto code = [this](std::string frames) {
+    return close_code_in(send(request("/v1/stream") + frames));
+  };
+  CHECK(code(std::string("\x82\x01x", 3)) == 1002);                          // not masked
+  CHECK(code(frame(0xc2, "x")) == 1002);                                     // reserved bit
+  CHECK(code(frame(0x83, "x")) == 1002);                                     // reserved opcode
+  CHECK(code(frame(0x80, "x")) == 1002);                                     // continues nothing
+  CHECK(code(frame(0x02, "x") + frame(0x82, "x")) == 1002);                  // interrupts itself
+  CHECK(code(frame(0x09, "x")) == 1002);                                     // ping in pieces
+  CHECK(code(frame(0x88, "x")) == 1002);                                     // half a close code
+  CHECK(code(frame(0x88, "\x03\xe7")) == 1002);                              // 999
+  CHECK(code(frame(0x81, "\xff")) == 1007);                                  // no UTF-8
+  CHECK(code(std::string("\x82\xff\0\0\0\1\0\0\0\0\0\0\0\0", 14)) == 1009);  // 4 GiB
+  CHECK(eventually([&] { return stats.connections.value() == 0; }));
+}
+
+TEST_CASE_METHOD(ServerFixture, "a message may come in fragments, and pings between them") {
+  const auto reply = send(request("/v1/stream") + frame(0x02, "ab") + frame(0x89, "p") +
+                          frame(0x00, "") + frame(0x80, "c") + close_normal);
+  CHECK_THAT(reply, Contains(R"("end":3,)") && Contains("\x8a\x01p"));
+}
+
+TEST_CASE_METHOD(ServerFixture, "a client that vanishes is noticed at once") {
+  const auto vanish = [](Tcp::endpoint endpoint) -> Task<bool> {
+    Socket socket = co_await connect_to(endpoint);
+    const std::string bytes = request("/v1/stream") + frame(0x82, "abcd") + "\x82";
+    co_await net::async_write(socket, net::buffer(bytes), no_throw);
+    co_return true;
+  };
+  run(context, vanish(server.endpoint()));
+  CHECK(eventually([&] { return door.lost == std::vector<std::string>{"lost"}; }));
+}
+
+TEST_CASE_METHOD(ServerFixture, "an upgrade must be there in time") {
+  const auto linger = [](Tcp::endpoint endpoint) -> Task<std::string> {
+    co_return co_await exchange(endpoint, "GET /v1/stream HTT");
+  };
+  std::string reply = "none yet";
+  net::co_spawn(context, linger(server.endpoint()),
+                [&](std::exception_ptr, std::string text) { reply = std::move(text); });
+  REQUIRE(eventually([&] { return scope.connections() == 1; }));
+  scope.sweep(Clock::now() + std::chrono::seconds(9));
+  context.poll();
+  CHECK(reply == "none yet");
+  scope.sweep(Clock::now() + std::chrono::seconds(11));
+  CHECK(eventually([&] { return reply == ""; }));
+  CHECK(eventually([&] { return stats.refused[Refusal::handshake].value() == 1; }));
+}
+
+TEST_CASE_METHOD(ServerFixture, "a message that trickles in is given up after five seconds") {
+  Socket client(context);
+  client.connect(server.endpoint());
+  const auto write = [&](std::string bytes) {
+    net::write(client, net::buffer(bytes));
+    for (const Time soon = Clock::now() + std::chrono::milliseconds(20); Clock::now() < soon;) {
+      context.restart();
+      context.poll();
+    }
+  };
+  write(request("/v1/stream"));
+  scope.sweep(Clock::now() + std::chrono::seconds(6));  // nothing has begun
+  write("\x82");                                        // a header, byte by byte
+  write("\x85");
+  scope.sweep(Clock::now() + std::chrono::seconds(4));
+  CHECK(door.lost.empty());
+  scope.sweep(Clock::now() + std::chrono::seconds(6));
+  CHECK(door.lost == std::vector<std::string>{"idle"});
+}
+
+TEST_CASE_METHOD(ServerFixture, "stopping the scope ends every connection") {
+  Socket silent(context);
+  silent.connect(server.endpoint());
+  Socket client(context);
+  client.connect(server.endpoint());
+  net::write(client, net::buffer(request("/v1/stream")));
+  REQUIRE(eventually([&] { return stats.connections.value() == 1; }));
+  server.stop_accepting();
+  scope.stop();
+  CHECK(run(context, joined()));
+  CHECK(scope.connections() == 0);
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/append.hpp>
+#include <boost/asio/compose.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/beast/websocket/teardown.hpp>
+#include <optional>
+#include <string>
+
+#include "transport/net.h"
+
+namespace millrace {
+
+// The socket below a WebSocket. It gathers messages that follow each other into one write, gives
+// out what was read with the upgrade before it reads on, and knows how long a message has been
+// incomplete: none of that can be seen from above. Confined to one thread.
+class GatheringSocket {
+ public:
+  using executor_type = Executor;
+  using next_layer_type = Socket;
+
+  GatheringSocket(Socket socket, std::string rest)
+      : socket_(std::move(socket)), rest_(std::move(rest)) {}
+
+  executor_type get_executor() { return socket_.get_executor(); }
+  Socket& next_layer() { return socket_; }
+  const Socket& next_layer() const { return socket_; }
+
+  // What is written now may wait for what follows at once.
+  void gather(bool more) { gather_ = more; }
+
+  // A message was read whole. From the second read on, the next one has begun.
+  void message_read() {
+    reads_ = 0;
+    incomplete_since_.reset();
+  }
+  std::optional<Time> incomplete_since() const { return incomplete_since_; }
+  Time progress() const { return progress_; }  // when a write last went on
+
+  template <class Buffers, class Token>
+  auto async_read_some(const Buffers& buffers, Token&& token) {
+    if (++reads_ == 2) incomplete_since_ = Clock::now();
+    if (rest_.empty()) return socket_.async_read_some(buffers, std::forward<Token>(token));
+    const std::size_t size = net::buffer_copy(buffers, net::buffer(rest_));
+    rest_.erase(0, size);
+    return complete(size, std::forward<Token>(token));
+  }
+
+  template <class Buffers, class Token>
+  auto async_write_some(const Buffers& buffers, Token&& token) {
+    progress_ = Clock::now();
+    if (!gather_ && gathered_.empty())
+      return socket_.async_write_some(buffers, std::forward<Token>(token));
+    const std::size_t before = gathered_.size();
+    const std::size_t size = net::buffer_size(buffers);
+    gathered_.resize(before + size);
+    net::buffer_copy(net::buffer(gathered_.data() + before, size), buffers);
+    if (gather_ && gathered_.size() < most_) return complete(size, std::forward<Token>(token));
+    return net::async_compose<Token, Signature>(Flush{*this, size}, token, socket_);
+  }
+
+ private:
+  using Signature = void(boost::system::error_code, std::size_t);
+  static constexpr std::size_t most_ = 32 * 1024;
+
+  // Writes all that was gathered, then reports the last message's own size.
+  struct Flush {
+    GatheringSocket& socket;
+    std::size_t size;
+    std::size_t written = 0;
+
+    template <class Self>
+    void operator()(Self& self, boost::system::error_code error = {}, std::size_t count = 0) {
+      written += count;
+      socket.progress_ = Clock::now();
+      if (error || written == socket.gathered_.size()) {
+        socket.gathered_.clear();
+        if (socket.gathered_.capacity() > most_) std::string().swap(socket.gathered_);
+        return self.complete(error, error ? 0 : size);
+      }
+      const auto left = net::buffer(socket.gathered_) + written;
+      socket.socket_.async_write_some(net::const_buffer(left), std::move(self));
+    }
+  };
+
+  template <class Token>
+  auto complete(std::size_t size, Token&& token) {
+    return net::async_initiate<Token, Signature>(
+        [size, executor = get_executor()](auto&& handler) {
+          net::post(executor, net::append(std::forward<decltype(handler)>(handler),
+                                          boost::system::error_code{}, size));
+        },
+        token);
+  }
+
+  Socket socket_;
+  std::string rest_;
+  std::string gathered_;
+  bool gather_ = false;
+  int reads_ = 0;
+  std::optional<Time> incomplete_since_;
+  Time progress_{};
+};
+
+// Beast finds these by their argument.
+inline void beast_close_socket(GatheringSocket& socket) {
+  boost::system::error_code ignored;
+  socket.next_layer().close(ignored);
+}
+
+// The server hangs up first (RFC 6455, 7.1.1). The wait for the peer to do so is not in here, but
+// in Connection::linger: Beast's own closes the socket over unread bytes, which takes its close
+// frame back from a peer that is still sending.
+inline void teardown(boost::beast::role_type role, GatheringSocket& socket,
+                     boost::system::error_code& error) {
+  if (role == boost::beast::role_type::server)
+    socket.next_layer().shutdown(Socket::shutdown_send, error);
+}
+
+template <class Handler>
+void async_teardown(boost::beast::role_type role, GatheringSocket& socket, Handler&& handler) {
+  boost::system::error_code error;
+  teardown(role, socket, error);
+  net::post(socket.get_executor(), net::append(std::forward<Handler>(handler), error));
+}
+
+}  // namespace millrace

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/listener.h"
+
+#include <algorithm>
+#include <boost/asio/detail/socket_option.hpp>
+#include <sstream>
+
+namespace millrace {
+namespace {
+
+using ReusePort = net::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
+
+constexpr int backlog = 1024;
+constexpr std::chrono::milliseconds shortest_wait{10};
+constexpr std::chrono::milliseconds longest_wait{1000};
+
+// The first binds alone, so that an address in use is an error even where its owner would share
+// it; from then on the address is shared with the acceptors that follow.
+Acceptor listen_alone(net::io_context& context, const Tcp::endpoint& endpoint) {
+  Acceptor acceptor(context, endpoint.protocol());
+  acceptor.set_option(Acceptor::reuse_address(true));
+  acceptor.bind(endpoint);
+  acceptor.set_option(ReusePort(true));
+  acceptor.listen(backlog);
+  return acceptor;
+}
+
+Acceptor listen_too(net::io_context& context, const Tcp::endpoint& endpoint) {
+  Acceptor acceptor(context, endpoint.protocol());
+  acceptor.set_option(Acceptor::reuse_address(true));
+  acceptor.set_option(ReusePort(true));
+  acceptor.bind(endpoint);
+  acceptor.listen(backlog);
+  return acceptor;
+}
+
+}  // namespace
+
+std::vector<Acceptor> listen_on(const Tcp::endpoint& endpoint,
+                                std::span<net::io_context* const> contexts) {
+  std::vector<Acceptor> acceptors;
+  try {
+    for (net::io_context* context : contexts) {
+      acceptors.push_back(acceptors.empty()
+                              ? listen_alone(*context, endpoint)
+                              : listen_too(*context, acceptors.front().local_endpoint()));
+    }
+  } catch (const boost::system::system_error& error) {
+    std::ostringstream text;
+    text << "cannot listen on " << endpoint;
+    throw boost::system::system_error(error.code(), text.str());
+  }
+  return acceptors;
+}
+
+Task<std::optional<Socket>> accept(Acceptor& acceptor) {
+  std::chrono::milliseconds wait = shortest_wait;
+  while (acceptor.is_open()) {
+    auto [error, socket] = co_await acceptor.async_accept(no_throw);
+    if (!error) {
+      boost::system::error_code ignored;
+      socket.set_option(Tcp::no_delay(true), ignored);
+      co_return std::move(socket);
+    }
+    if (error == net::error::operation_aborted) break;
+    Timer pause(acceptor.get_executor(), wait);
+    co_await pause.async_wait(no_throw);
+    wait = std::min(2 * wait, longest_wait);
+  }
+  co_return std::nullopt;
+}
+
+}  // namespace millrace

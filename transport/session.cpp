@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/session.h"
+
+#include <algorithm>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include "transport/client_messages.h"
+
+namespace millrace {
+namespace {
+
+using net::experimental::awaitable_operators::operator&&;
+using How = Connection::Ended::How;
+
+constexpr std::uint16_t close_normal = 1000;
+constexpr std::uint16_t close_restart = 1012;
+
+class Session final : SessionScope::Watched {
+ public:
+  Session(SessionScope& scope, Connection& connection, ClientOutbox& outbox,
+          std::unique_ptr<StreamSink> sink)
+      : Watched(scope),
+        limits_(scope.limits()),
+        stats_(scope.stats()),
+        connection_(connection),
+        outbox_(outbox),
+        sink_(std::move(sink)) {
+    stats_.opened.add();
+    stats_.connections.add(1);
+    stats_.messages[MessageType::open].add();
+  }
+
+  ~Session() {
+    if (sink_) sink_->lost(false, Clock::now());
+    stats_.connections.add(-1);
+  }
+
+  Task<> run() {
+    co_await (receive() && transmit());
+    co_await connection_.linger();
+  }
+
+  void check(Time now) override;
+  void abort() override;
+
+ private:
+  Task<> receive();
+  Task<> pause();
+  void hear(const Connection::Message& message);
+  void hear_frames(const Connection::Message& message);
+  void hear_command(const Connection::Message& message);
+  void obey(const ClientMessage& command, Time arrived);
+  void refuse(ErrorCode code, std::string_view message, Time now);
+  void finish(const Connection::Ended& ended);
+  Closing closing(const Connection::Ended& ended) const;
+
+  Task<> transmit();
+  Task<bool> send(const MessageBatch& batch);
+
+  const ConnectionLimits& limits_;
+  DoorStats& stats_;
+  Connection& connection_;
+  ClientOutbox& outbox_;
+  std::unique_ptr<StreamSink> sink_;
+
+  bool ended_ = false;    // the client said so
+  bool aborted_ = false;  // by us
+  bool over_ = false;     // the connection
+  bool paused_ = false;
+  Time message_ = Clock::now();  // the last one
+  Time resumed_ = message_;      // reading, or first begun
+  Time pinged_ = message_;
+  std::optional<Time> closing_;  // since the peer is to close, or to hang up
+};
+
+Task<> Session::receive() {
+  for (;;) {
+    while (!aborted_ && !outbox_.closing() && (sink_->paused() || outbox_.full())) co_await pause();
+    const auto received = co_await connection_.receive();
+    if (const auto* ended = std::get_if<Connection::Ended>(&received)) {
+      finish(*ended);
+      co_return;
+    }
+    hear(std::get<Connection::Message>(received));
+  }
+}
+
+Task<> Session::pause() {
+  const Time begin = Clock::now();
+  paused_ = true;
+  stats_.paused.add(1);
+  co_await outbox_.to_read().wait();
+  stats_.paused.add(-1);
+  paused_ = false;
+  resumed_ = Clock::now();
+  stats_.paused_time.add(resumed_ - begin);
+}
+
+void Session::hear(const Connection::Message& message) {
+  message_ = message.arrived;
+  stats_.received.add(message.bytes.size());
+  if (outbox_.closing()) return;  // what the client says no longer counts
+  if (message.kind == Connection::Kind::text) {
+    hear_command(message);
+  } else {
+    hear_frames(message);
+  }
+}
+
+void Session::hear_frames(const Connection::Message& message) {
+  if (message.bytes.empty()) {
+    stats_.messages[MessageType::control].add();
+    return;
+  }
+  if (ended_) return outbox_.rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
+  const std::uint64_t rejections = outbox_.rejections();
+  sink_->frames(message.bytes, message.arrived);
+  if (outbox_.rejections() != rejections) return;
+  stats_.messages[MessageType::data].add();
+  stats_.message.observe(static_cast<std::int64_t>(message.bytes.size()));
+}
+
+void Session::hear_command(const Connection::Message& message) {
+  const Time begin = Clock::now();
+  const auto command = parse_client_message(message.text());
+  stats_.parse.observe(Clock::now() - begin);
+  if (!command) {
+    stats_.rejected[MessageFault::schema].add();
+    return refuse(ErrorCode::schema, command.error(), message.arrived);
+  }
+  stats_.message.observe(static_cast<std::int64_t>(message.bytes.size()));
+  obey(*command, message.arrived);
+}
+
+void Session::obey(const ClientMessage& command, Time arrived) {
+  using namespace client_message;
+  const bool ends = std::holds_alternative<End>(command);
+  if (ended_ && !ends && !std::holds_alternative<Keepalive>(command))
+    return outbox_.rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
+  stats_.messages[ends ? MessageType::close : MessageType::control].add();
+
+  if (const auto* flush = std::get_if<Flush>(&command)) sink_->flush(flush->mark, arrived);
+  if (std::holds_alternative<Reset>(command)) sink_->reset(arrived);
+  if (const auto* gap = std::get_if<Gap>(&command)) sink_->gap(gap->frames, arrived);
+  if (ends && !std::exchange(ended_, true)) sink_->end(arrived);
+}
+
+void Session::refuse(ErrorCode code, std::string_view message, Time now) {
+  // Who does not read gets the error before the results, if anything.
+  if (code == ErrorCode::slow_reader) outbox_.drop_untaken();
+  sink_->refused(code, message, now);
+  outbox_.error(code, message);
+  closing_ = now;
+}
+
+void Session::finish(const Connection::Ended& ended) {
+  over_ = true;
+  closing_ = Clock::now();
+  if (ended.how == How::lost) connection_.abort();  // a send may be stuck
+  stats_.closed[closing(ended)].add();
+  sink_->lost(ended.how == How::closed && ended.code == close_normal, Clock::now());
+  sink_.reset();
+  outbox_.to_send().notify();
+}
+
+Closing Session::closing(const Connection::Ended& ended) const {
+  if (const auto& close = outbox_.close()) {
+    if (close->code == close_restart) return Closing::drain;
+    if (!close->error) return Closing::client;
+    switch (*close->error) {
+      case ErrorCode::schema: return Closing::protocol;
+      case ErrorCode::idle: return Closing::idle;
+      case ErrorCode::slow_reader: return Closing::slow_reader;
+      case ErrorCode::internal: return Closing::internal;
+      default: return Closing::policy;
+    }
+  }
+  if (ended.how == How::too_big) return Closing::too_big;
+  if (ended.how == How::protocol) return Closing::protocol;
+  return aborted_ ? Closing::drain : Closing::client;
+}
+
+Task<> Session::transmit() {
+  MessageBatch batch;
+  while (!over_) {
+    outbox_.take(batch);
+    if (!batch.empty()) {
+      const bool sent = co_await send(batch);
+      if (!sent) co_return abort();
+    } else if (const auto& close = outbox_.close()) {
+      if (!closing_) closing_ = Clock::now();
+      co_return co_await connection_.close(close->code, close->reason);
+    } else {
+      co_await outbox_.to_send().wait();
+    }
+  }
+}
+
+Task<bool> Session::send(const MessageBatch& batch) {
+  std::size_t results = 0;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto message = batch[i];
+    const bool more = i + 1 < batch.size();
+    const bool sent = co_await connection_.send(message.kind, message.bytes, more);
+    if (!sent) co_return false;
+    outbox_.sent(message.bytes.size());
+    results += message.is_result;
+  }
+  if (results > 0 && sink_) sink_->written(results, Clock::now());
+  co_return true;
+}
+
+void Session::check(Time now) {
+  if (closing_) {
+    if (now - *closing_ > limits_.close) abort();
+    return;
+  }
+  const auto sending = connection_.sending_since();
+  if ((sending && now - *sending > limits_.write_stall) || outbox_.overflowed()) {
+    if (outbox_.closing()) return abort();
+    return refuse(ErrorCode::slow_reader, "results are not read", now);
+  }
+  if (outbox_.closing()) return;
+
+  const Time heard = connection_.heard();
+  if (now - std::max(heard, pinged_) > limits_.ping) {
+    pinged_ = now;
+    outbox_.ping();
+  }
+  if (paused_) return;  // what it says waits where we do not look
+  const auto assembling = connection_.assembling_since();
+  if (assembling && now - std::max(*assembling, resumed_) > limits_.assembly)
+    return refuse(ErrorCode::idle, "a message was not finished in time", now);
+  // After its end a client has nothing to say but pongs.
+  if (now - std::max(ended_ ? heard : message_, resumed_) > limits_.idle)
+    refuse(ErrorCode::idle, "nothing was heard for too long", now);
+}
+
+void Session::abort() {
+  aborted_ = true;
+  connection_.abort();
+  outbox_.to_read().notify();
+}
+
+}  // namespace
+
+Task<> run_session(SessionScope& scope, Connection& connection, ClientOutbox& outbox,
+                   std::unique_ptr<StreamSink> sink) {
+  Session session(scope, connection, outbox, std::move(sink));
+  co_await session.run();
+}
+
+}  // namespace millrace

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "schemas/client_codec.h"
+#include "transport/limits.h"
+#include "transport/stats.h"
+#include "transport/wakeup.h"
+
+namespace millrace {
+
+// The client connections of one io thread: starts them, looks after their time limits with one
+// coarse timer for all, stops them, waits for them. Confined to one thread.
+class SessionScope {
+ public:
+  // `limits` and `stats` outlive it.
+  SessionScope(Executor executor, const ConnectionLimits& limits, DoorStats& stats);
+  ~SessionScope();  // Requires: joined, or nothing was spawned.
+
+  // Something with a time limit. Registered while it lives, and destroyed before the scope.
+  class Watched {
+   public:
+    explicit Watched(SessionScope& scope);
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+
+    virtual void check(Time now) = 0;  // some times a second
+    virtual void abort() = 0;          // ends at once
+
+   protected:
+    ~Watched();
+
+   private:
+    friend class SessionScope;
+    SessionScope& scope_;
+    std::size_t place_;
+  };
+
+  Executor executor() const { return executor_; }
+  const ConnectionLimits& limits() const { return limits_; }
+  DoorStats& stats() { return stats_; }
+  ClientEncoder& encoder() { return encoder_; }  // one for all, for its memory
+  std::size_t connections() const { return watched_.size(); }
+
+  // Runs it on the scope's thread. What it throws is counted as `internal` and goes no further.
+  void spawn(Task<> session);
+
+  // Checks all time limits as of `now`; start() makes that periodic.
+  void sweep(Time now);
+  void start();
+
+  // Cuts every connection.
+  void stop();
+  // Returns when none is left; ends the sweeps. New ones may be spawned until then.
+  Task<> join();
+
+ private:
+  Task<> sweep_periodically();
+
+  Executor executor_;
+  const ConnectionLimits& limits_;
+  DoorStats& stats_;
+  ClientEncoder encoder_;
+  std::vector<Watched*> watched_;
+  std::size_t running_ = 0;
+  bool joined_ = false;
+  Timer sweeps_;
+  Wakeup ended_;
+};
+
+}  // namespace millrace

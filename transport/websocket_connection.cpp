@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/websocket_connection.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/websocket/rfc6455.hpp>
+#include <boost/beast/websocket/stream.hpp>
+
+#include "transport/gathering_socket.h"
+
+namespace millrace {
+namespace {
+
+namespace beast = boost::beast;
+namespace http = beast::http;
+namespace websocket = beast::websocket;
+
+// Without compression: it is never negotiated, and its code and state are left out.
+using WebSocket = websocket::stream<GatheringSocket, false>;
+
+// Beast reads on for a moment when a message of the greatest length is followed by an empty final
+// fragment.
+constexpr std::size_t slack = 1024;
+// A buffer this large is kept from message to message.
+constexpr std::size_t kept = 8 * 1024;
+
+class WebSocketConnection final : public Connection {
+ public:
+  WebSocketConnection(Socket socket, std::string rest, std::size_t longest)
+      : socket_(GatheringSocket(std::move(socket), std::move(rest))), buffer_(longest + slack) {
+    socket_.read_message_max(longest);
+    socket_.auto_fragment(false);
+    socket_.control_callback([this](websocket::frame_type, beast::string_view) {
+      heard_ = Clock::now();
+      if (socket_.is_message_done()) socket_.next_layer().message_read();
+    });
+  }
+
+  WebSocket& socket() { return socket_; }
+
+  Task<Received> receive() override {
+    buffer_.clear();
+    if (buffer_.capacity() > kept) buffer_.shrink_to_fit();
+    const auto [error, size] = co_await socket_.async_read(buffer_, no_throw);
+    if (error) co_return ended(error);
+    heard_ = Clock::now();
+    socket_.next_layer().message_read();
+    const auto bytes = buffer_.cdata();
+    co_return Message{.kind = socket_.got_text() ? Kind::text : Kind::binary,
+                      .bytes = {static_cast<const std::byte*>(bytes.data()), size},
+                      .arrived = heard_};
+  }
+
+  Task<bool> send(Kind kind, std::string_view bytes, bool more) override {
+    sending_ = true;
+    socket_.next_layer().gather(more);
+    const bool sent = kind == Kind::ping ? co_await ping() : co_await write(kind, bytes);
+    sending_ = false;
+    co_return sent;
+  }
+
+  Task<> close(std::uint16_t code, std::string_view reason) override {
+    socket_.next_layer().gather(false);
+    const websocket::close_reason why(static_cast<websocket::close_code>(code),
+                                      {reason.data(), std::min<std::size_t>(reason.size(), 120)});
+    co_await socket_.async_close(why, no_throw);
+  }
+
+  Task<> linger() override {
+    std::array<char, 1024> dropped;
+    boost::system::error_code over;
+    while (!over) {
+      const auto [error, size] =
+          co_await beast::get_lowest_layer(socket_).async_read_some(net::buffer(dropped), no_throw);
+      over = error;
+    }
+  }
+
+  void abort() override { beast_close_socket(socket_.next_layer()); }
+
+  Time heard() const override { return heard_; }
+  std::optional<Time> assembling_since() const override {
+    return socket_.next_layer().incomplete_since();
+  }
+  std::optional<Time> sending_since() const override {
+    if (!sending_) return std::nullopt;
+    return socket_.next_layer().progress();
+  }
+
+ private:
+  Task<bool> write(Kind kind, std::string_view bytes) {
+    socket_.text(kind == Kind::text);
+    const auto buffer = net::buffer(bytes.data(), bytes.size());
+    const auto [error, size] = co_await socket_.async_write(buffer, no_throw);
+    co_return !error;
+  }
+
+  Task<bool> ping() {
+    const websocket::ping_data empty;
+    const auto [error] = co_await socket_.async_ping(empty, no_throw);
+    co_return !error;
+  }
+
+  Ended ended(beast::error_code error) const {
+    using How = Ended::How;
+    if (error == websocket::error::message_too_big || error == websocket::error::buffer_overflow)
+      return {.how = How::too_big};
+    if (error == websocket::condition::protocol_violation) return {.how = How::protocol};
+    // Where both sides closed at once, the read ends otherwise.
+    const auto code = socket_.reason().code;
+    if (code != websocket::close_code::none)
+      return {.how = How::closed, .code = static_cast<std::uint16_t>(code)};
+    if (error == websocket::error::closed) return {.how = How::closed, .code = 1005};
+    return {.how = How::lost};
+  }
+
+  WebSocket socket_;
+  beast::flat_buffer buffer_;
+  Time heard_ = Clock::now();
+  bool sending_ = false;
+};
+
+ConnectError error_of(beast::error_code error, const websocket::response_type& response) {
+  if (error == websocket::error::upgrade_declined)
+    return {.status = response.result_int(), .message = response.body()};
+  return {.message = error.message()};
+}
+
+}  // namespace
+
+Task<std::unique_ptr<Connection>> accept_websocket(Socket socket, Upgrade upgrade, std::string rest,
+                                                   std::size_t longest) {
+  auto connection =
+      std::make_unique<WebSocketConnection>(std::move(socket), std::move(rest), longest);
+  WebSocket& websocket = connection->socket();
+  if (upgrade.subprotocol) {
+    websocket.set_option(websocket::stream_base::decorator([](websocket::response_type& response) {
+      response.set(http::field::sec_websocket_protocol,
+                   beast::string_view(subprotocol.data(), subprotocol.size()));
+    }));
+  }
+  // What Beast looks at in a request; all else of it was judged before.
+  http::request<http::empty_body> request(http::verb::get, "/", 11);
+  request.set(http::field::host, "millrace");
+  request.set(http::field::upgrade, "websocket");
+  request.set(http::field::connection, "upgrade");
+  request.set(http::field::sec_websocket_version, "13");
+  request.set(http::field::sec_websocket_key, upgrade.key);
+  const auto [error] = co_await websocket.async_accept(request, no_throw);
+  if (error) co_return nullptr;
+  co_return connection;
+}
+
+Task<Result<std::unique_ptr<Connection>, ConnectError>> connect_websocket(Socket socket,
+                                                                          std::string host,
+                                                                          std::string target) {
+  constexpr std::size_t longest = 16 * 1024 * 1024;  // a result may be large
+  auto connection =
+      std::make_unique<WebSocketConnection>(std::move(socket), std::string(), longest);
+  WebSocket& websocket = connection->socket();
+  websocket.set_option(websocket::stream_base::decorator([](websocket::request_type& request) {
+    request.set(http::field::sec_websocket_protocol,
+                beast::string_view(subprotocol.data(), subprotocol.size()));
+  }));
+  websocket::response_type response;
+  const auto [error] = co_await websocket.async_handshake(response, host, target, no_throw);
+  if (error) co_return error_of(error, response);
+  co_return std::unique_ptr<Connection>(std::move(connection));
+}
+
+}  // namespace millrace
