@@ -80,7 +80,8 @@ ListenOptions read_listen(Section listen) {
   std::vector<Listener> listeners{{"websocket", options.websocket}, {"admin", options.admin}};
   read_zeromq(listen, "zeromq", listeners);
   read_zeromq(listen, "workers_remote", listeners);
-  check_listeners(listen, listeners, listen.flag("plain", false));
+  options.plain = listen.flag("plain", false);
+  check_listeners(listen, listeners, options.plain);
   if (listen.flag("try_page", false)) listen.not_built("try_page");
   listen.end();
   return options;

@@ -24,6 +24,7 @@ struct ListenOptions {
   TcpAddress admin{"127.0.0.1", 9464};
   std::string workers;        // path of the Unix socket
   std::uint32_t threads = 1;  // io threads
+  bool plain = false;         // addresses off loopback may go without TLS
 
   bool operator==(const ListenOptions&) const = default;
 };

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/log.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <string>
+
+#include "service/config_value.h"
+
+namespace millrace {
+
+namespace {
+
+std::string time_of_day() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  const std::time_t seconds = ms / 1000;
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[40];
+  const auto length = std::strftime(text, sizeof text, "%FT%T", &utc);
+  std::snprintf(text + length, sizeof text - length, ".%03dZ", static_cast<int>(ms % 1000));
+  return text;
+}
+
+// Plain words as they are, everything else in quotes.
+std::string shown(std::string_view value) {
+  const auto plain = [](char c) { return c > ' ' && c != '"' && c != '=' && c != '\\' && c < 127; };
+  return !value.empty() && value.size() <= 64 && std::ranges::all_of(value, plain)
+             ? std::string(value)
+             : quoted(value);
+}
+
+}  // namespace
+
+void Log::info(std::string_view event, Fields fields, Time now) {
+  write("info", event, fields, now);
+}
+
+void Log::warning(std::string_view event, Fields fields, Time now) {
+  stats_.logged[LogLevel::warning].add();
+  write("warning", event, fields, now);
+}
+
+void Log::error(std::string_view event, Fields fields, Time now) {
+  stats_.logged[LogLevel::error].add();
+  write("error", event, fields, now);
+}
+
+void Log::write(std::string_view level, std::string_view event, Fields fields, Time now) {
+  using namespace std::chrono_literals;
+  Event& known = events_[event];
+  if (now < known.next) {
+    ++known.held_back;
+    return;
+  }
+  std::string line = "time=" + time_of_day();
+  line.append(" level=").append(level).append(" event=").append(shown(event));
+  for (const auto& [key, value] : fields) line.append(" ").append(key) += "=" + shown(value);
+  if (known.held_back > 0) line += " held_back=" + std::to_string(known.held_back);
+  known = {.next = now + 1s, .held_back = 0};
+  writer_.write(std::move(line));
+}
+
+}  // namespace millrace

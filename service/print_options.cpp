@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/print_options.h"
+
+#include <sstream>
+
+#include "chunker/lengths.h"
+#include "service/config_value.h"
+#include "service/memory_bounds.h"
+#include "service/units.h"
+
+namespace millrace {
+
+namespace {
+
+void print(std::ostream& out, const ListenOptions& listen) {
+  out << "[listen]\n"
+      << "websocket = " << quoted(readable(listen.websocket)) << '\n'
+      << "admin = " << quoted(readable(listen.admin)) << '\n'
+      << "workers = " << quoted("unix:" + listen.workers) << '\n'
+      << "threads = " << listen.threads << '\n'
+      << "plain = " << (listen.plain ? "true" : "false") << '\n';
+}
+
+void print(std::ostream& out, const LimitOptions& limits) {
+  out << "\n[limits]\n"
+      << "message = " << quoted(readable_bytes(limits.message)) << '\n'
+      << "stream_buffer = " << quoted(readable(limits.stream_buffer)) << '\n'
+      << "send_buffer = " << quoted(readable_bytes(limits.send_buffer)) << '\n'
+      << "connections = " << limits.connections << '\n'
+      << "slab_bytes = " << quoted(readable_bytes(limits.slab_bytes)) << '\n'
+      << "drain = " << quoted(readable(limits.drain)) << '\n';
+}
+
+void print(std::ostream& out, const ChunkRule& rule) {
+  constexpr std::string_view tails[] = {"every_start", "cover", "drop"};
+  const Spec& spec = rule.spec;
+  out << "chunk = { size = " << spec.size << ", step = " << spec.step << ", first = " << spec.first
+      << ", left = " << spec.left << ", right = " << spec.right << ", min = " << spec.min
+      << ", tail = " << quoted(tails[static_cast<int>(spec.tail)])
+      << ", align = " << quoted(rule.align == Align::body ? "body" : "packed")
+      << ", pad = " << quoted(rule.pad == Pad::zero ? "zero" : "repeat") << " }\n";
+}
+
+void print(std::ostream& out, const BatchRule& rule) {
+  out << "batch = { rows = " << rule.rows << ", max_wait = " << quoted(readable(rule.max_wait));
+  for (std::size_t i = 0; i < rule.row_buckets.size(); ++i)
+    out << (i == 0 ? ", row_buckets = [" : ", ") << rule.row_buckets[i];
+  out << (rule.row_buckets.empty() ? " }\n" : "] }\n");
+}
+
+void print(std::ostream& out, const PipelineOptions& pipeline) {
+  out << "\n[[pipeline]]\n"
+      << "name = " << quoted(pipeline.name) << '\n'
+      << "rate = " << readable(pipeline.frames.rate) << '\n'
+      << (pipeline.frames.features ? "dim = " : "channels = ") << pipeline.frames.values << '\n'
+      << "frames = " << quoted(name_of(pipeline.frames.element)) << '\n'
+      << "dtype = " << quoted(name_of(pipeline.dtype)) << '\n'
+      << "state = " << (pipeline.batch.stateful ? "\"slot\"\n" : "\"none\"\n")
+      << "slots = " << pipeline.batch.slots << '\n'
+      << "worker_wait = " << quoted(readable(pipeline.worker_wait)) << '\n'
+      << "bye_wait = " << quoted(readable(pipeline.bye_wait)) << '\n';
+  print(out, pipeline.chunk);
+  print(out, pipeline.batch);
+}
+
+void print(std::ostream& out, const MemoryBounds& bounds) {
+  out << "frames " << rounded_bytes(bounds.frames) << ", rows " << rounded_bytes(bounds.rows)
+      << ", slabs " << rounded_bytes(bounds.slabs) << ", results " << rounded_bytes(bounds.results)
+      << '\n';
+}
+
+void add(MemoryBounds& total, const MemoryBounds& bounds) {
+  total.frames += bounds.frames;
+  total.rows += bounds.rows;
+  total.slabs += bounds.slabs;
+  total.results += bounds.results;
+}
+
+}  // namespace
+
+std::string to_toml(const Options& options) {
+  std::ostringstream out;
+  print(out, options.listen);
+  print(out, options.limits);
+  MemoryBounds all;
+  for (const PipelineOptions& pipeline : options.pipelines) {
+    const MemoryBounds bounds = memory_bounds(pipeline, options.limits);
+    add(all, bounds);
+    print(out, pipeline);
+    out << "# a row has " << pipeline.chunk.spec.width() << " columns; memory per worker at most: ";
+    print(out, bounds);
+  }
+  out << "\n# memory with one worker per pipeline at most: ";
+  print(out, all);
+  return std::move(out).str();
+}
+
+}  // namespace millrace

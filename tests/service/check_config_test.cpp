@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/check_config.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "service/options.h"
+#include "service/print_options.h"
+
+using namespace millrace;
+using Catch::Matchers::Contains;
+
+namespace {
+
+struct Said {
+  std::string out, err;
+  int exit_code;
+};
+
+// What the command says of a file with this text.
+Said check(const std::string& text) {
+  const auto file = std::filesystem::temp_directory_path() /
+                    ("millrace-check-config-" + std::to_string(::getpid()) + ".toml");
+  std::ofstream(file) << text;
+  std::ostringstream out, err;
+  Console console{out, err};
+  CLI::App program;
+  add_check_config_command(program, console);
+  program.parse(std::vector<std::string>{file.string(), "check-config"});
+  std::filesystem::remove(file);
+  return {out.str(), err.str(), console.exit_code};
+}
+
+std::string effective(const std::string& text) {
+  const auto configuration = parse_options(text, "m.toml");
+  INFO((configuration ? "" : configuration.error()));
+  REQUIRE(configuration.has_value());
+  return to_toml(configuration->options);
+}
+
+}  // namespace
+
+TEST_CASE("check-config prints every value that is in force") {
+  const Said said = check(R"([listen]
+workers = "unix:/run/w.sock"
+threads = 2
+[[pipeline]]
+name = "vad"
+chunk = { preset = "silero-16k" }
+)");
+  CHECK(said.err == "");
+  CHECK(said.exit_code == 0);
+  CHECK(said.out == R"([listen]
+websocket = "127.0.0.1:8080"
+admin = "127.0.0.1:9464"
+workers = "unix:/run/w.sock"
+threads = 2
+plain = false
+
+[limits]
+message = "64KiB"
+stream_buffer = "5s"
+send_buffer = "1MiB"
+connections = 10000
+slab_bytes = "1GiB"
+drain = "25s"
+
+[[pipeline]]
+name = "vad"
+rate = 16000
+channels = 1
+frames = "s16"
+dtype = "s16"
+state = "slot"
+slots = 64
+worker_wait = "30s"
+bye_wait = "1min"
+chunk = { size = 512, step = 0, first = 0, left = 64, right = 0, min = 0, tail = "every_start", align = "body", pad = "zero" }
+batch = { rows = 16, max_wait = "2ms" }
+# a row has 576 columns; memory per worker at most: frames 9.766 MiB, rows 56 KiB, slabs 60.75 KiB, results 64 MiB
+
+# memory with one worker per pipeline at most: frames 9.766 MiB, rows 56 KiB, slabs 60.75 KiB, results 64 MiB
+)");
+}
+
+TEST_CASE("what is printed is a configuration of the same effect") {
+  for (const std::string text : {
+           "",
+           "[[pipeline]]\ndim = 80\nrate = 12.5\nchunk = { size = 4, left = 2, tail = \"drop\", "
+           "align = \"packed\", pad = \"repeat\" }\nbatch = { row_buckets = [1, 4], max_wait = "
+           "\"0s\" }",
+           "[listen]\nwebsocket = \"[::1]:0\"\n[limits]\nstream_buffer = \"1500ms\"\n"
+           "[[pipeline]]\nname = \"a\"\nstate = \"none\"\n[[pipeline]]\nname = \"b\"",
+       }) {
+    const std::string once = effective(text);
+    CHECK(effective(once) == once);
+  }
+}
+
+TEST_CASE("check-config fails with the one line that says what is wrong") {
+  const Said said = check("[listen]\nthreads = 0\n");
+  CHECK(said.exit_code == 1);
+  CHECK(said.out == "");
+  CHECK_THAT(said.err, Contains(".toml:2: key 'listen.threads' = 0: must be a whole number from 1 "
+                                "to 1024\n"));
+}
+
+TEST_CASE("check-config tells what is not built yet, and succeeds") {
+  const Said said = check("[listen]\nzeromq = \"tcp://127.0.0.1:5555\"\n");
+  CHECK(said.exit_code == 0);
+  CHECK_THAT(said.err, Contains("warning: ") && Contains("not built yet, ignored\n"));
+}
