@@ -122,6 +122,9 @@ void collect_streams(const Pipelines& pipelines, Families& into) {
                      "Signal time accepted, in seconds of audio or features.");
   for (const auto& pipeline : pipelines)
     into.add(labels_of(pipeline), sum(pipeline.streams, &StreamStats::frames) / pipeline.rate);
+  into.begin_counter("millrace_ingest_values_clamped_total",
+                     "Values beyond the range of the pipeline's frames, cut to it.");
+  add_all(into, pipelines, of_streams, &StreamStats::clamped);
   into.begin_gauge("millrace_streams", "Open streams.");
   add_all(into, pipelines, of_streams, &StreamStats::open);
   into.begin_counter("millrace_streams_opened_total", "Streams opened.");

@@ -51,7 +51,7 @@ Result<std::span<const std::int16_t>, std::string> AudioFile::read(std::size_t m
   frames_.resize(values);
   Bytes message = std::as_bytes(std::span(floats_).first(values));
   converter_.convert(message, std::as_writable_bytes(std::span(frames_)));
-  if (!converter_.finish(message)) return path_ + ": has values that are not finite";
+  if (!converter_.finish(message).finite) return path_ + ": has values that are not finite";
   return std::span<const std::int16_t>(frames_);
 }
 
