@@ -11,11 +11,13 @@
 
 namespace millrace::pocketsphinx {
 
+using Samples = std::span<const std::int16_t>;
+
 // A row as a decoder needs it: markers (chunker/row.h) and the samples of its body, none in a
 // marker row.
 struct SpokenRow {
   std::uint8_t flags = 0;
-  std::span<const std::int16_t> samples;
+  Samples samples;
 };
 
 // Turns the rows of one slot into utterances of its decoder, and those into answers:

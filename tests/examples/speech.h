@@ -2,16 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "examples/pocketsphinx/audio_file.h"
 #include "examples/pocketsphinx/decoder.h"
+#include "examples/pocketsphinx/utterances.h"
 
 namespace millrace::pocketsphinx {
-
-using Samples = std::span<const std::int16_t>;
 
 // An utterance of Debian's pocketsphinx-testdata by its number: 3 s are "0880" ("he was not an ill
 // disposed young man") and "0930".

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Five people speak at the same time: streams Debian's five LibriVox utterances in real time
+through the service to one decoder, and compares with what the same decoder makes of them when it
+is fed directly. Exit status 0: every final hypothesis is the same."""
+
+import argparse
+import json
+import os
+import queue
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+import urllib.error
+import urllib.request
+
+from measures import Metrics, quantile, word_errors
+from processes import Failure, Processes, stop
+
+SPEECH = "/usr/share/pocketsphinx/test/data/librivox"
+STAGES = ["chunk", "batch", "copy", "handover", "compute", "result"]
+CHUNK = 1600  # frames: 100 ms
+WIDTH = min(shutil.get_terminal_size((80, 24)).columns, 100)
+
+CONFIGURATION = """\
+[listen]
+websocket = "127.0.0.1:{websocket}"
+admin = "127.0.0.1:{admin}"
+workers = "unix:{folder}/workers.sock"
+
+[[pipeline]]
+name = "default"
+rate = 16000
+slots = 8
+chunk = {{ size = {chunk} }}
+batch = {{ rows = 8, max_wait = "10ms" }}
+"""
+
+
+def utterances():
+    """By number ("0870"): the file and the words that are read in it."""
+    found = {}
+    with open(os.path.join(SPEECH, "transcription"), encoding="ascii") as lines:
+        for line in lines:
+            words, name = line.strip().rstrip(")").split(" (")
+            path = os.path.join(SPEECH, name + ".wav")
+            found[name[-4:]] = path, words.replace("<s>", "").replace("</s>", "").strip()
+    return found
+
+
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def fetch(url):
+    """The page, or None while there is none."""
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return answer.read().decode()
+    except (urllib.error.URLError, OSError):
+        return None
+
+
+def wait_until(condition, processes, seconds, what):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        processes.check()
+        if time.monotonic() > deadline:
+            raise Failure(f"{what} did not come up within {seconds} s")
+        time.sleep(0.05)
+
+
+def say(what, text):
+    print(f"{what:<10}{text}", flush=True)
+
+
+def decode_directly(build, speech):
+    """By number: what the decoder says without Millrace."""
+    begun = time.monotonic()
+    direct = os.path.join(build, "examples/pocketsphinx/pocketsphinx_direct")
+    files = [path for path, _ in speech.values()]
+    run = subprocess.run([direct, "--piece", str(CHUNK), *files], check=False, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if run.returncode:
+        raise Failure(run.stderr.strip())
+    said = [json.loads(line) for line in run.stdout.splitlines()]
+    say("reference", f"the five utterances, decoded directly in {time.monotonic() - begun:.1f} s")
+    return {number: {key: each[key] for key in ("final", "score")}
+            for number, each in zip(speech, said)}
+
+
+class Running:
+    """The service and a decoder that is attached to it."""
+
+    def __init__(self, build, folder, processes):
+        self._processes = processes
+        websocket, admin = free_ports(2)
+        self.url = f"ws://127.0.0.1:{websocket}/v1/stream"
+        self._admin = f"http://127.0.0.1:{admin}"
+        config = os.path.join(folder, "millrace.toml")
+        with open(config, "w", encoding="ascii") as file:
+            file.write(CONFIGURATION.format(websocket=websocket, admin=admin, folder=folder,
+                                            chunk=CHUNK))
+
+        self.millrace = os.path.join(build, "service/millrace")
+        self._service = processes.start("service", [self.millrace, "serve", "--config", config])
+        wait_until(lambda: fetch(self._admin + "/livez"), processes, 10, "the service")
+        say("service", f"{self.url}, {self._admin}/metrics")
+
+        worker = os.path.join(build, "examples/pocketsphinx/pocketsphinx_worker")
+        self._decoder = processes.start(
+            "decoder", [worker, "--url", f"unix:{folder}/workers.sock", "--warm", "5"])
+        wait_until(lambda: processes.log("decoder") and self.metrics().sum("millrace_workers"),
+                   processes, 60, "the decoder")
+        say("decoder", processes.log("decoder").strip())
+
+    def metrics(self):
+        return Metrics(fetch(self._admin + "/metrics") or "")
+
+    def stop(self):
+        for name, process in ("decoder", self._decoder), ("service", self._service):
+            if stop(process, grace=30):
+                raise Failure(f"the {name} did not end cleanly ({process.returncode}):\n"
+                              + self._processes.log(name, last=12))
+
+
+def listen(number, process, events):
+    """Passes on what a client hears, and at last None."""
+    for line in process.stdout:
+        events.put((number, json.loads(line)))
+    events.put((number, None))
+
+
+def stream_all(running, speech, processes):
+    """Streams all at once in real time and prints what comes. By number: the final hypotheses."""
+    events = queue.Queue()
+    begun = time.monotonic()
+    for number, (path, _) in speech.items():
+        client = processes.start(
+            "client-" + number, [running.millrace, "stream", "--realtime", "--url",
+                                 f"{running.url}?pipeline=default&id={number}", path],
+            stdout=subprocess.PIPE, text=True)
+        threading.Thread(target=listen, args=(number, client, events), daemon=True).start()
+
+    finals = {number: [] for number in speech}
+    shown, left = {}, len(speech)
+    while left:
+        try:
+            number, event = events.get(timeout=60)
+        except queue.Empty:
+            raise Failure("nothing was heard for 60 s") from None
+        if event is None:
+            left -= 1
+            processes.check()
+            continue
+        if event["type"] == "error" or "error" in event:
+            raise Failure(f"{number}: {json.dumps(event)}")
+        answer = event.get("data") if event["type"] == "result" else None
+        if not answer:
+            continue
+        if "final" in answer:
+            finals[number].append(answer)
+        text = answer.get("final", answer.get("partial"))
+        if "final" in answer or shown.get(number, "") != text:
+            show(time.monotonic() - begun, number, text, "final" in answer)
+        shown[number] = text
+    return finals
+
+
+def show(seconds, number, text, final):
+    head = f"{seconds:5.1f} s  {number}  {'=' if final else ' '} "
+    room = WIDTH - len(head)
+    print(head + (text if len(text) <= room else "…" + text[1 - room:]), flush=True)
+
+
+def paragraph(head, text):
+    print(textwrap.fill(text, WIDTH, initial_indent=f"{head:<14}", subsequent_indent=" " * 14))
+
+
+def report_words(speech, finals):
+    wrong, words = 0, 0
+    for number, (_, reference) in speech.items():
+        heard = " ".join(each["final"] for each in finals[number])
+        errors = word_errors(reference, heard)
+        wrong, words = wrong + errors, words + len(reference.split())
+        paragraph(f"{number}  heard", heard)
+        paragraph("      read", reference)
+        paragraph("", f"{errors} of {len(reference.split())} words wrong")
+    print(f"\nword error rate {wrong / words:.1%} ({wrong} of {words} words)")
+
+
+def report_times(metrics):
+    def line(name, buckets):
+        figures = "".join(f"{1000 * quantile(q, buckets):9.2f} ms" for q in (0.5, 0.99))
+        print(f"{name:<16}{figures}")
+
+    rows, batches = metrics.sum("millrace_batch_rows_total"), metrics.sum("millrace_batches_total")
+    marks = metrics.sum("millrace_batch_marks_total")
+    print(f"rows per batch  {rows / max(batches, 1):.1f} "
+          f"({rows:.0f} rows and {marks:.0f} markers in {batches:.0f} batches)\n")
+    print(f"{'stage':<16}{'p50':>12}{'p99':>12}")
+    for stage in STAGES:
+        line(stage, metrics.buckets("millrace_queue_wait_seconds", stage=stage))
+    line("chunk-to-result", metrics.buckets("millrace_result_latency_seconds"))
+
+
+def compare(direct, finals):
+    """Whether Millrace changed nothing."""
+    different = [number for number in direct if finals[number] != [direct[number]]]
+    for number in different:
+        print(f"\n{number} differs:\n  directly  {direct[number]}\n  streamed  {finals[number]}")
+    if not different:
+        print("\nEvery final hypothesis equals that of the decoder fed directly, score included.")
+    return not different
+
+
+def demo(build):
+    speech = utterances()
+    with tempfile.TemporaryDirectory(prefix="millrace-demo-") as folder, \
+            Processes(folder) as processes:
+        direct = decode_directly(build, speech)
+        running = Running(build, folder, processes)
+        print("\nPartial results as they come; = is final:\n")
+        finals = stream_all(running, speech, processes)
+        metrics = running.metrics()
+        running.stop()
+    print()
+    report_words(speech, finals)
+    report_times(metrics)
+    return compare(direct, finals)
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("build", help="folder of a finished build")
+    # As Ctrl-C: everything that was started is stopped on the way out.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return 0 if demo(os.path.abspath(options.parse_args().build)) else 1
+    except Failure as failure:
+        print(f"\ndemo: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ndemo: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

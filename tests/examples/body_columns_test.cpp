@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "examples/pocketsphinx/body_columns.h"
+
+#include <catch2/catch.hpp>
+
+namespace millrace::pocketsphinx {
+namespace {
+
+constexpr FrameType speech{};
+
+TEST_CASE("the body begins behind the columns of the left context") {
+  const auto columns = BodyColumns::of(speech, R"({"size":1600,"left":400,"right":80})");
+  REQUIRE(columns.has_value());
+  CHECK(columns->begin(0) == 400);
+  CHECK(columns->begin(400) == 400);
+}
+
+TEST_CASE("in packed rows the body begins behind the real context") {
+  const auto columns = BodyColumns::of(speech, R"({"size":1600,"left":400,"align":"packed"})");
+  REQUIRE(columns.has_value());
+  CHECK(columns->begin(0) == 0);
+  CHECK(columns->begin(400) == 400);
+}
+
+TEST_CASE("bodies may lie end to end in either notation") {
+  CHECK(BodyColumns::of(speech, R"({"size":1600,"step":0})").has_value());
+  CHECK(BodyColumns::of(speech, R"({"size":1600,"step":1600})").has_value());
+  CHECK(BodyColumns::of(speech, R"({"size":1600,"step":800})").error() ==
+        "the chunk rule's bodies must lie end to end: step must be size");
+}
+
+TEST_CASE("a pipeline of anything but mono s16 at 16 kHz is refused") {
+  const auto refusal = [](const FrameType& frames) {
+    return BodyColumns::of(frames, R"({"size":1600})").error();
+  };
+  const std::string mono = "the pipeline must hold mono audio at 16000 Hz";
+  CHECK(refusal({.values = 2}) == mono);
+  CHECK(refusal({.rate = 8000}) == mono);
+  CHECK(refusal({.features = true}) == mono);
+  CHECK(refusal({.element = Element::f32}) == "the pipeline's dtype must be s16");
+}
+
+TEST_CASE("a rule that cannot be read is refused") {
+  CHECK(BodyColumns::of(speech, "").error() == "the chunk rule is not a JSON object: ");
+  CHECK(BodyColumns::of(speech, "[]").error() == "the chunk rule is not a JSON object: []");
+  CHECK_FALSE(BodyColumns::of(speech, R"({"size":1600,"left":"x"})").has_value());
+}
+
+}  // namespace
+}  // namespace millrace::pocketsphinx
