@@ -49,13 +49,17 @@ class FakeService {
   }
   Worker attach(const WorkerSettings& settings, const std::function<void()>& answer) {
     std::jthread service([&] {
-      accept();
-      hello_ = receive<Hello>();
+      expect_worker();
       answer();
     });
     return Worker(url(), settings);
   }
 
+  // Waits for a worker that somebody else starts, and for its Hello.
+  void expect_worker() {
+    accept();
+    hello_ = receive<Hello>();
+  }
   const Hello& hello() const { return hello_; }
 
   void send_welcome() {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+
+namespace millrace {
+
+// The Castagnoli checksum as iSCSI, ext4 and most others give it: crc32c("123456789") = e3069283.
+// Pure.
+std::uint32_t crc32c(Bytes bytes);
+
+}  // namespace millrace

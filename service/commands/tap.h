@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "service/commands/console.h"
+
+namespace CLI {
+class App;
+}
+
+namespace millrace {
+
+struct TapOptions {
+  std::string url;  // of the service's workers; empty: the default one
+  std::string pipeline = "default";
+  bool checksums = false;
+};
+
+// Prints every row of a pipeline as a line (tap_lines.h), flushed with each batch before it is
+// answered. A worker, whose answers are the lines, as long as it is the only one; then it leaves
+// and watches. Returns when the service ends it, or after SIGTERM or SIGINT, which the process's
+// first thread must have blocked. Throws WorkerError.
+void tap(const TapOptions& options, std::ostream& out);
+
+// Adds `tap`: tap [--url URL] [--pipeline P] [--data none|crc32c], which is run as soon as it is
+// parsed. An error is one line on console.err and exit code 1. `console` outlives the program's
+// App.
+void add_tap_command(CLI::App& program, Console& console);
+
+}  // namespace millrace

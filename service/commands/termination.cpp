@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/termination.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+namespace millrace {
+namespace {
+
+sigset_t terminating_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGTERM);
+  ::sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+}  // namespace
+
+BlockedSignals::BlockedSignals() {
+  const sigset_t signals = terminating_signals();
+  ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
+}
+
+BlockedSignals::~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+Termination::Termination(std::function<void()> stop)
+    : thread_([this, stop = std::move(stop)] {
+        const sigset_t signals = terminating_signals();
+        int signal = 0;
+        ::sigwait(&signals, &signal);
+        if (over_) return;
+        came_ = true;
+        stop();
+      }) {}
+
+Termination::~Termination() {
+  over_ = true;
+  // For this one thread: where it has ended already, nobody gets it.
+  ::pthread_kill(thread_.native_handle(), SIGTERM);
+}
+
+}  // namespace millrace
