@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "service/commands/console.h"
+
+namespace CLI {
+class App;
+}
+
+namespace millrace {
+
+// Adds `stream`: streams audio files to a service as an ordinary client, and prints what it says as
+// JSON lines, the stream's name and file added
+//
+//   stream FILE... [--url URL] [--pipeline NAME] [--realtime] [--packet TIME] [--repeat N]
+//   [--streams N]
+//
+// which is run as soon as it is parsed. A stream that fails is a line on console.err and, once
+// the others are over, exit code 1. `console` outlives the program's App.
+void add_stream_command(CLI::App& program, Console& console);
+
+}  // namespace millrace
