@@ -93,7 +93,7 @@ std::optional<WorkerBatch> Attachment::next_until(Time deadline) {
     if (lost_) throw WorkerError(*lost_);
     if (!ready_.empty()) {
       WorkerBatch batch = std::move(ready_.front());
-      ready_.pop_front();
+      ready_.erase(ready_.begin());
       taken_.push_back(batch.id());
       batch.take(Clock::now());
       return batch;
@@ -115,7 +115,7 @@ void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
   Lock lock(mutex_);
   if (taken_.empty() || taken_.front() != batch.id())
     throw std::logic_error("batches are given back once, in the order in which they were taken");
-  taken_.pop_front();
+  taken_.erase(taken_.begin());
   Done message;
   message.batch = batch.id();
   message.taken = batch.taken();

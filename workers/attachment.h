@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -68,8 +67,9 @@ class Attachment {
   mutable std::mutex mutex_;  // guards everything below, and link_
   WorkerSlabs slabs_;
   worker_protocol::Encoder encoder_;
-  std::deque<WorkerBatch> ready_;    // received, not taken
-  std::deque<BatchId> taken_;        // taken, not done
+  // Vectors, for they are as short as the credits.
+  std::vector<WorkerBatch> ready_;   // received, not taken
+  std::vector<BatchId> taken_;       // taken, not done
   std::optional<BatchId> received_;  // the last one
   std::uint32_t company_ = 0;
   bool waiting_ = false;             // a thread is in next_until and reads
