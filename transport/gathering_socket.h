@@ -4,7 +4,7 @@
 #include <boost/asio/append.hpp>
 #include <boost/asio/compose.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/beast/websocket/teardown.hpp>
+#include <boost/beast/core/role.hpp>
 #include <optional>
 #include <string>
 

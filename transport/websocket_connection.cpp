@@ -56,9 +56,20 @@ class WebSocketConnection final : public Connection {
   Task<bool> send(Kind kind, std::string_view bytes, bool more) override {
     sending_ = true;
     socket_.next_layer().gather(more);
-    const bool sent = kind == Kind::ping ? co_await ping() : co_await write(kind, bytes);
+    // Not by way of a coroutine each: this runs once per result.
+    boost::system::error_code failed;
+    if (kind == Kind::ping) {
+      const websocket::ping_data empty;
+      const auto [error] = co_await socket_.async_ping(empty, no_throw);
+      failed = error;
+    } else {
+      socket_.text(kind == Kind::text);
+      const auto buffer = net::buffer(bytes.data(), bytes.size());
+      const auto [error, size] = co_await socket_.async_write(buffer, no_throw);
+      failed = error;
+    }
     sending_ = false;
-    co_return sent;
+    co_return !failed;
   }
 
   Task<> close(std::uint16_t code, std::string_view reason) override {
@@ -90,19 +101,6 @@ class WebSocketConnection final : public Connection {
   }
 
  private:
-  Task<bool> write(Kind kind, std::string_view bytes) {
-    socket_.text(kind == Kind::text);
-    const auto buffer = net::buffer(bytes.data(), bytes.size());
-    const auto [error, size] = co_await socket_.async_write(buffer, no_throw);
-    co_return !error;
-  }
-
-  Task<bool> ping() {
-    const websocket::ping_data empty;
-    const auto [error] = co_await socket_.async_ping(empty, no_throw);
-    co_return !error;
-  }
-
   Ended ended(beast::error_code error) const {
     using How = Ended::How;
     if (error == websocket::error::message_too_big || error == websocket::error::buffer_overflow)

@@ -194,3 +194,20 @@ TEST_CASE_METHOD(SessionFixture, "what a client was not sent counts no more when
   CHECK(stats.closed[Closing::client].value() == 1);
   CHECK(stream.written == 0);
 }
+
+TEST_CASE_METHOD(SessionFixture, "an answer of bytes is a binary message") {
+  outbox.ready("kitchen", "default", 0);
+  outbox.result({.seq = 3, .begin = 4800, .end = 6400, .rate = 16000, .flags = 16},
+                {Answer::Kind::bytes, std::string("\0\1", 2)});
+  settle();
+  REQUIRE(client.seen.size() == 2);
+  AlignedMessage scratch;
+  const auto result =
+      decode_result(std::as_bytes(std::span(client.seen[1])), client.seen[1].size(), scratch);
+  REQUIRE(result.has_value());
+  CHECK(result->stream == "kitchen");
+  CHECK(result->seq == 3);
+  CHECK(result->end_s == 0.4);
+  CHECK(result->flags == 16);
+  CHECK(result->data.size() == 2);
+}
