@@ -2,19 +2,23 @@
 
 add_library(millrace_options INTERFACE)
 target_compile_features(millrace_options INTERFACE cxx_std_20)
-target_compile_options(millrace_options INTERFACE -Wall -Wextra -Wshadow -Wconversion)
+# Where GCC 12 inlines one end of how Asio allocates the frames of coroutines, and not the other, it
+# takes the pair for a mismatch.
+target_compile_options(millrace_options INTERFACE -Wall -Wextra -Wshadow -Wconversion
+                       -Wno-mismatched-new-delete)
 
-# millrace_library(NAME chunker HEADERS … SOURCES … DEPS millrace::base PRIVATE_DEPS …)
+# millrace_library(NAME chunker HEADERS … SOURCES … DEPS millrace::base PRIVATE_DEPS … [INSTALL])
 # One static library (header-only where there are no sources) per folder, with the alias
 # millrace::<folder>. DEPS is what its headers include; PRIVATE_DEPS stays in its sources.
+# INSTALL gives it to those who find_package(millrace); its DEPS and PRIVATE_DEPS must be installed
+# too, or be found by cmake/millrace-config.cmake.in.
 function(millrace_library)
-  cmake_parse_arguments(arg "" "NAME" "HEADERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(arg "INSTALL" "NAME" "HEADERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   set(target millrace_${arg_NAME})
   set(scope PUBLIC)
   if(arg_SOURCES)
     add_library(${target} STATIC ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:millrace_options> ${arg_PRIVATE_DEPS})
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
@@ -25,4 +29,18 @@ function(millrace_library)
   target_sources(${target} ${scope} FILE_SET HEADERS
                  BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${arg_HEADERS})
   target_link_libraries(${target} ${scope} ${arg_DEPS})
+  if(arg_INSTALL)
+    install(TARGETS ${target} EXPORT millrace
+            ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+            FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/millrace COMPONENT development)
+  endif()
+endfunction()
+
+# millrace_program(NAME millrace SOURCES main.cpp DEPS millrace::service)
+# An executable of that name, installed by the component `program`.
+function(millrace_program)
+  cmake_parse_arguments(arg "" "NAME" "SOURCES;DEPS" ${ARGN})
+  add_executable(${arg_NAME} ${arg_SOURCES})
+  target_link_libraries(${arg_NAME} PRIVATE millrace_options ${arg_DEPS})
+  install(TARGETS ${arg_NAME} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endfunction()

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
+# The system's Python first: it is the one that has the system's packages.
+find_program(MILLRACE_PYTHON3 python3 PATHS /usr/bin NO_DEFAULT_PATH)
+find_program(MILLRACE_PYTHON3 python3 REQUIRED)
+
 # millrace_test(chunker SOURCES a_test.cpp … DEPS millrace::chunker)
 # One Catch2 binary <folder>_test per folder; each of its cases is a CTest test with the folder as
 # label.
@@ -8,4 +12,13 @@ function(millrace_test name)
   add_executable(${name}_test ${arg_SOURCES})
   target_link_libraries(${name}_test PRIVATE millrace_options millrace_test_main ${arg_DEPS})
   catch_discover_tests(${name}_test TEST_PREFIX "${name}: " PROPERTIES LABELS ${name} TIMEOUT 120)
+endfunction()
+
+# millrace_python_test(tools a_test.py [ARGS…])
+# A CTest test "tools: a_test" that runs the file, with the folder as label.
+function(millrace_python_test folder file)
+  get_filename_component(name ${file} NAME_WE)
+  add_test(NAME "${folder}: ${name}"
+           COMMAND ${MILLRACE_PYTHON3} -B ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${ARGN})
+  set_tests_properties("${folder}: ${name}" PROPERTIES LABELS ${folder} TIMEOUT 120)
 endfunction()

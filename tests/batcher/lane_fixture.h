@@ -13,6 +13,11 @@ namespace millrace::test {
 using namespace std::chrono_literals;
 
 inline const Time t0{std::chrono::hours(1)};
+constexpr std::uint8_t last_and_end = flag::last | flag::end;
+
+inline BatchRule rule_of(std::uint32_t slots, std::uint32_t rows, Duration max_wait) {
+  return {.slots = slots, .rows = rows, .max_wait = max_wait, .row_buckets = {}};
+}
 
 // A batcher with words for what the tests say: streams are letters, rows are "A0" (stream and
 // seq), and an instant is a time after t0.

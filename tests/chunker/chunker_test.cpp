@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "events.h"
+#include "tests/chunker/events.h"
 
 namespace millrace {
 namespace {

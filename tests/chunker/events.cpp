@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "events.h"
+#include "tests/chunker/events.h"
 
 #include <algorithm>
 #include <array>

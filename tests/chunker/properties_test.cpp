@@ -4,8 +4,8 @@
 #include <random>
 
 #include "chunker/chunker.h"
-#include "events.h"
-#include "row_values.h"
+#include "tests/chunker/events.h"
+#include "tests/chunker/row_values.h"
 
 namespace millrace {
 namespace {

@@ -9,8 +9,8 @@
 #include <iterator>
 #include <string>
 
-#include "events.h"
-#include "row_values.h"
+#include "tests/chunker/events.h"
+#include "tests/chunker/row_values.h"
 
 namespace millrace {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "row_values.h"
+#include "tests/chunker/row_values.h"
 
 namespace millrace {
 namespace {

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# How everything of this tree is compiled against misuse of memory; tools/check_hardening looks at
+# what came out. `assert` is for the debug presets, the cheap checks of the standard library are for
+# all: an index out of range ends the process instead of reading what it must not.
+include(CheckCXXCompilerFlag)
+include(CheckPIESupported)
+
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+check_pie_supported()
+check_cxx_compiler_flag(-fcf-protection MILLRACE_HAS_CF_PROTECTION)  # x86 only
+
+add_compile_definitions(_GLIBCXX_ASSERTIONS)
+add_compile_options(-fstack-protector-strong $<$<BOOL:${MILLRACE_HAS_CF_PROTECTION}>:-fcf-protection>)
+add_link_options(-Wl,-z,relro,-z,now)
+
+# Fortified calls need the optimiser, and would hide from the sanitizers what they look for.
+set(optimised $<CONFIG:Release,RelWithDebInfo,MinSizeRel>)
+add_compile_options($<${optimised}:-U_FORTIFY_SOURCE> $<${optimised}:-D_FORTIFY_SOURCE=3>)

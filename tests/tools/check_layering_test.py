@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong trees, each with one offence, given to tools/check_layering.py as a program."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "check_layering.py"
+
+RIGHT = {
+    "base/bytes.h": "#pragma once\n#include <span>\n",
+    "base/queue.h": "#pragma once\n#include <mutex>\n",
+    "base/stats.h": "#pragma once\n",
+    "chunker/row.h": '#pragma once\n#include "base/bytes.h"\n',
+    "chunker/stats.h": '#pragma once\n#include "base/stats.h"\n',
+    "service/options.h": '#pragma once\n#include "chunker/row.h"\n',
+    "monitoring/exporter.cpp": '#include <prometheus/collectable.h>\n#include "chunker/stats.h"\n',
+    "transport/websocket_connection.cpp": "#include <boost/beast/websocket.hpp>\n",
+    "tests/base/queue_test.cpp": '#include "base/queue.h"\n#include "chunker/row.h"\n',
+}
+
+
+class CheckLayering(unittest.TestCase):
+    def offences(self, files):
+        """The lines that the tool prints for RIGHT with `files` added or replaced."""
+        with tempfile.TemporaryDirectory() as folder:
+            for path, text in (RIGHT | files).items():
+                file = Path(folder) / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            done = subprocess.run([sys.executable, TOOL, folder], capture_output=True, text=True)
+        self.assertEqual(done.stderr, "")
+        *lines, _ = done.stdout.splitlines()
+        self.assertEqual(done.returncode, 1 if lines else 0)
+        return lines
+
+    def assert_offence(self, path, text, line):
+        self.assertEqual(self.offences({path: text}), [f"{path}:{line}"])
+
+    def test_a_right_tree_has_no_offence(self):
+        self.assertEqual(self.offences({}), [])
+
+    def test_a_folder_includes_only_what_its_line_names(self):
+        self.assert_offence("base/clock.h", '#include "chunker/row.h"\n',
+                            "1: base/ may not include chunker/row.h")
+        self.assert_offence("chunker/cut.cpp", '\n#include "monitoring/exporter.cpp"\n',
+                            "2: chunker/ may not include monitoring/exporter.cpp")
+
+    def test_monitoring_sees_only_the_counters_of_a_stage(self):
+        self.assert_offence("monitoring/peek.cpp", '#include "chunker/row.h"\n',
+                            "1: monitoring/ may not include chunker/row.h")
+
+    def test_an_include_is_written_from_the_root(self):
+        self.assert_offence("chunker/cut.cpp", '#include "row.h"\n',
+                            '1: no file of the tree, or not written from the root: "row.h"')
+        self.assert_offence("chunker/cut.cpp", '#include "../base/bytes.h"\n',
+                            '1: no file of the tree, or not written from the root: "../base/bytes.h"')
+        self.assert_offence("chunker/cut.cpp", "#include <base/bytes.h>\n",
+                            "1: write our own header in quotes: base/bytes.h")
+
+    def test_a_library_is_included_in_its_one_place(self):
+        self.assert_offence("chunker/cut.cpp", "#include <cuda_runtime_api.h>\n",
+                            "1: only gpu/*, tests/gpu/*, bench/gpu* may include cuda_runtime_api.h")
+        self.assert_offence("service/main.cpp", "#include <prometheus/counter.h>\n",
+                            "1: only monitoring/*, tests/monitoring/* may include prometheus/counter.h")
+        self.assert_offence("transport/http_server.cpp", "#include <boost/beast/websocket.hpp>\n",
+                            "1: only transport/websocket_connection.cpp may include "
+                            "boost/beast/websocket.hpp")
+        self.assert_offence("transport/session.cpp", "#include <boost/beast/http.hpp>\n",
+                            "1: only transport/http_*, transport/websocket_connection.cpp may include "
+                            "boost/beast/http.hpp")
+
+    def test_only_the_service_knows_its_options(self):
+        self.assert_offence("tests/chunker/row_test.cpp", '#include "service/options.h"\n',
+                            "1: only service/*, tests/service/* may include service/options.h")
+
+    def test_generated_headers_stay_in_schemas(self):
+        self.assertEqual(self.offences({"schemas/codec.cpp": '#include "client_generated.h"\n'}), [])
+        self.assert_offence("transport/session.cpp", '#include "client_generated.h"\n',
+                            "1: only schemas/* may include client_generated.h")
+
+    def test_a_mutex_lives_in_the_queue(self):
+        self.assert_offence("service/log.h", "#include <mutex>\n",
+                            "1: only base/queue.h, workers/attachment.h may include mutex")
+
+    def test_conditionals_are_offences_and_pragma_once_is_none(self):
+        for line in ("#if 1", "  # ifdef CUDA", "#ifndef X", "#elif Y"):
+            self.assert_offence("base/bytes.h", f"#pragma once\n{line}\n",
+                                f"2: not here (nowhere): {line.strip()}")
+
+    def test_sleeping_is_for_tests_only(self):
+        line = "std::this_thread::sleep_for(1ms);"
+        self.assert_offence("service/wait.cpp", f"{line}\n", f"1: not here (tests/*): {line}")
+        self.assertEqual(self.offences({"tests/service/wait.cpp": f"{line}\n"}), [])
+
+    def test_a_lambda_that_captures_is_no_coroutine(self):
+        line = "auto task = [this](int n) -> net::awaitable<void> { co_return; };"
+        self.assert_offence("transport/session.cpp", f"{line}\n", f"1: not here (tests/*): {line}")
+        self.assertEqual(self.offences({"transport/session.cpp": line.replace("this", "")}), [])
+
+    def test_words_in_comments_and_literals_are_no_offences(self):
+        text = ('// #if or sleep_for\n/* #include <mutex>\n#if */\n'
+                'auto a = "std::this_thread::sleep_for";\nauto b = R"(\n#if 1\n)";\n')
+        self.assertEqual(self.offences({"service/text.cpp": text}), [])
+        self.assert_offence("service/text.cpp", text + "#if 1\n", "8: not here (nowhere): #if 1")
+
+    def test_a_digit_separator_opens_no_literal(self):
+        self.assert_offence("service/size.cpp", "auto a = 1'000;\n#if 1\nauto b = 2'000;\n",
+                            "2: not here (nowhere): #if 1")
+
+    def test_a_folder_links_only_what_it_may_include(self):
+        self.assert_offence("chunker/CMakeLists.txt", "# millrace::gpu\nDEPS millrace::base millrace::gpu\n",
+                            "2: chunker/ may not link gpu")
+
+    def test_a_new_folder_is_named_in_the_rules_first(self):
+        self.assert_offence("misc/a.cpp", "", "1: a folder that tools/layers.toml does not name")
+
+    def test_a_file_has_at_most_350_lines(self):
+        self.assertEqual(self.offences({"tests/a.py": "\n" * 350}), [])
+        self.assert_offence("tests/a.py", "\n" * 351, "351: longer than 350 lines")
+
+    def test_a_file_is_named_for_what_is_in_it(self):
+        self.assert_offence("base/time_utils.h", "", "1: a name that says nothing: utils")
+
+
+if __name__ == "__main__":
+    unittest.main()

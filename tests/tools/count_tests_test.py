@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports as CTest 3.25 writes them, given to tools/count_tests.py."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "count_tests.py"
+
+RUN = '<testcase name="a" time="0.1" status="run"><system-out>&lt;testcase status=</system-out></testcase>'
+FAIL = '<testcase name="status=&quot;run&quot;" status="fail"><failure message=""/></testcase>'
+NOT_FOUND = '<testcase name="c" status="notrun"><skipped message="Unable to find executable"/></testcase>'
+NO_FIXTURE = '<testcase name="d" status="notrun"><skipped message="Fixture dependency failed"/></testcase>'
+SKIPPED = '<testcase name="e" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>'
+DISABLED = '<testcase name="f" status="disabled"><system-out>Disabled</system-out></testcase>'
+
+
+class CountTests(unittest.TestCase):
+    def count(self, *cases):
+        with tempfile.NamedTemporaryFile("w", suffix=".xml") as report:
+            report.write(f"<testsuite>{''.join(cases)}</testsuite>")
+            report.flush()
+            return subprocess.run([sys.executable, TOOL, report.name], capture_output=True, text=True)
+
+    def assert_counts(self, counts, *cases):
+        self.assertEqual(self.count(*cases).stdout, counts + "\n")
+
+    def test_what_ran_well_passed_and_what_did_not_failed(self):
+        self.assert_counts("2 1 0", RUN, FAIL, RUN)
+
+    def test_what_could_not_be_started_failed(self):
+        self.assert_counts("0 2 0", NOT_FOUND, NO_FIXTURE)
+
+    def test_what_is_skipped_or_disabled_is_neither(self):
+        self.assert_counts("1 0 2", SKIPPED, RUN, DISABLED)
+
+    def test_a_torn_report_is_an_error(self):
+        self.assertNotEqual(self.count("<testcase").returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the C++ of a tree against tools/layers.toml: who includes whom, what may stand where.
+
+  tools/check_layering.py [ROOT] [--rules FILE]
+
+Prints one `file:line: what is wrong` for each offence; exits 1 if there is one.
+"""
+
+import argparse
+import os
+import re
+import sys
+import tomllib
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+CODE = (".h", ".hpp", ".cpp", ".cu", ".cuh")
+COUNTED = CODE + (".py",)
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+# Comments and literals, so that a word in them is no offence. An include's path is no literal.
+SILENT = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^\s()\\]*)\(.*?\)(?P=tag)"|'
+    r'(?<!include )"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'',
+    re.DOTALL)
+
+
+def files_of(root):
+    """All counted files below root, as paths from it; no build trees and no hidden folders."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f != "__pycache__"
+                            and not (Path(folder) == root and f == "build"))
+        for name in sorted(names):
+            if name.endswith(COUNTED):
+                yield (Path(folder) / name).relative_to(root).as_posix()
+
+
+def spoken(text):
+    """The text without comments and literals, line by line."""
+    return SILENT.sub(lambda m: "\n" * m[0].count("\n"), text).split("\n")
+
+
+def matches(path, patterns):
+    return any(fnmatchcase(path, pattern) for pattern in patterns)
+
+
+def include_offence(rules, root, path, quoted, header):
+    """What is wrong with `path` including `header`, or None."""
+    places = next((p for h, p in rules["headers"].items() if fnmatchcase(header, h)), ["*"])
+    if not matches(path, places):
+        return f"only {', '.join(places) or 'nobody'} may include {header}"
+    if not quoted:
+        ours = (root / header).is_file() and "/" in header
+        return f"write our own header in quotes: {header}" if ours else None
+    if header.endswith("_generated.h"):  # in the build tree; who may is said above
+        return None
+    if not (root / header).is_file():
+        return f'no file of the tree, or not written from the root: "{header}"'
+    folder, other = path.split("/")[0], header.split("/")[0]
+    if folder in rules["ends"] or folder == other:
+        return None
+    allowed = rules["folders"][folder]
+    if other in rules["folders"] and ("*" in allowed or other in allowed or matches(header, allowed)):
+        return None
+    return f"{folder}/ may not include {header}"
+
+
+def code_offences(rules, root, path, text):
+    """(line, what) of every offence in a C++ file."""
+    if path.split("/")[0] not in [*rules["folders"], *rules["ends"]]:
+        yield 1, "a folder that tools/layers.toml does not name"
+        return
+    for number, line in enumerate(spoken(text), 1):
+        include = INCLUDE.match(line)
+        if include:
+            what = include_offence(rules, root, path, include[1] == '"', include[2])
+            if what:
+                yield number, what
+        for word, allowed in rules["words"].items():
+            if re.search(word, line) and not matches(path, allowed):
+                yield number, f"not here ({', '.join(allowed) or 'nowhere'}): {line.strip()}"
+
+
+def link_offences(rules, root):
+    """(file, line, what) where a folder's CMakeLists.txt links what it may not include."""
+    for folder, allowed in rules["folders"].items():
+        path = root / folder / "CMakeLists.txt"
+        lines = path.read_text().split("\n") if path.is_file() and "*" not in allowed else []
+        reach = {folder, *(a.replace("*/stats.h", "*") for a in allowed)}
+        for number, line in enumerate(lines, 1):
+            for other in re.findall(r"\bmillrace::(\w+)", line.split("#")[0]):
+                if other in rules["folders"] and not matches(other, reach):
+                    yield f"{folder}/CMakeLists.txt", number, f"{folder}/ may not link {other}"
+
+
+def offences(rules, root):
+    """(file, line, what) of everything that is wrong in the tree."""
+    for path in files_of(root):
+        text = (root / path).read_text(encoding="utf-8")
+        count = text.count("\n")
+        if count > rules["max_lines"] and path not in rules["still_longer"]:
+            yield path, count, f"longer than {rules['max_lines']} lines"
+        for part in Path(path).stem.split("_"):
+            if part in rules["names"]["banned"]:
+                yield path, 1, f"a name that says nothing: {part}"
+        if path.endswith(CODE):
+            for number, what in code_offences(rules, root, path, text):
+                yield path, number, what
+    yield from link_offences(rules, root)
+
+
+def main():
+    here = Path(__file__).resolve().parent
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("root", nargs="?", type=Path, default=here.parent)
+    parser.add_argument("--rules", type=Path, default=here / "layers.toml")
+    args = parser.parse_args()
+    rules = tomllib.loads(args.rules.read_text(encoding="utf-8"))
+    found = list(offences(rules, args.root.resolve()))
+    for path, line, what in found:
+        print(f"{path}:{line}: {what}")
+    print(f"{len(found)} offences against {args.rules.name}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
