@@ -6,7 +6,6 @@ is fed directly. Exit status 0: every final hypothesis is the same."""
 import argparse
 import json
 import os
-import queue
 import shutil
 import signal
 import socket
@@ -14,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -104,7 +102,7 @@ class Running:
     def __init__(self, build, folder, processes):
         self._processes = processes
         websocket, admin = free_ports(2)
-        self.url = f"ws://127.0.0.1:{websocket}/v1/stream"
+        self.url = f"ws://127.0.0.1:{websocket}"
         self._admin = f"http://127.0.0.1:{admin}"
         config = os.path.join(folder, "millrace.toml")
         with open(config, "w", encoding="ascii") as file:
@@ -114,7 +112,7 @@ class Running:
         self.millrace = os.path.join(build, "service/millrace")
         self._service = processes.start("service", [self.millrace, "serve", "--config", config])
         wait_until(lambda: fetch(self._admin + "/livez"), processes, 10, "the service")
-        say("service", f"{self.url}, {self._admin}/metrics")
+        say("service", f"{self.url}/v1/stream, {self._admin}/metrics")
 
         worker = os.path.join(build, "examples/pocketsphinx/pocketsphinx_worker")
         self._decoder = processes.start(
@@ -133,50 +131,32 @@ class Running:
                               + self._processes.log(name, last=12))
 
 
-def listen(number, process, events):
-    """Passes on what a client hears, and at last None."""
-    for line in process.stdout:
-        events.put((number, json.loads(line)))
-    events.put((number, None))
-
-
 def stream_all(running, speech, processes):
     """Streams all at once in real time and prints what comes. By number: the final hypotheses."""
-    events = queue.Queue()
     begun = time.monotonic()
-    for number, (path, _) in speech.items():
-        client = processes.start(
-            "client-" + number, [running.millrace, "stream", "--realtime", "--url",
-                                 f"{running.url}?pipeline=default&id={number}", path],
-            stdout=subprocess.PIPE, text=True)
-        threading.Thread(target=listen, args=(number, client, events), daemon=True).start()
-
+    client = processes.start(
+        "client", [running.millrace, "stream", "--realtime", "--url", running.url,
+                   *(path for path, _ in speech.values())], stdout=subprocess.PIPE, text=True)
     finals = {number: [] for number in speech}
-    shown, left = {}, len(speech)
-    while left:
-        try:
-            number, event = events.get(timeout=60)
-        except queue.Empty:
-            raise Failure("nothing was heard for 60 s") from None
-        if event is None:
-            left -= 1
-            processes.check()
-            continue
-        if event["type"] == "error" or "error" in event:
-            raise Failure(f"{number}: {json.dumps(event)}")
-        answer = event.get("data") if event["type"] == "result" else None
-        if not answer:
-            continue
+    shown = dict.fromkeys(speech, "")
+    for line in client.stdout:
+        message = json.loads(line)
+        number = message["file"][-8:-4]
+        if message["type"] == "error" or "error" in message:
+            raise Failure(f"{number}: {line.strip()}")
+        answer = message.get("data") or {}
         if "final" in answer:
             finals[number].append(answer)
-        text = answer.get("final", answer.get("partial"))
-        if "final" in answer or shown.get(number, "") != text:
-            show(time.monotonic() - begun, number, text, "final" in answer)
-        shown[number] = text
+            show(time.monotonic() - begun, number, answer["final"], final=True)
+        elif answer.get("partial", shown[number]) != shown[number]:
+            shown[number] = answer["partial"]
+            show(time.monotonic() - begun, number, answer["partial"])
+    client.wait()
+    processes.check()
     return finals
 
 
-def show(seconds, number, text, final):
+def show(seconds, number, text, final=False):
     head = f"{seconds:5.1f} s  {number}  {'=' if final else ' '} "
     room = WIDTH - len(head)
     print(head + (text if len(text) <= room else "…" + text[1 - room:]), flush=True)
