@@ -159,7 +159,7 @@ def stream_all(running, speech, processes):
 def show(seconds, number, text, final=False):
     head = f"{seconds:5.1f} s  {number}  {'=' if final else ' '} "
     room = WIDTH - len(head)
-    print(head + (text if len(text) <= room else "…" + text[1 - room:]), flush=True)
+    print(head + (text if len(text) <= room else "..." + text[3 - room:]), flush=True)
 
 
 def paragraph(head, text):
@@ -179,15 +179,19 @@ def report_words(speech, finals):
 
 
 def report_times(metrics):
+    def figure(q, buckets):
+        seconds = quantile(q, buckets)
+        above = len(buckets) > 1 and seconds == buckets[-2][0]  # the last finite bound
+        return f"{'> ' if above else ''}{1000 * seconds:.2f} ms"
+
     def line(name, buckets):
-        figures = "".join(f"{1000 * quantile(q, buckets):9.2f} ms" for q in (0.5, 0.99))
-        print(f"{name:<16}{figures}")
+        print(f"{name:<16}{figure(0.5, buckets):>15}{figure(0.99, buckets):>15}")
 
     rows, batches = metrics.sum("millrace_batch_rows_total"), metrics.sum("millrace_batches_total")
     marks = metrics.sum("millrace_batch_marks_total")
     print(f"rows per batch  {rows / max(batches, 1):.1f} "
           f"({rows:.0f} rows and {marks:.0f} markers in {batches:.0f} batches)\n")
-    print(f"{'stage':<16}{'p50':>12}{'p99':>12}")
+    print(f"{'stage':<16}{'p50':>15}{'p99':>15}")
     for stage in STAGES:
         line(stage, metrics.buckets("millrace_queue_wait_seconds", stage=stage))
     line("chunk-to-result", metrics.buckets("millrace_result_latency_seconds"))
