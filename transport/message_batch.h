@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -36,9 +37,9 @@ class MessageBatch {
             std::string_view(bytes_).substr(begin, ends_[i].end - begin)};
   }
 
-  // Keeps its memory, but not what one burst needed.
+  // Keeps its memory, but not for ever what one burst needed.
   void clear() {
-    if (bytes_.capacity() > kept_) std::string().swap(bytes_);
+    if (bytes_.capacity() > std::max(kept_, 4 * bytes_.size())) std::string().swap(bytes_);
     bytes_.clear();
     ends_.clear();
   }

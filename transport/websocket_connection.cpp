@@ -23,7 +23,7 @@ using WebSocket = websocket::stream<GatheringSocket, false>;
 // Beast reads on for a moment when a message of the greatest length is followed by an empty final
 // fragment.
 constexpr std::size_t slack = 1024;
-// A buffer this large is kept from message to message.
+// A buffer larger than this is given back when messages have become much smaller.
 constexpr std::size_t kept = 8 * 1024;
 
 class WebSocketConnection final : public Connection {
@@ -41,8 +41,9 @@ class WebSocketConnection final : public Connection {
   WebSocket& socket() { return socket_; }
 
   Task<Received> receive() override {
+    const bool spacious = buffer_.capacity() > std::max(kept, 4 * buffer_.size());
     buffer_.clear();
-    if (buffer_.capacity() > kept) buffer_.shrink_to_fit();
+    if (spacious) buffer_.shrink_to_fit();
     const auto [error, size] = co_await socket_.async_read(buffer_, no_throw);
     if (error) co_return ended(error);
     heard_ = Clock::now();
