@@ -17,6 +17,7 @@ struct ReadyRow {
   std::array<Bytes, 2> window;  // the window's frames; the second part is mostly empty
   Time arrived;                 // the last frame of its window, or the event that cut it, was read
   Time ready;                   // it was cut
+  bool handed = false;          // it has been in a batch
   std::uint8_t lost = 0;        // times it was in the oldest unfinished batch of a lost worker
 };
 

@@ -56,7 +56,8 @@ std::optional<Hello> read(const wire::Hello& in) {
                .name = in.name()->str(),
                .credits = in.credits(),
                .device = in.device()->str(),
-               .watch = in.watch()};
+               .watch = in.watch(),
+               .alone = in.alone()};
 }
 
 Answer read_answer(Answer::Kind kind, std::string_view text) {

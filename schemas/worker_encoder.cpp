@@ -92,7 +92,7 @@ Bytes Encoder::encode(const Hello& hello) {
   const auto name = builder_->CreateString(hello.name);
   const auto device = builder_->CreateString(hello.device);
   return finish(*builder_, wire::CreateHello(*builder_, hello.version, pipeline, name,
-                                             hello.credits, device, hello.watch));
+                                             hello.credits, device, hello.watch, hello.alone));
 }
 
 Bytes Encoder::encode(const Done& done) { return encode(done, done.answers, done.mark_answers); }

@@ -28,6 +28,7 @@ struct Hello {
   std::uint32_t credits = 2;  // batches that it takes before the first is done
   std::string device = "host";
   bool watch = false;  // wants copies of rows only: no slots, no credits, may lose some
+  bool alone = false;  // leaves when another takes batches; of several such, the first stays
   bool operator==(const Hello&) const = default;
 };
 
@@ -103,7 +104,7 @@ struct Bye {
 };
 
 // service -> worker: how many others take batches of this pipeline, after Welcome and whenever it
-// changes.
+// changes. To a worker that is here only while it is alone, those like it that came later are none.
 struct Company {
   std::uint32_t workers = 0;
   bool operator==(const Company&) const = default;

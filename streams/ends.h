@@ -27,9 +27,10 @@ class RowSink {
 // A row that is done, as the lane gives it back.
 struct DoneRow {
   std::uint64_t seq = 0;
-  Answer answer;
-  Instants at;             // up to `done`
-  std::uint8_t flags = 0;  // that its lane added: a RESET where a worker was lost
+  Answer answer{};
+  Instants at{};                           // up to `done`
+  std::uint8_t flags = 0;                  // that its lane added: a RESET where a worker was lost
+  ResetReason reason = ResetReason::none;  // as its lane has it
 };
 
 // A result on its way to the client.

@@ -26,7 +26,7 @@ class OutstandingRows {
   // before it.
   void add(const Row& row, std::uint64_t window) { rows_.push_back({row, window}); }
 
-  // So many more are in a batch. Rows that are handed over again may be counted again.
+  // So many more are in a batch. Rows that are handed over again are not counted again.
   void take(std::size_t rows) {
     taken_ = std::min(taken_ + rows, rows_.size());
     begun_ = true;

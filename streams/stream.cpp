@@ -123,6 +123,7 @@ void Stream::done(DoneRow done, Time now) {
   if (finished_) return;
   Row row = rows_.done(done.seq);
   row.flags |= done.flags;
+  if (done.reason == ResetReason::worker_lost) links_.stats.resets[done.reason].add();
   if (done.answer.kind != Answer::Kind::none) {
     if (client_listens_) {
       links_.client.result({row, std::move(done.answer), done.at});

@@ -59,6 +59,7 @@ class LocalSocket {
   // Sends of what waits as much as goes; false when the socket failed.
   [[nodiscard]] bool flush();
   bool has_output() const { return sent_ < outgoing_.size(); }
+  std::size_t unsent() const { return outgoing_.size() - sent_; }  // bytes
 
   // Ends the connection at both ends: the peer reads what was sent, then the end. The handle stays
   // open, so that whoever waits for it can wake up.

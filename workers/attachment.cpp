@@ -30,7 +30,8 @@ Hello hello_of(const WorkerSettings& settings) {
                                         : settings.name,
           .credits = settings.watch ? 0 : settings.credits,
           .device = settings.device,
-          .watch = settings.watch};
+          .watch = settings.watch,
+          .alone = settings.alone};
 }
 
 std::size_t bytes_of(std::span<const Answer> answers) {

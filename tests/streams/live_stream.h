@@ -44,7 +44,7 @@ struct LiveStream {
   // The lane is done with the next `count` rows, with or without having taken them.
   void answer(std::size_t count, Answer::Kind kind = Answer::Kind::none) {
     for (; count > 0; --count, ++answered)
-      stream.done({.seq = answered, .answer = {kind, "said"}, .at = {}, .flags = 0}, now);
+      stream.done({.seq = answered, .answer = {kind, "said"}, .at = {}}, now);
   }
   void take_and_answer(std::size_t count) {
     stream.taken(count, now);
@@ -54,8 +54,10 @@ struct LiveStream {
   // [seq, begin, left, size, right, flags, gap] of the rows so far.
   Rows rows() const {
     Rows all;
-    for (const auto& [row, window, arrived, ready, lost] : lane.rows)
+    for (const ReadyRow& ready : lane.rows) {
+      const Row& row = ready.row;
       all.push_back({row.seq, row.begin, row.left, row.size, row.right, row.flags, row.gap});
+    }
     return all;
   }
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+namespace millrace {
+
+// The names that open connections have, so that no two have the same. Asked once when a stream
+// opens and once when its connection ends, never on the way of the data.
+//
+// Thread-safe.
+class NameBook {
+ public:
+  // False if somebody has it.
+  [[nodiscard]] bool take(std::string_view name) {
+    std::lock_guard lock(mutex_);
+    return names_.emplace(name).second;
+  }
+  void give_back(const std::string& name) {
+    std::lock_guard lock(mutex_);
+    names_.erase(name);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<std::string> names_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/lanes.h"
+
+#include <catch2/catch.hpp>
+
+using namespace millrace;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Time t0{1h};
+
+// A pipeline of two slots per worker, batches of up to four rows that never wait.
+struct Pipeline {
+  Lanes lanes;
+  std::unordered_map<StreamId, std::uint64_t> seq;
+  Time now = t0;
+
+  explicit Pipeline(std::uint32_t slots = 2)
+      : lanes(LanesRule{.batch = {.slots = slots, .rows = 4},
+                        .worker_wait = 30s,
+                        .bye_wait = 60s,
+                        .patience = {.silence = 6s, .answer = 10s, .first_answer = 120s}}) {}
+
+  StreamId open(std::uint64_t id) {
+    lanes.open(StreamId{id}, now);
+    return StreamId{id};
+  }
+  void row(StreamId stream, std::uint8_t flags = 0, std::uint32_t size = 10) {
+    ReadyRow ready;
+    ready.row.seq = seq[stream]++;
+    ready.row.size = size;
+    ready.row.flags = flags;
+    if (ready.row.seq == 0) ready.row.flags |= flag::start | flag::reset | flag::segment;
+    if (flags & flag::reset) ready.row.reason = ResetReason::client;
+    ready.ready = now;
+    lanes.add(stream, ready);
+  }
+  // Rows of the next batch as stream.seq, an R behind those that carry RESET(worker_lost).
+  std::string next(LaneId lane) {
+    const Batch* batch = lanes.next(lane, now);
+    if (!batch) return "none";
+    last = batch->id;
+    std::string text;
+    for (const auto* rows : {&batch->framed, &batch->marks})
+      for (const BatchRow& row : *rows)
+        text += (text.empty() ? "" : " ") + std::to_string(number(row.stream)) + "." +
+                std::to_string(row.ready.row.seq) +
+                (row.ready.row.reason == ResetReason::worker_lost ? "R" : "");
+    return text;
+  }
+  Lanes::Given done(LaneId lane, BatchId batch) { return lanes.done(lane, batch, {}, {}, now); }
+  Lanes::Given done(LaneId lane) { return done(lane, last); }
+  LaneEvents events() { return std::exchange(lanes.events(), {}); }
+
+  BatchId last{};
+};
+
+std::vector<std::uint64_t> numbers(const auto& ids) {
+  std::vector<std::uint64_t> all;
+  for (auto id : ids) all.push_back(number(id));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("streams that open without a worker are served once one attaches") {
+  Pipeline p;
+  const auto a = p.open(1), b = p.open(2);
+  p.row(a);
+  p.row(b);
+  const LaneId lane = p.lanes.attach(2, p.now);
+  CHECK(p.next(lane) == "1.0 2.0");
+  CHECK(p.lanes.opened().size() == 2);
+  p.row(a);
+  CHECK(p.next(lane) == "1.1");
+  CHECK(p.lanes.opened().empty());
+  CHECK(p.next(lane) == "none");
+}
+
+TEST_CASE("a batch needs a credit") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(1, p.now);
+  const auto a = p.open(1);
+  p.row(a);
+  p.row(a);
+  CHECK(p.next(lane) == "1.0");
+  CHECK(p.next(lane) == "none");
+  CHECK(p.done(lane) == Lanes::Given::taken);
+  CHECK(p.next(lane) == "1.1");
+}
+
+TEST_CASE("rows that a lost worker had are handed over again with RESET, rows not begun without") {
+  Pipeline p;
+  const LaneId first = p.lanes.attach(2, p.now);
+  const auto a = p.open(1), b = p.open(2);
+  p.row(a);
+  p.row(a);
+  p.row(a);
+  CHECK(p.next(first) == "1.0");
+  p.done(first);
+  CHECK(p.next(first) == "1.1");
+  p.lanes.lost(first, p.now);
+  p.row(b);
+  const LaneId second = p.lanes.attach(2, p.now);
+  CHECK(p.next(second) == "1.1R 2.0");
+  CHECK(p.lanes.opened().size() == 2);
+  CHECK(p.next(second) == "1.2");
+  CHECK(numbers(p.events().taken) == std::vector<std::uint64_t>{1, 1, 2, 1});
+}
+
+TEST_CASE("RESET(worker_lost) stays due until a row with frames has carried it") {
+  Pipeline p;
+  const LaneId first = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a);
+  p.next(first);
+  p.done(first);
+  p.lanes.lost(first, p.now);
+  p.row(a, flag::last, 0);
+  p.row(a, flag::segment);
+  p.row(a);
+  const LaneId second = p.lanes.attach(2, p.now);
+  CHECK(p.next(second) == "1.1R");
+  CHECK(p.next(second) == "1.2R");
+  p.done(second, BatchId{2});
+  CHECK(p.next(second) == "1.3");
+}
+
+TEST_CASE("a row that was in the oldest batch of two lost workers is given up with an error") {
+  Pipeline p;
+  const auto a = p.open(1);
+  p.row(a);
+  p.row(a);
+  for (int worker = 0; worker < 2; ++worker) {
+    const LaneId lane = p.lanes.attach(2, p.now);
+    p.next(lane);
+    p.next(lane);
+    p.lanes.lost(lane, p.now);
+  }
+  const auto events = p.events();
+  REQUIRE(events.done.size() == 1);
+  CHECK(events.done[0].row.row.seq == 0);
+  CHECK(events.done[0].answer.kind == Answer::Kind::error);
+  CHECK(p.next(p.lanes.attach(2, p.now)) == "1.1R");
+}
+
+TEST_CASE("a poisoned END row ends its stream") {
+  Pipeline p;
+  const auto a = p.open(1);
+  p.row(a, flag::last | flag::end);
+  for (int worker = 0; worker < 2; ++worker) {
+    const LaneId lane = p.lanes.attach(2, p.now);
+    p.next(lane);
+    p.lanes.lost(lane, p.now);
+  }
+  CHECK(numbers(p.events().gone) == std::vector<std::uint64_t>{1});
+  CHECK(p.lanes.streams() == 0);
+}
+
+TEST_CASE("a batch is done once, in order, with an answer for each row or none") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1), b = p.open(2);
+  p.row(a);
+  p.row(b);
+  p.next(lane);
+  p.row(a);
+  p.next(lane);
+  std::vector<Answer> one(1), two(2);
+  CHECK(p.done(lane, BatchId{2}) == Lanes::Given::wrong);
+  CHECK(p.lanes.done(lane, BatchId{1}, one, {}, p.now) == Lanes::Given::wrong);
+  CHECK(p.lanes.done(lane, BatchId{1}, two, {}, p.now) == Lanes::Given::taken);
+  CHECK(p.done(lane, BatchId{1}) == Lanes::Given::repeated);
+  CHECK(p.done(lane, BatchId{9}) == Lanes::Given::wrong);
+  CHECK(p.done(lane, BatchId{2}) == Lanes::Given::taken);
+}
+
+TEST_CASE("a slot is free when the END row is done, and the longest waiting stream gets it") {
+  Pipeline p(1);
+  const LaneId lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  const auto b = p.open(2);
+  p.now += 1s;
+  const auto c = p.open(3);
+  p.row(c);
+  p.row(b);
+  p.row(a, flag::last | flag::end);
+  CHECK(p.next(lane) == "1.0");
+  CHECK(p.next(lane) == "none");
+  p.done(lane);
+  CHECK(p.next(lane) == "2.0");
+  CHECK(numbers(p.events().gone) == std::vector<std::uint64_t>{1});
+}
+
+TEST_CASE("a stream that aborts before a worker had a row gives its room back at once") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a);
+  p.row(a, flag::last | flag::end | flag::abort, 0);
+  const auto events = p.events();
+  REQUIRE(events.dropped.size() == 1);
+  CHECK(!events.dropped[0].code);
+  CHECK(numbers(events.gone) == std::vector<std::uint64_t>{1});
+  CHECK(p.next(lane) == "none");
+}
+
+TEST_CASE(
+    "a stream that aborts after a worker had a row keeps its slot until the ABORT row is done") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a);
+  p.next(lane);
+  p.row(a, flag::last | flag::end | flag::abort, 0);
+  p.done(lane);
+  CHECK(p.events().gone.empty());
+  CHECK(p.next(lane) == "1.1");
+  p.done(lane);
+  CHECK(numbers(p.events().gone) == std::vector<std::uint64_t>{1});
+}
+
+TEST_CASE("a stream that waits for a slot longer than worker_wait fails") {
+  Pipeline p;
+  p.open(1);
+  CHECK(p.lanes.deadline() == t0 + 30s);
+  p.now += 30s;
+  p.lanes.expire(p.now);
+  const auto events = p.events();
+  REQUIRE(events.dropped.size() == 1);
+  CHECK(events.dropped[0].code == ErrorCode::no_worker);
+}
+
+TEST_CASE("a worker is lost when nothing is heard of it, or no answer comes") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  CHECK(p.lanes.deadline() == t0 + 6s);
+  const auto a = p.open(1);
+  p.row(a);
+  p.next(lane);
+  for (int second = 0; second < 119; ++second) p.lanes.heard(lane, p.now += 1s);
+  p.lanes.expire(p.now);
+  CHECK(p.events().overdue.empty());
+  p.lanes.heard(lane, p.now += 1s);
+  p.lanes.expire(p.now);
+  CHECK(numbers(p.events().overdue) == std::vector{number(lane)});
+}
+
+TEST_CASE("after the first answer the next is due sooner") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a);
+  p.next(lane);
+  p.done(lane);
+  p.row(a);
+  p.next(lane);
+  for (int second = 0; second < 10; ++second) p.lanes.heard(lane, p.now += 1s);
+  p.lanes.expire(p.now);
+  CHECK(numbers(p.events().overdue) == std::vector{number(lane)});
+}
+
+TEST_CASE("room is slots times workers, and one worker's worth without any") {
+  Pipeline p;
+  CHECK(p.lanes.capacity() == 2);
+  const LaneId first = p.lanes.attach(2, p.now);
+  CHECK(p.lanes.capacity() == 2);
+  p.lanes.attach(2, p.now);
+  CHECK(p.lanes.capacity() == 4);
+  p.lanes.lost(first, p.now);
+  CHECK(p.lanes.capacity() == 2);
+}
+
+TEST_CASE("after Bye a stream moves when its next LAST row is done and goes on with RESET") {
+  Pipeline p;
+  const LaneId old_lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a);
+  p.next(old_lane);
+  p.lanes.bye(old_lane, p.now);
+  const LaneId new_lane = p.lanes.attach(2, p.now);
+  p.done(old_lane);
+  p.row(a, flag::last);
+  CHECK(p.next(new_lane) == "none");
+  CHECK(p.next(old_lane) == "1.1");
+  const BatchId last_row = p.last;
+  p.row(a, flag::segment);
+  CHECK(p.next(old_lane) == "1.2");
+  CHECK(p.done(old_lane, last_row) == Lanes::Given::taken);
+  p.row(a);  // goes to the new worker, but only after what the old one still has
+  CHECK(p.next(old_lane) == "none");
+  CHECK(p.next(new_lane) == "none");
+  CHECK(p.events().left.empty());
+  p.done(old_lane, BatchId{number(last_row) + 1});
+  CHECK(p.next(new_lane) == "1.3R");
+  CHECK(numbers(p.events().left) == std::vector{number(old_lane)});
+}
+
+TEST_CASE("after bye_wait a stream moves at any row") {
+  Pipeline p;
+  const LaneId old_lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a);
+  p.next(old_lane);
+  p.lanes.bye(old_lane, p.now);
+  const LaneId new_lane = p.lanes.attach(2, p.now);
+  p.now += 60s;
+  p.done(old_lane);
+  p.row(a);
+  CHECK(p.next(new_lane) == "1.1R");
+}
+
+TEST_CASE("a stream of which the leaving worker had no row moves at once, without RESET") {
+  Pipeline p;
+  const LaneId old_lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a);
+  p.lanes.bye(old_lane, p.now);
+  CHECK(p.events().left.empty());
+  const LaneId new_lane = p.lanes.attach(2, p.now);
+  CHECK(p.next(new_lane) == "1.0");
+  CHECK(numbers(p.events().left) == std::vector{number(old_lane)});
+}
+
+TEST_CASE("a leaving worker keeps its streams while there is no room elsewhere") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a, flag::last);
+  p.next(lane);
+  p.lanes.bye(lane, p.now);
+  p.done(lane);
+  p.row(a, flag::segment);
+  CHECK(p.next(lane) == "1.1");
+  CHECK(p.events().left.empty());
+}
+
+TEST_CASE("a worker without streams leaves at once") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  p.lanes.bye(lane, p.now);
+  CHECK(numbers(p.events().left) == std::vector{number(lane)});
+  CHECK(p.lanes.lanes().empty());
+}

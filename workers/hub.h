@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/budget.h"
+#include "base/frame_type.h"
+#include "base/ids.h"
+#include "base/time.h"
+#include "schemas/worker_codec.h"
+#include "schemas/worker_messages.h"
+#include "workers/lane_feed.h"
+#include "workers/lanes.h"
+#include "workers/mailbox.h"
+#include "workers/returned.h"
+#include "workers/stats.h"
+#include "workers/worker_connection.h"
+
+namespace millrace {
+
+// A line for the log: what happened to which worker, and why. Called on the home thread.
+using WorkerLog =
+    std::function<void(std::string_view event, std::string_view worker, std::string_view why)>;
+
+// What a pipeline's workers are told and given.
+struct HubSettings {
+  std::string pipeline;
+  LanesRule rule;
+  FrameType frames;  // as streams hold them
+  FeedShape shape;
+  std::string chunk;          // the chunk rule as a JSON object, for Welcome
+  std::uint64_t streams = 0;  // live ones that the whole process may have: bounds the mailbox
+  WorkerLog log;
+};
+
+// Who a stream is, and where its rows come back to.
+struct StreamIntro {
+  StreamId id{};
+  std::string name;
+  std::string options;           // the client's JSON object, or empty
+  ReturnBox* returns = nullptr;  // outlives the hub's run
+};
+
+// One pipeline's lanes at work: rows come in by a mailbox, batches go out to the workers' links,
+// what workers give back goes to the streams' own threads. What it decides is decided by Lanes;
+// here are the clock, the slabs and the messages.
+//
+// open(), add() and room() are thread-safe; everything else is confined to the home thread, the
+// one that runs `home`.
+class Hub {
+ public:
+  // `slab_bytes` bounds the slabs of all pipelines. Both outlive the hub, as does `home`.
+  Hub(boost::asio::io_context& home, HubSettings settings, Budget& slab_bytes, LaneStats& stats);
+  ~Hub();
+
+  // Places for streams: a door takes one before open(), the hub gives it back when the stream is
+  // gone.
+  Budget& room() { return room_; }
+  void open(StreamIntro intro);
+  void add(StreamId stream, ReadyRow row);
+
+  const HubSettings& settings() const { return settings_; }
+
+  // A connection's first message: answered with Welcome, or with Refused and the end.
+  void hello(WorkerConnection& link, const worker_protocol::Hello& hello);
+  // Any other message. It may end the link.
+  void receive(WorkerConnection& link, worker_protocol::ToService message);
+  // The connection is gone, or is being given up for `why`. Must be called once for each link that
+  // said hello, unless the hub ended it.
+  void lost(WorkerConnection& link, WorkerFailure why);
+  void protocol_error(WorkerConnection& link, std::string_view what);
+
+  // Batches close as soon as they have a row.
+  void drain();
+  // Says Bye to all workers and ends their links.
+  void dismiss();
+  // For readiness: somebody takes batches.
+  bool has_workers() const { return !lanes_.lanes().empty(); }
+
+ private:
+  struct Arrival {
+    StreamId stream{};
+    std::unique_ptr<StreamIntro> intro;  // a new stream; otherwise a row
+    ReadyRow row;
+  };
+  struct Seat;  // an attached worker
+
+  void arrive(std::vector<Arrival>& arrivals);
+  void attach(WorkerConnection& link, const worker_protocol::Hello& hello);
+  void refuse(WorkerConnection& link, std::string_view code, std::string message);
+  void done(Seat& seat, worker_protocol::Done done);
+  void hand(Seat& seat, const worker_protocol::HandedBatch& batch, Bytes slab);
+  void copy_to_watchers(const worker_protocol::HandedBatch& batch, Bytes slab);
+  std::vector<worker_protocol::OpenedStream> opened() const;
+  void unseat(std::map<LaneId, Seat>::iterator seat);
+  void announce_company();
+
+  // After anything that may have made a batch due or something happen: hands over what is due,
+  // tells what happened, sets the timer.
+  void settle(Time now);
+  void serve(Seat& seat, Time now);
+  void tell(const Instants& at);
+  void set_timer();
+  void on_timer();
+  void beat(Time now);
+  void publish();
+  Seat* seat_of(const WorkerConnection& link);
+
+  const HubSettings settings_;
+  Budget& slab_bytes_;
+  LaneStats& stats_;
+  Budget room_;
+  Mailbox<Arrival> arrivals_;
+  Lanes lanes_;
+  std::map<LaneId, Seat> seats_;
+  std::vector<WorkerConnection*> watchers_;
+  std::unordered_map<StreamId, StreamIntro> streams_;
+  worker_protocol::Encoder encoder_;
+  boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>,
+                                    boost::asio::io_context::executor_type>
+      timer_;
+  Time timer_at_ = Time::max();
+  Time next_beat_;
+};
+
+}  // namespace millrace

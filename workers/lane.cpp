@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/lane.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace millrace {
+
+Lane::Lane(LaneId id, const BatchRule& rule, std::uint32_t credits, Time now)
+    : id_(id), credits_(credits), attached_(now), batcher_(rule), heard_(now), answered_(now) {}
+
+Batch* Lane::close(BatchId id, Time now) {
+  if (!has_credit()) return nullptr;
+  const auto why = batcher_.trigger(now);
+  if (!why) return nullptr;
+  Batch batch;
+  if (!spare_.empty()) {
+    batch = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  batcher_.close(*why, now, batch);
+  batch.id = id;
+  held_.push_back(std::move(batch));
+  return &held_.back();
+}
+
+Lane::Order Lane::order_of(BatchId id) const {
+  if (!held_.empty() && held_.front().id == id) return Order::next;
+  return last_done_ && id <= *last_done_ ? Order::again : Order::wrong;
+}
+
+Batch Lane::finish(Time now) {
+  assert(!held_.empty());
+  Batch batch = std::move(held_.front());
+  held_.pop_front();
+  last_done_ = batch.id;
+  answered_ = now;
+  return batch;
+}
+
+void Lane::reuse(Batch batch) {
+  batch.framed.clear();
+  batch.marks.clear();
+  spare_.push_back(std::move(batch));
+}
+
+void Lane::leave(Time now) {
+  if (!leaving_) leaving_ = now;
+}
+
+Time Lane::lost_at(const Patience& patience) const {
+  const Time silent = heard_ + patience.silence;
+  if (held_.empty()) return silent;
+  const Duration wait = last_done_ ? patience.answer : patience.first_answer;
+  return std::min(silent, std::max(held_.front().closed, answered_) + wait);
+}
+
+}  // namespace millrace

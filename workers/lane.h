@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "batcher/batch.h"
+#include "batcher/batcher.h"
+
+namespace millrace {
+
+// How long a lane trusts its worker.
+struct Patience {
+  Duration silence;       // nothing heard, not even a heartbeat
+  Duration answer;        // after hand-over, or after the answer before it, whichever is later
+  Duration first_answer;  // the same before its first answer: models compile
+};
+
+// One worker's share of a pipeline: its slots and waiting rows, the batches it holds, and what is
+// known of its health. Pure: time comes in as `now`.
+//
+// Confined to one thread.
+class Lane {
+ public:
+  Lane(LaneId id, const BatchRule& rule, std::uint32_t credits, Time now);
+
+  LaneId id() const { return id_; }
+  Batcher& batcher() { return batcher_; }
+  const Batcher& batcher() const { return batcher_; }
+
+  // Closes the next batch, when one is due, and holds it until it is finished; the pointer is
+  // good until then. Null without credit or without a batch that is due.
+  Batch* close(BatchId id, Time now);
+  bool has_credit() const { return held_.size() < credits_; }
+
+  // Whether `id` is the batch to be done next, was done already, or neither.
+  enum class Order : std::uint8_t { next, again, wrong };
+  Order order_of(BatchId id) const;
+  // Batches not done, oldest first.
+  const std::deque<Batch>& held() const { return held_; }
+  // Takes the oldest batch out; give it back with reuse() so that its memory serves again.
+  Batch finish(Time now);
+  void reuse(Batch batch);
+
+  void heard(Time now) { heard_ = now; }
+  // We were not there to hear it: its waits begin anew.
+  void pardon(Time now) { heard_ = answered_ = now; }
+  Time attached() const { return attached_; }
+
+  // It takes no new streams and gives its own away.
+  void leave(Time now);
+  // Since when; nothing while it stays.
+  std::optional<Time> leaving() const { return leaving_; }
+
+  // When the next batch is due by the clock; Time::max() without credit or rows.
+  Time batch_deadline() const { return has_credit() ? batcher_.deadline() : Time::max(); }
+  // From when on the worker counts as lost if nothing more is heard of it.
+  Time lost_at(const Patience& patience) const;
+
+ private:
+  const LaneId id_;
+  const std::uint32_t credits_;
+  const Time attached_;
+  Batcher batcher_;
+  std::deque<Batch> held_;
+  std::vector<Batch> spare_;
+  Time heard_;
+  Time answered_;  // the last answer, or the attachment
+  std::optional<BatchId> last_done_;
+  std::optional<Time> leaving_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/answer.h"
+#include "base/error_code.h"
+#include "base/ids.h"
+#include "base/time.h"
+#include "batcher/batch.h"
+#include "chunker/ready_row.h"
+#include "workers/lane.h"
+
+namespace millrace {
+
+// What became of rows, streams and lanes, for whoever tells their owners.
+struct LaneEvents {
+  struct Done {
+    StreamId stream;
+    ReadyRow row;
+    Answer answer;
+    Time closed;
+  };
+  struct Dropped {
+    StreamId stream;
+    std::optional<ErrorCode> code;  // why it failed; nothing: it died before a worker had a row
+  };
+  std::vector<StreamId> taken;   // one entry for each row that was put into its first batch
+  std::vector<Done> done;        // rows that are answered or given up, in order
+  std::vector<Dropped> dropped;  // streams that are forgotten with all their rows, unanswered
+  std::vector<StreamId> gone;    // streams whose room is free again: done to the end, or dropped
+  std::vector<LaneId> overdue;   // lanes whose worker was given up by the clock; they are gone
+  std::vector<LaneId> left;      // lanes whose worker said Bye and that are empty; they are gone
+
+  void clear();
+};
+
+// Times that a pipeline gives its streams and workers.
+struct LanesRule {
+  BatchRule batch;
+  Duration worker_wait;  // how long a stream waits for a slot
+  Duration bye_wait;     // after it a leaving worker's stream moves at any row, not only at a LAST
+  Patience patience;
+};
+
+// All lanes of one pipeline and the streams in them: which stream is in which lane, what becomes
+// of its rows when a worker leaves or is lost, which stream waits for a slot. A pure state
+// machine: time comes in as `now`, batches go out by next(), everything else as LaneEvents.
+//
+// Promises, whatever the order of calls:
+//  - the rows of a stream are done in order, each once; those handed over and not done when a
+//    worker is lost are handed over again
+//  - a row never continues a state that was lost: after a loss or a move a stream's rows carry
+//    RESET(worker_lost) up to and including the first with frames
+//  - a row that was in the oldest unfinished batch of two lost workers is given up with an error
+//
+// Confined to one thread.
+class Lanes {
+ public:
+  explicit Lanes(LanesRule rule);
+
+  // A stream wants a slot: it gets one, or waits for it. Ids are never used twice.
+  void open(StreamId stream, Time now);
+  // Its next row. A stream that is not known (it failed meanwhile) is ignored.
+  void add(StreamId stream, ReadyRow row);
+
+  LaneId attach(std::uint32_t credits, Time now);
+  void heard(LaneId lane, Time now);
+  // This process was stopped, not the workers: what they owe is due from now on.
+  void pardon(Time now);
+  // The worker takes no new streams; each of its own moves away when it can.
+  void bye(LaneId lane, Time now);
+  // The worker's connection is gone. A lane that is not known is ignored.
+  void lost(LaneId lane, Time now);
+
+  // The lane's next batch, when one is due and it has a credit. The lane holds it until it is
+  // done; the pointer is good until then.
+  Batch* next(LaneId lane, Time now);
+  // Rows of the batch that next() gave last, whose streams this lane's worker had no row of before.
+  std::span<const BatchRow* const> opened() const { return opened_; }
+
+  // A worker gives a batch back, with an answer for each of its framed rows or none at all, and
+  // likewise for its marker rows. Answers are moved from. `wrong`: not its oldest batch, or
+  // another number of answers; the worker is to be cut, the call changed nothing.
+  enum class Given : std::uint8_t { taken, repeated, wrong };
+  Given done(LaneId lane, BatchId batch, std::span<Answer> answers, std::span<Answer> mark_answers,
+             Time now);
+
+  // Nothing more is to come: batches close as soon as they have a row.
+  void drain();
+
+  // When expire() or next() has something to do if nothing happens before.
+  Time deadline() const;
+  // Does what is due: streams that waited too long fail, workers that are overdue are lost.
+  void expire(Time now);
+
+  // Streams that there is room for in all.
+  std::uint64_t capacity() const;
+  std::size_t streams() const { return streams_.size(); }
+  std::size_t waiting() const { return waiting_.size(); }
+  const std::map<LaneId, Lane>& lanes() const { return lanes_; }
+
+  // Filled by the calls above; whoever reads them clears them.
+  LaneEvents& events() { return events_; }
+
+ private:
+  struct Stream {
+    StreamId id;
+    Lane* lane = nullptr;      // its rows go there; null while it waits for a slot
+    Slot slot{};               // in `lane`
+    Lane* from = nullptr;      // it moves, and rows of it are still in batches of this lane
+    std::uint32_t handed = 0;  // rows in batches that are not done
+    bool begun = false;        // the worker of `lane` has had a row of it
+    bool reset_due = false;    // RESET(worker_lost), until a row with frames has carried it
+    bool ending = false;       // its END row is here
+    Time waiting_since;
+    std::deque<ReadyRow> held;  // rows in no batcher: it waits, or moves
+  };
+
+  Stream* find(StreamId stream);
+  Lane* roomiest();
+  void place(Stream& stream, Lane& lane);
+  void wait(Stream& stream, Time now);
+  void place_waiting();
+  void feed(Stream& stream, ReadyRow row);
+  void feed_held(Stream& stream);
+  void finish_row(Lane& lane, BatchRow& row, Answer answer, Time closed, Time now);
+  void take_back_batches(Lane& lane, Time now);
+  void take_back(Lane& lane, Time now);
+  void move_away(Stream& stream, Lane& from);
+  void empty_leaving();
+  void forget(Stream& stream);
+
+  const LanesRule rule_;
+  std::map<LaneId, Lane> lanes_;
+  std::unordered_map<StreamId, Stream> streams_;
+  std::set<std::pair<Time, StreamId>> waiting_;  // streams without a lane, longest waiting first
+  std::vector<const BatchRow*> opened_;
+  LaneEvents events_;
+  std::uint64_t next_lane_ = 1, next_batch_ = 1;
+  bool draining_ = false;
+};
+
+}  // namespace millrace

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <cassert>
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "base/queue.h"
+
+namespace millrace {
+
+// A bounded queue whose consumer is a thread that runs an io_context: what any thread puts in is
+// taken there, all that waits at one wake-up.
+//
+// put() is thread-safe; everything else belongs to the consumer's thread. It must outlive the
+// run of its io_context.
+template <class T>
+class Mailbox {
+ public:
+  // `take` gets what has arrived, in order, on the thread of `io`; it may move from the values.
+  Mailbox(boost::asio::io_context& io, std::size_t capacity,
+          std::function<void(std::vector<T>&)> take)
+      : io_(io), queue_(capacity), take_(std::move(take)) {}
+
+  // Capacities are derived from what can be outstanding, so a full box is a bug.
+  void put(T value) {
+    const auto pushed = queue_.try_push(std::move(value));
+    assert(pushed != Queue<T>::Pushed::full);
+    if (pushed == Queue<T>::Pushed::first) boost::asio::post(io_, [this] { deliver(); });
+  }
+
+ private:
+  void deliver() {
+    queue_.drain(arrived_);
+    take_(arrived_);
+  }
+
+  boost::asio::io_context& io_;
+  Queue<T> queue_;
+  std::function<void(std::vector<T>&)> take_;
+  std::vector<T> arrived_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/answer.h"
+#include "base/error_code.h"
+#include "base/ids.h"
+#include "base/instants.h"
+#include "chunker/row.h"
+#include "workers/mailbox.h"
+
+namespace millrace {
+
+// What comes back to the thread that a stream lives on.
+struct Returned {
+  enum class What : std::uint8_t {
+    taken,    // one of its rows was put into a batch
+    done,     // its next row in order is done: row, answer, at
+    dropped,  // the lanes have forgotten it with all its rows; code says why, if it failed
+  };
+
+  StreamId stream{};
+  What what = What::taken;
+  Row row;
+  Answer answer;
+  Instants at;  // up to `done`
+  std::optional<ErrorCode> code;
+};
+
+using ReturnBox = Mailbox<Returned>;
+
+}  // namespace millrace

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "base/bytes.h"
+
+namespace millrace {
+
+// The connection to one worker, as the hub sees it. Implemented by who owns the socket; confined
+// to the pipeline's home thread.
+class WorkerConnection {
+ public:
+  virtual ~WorkerConnection() = default;
+
+  // Sends a message, a descriptor with it if that is not -1. Nothing blocks; a worker that does
+  // not read is cut once too much waits.
+  virtual void send(Bytes message, int descriptor = -1) = 0;
+  // Bytes that wait to be sent.
+  virtual std::size_t unsent() const = 0;
+  // Ends the connection once all of it is sent. Nothing is received any more.
+  virtual void end() = 0;
+};
+
+}  // namespace millrace

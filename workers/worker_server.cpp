@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/worker_server.h"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "schemas/worker_codec.h"
+#include "transport/spawn.h"
+#include "workers/protocol.h"
+#include "workers/worker_session.h"
+
+namespace millrace {
+
+using namespace net::experimental::awaitable_operators;
+namespace wp = worker_protocol;
+
+namespace {
+
+constexpr auto accept_pause = std::chrono::milliseconds(100);
+
+// The first message; nothing where it is none, or does not come in time.
+Task<std::optional<wp::Hello>> read_hello(LocalSocket& socket, SocketWaits& waits) {
+  wp::Decoder decoder(wp::max_to_service);
+  for (;;) {
+    const auto message = socket.try_receive();
+    if (!message) co_return std::nullopt;
+    if (*message) {
+      auto decoded = decoder.to_service(**message);
+      auto* hello = decoded ? std::get_if<wp::Hello>(&*decoded) : nullptr;
+      if (!hello) co_return std::nullopt;
+      co_return std::move(*hello);
+    }
+    const bool readable = co_await waits.readable();
+    if (!readable) co_return std::nullopt;
+  }
+}
+
+void refuse(LocalSocket& socket, std::string_view code, std::string message) {
+  wp::Encoder encoder;
+  const wp::Refused refused{std::string(code), std::move(message)};
+  (void)socket.try_send(encoder.encode(refused));
+}
+
+}  // namespace
+
+WorkerServer::WorkerServer(Executor executor, const std::string& path, FindHub find)
+    : executor_(executor),
+      listener_(path),
+      waits_(executor, listener_.native_handle()),
+      find_(std::move(find)) {}
+
+Task<> WorkerServer::serve() {
+  while (!stopped_) {
+    auto connection = listener_.try_accept();
+    if (connection && *connection) {
+      spawn(executor_, receive_hello(std::move(**connection)));
+    } else if (connection) {
+      const bool readable = co_await waits_.readable();
+      if (!readable) break;
+    } else {  // too many open files, most likely
+      Timer pause(executor_, accept_pause);
+      co_await pause.async_wait(no_throw);
+    }
+  }
+}
+
+void WorkerServer::stop() {
+  stopped_ = true;
+  waits_.cancel();
+}
+
+Task<> WorkerServer::receive_hello(FileDescriptor connection) {
+  LocalSocket socket(std::move(connection), worker_limits());
+  std::optional<wp::Hello> hello;
+  {
+    SocketWaits waits(executor_, socket.native_handle());
+    Timer late(executor_, wp::handshake_limit);
+    auto first = co_await (read_hello(socket, waits) || late.async_wait(no_throw));
+    if (first.index() == 0) hello = std::get<0>(std::move(first));
+  }
+  if (hello)
+    dispatch(std::move(socket), std::move(*hello));
+  else
+    refuse(socket, "protocol", "the first message is Hello, within 10 s");
+}
+
+void WorkerServer::dispatch(LocalSocket socket, wp::Hello hello) {
+  if (hello.version != wp::version)
+    return refuse(
+        socket, "version",
+        "this service speaks version " + std::to_string(wp::version) + " of the worker protocol");
+  const HubHome home = find_(hello.pipeline);
+  if (!home.hub) return refuse(socket, "pipeline", "there is no pipeline " + hello.pipeline);
+  spawn(home.home->get_executor(), serve_worker(std::move(socket), std::move(hello), *home.hub));
+}
+
+}  // namespace millrace
