@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/serve.h"
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <exception>
+#include <memory>
+#include <ostream>
+#include <sstream>
+#include <string>
+
+#include "service/log.h"
+#include "service/options.h"
+#include "service/server.h"
+
+namespace millrace {
+
+namespace {
+
+std::string text_of(const Tcp::endpoint& endpoint) {
+  std::ostringstream text;
+  text << endpoint;
+  return text.str();
+}
+
+void serve(const std::string& config, Console& console) {
+  auto configuration = config.empty() ? parse_options("", "") : load_options(config);
+  if (!configuration) {
+    console.err << "millrace: " << configuration.error() << "\n";
+    console.exit_code = 1;
+    return;
+  }
+  // A client that is gone is an error of its connection, not of the process. Reloading comes with
+  // SIGHUP later; until then it must not kill.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);
+  LogWriter writer;
+  try {
+    Server server(configuration->options, writer);
+    Log& log = server.log();
+    for (const std::string& warning : configuration->warnings)
+      log.warning("configuration", {{"note", warning}});
+    log.info("listening", {{"websocket", text_of(server.websocket())},
+                           {"workers", configuration->options.listen.workers},
+                           {"admin", text_of(server.admin())}});
+    const bool drained = server.run();
+    log.info("stopped", {{"drained", drained ? "yes" : "no"}});
+  } catch (const std::exception& error) {
+    console.err << "millrace: " << error.what() << "\n";
+    console.exit_code = 1;
+  }
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& program, Console& console) {
+  auto* command = program.add_subcommand("serve", "run the service");
+  auto config = std::make_shared<std::string>();
+  command->add_option("--config", *config, "TOML file; without it, working defaults on loopback");
+  command->callback([config, &console] { serve(*config, console); });
+}
+
+}  // namespace millrace

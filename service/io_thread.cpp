@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/io_thread.h"
+
+#include <pthread.h>
+
+#include <string>
+#include <utility>
+
+#include "transport/spawn.h"
+
+namespace millrace {
+
+namespace {
+
+// For each of a stream's rows that the lanes may have: that it was taken, and that it is done.
+constexpr std::size_t returns_per_stream = 64;
+constexpr auto lag_period = std::chrono::seconds(1);
+
+}  // namespace
+
+IoThread::IoThread(std::uint32_t index, std::size_t max_streams, const ConnectionLimits& limits,
+                   LogWriter& writer)
+    : index_(index),
+      log_(writer, thread_stats_),
+      scope_(context_.get_executor(), limits, door_stats_),
+      returns_(context_, max_streams * returns_per_stream,
+               [this](std::vector<Returned>& returned) { door_->table().take(returned); }) {}
+
+IoThread::~IoThread() { stop(); }
+
+void IoThread::open_door(std::span<const std::unique_ptr<Pipeline>> pipelines, Admission& admission,
+                         std::uint32_t threads) {
+  door_ = std::make_unique<StreamDoor>(pipelines, admission, returns_, index_, threads);
+}
+
+void IoThread::listen(Acceptor acceptor) { server_.emplace(scope_, std::move(acceptor), *door_); }
+
+void IoThread::run() {
+  scope_.start();
+  server_->start();
+  spawn(context_.get_executor(), measure_lag());
+  thread_ = std::jthread([this] { context_.run(); });
+  pthread_setname_np(thread_.native_handle(), ("io-" + std::to_string(index_)).c_str());
+}
+
+void IoThread::drain(std::function<void()> drained) {
+  server_->stop_accepting();
+  door_->shut();
+  door_->table().drain(Clock::now());
+  spawn(context_.get_executor(), wait_drained(std::move(drained)));
+}
+
+Task<> IoThread::wait_drained(std::function<void()> drained) {
+  co_await scope_.join();
+  drained();
+}
+
+void IoThread::stop() {
+  context_.stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+Task<> IoThread::measure_lag() {
+  Timer timer(context_.get_executor());
+  for (;;) {
+    const Time due = Clock::now() + lag_period;
+    timer.expires_at(due);
+    co_await timer.async_wait(no_throw);
+    thread_stats_.lag.observe(Clock::now() - due);
+  }
+}
+
+}  // namespace millrace

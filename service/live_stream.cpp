@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/live_stream.h"
+
+#include <chrono>
+#include <utility>
+
+namespace millrace {
+
+namespace {
+constexpr std::uint16_t close_restart = 1012;
+}
+
+LiveStream::LiveStream(const StreamSettings& settings, std::string name, const Place& place,
+                       ClientOutbox& outbox)
+    : id_(settings.id),
+      name_(std::move(name)),
+      opened_(settings.opened),
+      place_(place),
+      outbox_(&outbox),
+      stream_(settings, {place.rows, *this, place.blocks, place.stats}) {}
+
+void LiveStream::drain(Time now) {
+  draining_ = true;
+  if (outbox_) outbox_->goaway(std::chrono::milliseconds(0));
+  stream_.drain(now);
+}
+
+void LiveStream::detach() {
+  outbox_ = nullptr;
+  place_.stats.results.add(-static_cast<std::int64_t>(unwritten_.size()));
+  unwritten_.clear();
+}
+
+void LiveStream::written(std::size_t results, Time now) {
+  for (; results > 0; --results) {
+    Instants at = unwritten_.front();
+    unwritten_.pop_front();
+    at.written = now;
+    place_.stats.written(at);
+    place_.stats.results.add(-1);
+  }
+}
+
+void LiveStream::result(StreamResult result) {
+  if (!outbox_) return;
+  const ResultHead head{.seq = result.row.seq,
+                        .begin = result.row.begin,
+                        .end = result.row.end(),
+                        .rate = place_.pipeline.options().frames.rate,
+                        .flags = result.row.flags};
+  outbox_->result(head, result.answer);
+  unwritten_.push_back(result.at);
+  place_.stats.results.add(1);
+}
+
+void LiveStream::flushed(std::uint64_t mark) {
+  if (outbox_) outbox_->flushed(mark);
+}
+
+void LiveStream::rejected(ErrorCode code, std::string_view message, std::uint64_t frames) {
+  if (outbox_) outbox_->rejected(code, message, frames);
+}
+
+void LiveStream::error(ErrorCode code, std::string_view message) {
+  if (outbox_) outbox_->error(code, message);
+}
+
+void LiveStream::closed(std::uint64_t frames, std::uint64_t chunks) {
+  if (!outbox_) return;
+  if (draining_)
+    outbox_->closed(frames, chunks, close_restart);
+  else
+    outbox_->closed(frames, chunks);
+}
+
+void LiveStream::resume() {
+  if (outbox_) outbox_->resume();
+}
+
+}  // namespace millrace

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "base/budget.h"
+#include "service/pipeline.h"
+#include "streams/ends.h"
+#include "streams/stream.h"
+#include "transport/client_outbox.h"
+
+namespace millrace {
+
+// Brings a stream's rows to the hub of its pipeline.
+class HubRows final : public RowSink {
+ public:
+  explicit HubRows(Hub& hub) : hub_(hub) {}
+  void add(StreamId stream, ReadyRow row) override { hub_.add(stream, std::move(row)); }
+
+ private:
+  Hub& hub_;
+};
+
+// A stream between its client's connection and its lane. It lives until its rows are done, its
+// connection may be gone before. Confined to its io thread.
+class LiveStream final : public ClientEnd {
+ public:
+  // What it works with on its thread; all of it outlives the stream.
+  struct Place {
+    Pipeline& pipeline;
+    HubRows& rows;
+    BlockPool& blocks;
+    StreamStats& stats;
+  };
+
+  LiveStream(const StreamSettings& settings, std::string name, const Place& place,
+             ClientOutbox& outbox);
+
+  Stream& stream() { return stream_; }
+  const std::string& name() const { return name_; }
+  StreamId id() const { return id_; }
+  Time opened() const { return opened_; }
+  const Pipeline& pipeline() const { return place_.pipeline; }
+
+  // The connection's outbox is there no longer.
+  void detach();
+  bool attached() const { return outbox_ != nullptr; }
+  // The service stops: the client is told so, and the stream ends.
+  void drain(Time now);
+  // So many more of its results, in order, were written to the socket.
+  void written(std::size_t results, Time now);
+
+  void result(StreamResult result) override;
+  void flushed(std::uint64_t mark) override;
+  void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
+  void error(ErrorCode code, std::string_view message) override;
+  void closed(std::uint64_t frames, std::uint64_t chunks) override;
+  void resume() override;
+
+ private:
+  const StreamId id_;
+  const std::string name_;
+  const Time opened_;
+  const Place place_;
+  ClientOutbox* outbox_;
+  std::deque<Instants> unwritten_;  // of results in the outbox
+  bool draining_ = false;
+  Stream stream_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/pipeline.h"
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <utility>
+
+#include "workers/protocol.h"
+
+namespace millrace {
+
+namespace {
+
+std::string_view name_of(Spec::Tail tail) {
+  switch (tail) {
+    case Spec::Tail::every_start: return "every_start";
+    case Spec::Tail::cover: return "cover";
+    case Spec::Tail::drop: return "drop";
+  }
+  return "";
+}
+
+// As a worker reads it in Welcome: every key, in frames.
+std::string json_of(const ChunkRule& rule) {
+  const Spec& spec = rule.spec;
+  return serialize(boost::json::object{{"size", spec.size},
+                                       {"step", spec.step},
+                                       {"first", spec.first},
+                                       {"left", spec.left},
+                                       {"right", spec.right},
+                                       {"tail", name_of(spec.tail)},
+                                       {"min", spec.min},
+                                       {"align", rule.align == Align::body ? "body" : "packed"},
+                                       {"pad", rule.pad == Pad::zero ? "zero" : "repeat"}});
+}
+
+HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams, WorkerLog log) {
+  const worker_protocol::Heartbeats heartbeats;
+  const Spec& spec = options.chunk.spec;
+  HubSettings settings;
+  settings.pipeline = options.name;
+  settings.rule = {.batch = options.batch,
+                   .worker_wait = options.worker_wait,
+                   .bye_wait = options.bye_wait,
+                   .patience = {.silence = heartbeats.silence,
+                                .answer = worker_protocol::answer_due,
+                                .first_answer = worker_protocol::first_answer_due}};
+  settings.frames = options.frames;
+  settings.shape = {.format = {.frames = options.frames.element,
+                               .dtype = options.dtype,
+                               .values = options.frames.values,
+                               .context = options.chunk.align == Align::body ? spec.left : 0,
+                               .repeat = options.chunk.pad == Pad::repeat},
+                    .slots = options.batch.slots,
+                    .rows = options.batch.rows,
+                    .width = spec.width()};
+  settings.chunk = json_of(options.chunk);
+  settings.streams = streams;
+  settings.log = std::move(log);
+  return settings;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(const PipelineOptions& options, net::io_context& home, Budget& slab_bytes,
+                   std::uint64_t streams, WorkerLog log)
+    : options_(options),
+      home_(home),
+      hub_(home, hub_settings(options, streams, std::move(log)), slab_bytes, stats_) {}
+
+}  // namespace millrace

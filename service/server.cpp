@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/server.h"
+
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <future>
+#include <random>
+#include <utility>
+
+#include "service/admin_pages.h"
+#include "transport/spawn.h"
+
+namespace millrace {
+
+namespace {
+
+// Names that the service makes up differ from those of an earlier run.
+std::string made_up_names() {
+  constexpr char digits[] = "0123456789abcdef";
+  std::random_device random;
+  std::string name = "s";
+  for (int i = 0; i < 8; ++i) name += digits[random() % 16];
+  return name + "-";
+}
+
+ConnectionLimits connection_limits(const LimitOptions& limits) {
+  ConnectionLimits connection;
+  connection.message = limits.message;
+  connection.overflow = limits.send_buffer;
+  return connection;
+}
+
+Tcp::endpoint endpoint_of(const TcpAddress& address) {
+  return {net::ip::make_address(address.host), address.port};
+}
+
+}  // namespace
+
+Server::Server(const Options& options, LogWriter& writer)
+    : options_(options),
+      log_(writer, main_stats_),
+      limits_(connection_limits(options.limits)),
+      admission_{.names = {},
+                 .connections = Budget(options.limits.connections),
+                 .made_up = made_up_names()},
+      slab_bytes_(options.limits.slab_bytes) {
+  for (std::uint32_t i = 0; i < options_.listen.threads; ++i)
+    threads_.push_back(std::make_unique<IoThread>(i, options_.limits.connections, limits_, writer));
+  make_pipelines();
+  listen();
+  exporter_.emplace(sources());
+}
+
+Server::~Server() {
+  for (auto& thread : threads_) thread->stop();
+}
+
+void Server::make_pipelines() {
+  std::size_t frame_bytes = 0;
+  for (std::size_t i = 0; i < options_.pipelines.size(); ++i) {
+    const PipelineOptions& pipeline = options_.pipelines[i];
+    IoThread& home = *threads_[i % threads_.size()];
+    pipelines_.push_back(std::make_unique<Pipeline>(
+        pipeline, home.context(), slab_bytes_, options_.limits.connections,
+        [&log = home.log(), name = pipeline.name](std::string_view event, std::string_view worker,
+                                                  std::string_view why) {
+          log.info(event, {{"pipeline", name}, {"worker", worker}, {"why", why}});
+        }));
+    frame_bytes =
+        std::max<std::size_t>(frame_bytes, pipeline.stream_frames * pipeline.frames.bytes());
+  }
+  stats_.buffer_limit.set(static_cast<std::int64_t>(frame_bytes * options_.limits.connections));
+  for (auto& thread : threads_)
+    thread->open_door(pipelines_, admission_, static_cast<std::uint32_t>(threads_.size()));
+}
+
+void Server::listen() {
+  std::vector<net::io_context*> contexts;
+  for (auto& thread : threads_) contexts.push_back(&thread->context());
+  auto acceptors = listen_on(endpoint_of(options_.listen.websocket), contexts);
+  for (std::size_t i = 0; i < threads_.size(); ++i) threads_[i]->listen(std::move(acceptors[i]));
+  net::io_context* const main[] = {&main_};
+  auto admin = listen_on(endpoint_of(options_.listen.admin), main);
+  admin_.emplace(std::move(admin.front()),
+                 [this](const HttpQuery& query) { return answer(query); });
+  worker_server_.emplace(threads_.front()->context().get_executor(), options_.listen.workers,
+                         [this](std::string_view name) -> HubHome {
+                           for (auto& pipeline : pipelines_)
+                             if (pipeline->name() == name)
+                               return {&pipeline->hub(), &pipeline->home()};
+                           return {};
+                         });
+}
+
+Sources Server::sources() const {
+  Sources sources;
+  sources.service.push_back(&stats_);
+  sources.threads.push_back(&main_stats_);
+  for (const auto& thread : threads_) {
+    sources.threads.push_back(&thread->thread_stats());
+    sources.websocket.push_back(&thread->door_stats());
+  }
+  for (std::size_t i = 0; i < pipelines_.size(); ++i) {
+    PipelineSource source;
+    source.name = pipelines_[i]->name();
+    source.rate = pipelines_[i]->options().frames.rate;
+    source.lanes.push_back(&pipelines_[i]->stats());
+    for (const auto& thread : threads_) source.streams.push_back(&thread->door().stats(i));
+    sources.pipelines.push_back(std::move(source));
+  }
+  return sources;
+}
+
+Tcp::endpoint Server::websocket() const { return threads_.front()->endpoint(); }
+Tcp::endpoint Server::admin() const { return admin_->endpoint(); }
+
+bool Server::run() {
+  spawn(main_.get_executor(), handle_signals());
+  spawn(main_.get_executor(), admin_->serve());
+  spawn(threads_.front()->context().get_executor(), worker_server_->serve());
+  for (auto& thread : threads_) thread->run();
+  main_.run();
+  for (auto& thread : threads_) thread->stop();
+  return drained_;
+}
+
+Task<> Server::handle_signals() {
+  net::basic_signal_set<Executor> signals(main_.get_executor(), SIGTERM, SIGINT);
+  const auto [failed, first] = co_await signals.async_wait(no_throw);
+  if (failed) co_return;
+  log_.info("stopping", {{"note", "live streams end; a second signal stops at once"}});
+  begin_drain();
+  const auto [failed_again, second] = co_await signals.async_wait(no_throw);
+  if (!failed_again) finish();
+}
+
+// The order of the data: nobody new, streams end, batches close, results go out; then the workers.
+void Server::begin_drain() {
+  draining_ = true;
+  stats_.draining.set(1);
+  undrained_ = threads_.size();
+  for (auto& thread : threads_) {
+    IoThread& io = *thread;
+    io.post([this, &io] {
+      io.drain([this] {
+        net::post(main_, [this] {
+          if (--undrained_ > 0) return;
+          drained_ = true;
+          finish();
+        });
+      });
+    });
+  }
+  for (auto& pipeline : pipelines_)
+    net::post(pipeline->home(), [&hub = pipeline->hub()] { hub.drain(); });
+  grace_.expires_after(options_.limits.drain);
+  grace_.async_wait([this](boost::system::error_code cancelled) {
+    if (cancelled) return;
+    log_.warning("drain cut off", {{"note", "streams were live after the grace time"}});
+    finish();
+  });
+}
+
+// Workers hear Bye before the threads end.
+void Server::finish() {
+  std::vector<std::future<void>> dismissed;
+  for (auto& pipeline : pipelines_) {
+    auto done = std::make_shared<std::promise<void>>();
+    dismissed.push_back(done->get_future());
+    net::post(pipeline->home(), [done, &hub = pipeline->hub()] {
+      hub.dismiss();
+      done->set_value();
+    });
+  }
+  for (auto& done : dismissed) done.wait_for(std::chrono::seconds(1));
+  main_.stop();
+}
+
+HttpAnswer Server::answer(const HttpQuery& query) {
+  if (query.path() == "/metrics")
+    return {.status = 200,
+            .type = std::string(Exporter::content_type),
+            .body = exporter_->text(Clock::now())};
+  if (query.path() == "/livez") return alive_page();
+  if (query.path() == "/readyz") return readiness();
+  if (query.path() == "/streams") return streams_page();
+  return missing_page();
+}
+
+HttpAnswer Server::readiness() {
+  std::vector<std::string> reasons;
+  if (draining_) reasons.push_back("the service is stopping");
+  for (const auto& pipeline : pipelines_)
+    if (pipeline->stats().workers.value() == 0)
+      reasons.push_back("pipeline " + pipeline->name() + " has no worker");
+  stats_.ready.set(reasons.empty());
+  return ready_page(reasons);
+}
+
+// Each io thread tells of its own streams.
+HttpAnswer Server::streams_page() {
+  std::vector<std::future<std::vector<StreamLine>>> parts;
+  for (auto& thread : threads_) {
+    auto part = std::make_shared<std::promise<std::vector<StreamLine>>>();
+    parts.push_back(part->get_future());
+    thread->post([part, &table = thread->door().table()] { part->set_value(list_streams(table)); });
+  }
+  std::vector<StreamLine> lines;
+  for (auto& part : parts) {
+    if (part.wait_for(std::chrono::seconds(1)) != std::future_status::ready)
+      return {.status = 503, .body = R"({"error":{"message":"an io thread does not answer"}})"};
+    for (StreamLine& line : part.get()) lines.push_back(std::move(line));
+  }
+  return streams_list_page(lines);
+}
+
+}  // namespace millrace

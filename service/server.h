@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "monitoring/exporter.h"
+#include "service/io_thread.h"
+#include "service/log.h"
+#include "service/options.h"
+#include "service/pipeline.h"
+#include "service/stats.h"
+#include "transport/http_server.h"
+#include "transport/listener.h"
+#include "workers/worker_server.h"
+
+namespace millrace {
+
+// The service: io threads with their doors, the pipelines, the door for workers, the admin
+// listener. The thread that calls run() has the signals and the admin listener.
+class Server {
+ public:
+  // Binds everything, so that what cannot be had is known before anything runs. Throws
+  // std::runtime_error with a line that names the listener.
+  // `writer` outlives it.
+  Server(const Options& options, LogWriter& writer);
+  ~Server();
+
+  // Serves until SIGTERM or SIGINT and a drain, or a second signal. True if all that was live was
+  // drained in time.
+  bool run();
+
+  // Where it listens, ports that were 0 resolved.
+  Tcp::endpoint websocket() const;
+  Tcp::endpoint admin() const;
+  Log& log() { return log_; }  // of the thread that runs it
+
+ private:
+  void make_pipelines();
+  void listen();
+  Sources sources() const;
+
+  HttpAnswer answer(const HttpQuery& query);
+  HttpAnswer readiness();
+  HttpAnswer streams_page();
+
+  Task<> handle_signals();
+  void begin_drain();
+  void finish();
+
+  const Options options_;
+  ThreadStats main_stats_;
+  Log log_;
+  const ConnectionLimits limits_;
+  net::io_context main_{1};
+  ServiceStats stats_;
+  Admission admission_;
+  Budget slab_bytes_;
+  std::vector<std::unique_ptr<IoThread>> threads_;
+  std::vector<std::unique_ptr<Pipeline>> pipelines_;
+  std::optional<WorkerServer> worker_server_;
+  std::optional<HttpServer> admin_;
+  std::optional<Exporter> exporter_;
+  Timer grace_{main_.get_executor()};
+  std::size_t undrained_ = 0;  // io threads that still have connections
+  bool draining_ = false;
+  bool drained_ = false;
+};
+
+}  // namespace millrace

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/stream_door.h"
+
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "input/sample_format.h"
+
+namespace millrace {
+
+namespace {
+
+// Blocks that a pipeline's streams leave behind on a thread and that are kept for the next ones.
+constexpr std::size_t spare_block_bytes = std::size_t{4} << 20;
+
+// The client's messages to its stream; the stream may live on when the connection is gone.
+class LiveSink final : public StreamSink {
+ public:
+  LiveSink(LiveStream& live, StreamTable& table, Admission& admission)
+      : live_(live), stream_(live.stream()), table_(table), admission_(admission) {}
+
+  ~LiveSink() override {
+    live_.detach();
+    admission_.names.give_back(live_.name());
+    admission_.connections.give_back(1);
+    table_.reap(live_.id());
+  }
+
+  void frames(Bytes bytes, Time arrived) override { stream_.frames(bytes, arrived); }
+  void flush(std::optional<std::uint64_t> mark, Time arrived) override {
+    stream_.flush(mark, arrived);
+  }
+  void reset(Time arrived) override { stream_.reset(arrived); }
+  void gap(std::uint64_t client_frames, Time arrived) override {
+    stream_.gap(client_frames, arrived);
+  }
+  void end(Time arrived) override { stream_.end(arrived); }
+  void refused(ErrorCode code, std::string_view message, Time now) override {
+    stream_.fail(code, message, now);
+  }
+  void lost(bool clean, Time now) override { clean ? stream_.left(now) : stream_.lost(now); }
+  bool paused() const override { return stream_.paused(); }
+  void written(std::size_t results, Time now) override { live_.written(results, now); }
+
+ private:
+  LiveStream& live_;
+  Stream& stream_;
+  StreamTable& table_;
+  Admission& admission_;
+};
+
+RequestError refusal(unsigned status, std::string parameter, std::string message) {
+  return {.status = status, .parameter = std::move(parameter), .message = std::move(message)};
+}
+
+std::string readable(double rate) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof(text), rate).ptr;
+  return {text, end};
+}
+
+// What of the request the pipeline does not take.
+std::optional<RequestError> mismatch(const StreamRequest& request, const FrameType& frames) {
+  if (request.rate && *request.rate != frames.rate)
+    return refusal(415, "rate", "the pipeline takes " + readable(frames.rate));
+  const auto& values = frames.features ? request.dim : request.channels;
+  const auto& other = frames.features ? request.channels : request.dim;
+  const char* name = frames.features ? "dim" : "channels";
+  if (other)
+    return refusal(415, frames.features ? "channels" : "dim",
+                   frames.features ? "the pipeline takes features" : "the pipeline takes audio");
+  if (values && *values != frames.values)
+    return refusal(415, name, "the pipeline takes " + std::to_string(frames.values));
+  if (request.channel) return refusal(400, "channel", "channels cannot be picked");
+  if (request.chunk) return refusal(400, "chunk", "the pipeline has one chunk rule");
+  return std::nullopt;
+}
+
+}  // namespace
+
+StreamDoor::PipelinePlace::PipelinePlace(Pipeline& of)
+    : pipeline(of),
+      rows(of.hub()),
+      blocks(FrameBuffer::block_bytes(of.options().frames.bytes(), of.options().chunk.spec.width()),
+             spare_block_bytes / FrameBuffer::block_bytes(of.options().frames.bytes(),
+                                                          of.options().chunk.spec.width()),
+             stats.buffer) {}
+
+StreamDoor::StreamDoor(std::span<const std::unique_ptr<Pipeline>> pipelines, Admission& admission,
+                       ReturnBox& returns, std::uint32_t thread, std::uint32_t threads)
+    : admission_(admission), returns_(returns), next_id_(thread), threads_(threads) {
+  for (const auto& pipeline : pipelines)
+    places_.push_back(std::make_unique<PipelinePlace>(*pipeline));
+}
+
+StreamDoor::PipelinePlace* StreamDoor::find(std::string_view pipeline) const {
+  for (const auto& place : places_)
+    if (place->pipeline.name() == pipeline) return place.get();
+  return nullptr;
+}
+
+Result<std::unique_ptr<StreamSink>, RequestError> StreamDoor::open(StreamRequest request,
+                                                                   ClientOutbox& outbox) {
+  if (shut_) {
+    RequestError error = refusal(503, "", "the service is stopping");
+    error.reason = Refusal::draining;
+    error.retry_after = std::chrono::seconds(1);
+    return error;
+  }
+  PipelinePlace* place = find(request.pipeline);
+  if (!place) return refusal(404, "pipeline", "there is no pipeline of this name");
+  const FrameType& frames = place->pipeline.options().frames;
+  const auto format = request.format
+                          ? parse_sample_format(*request.format, frames.features)
+                          : Result<SampleFormat, FormatError>(default_format(frames.features));
+  if (!format) return refusal(415, "format", format.error().message);
+  if (auto error = mismatch(request, frames)) return *error;
+
+  RequestError full = refusal(503, "", "");
+  full.retry_after = std::chrono::seconds(1);
+  if (!admission_.connections.try_take(1)) {
+    full.message = "the service has as many connections as it may have";
+    full.reason = Refusal::limit_global;
+    return full;
+  }
+  if (!request.id.empty() && !admission_.names.take(request.id)) {
+    admission_.connections.give_back(1);
+    return refusal(409, "id", "an open connection has this name");
+  }
+  if (!place->pipeline.hub().room().try_take(1)) {
+    if (!request.id.empty()) admission_.names.give_back(request.id);
+    admission_.connections.give_back(1);
+    full.message = "the pipeline has no room for another stream";
+    full.reason = Refusal::no_room;
+    return full;
+  }
+  return admit(*place, std::move(request), *format, outbox);
+}
+
+std::unique_ptr<StreamSink> StreamDoor::admit(PipelinePlace& place, StreamRequest request,
+                                              SampleFormat format, ClientOutbox& outbox) {
+  const StreamId id{next_id_ += threads_};
+  std::string name = std::move(request.id);
+  if (name.empty()) {
+    name = admission_.made_up + std::to_string(number(id));
+    // Only a client that guesses it can have it already; then any other will do.
+    while (!admission_.names.take(name)) name += "x";
+  }
+  const PipelineOptions& options = place.pipeline.options();
+  const StreamSettings settings{.id = id,
+                                .type = options.frames,
+                                .format = format,
+                                .spec = options.chunk.spec,
+                                .frames_limit = options.stream_frames,
+                                .opened = Clock::now()};
+  place.pipeline.hub().open({id, name, std::move(request.options), &returns_});
+  outbox.ready(name, place.pipeline.name(), 0);
+  LiveStream& live = table_.add(std::make_unique<LiveStream>(
+      settings, std::move(name),
+      LiveStream::Place{place.pipeline, place.rows, place.blocks, place.stats}, outbox));
+  return std::make_unique<LiveSink>(live, table_, admission_);
+}
+
+}  // namespace millrace

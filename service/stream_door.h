@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/budget.h"
+#include "base/name_book.h"
+#include "service/live_stream.h"
+#include "service/pipeline.h"
+#include "service/stream_table.h"
+#include "transport/door.h"
+
+namespace millrace {
+
+// What the doors of all io threads share. Thread-safe, as its parts are.
+struct Admission {
+  NameBook names;             // of open connections
+  Budget connections;         // of the process
+  const std::string made_up;  // begin of the names that the service makes up
+};
+
+// Decides on one io thread which clients get a stream, and makes it. Confined to that thread.
+class StreamDoor final : public Door {
+ public:
+  // All of it outlives the door. Stream ids are `thread` modulo `threads`.
+  StreamDoor(std::span<const std::unique_ptr<Pipeline>> pipelines, Admission& admission,
+             ReturnBox& returns, std::uint32_t thread, std::uint32_t threads);
+
+  [[nodiscard]] Result<std::unique_ptr<StreamSink>, RequestError> open(
+      StreamRequest request, ClientOutbox& outbox) override;
+
+  // From now on everybody is refused.
+  void shut() { shut_ = true; }
+
+  StreamTable& table() { return table_; }
+  // Of pipeline i.
+  const StreamStats& stats(std::size_t i) const { return places_[i]->stats; }
+
+ private:
+  // What the streams of one pipeline work with here.
+  struct PipelinePlace {
+    explicit PipelinePlace(Pipeline& of);
+    Pipeline& pipeline;
+    HubRows rows;
+    StreamStats stats;
+    BlockPool blocks;
+  };
+
+  PipelinePlace* find(std::string_view pipeline) const;
+  std::unique_ptr<StreamSink> admit(PipelinePlace& place, StreamRequest request,
+                                    SampleFormat format, ClientOutbox& outbox);
+
+  std::vector<std::unique_ptr<PipelinePlace>> places_;
+  Admission& admission_;
+  ReturnBox& returns_;
+  StreamTable table_;
+  std::uint64_t next_id_;
+  const std::uint32_t threads_;
+  bool shut_ = false;
+};
+
+}  // namespace millrace

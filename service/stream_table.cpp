@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/stream_table.h"
+
+#include <utility>
+
+namespace millrace {
+
+LiveStream& StreamTable::add(std::unique_ptr<LiveStream> stream) {
+  return *streams_.emplace(stream->id(), std::move(stream)).first->second;
+}
+
+void StreamTable::reap(StreamId id) {
+  const auto stream = streams_.find(id);
+  if (stream == streams_.end()) return;
+  if (stream->second->stream().finished() && !stream->second->attached()) streams_.erase(stream);
+}
+
+void StreamTable::take(std::vector<Returned>& returned) {
+  const Time now = Clock::now();
+  for (Returned& one : returned) {
+    const auto found = streams_.find(one.stream);
+    if (found == streams_.end()) continue;  // it was dropped, and what was under way came behind
+    Stream& stream = found->second->stream();
+    switch (one.what) {
+      case Returned::What::taken: stream.taken(1, now); break;
+      case Returned::What::done: {
+        stream.done({.seq = one.row.seq,
+                     .answer = std::move(one.answer),
+                     .at = one.at,
+                     .flags = one.row.flags,
+                     .reason = one.row.reason},
+                    now);
+        break;
+      }
+      case Returned::What::dropped: stream.dropped(one.code, now); break;
+    }
+    if (stream.finished()) reap(one.stream);
+  }
+}
+
+void StreamTable::drain(Time now) {
+  for (auto& [id, stream] : streams_) stream->drain(now);
+}
+
+}  // namespace millrace
