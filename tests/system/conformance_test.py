@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every row that `millrace tap` prints for a stream over a real socket is the contract's row, its
+values included."""
+import array
+import asyncio
+import json
+import os
+import sys
+import unittest
+
+from harness import SystemTest, read_all, run, sample, samples, wait_for
+
+CONFORMANCE = os.path.join(os.path.dirname(__file__), "..", "conformance")
+sys.path.insert(0, CONFORMANCE)
+import chunk_reference as contract  # noqa: E402
+
+FLAGS = ["START", "RESET", "SEGMENT", "GAP", "LAST", "END", "ABORT"]
+AT_ONCE = 24  # pipelines, each with a tap
+MESSAGE = 16000  # frames, within the limit on messages
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    return f"{crc ^ 0xFFFFFFFF:08x}"
+
+
+def table():
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        yield byte
+
+
+TABLE = list(table())
+
+
+def cases():
+    """Of the vectors those whose events a client can bring about; spec, align, pad, events."""
+    with open(os.path.join(CONFORMANCE, "chunks.json")) as file:
+        vectors = json.load(file)
+    for case in vectors["values"] + vectors["cases"]:
+        if all(kind != "size" for kind, _ in case["events"]):
+            yield case["spec"], case.get("align", "body"), case.get("pad", "zero"), case["events"]
+
+
+def toml(pipeline, spec, align, pad):
+    keys = ", ".join(f"{key} = {json.dumps(value)}" for key, value in
+                     {**spec, "align": align, "pad": pad}.items())
+    return f'[[pipeline]]\nname = "{pipeline}"\nslots = 4\nchunk = {{ {keys} }}\nbatch = {{ rows = 4 }}\n'
+
+
+def expected(spec, align, pad, events):
+    """The contract's rows as the tap prints them."""
+    spec = contract.Spec(**spec)
+    width = contract.row_width(spec)
+    for row in contract.stream_rows(spec, events):
+        seq, begin, left, size, right, flags, gap = row
+        crc = None
+        if size:
+            values = contract.row_values(spec, row, sample, width, align, pad)
+            crc = crc32c(array.array("h", values).tobytes())
+        yield {"seq": seq, "begin": begin, "left": left, "size": size, "right": right,
+               "flags": [name for bit, name in enumerate(FLAGS) if flags >> bit & 1],
+               "gap": gap, "crc32c": crc}
+
+
+async def send(service, pipeline, events, stream, begun):
+    """The events as a client brings them about; an abort once begun() is true."""
+    async with service.connect(pipeline=pipeline, id=stream) as connection:
+        position = 0
+        for kind, n in events:
+            if kind == "frames":
+                for begin in range(0, n, MESSAGE):  # how frames are split changes no row
+                    await connection.send(samples(position + begin, min(MESSAGE, n - begin)))
+            elif kind == "abort":
+                # A stream that no worker had a row of leaves no trace.
+                if begun:
+                    await asyncio.to_thread(wait_for, begun, "the first row")
+                connection.transport.close()
+                return
+            elif kind == "gap":
+                await connection.send(json.dumps({"type": "gap", "frames": n}))
+            else:
+                await connection.send(json.dumps({"type": kind}))
+            position += n
+            if kind == "end":
+                return await read_all(connection)
+
+
+class Conformance(SystemTest):
+    def check(self, group):
+        service = self.service("".join(toml(f"p{i}", *case[:3]) for i, case in enumerate(group)))
+        for i, case in enumerate(group):
+            with self.subTest(spec=case[0], align=case[1], pad=case[2], events=case[3]):
+                tap = self.tap(service, f"p{i}", "--data", "crc32c")
+                want = list(expected(*case))
+                aborts = case[3][-1][0] == "abort"
+                if aborts and len(want) == 1:
+                    want = []
+                begun = (lambda: tap.lines) if want else None
+                run(send(service, f"p{i}", case[3], f"stream-{i}", begun))
+                wait_for(lambda: len(tap.lines) >= len(want), "the rows")
+                self.assertEqual(tap.stop(), 0)
+                rows = [json.loads(line) for line in tap.lines]
+                self.assertEqual([{key: row[key] for key in wanted} for row, wanted in zip(rows, want)], want)
+                self.assertEqual(len(rows), len(want))
+                self.assertTrue(all(row["stream"] == f"stream-{i}" for row in rows))
+
+    def test_every_row_over_a_real_socket_is_the_contracts(self):
+        everything = list(cases())
+        for first in range(0, len(everything), AT_ONCE):
+            self.check(everything[first:first + AT_ONCE])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The running program under test: starts it, talks to it with an independent client (Debian's
+python3-websockets), reads what it says, and ends whatever it started."""
+import array
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+import websockets
+
+MILLRACE = os.environ["MILLRACE"]
+PATIENCE = 30  # seconds until a wait counts as failed; nothing depends on how fast anything is
+
+
+def wait_for(condition, what):
+    """Returns the first true value of condition()."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"waited in vain for {what}")
+
+
+class Process:
+    """A process whose lines of output are kept as they come."""
+
+    def __init__(self, *arguments, environment=None):
+        self.lines, self.errors = [], []
+        self.process = subprocess.Popen(
+            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **(environment or {})})
+        self.readers = [threading.Thread(target=self._read, args=pair, daemon=True) for pair in
+                        ((self.process.stdout, self.lines), (self.process.stderr, self.errors))]
+        for reader in self.readers:
+            reader.start()
+
+    @staticmethod
+    def _read(pipe, lines):
+        for line in pipe:
+            lines.append(line.rstrip("\n"))
+
+    def wait(self):
+        code = self.process.wait(PATIENCE)
+        for reader in self.readers:
+            reader.join(PATIENCE)
+        return code
+
+    def stop(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.wait()
+
+    def kill(self):
+        self.stop(signal.SIGKILL)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+class Service(Process):
+    """`millrace serve` on free ports of loopback."""
+
+    def __init__(self, pipelines, extra=""):
+        self.folder = tempfile.TemporaryDirectory(prefix="millrace-")
+        self.workers = f"unix:{self.folder.name}/workers.sock"
+        self.config = os.path.join(self.folder.name, "millrace.toml")
+        with open(self.config, "w") as file:
+            file.write('[listen]\nwebsocket = "127.0.0.1:0"\nadmin = "127.0.0.1:0"\n'
+                       f'workers = "{self.workers}"\n' + extra + pipelines)
+        super().__init__(MILLRACE, "serve", "--config", self.config)
+        line = wait_for(self._listening, "the service to listen")
+        self.port, self.admin_port = (int(re.search(rf"{name}=\S*:(\d+)", line).group(1))
+                                      for name in ("websocket", "admin"))
+
+    def _listening(self):
+        if self.process.poll() is not None:
+            raise AssertionError("the service ended: " + "\n".join(self.errors))
+        return next((line for line in self.errors if "websocket=" in line), None)
+
+    def url(self, **parameters):
+        query = "&".join(f"{key}={value}" for key, value in parameters.items())
+        return f"ws://127.0.0.1:{self.port}/v1/stream" + ("?" + query if query else "")
+
+    def connect(self, **parameters):
+        return websockets.connect(self.url(**parameters), subprotocols=["millrace.v1"],
+                                  max_size=None, compression=None)
+
+    def get(self, path, port=None):
+        """(status, text) of a GET."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port or self.admin_port}{path}") as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def metric(self, name, **labels):
+        """The sum of the samples that have these labels."""
+        total, found = 0.0, False
+        for line in self.get("/metrics")[1].splitlines():
+            match = re.match(r"(\w+)(?:\{(.*)\})? (\S+)", line)
+            if not match or match[1] != name:
+                continue
+            have = dict(re.findall(r'(\w+)="([^"]*)"', match[2] or ""))
+            if all(have.get(key) == value for key, value in labels.items()):
+                total, found = total + float(match[3]), True
+        if not found:
+            raise AssertionError(f"no metric {name} {labels}")
+        return total
+
+    def tap(self, pipeline="default", *more):
+        """A worker that answers each row with its line."""
+        tap = Process(MILLRACE, "tap", "--url", self.workers, "--pipeline", pipeline, *more)
+        wait_for(lambda: f"pipeline {pipeline} " not in self.get("/readyz")[1], "the tap to attach")
+        return tap
+
+    def close(self):
+        self.kill()
+        self.folder.cleanup()
+
+
+class SystemTest(unittest.TestCase):
+    """Ends what a test started, in the reverse order."""
+
+    def service(self, pipelines='[[pipeline]]\nchunk = { size = 1600 }\n', extra=""):
+        service = Service(pipelines, extra)
+        self.addCleanup(service.close)
+        return service
+
+    def tap(self, service, pipeline="default", *more):
+        tap = service.tap(pipeline, *more)
+        self.addCleanup(tap.kill)
+        return tap
+
+    def await_metric(self, service, value, name, **labels):
+        """The exporter collects once a second at most."""
+        wait_for(lambda: service.metric(name, **labels) >= value, f"{name} to be {value}")
+        self.assertEqual(service.metric(name, **labels), value)
+
+
+async def read_all(connection):
+    """Every message until the close, which may be any; and the close code."""
+    messages = []
+    with contextlib.suppress(websockets.ConnectionClosed):
+        async for message in connection:
+            messages.append(json.loads(message) if isinstance(message, str) else message)
+    return messages, connection.close_code
+
+
+def run(coroutine):
+    return asyncio.run(asyncio.wait_for(coroutine, PATIENCE * 4))
+
+
+def sample(position):
+    """A value that tells where in the stream it stands; never 0, which is padding."""
+    return (position * 7 + 1) % 32749 + 1
+
+
+def samples(first, count):
+    """The s16 samples from a position on; this machine is little-endian, as the wire is."""
+    return array.array("h", map(sample, range(first, first + count))).tobytes()

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One stream from end to end: results, markers, refusals, workers that die, the end."""
+import asyncio
+import json
+import signal
+import unittest
+
+from harness import MILLRACE, Process, SystemTest, read_all, run, samples, wait_for
+
+STAGES = ("chunk", "batch", "copy", "handover", "compute", "result")
+
+
+def results(messages):
+    return [message for message in messages if message["type"] == "result"]
+
+
+class Streams(SystemTest):
+    async def stream(self, service, packets, **parameters):
+        async with service.connect(**parameters) as connection:
+            position = 0
+            for packet in packets:
+                if isinstance(packet, int):
+                    await connection.send(samples(position, packet))
+                    position += packet
+                else:
+                    await connection.send(json.dumps(packet))
+            await connection.send('{"type":"end"}')
+            return await read_all(connection)
+
+    def test_a_stream_is_answered_row_by_row_and_closed_with_its_totals(self):
+        service = self.service()
+        self.tap(service)
+        messages, code = run(self.stream(service, [1600, 800, {"type": "flush", "mark": 7}, 1600], id="a"))
+        self.assertEqual(messages[0], {"type": "ready", "stream": "a", "pipeline": "default", "frames": 0})
+        self.assertEqual([(m["seq"], m["begin"], m["end"], m["begin_s"], m["end_s"], m["flags"])
+                          for m in results(messages)],
+                         [(0, 0, 1600, 0, 0.1, ["START", "RESET", "SEGMENT"]),
+                          (1, 1600, 2400, 0.1, 0.15, ["LAST"]),
+                          (2, 2400, 4000, 0.15, 0.25, ["SEGMENT"]),
+                          (3, 4000, 4000, 0.25, 0.25, ["LAST", "END"])])
+        kinds = [message["type"] for message in messages]
+        self.assertEqual(kinds, ["ready", "result", "result", "flushed", "result", "result", "closed"])
+        self.assertEqual(messages[-1], {"type": "closed", "frames": 4000, "chunks": 3})
+        self.assertEqual(code, 1000)
+
+    def test_the_stages_add_up_to_chunk_to_result(self):
+        service = self.service()
+        self.tap(service)
+
+        async def many():
+            await asyncio.gather(*(self.stream(service, [1600] * 20) for _ in range(8)))
+
+        run(many())
+        def total(name, **labels):
+            return service.metric(name, pipeline="default", **labels)
+
+        count = 8 * 21  # 20 rows with frames and one that ends the stream
+        wait_for(lambda: total("millrace_result_latency_seconds_count") == count, "fresh metrics")
+        stages = [total("millrace_queue_wait_seconds_sum", stage=stage) for stage in STAGES]
+        self.assertEqual([total("millrace_queue_wait_seconds_count", stage=stage) for stage in STAGES],
+                         [count] * 6)
+        self.assertTrue(all(stage >= 0 for stage in stages))
+        self.assertAlmostEqual(sum(stages), total("millrace_result_latency_seconds_sum"), delta=1e-6)
+
+    def test_a_worker_killed_in_mid_stream_costs_a_reset_and_no_frame(self):
+        service = self.service()
+        tap = self.tap(service)
+
+        async def stream():
+            async with service.connect() as connection:
+                position = 0
+
+                async def send(packets):
+                    nonlocal position
+                    for _ in range(packets):
+                        await connection.send(samples(position, 1600))
+                        position += 1600
+
+                await send(5)
+                for _ in range(6):
+                    await connection.recv()
+                tap.kill()
+                await send(5)
+                second = await asyncio.to_thread(self.tap, service)
+                await connection.send('{"type":"end"}')
+                return await read_all(connection), second
+
+        (messages, code), second = run(stream())
+        self.assertEqual(code, 1000)
+        self.assertEqual(messages[-1], {"type": "closed", "frames": 16000, "chunks": 10})
+        rows = [message["data"] for message in results(messages)]
+        self.assertEqual([(row["seq"], row["begin"], row["size"]) for row in rows],
+                         [(seq, seq * 1600, 1600) for seq in range(5, 10)] + [(10, 16000, 0)])
+        self.assertEqual([row["reason"] for row in rows], ["worker_lost"] + [None] * 5)
+        self.await_metric(service, 1, "millrace_worker_failures_total", reason="disconnect")
+        self.await_metric(service, 1, "millrace_stream_resets_total", reason="worker_lost")
+
+    def test_a_client_that_vanishes_frees_its_slot(self):
+        service = self.service("[[pipeline]]\nslots = 1\nchunk = { size = 1600 }\n")
+        tap = self.tap(service)
+
+        async def vanish():
+            connection = await service.connect()
+            await connection.send(samples(0, 2000))
+            wait_for(lambda: tap.lines, "the first row")
+            connection.transport.abort()
+
+        run(vanish())
+        wait_for(lambda: len(tap.lines) == 2, "the ABORT row")
+        self.assertEqual(json.loads(tap.lines[1])["flags"], ["LAST", "END", "ABORT"])
+        messages, code = run(self.stream(service, [1600]))
+        self.assertEqual((len(results(messages)), code), (2, 1000))
+
+    def test_sigterm_ends_live_streams_with_all_results(self):
+        service = self.service()
+        self.tap(service)
+
+        async def stream():
+            async with service.connect() as connection:
+                await connection.send(samples(0, 2000))
+                await connection.recv()
+                await connection.recv()
+                service.process.send_signal(signal.SIGTERM)
+                return await read_all(connection)
+
+        messages, code = run(stream())
+        self.assertEqual([m["type"] for m in messages], ["goaway", "result", "closed"])
+        self.assertEqual(messages[1]["flags"], ["LAST", "END"])
+        self.assertEqual(messages[2], {"type": "closed", "frames": 2000, "chunks": 2})
+        self.assertEqual(code, 1012)
+        self.assertEqual(service.wait(), 0)
+
+    def test_sigterm_without_streams_ends_at_once(self):
+        service = self.service()
+        self.assertEqual(service.stop(), 0)
+
+    def test_a_second_tap_only_watches_and_sees_the_same_rows(self):
+        service = self.service()
+        first = self.tap(service)
+        second = Process(MILLRACE, "tap", "--url", service.workers)
+        self.addCleanup(second.kill)
+        wait_for(lambda: any("leaves" in line for line in service.errors), "the second to leave")
+
+        async def until_watched():
+            async with service.connect() as connection:
+                position = 0
+                while not second.lines:
+                    await connection.send(samples(position, 1600))
+                    position += 1600
+                    await asyncio.sleep(0.01)
+                await connection.send('{"type":"end"}')
+                return await read_all(connection)
+
+        messages, code = run(until_watched())
+        self.assertEqual(code, 1000)
+        wait_for(lambda: first.lines[-1] == second.lines[-1], "the last row at both")
+        self.assertEqual(len(results(messages)), len(first.lines))
+        self.assertEqual(second.lines, first.lines[-len(second.lines):])
+
+
+class Doors(SystemTest):
+    def refused(self, service, path, port=None):
+        status, text = service.get(path, port or service.port)
+        return status, json.loads(text)
+
+    def test_a_wrong_unknown_or_repeated_parameter_is_named_and_disturbs_nobody(self):
+        import websockets
+        service = self.service()
+        self.tap(service)
+
+        async def upgrade(query):
+            try:
+                async with websockets.connect(f"ws://127.0.0.1:{service.port}/v1/stream{query}"):
+                    self.fail(f"accepted {query}")
+            except websockets.InvalidStatusCode as error:
+                return error.status_code
+
+        async def beside():
+            async with service.connect(id="taken") as good:
+                await good.recv()
+                for query, status in [("?rate=8000", 415), ("?rate=fast", 400), ("?colour=red", 400),
+                                      ("?rate=16000&rate=16000", 400), ("?format=mp3", 415),
+                                      ("?channels=2", 415), ("?pipeline=none", 404), ("?dim=80", 415),
+                                      ("?id=a/b", 400), ("?id=taken", 409), ("?options=[]", 400)]:
+                    with self.subTest(query=query):
+                        self.assertEqual(await upgrade(query), status)
+                await good.send(samples(0, 1600))
+                await good.send('{"type":"end"}')
+                return await read_all(good)
+
+        messages, code = run(beside())
+        self.assertEqual((len(results(messages)), code), (2, 1000))
+        self.await_metric(service, 11, "millrace_ingest_connections_rejected_total", reason="parameter")
+
+    def test_a_message_that_is_none_of_the_protocol_is_an_error_of_its_connection(self):
+        service = self.service()
+        self.tap(service)
+
+        async def talk(message):
+            async with service.connect() as connection:
+                await connection.send(message)
+                return await read_all(connection)
+
+        for message in ("hello", "[]", '{"type":"dance"}', '{"type":"gap"}'):
+            with self.subTest(message=message):
+                messages, code = run(talk(message))
+                self.assertEqual((messages[-1]["type"], messages[-1]["code"], code),
+                                 ("error", "schema", 4400))
+
+    def test_a_stream_more_than_there_is_room_for_is_refused_with_retry_after(self):
+        import websockets
+        service = self.service("[[pipeline]]\nslots = 1\nchunk = { size = 1600 }\n")
+
+        async def crowd():
+            async with service.connect():
+                try:
+                    async with service.connect():
+                        self.fail("accepted")
+                except websockets.InvalidStatusCode as error:
+                    return error.status_code, error.headers.get("Retry-After")
+
+        self.assertEqual(run(crowd()), (503, "1"))
+
+    def test_a_port_in_use_is_one_line_and_exit_code_1(self):
+        service = self.service()
+        with open(service.config) as file:
+            text = file.read().replace('websocket = "127.0.0.1:0"', f'websocket = "127.0.0.1:{service.port}"')
+        other = service.config + ".2"
+        with open(other, "w") as file:
+            file.write(text.replace("workers.sock", "other.sock"))
+        second = Process(MILLRACE, "serve", "--config", other)
+        self.addCleanup(second.kill)
+        self.assertEqual(second.wait(), 1)
+        self.assertEqual(len(second.errors), 1)
+        self.assertIn(str(service.port), second.errors[0])
+
+    def test_a_wrong_configuration_is_one_line_and_exit_code_1(self):
+        service = self.service()
+        other = service.config + ".2"
+        with open(other, "w") as file:
+            file.write("[[pipeline]]\nslotz = 3\n")
+        second = Process(MILLRACE, "serve", "--config", other)
+        self.addCleanup(second.kill)
+        self.assertEqual(second.wait(), 1)
+        self.assertEqual(len(second.errors), 1)
+        self.assertIn(":2:", second.errors[0])
+        self.assertIn("slotz", second.errors[0])
+
+    def test_admin_pages_tell_the_state(self):
+        service = self.service()
+        self.assertEqual(service.get("/livez")[0], 200)
+        status, text = service.get("/readyz")
+        self.assertEqual(status, 503)
+        self.assertIn("no worker", text)
+        self.tap(service)
+        self.assertEqual(service.get("/readyz")[0], 200)
+
+        async def live():
+            async with service.connect(id="here") as connection:
+                await connection.recv()
+                return json.loads((await asyncio.to_thread(service.get, "/streams"))[1])["streams"]
+
+        self.assertEqual([stream["stream"] for stream in run(live())], ["here"])
+        self.assertEqual(service.get("/nothing")[0], 404)
+
+
+if __name__ == "__main__":
+    unittest.main()
