@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -39,8 +41,22 @@ void IoThread::run() {
   scope_.start();
   server_->start();
   spawn(context_.get_executor(), measure_lag());
-  thread_ = std::jthread([this] { context_.run(); });
+  thread_ = std::jthread([this] { work(); });
   pthread_setname_np(thread_.native_handle(), ("io-" + std::to_string(index_)).c_str());
+}
+
+// Beast throws where memory is short; that ends the connection it happened to, and no other.
+void IoThread::work() {
+  for (;;) {
+    try {
+      context_.run();
+      return;
+    } catch (const std::bad_alloc&) {
+      log_.error("out of memory", {});
+    } catch (const std::length_error& error) {
+      log_.error("a connection failed", {{"why", error.what()}});
+    }
+  }
 }
 
 void IoThread::drain(std::function<void()> drained) {

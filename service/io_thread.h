@@ -51,6 +51,7 @@ class IoThread {
   const ThreadStats& thread_stats() const { return thread_stats_; }
 
  private:
+  void work();
   Task<> measure_lag();
   Task<> wait_drained(std::function<void()> drained);
 

@@ -25,7 +25,7 @@ void LiveStream::drain(Time now) {
   stream_.drain(now);
 }
 
-void LiveStream::detach() {
+void LiveStream::disconnect() {
   outbox_ = nullptr;
   place_.stats.results.add(-static_cast<std::int64_t>(unwritten_.size()));
   unwritten_.clear();

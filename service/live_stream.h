@@ -43,8 +43,8 @@ class LiveStream final : public ClientEnd {
   Time opened() const { return opened_; }
   const Pipeline& pipeline() const { return place_.pipeline; }
 
-  // The connection's outbox is there no longer.
-  void detach();
+  // The connection and its outbox are there no longer.
+  void disconnect();
   bool attached() const { return outbox_ != nullptr; }
   // The service stops: the client is told so, and the stream ends.
   void drain(Time now);

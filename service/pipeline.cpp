@@ -45,16 +45,16 @@ HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams, 
                    .patience = {.silence = heartbeats.silence,
                                 .answer = worker_protocol::answer_due,
                                 .first_answer = worker_protocol::first_answer_due}};
-  settings.frames = options.frames;
-  settings.shape = {.format = {.frames = options.frames.element,
-                               .dtype = options.dtype,
-                               .values = options.frames.values,
-                               .context = options.chunk.align == Align::body ? spec.left : 0,
-                               .repeat = options.chunk.pad == Pad::repeat},
-                    .slots = options.batch.slots,
-                    .rows = options.batch.rows,
-                    .width = spec.width()};
-  settings.chunk = json_of(options.chunk);
+  settings.seats.frames = options.frames;
+  settings.seats.shape = {.format = {.frames = options.frames.element,
+                                     .dtype = options.dtype,
+                                     .values = options.frames.values,
+                                     .context = options.chunk.align == Align::body ? spec.left : 0,
+                                     .repeat = options.chunk.pad == Pad::repeat},
+                          .slots = options.batch.slots,
+                          .rows = options.batch.rows,
+                          .width = spec.width()};
+  settings.seats.chunk = json_of(options.chunk);
   settings.streams = streams;
   settings.log = std::move(log);
   return settings;

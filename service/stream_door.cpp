@@ -22,7 +22,7 @@ class LiveSink final : public StreamSink {
       : live_(live), stream_(live.stream()), table_(table), admission_(admission) {}
 
   ~LiveSink() override {
-    live_.detach();
+    live_.disconnect();
     admission_.names.give_back(live_.name());
     admission_.connections.give_back(1);
     table_.reap(live_.id());

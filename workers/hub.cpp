@@ -13,34 +13,23 @@ namespace wp = worker_protocol;
 
 namespace {
 
-// A stream has at most 8 rows in no batch, and its opening; as much again may be on its way when
-// the lanes drop it.
-constexpr std::size_t arrivals_per_stream = 20;
-// A watcher that is slower than this misses batches.
-constexpr std::size_t watcher_backlog = std::size_t{4} << 20;
+// Streams give no more rows than that before one of them is in a batch.
+constexpr std::size_t ready_rows_per_stream = 8;
+// These and its opening; as much again may be on its way when the lanes drop it.
+constexpr std::size_t arrivals_per_stream = 2 * ready_rows_per_stream + 4;
 // A timer that is late by so much says more about us than about the workers.
 constexpr auto stall = std::chrono::milliseconds(500);
 
 }  // namespace
 
-struct Hub::Seat {
-  LaneId lane{};
-  WorkerConnection* link = nullptr;
-  std::string name;
-  std::unique_ptr<LaneFeed> feed;
-  std::uint64_t slab_bytes = 0;  // of the budget
-  std::optional<Time> idle;      // since when the worker has no batch
-  bool alone = false;            // it leaves when there is another
-};
-
 Hub::Hub(boost::asio::io_context& home, HubSettings settings, Budget& slab_bytes, LaneStats& stats)
     : settings_(std::move(settings)),
-      slab_bytes_(slab_bytes),
       stats_(stats),
       room_(settings_.rule.batch.slots),
       arrivals_(home, settings_.streams * arrivals_per_stream,
                 [this](std::vector<Arrival>& arrivals) { arrive(arrivals); }),
       lanes_(settings_.rule),
+      seats_(settings_.seats, slab_bytes, stats),
       timer_(home.get_executor()) {}
 
 Hub::~Hub() = default;
@@ -69,104 +58,40 @@ void Hub::arrive(std::vector<Arrival>& arrivals) {
 }
 
 void Hub::hello(WorkerConnection& link, const wp::Hello& hello) {
-  if (hello.watch) {
-    watchers_.push_back(&link);
-    wp::Welcome welcome = {};
-    welcome.slots = settings_.shape.slots;
-    welcome.rows = settings_.shape.rows;
-    welcome.width = settings_.shape.width;
-    welcome.frames = settings_.frames;
-    welcome.frames.element = settings_.shape.format.dtype;
-    welcome.chunk = settings_.chunk;
-    link.send(encoder_.encode(welcome));
-    announce_company();
-    settle(Clock::now());
-    return;
-  }
-  try {
-    attach(link, hello);
-  } catch (const std::exception& error) {
-    refuse(link, "internal", "no slabs could be made for this worker");
-    settings_.log("worker refused", hello.name, error.what());
-  }
-}
-
-void Hub::attach(WorkerConnection& link, const wp::Hello& hello) {
-  auto device = open_device(hello.device);
-  if (!device) return refuse(link, "device", device.error().message);
-  // One more than the worker may hold, so that the next batch is laid out while it computes.
-  const std::uint32_t slabs = hello.credits + 1;
-  const Element element = (*device)->slab_element(settings_.shape.format);
-  const std::uint64_t bytes = slabs * settings_.shape.slab_bytes(element);
-  if (!slab_bytes_.try_take(bytes))
-    return refuse(link, "no_room", "the slabs of this worker would pass [limits] slab_bytes");
-
+  if (hello.watch) return seats_.watch(link);
   const Time now = Clock::now();
-  Seat fresh;
-  fresh.slab_bytes = bytes;
-  fresh.link = &link;
-  fresh.name = hello.name;
-  fresh.idle = now;
-  fresh.alone = hello.alone;
-  const LaneId lane = lanes_.attach(hello.credits, now);
-  fresh.lane = lane;
-  Seat& seat = seats_.emplace(lane, std::move(fresh)).first->second;
-  try {
-    seat.feed = std::make_unique<LaneFeed>(
-        settings_.shape, std::move(*device), slabs,
-        [this, &seat](const wp::HandedBatch& batch, Bytes slab) { hand(seat, batch, slab); });
-  } catch (...) {
-    lanes_.lost(lane, now);
-    unseat(seats_.find(lane));
-    throw;
+  auto seat = seats_.prepare(link, hello, now);
+  if (!seat) {
+    settings_.log("worker refused", hello.name, seat.error().message);
+    return seats_.refuse(link, seat.error());
   }
-  wp::Welcome welcome;
-  welcome.slots = settings_.shape.slots;
-  welcome.rows = settings_.shape.rows;
-  welcome.width = settings_.shape.width;
-  welcome.frames = settings_.frames;
-  welcome.frames.element = element;
-  welcome.chunk = settings_.chunk;
-  welcome.slabs = slabs;
-  welcome.slab_bytes = seat.feed->ring().slab_bytes();
-  link.send(encoder_.encode(welcome), seat.feed->ring().descriptor());
-  announce_company();
-  settings_.log("worker attached", seat.name, "");
+  seats_.seat(lanes_.attach(hello.credits, now), std::move(*seat));
+  settings_.log("worker attached", hello.name, "");
   settle(now);
 }
 
-void Hub::refuse(WorkerConnection& link, std::string_view code, std::string message) {
-  link.send(encoder_.encode(wp::Refused{std::string(code), std::move(message)}));
-  link.end();
-}
-
-Hub::Seat* Hub::seat_of(const WorkerConnection& link) {
-  for (auto& [lane, seat] : seats_)
-    if (seat.link == &link) return &seat;
-  return nullptr;
-}
-
 void Hub::receive(WorkerConnection& link, wp::ToService message) {
-  Seat* seat = seat_of(link);
-  if (!seat) return;  // a watcher's heartbeat
+  const auto lane = seats_.lane_of(link);
+  if (!lane) return;  // a watcher's heartbeat
   const Time now = Clock::now();
-  lanes_.heard(seat->lane, now);
-  if (auto* done = std::get_if<wp::Done>(&message)) return this->done(*seat, std::move(*done));
+  lanes_.heard(*lane, now);
+  if (auto* done = std::get_if<wp::Done>(&message)) return this->done(*lane, std::move(*done));
   if (std::holds_alternative<wp::Bye>(message)) {
-    settings_.log("worker leaves", seat->name, "it said Bye");
-    lanes_.bye(seat->lane, now);
+    settings_.log("worker leaves", seats_.find(*lane)->name, "it said Bye");
+    lanes_.bye(*lane, now);
     settle(now);
   } else if (std::holds_alternative<wp::Hello>(message)) {
     protocol_error(link, "a second Hello");
   }
 }
 
-void Hub::done(Seat& seat, wp::Done done) {
+void Hub::done(LaneId lane, wp::Done done) {
   const Time now = Clock::now();
-  switch (lanes_.done(seat.lane, done.batch, done.answers, done.mark_answers, now)) {
+  Seat& seat = *seats_.find(lane);
+  switch (lanes_.done(lane, done.batch, done.answers, done.mark_answers, now)) {
     case Lanes::Given::wrong:
       return protocol_error(*seat.link,
-                            "a batch done that is not its oldest, or another number of answers");
+                            "a batch that is not its oldest, or another number of answers");
     case Lanes::Given::repeated: stats_.results[ResultStatus::late].add(); return;
     case Lanes::Given::taken: break;
   }
@@ -182,41 +107,22 @@ void Hub::done(Seat& seat, wp::Done done) {
 }
 
 void Hub::lost(WorkerConnection& link, WorkerFailure why) {
-  if (std::erase(watchers_, &link) > 0) return;
-  Seat* seat = seat_of(link);
-  if (!seat) return;
+  if (seats_.remove_watcher(link)) return;
+  const auto lane = seats_.lane_of(link);
+  if (!lane) return;
   const Time now = Clock::now();
-  settings_.log("worker lost", seat->name, name_of(why));
+  settings_.log("worker lost", seats_.find(*lane)->name, name_of(why));
   stats_.failures[why].add();
-  lanes_.lost(seat->lane, now);
-  unseat(seats_.find(seat->lane));
+  lanes_.lost(*lane, now);
+  seats_.remove(*lane);
   settle(now);
 }
 
 void Hub::protocol_error(WorkerConnection& link, std::string_view what) {
-  const Seat* seat = seat_of(link);
-  settings_.log("worker broke the protocol", seat ? seat->name : "", what);
-  refuse(link, "protocol", std::string(what));
+  const auto lane = seats_.lane_of(link);
+  settings_.log("worker broke the protocol", lane ? seats_.find(*lane)->name : "", what);
+  seats_.refuse(link, {"protocol", std::string(what)});
   lost(link, WorkerFailure::protocol);
-}
-
-void Hub::unseat(std::map<LaneId, Seat>::iterator seat) {
-  slab_bytes_.give_back(seat->second.slab_bytes);
-  seats_.erase(seat);
-  announce_company();
-}
-
-// Each worker and watcher hears how many others take batches. Of those that leave for each other
-// the first stays: it does not hear of the later ones.
-void Hub::announce_company() {
-  for (auto& [lane, seat] : seats_) {
-    std::uint32_t others = 0;
-    for (const auto& [other_lane, other] : seats_)
-      others += other_lane < lane || (other_lane != lane && !(seat.alone && other.alone));
-    seat.link->send(encoder_.encode(wp::Company{others}));
-  }
-  for (WorkerConnection* watcher : watchers_)
-    watcher->send(encoder_.encode(wp::Company{static_cast<std::uint32_t>(seats_.size())}));
 }
 
 void Hub::drain() {
@@ -225,56 +131,40 @@ void Hub::drain() {
 }
 
 void Hub::dismiss() {
-  for (auto& [lane, seat] : seats_) {
-    seat.link->send(encoder_.encode(wp::Bye{}));
-    seat.link->end();
-    slab_bytes_.give_back(seat.slab_bytes);
-    lanes_.lost(lane, Clock::now());
-  }
-  for (WorkerConnection* watcher : watchers_) {
-    watcher->send(encoder_.encode(wp::Bye{}));
-    watcher->end();
-  }
-  seats_.clear();
-  watchers_.clear();
+  seats_.dismiss_all();
   timer_.cancel();
 }
 
 void Hub::settle(Time now) {
-  for (auto& [lane, seat] : seats_) serve(seat, now);
-  tell({.arrived = {},
-        .ready = {},
-        .closed = {},
-        .copied = now,
-        .taken = now,
-        .done = now,
-        .written = {}});
+  for (auto& [lane, seat] : seats_.all()) serve(lane, seat, now);
+  Instants given_up;  // of rows that no worker will have again
+  given_up.copied = given_up.taken = given_up.done = now;
+  tell(given_up);
   LaneEvents& events = lanes_.events();
-  for (LaneId lane : events.overdue) {
-    const auto seat = seats_.find(lane);
-    settings_.log("worker lost", seat->second.name, "timeout");
-    stats_.failures[WorkerFailure::timeout].add();
-    seat->second.link->end();
-    unseat(seat);
-  }
-  for (LaneId lane : events.left) {
-    const auto seat = seats_.find(lane);
-    seat->second.link->send(encoder_.encode(wp::Bye{}));
-    seat->second.link->end();
-    unseat(seat);
-  }
-  const bool again = !events.overdue.empty() || !events.left.empty();
+  const bool fewer_lanes = !events.overdue.empty() || !events.left.empty();
+  end_lanes();
   events.clear();
-  if (again) return settle(now);
+  if (fewer_lanes) return settle(now);
   room_.set_limit(lanes_.capacity());
   publish();
   set_timer();
 }
 
-void Hub::serve(Seat& seat, Time now) {
-  while (Batch* batch = lanes_.next(seat.lane, now)) {
+void Hub::end_lanes() {
+  for (LaneId lane : lanes_.events().overdue) {
+    const Seat& seat = *seats_.find(lane);
+    settings_.log("worker lost", seat.name, name_of(WorkerFailure::timeout));
+    stats_.failures[WorkerFailure::timeout].add();
+    seat.link->end();
+    seats_.remove(lane);
+  }
+  for (LaneId lane : lanes_.events().left) seats_.dismiss(lane);
+}
+
+void Hub::serve(LaneId lane, Seat& seat, Time now) {
+  while (Batch* batch = lanes_.next(lane, now)) {
     if (seat.idle) stats_.wait.observe(now - *std::exchange(seat.idle, std::nullopt));
-    stats_.batch.count(*batch, settings_.shape.rows, settings_.shape.width);
+    stats_.batch.count(*batch, settings_.seats.shape.rows, settings_.seats.shape.width);
     seat.feed->write(*batch, opened());
   }
 }
@@ -286,25 +176,6 @@ std::vector<wp::OpenedStream> Hub::opened() const {
     opened.push_back({row->stream, number(row->slot), intro.name, intro.options});
   }
   return opened;
-}
-
-void Hub::hand(Seat& seat, const wp::HandedBatch& batch, Bytes slab) {
-  seat.link->send(encoder_.encode(batch));
-  if (!watchers_.empty()) copy_to_watchers(batch, slab);
-}
-
-void Hub::copy_to_watchers(const wp::HandedBatch& batch, Bytes slab) {
-  wp::HandedBatch copy = batch;
-  const RowFormat& format = settings_.shape.format;
-  copy.tensor =
-      slab.first(std::size_t{batch.rows} * batch.width * format.values * size_of(format.dtype));
-  const Bytes message = encoder_.encode(copy);
-  for (WorkerConnection* watcher : watchers_) {
-    if (watcher->unsent() + message.size() <= watcher_backlog)
-      watcher->send(message);
-    else
-      stats_.unwatched.add();
-  }
 }
 
 // Tells the streams' threads what became of their rows. `at` holds for the rows done by the one
@@ -354,27 +225,32 @@ void Hub::tell(const Instants& at) {
 }
 
 void Hub::publish() {
-  std::size_t waiting = 0, handed = 0;
+  const BatchRule& rule = settings_.rule.batch;
+  std::size_t waiting = 0, handed = 0, most_waiting = 0, most_handed = 0;
   std::int64_t batches = 0;
   Time oldest = Time::max();
   for (const auto& [id, lane] : lanes_.lanes()) {
     waiting += lane.batcher().waiting();
+    most_waiting += std::size_t{rule.slots} * ready_rows_per_stream;
+    most_handed += std::size_t{lane.credits()} * (rule.rows + rule.slots);
     batches += static_cast<std::int64_t>(lane.held().size());
     for (const Batch& batch : lane.held()) {
       handed += batch.framed.size() + batch.marks.size();
       oldest = std::min(oldest, batch.closed);
     }
   }
-  stats_.workers.set(static_cast<std::int64_t>(seats_.size()));
+  stats_.workers.set(static_cast<std::int64_t>(seats_.all().size()));
   stats_.in_flight.set(batches);
   stats_.oldest.set(batches > 0 ? to_wire(oldest) : 0);
   stats_.items[Stage::batch].set(static_cast<std::int64_t>(waiting));
   stats_.items[Stage::compute].set(static_cast<std::int64_t>(handed));
+  stats_.capacity[Stage::batch].set(static_cast<std::int64_t>(most_waiting));
+  stats_.capacity[Stage::compute].set(static_cast<std::int64_t>(most_handed));
 }
 
 void Hub::set_timer() {
   Time due = lanes_.deadline();
-  if (!seats_.empty() || !watchers_.empty()) due = std::min(due, next_beat_);
+  if (!seats_.empty()) due = std::min(due, next_beat_);
   if (due >= timer_at_) return;  // it fires earlier and is set again then
   timer_at_ = due;
   timer_.expires_at(due);
@@ -386,16 +262,12 @@ void Hub::set_timer() {
 void Hub::on_timer() {
   const Time now = Clock::now(), was_due = std::exchange(timer_at_, Time::max());
   if (now - was_due > stall) lanes_.pardon(now);
-  if (now >= next_beat_) beat(now);
+  if (now >= next_beat_) {
+    seats_.beat();
+    next_beat_ = now + wp::Heartbeats{}.interval;
+  }
   lanes_.expire(now);
   settle(now);
-}
-
-void Hub::beat(Time now) {
-  next_beat_ = now + wp::Heartbeats{}.interval;
-  const Bytes heartbeat = encoder_.encode(wp::Heartbeat{});
-  for (auto& [lane, seat] : seats_) seat.link->send(heartbeat);
-  for (WorkerConnection* watcher : watchers_) watcher->send(heartbeat);
 }
 
 }  // namespace millrace

@@ -5,24 +5,20 @@
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "base/budget.h"
-#include "base/frame_type.h"
 #include "base/ids.h"
 #include "base/time.h"
-#include "schemas/worker_codec.h"
 #include "schemas/worker_messages.h"
-#include "workers/lane_feed.h"
 #include "workers/lanes.h"
 #include "workers/mailbox.h"
 #include "workers/returned.h"
+#include "workers/seats.h"
 #include "workers/stats.h"
 #include "workers/worker_connection.h"
 
@@ -36,9 +32,7 @@ using WorkerLog =
 struct HubSettings {
   std::string pipeline;
   LanesRule rule;
-  FrameType frames;  // as streams hold them
-  FeedShape shape;
-  std::string chunk;          // the chunk rule as a JSON object, for Welcome
+  SeatSettings seats;
   std::uint64_t streams = 0;  // live ones that the whole process may have: bounds the mailbox
   WorkerLog log;
 };
@@ -93,39 +87,28 @@ class Hub {
     std::unique_ptr<StreamIntro> intro;  // a new stream; otherwise a row
     ReadyRow row;
   };
-  struct Seat;  // an attached worker
 
   void arrive(std::vector<Arrival>& arrivals);
-  void attach(WorkerConnection& link, const worker_protocol::Hello& hello);
-  void refuse(WorkerConnection& link, std::string_view code, std::string message);
-  void done(Seat& seat, worker_protocol::Done done);
-  void hand(Seat& seat, const worker_protocol::HandedBatch& batch, Bytes slab);
-  void copy_to_watchers(const worker_protocol::HandedBatch& batch, Bytes slab);
+  void done(LaneId lane, worker_protocol::Done done);
   std::vector<worker_protocol::OpenedStream> opened() const;
-  void unseat(std::map<LaneId, Seat>::iterator seat);
-  void announce_company();
 
   // After anything that may have made a batch due or something happen: hands over what is due,
   // tells what happened, sets the timer.
   void settle(Time now);
-  void serve(Seat& seat, Time now);
+  void serve(LaneId lane, Seat& seat, Time now);
   void tell(const Instants& at);
+  void end_lanes();
   void set_timer();
   void on_timer();
-  void beat(Time now);
   void publish();
-  Seat* seat_of(const WorkerConnection& link);
 
   const HubSettings settings_;
-  Budget& slab_bytes_;
   LaneStats& stats_;
   Budget room_;
   Mailbox<Arrival> arrivals_;
   Lanes lanes_;
-  std::map<LaneId, Seat> seats_;
-  std::vector<WorkerConnection*> watchers_;
+  Seats seats_;
   std::unordered_map<StreamId, StreamIntro> streams_;
-  worker_protocol::Encoder encoder_;
   boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>,
                                     boost::asio::io_context::executor_type>
       timer_;

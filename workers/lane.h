@@ -36,6 +36,7 @@ class Lane {
   // good until then. Null without credit or without a batch that is due.
   Batch* close(BatchId id, Time now);
   bool has_credit() const { return held_.size() < credits_; }
+  std::uint32_t credits() const { return credits_; }
 
   // Whether `id` is the batch to be done next, was done already, or neither.
   enum class Order : std::uint8_t { next, again, wrong };

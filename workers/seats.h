@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/budget.h"
+#include "base/frame_type.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "schemas/worker_codec.h"
+#include "schemas/worker_messages.h"
+#include "workers/lane_feed.h"
+#include "workers/stats.h"
+#include "workers/worker_connection.h"
+
+namespace millrace {
+
+// What a pipeline's workers are told when they attach.
+struct SeatSettings {
+  FrameType frames;  // as streams hold them
+  FeedShape shape;
+  std::string chunk;  // the chunk rule as a JSON object
+};
+
+// An attached worker.
+struct Seat {
+  WorkerConnection* link = nullptr;
+  std::string name;
+  std::unique_ptr<LaneFeed> feed;
+  std::uint64_t slab_bytes = 0;  // of the budget
+  std::optional<Time> idle;      // since when it has no batch
+  bool alone = false;            // it leaves when there is another
+};
+
+// The workers attached to a pipeline, by lane, and those who only watch: their slabs, and all that
+// is sent to them. Confined to the pipeline's home thread.
+class Seats {
+ public:
+  // `slab_bytes` bounds the slabs of all pipelines. It outlives the seats, as `stats` do.
+  Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats);
+  ~Seats();
+
+  // Makes the slabs of a worker that said hello; a refusal is for refuse().
+  [[nodiscard]] Result<Seat, worker_protocol::Refused> prepare(WorkerConnection& link,
+                                                               const worker_protocol::Hello& hello,
+                                                               Time now);
+  // Gives it its lane, and says Welcome.
+  void seat(LaneId lane, Seat seat);
+  void watch(WorkerConnection& link);
+  // Tells it why, and ends its connection.
+  void refuse(WorkerConnection& link, const worker_protocol::Refused& why);
+
+  // The worker is gone; whether its connection is ended is up to the caller.
+  void remove(LaneId lane);
+  // False if it was no watcher.
+  bool remove_watcher(const WorkerConnection& link);
+  // Says Bye to the worker and ends its connection.
+  void dismiss(LaneId lane);
+  void dismiss_all();
+
+  // To everybody.
+  void beat();
+
+  Seat* find(LaneId lane);
+  // By its connection.
+  std::optional<LaneId> lane_of(const WorkerConnection& link) const;
+  std::map<LaneId, Seat>& all() { return seats_; }
+  bool empty() const { return seats_.empty() && watchers_.empty(); }
+
+ private:
+  worker_protocol::Welcome welcome() const;
+  void hand(WorkerConnection& link, const worker_protocol::HandedBatch& batch, Bytes slab);
+  void copy_to_watchers(const worker_protocol::HandedBatch& batch, Bytes slab);
+  void announce_company();
+
+  const SeatSettings settings_;
+  Budget& slab_bytes_;
+  LaneStats& stats_;
+  std::map<LaneId, Seat> seats_;
+  std::vector<WorkerConnection*> watchers_;
+  worker_protocol::Encoder encoder_;
+};
+
+}  // namespace millrace
