@@ -21,7 +21,7 @@ struct BatchRule {
   Duration max_wait{0};      // how long the oldest row may wait for others; 0: it never waits
   std::vector<std::uint32_t> row_buckets{};  // lengths that the tensor may have, ascending, the
                                              // last is `rows`; empty: any length
-  bool stateful = true;  // at most one row with frames per stream in a batch
+  bool stateful = true;                      // at most one row with frames per stream in a batch
 };
 
 // The rows of one lane: which stream has which slot, which rows wait, and which of them make the

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/server.h"
 
-#include <boost/asio/signal_set.hpp>
-#include <csignal>
 #include <future>
 #include <random>
 #include <utility>
@@ -125,12 +123,11 @@ bool Server::run() {
 }
 
 Task<> Server::handle_signals() {
-  net::basic_signal_set<Executor> signals(main_.get_executor(), SIGTERM, SIGINT);
-  const auto [failed, first] = co_await signals.async_wait(no_throw);
+  const auto [failed, first] = co_await signals_.async_wait(no_throw);
   if (failed) co_return;
   log_.info("stopping", {{"note", "live streams end; a second signal stops at once"}});
   begin_drain();
-  const auto [failed_again, second] = co_await signals.async_wait(no_throw);
+  const auto [failed_again, second] = co_await signals_.async_wait(no_throw);
   if (!failed_again) finish();
 }
 

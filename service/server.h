@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +57,8 @@ class Server {
   Log log_;
   const ConnectionLimits limits_;
   net::io_context main_{1};
+  // From the start: one that comes while the service is being made is not lost, nor kills it.
+  net::basic_signal_set<Executor> signals_{main_.get_executor(), SIGTERM, SIGINT};
   ServiceStats stats_;
   Admission admission_;
   Budget slab_bytes_;
