@@ -13,6 +13,13 @@
 
 namespace millrace::test {
 
+// The numbers of the flags, as in rows of the protocol.
+inline constexpr std::uint64_t begins = flag::start | flag::reset | flag::segment;
+inline constexpr std::uint64_t ends = flag::last | flag::end;
+inline constexpr std::uint64_t resumes = flag::reset | flag::segment | flag::gap;
+
+inline constexpr Spec tens{.size = 10};
+
 inline Time at(int ms) { return Time(std::chrono::milliseconds(ms)); }
 
 using Rows = std::vector<std::array<std::uint64_t, 7>>;

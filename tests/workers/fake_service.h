@@ -163,4 +163,14 @@ inline HandedBatch example_batch(std::uint64_t id, std::uint32_t slab = 0) {
   return batch;
 }
 
+// The worker, told to wait for a batch, throws a WorkerError with `part` in its words.
+inline bool throws_lost(Worker& worker, const std::string& part) {
+  try {
+    (void)worker.next_until(Clock::now() + std::chrono::seconds(5));
+  } catch (const WorkerError& error) {
+    return std::string(error.what()).find(part) != std::string::npos;
+  }
+  return false;
+}
+
 }  // namespace millrace

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a stream ends.
+#include "streams/stream.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/streams/live_stream.h"
+
+using namespace millrace;
+using test::at;
+using test::begins;
+using test::ends;
+using test::LiveStream;
+using test::Rows;
+using test::Said;
+using test::tens;
+
+TEST_CASE("a lost connection aborts the stream and drops its results") {
+  LiveStream live(tens);
+  live.send(15);
+  live.stream.lost(live.now);
+  CHECK(live.rows() == Rows{{0, 0, 0, 10, 0, begins, 0}, {1, 15, 0, 0, 0, ends | flag::abort, 0}});
+  live.answer(2, Answer::Kind::text);
+  CHECK(live.said().empty());
+  CHECK(live.stream.finished());
+  CHECK(live.stats.dropped[ResultLoss::stream_closed].value() == 2);
+  CHECK(live.stats.closed[StreamClosing::client_gone].value() == 1);
+}
+
+TEST_CASE("an abort comes after what waits before it") {
+  LiveStream live(tens);
+  live.send(105);
+  live.stream.taken(1, live.now);
+  live.stream.lost(live.now);
+  CHECK(live.rows().size() == 9);
+  live.take_and_answer(9);
+  CHECK(live.rows().size() == 11);
+  CHECK(live.rows()[10] == Rows::value_type{10, 105, 0, 0, 0, ends | flag::abort, 0});
+}
+
+TEST_CASE("an abort waits for nothing where no worker has begun") {
+  LiveStream live(tens);
+  live.send(105);
+  live.stream.flush(7, live.now);
+  live.stream.lost(live.now);
+  REQUIRE(live.rows().size() == 9);
+  CHECK(live.rows()[8] == Rows::value_type{8, 80, 0, 0, 0, ends | flag::abort, 0});
+  live.stream.dropped(std::nullopt, live.now);
+  CHECK(live.stream.finished());
+  CHECK(live.stats.buffer.value() == 0);
+}
+
+TEST_CASE("a stream that had ended is not aborted, with or without a worker") {
+  LiveStream live(tens);
+  live.send(105);
+  live.stream.end(live.now);
+  live.stream.lost(live.now);
+  CHECK(live.rows().size() == 8);
+  live.take_and_answer(8);
+  CHECK(live.rows().back() == Rows::value_type{10, 100, 0, 5, 0, ends, 0});
+}
+
+TEST_CASE("a connection closed with 1000 ends the stream, its results are dropped") {
+  LiveStream live(tens);
+  live.send(15);
+  live.stream.left(live.now);
+  CHECK(live.rows().back() == Rows::value_type{1, 10, 0, 5, 0, ends, 0});
+  live.answer(2, Answer::Kind::text);
+  CHECK(live.said().empty());
+  CHECK(live.stream.finished());
+  CHECK(live.stats.closed[StreamClosing::end].value() == 1);
+}
+
+TEST_CASE("a connection lost after the end changes no row") {
+  LiveStream live(tens);
+  live.send(15);
+  live.stream.end(live.now);
+  live.stream.lost(live.now);
+  live.stream.lost(live.now);
+  CHECK(live.rows().size() == 2);
+  CHECK(live.rows().back()[5] == ends);
+  live.answer(2, Answer::Kind::text);
+  CHECK(live.said().empty());
+  CHECK(live.stats.closed[StreamClosing::client_gone].value() == 1);
+}
+
+TEST_CASE("a drained stream gets its results, what still comes is ignored") {
+  LiveStream live(tens);
+  live.send(15);
+  live.stream.drain(live.now);
+  live.send(10);
+  live.stream.end(live.now);
+  CHECK(live.rows().back() == Rows::value_type{1, 10, 0, 5, 0, ends, 0});
+  live.answer(2, Answer::Kind::text);
+  CHECK(live.said() == Said{"result 0 said", "result 1 said", "closed 15 2"});
+  CHECK(live.stats.closed[StreamClosing::drain].value() == 1);
+}
+
+TEST_CASE("a paused stream that is drained is read again") {
+  LiveStream live(tens, 20);
+  live.send(20);
+  CHECK(live.stream.paused());
+  live.stream.drain(live.now);
+  CHECK(live.said() == Said{"resume"});
+}
+
+TEST_CASE("a stream that fails is told so, and aborted") {
+  LiveStream live(tens);
+  live.send(15);
+  live.stream.fail(ErrorCode::idle, "nothing was heard for 30 s", live.now);
+  live.stream.fail(ErrorCode::internal, "again", live.now);
+  live.stream.lost(live.now);
+  CHECK(live.said() == Said{"error idle"});
+  CHECK(live.rows().back()[5] == (ends | flag::abort));
+  live.answer(2, Answer::Kind::text);
+  CHECK(live.said().empty());
+  CHECK(live.stats.closed[StreamClosing::idle].value() == 1);
+}
+
+TEST_CASE("a stream that its lane dropped is finished at once") {
+  LiveStream live(tens);
+  live.send(200);
+  live.stream.dropped(ErrorCode::no_worker, at(30000));
+  CHECK(live.said() == Said{"error no_worker"});
+  CHECK(live.stream.finished());
+  CHECK(live.stats.buffer.value() == 0);
+  CHECK(live.stats.closed[StreamClosing::no_worker].value() == 1);
+  live.send(10);
+  live.stream.lost(live.now);
+  live.stream.dropped(std::nullopt, live.now);
+  CHECK(live.said().empty());
+  CHECK(live.rows().size() == 8);
+  CHECK(live.stats.open.value() == 0);
+}
+
+TEST_CASE("a stream that died before a worker had it is dropped without a word") {
+  LiveStream live(tens);
+  live.send(5);
+  live.stream.lost(live.now);
+  live.stream.dropped(std::nullopt, live.now);
+  CHECK(live.stream.finished());
+  CHECK(live.said().empty());
+  CHECK(live.stats.closed[StreamClosing::client_gone].value() == 1);
+}
+
+TEST_CASE("a stream counts what becomes of it") {
+  LiveStream live({.size = 10, .first = 15});
+  CHECK(live.stats.opened.value() == 1);
+  CHECK(live.stats.open.value() == 1);
+  live.send(15 + 10 + 3);
+  live.stream.reset(live.now);
+  live.stream.end(live.now);
+  CHECK(live.stats.rows[RowKind::full].value() == 2);
+  CHECK(live.stats.rows[RowKind::cut].value() == 1);
+  CHECK(live.stats.rows[RowKind::marker].value() == 1);
+  CHECK(live.stats.resets[ResetReason::start].value() == 1);
+  CHECK(live.stats.resets[ResetReason::client].value() == 1);
+  live.now = at(2000);
+  live.answer(4);
+  CHECK(live.stats.open.value() == 0);
+  CHECK(live.stats.duration.sum() == 2'000'000'000);
+}
+
+TEST_CASE("a stream holds 5 s of signal unless said otherwise") {
+  CHECK(default_frames_limit({.rate = 16000}) == 80000);
+  CHECK(default_frames_limit({.rate = 12.5}) == 63);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The service is lost, refuses the worker, or makes no sense.
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "tests/workers/fake_service.h"
+#include "workers/worker.h"
+
+using namespace millrace;
+
+TEST_CASE("a service that vanishes is an error, at next and at done") {
+  FakeService service;
+  Worker worker = service.attach();
+  service.send(example_batch(1));
+  auto batch = worker.next();
+  service.hang_up();
+  CHECK(throws_lost(worker, "closed the connection"));
+  CHECK_THROWS_AS(worker.done(*batch), WorkerError);
+  CHECK(worker.ended());
+}
+
+TEST_CASE("garbage from the service ends the connection with a reason") {
+  const std::vector<std::byte> garbage(100, std::byte{0xa5});
+  FakeService service;
+  Worker worker = service.attach();
+  service.send_bytes(garbage);
+  CHECK(throws_lost(worker, "no message: malformed"));
+}
+
+TEST_CASE("a batch that does not fit the welcome ends the connection") {
+  const auto refused = [](auto change) {
+    FakeService service;
+    Worker worker = service.attach();
+    HandedBatch batch = example_batch(1);
+    change(batch);
+    service.send(batch);
+    return throws_lost(worker, "does not fit");
+  };
+  const std::array<std::byte, 12> tensor{};
+  CHECK(refused([](HandedBatch& b) { b.slab = 3; }));
+  CHECK(refused([](HandedBatch& b) { b.rows = 5; }));
+  CHECK(refused([](HandedBatch& b) { b.width = 4; }));
+  CHECK(refused([](HandedBatch& b) { b.framed[0].slot = 8; }));
+  CHECK(refused([](HandedBatch& b) { b.marks[0].slot = 8; }));
+  CHECK(refused([](HandedBatch& b) { b.marks.resize(9, b.marks[0]); }));
+  CHECK(refused([&](HandedBatch& b) { b.tensor = tensor; }));
+  CHECK(refused([](HandedBatch& b) { b.opened.push_back({StreamId{1}, 8, "a", ""}); }));
+}
+
+TEST_CASE("an inline tensor of another size than its batch ends the connection") {
+  FakeService service;
+  service.welcome.slabs = 0;
+  Worker worker = service.attach();
+  const std::array<std::byte, 11> tensor{};
+  HandedBatch batch = example_batch(1);
+  batch.tensor = tensor;
+  service.send(batch);
+  CHECK(throws_lost(worker, "does not fit"));
+}
+
+TEST_CASE("more batches than credits, or out of order, end the connection") {
+  FakeService eager, confused;
+  Worker worker = eager.attach({.credits = 1});
+  eager.send(example_batch(1));
+  eager.send(example_batch(2));
+  CHECK(throws_lost(worker, "more batches"));
+  Worker other = confused.attach();
+  confused.send(example_batch(2));
+  confused.send(example_batch(2));
+  CHECK(throws_lost(other, "out of order"));
+}
+
+TEST_CASE("a refusal is an error with the service's words") {
+  FakeService service;
+  const auto refuse = [&] { service.send(Refused{"conflict", "there is no pipeline vad"}); };
+  CHECK_THROWS_WITH(service.attach({}, refuse), Catch::Contains("there is no pipeline vad"));
+}
+
+TEST_CASE("a service of another version is an error that names both") {
+  FakeService service;
+  service.welcome.version = 7;
+  CHECK_THROWS_WITH(service.attach(), Catch::Contains("version 7") && Catch::Contains("worker 1"));
+}
+
+TEST_CASE("a welcome whose slabs are not there is an error") {
+  FakeService none, small, unsealed;
+  CHECK_THROWS_WITH(none.attach({}, [&] { none.send(none.welcome); }), Catch::Contains("slabs"));
+  const SharedMemory memory = SharedMemory::create(4096);
+  CHECK_THROWS_WITH(small.attach({}, [&] { small.send(small.welcome, memory.descriptor()); }),
+                    Catch::Contains("too small"));
+}
+
+TEST_CASE("a welcome with batches larger than any memory is an error") {
+  FakeService service;
+  service.welcome.rows = service.welcome.width = std::numeric_limits<std::int32_t>::max();
+  service.welcome.frames.values = 65535;
+  CHECK_THROWS_WITH(service.attach(), Catch::Contains("larger than any memory"));
+}
+
+TEST_CASE("nobody at the url is an error that names it") {
+  CHECK_THROWS_WITH(Worker("unix:/tmp/nobody.sock"), Catch::Contains("unix:/tmp/nobody.sock"));
+  CHECK_THROWS_WITH(Worker("tcp://host:5556"), Catch::Contains("not built yet"));
+  CHECK_THROWS_WITH(Worker("http://host"), Catch::Contains("http://host"));
+}
