@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/echo_control.h"
+#include "bench/loopback_control.h"
 #include "bench/measured_run.h"
 
 using namespace millrace;

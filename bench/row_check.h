@@ -38,6 +38,7 @@ class RowCheck {
 
   // Attached when it returns. `packets` outlives it. Throws WorkerError.
   RowCheck(const std::string& url, const Packets& packets, std::uint32_t streams);
+  ~RowCheck() { worker_.interrupt(); }  // for an end without finish()
 
   // Waits until the service has ended the worker. Throws WorkerError if that was not as agreed.
   Seen finish();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/echo_control.h"
+#include "bench/loopback_control.h"
 
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
@@ -57,8 +57,10 @@ class Control {
       const auto [error, size] = co_await net::async_read(socket, net::buffer(packet), no_throw);
       if (error) co_return;
       if (wait_ > Duration::zero()) {
+        if (std::exchange(waiting_, true)) continue;
         timer.expires_after(wait_);
         co_await timer.async_wait(no_throw);
+        waiting_ = false;
       }
       note(packet, Clock::now());
     }
@@ -75,6 +77,7 @@ class Control {
   Schedule& schedule_;
   const Duration wait_;
   net::io_context reading_{1}, writing_{1};
+  bool waiting_ = false;  // for the packet that came first
   ControlTimes times_;
 };
 
