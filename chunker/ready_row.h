@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/bytes.h"
@@ -9,6 +10,9 @@
 #include "chunker/row.h"
 
 namespace millrace {
+
+// Rows of one stream that may be ready and in no batch.
+inline constexpr std::size_t max_ready_rows = 8;
 
 // A row that was cut and waits for a batch. Its frames stay where they are, in the stream's
 // buffer, until the row is done.

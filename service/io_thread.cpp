@@ -14,8 +14,9 @@ namespace millrace {
 
 namespace {
 
-// For each of a stream's rows that the lanes may have: that it was taken, and that it is done.
-constexpr std::size_t returns_per_stream = 64;
+// Twice the rows that a stream can have at a worker with the most credits, each taken and done. A
+// bound, not memory: that grows with what is there.
+constexpr std::size_t returns_per_stream = 4096;
 constexpr auto lag_period = std::chrono::seconds(1);
 
 }  // namespace
@@ -62,6 +63,7 @@ void IoThread::work() {
 void IoThread::drain(std::function<void()> drained) {
   server_->stop_accepting();
   door_->shut();
+  scope_.drain();
   door_->table().drain(Clock::now());
   spawn(context_.get_executor(), wait_drained(std::move(drained)));
 }

@@ -21,7 +21,7 @@ LiveStream::LiveStream(const StreamSettings& settings, std::string name, const P
 
 void LiveStream::drain(Time now) {
   draining_ = true;
-  if (outbox_) outbox_->goaway(std::chrono::milliseconds(0));
+  if (outbox_) outbox_->goaway(std::chrono::seconds(1));
   stream_.drain(now);
 }
 

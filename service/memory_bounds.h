@@ -16,7 +16,6 @@ struct MemoryBounds {
 };
 
 inline constexpr std::uint32_t default_credits = 2;
-inline constexpr std::uint32_t max_ready_rows = 8;  // of a stream, in no batch
 
 MemoryBounds memory_bounds(const PipelineOptions& pipeline, const LimitOptions& limits);
 

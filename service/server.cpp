@@ -21,6 +21,9 @@ std::string made_up_names() {
   return name + "-";
 }
 
+// How long connections that are cut may take to notice.
+constexpr auto cut_off_patience = std::chrono::seconds(2);
+
 ConnectionLimits connection_limits(const LimitOptions& limits) {
   ConnectionLimits connection;
   connection.message = limits.message;
@@ -128,7 +131,7 @@ Task<> Server::handle_signals() {
   log_.info("stopping", {{"note", "live streams end; a second signal stops at once"}});
   begin_drain();
   const auto [failed_again, second] = co_await signals_.async_wait(no_throw);
-  if (!failed_again) finish();
+  if (!failed_again) cut_off("a second signal");
 }
 
 // The order of the data: nobody new, streams end, batches close, results go out; then the workers.
@@ -141,20 +144,31 @@ void Server::begin_drain() {
     io.post([this, &io] {
       io.drain([this] {
         net::post(main_, [this] {
-          if (--undrained_ > 0) return;
-          drained_ = true;
-          finish();
+          if (--undrained_ == 0) finish();
         });
       });
     });
   }
   for (auto& pipeline : pipelines_)
-    net::post(pipeline->home(), [&hub = pipeline->hub()] { hub.drain(); });
+    net::post(pipeline->home(),
+              [&hub = pipeline->hub(), give_up = Clock::now() + options_.limits.drain / 2] {
+                hub.drain(give_up);
+              });
   grace_.expires_after(options_.limits.drain);
   grace_.async_wait([this](boost::system::error_code cancelled) {
-    if (cancelled) return;
-    log_.warning("drain cut off", {{"note", "streams were live after the grace time"}});
-    finish();
+    if (!cancelled) cut_off("the grace time is over");
+  });
+}
+
+// Connections end at once; their threads then finish the drain, as sessions outlive nothing that
+// they use.
+void Server::cut_off(std::string_view why) {
+  log_.warning("drain cut off", {{"why", why}});
+  drained_ = false;
+  for (auto& thread : threads_) thread->post([&io = *thread] { io.stop_sessions(); });
+  grace_.expires_after(cut_off_patience);
+  grace_.async_wait([this](boost::system::error_code cancelled) {
+    if (!cancelled) finish();
   });
 }
 

@@ -50,6 +50,7 @@ class Server {
 
   Task<> handle_signals();
   void begin_drain();
+  void cut_off(std::string_view why);
   void finish();
 
   const Options options_;
@@ -70,7 +71,7 @@ class Server {
   Timer grace_{main_.get_executor()};
   std::size_t undrained_ = 0;  // io threads that still have connections
   bool draining_ = false;
-  bool drained_ = false;
+  bool drained_ = true;  // no connection was cut
 };
 
 }  // namespace millrace

@@ -25,9 +25,6 @@
 
 namespace millrace {
 
-// Rows of one stream that may be ready and in no batch.
-inline constexpr std::size_t max_ready_rows = 8;
-
 // Frames that one stream may hold unless said otherwise: 5 s of signal.
 inline std::uint64_t default_frames_limit(const FrameType& type) {
   return static_cast<std::uint64_t>(std::ceil(5 * type.rate));

@@ -38,7 +38,8 @@ void ClientOutbox::ready(std::string_view stream, std::string_view pipeline, std
 void ClientOutbox::result(const ResultHead& head, const Answer& answer) {
   assert(answer.kind != Answer::Kind::none);
   if (closing() || overflowed_) return;
-  if (unsent_ + answer.data.size() > scope_.limits().overflow) {
+  // Who has read everything is not slow, however long one answer is.
+  if (unsent_ > 0 && unsent_ + answer.data.size() > scope_.limits().overflow) {
     overflowed_ = true;
     return;
   }

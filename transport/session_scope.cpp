@@ -43,11 +43,17 @@ void SessionScope::sweep(Time now) {
 void SessionScope::start() { spawn(sweep_periodically()); }
 
 Task<> SessionScope::sweep_periodically() {
+  sweeping_ = true;
   while (!joined_) {
     sweeps_.expires_after(sweep_period);
     co_await sweeps_.async_wait(no_throw);
     sweep(Clock::now());
   }
+  sweeping_ = false;
+}
+
+void SessionScope::drain() {
+  for (Watched* watched : watched_) watched->drain();
 }
 
 void SessionScope::stop() {
@@ -55,6 +61,8 @@ void SessionScope::stop() {
 }
 
 Task<> SessionScope::join() {
+  // Time limits hold to the end: a client that answers no close must not hold up the others.
+  while (running_ > (sweeping_ ? 1 : 0)) co_await ended_.wait();
   joined_ = true;
   sweeps_.cancel();
   while (running_ > 0) co_await ended_.wait();

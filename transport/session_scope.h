@@ -28,6 +28,7 @@ class SessionScope {
 
     virtual void check(Time now) = 0;  // some times a second
     virtual void abort() = 0;          // ends at once
+    virtual void drain() {}            // the service stops
 
    protected:
     ~Watched();
@@ -41,8 +42,8 @@ class SessionScope {
   Executor executor() const { return executor_; }
   const ConnectionLimits& limits() const { return limits_; }
   DoorStats& stats() { return stats_; }
-  ClientEncoder& encoder() { return encoder_; }  // one for all, for its memory
   std::size_t connections() const { return watched_.size(); }
+  ClientEncoder& encoder() { return encoder_; }  // one for all, for its memory
 
   // Runs it on the scope's thread. What it throws is counted as `internal` and goes no further.
   void spawn(Task<> session);
@@ -51,6 +52,8 @@ class SessionScope {
   void sweep(Time now);
   void start();
 
+  // Tells everything watched that the service stops.
+  void drain();
   // Cuts every connection.
   void stop();
   // Returns when none is left; ends the sweeps. New ones may be spawned until then.
@@ -65,6 +68,7 @@ class SessionScope {
   ClientEncoder encoder_;
   std::vector<Watched*> watched_;
   std::size_t running_ = 0;
+  bool sweeping_ = false;
   bool joined_ = false;
   Timer sweeps_;
   Wakeup ended_;

@@ -21,6 +21,7 @@ class Handshake final : SessionScope::Watched {
     boost::system::error_code ignored;
     socket_.close(ignored);
   }
+  void drain() override { abort(); }  // it has no stream yet
 
  private:
   const Time deadline_;

@@ -13,10 +13,8 @@ namespace wp = worker_protocol;
 
 namespace {
 
-// Streams give no more rows than that before one of them is in a batch.
-constexpr std::size_t ready_rows_per_stream = 8;
-// These and its opening; as much again may be on its way when the lanes drop it.
-constexpr std::size_t arrivals_per_stream = 2 * ready_rows_per_stream + 4;
+// Its ready rows and its opening; as much again may be on its way when the lanes drop it.
+constexpr std::size_t arrivals_per_stream = 2 * max_ready_rows + 4;
 // A timer that is late by so much says more about us than about the workers.
 constexpr auto stall = std::chrono::milliseconds(500);
 
@@ -58,8 +56,11 @@ void Hub::arrive(std::vector<Arrival>& arrivals) {
 }
 
 void Hub::hello(WorkerConnection& link, const wp::Hello& hello) {
-  if (hello.watch) return seats_.watch(link);
   const Time now = Clock::now();
+  if (hello.watch) {
+    seats_.watch(link);
+    return settle(now);
+  }
   auto seat = seats_.prepare(link, hello, now);
   if (!seat) {
     settings_.log("worker refused", hello.name, seat.error().message);
@@ -125,17 +126,19 @@ void Hub::protocol_error(WorkerConnection& link, std::string_view what) {
   lost(link, WorkerFailure::protocol);
 }
 
-void Hub::drain() {
-  lanes_.drain();
+void Hub::drain(Time give_up) {
+  lanes_.drain(give_up);
   settle(Clock::now());
 }
 
 void Hub::dismiss() {
+  dismissed_ = true;
   seats_.dismiss_all();
   timer_.cancel();
 }
 
 void Hub::settle(Time now) {
+  if (dismissed_) return;
   for (auto& [lane, seat] : seats_.all()) serve(lane, seat, now);
   Instants given_up;  // of rows that no worker will have again
   given_up.copied = given_up.taken = given_up.done = now;
@@ -155,7 +158,7 @@ void Hub::end_lanes() {
     const Seat& seat = *seats_.find(lane);
     settings_.log("worker lost", seat.name, name_of(WorkerFailure::timeout));
     stats_.failures[WorkerFailure::timeout].add();
-    seat.link->end();
+    seats_.refuse(*seat.link, {"timeout", "nothing was heard, or an answer was overdue"});
     seats_.remove(lane);
   }
   for (LaneId lane : lanes_.events().left) seats_.dismiss(lane);
@@ -231,7 +234,7 @@ void Hub::publish() {
   Time oldest = Time::max();
   for (const auto& [id, lane] : lanes_.lanes()) {
     waiting += lane.batcher().waiting();
-    most_waiting += std::size_t{rule.slots} * ready_rows_per_stream;
+    most_waiting += std::size_t{rule.slots} * max_ready_rows;
     most_handed += std::size_t{lane.credits()} * (rule.rows + rule.slots);
     batches += static_cast<std::int64_t>(lane.held().size());
     for (const Batch& batch : lane.held()) {

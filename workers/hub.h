@@ -74,9 +74,9 @@ class Hub {
   void lost(WorkerConnection& link, WorkerFailure why);
   void protocol_error(WorkerConnection& link, std::string_view what);
 
-  // Batches close as soon as they have a row.
-  void drain();
-  // Says Bye to all workers and ends their links.
+  // Batches close as soon as they have a row; streams without a slot fail at `give_up`.
+  void drain(Time give_up);
+  // Says Bye to all workers and ends their links. Nothing happens here any more.
   void dismiss();
   // For readiness: somebody takes batches.
   bool has_workers() const { return !lanes_.lanes().empty(); }
@@ -114,6 +114,7 @@ class Hub {
       timer_;
   Time timer_at_ = Time::max();
   Time next_beat_;
+  bool dismissed_ = false;
 };
 
 }  // namespace millrace

@@ -116,28 +116,37 @@ Lanes::Given Lanes::done(LaneId id, BatchId batch_id, std::span<Answer> answers,
   return Given::taken;
 }
 
-void Lanes::drain() {
+void Lanes::drain(Time give_up) {
   draining_ = true;
+  give_up_ = give_up;
   for (auto& [id, lane] : lanes_) lane.batcher().drain();
 }
 
+// A stream that a leaving worker still serves does not wait yet.
+Time Lanes::gives_up(const std::pair<Time, StreamId>& waiting) const {
+  if (streams_.at(waiting.second).handed > 0) return Time::max();
+  return std::min(waiting.first + rule_.worker_wait, give_up_);
+}
+
 Time Lanes::deadline() const {
-  Time due = waiting_.empty() ? Time::max() : waiting_.begin()->first + rule_.worker_wait;
+  Time due = Time::max();
+  for (const auto& waiting : waiting_) {
+    due = gives_up(waiting);
+    if (due != Time::max()) break;
+  }
   for (const auto& [id, lane] : lanes_)
     due = std::min({due, lane.batch_deadline(), lane.lost_at(rule_.patience)});
   return due;
 }
 
 void Lanes::expire(Time now) {
-  while (!waiting_.empty() && waiting_.begin()->first + rule_.worker_wait <= now) {
-    Stream& stream = *find(waiting_.begin()->second);
-    if (stream.handed > 0) {  // a leaving worker still serves it
-      waiting_.erase(waiting_.begin());
-      wait(stream, now);
-      continue;
-    }
-    events_.dropped.push_back({stream.id, ErrorCode::no_worker});
-    forget(stream);
+  for (auto waiting = waiting_.begin(); waiting != waiting_.end();) {
+    const auto at = waiting++;
+    const Time due = gives_up(*at);
+    if (due == Time::max()) continue;
+    if (due > now) break;
+    events_.dropped.push_back({at->second, ErrorCode::no_worker});
+    forget(*find(at->second));
   }
   for (auto lane = lanes_.begin(); lane != lanes_.end();) {
     if (lane->second.lost_at(rule_.patience) > now) {
@@ -224,7 +233,12 @@ void Lanes::finish_row(Lane& lane, BatchRow& row, Answer answer, Time closed, Ti
   } else if (stream.from == &lane) {
     if (stream.handed > 0) return;
     stream.from = nullptr;
-    if (stream.lane) feed_held(stream);
+    if (stream.lane) {
+      feed_held(stream);
+    } else {
+      waiting_.erase({stream.waiting_since, stream.id});
+      wait(stream, now);
+    }
   } else if (stream.lane == &lane && lane.leaving() &&
              (last || now - *lane.leaving() >= rule_.bye_wait)) {
     move_away(stream, lane);

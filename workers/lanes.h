@@ -94,8 +94,9 @@ class Lanes {
   Given done(LaneId lane, BatchId batch, std::span<Answer> answers, std::span<Answer> mark_answers,
              Time now);
 
-  // Nothing more is to come: batches close as soon as they have a row.
-  void drain();
+  // Nothing more is to come: batches close as soon as they have a row, and streams wait for a slot
+  // no longer than until `give_up`.
+  void drain(Time give_up);
 
   // When expire() or next() has something to do if nothing happens before.
   Time deadline() const;
@@ -138,6 +139,7 @@ class Lanes {
   void move_away(Stream& stream, Lane& from);
   void empty_leaving();
   void forget(Stream& stream);
+  Time gives_up(const std::pair<Time, StreamId>& waiting) const;
 
   const LanesRule rule_;
   std::map<LaneId, Lane> lanes_;
@@ -147,6 +149,7 @@ class Lanes {
   LaneEvents events_;
   std::uint64_t next_lane_ = 1, next_batch_ = 1;
   bool draining_ = false;
+  Time give_up_ = Time::max();  // of all that wait
 };
 
 }  // namespace millrace

@@ -3,8 +3,8 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <cassert>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -26,10 +26,11 @@ class Mailbox {
           std::function<void(std::vector<T>&)> take)
       : io_(io), queue_(capacity), take_(std::move(take)) {}
 
-  // Capacities are derived from what can be outstanding, so a full box is a bug.
+  // Capacities are above what can be outstanding. A full box is a bug, and ends the process: a
+  // value lost would hang its stream for ever, unseen.
   void put(T value) {
     const auto pushed = queue_.try_push(std::move(value));
-    assert(pushed != Queue<T>::Pushed::full);
+    if (pushed == Queue<T>::Pushed::full) std::terminate();
     if (pushed == Queue<T>::Pushed::first) boost::asio::post(io_, [this] { deliver(); });
   }
 

@@ -135,7 +135,8 @@ void Seats::copy_to_watchers(const wp::HandedBatch& batch, Bytes slab) {
       slab.first(std::size_t{batch.rows} * batch.width * format.values * size_of(format.dtype));
   const Bytes message = encoder_.encode(copy);
   for (WorkerConnection* watcher : watchers_) {
-    if (watcher->unsent() + message.size() <= watcher_backlog)
+    const std::size_t unsent = watcher->unsent();
+    if (unsent == 0 || unsent + message.size() <= watcher_backlog)
       watcher->send(message);
     else
       stats_.unwatched.add();

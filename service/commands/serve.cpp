@@ -34,17 +34,18 @@ void serve(const std::string& config, Console& console) {
   // SIGHUP later; until then it must not kill.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
+  for (const std::string& warning : configuration->warnings)
+    console.err << "millrace: warning: " << warning << std::endl;
   LogWriter writer;
   try {
     Server server(configuration->options, writer);
     Log& log = server.log();
-    for (const std::string& warning : configuration->warnings)
-      log.warning("configuration", {{"note", warning}});
     log.info("listening", {{"websocket", text_of(server.websocket())},
                            {"workers", configuration->options.listen.workers},
                            {"admin", text_of(server.admin())}});
     const bool drained = server.run();
     log.info("stopped", {{"drained", drained ? "yes" : "no"}});
+    if (!drained) console.exit_code = 1;
   } catch (const std::exception& error) {
     console.err << "millrace: " << error.what() << "\n";
     console.exit_code = 1;

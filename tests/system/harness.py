@@ -76,7 +76,7 @@ class Service(Process):
         self.workers = f"unix:{self.folder.name}/workers.sock"
         self.config = os.path.join(self.folder.name, "millrace.toml")
         with open(self.config, "w") as file:
-            file.write('[listen]\nwebsocket = "127.0.0.1:0"\nadmin = "127.0.0.1:0"\n'
+            file.write('[listen]\nthreads = 3\nwebsocket = "127.0.0.1:0"\nadmin = "127.0.0.1:0"\n'
                        f'workers = "{self.workers}"\n' + extra + pipelines)
         super().__init__(MILLRACE, "serve", "--config", self.config)
         line = wait_for(self._listening, "the service to listen")
@@ -126,8 +126,18 @@ class Service(Process):
         return tap
 
     def close(self):
+        """Drains it, and fails on whatever it complained of."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            time.sleep(0.05)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(2)
+        code = self.stop()  # where a test left streams that nobody ends: at once
         self.kill()
         self.folder.cleanup()
+        complaints = [line for line in self.errors if re.search("Sanitizer|runtime error|ssertion|terminate", line)]
+        if complaints or code not in (0, 1, -signal.SIGKILL):
+            raise AssertionError(f"the service ended with {code}: " + "\n".join(complaints or self.errors[-5:]))
 
 
 class SystemTest(unittest.TestCase):

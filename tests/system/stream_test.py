@@ -3,6 +3,8 @@
 import asyncio
 import json
 import signal
+import socket
+import time
 import unittest
 
 from harness import MILLRACE, Process, SystemTest, read_all, run, samples, wait_for
@@ -79,8 +81,12 @@ class Streams(SystemTest):
                 await send(5)
                 for _ in range(6):
                     await connection.recv()
-                tap.kill()
+                # Two batches are with a worker that does not answer when it dies.
+                tap.process.send_signal(signal.SIGSTOP)
                 await send(5)
+                await asyncio.to_thread(wait_for, lambda: service.metric(
+                    "millrace_worker_inflight_batches") == 2, "batches in flight")
+                tap.kill()
                 second = await asyncio.to_thread(self.tap, service)
                 await connection.send('{"type":"end"}')
                 return await read_all(connection), second
@@ -129,6 +135,30 @@ class Streams(SystemTest):
         self.assertEqual(messages[2], {"type": "closed", "frames": 2000, "chunks": 2})
         self.assertEqual(code, 1012)
         self.assertEqual(service.wait(), 0)
+
+    def test_a_second_sigterm_cuts_what_is_live(self):
+        service = self.service()
+
+        async def stream():
+            async with service.connect() as connection:
+                await connection.send(samples(0, 2000))
+                await connection.recv()
+                service.process.send_signal(signal.SIGTERM)
+                await connection.recv()
+                service.process.send_signal(signal.SIGTERM)
+                return await read_all(connection)
+
+        messages, code = run(stream())
+        self.assertEqual((messages, code), ([], 1006))
+        self.assertEqual(service.wait(), 1)
+
+    def test_a_connection_that_says_nothing_does_not_hold_up_the_end(self):
+        service = self.service()
+        with socket.create_connection(("127.0.0.1", service.port)):
+            wait_for(lambda: service.get("/livez")[0] == 200, "life")
+            began = time.monotonic()
+            self.assertEqual(service.stop(), 0)
+            self.assertLess(time.monotonic() - began, 5)
 
     def test_sigterm_without_streams_ends_at_once(self):
         service = self.service()

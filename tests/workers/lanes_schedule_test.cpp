@@ -214,7 +214,7 @@ class Schedule {
 
   // Every stream ends, every worker answers: nothing may be left.
   void finish() {
-    lanes_.drain();
+    lanes_.drain(Time::max());
     attach();
     for (auto& [id, stream] : streams_)
       if (!stream.ended && !stream.gone) {
