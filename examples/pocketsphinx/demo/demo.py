@@ -143,6 +143,7 @@ def stream_all(running, speech, processes):
         message = json.loads(line)
         number = message["file"][-8:-4]
         if message["type"] == "error" or "error" in message:
+            processes.check()  # it may be known why
             raise Failure(f"{number}: {line.strip()}")
         answer = message.get("data") or {}
         if "final" in answer:
