@@ -14,7 +14,9 @@ namespace millrace {
 
 // The socket below a WebSocket. It gathers messages that follow each other into one write, gives
 // out what was read with the upgrade before it reads on, and knows how long a message has been
-// incomplete: none of that can be seen from above. Confined to one thread.
+// incomplete: none of that can be seen from above. What is written to a peer that has hung up is
+// dropped, and no error: what the peer sent before is still to be read, and Beast reads nothing
+// more once a write has failed. The end is told by the read that finds it. Confined to one thread.
 class GatheringSocket {
  public:
   using executor_type = Executor;
@@ -50,10 +52,11 @@ class GatheringSocket {
   template <class Buffers, class Token>
   auto async_write_some(const Buffers& buffers, Token&& token) {
     progress_ = Clock::now();
-    if (!gather_ && gathered_.empty())
-      return socket_.async_write_some(buffers, std::forward<Token>(token));
-    const std::size_t before = gathered_.size();
     const std::size_t size = net::buffer_size(buffers);
+    if (hung_up_) return complete(size, std::forward<Token>(token));
+    if (!gather_ && gathered_.empty())
+      return net::async_compose<Token, Signature>(Write<Buffers>{*this, buffers}, token, socket_);
+    const std::size_t before = gathered_.size();
     gathered_.resize(before + size);
     net::buffer_copy(net::buffer(gathered_.data() + before, size), buffers);
     if (gather_ && gathered_.size() < most_) return complete(size, std::forward<Token>(token));
@@ -63,6 +66,23 @@ class GatheringSocket {
  private:
   using Signature = void(boost::system::error_code, std::size_t);
   static constexpr std::size_t most_ = 32 * 1024;
+
+  // As much as the peer takes at once.
+  template <class Buffers>
+  struct Write {
+    GatheringSocket& socket;
+    Buffers buffers;
+
+    template <class Self>
+    void operator()(Self& self) {
+      socket.socket_.async_write_some(buffers, std::move(self));
+    }
+    template <class Self>
+    void operator()(Self& self, boost::system::error_code error, std::size_t count) {
+      if (socket.drops(error)) return self.complete({}, net::buffer_size(buffers));
+      self.complete(error, count);
+    }
+  };
 
   // Writes all that was gathered, then reports the last message's own size.
   struct Flush {
@@ -74,6 +94,10 @@ class GatheringSocket {
     void operator()(Self& self, boost::system::error_code error = {}, std::size_t count = 0) {
       written += count;
       socket.progress_ = Clock::now();
+      if (socket.drops(error)) {
+        written = socket.gathered_.size();
+        error = {};
+      }
       if (error || written == socket.gathered_.size()) {
         socket.gathered_.clear();
         if (socket.gathered_.capacity() > most_) std::string().swap(socket.gathered_);
@@ -83,6 +107,12 @@ class GatheringSocket {
       socket.socket_.async_write_some(net::const_buffer(left), std::move(self));
     }
   };
+
+  // An error that the peer made. Ours is a socket that was closed under the write.
+  bool drops(boost::system::error_code error) {
+    if (error && socket_.is_open()) hung_up_ = true;
+    return error && hung_up_;
+  }
 
   template <class Token>
   auto complete(std::size_t size, Token&& token) {
@@ -98,6 +128,7 @@ class GatheringSocket {
   std::string rest_;
   std::string gathered_;
   bool gather_ = false;
+  bool hung_up_ = false;  // the peer did: a write has failed
   int reads_ = 0;
   std::optional<Time> incomplete_since_;
   Time progress_{};

@@ -2,6 +2,7 @@
 """Every row that `millrace tap` prints for a stream over a real socket is the contract's row, its
 values included."""
 import array
+import asyncio
 import json
 import os
 import sys
@@ -66,8 +67,7 @@ def expected(spec, align, pad, events):
 
 
 async def send(service, pipeline, events, stream, begun):
-    """The events as a client brings them about; an abort after the first
-    result, where one is due."""
+    """The events as a client brings them about."""
     async with service.connect(pipeline=pipeline, id=stream) as connection:
         position = 0
         for kind, n in events:
@@ -78,7 +78,12 @@ async def send(service, pipeline, events, stream, begun):
                 # A stream that no worker had a row of leaves no trace.
                 while begun and json.loads(await connection.recv())["type"] != "result":
                     pass
+                # What is on its way when the connection breaks may be lost: after the pong nothing
+                # is. A client that does not read its results gets no pong.
+                read = asyncio.create_task(read_all(connection))
+                await (await connection.ping())
                 connection.transport.close()
+                await read
                 return
             elif kind == "gap":
                 await connection.send(json.dumps({"type": "gap", "frames": n}))

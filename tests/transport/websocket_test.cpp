@@ -74,6 +74,21 @@ TEST_CASE_METHOD(ServerFixture, "a client learns why it was refused") {
   CHECK_THAT(absent.message, Catch::StartsWith("127.0.0.1:0: "));
 }
 
+TEST_CASE_METHOD(ServerFixture,
+                 "what a client sent before it hung up is read, though it reads nothing") {
+  // Its unread results make its kernel answer our next one with a reset.
+  const auto leave = [](Executor executor, Tcp::endpoint endpoint) -> Task<bool> {
+    ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(endpoint.port())};
+    StreamRequest request;
+    auto opened = co_await open_stream(executor, std::move(url), std::move(request));
+    for (int i = 0; i < 100; ++i) co_await (*opened)->send(Kind::binary, "abcd", i < 99);
+    co_return true;
+  };
+  run(context, leave(context.get_executor(), server.endpoint()));
+  CHECK(eventually([&] { return door.lost == std::vector<std::string>{"lost"}; }));
+  CHECK(stats.messages[MessageType::data].value() == 100);
+}
+
 TEST_CASE("the url of a service is host and port") {
   CHECK(parse_service_url("ws://here")->port == "80");
   CHECK(parse_service_url("ws://127.0.0.1:8080/")->port == "8080");
