@@ -53,6 +53,7 @@ Task<> SessionScope::sweep_periodically() {
 }
 
 void SessionScope::drain() {
+  draining_ = true;
   for (Watched* watched : watched_) watched->drain();
 }
 

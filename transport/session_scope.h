@@ -54,6 +54,7 @@ class SessionScope {
 
   // Tells everything watched that the service stops.
   void drain();
+  bool draining() const { return draining_; }
   // Cuts every connection.
   void stop();
   // Returns when none is left; ends the sweeps. New ones may be spawned until then.
@@ -69,6 +70,7 @@ class SessionScope {
   std::vector<Watched*> watched_;
   std::size_t running_ = 0;
   bool sweeping_ = false;
+  bool draining_ = false;
   bool joined_ = false;
   Timer sweeps_;
   Wakeup ended_;

@@ -70,6 +70,7 @@ Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, Door& d
 }
 
 Task<> serve(SessionScope& scope, Socket socket, Door& door) {
+  if (scope.draining()) co_return;  // accepted just before
   ClientOutbox outbox(scope);
   auto admitted = co_await admit(scope, socket, door, outbox);
   if (!admitted) co_return;
