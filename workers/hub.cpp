@@ -27,7 +27,8 @@ Hub::Hub(boost::asio::io_context& home, HubSettings settings, Budget& slab_bytes
       arrivals_(home, settings_.streams * arrivals_per_stream,
                 [this](std::vector<Arrival>& arrivals) { arrive(arrivals); }),
       lanes_(settings_.rule),
-      seats_(settings_.seats, slab_bytes, stats),
+      seats_(settings_.seats, slab_bytes, stats,
+             [this](StreamId id) -> std::string_view { return streams_.at(id).name; }),
       timer_(home.get_executor()) {}
 
 Hub::~Hub() = default;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workers/seats.h"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -17,8 +18,11 @@ constexpr std::size_t watcher_backlog = std::size_t{4} << 20;
 
 }  // namespace
 
-Seats::Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats)
-    : settings_(std::move(settings)), slab_bytes_(slab_bytes), stats_(stats) {}
+Seats::Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats, NameOf name_of)
+    : settings_(std::move(settings)),
+      slab_bytes_(slab_bytes),
+      stats_(stats),
+      name_of_(std::move(name_of)) {}
 
 Seats::~Seats() {
   for (const auto& [lane, seat] : seats_) slab_bytes_.give_back(seat.slab_bytes);
@@ -133,6 +137,15 @@ void Seats::copy_to_watchers(const wp::HandedBatch& batch, Bytes slab) {
   const RowFormat& format = settings_.shape.format;
   copy.tensor =
       slab.first(std::size_t{batch.rows} * batch.width * format.values * size_of(format.dtype));
+  // Which openings a watcher has missed nobody knows: it came later, or was slow.
+  const auto name_rows = [&](const std::vector<wp::RowEntry>& rows) {
+    for (const wp::RowEntry& row : rows)
+      if (std::ranges::find(copy.opened, row.stream, &wp::OpenedStream::stream) ==
+          copy.opened.end())
+        copy.opened.push_back({row.stream, row.slot, std::string(name_of_(row.stream)), {}});
+  };
+  name_rows(batch.framed);
+  name_rows(batch.marks);
   const Bytes message = encoder_.encode(copy);
   for (WorkerConnection* watcher : watchers_) {
     const std::size_t unsent = watcher->unsent();

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/budget.h"
@@ -42,8 +44,11 @@ struct Seat {
 // is sent to them. Confined to the pipeline's home thread.
 class Seats {
  public:
+  // The name of a stream whose row is being handed over.
+  using NameOf = std::function<std::string_view(StreamId)>;
+
   // `slab_bytes` bounds the slabs of all pipelines. It outlives the seats, as `stats` do.
-  Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats);
+  Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats, NameOf name_of);
   ~Seats();
 
   // Makes the slabs of a worker that said hello; a refusal is for refuse().
@@ -82,6 +87,7 @@ class Seats {
   const SeatSettings settings_;
   Budget& slab_bytes_;
   LaneStats& stats_;
+  const NameOf name_of_;
   std::map<LaneId, Seat> seats_;
   std::vector<WorkerConnection*> watchers_;
   worker_protocol::Encoder encoder_;

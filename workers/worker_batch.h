@@ -65,7 +65,8 @@ class WorkerBatch {
   const std::vector<worker_protocol::RowEntry>& framed() const { return message_.framed; }
   // Marker rows: they have no place in the tensor.
   const std::vector<worker_protocol::RowEntry>& marks() const { return message_.marks; }
-  // Streams of which this worker sees its first row here, with their names and options.
+  // Streams of which this worker sees its first row here, with their names and options. A watcher
+  // gets the names of all.
   const std::vector<worker_protocol::OpenedStream>& opened() const { return message_.opened; }
 
   // For the library: when it was taken, and what it is made of.

@@ -167,25 +167,33 @@ class Streams(SystemTest):
     def test_a_second_tap_only_watches_and_sees_the_same_rows(self):
         service = self.service()
         first = self.tap(service)
-        second = Process(MILLRACE, "tap", "--url", service.workers)
-        self.addCleanup(second.kill)
-        wait_for(lambda: any("leaves" in line for line in service.errors), "the second to leave")
 
         async def until_watched():
-            async with service.connect() as connection:
+            async with service.connect(id="watched") as connection:
                 position = 0
-                while not second.lines:
+
+                async def packet():
+                    nonlocal position
                     await connection.send(samples(position, 1600))
                     position += 1600
                     await asyncio.sleep(0.01)
-                await connection.send('{"type":"end"}')
-                return await read_all(connection)
 
-        messages, code = run(until_watched())
+                await packet()
+                await asyncio.to_thread(wait_for, lambda: first.lines, "the first row")
+                second = Process(MILLRACE, "tap", "--url", service.workers)
+                self.addCleanup(second.kill)
+                while not second.lines:
+                    await packet()
+                await connection.send('{"type":"end"}')
+                return second, *await read_all(connection)
+
+        second, messages, code = run(until_watched())
         self.assertEqual(code, 1000)
-        wait_for(lambda: first.lines[-1] == second.lines[-1], "the last row at both")
+        for tap in (first, second):
+            wait_for(lambda: "END" in tap.lines[-1], "the last row")
         self.assertEqual(len(results(messages)), len(first.lines))
         self.assertEqual(second.lines, first.lines[-len(second.lines):])
+        self.assertIn('{"stream":"watched",', second.lines[0])
 
 
 class Doors(SystemTest):
