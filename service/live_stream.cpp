@@ -48,7 +48,10 @@ void LiveStream::result(StreamResult result) {
                         .end = result.row.end(),
                         .rate = place_.pipeline.options().frames.rate,
                         .flags = result.row.flags};
-  outbox_->result(head, result.answer);
+  if (!outbox_->result(head, result.answer)) {
+    place_.stats.dropped[ResultLoss::slow_reader].add();
+    return;
+  }
   unwritten_.push_back(result.at);
   place_.stats.results.add(1);
 }

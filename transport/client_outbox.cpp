@@ -35,13 +35,13 @@ void ClientOutbox::ready(std::string_view stream, std::string_view pipeline, std
   commit(Connection::Kind::text, false);
 }
 
-void ClientOutbox::result(const ResultHead& head, const Answer& answer) {
+bool ClientOutbox::result(const ResultHead& head, const Answer& answer) {
   assert(answer.kind != Answer::Kind::none);
-  if (closing() || overflowed_) return;
+  if (closing() || overflowed_) return false;
   // Who has read everything is not slow, however long one answer is.
   if (unsent_ > 0 && unsent_ + answer.data.size() > scope_.limits().overflow) {
     overflowed_ = true;
-    return;
+    return false;
   }
   if (answer.kind == Answer::Kind::bytes) {
     append_bytes(head, answer.data);
@@ -50,6 +50,7 @@ void ClientOutbox::result(const ResultHead& head, const Answer& answer) {
     append_result(waiting_.bytes(), head, answer);
     commit(Connection::Kind::text, true);
   }
+  return true;
 }
 
 void ClientOutbox::flushed(std::uint64_t mark) {

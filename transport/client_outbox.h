@@ -26,9 +26,9 @@ class ClientOutbox {
 
   // For the stream's owner. See docs/protocol.md for what the client reads.
   void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames);
-  // Requires: the answer is not `none`. Beyond the hard limit it is dropped, and the session ends
-  // the stream as a slow reader.
-  void result(const ResultHead& head, const Answer& answer);
+  // Requires: the answer is not `none`. False where it is dropped: nothing more is taken, or it
+  // would pass the hard limit; then the session ends the stream as a slow reader.
+  [[nodiscard]] bool result(const ResultHead& head, const Answer& answer);
   void flushed(std::uint64_t mark);
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames);
   void goaway(std::chrono::milliseconds retry_after);

@@ -53,7 +53,7 @@ WorkerServer::WorkerServer(Executor executor, const std::string& path, FindHub f
       find_(std::move(find)) {}
 
 Task<> WorkerServer::serve() {
-  while (!stopped_) {
+  for (;;) {
     auto connection = listener_.try_accept();
     if (connection && *connection) {
       spawn(executor_, receive_hello(std::move(**connection)));
@@ -65,11 +65,6 @@ Task<> WorkerServer::serve() {
       co_await pause.async_wait(no_throw);
     }
   }
-}
-
-void WorkerServer::stop() {
-  stopped_ = true;
-  waits_.cancel();
 }
 
 Task<> WorkerServer::receive_hello(FileDescriptor connection) {

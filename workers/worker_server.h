@@ -29,9 +29,8 @@ class WorkerServer {
   // Throws std::runtime_error that names the path.
   WorkerServer(Executor executor, const std::string& path, FindHub find);
 
-  // Accepts until stop().
+  // Accepts as long as its io_context runs.
   Task<> serve();
-  void stop();
 
   const std::string& path() const { return listener_.path(); }
 
@@ -43,7 +42,6 @@ class WorkerServer {
   LocalListener listener_;
   SocketWaits waits_;
   FindHub find_;
-  bool stopped_ = false;
 };
 
 }  // namespace millrace
