@@ -26,6 +26,10 @@ void LiveStream::drain(Time now) {
 }
 
 void LiveStream::disconnect() {
+  const auto& close = outbox_->close();
+  const bool slow = close && close->error == ErrorCode::slow_reader;
+  place_.stats.dropped[slow ? ResultLoss::slow_reader : ResultLoss::stream_closed].add(
+      unwritten_.size());
   outbox_ = nullptr;
   place_.stats.results.add(-static_cast<std::int64_t>(unwritten_.size()));
   unwritten_.clear();

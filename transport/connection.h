@@ -61,6 +61,10 @@ class Connection {
   // Cuts the connection.
   virtual void abort() = 0;
 
+  // Since when the peer takes nothing more: what is sent to it is dropped. What it sent before it
+  // hung up is still received.
+  virtual std::optional<Time> hung_up_since() const = 0;
+
   // For time limits. When a sign of the peer was last read whole, be it a ping; since when a
   // message is incomplete; since when a send or close waits for the peer to take a byte.
   virtual Time heard() const = 0;

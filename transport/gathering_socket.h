@@ -16,7 +16,8 @@ namespace millrace {
 // out what was read with the upgrade before it reads on, and knows how long a message has been
 // incomplete: none of that can be seen from above. What is written to a peer that has hung up is
 // dropped, and no error: what the peer sent before is still to be read, and Beast reads nothing
-// more once a write has failed. The end is told by the read that finds it. Confined to one thread.
+// more once a write has failed. The end is told by the read that finds it, the moment by
+// hung_up_since(). Confined to one thread.
 class GatheringSocket {
  public:
   using executor_type = Executor;
@@ -39,6 +40,7 @@ class GatheringSocket {
   }
   std::optional<Time> incomplete_since() const { return incomplete_since_; }
   Time progress() const { return progress_; }  // when a write last went on
+  std::optional<Time> hung_up_since() const { return hung_up_since_; }
 
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
@@ -53,7 +55,7 @@ class GatheringSocket {
   auto async_write_some(const Buffers& buffers, Token&& token) {
     progress_ = Clock::now();
     const std::size_t size = net::buffer_size(buffers);
-    if (hung_up_) return complete(size, std::forward<Token>(token));
+    if (hung_up_since_) return complete(size, std::forward<Token>(token));
     if (!gather_ && gathered_.empty())
       return net::async_compose<Token, Signature>(Write<Buffers>{*this, buffers}, token, socket_);
     const std::size_t before = gathered_.size();
@@ -75,7 +77,8 @@ class GatheringSocket {
 
     template <class Self>
     void operator()(Self& self) {
-      socket.socket_.async_write_some(buffers, std::move(self));
+      const Buffers some = buffers;
+      socket.socket_.async_write_some(some, std::move(self));
     }
     template <class Self>
     void operator()(Self& self, boost::system::error_code error, std::size_t count) {
@@ -108,10 +111,10 @@ class GatheringSocket {
     }
   };
 
-  // An error that the peer made. Ours is a socket that was closed under the write.
   bool drops(boost::system::error_code error) {
-    if (error && socket_.is_open()) hung_up_ = true;
-    return error && hung_up_;
+    if (error != net::error::connection_reset && error != net::error::broken_pipe) return false;
+    hung_up_since_ = Clock::now();
+    return true;
   }
 
   template <class Token>
@@ -128,10 +131,10 @@ class GatheringSocket {
   std::string rest_;
   std::string gathered_;
   bool gather_ = false;
-  bool hung_up_ = false;  // the peer did: a write has failed
   int reads_ = 0;
   std::optional<Time> incomplete_since_;
   Time progress_{};
+  std::optional<Time> hung_up_since_;
 };
 
 // Beast finds these by their argument.
@@ -147,6 +150,7 @@ inline void teardown(boost::beast::role_type role, GatheringSocket& socket,
                      boost::system::error_code& error) {
   if (role == boost::beast::role_type::server)
     socket.next_layer().shutdown(Socket::shutdown_send, error);
+  if (error == net::error::not_connected) error = {};  // it has hung up too
 }
 
 template <class Handler>

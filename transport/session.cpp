@@ -44,6 +44,7 @@ class Session final : SessionScope::Watched {
   void abort() override;
 
  private:
+  void cut();
   Task<> receive();
   Task<> pause();
   void hear(const Connection::Message& message);
@@ -64,7 +65,8 @@ class Session final : SessionScope::Watched {
   std::unique_ptr<StreamSink> sink_;
 
   bool ended_ = false;    // the client said so
-  bool aborted_ = false;  // by us
+  bool cut_ = false;      // by us
+  bool aborted_ = false;  // by the scope
   bool over_ = false;     // the connection
   bool paused_ = false;
   Time message_ = Clock::now();  // the last one
@@ -75,7 +77,7 @@ class Session final : SessionScope::Watched {
 
 Task<> Session::receive() {
   for (;;) {
-    while (!aborted_ && !outbox_.closing() && (sink_->paused() || outbox_.full())) co_await pause();
+    while (!cut_ && !outbox_.closing() && (sink_->paused() || outbox_.full())) co_await pause();
     const auto received = co_await connection_.receive();
     if (const auto* ended = std::get_if<Connection::Ended>(&received)) {
       finish(*ended);
@@ -186,7 +188,7 @@ Task<> Session::transmit() {
     outbox_.take(batch);
     if (!batch.empty()) {
       const bool sent = co_await send(batch);
-      if (!sent) co_return abort();
+      if (!sent) co_return cut();
     } else if (const auto& close = outbox_.close()) {
       if (!closing_) closing_ = Clock::now();
       co_return co_await connection_.close(close->code, close->reason);
@@ -206,18 +208,21 @@ Task<bool> Session::send(const MessageBatch& batch) {
     outbox_.sent(message.bytes.size());
     results += message.is_result;
   }
-  if (results > 0 && sink_) sink_->written(results, Clock::now());
+  if (results > 0 && sink_ && !connection_.hung_up_since()) sink_->written(results, Clock::now());
   co_return true;
 }
 
 void Session::check(Time now) {
   if (closing_) {
-    if (now - *closing_ > limits_.close) abort();
+    if (now - *closing_ > limits_.close) cut();
     return;
   }
+  // What it sent before is read by then, or waits behind a pause: nobody waits for that.
+  const auto hung_up = connection_.hung_up_since();
+  if (hung_up && now - *hung_up > limits_.close) return cut();
   const auto sending = connection_.sending_since();
   if ((sending && now - *sending > limits_.write_stall) || outbox_.overflowed()) {
-    if (outbox_.closing()) return abort();
+    if (outbox_.closing()) return cut();
     return refuse(ErrorCode::slow_reader, "results are not read", now);
   }
   if (outbox_.closing()) return;
@@ -238,6 +243,11 @@ void Session::check(Time now) {
 
 void Session::abort() {
   aborted_ = true;
+  cut();
+}
+
+void Session::cut() {
+  cut_ = true;
   connection_.abort();
   outbox_.to_read().notify();
 }

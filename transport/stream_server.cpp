@@ -70,7 +70,10 @@ Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, Door& d
 }
 
 Task<> serve(SessionScope& scope, Socket socket, Door& door) {
-  if (scope.draining()) co_return;  // accepted just before
+  if (scope.draining()) {  // accepted just before
+    scope.stats().refused[Refusal::draining].add();
+    co_return;
+  }
   ClientOutbox outbox(scope);
   auto admitted = co_await admit(scope, socket, door, outbox);
   if (!admitted) co_return;

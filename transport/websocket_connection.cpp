@@ -92,6 +92,9 @@ class WebSocketConnection final : public Connection {
 
   void abort() override { beast_close_socket(socket_.next_layer()); }
 
+  std::optional<Time> hung_up_since() const override {
+    return socket_.next_layer().hung_up_since();
+  }
   Time heard() const override { return heard_; }
   std::optional<Time> assembling_since() const override {
     return socket_.next_layer().incomplete_since();

@@ -12,7 +12,7 @@
 namespace millrace {
 
 // Answers an upgrade that was read already, and speaks WebSocket from there on: `rest` is what came
-// behind it. Nothing when the client is gone. A message over `longest` ends the connection before
+// behind it. Nothing when that fails. A message over `longest` ends the connection before
 // it is read; `socket` is cut when the connection is destroyed.
 Task<std::unique_ptr<Connection>> accept_websocket(Socket socket, Upgrade upgrade, std::string rest,
                                                    std::size_t longest);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workers/seats.h"
 
-#include <algorithm>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 
 #include "gpu/device.h"
@@ -138,10 +138,11 @@ void Seats::copy_to_watchers(const wp::HandedBatch& batch, Bytes slab) {
   copy.tensor =
       slab.first(std::size_t{batch.rows} * batch.width * format.values * size_of(format.dtype));
   // Which openings a watcher has missed nobody knows: it came later, or was slow.
+  std::unordered_set<StreamId> named;
+  for (const wp::OpenedStream& stream : batch.opened) named.insert(stream.stream);
   const auto name_rows = [&](const std::vector<wp::RowEntry>& rows) {
     for (const wp::RowEntry& row : rows)
-      if (std::ranges::find(copy.opened, row.stream, &wp::OpenedStream::stream) ==
-          copy.opened.end())
+      if (named.insert(row.stream).second)
         copy.opened.push_back({row.stream, row.slot, std::string(name_of_(row.stream)), {}});
   };
   name_rows(batch.framed);

@@ -43,6 +43,7 @@ class MemoryConnection final : public Connection {
   Time heard_at = Clock::now();
   std::optional<Time> incomplete_since;
   std::optional<Time> stuck_since;
+  std::optional<Time> hung_up;
   bool answers_close = true;
 
   Task<Received> receive() override {
@@ -75,6 +76,7 @@ class MemoryConnection final : public Connection {
     if (!end_) end({Ended::How::lost});
   }
 
+  std::optional<Time> hung_up_since() const override { return hung_up; }
   Time heard() const override { return heard_at; }
   std::optional<Time> assembling_since() const override { return incomplete_since; }
   std::optional<Time> sending_since() const override { return stuck_since; }

@@ -33,9 +33,9 @@ TEST_CASE_METHOD(SessionFixture, "an empty message is a keepalive") {
 
 TEST_CASE_METHOD(SessionFixture, "what is put into the outbox is written in order") {
   outbox.ready("kitchen", "default", 0);
-  (void)outbox.result({.seq = 0, .end = 1600}, {Answer::Kind::json, "1"});
+  CHECK(outbox.result({.seq = 0, .end = 1600}, {Answer::Kind::json, "1"}));
   outbox.flushed(7);
-  (void)outbox.result({.seq = 1, .end = 1600}, {Answer::Kind::json, "2"});
+  CHECK(outbox.result({.seq = 1, .end = 1600}, {Answer::Kind::json, "2"}));
   settle();
   REQUIRE(client.seen.size() == 4);
   CHECK_THAT(client.seen[0], Catch::Contains("ready"));
@@ -167,7 +167,7 @@ TEST_CASE_METHOD(SessionFixture, "an error reaches a client that is not read") {
 
 TEST_CASE_METHOD(SessionFixture, "after an error nothing more is taken") {
   outbox.error(ErrorCode::internal, "sorry");
-  (void)outbox.result({}, {Answer::Kind::json, "1"});
+  CHECK_FALSE(outbox.result({}, {Answer::Kind::json, "1"}));
   outbox.closed(1, 1);
   settle();
   CHECK(client.seen.size() == 1);
@@ -197,8 +197,8 @@ TEST_CASE_METHOD(SessionFixture, "what a client was not sent counts no more when
 
 TEST_CASE_METHOD(SessionFixture, "an answer of bytes is a binary message") {
   outbox.ready("kitchen", "default", 0);
-  (void)outbox.result({.seq = 3, .begin = 4800, .end = 6400, .rate = 16000, .flags = 16},
-                      {Answer::Kind::bytes, std::string("\0\1", 2)});
+  CHECK(outbox.result({.seq = 3, .begin = 4800, .end = 6400, .rate = 16000, .flags = 16},
+                      {Answer::Kind::bytes, std::string("\0\1", 2)}));
   settle();
   REQUIRE(client.seen.size() == 2);
   AlignedMessage scratch;

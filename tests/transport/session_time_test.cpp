@@ -82,11 +82,25 @@ TEST_CASE_METHOD(SessionFixture, "a client that takes no byte for long is a slow
   CHECK(stats.closed[Closing::slow_reader].value() == 1);
 }
 
+TEST_CASE_METHOD(SessionFixture, "a client that hung up is given up, though what it sent waits") {
+  stream.paused = true;
+  client_sends(1);
+  client.hung_up = Clock::now();
+  result("1");
+  CHECK(stream.written == 0);
+  after(4s);
+  CHECK(stream.calls == Calls{"frames 1"});
+  after(6s);
+  CHECK(stream.calls == Calls{"frames 1", "lost"});
+  CHECK(stats.closed[Closing::client].value() == 1);
+}
+
 TEST_CASE_METHOD(SessionFixture, "results are not piled up without bound") {
   client.stop_reading();
   const std::string large = '"' + std::string(100'000, 'x') + '"';
   for (int i = 0; i < 100; ++i) result(large);
   CHECK(outbox.unsent() < limits.overflow + 1000);
+  CHECK_FALSE(outbox.result({}, {Answer::Kind::json, "1"}));
   after(0s);
   CHECK(stream.calls == Calls{"refused slow_reader"});
   after(6s);
