@@ -6,7 +6,8 @@
 
 namespace millrace {
 
-// What a worker says to one row.
+// What a worker says to one row. Whoever takes it from a worker has checked that it is what it
+// calls itself.
 struct Answer {
   enum class Kind : std::uint8_t {
     none,   // nothing: the row is done, the client hears nothing of it

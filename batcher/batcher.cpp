@@ -34,7 +34,7 @@ void Batcher::add(Slot slot, const ReadyRow& row) {
     ++place.leading;
     ++leading_;
   }
-  place.rows.push(row);
+  place.rows.push_back(row);
   ++waiting_;
   if (place.rows.size() == 1) enlist(number(slot));
 }
@@ -89,8 +89,7 @@ void Batcher::take_oldest(AgeList& list, std::size_t count, Time now, std::vecto
 }
 
 ReadyRow Batcher::take_front(Place& place, Time now) {
-  const ReadyRow row = place.rows.front();
-  place.rows.pop();
+  const ReadyRow row = place.rows.pop_front();
   place.before = now;
   --waiting_;
   if (row.row.has_frames()) {

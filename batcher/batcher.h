@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/ring.h"
 #include "base/time.h"
 #include "batcher/age_list.h"
 #include "batcher/batch.h"
-#include "batcher/row_fifo.h"
 
 namespace millrace {
 
@@ -85,7 +85,7 @@ class Batcher {
     StreamId stream{};
     Time before{};              // when the row before the first waiting one was taken
     std::uint32_t leading = 0;  // waiting rows with frames before the first marker row
-    RowFifo rows;
+    Ring<ReadyRow> rows;
   };
 
   bool full() const;

@@ -25,11 +25,14 @@ struct Word {
   std::string_view name;
   Enum value;
 };
-constexpr std::array tails{Word<Spec::Tail>{"every_start", Spec::Tail::every_start},
-                           Word<Spec::Tail>{"cover", Spec::Tail::cover},
-                           Word<Spec::Tail>{"drop", Spec::Tail::drop}};
-constexpr std::array aligns{Word<Align>{"body", Align::body}, Word<Align>{"packed", Align::packed}};
-constexpr std::array pads{Word<Pad>{"zero", Pad::zero}, Word<Pad>{"repeat", Pad::repeat}};
+template <class Enum>
+constexpr Word<Enum> word(Enum value) {
+  return {name_of(value), value};
+}
+constexpr std::array tails{word(Spec::Tail::every_start), word(Spec::Tail::cover),
+                           word(Spec::Tail::drop)};
+constexpr std::array aligns{word(Align::body), word(Align::packed)};
+constexpr std::array pads{word(Pad::zero), word(Pad::repeat)};
 
 constexpr std::string_view all_keys =
     "size, step, first, left, right, min, tail, align, pad or preset";

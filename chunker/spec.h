@@ -43,6 +43,13 @@ enum class Pad : std::uint8_t {
   repeat,  // the window's first frame before it, its last frame behind it
 };
 
+constexpr std::string_view name_of(Spec::Tail tail) {
+  constexpr std::string_view names[] = {"every_start", "cover", "drop"};
+  return names[static_cast<int>(tail)];
+}
+constexpr std::string_view name_of(Align align) { return align == Align::body ? "body" : "packed"; }
+constexpr std::string_view name_of(Pad pad) { return pad == Pad::zero ? "zero" : "repeat"; }
+
 struct ChunkRule {
   Spec spec;
   Align align = Align::body;

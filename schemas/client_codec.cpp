@@ -11,8 +11,8 @@ namespace millrace {
 namespace {
 
 bool makes_sense(const BytesResult& result) {
-  return wire::is_stream_name(result.stream) && result.begin <= result.end &&
-         std::isfinite(result.begin_s) && std::isfinite(result.end_s);
+  return is_name(result.stream) && result.begin <= result.end && std::isfinite(result.begin_s) &&
+         std::isfinite(result.end_s);
 }
 
 }  // namespace

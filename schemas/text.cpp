@@ -5,7 +5,7 @@
 #include <boost/json/basic_parser_impl.hpp>
 #include <cstdint>
 
-namespace millrace::wire {
+namespace millrace {
 namespace {
 
 // Accepts every event of the parser and keeps nothing.
@@ -80,12 +80,17 @@ bool is_json(std::string_view text) {
   return parser.write_some(false, text.data(), text.size(), error) == text.size() && !error;
 }
 
+bool is_json_object(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{' && is_json(text);
+}
+
 bool is_printable(std::string_view text, std::size_t max_size) {
   return text.size() <= max_size && std::ranges::none_of(text, is_control) && is_utf8(text);
 }
 
-bool is_stream_name(std::string_view text) {
+bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, is_name_character);
 }
 
-}  // namespace millrace::wire
+}  // namespace millrace

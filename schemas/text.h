@@ -4,19 +4,20 @@
 #include <cstddef>
 #include <string_view>
 
-namespace millrace::wire {
+namespace millrace {
 
-// What a message calls text may be any bytes; these say what it is. Pure.
+// What a peer calls text may be any bytes; these say what it is. Pure.
 
 bool is_utf8(std::string_view text);
 
 // One JSON value, at most 32 deep, with nothing but white space around it.
 bool is_json(std::string_view text);
+bool is_json_object(std::string_view text);
 
 // What may stand in a log line: UTF-8 without control characters.
 bool is_printable(std::string_view text, std::size_t max_size);
 
-// The name of a stream: [A-Za-z0-9._-]{1,128}.
-bool is_stream_name(std::string_view text);
+// The name of a stream or a pipeline: [A-Za-z0-9._-]{1,128}.
+bool is_name(std::string_view text);
 
-}  // namespace millrace::wire
+}  // namespace millrace

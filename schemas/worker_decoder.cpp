@@ -46,10 +46,9 @@ bool fits(std::uint32_t n, std::uint32_t least, std::uint32_t most) {
 
 std::optional<Hello> read(const wire::Hello& in) {
   const std::uint32_t least = in.watch() ? 0 : 1;
-  if (!wire::is_printable(wire::view(in.pipeline()), max_name) ||
-      !wire::is_printable(wire::view(in.name()), max_name) ||
-      !wire::is_printable(wire::view(in.device()), max_name) ||
-      !fits(in.credits(), least, max_credits))
+  if (!is_printable(wire::view(in.pipeline()), max_name) ||
+      !is_printable(wire::view(in.name()), max_name) ||
+      !is_printable(wire::view(in.device()), max_name) || !fits(in.credits(), least, max_credits))
     return std::nullopt;
   return Hello{.version = in.version(),
                .pipeline = in.pipeline()->str(),
@@ -61,9 +60,9 @@ std::optional<Hello> read(const wire::Hello& in) {
 }
 
 Answer read_answer(Answer::Kind kind, std::string_view text) {
-  if (kind == Answer::Kind::json && !wire::is_json(text))
+  if (kind == Answer::Kind::json && !is_json(text))
     return {Answer::Kind::error, "answer is no JSON"};
-  if (kind == Answer::Kind::text && !wire::is_utf8(text))
+  if (kind == Answer::Kind::text && !is_utf8(text))
     return {Answer::Kind::error, "answer is no UTF-8"};
   return {kind, std::string(text)};
 }
@@ -94,7 +93,7 @@ std::optional<Welcome> read(const wire::Welcome& in) {
   const bool possible = fits(in.slots(), 1, max_count) && fits(in.rows(), 1, max_count) &&
                         fits(in.width(), 1, max_count) && in.element() < elements &&
                         fits(in.values(), 1, 65535) && std::isfinite(in.rate()) && in.rate() > 0 &&
-                        in.chunk()->size() <= max_chunk && wire::is_json(wire::view(in.chunk())) &&
+                        in.chunk()->size() <= max_chunk && is_json(wire::view(in.chunk())) &&
                         in.slabs() <= max_credits + 1 &&
                         (in.slabs() == 0 || in.slab_bytes() <= max_position / in.slabs());
   if (!possible) return std::nullopt;
@@ -152,8 +151,8 @@ bool read_opened(const wire::Batch& in, std::vector<OpenedStream>& out) {
   for (const wire::OpenedStream* stream : *in.opened()) {
     const auto name = pieces.next(stream->name_length());
     const auto options = pieces.next(stream->options_length());
-    if (!name || !options || !wire::is_stream_name(*name) || options->size() > max_options ||
-        !(options->empty() || wire::is_json(*options)))
+    if (!name || !options || !is_name(*name) || options->size() > max_options ||
+        !(options->empty() || is_json(*options)))
       return false;
     out.push_back({.stream = StreamId{stream->stream()},
                    .slot = stream->slot(),
@@ -179,8 +178,8 @@ bool read(const wire::Batch& in, HandedBatch& out) {
 }
 
 std::optional<Refused> read(const wire::Refused& in) {
-  if (!wire::is_printable(wire::view(in.code()), max_name) ||
-      !wire::is_printable(wire::view(in.message()), max_refusal))
+  if (!is_printable(wire::view(in.code()), max_name) ||
+      !is_printable(wire::view(in.message()), max_refusal))
     return std::nullopt;
   return Refused{.code = in.code()->str(), .message = in.message()->str()};
 }

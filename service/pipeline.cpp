@@ -11,15 +11,6 @@ namespace millrace {
 
 namespace {
 
-std::string_view name_of(Spec::Tail tail) {
-  switch (tail) {
-    case Spec::Tail::every_start: return "every_start";
-    case Spec::Tail::cover: return "cover";
-    case Spec::Tail::drop: return "drop";
-  }
-  return "";
-}
-
 // As a worker reads it in Welcome: every key, in frames.
 std::string json_of(const ChunkRule& rule) {
   const Spec& spec = rule.spec;
@@ -30,8 +21,8 @@ std::string json_of(const ChunkRule& rule) {
                                        {"right", spec.right},
                                        {"tail", name_of(spec.tail)},
                                        {"min", spec.min},
-                                       {"align", rule.align == Align::body ? "body" : "packed"},
-                                       {"pad", rule.pad == Pad::zero ? "zero" : "repeat"}});
+                                       {"align", name_of(rule.align)},
+                                       {"pad", name_of(rule.pad)}});
 }
 
 HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams, WorkerLog log) {

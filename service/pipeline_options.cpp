@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "chunker/lengths.h"
+#include "schemas/text.h"
 #include "service/units.h"
 
 namespace millrace {
@@ -16,11 +17,8 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t most_slots = 65'536;
 
 std::string read_name(Section& section) {
-  constexpr std::string_view letters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
   const std::string name = section.text("name", "default");
-  if (name.empty() || name.size() > 128 || name.find_first_not_of(letters) != name.npos)
-    section.wrong("name", "must be 1 to 128 of A-Z a-z 0-9 . _ -");
+  if (!is_name(name)) section.wrong("name", "must be 1 to 128 of A-Z a-z 0-9 . _ -");
   return name;
 }
 

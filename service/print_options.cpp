@@ -32,13 +32,11 @@ void print(std::ostream& out, const LimitOptions& limits) {
 }
 
 void print(std::ostream& out, const ChunkRule& rule) {
-  constexpr std::string_view tails[] = {"every_start", "cover", "drop"};
   const Spec& spec = rule.spec;
   out << "chunk = { size = " << spec.size << ", step = " << spec.step << ", first = " << spec.first
       << ", left = " << spec.left << ", right = " << spec.right << ", min = " << spec.min
-      << ", tail = " << quoted(tails[static_cast<int>(spec.tail)])
-      << ", align = " << quoted(rule.align == Align::body ? "body" : "packed")
-      << ", pad = " << quoted(rule.pad == Pad::zero ? "zero" : "repeat") << " }\n";
+      << ", tail = " << quoted(name_of(spec.tail)) << ", align = " << quoted(name_of(rule.align))
+      << ", pad = " << quoted(name_of(rule.pad)) << " }\n";
 }
 
 void print(std::ostream& out, const BatchRule& rule) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/stream_door.h"
 
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <utility>
 
+#include "chunker/lengths.h"
 #include "input/sample_format.h"
 
 namespace millrace {
@@ -53,12 +53,6 @@ class LiveSink final : public StreamSink {
 
 RequestError refusal(unsigned status, std::string parameter, std::string message) {
   return {.status = status, .parameter = std::move(parameter), .message = std::move(message)};
-}
-
-std::string readable(double rate) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof(text), rate).ptr;
-  return {text, end};
 }
 
 // What of the request the pipeline does not take.

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "base/bytes.h"
+#include "base/ring.h"
 #include "streams/block_pool.h"
-#include "streams/ring.h"
 
 namespace millrace {
 

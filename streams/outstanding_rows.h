@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/ring.h"
 #include "chunker/row.h"
-#include "streams/ring.h"
 
 namespace millrace {
 

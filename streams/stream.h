@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,11 +23,6 @@
 #include "streams/waiting_events.h"
 
 namespace millrace {
-
-// Frames that one stream may hold unless said otherwise: 5 s of signal.
-inline std::uint64_t default_frames_limit(const FrameType& type) {
-  return static_cast<std::uint64_t>(std::ceil(5 * type.rate));
-}
 
 struct StreamSettings {
   StreamId id{};

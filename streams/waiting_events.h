@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "base/event.h"
+#include "base/ring.h"
 #include "base/time.h"
-#include "streams/ring.h"
 
 namespace millrace {
 

@@ -11,8 +11,8 @@ namespace {
 
 using namespace net::experimental::awaitable_operators;
 
-Task<> sleep_for(Executor executor, Duration duration) {
-  Timer timer(executor, duration);
+Task<> time_limit(Executor executor, Duration limit) {
+  Timer timer(executor, limit);
   co_await timer.async_wait(no_throw);
 }
 
@@ -31,7 +31,7 @@ Task<> HttpServer::serve_one_by_one() {
   while (acceptor_.is_open()) {
     auto socket = co_await accept(acceptor_);
     if (!socket) continue;
-    co_await (serve(std::move(*socket)) || sleep_for(acceptor_.get_executor(), time_limit_));
+    co_await (serve(std::move(*socket)) || time_limit(acceptor_.get_executor(), time_limit_));
   }
 }
 

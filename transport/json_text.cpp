@@ -2,48 +2,19 @@
 #include "transport/json_text.h"
 
 #include <array>
-#include <boost/json/basic_parser_impl.hpp>
 #include <charconv>
 
 namespace millrace {
 namespace {
-
-namespace json = boost::json;
-
-// Takes every event of the parser and keeps nothing.
-struct Ignore {
-  static constexpr std::size_t max_object_size = std::size_t(-1);
-  static constexpr std::size_t max_array_size = std::size_t(-1);
-  static constexpr std::size_t max_key_size = std::size_t(-1);
-  static constexpr std::size_t max_string_size = std::size_t(-1);
-
-  using Error = json::error_code;
-  using Text = json::string_view;
-  bool on_document_begin(Error&) { return true; }
-  bool on_document_end(Error&) { return true; }
-  bool on_object_begin(Error&) { return true; }
-  bool on_object_end(std::size_t, Error&) { return true; }
-  bool on_array_begin(Error&) { return true; }
-  bool on_array_end(std::size_t, Error&) { return true; }
-  bool on_key_part(Text, std::size_t, Error&) { return true; }
-  bool on_key(Text, std::size_t, Error&) { return true; }
-  bool on_string_part(Text, std::size_t, Error&) { return true; }
-  bool on_string(Text, std::size_t, Error&) { return true; }
-  bool on_number_part(Text, Error&) { return true; }
-  bool on_int64(std::int64_t, Text, Error&) { return true; }
-  bool on_uint64(std::uint64_t, Text, Error&) { return true; }
-  bool on_double(double, Text, Error&) { return true; }
-  bool on_bool(bool, Error&) { return true; }
-  bool on_null(Error&) { return true; }
-  bool on_comment_part(Text, Error&) { return true; }
-  bool on_comment(Text, Error&) { return true; }
-};
 
 template <class Number>
 void append_digits(std::string& out, Number value) {
   std::array<char, 32> digits;
   out.append(digits.data(), std::to_chars(digits.begin(), digits.end(), value).ptr);
 }
+
+constexpr std::array<std::string_view, 7> flag_names{"START", "RESET", "SEGMENT", "GAP",
+                                                     "LAST",  "END",   "ABORT"};
 
 }  // namespace
 
@@ -68,18 +39,15 @@ void append_string(std::string& out, std::string_view text) {
   out += '"';
 }
 
-bool is_json(std::string_view text) {
-  json::parse_options options;
-  options.max_depth = 64;
-  json::basic_parser<Ignore> parser(options);
-  json::error_code error;
-  const std::size_t used = parser.write_some(false, text.data(), text.size(), error);
-  return !error && used == text.size();
-}
-
-bool is_json_object(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '{' && is_json(text);
+void append_flags(std::string& out, std::uint8_t flags) {
+  out += '[';
+  std::string_view comma;
+  for (std::size_t bit = 0; bit < flag_names.size(); ++bit) {
+    if ((flags >> bit & 1) == 0) continue;
+    out.append(comma).append("\"").append(flag_names[bit]).append("\"");
+    comma = ",";
+  }
+  out += ']';
 }
 
 }  // namespace millrace

@@ -15,7 +15,7 @@
 namespace millrace {
 
 // The text messages from the service to a client (docs/protocol.md), for both ends. Writing
-// appends to a string that is used again; texts of any bytes become valid JSON.
+// appends to a string that is used again.
 
 // Where a result stands in its stream, in frames of the pipeline.
 struct ResultHead {
@@ -28,7 +28,7 @@ struct ResultHead {
 
 void append_ready(std::string& out, std::string_view stream, std::string_view pipeline,
                   std::uint64_t frames);
-// Of an answer that is json, text or error; one that cannot be sent becomes an error.
+// Of an answer that is json, text or error.
 void append_result(std::string& out, const ResultHead& head, const Answer& answer);
 void append_flushed(std::string& out, std::uint64_t mark);
 void append_rejected(std::string& out, ErrorCode code, std::string_view message,

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "schemas/text.h"
 #include "transport/json_text.h"
 
 namespace millrace {
@@ -136,14 +137,6 @@ void append_encoded(std::string& out, std::string_view name, std::string_view va
 
 }  // namespace
 
-bool is_name(std::string_view text) {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  };
-  return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, allowed);
-}
-
 Result<StreamRequest, RequestError> parse_stream_target(std::string_view target) {
   const auto path = target.substr(0, target.find('?'));
   if (path != stream_path)
@@ -170,8 +163,9 @@ Result<StreamRequest, RequestError> parse_stream_target(std::string_view target)
 
 std::string stream_target(const StreamRequest& request) {
   const auto decimal = [](double value) {
-    std::array<char, 32> digits;
-    return std::string(digits.data(), std::to_chars(digits.begin(), digits.end(), value).ptr);
+    std::string digits;
+    append_number(digits, value);
+    return digits;
   };
   std::string target(stream_path);
   append_encoded(target, "pipeline", request.pipeline);

@@ -25,9 +25,6 @@ struct StreamRequest {
   std::optional<std::uint32_t> dim{};
 };
 
-// [A-Za-z0-9._-]{1,128}
-bool is_name(std::string_view text);
-
 // Reads the target of an HTTP request: "/v1/stream?rate=16000".
 [[nodiscard]] Result<StreamRequest, RequestError> parse_stream_target(std::string_view target);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "schemas/text.h"
 #include "transport/json_text.h"
 
 namespace millrace {
@@ -81,9 +82,9 @@ HttpAnswer answer_to(const RequestError& error) {
   HttpAnswer answer{.status = error.status, .body = R"({"error":{)"};
   if (!error.parameter.empty()) {
     // A name that is no UTF-8 would make the body no JSON.
-    std::string quoted;
-    append_string(quoted, error.parameter);
-    answer.body += R"("parameter":)" + (is_json(quoted) ? quoted : R"("?")") + ',';
+    append_string(answer.body += R"("parameter":)",
+                  is_utf8(error.parameter) ? error.parameter : "?");
+    answer.body += ',';
   }
   append_string(answer.body += R"("message":)", error.message);
   answer.body += "}}";

@@ -78,8 +78,6 @@ class Hub {
   void drain(Time give_up);
   // Says Bye to all workers and ends their links. Nothing happens here any more.
   void dismiss();
-  // For readiness: somebody takes batches.
-  bool has_workers() const { return !lanes_.lanes().empty(); }
 
  private:
   struct Arrival {

@@ -8,7 +8,7 @@
 namespace millrace {
 
 Lane::Lane(LaneId id, const BatchRule& rule, std::uint32_t credits, Time now)
-    : id_(id), credits_(credits), attached_(now), batcher_(rule), heard_(now), answered_(now) {}
+    : id_(id), credits_(credits), batcher_(rule), heard_(now), answered_(now) {}
 
 Batch* Lane::close(BatchId id, Time now) {
   if (!has_credit()) return nullptr;

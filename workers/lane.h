@@ -50,7 +50,6 @@ class Lane {
   void heard(Time now) { heard_ = now; }
   // We were not there to hear it: its waits begin anew.
   void pardon(Time now) { heard_ = answered_ = now; }
-  Time attached() const { return attached_; }
 
   // It takes no new streams and gives its own away.
   void leave(Time now);
@@ -65,7 +64,6 @@ class Lane {
  private:
   const LaneId id_;
   const std::uint32_t credits_;
-  const Time attached_;
   Batcher batcher_;
   std::deque<Batch> held_;
   std::vector<Batch> spare_;

@@ -32,8 +32,6 @@ class WorkerServer {
   // Accepts as long as its io_context runs.
   Task<> serve();
 
-  const std::string& path() const { return listener_.path(); }
-
  private:
   Task<> receive_hello(FileDescriptor connection);
   void dispatch(LocalSocket socket, worker_protocol::Hello hello);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/tap_lines.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include "base/event.h"
 #include "chunker/row.h"
 #include "service/commands/crc32c.h"
+#include "transport/json_text.h"
 
 namespace millrace {
 namespace {
@@ -20,19 +20,6 @@ constexpr std::size_t most_names = 100'000;
 
 void append(std::string& line, std::string_view key, std::uint64_t value) {
   line.append(",\"").append(key).append("\":").append(std::to_string(value));
-}
-
-void append_flags(std::string& line, std::uint8_t flags) {
-  constexpr std::array<std::string_view, 7> names{"START", "RESET", "SEGMENT", "GAP",
-                                                  "LAST",  "END",   "ABORT"};
-  line += ",\"flags\":[";
-  std::string_view comma;
-  for (std::size_t bit = 0; bit < names.size(); ++bit) {
-    if ((flags >> bit & 1) == 0) continue;
-    line.append(comma).append("\"").append(names[bit]).append("\"");
-    comma = ",";
-  }
-  line += ']';
 }
 
 void append_reason(std::string& line, std::uint8_t reason) {
@@ -81,13 +68,13 @@ void TapLines::read(const WorkerBatch& batch) {
 
 // Everything but the end. Names of streams have no character that JSON escapes.
 void TapLines::write(const RowEntry& row, const WorkerBatch& batch, std::string& line) {
-  line.assign("{\"stream\":\"").append(name_of_stream(row.stream)).append("\"");
+  line.assign("{\"stream\":\"").append(names_[row.stream]).append("\"");
   append(line, "seq", row.seq);
   append(line, "begin", row.begin);
   append(line, "left", row.left);
   append(line, "size", row.size);
   append(line, "right", row.right);
-  append_flags(line, row.flags);
+  append_flags(line += ",\"flags\":", row.flags);
   append_reason(line, row.reason);
   append(line, "gap", row.gap);
   if (row.mark < 0) {
@@ -97,13 +84,6 @@ void TapLines::write(const RowEntry& row, const WorkerBatch& batch, std::string&
   }
   append(line, "slot", row.slot);
   append(line, "batch", number(batch.id()));
-}
-
-const std::string& TapLines::name_of_stream(StreamId stream) {
-  auto found = names_.find(stream);
-  if (found == names_.end())
-    found = names_.emplace(stream, "#" + std::to_string(number(stream))).first;
-  return found->second;
 }
 
 }  // namespace millrace

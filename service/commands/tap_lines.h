@@ -17,8 +17,7 @@ namespace millrace {
 //   {"stream":"mic-7","seq":0,"begin":0,"left":0,"size":1600,"right":0,"flags":["START","RESET"],
 //    "reason":"start","gap":0,"mark":null,"slot":5,"batch":1}
 //
-// A stream whose beginning it never saw is "#" and a number, which no name is. Confined to one
-// thread. Reuses its memory from batch to batch.
+// Confined to one thread. Reuses its memory from batch to batch.
 class TapLines {
  public:
   // With `checksums`, "crc32c" follows: of the row as it lies in the tensor, null for a marker row.
@@ -32,7 +31,6 @@ class TapLines {
 
  private:
   void write(const worker_protocol::RowEntry& row, const WorkerBatch& batch, std::string& line);
-  const std::string& name_of_stream(StreamId stream);
 
   const bool checksums_;
   std::map<StreamId, std::string> names_;

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-using namespace millrace::wire;
+using namespace millrace;
 using namespace std::string_literals;
 
 TEST_CASE("UTF-8 is what is in its shortest form and no surrogate") {
@@ -23,7 +23,19 @@ TEST_CASE("JSON is one value and nothing behind it") {
   for (const auto* text : {"", " ", "{", "nul", "NaN", "1 2", "{}{}", "{'a':1}", "[1,]", "\"\xff\"",
                            "\"a\nb\"", "1,\"type\":\"closed\"", "// c\n1"})
     CHECK_FALSE(is_json(text));
-  CHECK_FALSE(is_json(std::string(10'000, '[')));
+}
+
+TEST_CASE("JSON is at most 32 deep") {
+  CHECK(is_json(std::string(32, '[') + std::string(32, ']')));
+  CHECK_FALSE(is_json(std::string(33, '[') + std::string(33, ']')));
+  CHECK_FALSE(is_json(std::string(100'000, '[')));
+}
+
+TEST_CASE("only an object is an object") {
+  CHECK(is_json_object(" {}"));
+  CHECK_FALSE(is_json_object("[{}]"));
+  CHECK_FALSE(is_json_object("{} {}"));
+  CHECK_FALSE(is_json_object(""));
 }
 
 TEST_CASE("what is printable fits and has no control characters") {
@@ -34,10 +46,10 @@ TEST_CASE("what is printable fits and has no control characters") {
   CHECK_FALSE(is_printable("\xff", 16));
 }
 
-TEST_CASE("a stream's name has 1 to 128 plain characters") {
-  CHECK(is_stream_name("Az09._-"));
-  CHECK(is_stream_name(std::string(128, 'a')));
+TEST_CASE("a name has 1 to 128 plain characters") {
+  CHECK(is_name("Az09._-"));
+  CHECK(is_name(std::string(128, 'a')));
   for (const auto& name :
        {""s, std::string(129, 'a'), "a b"s, "a/b"s, "a\"b"s, "a\0b"s, "\xc3\xa9"s})
-    CHECK_FALSE(is_stream_name(name));
+    CHECK_FALSE(is_name(name));
 }

@@ -160,8 +160,3 @@ TEST_CASE("a stream counts what becomes of it") {
   CHECK(live.stats.open.value() == 0);
   CHECK(live.stats.duration.sum() == 2'000'000'000);
 }
-
-TEST_CASE("a stream holds 5 s of signal unless said otherwise") {
-  CHECK(default_frames_limit({.rate = 16000}) == 80000);
-  CHECK(default_frames_limit({.rate = 12.5}) == 63);
-}

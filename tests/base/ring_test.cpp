@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "streams/ring.h"
+#include "base/ring.h"
 
 #include <catch2/catch.hpp>
 #include <deque>
