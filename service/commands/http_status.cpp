@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/http_status.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <cstring>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <exception>
 #include <optional>
 
 #include "service/address.h"
-#include "transport/file_descriptor.h"
+#include "transport/http_client.h"
 
 namespace millrace {
 
 namespace {
+
+using net::experimental::awaitable_operators::operator||;
+using Outcome = Result<int, std::string>;
 
 struct Url {
   TcpAddress address;
@@ -36,69 +34,14 @@ std::optional<Url> parse_url(std::string_view text) {
   return Url{*address, path.empty() ? "/" : std::string(path)};
 }
 
-// One request, over sockets that block for as long as the whole may take.
-class Request {
- public:
-  Request(const TcpAddress& address, Duration timeout)
-      : address_(address),
-        deadline_(Clock::now() + timeout),
-        socket_(::socket(v6() ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
-
-  // Each is false where it failed; errno says why.
-  bool connect() {
-    if (!limit(SO_SNDTIMEO)) return false;
-    sockaddr_in v4{
-        .sin_family = AF_INET, .sin_port = htons(address_.port), .sin_addr = {}, .sin_zero = {}};
-    sockaddr_in6 v6{};
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(address_.port);
-    inet_pton(AF_INET, address_.host.c_str(), &v4.sin_addr);
-    inet_pton(AF_INET6, address_.host.c_str(), &v6.sin6_addr);
-    const auto* to = this->v6() ? reinterpret_cast<const sockaddr*>(&v6)
-                                : reinterpret_cast<const sockaddr*>(&v4);
-    return ::connect(socket_.get(), to, this->v6() ? sizeof v6 : sizeof v4) == 0;
-  }
-
-  bool send(std::string_view text) {
-    // Small enough for the empty buffer of a new connection.
-    return ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) ==
-           static_cast<ssize_t>(text.size());
-  }
-
-  bool receive(std::string& into, std::size_t bytes) {
-    while (into.size() < bytes) {
-      char part[64];
-      if (!limit(SO_RCVTIMEO)) return false;
-      const auto length =
-          ::recv(socket_.get(), part, std::min(sizeof part, bytes - into.size()), 0);
-      if (length == 0) errno = ECONNRESET;
-      if (length <= 0) return false;
-      into.append(part, static_cast<std::size_t>(length));
-    }
-    return true;
-  }
-
- private:
-  bool v6() const { return address_.host.find(':') != std::string::npos; }
-
-  bool limit(int what) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::microseconds>(deadline_ - Clock::now()).count();
-    errno = ETIMEDOUT;
-    if (left <= 0) return false;
-    const timeval time{.tv_sec = left / 1'000'000, .tv_usec = left % 1'000'000};
-    return ::setsockopt(socket_.get(), SOL_SOCKET, what, &time, sizeof time) == 0;
-  }
-
-  TcpAddress address_;
-  Time deadline_;
-  FileDescriptor socket_;
-};
-
-std::string why() {
-  // How a time limit of a socket looks from outside.
-  const bool late = errno == EAGAIN || errno == EINPROGRESS;
-  return std::strerror(late ? ETIMEDOUT : errno);
+Task<Outcome> ask_within(Executor executor, Url url, Duration timeout) {
+  const Tcp::endpoint service(net::ip::make_address(url.address.host), url.address.port);
+  const std::string host = readable(url.address);
+  Timer late(executor, timeout);
+  auto first =
+      co_await (get_status(executor, service, host, url.path) || late.async_wait(no_throw));
+  if (first.index() == 0) co_return std::get<0>(std::move(first));
+  co_return boost::system::error_code(net::error::timed_out).message();
 }
 
 }  // namespace
@@ -106,20 +49,16 @@ std::string why() {
 Result<int, std::string> http_status(const std::string& url, Duration timeout) {
   const auto target = parse_url(url);
   if (!target) return "\"" + url + "\" must be http://ADDRESS:PORT/PATH";
-  const std::string request = "GET " + target->path +
-                              " HTTP/1.1\r\nHost: " + readable(target->address) +
-                              "\r\nConnection: close\r\n\r\n";
-  constexpr std::string_view start = "HTTP/1.1 ";
-  std::string answer;
-  Request http(target->address, timeout);
-  if (!http.connect() || !http.send(request) || !http.receive(answer, start.size() + 3))
-    return url + ": " + why();
-  int status = 0;
-  const char* end = answer.data() + answer.size();
-  if (!answer.starts_with("HTTP/1.") ||
-      std::from_chars(answer.data() + start.size(), end, status).ptr != end)
-    return url + ": this is no HTTP";
-  return status;
+  net::io_context context(1);
+  std::optional<Outcome> outcome;
+  net::co_spawn(context, ask_within(context.get_executor(), *target, timeout),
+                [&](std::exception_ptr thrown, Outcome given) {
+                  if (thrown) std::rethrow_exception(thrown);
+                  outcome = std::move(given);
+                });
+  context.run();
+  if (!*outcome) return url + ": " + outcome->error();
+  return *outcome;
 }
 
 }  // namespace millrace
