@@ -119,6 +119,15 @@ TEST_CASE("what was appended can be taken back") {
   CHECK(buffer.blocks() == 0);
 }
 
+TEST_CASE("what is taken back to the border of a block leaves no empty block") {
+  Buffer buffer;
+  buffer.append(15);
+  buffer.frames.truncate(10);
+  CHECK(buffer.blocks() == 1);
+  buffer.append(2);
+  CHECK(buffer.window(8, 4) == std::vector<int>{8, 9, 10, 11});
+}
+
 TEST_CASE("a buffer gives back what it holds when it goes") {
   Gauge in_use;
   BlockPool pool(20, 100, in_use);

@@ -104,6 +104,24 @@ TEST_CASE("a paused stream that is drained is read again") {
   CHECK(live.said() == Said{"resume"});
 }
 
+TEST_CASE("a stream that its client ended is closed as that, though it is drained then") {
+  LiveStream live(tens);
+  live.send(15);
+  live.stream.end(live.now);
+  live.stream.drain(live.now);
+  live.answer(2);
+  CHECK(live.said() == Said{"closed 15 2"});
+  CHECK(live.stats.closed[StreamClosing::end].value() == 1);
+}
+
+TEST_CASE("a paused stream that its lane dropped is paused no more") {
+  LiveStream live(tens, 20);
+  live.send(20);
+  CHECK(live.stream.paused());
+  live.stream.dropped(ErrorCode::no_worker, live.now);
+  CHECK_FALSE(live.stream.paused());
+}
+
 TEST_CASE("a stream that fails is told so, and aborted") {
   LiveStream live(tens);
   live.send(15);

@@ -43,6 +43,16 @@ TEST_CASE("a result has the markers that the lane added") {
   CHECK(live.client.flags == std::vector<std::uint8_t>{flag::reset});
 }
 
+TEST_CASE("a RESET that the lane added is counted when its row is done") {
+  LiveStream live(tens);
+  live.send(10);
+  live.stream.done(
+      {.seq = 0, .answer = {}, .at = {}, .flags = flag::reset, .reason = ResetReason::worker_lost},
+      live.now);
+  CHECK(live.stats.resets[ResetReason::worker_lost].value() == 1);
+  CHECK(live.stats.resets[ResetReason::start].value() == 1);
+}
+
 TEST_CASE("a client hears nothing of a row that was not answered") {
   LiveStream live(tens);
   live.send(10);
@@ -163,6 +173,13 @@ TEST_CASE("the frames of a refused message are a gap") {
   CHECK(live.said() == Said{"rejected too_long 40000", "rejected schema 0"});
   CHECK(live.stream.position() == 40003);
   CHECK(live.rows() == Rows{{0, 0, 0, 3, 0, begins | flag::last, 0}});
+}
+
+TEST_CASE("a refused message that goes beyond the last position is an error, no rejection") {
+  LiveStream live(tens);
+  live.stream.refuse(ErrorCode::too_long, "too long", std::uint64_t{1} << 60, live.now);
+  CHECK(live.said() == Said{"error values"});
+  CHECK(live.stats.lost[Loss::rejected].value() == 0);
 }
 
 TEST_CASE("features are chunked in vectors") {

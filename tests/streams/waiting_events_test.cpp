@@ -62,3 +62,12 @@ TEST_CASE("frames alone are never a crowd") {
   }
   CHECK(frames == 1000);
 }
+
+TEST_CASE("frames that join others in a crowd count as read when the first of them was") {
+  WaitingEvents events;
+  for (int i = 0; i < 34; ++i) push_frames(events, 1, at(i));
+  for (int i = 0; i < 31; ++i) (void)events.take(1);
+  const auto [event, arrived] = events.take(1000);
+  CHECK(event.count == 3);
+  CHECK(arrived == at(31));
+}
