@@ -78,6 +78,20 @@ TEST_CASE("the tensor has the elements of the dtype") {
   CHECK(slab.array<float>(0, 8) == std::vector<float>{0.5f, -1, 0, 0, 0, 0, 0, 0});
 }
 
+TEST_CASE("a writer lays one batch after the other") {
+  WrittenSlab slab;
+  BatchWriter writer(RowFormat{}, 64);
+  const auto frames = bytes_of<std::int16_t>({1, 2});
+  for (int batch = 0; batch < 2; ++batch) {
+    writer.begin(slab.bytes(), 2, 1, 2);
+    writer.add({.slot = 7, .size = 2}, {Bytes(frames)});
+    writer.add_mark({.slot = 9});
+    const SlabLayout layout = layout_of(writer.finish());
+    CHECK(slab.array<std::int16_t>(0, 4) == std::vector<std::int16_t>{1, 2, 0, 0});
+    CHECK(slab.array<std::int32_t>(layout.slots, 3) == Numbers{7, 64, 9});
+  }
+}
+
 TEST_CASE("nothing is written behind the layout of the batch") {
   WrittenSlab slab;
   BatchWriter writer(RowFormat{}, 64);
