@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/queue.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <thread>
@@ -46,6 +47,28 @@ TEST_CASE("popping and draining keep the order and the capacity") {
   queue.drain(values);
   CHECK(values == std::vector{2, 3, 4});
   CHECK(queue.try_push(6) == Pushed::first);
+}
+
+TEST_CASE("a consumer waits no longer than until its deadline, and takes what is there") {
+  Queue<int> queue(2);
+  const millrace::Time past{};
+  CHECK(queue.pop_until(past) == std::nullopt);
+  (void)queue.try_push(7);
+  CHECK(queue.pop_until(past) == 7);
+  CHECK(queue.pop_until(past) == std::nullopt);
+}
+
+TEST_CASE("closing wakes the consumer that waits") {
+  for (int round = 0; round < 100; ++round) {
+    Queue<int> queue(1);
+    std::atomic<bool> waits = false;
+    std::jthread consumer([&] {
+      waits = true;
+      while (queue.pop_until(millrace::Time::max())) continue;
+    });
+    while (!waits) std::this_thread::yield();
+    queue.close();
+  }
 }
 
 TEST_CASE("a popped but never emptied queue does not grow") {
