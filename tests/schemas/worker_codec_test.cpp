@@ -209,6 +209,7 @@ TEST_CASE("memory given back is used for the next batch") {
   const auto second = decoder.to_worker(encoder.encode(batch()));
   CHECK(std::get<HandedBatch>(*second).framed.data() == rows);
   CHECK(std::get<HandedBatch>(*second).framed == batch().framed);
+  CHECK(std::get<HandedBatch>(*second).opened == batch().opened);
 }
 
 TEST_CASE("an end refuses what only the other end gets") {
@@ -260,6 +261,14 @@ TEST_CASE("a welcome that cannot be is refused for its meaning") {
       welcome, [](Welcome& w) { w.frames.rate = std::numeric_limits<double>::quiet_NaN(); }));
   CHECK(worker_refuses(welcome, [](Welcome& w) { w.chunk = "size=1600"; }));
   CHECK(worker_refuses(welcome, [](Welcome& w) { w.slab_bytes = 1ULL << 62; }));
+  CHECK(worker_refuses(welcome, [](Welcome& w) { w.slabs = 1026; }));
+}
+
+TEST_CASE("a done or a refusal that cannot be is refused for its meaning") {
+  CHECK(service_refuses(done, [](Done& d) { d.answers[0].kind = static_cast<Answer::Kind>(5); }));
+  const Refused refused{.code = "conflict", .message = "no"};
+  CHECK(worker_refuses(refused, [](Refused& r) { r.message = "a\nb"; }));
+  CHECK(worker_refuses(refused, [](Refused& r) { r.code = "\xff"; }));
 }
 
 TEST_CASE("a batch that cannot be is refused for its meaning") {
@@ -275,7 +284,14 @@ TEST_CASE("a batch that cannot be is refused for its meaning") {
   CHECK(worker_refuses(batch(), [](HandedBatch& b) { b.framed[1].mark = -2; }));
   CHECK(worker_refuses(batch(), [](HandedBatch& b) { b.framed[1].mark = 1LL << 53; }));
   CHECK(worker_refuses(batch(), [](HandedBatch& b) { b.framed[1].begin = 1ULL << 63; }));
+  CHECK(worker_refuses(batch(), [](HandedBatch& b) { b.framed[1].gap = 1ULL << 63; }));
+  CHECK(worker_refuses(batch(), [](HandedBatch& b) {  // a left context before the stream
+    b.framed[0].left = 1;
+    b.framed[0].right = 0;
+  }));
   CHECK(worker_refuses(batch(), [](HandedBatch& b) { b.opened[0].name = "../x"; }));
+  CHECK(worker_refuses(
+      batch(), [](HandedBatch& b) { b.opened[0].options = '"' + std::string(4095, 'x') + '"'; }));
   CHECK(worker_refuses(batch(), [](HandedBatch& b) { b.opened[0].options = "{"; }));
   CHECK(worker_refuses(batch(), [](HandedBatch& b) {
     b.framed.clear();
