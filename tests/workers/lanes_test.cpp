@@ -3,66 +3,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/workers/pipeline.h"
+
 using namespace millrace;
-using namespace std::chrono_literals;
-
-namespace {
-
-constexpr Time t0{1h};
-
-// A pipeline of two slots per worker, batches of up to four rows that never wait.
-struct Pipeline {
-  Lanes lanes;
-  std::unordered_map<StreamId, std::uint64_t> seq;
-  Time now = t0;
-
-  explicit Pipeline(std::uint32_t slots = 2)
-      : lanes(LanesRule{.batch = {.slots = slots, .rows = 4},
-                        .worker_wait = 30s,
-                        .bye_wait = 60s,
-                        .patience = {.silence = 6s, .answer = 10s, .first_answer = 120s}}) {}
-
-  StreamId open(std::uint64_t id) {
-    lanes.open(StreamId{id}, now);
-    return StreamId{id};
-  }
-  void row(StreamId stream, std::uint8_t flags = 0, std::uint32_t size = 10) {
-    ReadyRow ready;
-    ready.row.seq = seq[stream]++;
-    ready.row.size = size;
-    ready.row.flags = flags;
-    if (ready.row.seq == 0) ready.row.flags |= flag::start | flag::reset | flag::segment;
-    if (flags & flag::reset) ready.row.reason = ResetReason::client;
-    ready.ready = now;
-    lanes.add(stream, ready);
-  }
-  // Rows of the next batch as stream.seq, an R behind those that carry RESET(worker_lost).
-  std::string next(LaneId lane) {
-    const Batch* batch = lanes.next(lane, now);
-    if (!batch) return "none";
-    last = batch->id;
-    std::string text;
-    for (const auto* rows : {&batch->framed, &batch->marks})
-      for (const BatchRow& row : *rows)
-        text += (text.empty() ? "" : " ") + std::to_string(number(row.stream)) + "." +
-                std::to_string(row.ready.row.seq) +
-                (row.ready.row.reason == ResetReason::worker_lost ? "R" : "");
-    return text;
-  }
-  Lanes::Given done(LaneId lane, BatchId batch) { return lanes.done(lane, batch, {}, {}, now); }
-  Lanes::Given done(LaneId lane) { return done(lane, last); }
-  LaneEvents events() { return std::exchange(lanes.events(), {}); }
-
-  BatchId last{};
-};
-
-std::vector<std::uint64_t> numbers(const auto& ids) {
-  std::vector<std::uint64_t> all;
-  for (auto id : ids) all.push_back(number(id));
-  return all;
-}
-
-}  // namespace
+using namespace millrace::test;
 
 TEST_CASE("streams that open without a worker are served once one attaches") {
   Pipeline p;
@@ -174,6 +118,24 @@ TEST_CASE("a batch is done once, in order, with an answer for each row or none")
   CHECK(p.done(lane, BatchId{1}) == Lanes::Given::repeated);
   CHECK(p.done(lane, BatchId{9}) == Lanes::Given::wrong);
   CHECK(p.done(lane, BatchId{2}) == Lanes::Given::taken);
+  CHECK(p.done(lane, BatchId{1}) == Lanes::Given::repeated);
+}
+
+TEST_CASE("rows with frames and marker rows are answered, each with its own answer") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a);
+  p.row(a, flag::last, 0);
+  CHECK(p.next(lane) == "1.0 1.1");
+  std::vector<Answer> body{{Answer::Kind::text, "body"}}, mark{{Answer::Kind::text, "mark"}};
+  std::vector<Answer> two(2);
+  CHECK(p.lanes.done(lane, p.last, body, two, p.now) == Lanes::Given::wrong);
+  CHECK(p.lanes.done(lane, p.last, body, mark, p.now) == Lanes::Given::taken);
+  const auto events = p.events();
+  REQUIRE(events.done.size() == 2);
+  CHECK(events.done[0].answer.data == "body");
+  CHECK(events.done[1].answer.data == "mark");
 }
 
 TEST_CASE("a slot is free when the END row is done, and the longest waiting stream gets it") {
@@ -259,17 +221,6 @@ TEST_CASE("after the first answer the next is due sooner") {
   for (int second = 0; second < 10; ++second) p.lanes.heard(lane, p.now += 1s);
   p.lanes.expire(p.now);
   CHECK(numbers(p.events().overdue) == std::vector{number(lane)});
-}
-
-TEST_CASE("room is slots times workers, and one worker's worth without any") {
-  Pipeline p;
-  CHECK(p.lanes.capacity() == 2);
-  const LaneId first = p.lanes.attach(2, p.now);
-  CHECK(p.lanes.capacity() == 2);
-  p.lanes.attach(2, p.now);
-  CHECK(p.lanes.capacity() == 4);
-  p.lanes.lost(first, p.now);
-  CHECK(p.lanes.capacity() == 2);
 }
 
 TEST_CASE("after Bye a stream moves when its next LAST row is done and goes on with RESET") {

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much room there is, and which lane a stream gets.
+#include <catch2/catch.hpp>
+
+#include "tests/workers/pipeline.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+TEST_CASE("room is slots times workers, and one worker's worth without any") {
+  Pipeline p;
+  CHECK(p.lanes.capacity() == 2);
+  const LaneId first = p.lanes.attach(2, p.now);
+  CHECK(p.lanes.capacity() == 2);
+  p.lanes.attach(2, p.now);
+  CHECK(p.lanes.capacity() == 4);
+  p.lanes.lost(first, p.now);
+  CHECK(p.lanes.capacity() == 2);
+}
+
+TEST_CASE("a worker that leaves has no room for new streams") {
+  Pipeline p;
+  const LaneId leaving = p.lanes.attach(2, p.now);
+  p.row(p.open(1));
+  CHECK(p.next(leaving) == "1.0");
+  const LaneId other = p.lanes.attach(2, p.now);
+  p.lanes.bye(leaving, p.now);
+  CHECK(p.lanes.capacity() == 2);
+  p.row(p.open(2));
+  CHECK(p.next(other) == "2.0");
+}
+
+TEST_CASE("streams spread evenly over the workers") {
+  Pipeline p;
+  const LaneId first = p.lanes.attach(2, p.now), second = p.lanes.attach(2, p.now);
+  for (std::uint64_t id : {1, 2, 3, 4}) p.row(p.open(id));
+  CHECK(p.next(first) == "1.0 3.0");
+  CHECK(p.next(second) == "2.0 4.0");
+}
+
+TEST_CASE("the streams of a worker that is lost or overdue go to the others' free slots at once") {
+  Pipeline p;
+  const LaneId first = p.lanes.attach(2, p.now), second = p.lanes.attach(2, p.now);
+  p.row(p.open(1));
+  CHECK(p.next(first) == "1.0");
+  const bool by_the_clock = GENERATE(false, true);
+  if (by_the_clock) {
+    p.lanes.heard(second, p.now += 6s);
+    p.lanes.expire(p.now);
+    CHECK(numbers(p.events().overdue) == std::vector{number(first)});
+  } else {
+    p.lanes.lost(first, p.now);
+  }
+  CHECK(p.next(second) == "1.0R");
+}
+
+TEST_CASE("the room of a stream that aborts before a worker had a row goes to one that waits") {
+  Pipeline p(1);
+  const LaneId lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1), b = p.open(2);
+  p.row(b);
+  p.row(a, flag::last | flag::end | flag::abort, 0);
+  CHECK(p.next(lane) == "2.0");
+}

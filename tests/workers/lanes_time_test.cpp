@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// When batches, answers and streams are due.
+#include <catch2/catch.hpp>
+
+#include "tests/workers/pipeline.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+// The worker is heard of every second, and nothing else happens.
+void pass(Pipeline& p, LaneId lane, int seconds) {
+  for (; seconds > 0; --seconds) p.lanes.heard(lane, p.now += 1s);
+  p.lanes.expire(p.now);
+}
+
+}  // namespace
+
+TEST_CASE("a batch that waits for its deadline is due then, if its lane has a credit") {
+  Pipeline p(2, 10ms);
+  const LaneId lane = p.lanes.attach(1, p.now);
+  const auto a = p.open(1);
+  p.open(2);
+  p.row(a);
+  CHECK(p.next(lane) == "none");
+  CHECK(p.lanes.deadline() == t0 + 10ms);
+  p.now += 10ms;
+  CHECK(p.next(lane) == "1.0");
+  p.row(a);
+  CHECK(p.lanes.deadline() == t0 + 6s);  // the worker's silence
+}
+
+TEST_CASE("in the drain no batch waits, also not that of a worker that comes later") {
+  Pipeline p(2, 10ms);
+  const bool later = GENERATE(false, true);
+  if (later) p.lanes.drain(Time::max());
+  const LaneId lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.open(2);
+  p.row(a);
+  if (!later) {
+    CHECK(p.next(lane) == "none");
+    p.lanes.drain(Time::max());
+  }
+  CHECK(p.next(lane) == "1.0");
+}
+
+TEST_CASE("in the drain no stream waits for a slot longer than until it is given up") {
+  Pipeline p;
+  p.open(1);
+  p.lanes.drain(t0 + 5s);
+  CHECK(p.lanes.deadline() == t0 + 5s);
+  p.lanes.expire(p.now += 5s);
+  CHECK(p.events().dropped.size() == 1);
+}
+
+TEST_CASE("a stream that a leaving worker still serves does not wait yet") {
+  Pipeline p(2, 0s, 5s);
+  const LaneId leaving = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a, flag::last);
+  CHECK(p.next(leaving) == "1.0");
+  p.row(a, flag::segment);
+  CHECK(p.next(leaving) == "1.1");
+  p.lanes.bye(leaving, p.now);
+  const LaneId other = p.lanes.attach(2, p.now);
+  p.done(leaving, BatchId{1});  // it moves, and 1.1 is still to be done
+  p.lanes.lost(other, p.now);
+  pass(p, leaving, 6);
+  CHECK(p.events().dropped.empty());
+  CHECK(p.lanes.deadline() == p.now + 4s);  // the leaving worker's answer
+  p.done(leaving, BatchId{2});
+  CHECK(p.lanes.deadline() == p.now + 5s);
+}
+
+TEST_CASE("an answer is due from the hand-over or the answer before it, whichever is later") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a);
+  p.row(a);
+  CHECK(p.next(lane) == "1.0");
+  CHECK(p.next(lane) == "1.1");
+  pass(p, lane, 9);
+  p.done(lane, BatchId{1});
+  pass(p, lane, 9);
+  CHECK(p.events().overdue.empty());
+  pass(p, lane, 1);
+  CHECK(numbers(p.events().overdue) == std::vector{number(lane)});
+}
+
+TEST_CASE("what workers owe is due anew after this process was stopped") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a);
+  p.next(lane);
+  p.done(lane);
+  p.row(a);
+  p.next(lane);
+  p.lanes.pardon(p.now += 1h);
+  CHECK(p.lanes.deadline() == p.now + 6s);
+  pass(p, lane, 9);
+  CHECK(p.events().overdue.empty());
+  pass(p, lane, 1);
+  CHECK(numbers(p.events().overdue) == std::vector{number(lane)});
+}
+
+TEST_CASE("a second Bye does not put off when streams move at any row") {
+  Pipeline p;
+  const LaneId leaving = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a);
+  p.next(leaving);
+  p.lanes.bye(leaving, p.now);
+  const LaneId other = p.lanes.attach(2, p.now);
+  p.lanes.bye(leaving, p.now += 59s);
+  p.now += 1s;
+  p.done(leaving);
+  p.row(a);
+  CHECK(p.next(other) == "1.1R");
+}

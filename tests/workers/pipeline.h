@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "workers/lanes.h"
+
+namespace millrace::test {
+
+using namespace std::chrono_literals;
+
+constexpr Time t0{1h};
+
+// A pipeline of two slots per worker, batches of up to four rows that never wait, unless said
+// otherwise.
+struct Pipeline {
+  Lanes lanes;
+  std::unordered_map<StreamId, std::uint64_t> seq;
+  Time now = t0;
+
+  explicit Pipeline(std::uint32_t slots = 2, Duration max_wait = 0s, Duration worker_wait = 30s)
+      : lanes(LanesRule{.batch = {.slots = slots, .rows = 4, .max_wait = max_wait},
+                        .worker_wait = worker_wait,
+                        .bye_wait = 60s,
+                        .patience = {.silence = 6s, .answer = 10s, .first_answer = 120s}}) {}
+
+  StreamId open(std::uint64_t id) {
+    lanes.open(StreamId{id}, now);
+    return StreamId{id};
+  }
+  void row(StreamId stream, std::uint8_t flags = 0, std::uint32_t size = 10) {
+    ReadyRow ready;
+    ready.row.seq = seq[stream]++;
+    ready.row.size = size;
+    ready.row.flags = flags;
+    if (ready.row.seq == 0) ready.row.flags |= flag::start | flag::reset | flag::segment;
+    if (flags & flag::reset) ready.row.reason = ResetReason::client;
+    ready.ready = now;
+    lanes.add(stream, ready);
+  }
+  // Rows of the next batch as stream.seq, an R behind those that carry RESET(worker_lost).
+  std::string next(LaneId lane) {
+    const Batch* batch = lanes.next(lane, now);
+    if (!batch) return "none";
+    last = batch->id;
+    std::string text;
+    for (const auto* rows : {&batch->framed, &batch->marks})
+      for (const BatchRow& row : *rows)
+        text += (text.empty() ? "" : " ") + std::to_string(number(row.stream)) + "." +
+                std::to_string(row.ready.row.seq) +
+                (row.ready.row.reason == ResetReason::worker_lost ? "R" : "");
+    return text;
+  }
+  Lanes::Given done(LaneId lane, BatchId batch) { return lanes.done(lane, batch, {}, {}, now); }
+  Lanes::Given done(LaneId lane) { return done(lane, last); }
+  LaneEvents events() { return std::exchange(lanes.events(), {}); }
+
+  BatchId last{};
+};
+
+inline std::vector<std::uint64_t> numbers(const auto& ids) {
+  std::vector<std::uint64_t> all;
+  for (auto id : ids) all.push_back(number(id));
+  return all;
+}
+
+}  // namespace millrace::test
