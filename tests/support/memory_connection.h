@@ -45,6 +45,7 @@ class MemoryConnection final : public Connection {
   std::optional<Time> stuck_since;
   std::optional<Time> hung_up;
   bool answers_close = true;
+  bool send_fails = false;
 
   Task<Received> receive() override {
     while (waiting_.empty() && !end_) co_await arrived_.wait();
@@ -58,7 +59,7 @@ class MemoryConnection final : public Connection {
 
   Task<bool> send(Kind kind, std::string_view bytes, bool) override {
     while (!reads_ && !end_) co_await sendable_.wait();
-    if (end_) co_return false;
+    if (end_ || send_fails) co_return false;
     seen.emplace_back(kind == Kind::ping ? "<ping>" : bytes);
     co_return true;
   }

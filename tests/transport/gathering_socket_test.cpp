@@ -80,4 +80,23 @@ TEST_CASE_METHOD(PairFixture, "a message is incomplete from the second read for 
   CHECK(ours->incomplete_since());
   ours->message_read();
   CHECK_FALSE(ours->incomplete_since());
+  read(1);
+  CHECK_FALSE(ours->incomplete_since());
+  read(1);
+  CHECK(ours->incomplete_since());
+}
+
+TEST_CASE_METHOD(PairFixture, "a long write makes progress whenever the peer takes some of it") {
+  const std::string bytes(16 << 20, 'x');
+  std::size_t written = 0;
+  ours->gather(true);
+  ours->async_write_some(net::buffer(bytes),
+                         [&](boost::system::error_code, std::size_t size) { written = size; });
+  context.poll();
+  REQUIRE(written == 0);
+  const Time before = ours->progress();
+  for (std::string taken(1 << 20, ' '); written == 0; context.poll())
+    peer.read_some(net::buffer(taken));
+  CHECK(written == bytes.size());
+  CHECK(ours->progress() > before);
 }

@@ -15,13 +15,17 @@ struct SinkLog {
   std::vector<std::string> calls;
   std::size_t written = 0;
   bool paused = false;
+  ClientOutbox* rejects = nullptr;  // if it does: where it says so
 };
 
 class LoggingSink final : public StreamSink {
  public:
   explicit LoggingSink(SinkLog& log) : log_(log) {}
 
-  void frames(Bytes bytes, Time) override { say("frames " + std::to_string(bytes.size())); }
+  void frames(Bytes bytes, Time) override {
+    say("frames " + std::to_string(bytes.size()));
+    if (log_.rejects) log_.rejects->rejected(ErrorCode::values, "no", 1);
+  }
   void flush(std::optional<std::uint64_t> mark, Time) override {
     say(mark ? "flush " + std::to_string(*mark) : "flush");
   }

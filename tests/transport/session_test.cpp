@@ -2,6 +2,7 @@
 #include "transport/session.h"
 
 #include <catch2/catch.hpp>
+#include <stdexcept>
 
 #include "tests/transport/session_fixture.h"
 
@@ -29,6 +30,26 @@ TEST_CASE_METHOD(SessionFixture, "an empty message is a keepalive") {
   client_sends(0);
   CHECK(stream.calls.empty());
   CHECK(stats.messages[MessageType::control].value() == 1);
+}
+
+TEST_CASE_METHOD(SessionFixture, "a rejected message is received, but not accepted") {
+  stream.rejects = &outbox;
+  client_sends(4);
+  CHECK(stream.calls == Calls{"frames 4"});
+  CHECK(stats.received.value() == 4);
+  CHECK(stats.messages[MessageType::data].value() == 0);
+  CHECK(stats.message.sum() == 0);
+}
+
+TEST_CASE_METHOD(SessionFixture, "rejected messages are counted by what was wrong with them") {
+  outbox.rejected(ErrorCode::values, "half a frame", 0);
+  outbox.rejected(ErrorCode::values, "NaN", 3);
+  outbox.rejected(ErrorCode::too_long, "too long", 0);
+  outbox.rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
+  CHECK(stats.rejected[MessageFault::format].value() == 1);
+  CHECK(stats.rejected[MessageFault::nonfinite].value() == 1);
+  CHECK(stats.rejected[MessageFault::size].value() == 1);
+  CHECK(stats.rejected[MessageFault::schema].value() == 1);
 }
 
 TEST_CASE_METHOD(SessionFixture, "what is put into the outbox is written in order") {
@@ -172,6 +193,7 @@ TEST_CASE_METHOD(SessionFixture, "after an error nothing more is taken") {
   settle();
   CHECK(client.seen.size() == 1);
   CHECK(client.closed == 1011);
+  CHECK(stats.closed[Closing::internal].value() == 1);
 }
 
 TEST_CASE_METHOD(SessionFixture, "stopping cuts the connection, whatever waits") {
@@ -182,6 +204,7 @@ TEST_CASE_METHOD(SessionFixture, "stopping cuts the connection, whatever waits")
   scope.stop();
   settle();
   CHECK(stream.calls == Calls{"frames 1", "lost"});
+  CHECK(stats.closed[Closing::drain].value() == 1);
   CHECK(scope.connections() == 0);
 }
 
@@ -193,6 +216,38 @@ TEST_CASE_METHOD(SessionFixture, "what a client was not sent counts no more when
   outbox.drop_untaken();
   CHECK(stats.closed[Closing::client].value() == 1);
   CHECK(stream.written == 0);
+}
+
+TEST_CASE_METHOD(SessionFixture, "what lies in an outbox counts no more when the outbox goes") {
+  {
+    ClientOutbox other(scope);
+    other.flushed(7);
+    CHECK(stats.send_buffer.value() > 0);
+  }
+  CHECK(stats.send_buffer.value() == 0);
+}
+
+TEST_CASE_METHOD(SessionFixture, "a lost connection is cut, in case a send is stuck in it") {
+  client_ends({How::lost});
+  CHECK(client.aborted);
+}
+
+TEST_CASE_METHOD(SessionFixture, "a send that fails ends a connection that is not read") {
+  stream.paused = true;
+  client_sends(1);
+  client.send_fails = true;
+  result("1");
+  CHECK(stream.calls == Calls{"frames 1", "lost"});
+  CHECK(scope.connections() == 0);
+}
+
+TEST_CASE_METHOD(SessionFixture, "what a session throws is counted and goes no further") {
+  scope.spawn([]() -> Task<> {
+    throw std::runtime_error("no memory");
+    co_return;
+  }());
+  settle();
+  CHECK(stats.closed[Closing::internal].value() == 1);
 }
 
 TEST_CASE_METHOD(SessionFixture, "an answer of bytes is a binary message") {

@@ -19,6 +19,14 @@ TEST_CASE_METHOD(SessionFixture, "a silent client is pinged, then given up") {
   CHECK(stats.closed[Closing::idle].value() == 1);
 }
 
+TEST_CASE_METHOD(SessionFixture, "a silent client is pinged every ten seconds, not more often") {
+  after(11s);
+  after(12s);
+  CHECK(client.seen == Calls{"<ping>"});
+  after(22s);
+  CHECK(client.seen == Calls{"<ping>", "<ping>"});
+}
+
 TEST_CASE_METHOD(SessionFixture, "pongs alone do not keep a stream open, a keepalive does") {
   const Time start = Clock::now();
   client.heard_at = start + 25s;  // a pong
@@ -61,6 +69,23 @@ TEST_CASE_METHOD(SessionFixture, "no time limit of the client runs while it is n
   settle();
   after(29s);
   CHECK(stream.calls == Calls{"frames 1"});
+}
+
+TEST_CASE_METHOD(SessionFixture, "after a pause the client's time limits begin anew") {
+  stream.paused = true;
+  client_says(R"({"type":"end"})");  // from now on a pong is enough
+  const Time resumed = Clock::now();
+  client.heard_at = resumed - 25s;
+  client.incomplete_since = resumed - 4s;
+  stream.paused = false;
+  outbox.resume();
+  settle();
+  scope.sweep(resumed + 5s);
+  client.incomplete_since.reset();
+  scope.sweep(resumed + 30s);
+  CHECK(stream.calls == Calls{"end"});
+  after(31s);
+  CHECK(stream.calls == Calls{"end", "refused idle", "lost"});
 }
 
 TEST_CASE_METHOD(SessionFixture, "a client that takes no byte for long is a slow reader") {
@@ -108,6 +133,16 @@ TEST_CASE_METHOD(SessionFixture, "results are not piled up without bound") {
   CHECK(stream.calls == Calls{"refused slow_reader", "lost"});
 }
 
+TEST_CASE_METHOD(SessionFixture,
+                 "who has read everything is not slow, however long one answer is") {
+  const std::string large = '"' + std::string(2 * limits.overflow, 'x') + '"';
+  CHECK(outbox.result({}, {Answer::Kind::json, large}));
+  settle();
+  after(0s);
+  CHECK(stream.calls.empty());
+  CHECK(client.seen.size() == 1);
+}
+
 TEST_CASE_METHOD(SessionFixture, "a close that is not answered is waited for, not for ever") {
   client.answers_close = false;
   outbox.closed(0, 0);
@@ -116,6 +151,19 @@ TEST_CASE_METHOD(SessionFixture, "a close that is not answered is waited for, no
   after(4s);
   CHECK_FALSE(client.aborted);
   after(6s);
+  CHECK(client.aborted);
+  CHECK(stream.calls == Calls{"lost"});
+}
+
+TEST_CASE_METHOD(SessionFixture,
+                 "an ended stream's client that takes no byte is cut without a word") {
+  client.stop_reading();
+  result("1");
+  outbox.closed(0, 0);
+  client.stuck_since = Clock::now();
+  after(9s);
+  CHECK_FALSE(client.aborted);
+  after(11s);
   CHECK(client.aborted);
   CHECK(stream.calls == Calls{"lost"});
 }

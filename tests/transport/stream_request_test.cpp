@@ -62,6 +62,7 @@ TEST_CASE("a wrong parameter is named") {
   CHECK(problem("id=%4") == "id: malformed percent-encoding");
   CHECK(problem("id=%zz") == "id: malformed percent-encoding");
   CHECK(problem("=1") == ": no such parameter");
+  CHECK(problem(std::string(100, 'x') + "=1") == std::string(64, 'x') + ": no such parameter");
 }
 
 TEST_CASE("a name is what may stand in a log line") {
@@ -97,16 +98,24 @@ TEST_CASE("a query is short") {
 
 TEST_CASE("what one end asks for is what the other reads") {
   StreamRequest request;
+  request.pipeline = "vad";
   request.id = "kitchen";
   request.format = "s16le";
   request.rate = 44100;
   request.channels = 2;
+  request.dim = 80;
+  request.channel = "1";
+  request.chunk = "100ms";
   request.options = R"({"text":"50% & more"})";
   const auto read = parse_stream_target(stream_target(request));
   REQUIRE(read.has_value());
+  CHECK(read->pipeline == request.pipeline);
   CHECK(read->id == request.id);
   CHECK(read->format == request.format);
   CHECK(read->rate == request.rate);
   CHECK(read->channels == request.channels);
+  CHECK(read->dim == request.dim);
+  CHECK(read->channel == request.channel);
+  CHECK(read->chunk == request.chunk);
   CHECK(read->options == request.options);
 }

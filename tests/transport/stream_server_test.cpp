@@ -156,6 +156,14 @@ TEST_CASE_METHOD(ServerFixture, "an upgrade must be there in time") {
   CHECK(eventually([&] { return stats.refused[Refusal::handshake].value() == 1; }));
 }
 
+TEST_CASE_METHOD(ServerFixture, "a scope looks after its time limits by itself") {
+  limits.handshake = std::chrono::milliseconds(0);
+  Socket silent(context);
+  silent.connect(server.endpoint());
+  CHECK(run(context, read_all(silent)).empty());
+  CHECK(stats.refused[Refusal::handshake].value() == 1);
+}
+
 TEST_CASE_METHOD(ServerFixture, "a message that trickles in is given up after five seconds") {
   Socket client(context);
   client.connect(server.endpoint());

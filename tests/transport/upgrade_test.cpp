@@ -60,6 +60,13 @@ TEST_CASE("a key is there once and has 16 bytes") {
   CHECK(status(twice) == 400);
 }
 
+TEST_CASE("a host is named once") {
+  CHECK(status(with("Host", "")) == 400);
+  HttpQuery twice = good();
+  twice.fields.emplace_back("host", "there");
+  CHECK(status(twice) == 400);
+}
+
 TEST_CASE("our subprotocol is picked out of several, and no other is spoken") {
   const auto ours = parse_upgrade(with("Sec-WebSocket-Protocol", "chat, millrace.v1"));
   REQUIRE(ours.has_value());
@@ -73,6 +80,7 @@ TEST_CASE("another method or an old HTTP is refused") {
   HttpQuery query = good();
   query.method = "POST";
   CHECK(status(query) == 405);
+  CHECK(answer_to(parse_upgrade(query).error()).fields == HttpFields{{"Allow", "GET"}});
   query = good();
   query.version = 10;
   CHECK(status(query) == 400);
