@@ -231,14 +231,7 @@ void Lanes::finish_row(Lane& lane, BatchRow& row, Answer answer, Time closed, Ti
   if (end) {
     forget(stream);
   } else if (stream.from == &lane) {
-    if (stream.handed > 0) return;
-    stream.from = nullptr;
-    if (stream.lane) {
-      feed_held(stream);
-    } else {
-      waiting_.erase({stream.waiting_since, stream.id});
-      wait(stream, now);
-    }
+    if (stream.handed == 0) arrive(stream, now);
   } else if (stream.lane == &lane && lane.leaving() &&
              (last || now - *lane.leaving() >= rule_.bye_wait)) {
     move_away(stream, lane);
@@ -276,11 +269,8 @@ void Lanes::take_back(Lane& lane, Time now) {
     wait(stream, now);
   }
   take_back_batches(lane, now);
-  for (auto& [id, stream] : streams_) {
-    if (stream.from != &lane) continue;
-    stream.from = nullptr;
-    if (stream.lane) feed_held(stream);
-  }
+  for (auto& [id, stream] : streams_)
+    if (stream.from == &lane) arrive(stream, now);
 }
 
 // Its rows in batches stay to be done there; what follows waits for them and then goes to the
@@ -293,6 +283,15 @@ void Lanes::move_away(Stream& stream, Lane& from) {
   stream.reset_due |= stream.begun;
   if (stream.handed > 0) stream.from = &from;
   place(stream, *to);
+}
+
+// No row of a stream that moved is in its old lane any more: it goes on in the new one or, where
+// that is gone, waits for another from now on.
+void Lanes::arrive(Stream& stream, Time now) {
+  stream.from = nullptr;
+  if (stream.lane) return feed_held(stream);
+  waiting_.erase({stream.waiting_since, stream.id});
+  wait(stream, now);
 }
 
 // Streams of which a leaving worker had no row move as soon as there is room; a leaving lane

@@ -137,6 +137,7 @@ class Lanes {
   void take_back_batches(Lane& lane, Time now);
   void take_back(Lane& lane, Time now);
   void move_away(Stream& stream, Lane& from);
+  void arrive(Stream& stream, Time now);
   void empty_leaving();
   void forget(Stream& stream);
   Time gives_up(const std::pair<Time, StreamId>& waiting) const;

@@ -70,7 +70,8 @@ TEST_CASE("a stream that a leaving worker still serves does not wait yet") {
   pass(p, leaving, 6);
   CHECK(p.events().dropped.empty());
   CHECK(p.lanes.deadline() == p.now + 4s);  // the leaving worker's answer
-  p.done(leaving, BatchId{2});
+  SECTION("it is done") { p.done(leaving, BatchId{2}); }
+  SECTION("its worker is lost") { p.lanes.lost(leaving, p.now); }
   CHECK(p.lanes.deadline() == p.now + 5s);
 }
 
