@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "batcher/batcher.h"
-#include "bench/allocations.h"
 #include "gpu/batch_writer.h"
 #include "gpu/slab_ring.h"
+#include "tests/support/allocations.h"
 
 using namespace millrace;
 using namespace std::chrono_literals;
@@ -141,11 +141,11 @@ struct Measured {
   std::uint64_t allocated = 0;
 
   void measure() {
-    const std::uint64_t before = bench::allocations();
+    const std::size_t before = test::allocations();
     const Time begin = Clock::now();
     run();
     const Duration took = Clock::now() - begin;
-    allocated += bench::allocations() - before;
+    allocated += test::allocations() - before;
     nanoseconds.push_back(static_cast<double>(took.count()) / (rounds * streams));
   }
 };

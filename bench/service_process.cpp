@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,17 +11,10 @@
 #include <fstream>
 #include <stdexcept>
 #include <string_view>
-#include <utility>
 
 namespace millrace::bench {
 
 namespace {
-
-std::filesystem::path make_directory() {
-  std::string name = (std::filesystem::temp_directory_path() / "millrace-bench-XXXXXX").string();
-  if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary directory: " + name);
-  return name;
-}
 
 // False at the end of the file.
 bool read_line(std::FILE* file, std::string& line) {
@@ -33,12 +25,9 @@ bool read_line(std::FILE* file, std::string& line) {
 
 }  // namespace
 
-ServiceProcess::ServiceProcess(std::filesystem::path directory)
-    : directory_(std::move(directory)) {}
-
 // Delegates, so that one that does not start is cleaned up after by the destructor.
 ServiceProcess::ServiceProcess(const std::filesystem::path& program, const std::string& pipelines)
-    : ServiceProcess(make_directory()) {
+    : ServiceProcess() {
   start(program, write_configuration(pipelines));
   await_listening();
   // A full pipe would hold up the service's log.
@@ -53,8 +42,6 @@ ServiceProcess::~ServiceProcess() {
   stop();
   if (log_reader_.joinable()) log_reader_.join();
   if (log_) std::fclose(log_);
-  std::error_code ignored;
-  std::filesystem::remove_all(directory_, ignored);
 }
 
 void ServiceProcess::stop() {
@@ -65,13 +52,13 @@ void ServiceProcess::stop() {
 }
 
 std::string ServiceProcess::write_configuration(const std::string& pipelines) const {
-  const std::filesystem::path path = directory_ / "millrace.toml";
+  const std::string path = directory_ / "millrace.toml";
   std::ofstream file(path);
   file << "[listen]\nwebsocket = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\nworkers = \""
        << workers() << "\"\n"
        << pipelines;
-  if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
-  return path.string();
+  if (!file.flush()) throw std::runtime_error("cannot write " + path);
+  return path;
 }
 
 void ServiceProcess::start(const std::filesystem::path& program, const std::string& configuration) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "tests/support/temporary_directory.h"
 #include "transport/client.h"
 
 namespace millrace::bench {
@@ -26,19 +27,19 @@ class ServiceProcess {
 
   pid_t pid() const { return pid_; }
   const ServiceUrl& clients() const { return clients_; }
-  std::string workers() const { return "unix:" + (directory_ / "workers.sock").string(); }
+  std::string workers() const { return "unix:" + directory_ / "workers.sock"; }
 
   // Asks it to end, and waits until it has.
   void stop();
 
  private:
-  explicit ServiceProcess(std::filesystem::path directory);
+  ServiceProcess() = default;
 
   std::string write_configuration(const std::string& pipelines) const;
   void start(const std::filesystem::path& program, const std::string& configuration);
   void await_listening();
 
-  std::filesystem::path directory_;
+  TemporaryDirectory directory_;
   pid_t pid_ = -1;
   std::FILE* log_ = nullptr;
   ServiceUrl clients_;

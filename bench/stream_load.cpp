@@ -54,16 +54,20 @@ Task<> StreamLoad::send(Connection& connection, std::uint32_t stream) {
 
 Task<> StreamLoad::receive(Connection& connection, std::uint32_t stream) {
   std::uint64_t frames = 0;
+  std::string why;
   for (;;) {
     const auto received = co_await connection.receive();
     if (const auto* ended = std::get_if<Connection::Ended>(&received)) {
-      if (ended->code != close_normal) broken("ended with " + std::to_string(ended->code));
-      if (frames != sent_.packets[stream] * packet_frames) broken("not all frames were taken");
+      if (ended->code != close_normal && why.empty())
+        why = "ended with " + std::to_string(ended->code);
+      if (frames != sent_.packets[stream] * packet_frames && why.empty())
+        why = "not all frames were taken";
+      if (!why.empty()) broken(why);
       co_return;
     }
     const auto message = parse_server_message(std::get<Connection::Message>(received).text());
     if (!message) continue;
-    if (message->type == ServerMessage::Type::error) broken(message->message);
+    if (message->type == ServerMessage::Type::error) why = message->message;
     if (message->type == ServerMessage::Type::closed) frames = message->frames;
   }
 }

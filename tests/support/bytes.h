@@ -18,6 +18,10 @@ std::vector<std::byte> bytes_of(std::span<const T> values) {
   return {bytes.begin(), bytes.end()};
 }
 template <class T>
+std::vector<std::byte> bytes_of(const std::vector<T>& values) {
+  return bytes_of(std::span<const T>(values));
+}
+template <class T>
 std::vector<std::byte> bytes_of(std::initializer_list<T> values) {
   return bytes_of(std::span<const T>(values.begin(), values.size()));
 }

@@ -7,12 +7,13 @@
 #include <optional>
 #include <stdexcept>
 
+#include "tests/support/patience.h"
 #include "transport/net.h"
 
 namespace millrace {
 
 // Runs one coroutine to its end, and returns what it does; whatever else the context has runs
-// meanwhile. Throws when that takes longer than five seconds.
+// meanwhile. Throws when that takes too long.
 template <class T>
 T run(net::io_context& context, Task<T> task) {
   // Shared with the coroutine, which goes on where it took too long.
@@ -27,7 +28,7 @@ T run(net::io_context& context, Task<T> task) {
     context.stop();
   });
   context.restart();
-  context.run_for(std::chrono::seconds(5));
+  context.run_for(patience);
   if (outcome->thrown) std::rethrow_exception(outcome->thrown);
   if (!outcome->value) throw std::runtime_error("took too long");
   return std::move(*outcome->value);

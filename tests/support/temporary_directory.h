@@ -22,10 +22,11 @@ class TemporaryDirectory {
   TemporaryDirectory(const TemporaryDirectory&) = delete;
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
 
+  const std::string& path() const { return path_; }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
  private:
-  std::string path_ = "/tmp/millrace-test-XXXXXX";
+  std::string path_ = "/tmp/millrace-XXXXXX";
 };
 
 }  // namespace millrace
