@@ -91,14 +91,14 @@ class CheckLayering(unittest.TestCase):
             self.assert_offence("base/bytes.h", f"#pragma once\n{line}\n",
                                 f"2: not here (nowhere): {line.strip()}")
 
-    def test_sleeping_is_for_tests_only(self):
+    def test_nothing_sleeps_no_test_either(self):
         line = "std::this_thread::sleep_for(1ms);"
-        self.assert_offence("service/wait.cpp", f"{line}\n", f"1: not here (tests/*): {line}")
-        self.assertEqual(self.offences({"tests/service/wait.cpp": f"{line}\n"}), [])
+        for file in ("service/wait.cpp", "tests/service/wait.cpp"):
+            self.assert_offence(file, f"{line}\n", f"1: not here (nowhere): {line}")
 
     def test_a_lambda_that_captures_is_no_coroutine(self):
         line = "auto task = [this](int n) -> net::awaitable<void> { co_return; };"
-        self.assert_offence("transport/session.cpp", f"{line}\n", f"1: not here (tests/*): {line}")
+        self.assert_offence("transport/session.cpp", f"{line}\n", f"1: not here (nowhere): {line}")
         self.assertEqual(self.offences({"transport/session.cpp": line.replace("this", "")}), [])
 
     def test_words_in_comments_and_literals_are_no_offences(self):
