@@ -89,7 +89,7 @@ std::size_t LaneModel::waiting() const {
 }
 
 // The row must be its stream's next: none is lost, none doubled, none overtaken.
-LaneModel::Stream& LaneModel::take(const BatchRow& row, Time now) {
+void LaneModel::take(const BatchRow& row, Time now) {
   Stream& stream = streams_.at(row.stream);
   demand(row.slot == stream.slot, "a row has its stream's slot");
   demand(!stream.rows.empty(), "no row is taken twice");
@@ -98,7 +98,6 @@ LaneModel::Stream& LaneModel::take(const BatchRow& row, Time now) {
   stream.rows.pop_front();
   stream.before = now;
   if (row.ready.row.is(flag::end)) stream.ended = true;
-  return stream;
 }
 
 void LaneModel::judge(const Batch& batch, Trigger why, Time now) {

@@ -45,7 +45,7 @@ class LaneModel {
   std::size_t takeable_marks() const;
   void judge_framed(const Batch& batch, Time now);
   void judge_marks(const Batch& batch, Time now);
-  Stream& take(const BatchRow& row, Time now);
+  void take(const BatchRow& row, Time now);
 
   BatchRule rule_;
   std::map<StreamId, Stream> streams_;

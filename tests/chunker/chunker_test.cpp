@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t huge = std::uint64_t{1} << 52;
 
-// What the row says beside its columns: "reason mark", or "-".
+// Why each row has its RESET.
 std::vector<std::string> reasons(const std::vector<Row>& rows) {
   std::vector<std::string> all;
   for (const Row& row : rows) all.emplace_back(name_of(row.reason));

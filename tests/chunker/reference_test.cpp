@@ -1,34 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thousands of random streams, against the executable contract in one run of it.
-#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
 #include "tests/chunker/events.h"
 #include "tests/chunker/row_values.h"
+#include "tests/support/temporary_directory.h"
 
 namespace millrace {
 namespace {
 
-namespace fs = std::filesystem;
 namespace json = boost::json;
-
-struct Directory {
-  fs::path path = fs::temp_directory_path() / ("millrace-chunker-" + std::to_string(::getpid()));
-  Directory() { fs::create_directory(path); }
-  ~Directory() { fs::remove_all(path); }
-};
 
 json::object question(const Case& one) {
   return {{"spec", to_json(one.rule.spec)},
           {"events", to_json(one.events)},
-          {"align", one.rule.align == Align::body ? "body" : "packed"},
-          {"pad", one.rule.pad == Pad::zero ? "zero" : "repeat"}};
+          {"align", name_of(one.rule.align)},
+          {"pad", name_of(one.rule.pad)}};
 }
 
 std::uint32_t width_of(const Case& one) {
@@ -40,8 +32,8 @@ std::uint32_t width_of(const Case& one) {
 }
 
 json::array ask_reference(const json::array& questions) {
-  const Directory directory;
-  const std::string cases = directory.path / "cases.json", rows = directory.path / "rows.json";
+  const TemporaryDirectory directory;
+  const std::string cases = directory / "cases.json", rows = directory / "rows.json";
   std::ofstream(cases) << json::serialize(questions);
   const std::string command = MILLRACE_REFERENCE " " + cases + " " + rows;
   REQUIRE(std::system(command.c_str()) == 0);

@@ -8,6 +8,7 @@
 #include "base/queue.h"
 #include "gpu/batch_writer.h"
 #include "tests/gpu/values.h"
+#include "tests/support/patience.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -27,7 +28,7 @@ class Ended {
   std::multiset<std::uint32_t> next(int count, Time from) {
     std::multiset<std::uint32_t> slabs;
     for (; count > 0; --count) {
-      const auto copy = queue_.pop_until(Clock::now() + std::chrono::seconds(5));
+      const auto copy = queue_.pop_until(Clock::now() + patience);
       REQUIRE(copy);
       REQUIRE(copy->second);
       CHECK(*copy->second >= from);

@@ -5,27 +5,11 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
-#include "base/bytes.h"
 #include "base/frame_type.h"
+#include "tests/support/bytes.h"
 
 namespace millrace::test {
-
-// Values as bytes, and back, so that they may lie at any address.
-template <class T>
-std::vector<std::byte> bytes_of(const std::vector<T>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(T));
-  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
-}
-
-template <class T>
-std::vector<T> values_of(Bytes bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
 
 // What the bits of an f16 stand for, by the definition of binary16 in double precision.
 inline double value_of_half(std::uint16_t half) {

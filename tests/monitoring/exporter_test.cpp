@@ -181,20 +181,3 @@ TEST_CASE("the text goes to promtool", "[.text]") {
   service.streams[0].latency.observe(Duration(20ms));
   std::cout << service.text();
 }
-
-TEST_CASE("100 pipelines on 8 threads are collected", "[.bench]") {
-  std::vector<std::unique_ptr<StreamStats>> streams;
-  LaneStats lanes;
-  Sources sources;
-  for (int i = 0; i < 100; ++i) {
-    PipelineSource pipeline{"pipeline-" + std::to_string(i), 16000, {}, {&lanes}};
-    for (int thread = 0; thread < 8; ++thread)
-      pipeline.streams.push_back(streams.emplace_back(std::make_unique<StreamStats>()).get());
-    sources.pipelines.push_back(pipeline);
-  }
-  Exporter exporter(sources);
-  const Time begin = Clock::now();
-  const auto bytes = exporter.text(begin).size();
-  const std::chrono::duration<double, std::milli> took = Clock::now() - begin;
-  WARN(bytes << " bytes in " << took.count() << " ms");
-}

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/check_config.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <catch2/catch.hpp>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "service/options.h"
 #include "service/print_options.h"
+#include "tests/support/temporary_directory.h"
 
 using namespace millrace;
 using Catch::Matchers::Contains;
@@ -24,15 +22,14 @@ struct Said {
 
 // What the command says of a file with this text.
 Said check(const std::string& text) {
-  const auto file = std::filesystem::temp_directory_path() /
-                    ("millrace-check-config-" + std::to_string(::getpid()) + ".toml");
+  const TemporaryDirectory directory;
+  const std::string file = directory / "millrace.toml";
   std::ofstream(file) << text;
   std::ostringstream out, err;
   Console console{out, err};
   CLI::App program;
   add_check_config_command(program, console);
-  program.parse(std::vector<std::string>{file.string(), "check-config"});
-  std::filesystem::remove(file);
+  program.parse(std::vector<std::string>{file, "check-config"});
   return {out.str(), err.str(), console.exit_code};
 }
 

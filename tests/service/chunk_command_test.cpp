@@ -2,22 +2,21 @@
 #include "service/commands/chunk.h"
 
 #include <sndfile.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_directory.h"
+
 namespace millrace {
 namespace {
 
-namespace fs = std::filesystem;
 namespace json = boost::json;
 
 // What the command printed, and the exit code.
@@ -52,9 +51,7 @@ std::string refusal(const std::vector<std::string>& arguments) {
 
 // Files of one test.
 struct Directory {
-  fs::path path = fs::temp_directory_path() / ("millrace-chunk-" + std::to_string(::getpid()));
-  Directory() { fs::create_directory(path); }
-  ~Directory() { fs::remove_all(path); }
+  TemporaryDirectory path;
 
   std::string text(const std::string& content) const {
     const std::string file = path / "events.json";
@@ -246,8 +243,8 @@ TEST_CASE("chunk: a file that cannot be read is named") {
         "millrace chunk: " + missing + ": cannot be read as audio: No such file or directory\n");
   CHECK(refusal({"--spec", "size=4", "--events", missing}) ==
         "millrace chunk: " + missing + ": cannot be read\n");
-  CHECK(refusal({"--spec", "size=4", "--events", directory.path}) ==
-        "millrace chunk: " + directory.path.string() + ": cannot be read\n");
+  CHECK(refusal({"--spec", "size=4", "--events", directory.path.path()}) ==
+        "millrace chunk: " + directory.path.path() + ": cannot be read\n");
   CHECK(refusal({"--spec", "size=4", directory.text("[]")}).find("cannot be read as audio") !=
         std::string::npos);
 }

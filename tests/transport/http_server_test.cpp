@@ -12,7 +12,7 @@ using namespace millrace;
 namespace {
 
 struct AdminFixture {
-  AdminFixture() {
+  explicit AdminFixture(Duration limit = patience) : server(loopback(context), answer, limit) {
     net::co_spawn(context, server.serve(), [](std::exception_ptr) {});
   }
   ~AdminFixture() {
@@ -37,7 +37,12 @@ struct AdminFixture {
   }
 
   net::io_context context{1};
-  HttpServer server{loopback(context), answer, std::chrono::milliseconds(50)};
+  HttpServer server;
+};
+
+// Gives nobody long.
+struct ImpatientFixture : AdminFixture {
+  ImpatientFixture() : AdminFixture(std::chrono::milliseconds(50)) {}
 };
 
 }  // namespace
@@ -63,7 +68,7 @@ TEST_CASE_METHOD(AdminFixture, "an answer that throws is our fault, and the serv
   CHECK_THAT(ask("GET /x HTTP/1.1\r\nHost: here\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));
 }
 
-TEST_CASE_METHOD(AdminFixture, "clients that say nothing make room when their time is over") {
+TEST_CASE_METHOD(ImpatientFixture, "clients that say nothing make room when their time is over") {
   const auto crowd = [](Tcp::endpoint endpoint) -> Task<std::string> {
     std::vector<Socket> silent;
     for (int i = 0; i < 4; ++i) silent.push_back(co_await connect_to(endpoint));

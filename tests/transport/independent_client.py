@@ -24,6 +24,8 @@ async def plain():
             await client.recv()
         except websockets.ConnectionClosed as closed:
             assert closed.code == 1000, closed
+        else:
+            raise AssertionError("not closed")
 
 
 async def subprotocol():
@@ -40,6 +42,8 @@ async def error():
             await client.recv()
         except websockets.ConnectionClosed as closed:
             assert closed.code == 4400, closed
+        else:
+            raise AssertionError("not closed")
 
 
 async def refused():
@@ -52,4 +56,4 @@ async def refused():
 
 
 for case in (plain, subprotocol, error, refused):
-    asyncio.run(asyncio.wait_for(case(), 4))
+    asyncio.run(asyncio.wait_for(case(), 30))

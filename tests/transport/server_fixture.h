@@ -81,11 +81,11 @@ struct ServerFixture {
     co_return true;
   }
 
-  // Runs whatever can run, until `done` or for five seconds.
+  // Runs whatever can run, until `done`; false where that takes too long.
   template <class Done>
   bool eventually(Done done) {
     context.restart();
-    for (const Time limit = Clock::now() + std::chrono::seconds(5); !done();)
+    for (const Time limit = Clock::now() + patience; !done();)
       if (context.run_one_until(limit) == 0) return false;
     return true;
   }

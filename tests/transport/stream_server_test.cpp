@@ -169,10 +169,11 @@ TEST_CASE_METHOD(ServerFixture, "a message that trickles in is given up after fi
   client.connect(server.endpoint());
   const auto write = [&](std::string bytes) {
     net::write(client, net::buffer(bytes));
-    for (const Time soon = Clock::now() + std::chrono::milliseconds(20); Clock::now() < soon;) {
+    const Time soon = Clock::now() + std::chrono::milliseconds(20);
+    do {
       context.restart();
       context.poll();
-    }
+    } while (Clock::now() < soon);
   };
   write(request("/v1/stream"));
   scope.sweep(Clock::now() + std::chrono::seconds(6));  // nothing has begun

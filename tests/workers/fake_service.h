@@ -17,6 +17,7 @@
 #include "gpu/shared_memory.h"
 #include "gpu/slab_layout.h"
 #include "schemas/worker_codec.h"
+#include "tests/support/patience.h"
 #include "tests/support/temporary_directory.h"
 #include "transport/local_listener.h"
 #include "transport/local_socket.h"
@@ -27,7 +28,7 @@ namespace millrace {
 using namespace worker_protocol;
 
 // The service's end of the protocol, played by the test step by step. It welcomes a worker to a
-// pipeline of s16 frames: 8 slots, 4 rows of 3 columns, slabs of 1 KiB unless said otherwise.
+// pipeline of s16 frames: 8 slots, 4 rows of 3 columns, slabs of 2 KiB unless said otherwise.
 class FakeService {
  public:
   FakeService() : listener_(directory_ / "workers.sock"), decoder_(max_to_service) {
@@ -106,7 +107,8 @@ class FakeService {
  private:
   void await(int descriptor) {
     pollfd wanted{descriptor, POLLIN, 0};
-    if (::poll(&wanted, 1, 5000) != 1) throw std::runtime_error("the worker does nothing");
+    if (::poll(&wanted, 1, std::chrono::milliseconds(patience).count()) != 1)
+      throw std::runtime_error("the worker does nothing");
   }
 
   void accept() {
@@ -166,7 +168,7 @@ inline HandedBatch example_batch(std::uint64_t id, std::uint32_t slab = 0) {
 // The worker, told to wait for a batch, throws a WorkerError with `part` in its words.
 inline bool throws_lost(Worker& worker, const std::string& part) {
   try {
-    (void)worker.next_until(Clock::now() + std::chrono::seconds(5));
+    (void)worker.next_until(Clock::now() + patience);
   } catch (const WorkerError& error) {
     return std::string(error.what()).find(part) != std::string::npos;
   }

@@ -148,7 +148,7 @@ class Schedule {
   void settle() {
     read_events();
     for (auto& [lane, worker] : workers_)
-      while (Batch* batch = lanes_.next(lane, now_)) hand_over(lane, worker, *batch);
+      while (Batch* batch = lanes_.next(lane, now_)) hand_over(worker, *batch);
     read_events();
     for (auto& [lane, worker] : workers_) {
       const Lane& at = lanes_.lanes().at(lane);
@@ -158,7 +158,7 @@ class Schedule {
     }
   }
 
-  void hand_over(LaneId, Worker& worker, const Batch& batch) {
+  void hand_over(Worker& worker, const Batch& batch) {
     std::map<StreamId, int> framed;
     const auto before = worker.state;
     for (const auto* rows : {&batch.framed, &batch.marks})
