@@ -8,17 +8,13 @@
 
 namespace millrace {
 
-namespace {
-
-std::size_t whole_pages(std::size_t bytes) {
+std::size_t SlabRing::slab_bytes_for(std::size_t bytes) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   return (bytes + page - 1) / page * page;
 }
 
-}  // namespace
-
 SlabRing::SlabRing(std::uint32_t slabs, std::size_t bytes)
-    : slab_bytes_(whole_pages(bytes)),
+    : slab_bytes_(slab_bytes_for(bytes)),
       memory_(SharedMemory::create(slabs * slab_bytes_)),
       used_(slabs) {}
 

@@ -19,6 +19,9 @@ namespace millrace {
 // Confined to one thread.
 class SlabRing {
  public:
+  // What a slab of `bytes` takes: whole pages.
+  static std::size_t slab_bytes_for(std::size_t bytes);
+
   // `slabs` of at least `bytes` each. Throws std::system_error. Requires: both >= 1.
   SlabRing(std::uint32_t slabs, std::size_t bytes);
 
@@ -38,7 +41,7 @@ class SlabRing {
   int descriptor() const { return memory_.descriptor(); }
 
  private:
-  std::size_t slab_bytes_;  // whole pages
+  std::size_t slab_bytes_;
   SharedMemory memory_;
   std::vector<bool> used_;
 };

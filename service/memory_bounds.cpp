@@ -5,6 +5,7 @@
 
 #include "chunker/ready_row.h"
 #include "gpu/slab_layout.h"
+#include "gpu/slab_ring.h"
 
 namespace millrace {
 
@@ -27,7 +28,7 @@ std::size_t slab_bytes(const PipelineOptions& pipeline) {
   // Far from the end of 64 bits, so that what layout_of adds cannot get there.
   constexpr std::size_t most = std::size_t{1} << 60;
   if (product({shape.rows, shape.width, shape.values, size_of(shape.element)}) > most) return most;
-  return layout_of(shape).bytes;
+  return SlabRing::slab_bytes_for(layout_of(shape).bytes);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ Result<Seat, wp::Refused> Seats::prepare(WorkerConnection& link, const wp::Hello
   Seat seat;
   seat.link = &link;
   seat.name = hello.name;
-  seat.slab_bytes = slabs * settings_.shape.slab_bytes(element);
+  seat.slab_bytes = slabs * SlabRing::slab_bytes_for(settings_.shape.slab_bytes(element));
   seat.idle = now;
   seat.alone = hello.alone;
   if (!slab_bytes_.try_take(seat.slab_bytes))

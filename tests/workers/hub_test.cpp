@@ -47,16 +47,16 @@ TEST_CASE("a worker with a device that is not known is refused") {
 
 TEST_CASE("a worker whose slabs would pass the budget is refused until others have left") {
   HubUnderTest h;
-  h.slab_bytes.set_limit(8 * 1536);
+  h.slab_bytes.set_limit(8 * 4096);
   Link& worker = h.attach(6);
-  CHECK(h.slab_bytes.taken() == 7 * 1536);
+  CHECK(h.slab_bytes.taken() == 7 * 4096);
   Link& second = h.connect({.name = "w", .credits = 1});
   CHECK(second.take<Refused>().code == "no_room");
   CHECK(second.ended);
   h.hub.lost(worker, WorkerFailure::disconnect);
   CHECK(h.slab_bytes.taken() == 0);
   h.attach(7);
-  CHECK(h.slab_bytes.taken() == 8 * 1536);
+  CHECK(h.slab_bytes.taken() == 8 * 4096);
 }
 
 TEST_CASE("a batch names the streams it opens, and its frames lie in its slab") {
@@ -216,7 +216,7 @@ TEST_CASE("a worker without streams that says Bye is told Bye, and its connectio
   CHECK(worker.ended);
   CHECK(!other.ended);
   CHECK(other.others == 0);
-  CHECK(h.slab_bytes.taken() == 3 * 1536);
+  CHECK(h.slab_bytes.taken() == 3 * 4096);
 }
 
 TEST_CASE("a watcher gets copies of all batches, each with its tensor and all names") {
