@@ -27,10 +27,12 @@ class Ring {
   T& back() { return (*this)[size_ - 1]; }
   const T& back() const { return (*this)[size_ - 1]; }
 
-  void push_back(T value) {
+  // Requires: `value` does not lie in the ring.
+  template <class Value = T>
+  void push_back(Value&& value) {
     if (size_ == slots_.size()) grow();
     ++size_;
-    back() = std::move(value);
+    back() = std::forward<Value>(value);
   }
   T pop_front() {
     T value = std::move(front());
