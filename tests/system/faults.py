@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every fault has in common: a good stream beside it that comes through whole, and counters
+that move by exactly what happened."""
+import contextlib
+import json
+import re
+import time
+
+from harness import PATIENCE, SystemTest, samples
+from raw_client import BINARY, TEXT, RawClient, frame, upgrade
+
+PACKET = 1600
+# Families that count what went wrong; a reason that is none is not looked at.
+FAULTS = {"millrace_ingest_connections_rejected_total": set(),
+          "millrace_ingest_connections_closed_total": {"client", "drain"},
+          "millrace_ingest_messages_rejected_total": set(),
+          "millrace_streams_closed_total": {"end", "client_gone", "drain"},
+          "millrace_worker_failures_total": set(),
+          "millrace_results_total": {"ok"},
+          "millrace_results_dropped_total": {"stream_closed"},
+          "millrace_log_messages_total": {"warning"}}
+
+
+def short(family):
+    return family.removeprefix("millrace_").removeprefix("ingest_").removesuffix("_total")
+
+
+class GoodStream:
+    """A stream that does everything right, row by row."""
+
+    def __init__(self, service, **parameters):
+        query = "&".join(f"{key}={value}" for key, value in parameters.items())
+        self.client = RawClient(service.port, upgrade("/v1/stream" + ("?" + query if query else "")))
+        self.client.opened()
+        self.rows = 0
+
+    def row(self):
+        self.client.send(frame(BINARY, samples(self.rows * PACKET, PACKET)))
+        result = self.client.message()
+        assert result and (result["type"], result["seq"], result["begin"]) == \
+            ("result", self.rows, self.rows * PACKET), result
+        self.rows += 1
+
+    def end(self):
+        self.client.send(frame(TEXT, b'{"type":"end"}'))
+        last, closed = self.client.rest()[-2:]
+        assert last["type"] == "result" and "END" in last["flags"], last
+        assert closed == {"type": "closed", "frames": self.rows * PACKET, "chunks": self.rows}, closed
+        assert self.client.close_code == 1000, self.client.close_code
+        self.client.socket.close()
+
+
+class FaultTest(SystemTest):
+    @contextlib.contextmanager
+    def unharmed(self, service, **parameters):
+        """A good stream that lives meanwhile: row() it as often as you like."""
+        good = GoodStream(service, **parameters)
+        good.row()
+        yield good
+        good.row()
+        good.end()
+
+    def counts(self, service):
+        """By (short name, reason or status): the counters of faults."""
+        counts = {}
+        for line in service.get("/metrics")[1].splitlines():
+            match = re.match(r"(\w+)\{(.*)\} (\S+)", line)
+            if not match or match[1] not in FAULTS:
+                continue
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', match[2]))
+            kind = next((labels[key] for key in ("reason", "status", "level") if key in labels))
+            if labels.get("transport") != "zmq" and kind not in FAULTS[match[1]]:
+                key = short(match[1]), kind
+                counts[key] = counts.get(key, 0) + float(match[3])
+        return counts
+
+    @contextlib.contextmanager
+    def moved(self, service, expected):
+        """Exactly these counters move, by exactly so much; `expected` may be filled in meanwhile."""
+        before = self.counts(service)
+        yield
+        def difference():
+            now = self.counts(service)
+            return {key: now[key] - before[key] for key in now if now[key] != before[key]}
+
+        wanted = {key: count for key, count in expected.items() if count}
+        deadline = time.monotonic() + PATIENCE
+        while difference() != wanted and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(1.1)  # the exporter's cache: what is wrong a little later is wrong too
+        self.assertEqual(difference(), wanted)
+
+
+def text(**message):
+    return frame(TEXT, json.dumps(message).encode())
