@@ -6,6 +6,8 @@
 #include "chunker/ready_row.h"
 #include "gpu/slab_layout.h"
 #include "gpu/slab_ring.h"
+#include "streams/frame_buffer.h"
+#include "streams/waiting_events.h"
 
 namespace millrace {
 
@@ -31,12 +33,25 @@ std::size_t slab_bytes(const PipelineOptions& pipeline) {
   return SlabRing::slab_bytes_for(layout_of(shape).bytes);
 }
 
+// Of one stream, in whole blocks: what it may hold, the message that went over it, and the one that
+// comes in meanwhile. No client sends values of less than two bytes.
+std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
+  const std::size_t frame = pipeline.frames.bytes();
+  const std::size_t block = FrameBuffer::block_bytes(frame, pipeline.chunk.spec.width());
+  const std::size_t buffers = pipeline.shed_after ? 2 : 1;
+  const std::size_t held = product({pipeline.stream_frames, frame});
+  const std::size_t most =
+      message + message / 2 * size_of(pipeline.frames.element) + (2 * buffers + 1) * block;
+  return held > std::numeric_limits<std::size_t>::max() - most ? held : held + most;
+}
+
 }  // namespace
 
 MemoryBounds memory_bounds(const PipelineOptions& pipeline, const LimitOptions& limits) {
   const std::size_t slots = pipeline.batch.slots;
-  return {.frames = product({slots, pipeline.stream_frames, pipeline.frames.bytes()}),
-          .rows = product({slots, max_ready_rows, sizeof(ReadyRow)}),
+  return {.frames = product({slots, frame_bytes(pipeline, limits.message)}),
+          .rows = product({slots, max_ready_rows * sizeof(ReadyRow) +
+                                      WaitingEvents::crowded * sizeof(WaitingEvents::Waiting)}),
           .slabs = product({default_credits + 1, slab_bytes(pipeline)}),
           .results = product({slots, limits.send_buffer})};
 }

@@ -9,8 +9,8 @@ namespace millrace {
 
 // The most that one lane of a pipeline (one worker, all its slots taken) can hold, in bytes.
 struct MemoryBounds {
-  std::size_t frames = 0;   // in the buffers of its streams
-  std::size_t rows = 0;     // cut, in no batch
+  std::size_t frames = 0;   // in the buffers of its streams, and the messages on their way there
+  std::size_t rows = 0;     // cut, in no batch, and the events that wait to become some
   std::size_t slabs = 0;    // with the credits that a worker has unless it says otherwise
   std::size_t results = 0;  // not yet sent
 };

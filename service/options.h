@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,9 +36,10 @@ struct PipelineOptions {
   Element dtype = Element::s16;  // what the worker sees
   ChunkRule chunk;
   BatchRule batch;
-  Duration worker_wait{};           // how long a stream waits for a worker
-  Duration bye_wait{};              // how long a leaving worker keeps a stream in mid-segment
-  std::uint64_t stream_frames = 0;  // that a stream may hold; a window fits
+  Duration worker_wait{};              // how long a stream waits for a worker
+  Duration bye_wait{};                 // how long a leaving worker keeps a stream in mid-segment
+  std::uint64_t stream_frames = 0;     // that a stream may hold; a window fits
+  std::optional<Duration> shed_after;  // that frames wait before they are dropped
 };
 
 // Bounds on memory and time, of one thing each. Always on.

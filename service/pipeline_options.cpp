@@ -2,11 +2,15 @@
 #include "service/pipeline_options.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "chunker/lengths.h"
+#include "chunker/ready_row.h"
 #include "schemas/text.h"
+#include "service/memory_bounds.h"
 #include "service/units.h"
+#include "streams/stream.h"
 
 namespace millrace {
 
@@ -120,6 +124,21 @@ void check_window(Section& section, const PipelineOptions& pipeline, Duration mo
                              readable(most));
 }
 
+// So that a client that sends in real time is shed, and never paused. In front of what waits stand
+// the rows that are ready or with a worker, and the window of the next.
+void check_shedding(Section& section, const PipelineOptions& pipeline, Duration buffer) {
+  if (!pipeline.shed_after) return;
+  const Spec& spec = pipeline.chunk.spec;
+  const auto rows = static_cast<double>(max_ready_rows + default_credits);
+  const double frames = rows * std::max(spec.size, spec.step) + spec.width();
+  const std::chrono::duration<double> before(frames / pipeline.frames.rate);
+  const Duration wait = *pipeline.shed_after + *pipeline.shed_after / Stream::shed_grains;
+  const auto least = std::chrono::ceil<std::chrono::milliseconds>(before + wait);
+  if (least > buffer)
+    section.wrong("shed_after", "needs limits.stream_buffer of at least " + readable(least) +
+                                    ", which is " + readable(buffer));
+}
+
 }  // namespace
 
 PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
@@ -132,9 +151,11 @@ PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
   pipeline.worker_wait = section.time("worker_wait", 30s, 0s, 1h);
   pipeline.bye_wait = section.time("bye_wait", 60s, 0s, 1h);
   pipeline.stream_frames = frames_in(limits.stream_buffer, pipeline.frames.rate);
-  for (const auto key : {"shed_after", "record", "endpoint"}) section.not_built(key);
+  if (section.has("shed_after")) pipeline.shed_after = section.time("shed_after", 1s, 1ms, 1h);
+  for (const auto key : {"record", "endpoint"}) section.not_built(key);
   section.end();
   check_window(section, pipeline, limits.stream_buffer);
+  check_shedding(section, pipeline, limits.stream_buffer);
   return pipeline;
 }
 

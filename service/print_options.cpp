@@ -57,6 +57,7 @@ void print(std::ostream& out, const PipelineOptions& pipeline) {
       << "slots = " << pipeline.batch.slots << '\n'
       << "worker_wait = " << quoted(readable(pipeline.worker_wait)) << '\n'
       << "bye_wait = " << quoted(readable(pipeline.bye_wait)) << '\n';
+  if (pipeline.shed_after) out << "shed_after = " << quoted(readable(*pipeline.shed_after)) << '\n';
   print(out, pipeline.chunk);
   print(out, pipeline.batch);
 }

@@ -42,6 +42,7 @@ class LiveSink final : public StreamSink {
   }
   void lost(bool clean, Time now) override { clean ? stream_.left(now) : stream_.lost(now); }
   bool paused() const override { return stream_.paused(); }
+  void tick(Time now) override { stream_.tick(now); }
   void written(std::size_t results, Time now) override { live_.written(results, now); }
 
  private:
@@ -148,6 +149,7 @@ std::unique_ptr<StreamSink> StreamDoor::admit(PipelinePlace& place, StreamReques
                                 .format = format,
                                 .spec = options.chunk.spec,
                                 .frames_limit = options.stream_frames,
+                                .shed_after = options.shed_after,
                                 .opened = Clock::now()};
   place.pipeline.hub().open({id, name, std::move(request.options), &returns_});
   outbox.ready(name, place.pipeline.name(), 0);

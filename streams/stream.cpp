@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "streams/stream.h"
 
+#include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <utility>
 
 namespace millrace {
@@ -28,6 +30,8 @@ Stream::Stream(const StreamSettings& settings, const StreamLinks& links)
       links_(links),
       converter_(settings.format, settings.type),
       buffer_(links.blocks, settings.type.bytes()),
+      backlog_(links.blocks, settings.type.bytes()),
+      waiting_(settings.shed_after.value_or(Duration{}) / shed_grains),
       chunker_(settings.spec) {
   assert(settings.frames_limit >= settings.spec.width());
   chunker_.add({.kind = Kind::open});
@@ -39,15 +43,16 @@ void Stream::frames(Bytes message, Time now) {
   if (!takes_input()) return;
   const std::size_t count = converter_.whole_frames(message.size());
   if (!has_room_for(count)) return fail(ErrorCode::values, too_far, now);
-  const std::uint64_t begin = buffer_.end();
-  while (buffer_.end() < begin + count) {
-    const MutableBytes room = buffer_.room(begin + count - buffer_.end());
+  FrameBuffer& buffer = settings_.shed_after && !waiting_.empty() ? backlog_ : buffer_;
+  const std::uint64_t begin = buffer.end();
+  while (buffer.end() < begin + count) {
+    const MutableBytes room = buffer.room(begin + count - buffer.end());
     converter_.convert(message, room);
-    buffer_.append(room.size() / settings_.type.bytes());
+    buffer.append(room.size() / settings_.type.bytes());
   }
   const FrameConverter::Findings found = converter_.finish(message);
   if (!found.finite) {
-    buffer_.truncate(begin);
+    buffer.truncate(begin);
     links_.client.rejected(ErrorCode::values, "a value is NaN or infinite", count);
     return lose(count, Cause::rejected, now);
   }
@@ -191,9 +196,23 @@ void Stream::deafen(StreamClosing why) {
 
 void Stream::settle(Time now) {
   if (finished_) return;
+  if (settings_.shed_after) shed(now);
   cut_rows(now);
   buffer_.release(rows_.first_needed(keep_));
   update_pause();
+}
+
+// What one message brought and did not become rows stands at the end of the buffer, as the first
+// frames that wait: it is shed as a whole or not at all.
+void Stream::shed(Time now) {
+  const Duration wait = *settings_.shed_after + *settings_.shed_after / shed_grains;
+  const std::uint64_t frames = waiting_.shed(now - wait);
+  if (frames == 0) return;
+  const std::uint64_t unseen = unfed();
+  assert(unseen <= frames);
+  buffer_.truncate(buffer_.end() - unseen);
+  backlog_.release(backlog_.end() - backlog_.held() + frames - unseen);
+  links_.stats.lost[Loss::overflow].add(frames);
 }
 
 void Stream::cut_rows(Time now) {
@@ -214,7 +233,33 @@ void Stream::feed_chunker() {
   const auto [event, arrived] = waiting_.take(chunker_.frames_until_next());
   arrived_ = arrived;
   if (event.kind == Kind::gap) gap_ = event.count;
+  if (event.kind == Kind::frames) fetch(event.count);
   chunker_.add(event);
+}
+
+// The chunker is about to see so many more frames: what of them is in the backlog follows the
+// others. Rows refer to frames where they stand, so those that may be shed stand elsewhere.
+void Stream::fetch(std::uint64_t frames) {
+  const std::size_t frame = settings_.type.bytes();
+  frames -= std::min(frames, unfed());
+  while (frames > 0) {
+    const MutableBytes room = buffer_.room(frames);
+    const std::size_t count = room.size() / frame;
+    const std::uint64_t first = backlog_.end() - backlog_.held();
+    std::byte* to = room.data();
+    for (const Bytes part : backlog_.window(first, count)) {
+      if (!part.empty()) std::memcpy(to, part.data(), part.size());
+      to += part.size();
+    }
+    buffer_.append(count);
+    backlog_.release(first + count);
+    frames -= count;
+  }
+}
+
+// Frames in the buffer that the chunker has not seen.
+std::uint64_t Stream::unfed() const {
+  return buffer_.end() - (chunker_.position() - skipped_ - gap_);
 }
 
 // Rows that a gap cuts lie before it, those that come after it behind it.
@@ -243,9 +288,9 @@ void Stream::count(const Row& row) {
 
 // Without outstanding rows nothing would ever come to resume it; then less than a window is held.
 void Stream::update_pause() {
-  const bool full = buffer_.held() >= settings_.frames_limit;
+  const bool full = held() >= settings_.frames_limit;
   const bool crowded = waiting_.size() >= WaitingEvents::crowded;
-  const bool relieved = rows_.empty() || (buffer_.held() <= settings_.frames_limit / 2 &&
+  const bool relieved = rows_.empty() || (held() <= settings_.frames_limit / 2 &&
                                           waiting_.size() <= WaitingEvents::crowded / 2);
   const bool was = paused_;
   paused_ = input_ == Input::open && (was ? !relieved : full || crowded);
@@ -259,6 +304,7 @@ void Stream::finish(Time now) {
   if (client_listens_) links_.client.closed(buffer_.end(), chunks_);
   client_listens_ = false;
   buffer_.release(buffer_.end());
+  backlog_.release(backlog_.end());
   links_.stats.open.add(-1);
   links_.stats.closed[closing_].add();
   links_.stats.duration.observe(now - settings_.opened);

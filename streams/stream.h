@@ -30,6 +30,7 @@ struct StreamSettings {
   SampleFormat format{};  // of the client
   Spec spec{};
   std::uint64_t frames_limit = 0;  // held from which on it is paused; at least the spec's width
+  std::optional<Duration> shed_after = {};  // that frames wait in front of the chunker
   Time opened{};
 };
 
@@ -50,9 +51,16 @@ struct StreamLinks {
 // from the client for now. What is given all the same is kept. A frame is held until no row that
 // is not done and no row to come shows it.
 //
+// With `shed_after`, frames that have waited longer than that when the next input or word of the
+// lane comes, or tick(), are dropped: a gap of exactly as many, with reason `overflow`. Not one is
+// dropped earlier, and late by a sixteenth of it at most. Rows are never dropped.
+//
 // Confined to one thread. No allocation per message or row in steady state.
 class Stream {
  public:
+  // Frames are told apart by when they were read so coarsely, as parts of `shed_after`.
+  static constexpr int shed_grains = 16;
+
   Stream(const StreamSettings& settings, const StreamLinks& links);
 
   // What the client sends. After its end() it is rejected, after any other end ignored.
@@ -79,6 +87,9 @@ class Stream {
   void done(DoneRow row, Time now);
   void dropped(std::optional<ErrorCode> code, Time now);
 
+  // Time has passed. Wanted now and then while it is paused, for who does not read sheds nothing.
+  void tick(Time now) { settle(now); }
+
   // Nothing should be read from the client until ClientEnd::resume().
   bool paused() const { return paused_; }
 
@@ -99,8 +110,12 @@ class Stream {
   bool has_room_for(std::uint64_t frames) const;
 
   void settle(Time now);
+  void shed(Time now);
   void cut_rows(Time now);
   void feed_chunker();
+  void fetch(std::uint64_t frames);
+  std::uint64_t unfed() const;
+  std::uint64_t held() const { return buffer_.held() + backlog_.held(); }
   void use_up_event();
   void give(const Row& row, Time now);
   void count(const Row& row);
@@ -110,7 +125,8 @@ class Stream {
   const StreamSettings settings_;
   const StreamLinks links_;
   FrameConverter converter_;
-  FrameBuffer buffer_;
+  FrameBuffer buffer_;   // frames of rows; the chunker has yet to see the last unfed() of them
+  FrameBuffer backlog_;  // those behind them that may be shed
   WaitingEvents waiting_;
   Chunker chunker_;
   OutstandingRows rows_;

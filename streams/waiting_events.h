@@ -22,17 +22,21 @@ class WaitingEvents {
   // From so many on the sender is to be paused.
   static constexpr std::size_t crowded = 64;
 
+  // Frames join those read at most `grain` before them.
+  explicit WaitingEvents(Duration grain = {}) : grain_(grain) {}
+
   bool empty() const { return events_.empty(); }
   std::size_t size() const { return events_.size(); }
   const Waiting& front() const { return events_.front(); }
 
-  // Frames join those read at the same instant, and where many events wait, all that stand right
-  // before them: then they count as read when the first of them was. So frames alone are never a
-  // crowd.
+  // Frames that join others count as read when the first of them was. Without a grain they join
+  // those read at the same instant, and where many events wait, all that stand right before them.
+  // So frames alone are never a crowd.
   void push(const Event& event, Time now) {
     if (event.kind == Event::Kind::frames && !empty()) {
       Waiting& last = events_.back();
-      const bool joins = last.arrived == now || size() >= crowded / 2;
+      const bool joins =
+          now - last.arrived <= grain_ || (grain_ == Duration{} && size() >= crowded / 2);
       if (last.event.kind == Event::Kind::frames && joins) {
         last.event.count += event.count;
         return;
@@ -51,9 +55,13 @@ class WaitingEvents {
     return part;
   }
 
+  // Frames read before `limit` become gaps where they stood, neighbours one. How many it were.
+  std::uint64_t shed(Time limit);
+
   void clear() { events_.clear(); }
 
  private:
+  const Duration grain_;
   Ring<Waiting> events_;
 };
 

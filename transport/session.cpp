@@ -232,7 +232,7 @@ void Session::check(Time now) {
     pinged_ = now;
     outbox_.ping();
   }
-  if (paused_) return;  // what it says waits where we do not look
+  if (paused_) return sink_->tick(now);  // what it says waits where we do not look
   const auto assembling = connection_.assembling_since();
   if (assembling && now - std::max(*assembling, resumed_) > limits_.assembly)
     return refuse(ErrorCode::idle, "a message was not finished in time", now);

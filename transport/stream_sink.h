@@ -41,6 +41,9 @@ class StreamSink {
   // What is behind is full: the client is not read until ClientOutbox::resume.
   virtual bool paused() const = 0;
 
+  // Time has passed while it was paused.
+  virtual void tick(Time now) = 0;
+
   // So many more results, in their order, were given to the socket.
   virtual void written(std::size_t results, Time now) = 0;
 };

@@ -79,9 +79,9 @@ worker_wait = "30s"
 bye_wait = "1min"
 chunk = { size = 512, step = 0, first = 0, left = 64, right = 0, min = 0, tail = "every_start", align = "body", pad = "zero" }
 batch = { rows = 16, max_wait = "2ms" }
-# a row has 576 columns; memory per worker at most: frames 9.766 MiB, rows 56 KiB, slabs 72 KiB, results 64 MiB
+# a row has 576 columns; memory per worker at most: frames 18.52 MiB, rows 216 KiB, slabs 72 KiB, results 64 MiB
 
-# memory with one worker per pipeline at most: frames 9.766 MiB, rows 56 KiB, slabs 72 KiB, results 64 MiB
+# memory with one worker per pipeline at most: frames 18.52 MiB, rows 216 KiB, slabs 72 KiB, results 64 MiB
 )");
 }
 
@@ -92,7 +92,8 @@ TEST_CASE("what is printed is a configuration of the same effect") {
            "align = \"packed\", pad = \"repeat\" }\nbatch = { row_buckets = [1, 4], max_wait = "
            "\"0s\" }",
            "[listen]\nwebsocket = \"[::1]:0\"\n[limits]\nstream_buffer = \"1500ms\"\n"
-           "[[pipeline]]\nname = \"a\"\nstate = \"none\"\n[[pipeline]]\nname = \"b\"",
+           "[[pipeline]]\nname = \"a\"\nstate = \"none\"\n[[pipeline]]\nname = \"b\"\n"
+           "shed_after = \"100ms\"",
        }) {
     const std::string once = effective(text);
     CHECK(effective(once) == once);

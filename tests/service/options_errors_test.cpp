@@ -150,6 +150,9 @@ TEST_CASE("contradictions are named with their other side") {
   CHECK(pipeline_error("chunk = { size = \"6s\" }") ==
         "m.toml:2: key 'pipeline.chunk' = {size = \"6s\"}: a window has 96000 frames; "
         "must be at most 80000, limits.stream_buffer is 5s");
+  CHECK(error_of("[[pipeline]]\nshed_after = \"4s\"") ==
+        "m.toml:2: key 'pipeline.shed_after' = \"4s\": needs limits.stream_buffer of at least "
+        "5350ms, which is 5s");
   CHECK(error_of("[limits]\nstream_buffer = \"6s\"\n[[pipeline]]\nchunk = { size = \"6s\" }") ==
         "no error");
   CHECK(pipeline_error("channels = 256\nslots = 4096\nbatch = { rows = 4096 }") ==

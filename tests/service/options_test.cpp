@@ -121,6 +121,11 @@ TEST_CASE("rows follow the slots and the buckets unless said") {
   CHECK(pipeline("batch = { row_buckets = [1, 20] }").batch.rows == 20);
 }
 
+TEST_CASE("shedding is off unless said") {
+  CHECK(!pipeline("").shed_after);
+  CHECK(pipeline("shed_after = \"2s\"").shed_after == 2s);
+}
+
 TEST_CASE("limits have units") {
   const LimitOptions limits = parsed(R"([limits]
 message = "128KiB"
@@ -145,7 +150,6 @@ try_page = true
 [limits]
 profile = "public"
 [[pipeline]]
-shed_after = "1s"
 record = true
 endpoint = { silence = "500ms" }
 chunk = { rule = "adaptive", size = 1600 }
@@ -155,11 +159,10 @@ batch = { width_buckets = [800, 1600] }
            "ignored",
            "m.toml:3: key 'listen.try_page' = true: not built yet, ignored",
            "m.toml:5: key 'limits.profile' = \"public\": not built yet, ignored",
-           "m.toml:11: key 'pipeline.batch.width_buckets' = [800, 1600]: not built yet, ignored",
-           "m.toml:10: key 'pipeline.chunk.rule' = \"adaptive\": not built yet, ignored",
-           "m.toml:7: key 'pipeline.shed_after' = \"1s\": not built yet, ignored",
-           "m.toml:8: key 'pipeline.record' = true: not built yet, ignored",
-           "m.toml:9: key 'pipeline.endpoint' = {silence = \"500ms\"}: not built yet, ignored",
+           "m.toml:10: key 'pipeline.batch.width_buckets' = [800, 1600]: not built yet, ignored",
+           "m.toml:9: key 'pipeline.chunk.rule' = \"adaptive\": not built yet, ignored",
+           "m.toml:7: key 'pipeline.record' = true: not built yet, ignored",
+           "m.toml:8: key 'pipeline.endpoint' = {silence = \"500ms\"}: not built yet, ignored",
        });
   CHECK(warnings_of("[listen]\ntry_page = false\n[limits]\nprofile = \"private\"").empty());
 }

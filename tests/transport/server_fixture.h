@@ -32,6 +32,7 @@ class EchoSink final : public StreamSink {
   }
   void lost(bool clean, Time) override { lost_.emplace_back(clean ? "clean" : "lost"); }
   bool paused() const override { return false; }
+  void tick(Time) override {}
   void written(std::size_t, Time) override {}
 
  private:

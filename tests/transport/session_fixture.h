@@ -37,6 +37,7 @@ class LoggingSink final : public StreamSink {
   }
   void lost(bool clean, Time) override { say(clean ? "lost clean" : "lost"); }
   bool paused() const override { return log_.paused; }
+  void tick(Time) override { say("tick"); }
   void written(std::size_t results, Time) override { log_.written += results; }
 
  private:
