@@ -76,6 +76,9 @@ void collect_service(const Sources& sources, Families& into) {
   into.begin_histogram("millrace_event_loop_lag_seconds",
                        "Delay of a periodic timer on an I/O thread.");
   into.add({}, histograms(sources.threads, &ThreadStats::lag), per_second);
+  into.begin_counter("millrace_clock_jumps_total",
+                     "Wall-clock steps over 0.5 s against the monotonic clock.");
+  add_each(into, {}, "direction", sources.service, &ServiceStats::jumps);
   into.begin_counter("millrace_log_messages_total", "Log lines by level.");
   add_each(into, {}, "level", sources.threads, &ThreadStats::logged);
 }

@@ -8,14 +8,14 @@
 #include <string>
 
 #include "service/config_value.h"
+#include "service/wall_clock.h"
 
 namespace millrace {
 
 namespace {
 
 std::string time_of_day() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(wall_clock()).count();
   const std::time_t seconds = ms / 1000;
   std::tm utc{};
   gmtime_r(&seconds, &utc);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/memory_bounds.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "chunker/ready_row.h"
@@ -45,15 +46,34 @@ std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
   return held > std::numeric_limits<std::size_t>::max() - most ? held : held + most;
 }
 
+// So many streams, without slabs.
+MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptions& limits,
+                               std::size_t streams) {
+  constexpr std::size_t rows =
+      max_ready_rows * sizeof(ReadyRow) + WaitingEvents::crowded * sizeof(WaitingEvents::Waiting);
+  return {.frames = product({streams, frame_bytes(pipeline, limits.message)}),
+          .rows = product({streams, rows}),
+          .results = product({streams, limits.send_buffer})};
+}
+
 }  // namespace
 
 MemoryBounds memory_bounds(const PipelineOptions& pipeline, const LimitOptions& limits) {
-  const std::size_t slots = pipeline.batch.slots;
-  return {.frames = product({slots, frame_bytes(pipeline, limits.message)}),
-          .rows = product({slots, max_ready_rows * sizeof(ReadyRow) +
-                                      WaitingEvents::crowded * sizeof(WaitingEvents::Waiting)}),
-          .slabs = product({default_credits + 1, slab_bytes(pipeline)}),
-          .results = product({slots, limits.send_buffer})};
+  MemoryBounds bounds = bounds_of_streams(pipeline, limits, pipeline.batch.slots);
+  bounds.slabs = product({default_credits + 1, slab_bytes(pipeline)});
+  return bounds;
+}
+
+MemoryBounds memory_bounds(const Options& options) {
+  MemoryBounds most;
+  for (const PipelineOptions& pipeline : options.pipelines) {
+    const auto bounds = bounds_of_streams(pipeline, options.limits, options.limits.connections);
+    most.frames = std::max(most.frames, bounds.frames);
+    most.rows = std::max(most.rows, bounds.rows);
+    most.results = std::max(most.results, bounds.results);
+  }
+  most.slabs = options.limits.slab_bytes;
+  return most;
 }
 
 }  // namespace millrace

@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-// The most that one lane of a pipeline (one worker, all its slots taken) can hold, in bytes.
+// The most that some streams and lanes can hold, in bytes.
 struct MemoryBounds {
   std::size_t frames = 0;   // in the buffers of its streams, and the messages on their way there
   std::size_t rows = 0;     // cut, in no batch, and the events that wait to become some
@@ -17,6 +17,9 @@ struct MemoryBounds {
 
 inline constexpr std::uint32_t default_credits = 2;
 
+// One lane of the pipeline: one worker, all its slots taken.
 MemoryBounds memory_bounds(const PipelineOptions& pipeline, const LimitOptions& limits);
+// The process, whoever connects and attaches.
+MemoryBounds memory_bounds(const Options& options);
 
 }  // namespace millrace

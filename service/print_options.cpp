@@ -68,29 +68,19 @@ void print(std::ostream& out, const MemoryBounds& bounds) {
       << '\n';
 }
 
-void add(MemoryBounds& total, const MemoryBounds& bounds) {
-  total.frames += bounds.frames;
-  total.rows += bounds.rows;
-  total.slabs += bounds.slabs;
-  total.results += bounds.results;
-}
-
 }  // namespace
 
 std::string to_toml(const Options& options) {
   std::ostringstream out;
   print(out, options.listen);
   print(out, options.limits);
-  MemoryBounds all;
   for (const PipelineOptions& pipeline : options.pipelines) {
-    const MemoryBounds bounds = memory_bounds(pipeline, options.limits);
-    add(all, bounds);
     print(out, pipeline);
     out << "# a row has " << pipeline.chunk.spec.width() << " columns; memory per worker at most: ";
-    print(out, bounds);
+    print(out, memory_bounds(pipeline, options.limits));
   }
-  out << "\n# memory with one worker per pipeline at most: ";
-  print(out, all);
+  out << "\n# memory at most, with " << options.limits.connections << " connections: ";
+  print(out, memory_bounds(options));
   return std::move(out).str();
 }
 

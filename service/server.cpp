@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "service/admin_pages.h"
+#include "service/memory_bounds.h"
+#include "service/wall_clock.h"
 #include "transport/spawn.h"
 
 namespace millrace {
@@ -23,6 +25,8 @@ std::string made_up_names() {
 
 // How long connections that are cut may take to notice.
 constexpr auto cut_off_patience = std::chrono::seconds(2);
+
+constexpr auto clock_period = std::chrono::seconds(1);
 
 ConnectionLimits connection_limits(const LimitOptions& limits) {
   ConnectionLimits connection;
@@ -57,7 +61,6 @@ Server::~Server() {
 }
 
 void Server::make_pipelines() {
-  std::size_t frame_bytes = 0;
   for (std::size_t i = 0; i < options_.pipelines.size(); ++i) {
     const PipelineOptions& pipeline = options_.pipelines[i];
     IoThread& home = *threads_[i % threads_.size()];
@@ -67,10 +70,8 @@ void Server::make_pipelines() {
                                                   std::string_view why) {
           log.info(event, {{"pipeline", name}, {"worker", worker}, {"why", why}});
         }));
-    frame_bytes =
-        std::max<std::size_t>(frame_bytes, pipeline.stream_frames * pipeline.frames.bytes());
   }
-  stats_.buffer_limit.set(static_cast<std::int64_t>(frame_bytes * options_.limits.connections));
+  stats_.buffer_limit.set(static_cast<std::int64_t>(memory_bounds(options_).frames));
   for (auto& thread : threads_)
     thread->open_door(pipelines_, admission_, static_cast<std::uint32_t>(threads_.size()));
 }
@@ -117,6 +118,7 @@ Tcp::endpoint Server::admin() const { return admin_->endpoint(); }
 
 bool Server::run() {
   spawn(main_.get_executor(), handle_signals());
+  spawn(main_.get_executor(), watch_clock());
   spawn(main_.get_executor(), admin_->serve());
   spawn(threads_.front()->context().get_executor(), worker_server_->serve());
   for (auto& thread : threads_) thread->run();
@@ -132,6 +134,19 @@ Task<> Server::handle_signals() {
   begin_drain();
   const auto [failed_again, second] = co_await signals_.async_wait(no_throw);
   if (!failed_again) cut_off("a second signal");
+}
+
+Task<> Server::watch_clock() {
+  WallClockSteps steps;
+  Timer timer(main_.get_executor());
+  for (;;) {
+    if (const auto jump = steps.look(wall_clock(), Clock::now())) {
+      stats_.jumps[*jump].add();
+      log_.warning("the wall clock was set", {{"direction", name_of(*jump)}});
+    }
+    timer.expires_after(clock_period);
+    co_await timer.async_wait(no_throw);
+  }
 }
 
 // The order of the data: nobody new, streams end, batches close, results go out; then the workers.

@@ -49,6 +49,7 @@ class Server {
   HttpAnswer streams_page();
 
   Task<> handle_signals();
+  Task<> watch_clock();
   void begin_drain();
   void cut_off(std::string_view why);
   void finish();

@@ -16,11 +16,20 @@ constexpr std::string_view name_of(LogLevel level) {
   return names[static_cast<int>(level)];
 }
 
+// A step of the wall clock.
+enum class ClockJump : std::uint8_t { forward, backward };
+inline constexpr int clock_jumps = 2;
+
+constexpr std::string_view name_of(ClockJump direction) {
+  return direction == ClockJump::forward ? "forward" : "backward";
+}
+
 // The process. The main thread writes it.
 struct ServiceStats {
   Gauge ready;         // 1 while /readyz answers 200
   Gauge draining;      // 1 from SIGTERM on
   Gauge buffer_limit;  // bytes that all frame buffers may hold
+  Labelled<Counter, ClockJump, clock_jumps> jumps;
 };
 
 // One thread of the service, which writes it.

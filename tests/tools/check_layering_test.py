@@ -96,6 +96,11 @@ class CheckLayering(unittest.TestCase):
         for file in ("service/wait.cpp", "tests/service/wait.cpp"):
             self.assert_offence(file, f"{line}\n", f"1: not here (nowhere): {line}")
 
+    def test_nothing_goes_by_the_wall_clock(self):
+        line = "auto due = std::chrono::system_clock::now() + 1s;"
+        self.assert_offence("transport/session.cpp", f"{line}\n",
+                            f"1: not here (service/wall_clock.cpp): {line}")
+
     def test_a_lambda_that_captures_is_no_coroutine(self):
         line = "auto task = [this](int n) -> net::awaitable<void> { co_return; };"
         self.assert_offence("transport/session.cpp", f"{line}\n", f"1: not here (nowhere): {line}")
