@@ -78,10 +78,14 @@ class Service(Process):
         with open(self.config, "w") as file:
             file.write('[listen]\nthreads = 3\nwebsocket = "127.0.0.1:0"\nadmin = "127.0.0.1:0"\n'
                        f'workers = "{self.workers}"\n' + extra + pipelines)
-        super().__init__(MILLRACE, "serve", "--config", self.config)
+        super().__init__(MILLRACE, "serve", "--config", self.config, environment=self.environment())
         line = wait_for(self._listening, "the service to listen")
         self.port, self.admin_port = (int(re.search(rf"{name}=\S*:(\d+)", line).group(1))
                                       for name in ("websocket", "admin"))
+
+    def environment(self):
+        """What it has more than ours."""
+        return {}
 
     def _listening(self):
         if self.process.poll() is not None:

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`shed_after`: who sends into a service that cannot keep up is not held up, and told what was lost."""
+import json
+import signal
+import time
+import unittest
+
+from faults import FaultTest, RawClient, text, upgrade
+from harness import samples, wait_for
+from raw_client import BINARY, frame
+
+PACKET = 160  # frames, 10 ms
+PIPELINE = '[[pipeline]]\nchunk = { size = "10ms" }\nshed_after = "100ms"\n'
+
+
+class Shedding(FaultTest):
+    def rows(self, tap, stream):
+        return [row for row in map(json.loads, list(tap.lines)) if row["stream"] == stream]
+
+    def test_what_waits_too_long_is_an_exact_gap_and_nobody_is_paused(self):  # F4
+        service = self.service(PIPELINE)
+        tap = self.tap(service)
+        sent = 0
+        with RawClient(service.port, upgrade("/v1/stream?id=shed")) as client:
+            client.opened()
+            tap.process.send_signal(signal.SIGSTOP)
+            for _ in range(3):
+                for _ in range(50):
+                    client.send(frame(BINARY, samples(sent, PACKET)))
+                    sent += PACKET
+                self.await_metric(service, sent / 16000, "millrace_ingest_audio_seconds_total")
+                time.sleep(0.15)  # what is there has waited for too long when the next packet comes
+            client.send(frame(BINARY, samples(sent, PACKET)))
+            sent += PACKET
+            wait_for(lambda: service.metric("millrace_stream_lost_audio_seconds_total", reason="overflow") > 1,
+                     "frames to be shed")
+            tap.process.send_signal(signal.SIGCONT)
+            while client.message()["seq"] < 8:  # those that were ready; the next is the gap's
+                pass
+            client.send(frame(BINARY, samples(sent, PACKET)) + text(type="end"))
+            sent += PACKET
+            messages = client.rest()
+        rows = self.rows(tap, "shed")
+        lost = sum(row["gap"] for row in rows)
+        self.assertEqual(messages[-1], {"type": "closed", "frames": sent - lost,
+                                        "chunks": sum(row["size"] > 0 for row in rows)})
+        self.assertGreater(lost, sent // 2)
+        position = 0
+        for row in rows:
+            self.assertEqual(row["begin"], position + row["gap"])
+            self.assertEqual("GAP" in row["flags"], row["gap"] > 0)
+            position = row["begin"] + row["size"]
+        self.assertEqual(position, sent)
+        resets = [row["reason"] for row in rows if row["size"] and "RESET" in row["flags"]]
+        self.assertEqual(resets[0], "start")
+        self.assertEqual(set(resets[1:]), {"overflow"})
+        self.assertEqual([m["begin"] for m in messages if m["type"] == "result"], [row["begin"] for row in rows])
+        self.assertAlmostEqual(
+            service.metric("millrace_stream_lost_audio_seconds_total", reason="overflow"), lost / 16000)
+        self.assertEqual(service.metric("millrace_ingest_paused_seconds_total", transport="websocket"), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
