@@ -124,9 +124,16 @@ TEST_CASE("who sends in real time is not paused, however long nobody takes its r
 
 TEST_CASE("who sends faster than the buffer holds is paused until what waits is shed") {
   Crowded live(300);
-  live.send_at(100, 220);
+  live.send_at(100, 40);
+  live.send_at(150, 100);
+  CHECK(!live.stream.paused());
+  live.send_at(150, 80);
   CHECK(live.stream.paused());
-  live.now = at(100) + latest;
+  live.now = at(100) + latest + 1ms;
+  live.stream.tick(live.now);
+  CHECK(live.stats.lost[Loss::overflow].value() == 40);
+  CHECK(live.stream.paused());
+  live.now = at(150) + latest;
   live.stream.tick(live.now);
   CHECK(live.stream.paused());
   live.now += 1ms;
@@ -138,7 +145,8 @@ TEST_CASE("who sends faster than the buffer holds is paused until what waits is 
 
 TEST_CASE("an abort lets go of all that waits") {
   Crowded live;
-  live.send_at(100, 100);
+  live.send_at(100, 10);
+  live.send_at(120, 100);
   live.stream.lost(live.now);
   live.take_and_answer(live.rows().size());
   CHECK(live.stream.finished());
