@@ -3,70 +3,26 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 
-#include "transport/limits.h"
+#include "transport/http_reader.h"
 
 namespace millrace {
-namespace {
 
-namespace beast = boost::beast;
-namespace http = beast::http;
-
-std::string text(beast::string_view view) { return {view.data(), view.size()}; }
-
-HttpFault fault_of(boost::system::error_code error) {
-  if (error == http::error::header_limit || error == http::error::buffer_overflow)
-    return HttpFault::too_long;
-  // Of the parser's own errors only this is no fault of the request: it never came.
-  const bool of_parser = error.category() == make_error_code(http::error::bad_value).category();
-  return of_parser && error != http::error::end_of_stream ? HttpFault::malformed : HttpFault::gone;
-}
-
-HttpQuery query_of(const http::request<http::empty_body>& request) {
-  HttpQuery query{.method = text(request.method_string()),
-                  .target = text(request.target()),
-                  .version = request.version(),
-                  .fields = {}};
-  for (const auto& field : request)
-    query.fields.emplace_back(text(field.name_string()), text(field.value()));
-  return query;
-}
-
-bool has_body(const HttpQuery& query) {
-  const auto lengths = query.all("Content-Length");
-  return !query.all("Transfer-Encoding").empty() || lengths.size() > 1 ||
-         (lengths.size() == 1 && lengths[0] != "0");
-}
-
-}  // namespace
-
-std::vector<std::string_view> HttpQuery::all(std::string_view name) const {
-  std::vector<std::string_view> values;
-  for (const auto& [key, value] : fields)
-    if (beast::iequals({key.data(), key.size()}, {name.data(), name.size()}))
-      values.push_back(value);
-  return values;
-}
+namespace http = boost::beast::http;
 
 Task<Result<HttpQuery, HttpFault>> read_query(Socket& socket, std::string& rest) {
-  beast::flat_buffer buffer(2 * max_header_bytes);
-  http::request_parser<http::empty_body> parser;
-  parser.header_limit(max_header_bytes);
-  const auto [error, read] = co_await http::async_read_header(socket, buffer, parser, no_throw);
-  if (error) co_return fault_of(error);
-
-  auto query = query_of(parser.get());
-  if (query.fields.size() > max_header_fields) co_return HttpFault::too_long;
-  if (has_body(query)) co_return HttpFault::malformed;
-  const auto bytes = buffer.data();
-  rest.append(static_cast<const char*>(bytes.data()), bytes.size());
-  co_return query;
+  HttpReader reader;
+  for (;;) {
+    const auto space = reader.space();
+    const auto [error, size] = co_await socket.async_read_some(space, no_throw);
+    if (error) co_return error == net::error::eof ? reader.end() : HttpFault::gone;
+    auto query = reader.add(size);
+    if (!query) continue;
+    rest.append(reader.rest());
+    co_return std::move(*query);
+  }
 }
 
 Task<> answer_and_close(Socket& socket, HttpAnswer answer) {
@@ -88,12 +44,6 @@ Task<> answer_and_close(Socket& socket, HttpAnswer answer) {
     if (end) co_return;
     budget -= std::min(budget, size);
   }
-}
-
-HttpAnswer answer_to(HttpFault fault) {
-  if (fault == HttpFault::too_long)
-    return {.status = 431, .body = R"({"error":{"message":"the header is too long"}})"};
-  return {.status = 400, .body = R"({"error":{"message":"not an HTTP request without a body"}})"};
 }
 
 }  // namespace millrace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,11 +23,21 @@ struct HttpQuery {
   std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
 };
 
+// Why there is no query.
+enum class HttpFault : std::uint8_t {
+  malformed,  // not HTTP, or with a body
+  too_long,   // more header than max_header_bytes or max_header_fields
+  gone,       // the connection ended: nobody to answer
+};
+
 struct HttpAnswer {
   unsigned status = 200;
   std::string type = "application/json";  // of the content
   std::string body;
   HttpFields fields{};  // further ones
 };
+
+// What a request that could not be read is answered; `fault` is not `gone`.
+HttpAnswer answer_to(HttpFault fault);
 
 }  // namespace millrace
