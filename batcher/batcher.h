@@ -22,6 +22,8 @@ struct BatchRule {
   std::vector<std::uint32_t> row_buckets{};  // lengths that the tensor may have, ascending, the
                                              // last is `rows`; empty: any length
   bool stateful = true;                      // at most one row with frames per stream in a batch
+
+  bool operator==(const BatchRule&) const = default;
 };
 
 // The rows of one lane: which stream has which slot, which rows wait, and which of them make the

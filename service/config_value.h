@@ -43,4 +43,7 @@ std::string printable(std::string_view text);
 std::string quoted(std::string_view text);  // the same in quotes
 std::string readable(const ConfigValue& value);
 
+// All of it, as a string of TOML.
+std::string toml_string(std::string_view text);
+
 }  // namespace millrace

@@ -40,6 +40,8 @@ struct PipelineOptions {
   Duration bye_wait{};                 // how long a leaving worker keeps a stream in mid-segment
   std::uint64_t stream_frames = 0;     // that a stream may hold; a window fits
   std::optional<Duration> shed_after;  // that frames wait before they are dropped
+
+  bool operator==(const PipelineOptions&) const = default;
 };
 
 // Bounds on memory and time, of one thing each. Always on.
@@ -50,12 +52,16 @@ struct LimitOptions {
   std::size_t slab_bytes = 1ull << 30;               // all slabs of all lanes
   Duration stream_buffer = std::chrono::seconds(5);  // signal that a stream may hold
   Duration drain = std::chrono::seconds(25);         // SIGTERM to exit
+
+  bool operator==(const LimitOptions&) const = default;
 };
 
 struct Options {
   ListenOptions listen;
   std::vector<PipelineOptions> pipelines;
   LimitOptions limits;
+
+  bool operator==(const Options&) const = default;
 };
 
 struct Configuration {

@@ -3,7 +3,6 @@
 
 #include <sstream>
 
-#include "chunker/lengths.h"
 #include "service/config_value.h"
 #include "service/memory_bounds.h"
 #include "service/units.h"
@@ -16,7 +15,7 @@ void print(std::ostream& out, const ListenOptions& listen) {
   out << "[listen]\n"
       << "websocket = " << quoted(readable(listen.websocket)) << '\n'
       << "admin = " << quoted(readable(listen.admin)) << '\n'
-      << "workers = " << quoted("unix:" + listen.workers) << '\n'
+      << "workers = " << toml_string("unix:" + listen.workers) << '\n'
       << "threads = " << listen.threads << '\n'
       << "plain = " << (listen.plain ? "true" : "false") << '\n';
 }
@@ -48,8 +47,8 @@ void print(std::ostream& out, const BatchRule& rule) {
 
 void print(std::ostream& out, const PipelineOptions& pipeline) {
   out << "\n[[pipeline]]\n"
-      << "name = " << quoted(pipeline.name) << '\n'
-      << "rate = " << readable(pipeline.frames.rate) << '\n'
+      << "name = " << toml_string(pipeline.name) << '\n'
+      << "rate = " << readable(ConfigValue{0, pipeline.frames.rate}) << '\n'
       << (pipeline.frames.features ? "dim = " : "channels = ") << pipeline.frames.values << '\n'
       << "frames = " << quoted(name_of(pipeline.frames.element)) << '\n'
       << "dtype = " << quoted(name_of(pipeline.dtype)) << '\n'

@@ -37,7 +37,7 @@ TEST_CASE("a key that is not one is named, with the nearest that is") {
   CHECK(error_of("xyzzy = 1") ==
         "m.toml:1: key 'xyzzy' = 1: unknown; the keys here are listen, limits and pipeline");
   CHECK(error_of("\"a\\nb\" = 1") ==
-        "m.toml:1: key 'a\\x0ab' = 1: unknown; the keys here are listen, limits and pipeline");
+        "m.toml:1: key 'a\\u000ab' = 1: unknown; the keys here are listen, limits and pipeline");
 }
 
 TEST_CASE("a wrong type is named with what is allowed") {
