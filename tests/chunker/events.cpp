@@ -8,6 +8,7 @@
 #include <string>
 
 #include "chunker/chunker.h"
+#include "tests/support/chunk_reference.h"
 
 namespace millrace {
 namespace {
@@ -67,6 +68,17 @@ Columns columns(const std::vector<Row>& rows) {
   Columns all;
   for (const Row& row : rows)
     all.push_back({row.seq, row.begin, row.left, row.size, row.right, row.flags, row.gap});
+  return all;
+}
+
+Columns reference_columns(const Spec& spec, const std::vector<Event>& events) {
+  ReferenceChunker reference(spec);
+  for (const Event& event : events) {
+    reference.event(event);
+    if (event.kind == Event::Kind::end || event.kind == Event::Kind::abort) break;
+  }
+  Columns all;
+  for (const auto& row : reference.rows()) all.emplace_back(row.begin(), row.end());
   return all;
 }
 

@@ -34,6 +34,9 @@ std::vector<Row> rows_of(const Spec& spec, const std::vector<Event>& events);
 using Columns = std::vector<std::vector<std::uint64_t>>;
 Columns columns(const std::vector<Row>& rows);
 
+// The rows of tests/support/chunk_reference.h. Stops at the END row.
+Columns reference_columns(const Spec& spec, const std::vector<Event>& events);
+
 // A chunk rule, and what happens to a stream that it cuts.
 struct Case {
   ChunkRule rule;

@@ -55,6 +55,7 @@ TEST_CASE("random streams give the rows and values of the executable contract", 
     INFO(json::serialize(questions[i]));
     const auto rows = rows_of(cases[i].rule.spec, cases[i].events);
     REQUIRE(columns(rows) == json::value_to<Columns>(answers[i].at("rows")));
+    REQUIRE(reference_columns(cases[i].rule.spec, cases[i].events) == columns(rows));
     json::array values;
     for (const Row& row : rows)
       values.push_back(row_values(row, cases[i].rule, width_of(cases[i])));

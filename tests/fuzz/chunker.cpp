@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rule and the events of a stream, cut by the chunker and by the executable contract.
+#include "chunker/chunker.h"
+
+#include <vector>
+
+#include "chunker/row_layout.h"
+#include "tests/fuzz/target.h"
+#include "tests/support/chunk_reference.h"
+
+namespace millrace {
+namespace {
+
+using fuzz::Choices;
+using fuzz::require;
+
+// As many bodies as lie in one another, or are cut by one event; it bounds the rows of an input.
+constexpr std::uint64_t most_bodies = 64;
+constexpr std::size_t most_events = 64;
+
+std::uint32_t length(Choices& choices, std::uint64_t most) {
+  return static_cast<std::uint32_t>(choices.number(std::min<std::uint64_t>(most, max_window)));
+}
+
+Spec choose_spec(Choices& choices) {
+  Spec spec;
+  spec.tail = static_cast<Spec::Tail>(choices.byte() % 3);
+  spec.step = length(choices, max_window);
+  spec.size = 1 + length(choices, spec.step > 0 ? most_bodies * spec.step : max_window);
+  const std::uint64_t most = most_bodies * (spec.step > 0 ? spec.step : spec.size);
+  spec.first = length(choices, most);
+  spec.left = length(choices, max_window);
+  spec.right = length(choices, most);
+  spec.min = length(choices, max_window);
+  return spec;
+}
+
+// The next event of a stream that stands at `position` and cuts bodies of `size`.
+Event choose_event(Choices& choices, const Spec& spec, std::uint64_t position, std::uint64_t size) {
+  const std::uint64_t room = max_position - position;
+  const std::uint64_t step = spec.step > 0 ? spec.step : size;
+  Event event{.kind = static_cast<Event::Kind>(choices.byte() % 8)};
+  switch (event.kind) {
+    case Event::Kind::open: {  // frames that end at, or near, a border
+      const std::uint64_t bodies = choices.byte() % most_bodies, beside = choices.byte() % 3;
+      event.kind = Event::Kind::frames;
+      event.count = std::min(bodies * step + size + spec.right + beside - 1, room);
+      break;
+    }
+    case Event::Kind::frames:
+      event.count = std::min(choices.number(most_bodies * step), room);
+      break;
+    case Event::Kind::size: {
+      // Not so small that what waits for its row becomes too many of them.
+      const std::uint64_t waits = std::max<std::uint64_t>(size, spec.first) + spec.right;
+      event.count = 1 + waits / most_bodies + choices.number(max_window);
+      if (!check_size(spec, event.count)) event = {.kind = Event::Kind::flush};
+      break;
+    }
+    case Event::Kind::gap:
+      event.cause = static_cast<Cause>(choices.byte() % 6);
+      event.count = std::min(1 + choices.number(max_position), room);
+      if (event.count == 0) event = {.kind = Event::Kind::end};
+      break;
+    case Event::Kind::reset: event.cause = static_cast<Cause>(choices.byte() % 6); break;
+    case Event::Kind::flush:
+      if (const std::uint8_t mark = choices.byte(); mark > 0) event.mark = mark;
+      break;
+    default: break;
+  }
+  return event;
+}
+
+// Into `events`, which ends with the stream's end.
+void choose_events(Choices& choices, const Spec& spec, std::vector<Event>& events) {
+  std::uint64_t position = 0, size = spec.size;
+  const auto ended = [&] { return !events.empty() && events.back().kind >= Event::Kind::end; };
+  while (!choices.empty() && events.size() < most_events && !ended()) {
+    const Event event = choose_event(choices, spec, position, size);
+    if (event.kind == Event::Kind::size) size = event.count;
+    if (event.kind == Event::Kind::frames || event.kind == Event::Kind::gap)
+      position += event.count;
+    events.push_back(event);
+  }
+  if (!ended()) events.push_back({.kind = Event::Kind::end});
+}
+
+// The same stream with all frames between two other events in one.
+void merge(const std::vector<Event>& events, std::vector<Event>& merged) {
+  for (const Event& event : events) {
+    if (event.kind == Event::Kind::frames && !merged.empty() &&
+        merged.back().kind == Event::Kind::frames)
+      merged.back().count += event.count;
+    else
+      merged.push_back(event);
+  }
+}
+
+struct Expected {
+  ReferenceChunker::Columns columns;
+  ResetReason reason;
+  std::optional<std::uint64_t> mark;
+};
+
+// Reasons and marks, which the contract does not know.
+ResetReason reason_of(const Event& event) {
+  if (event.kind == Event::Kind::reset)
+    return event.cause == Cause::endpoint ? ResetReason::endpoint : ResetReason::client;
+  return event.cause == Cause::load ? ResetReason::overflow : ResetReason::gap;
+}
+
+void expect(const Spec& spec, const std::vector<Event>& events, std::vector<Expected>& rows) {
+  ReferenceChunker reference(spec);
+  ResetReason reason = ResetReason::start;
+  for (const Event& event : events) {
+    reference.event(event);
+    while (rows.size() < reference.rows().size()) {
+      const auto& columns = reference.rows()[rows.size()];
+      const bool reset = (columns[5] & flag::reset) != 0;
+      rows.push_back({columns, reset ? reason : ResetReason::none, {}});
+    }
+    if (event.kind == Event::Kind::flush) rows.back().mark = event.mark;
+    if (event.kind == Event::Kind::reset || event.kind == Event::Kind::gap)
+      reason = reason_of(event);
+  }
+}
+
+// A chunker whose rows must be the expected ones, however its frames come.
+class Checked {
+ public:
+  Checked(const Spec& spec, std::uint32_t width, const std::vector<Expected>& rows)
+      : chunker_(spec), spec_(spec), width_(width), expected_(rows) {
+    add({.kind = Event::Kind::open});
+  }
+
+  void add(const Event& event) {
+    const bool frames = event.kind == Event::Kind::frames;
+    const std::uint64_t until = chunker_.frames_until_next();
+    const std::size_t before = given_;
+    require(until > 0, "what is used up has no row ready");
+    chunker_.add(event);
+    while (const auto row = chunker_.next()) check(*row);
+    if (!frames) return;
+    require((given_ > before) == (event.count >= until), "frames_until_next make a row");
+    require(event.count > until || given_ <= before + 1, "and no second one");
+  }
+
+  void end() const {
+    require(chunker_.ended() && given_ == expected_.size(), "the stream ends with its last row");
+  }
+
+ private:
+  void check(const Row& row) {
+    require(given_ < expected_.size(), "no row too many");
+    const Expected& expected = expected_[given_++];
+    const ReferenceChunker::Columns columns{row.seq,   row.begin, row.left, row.size,
+                                            row.right, row.flags, row.gap};
+    require(columns == expected.columns, "a row is the contract's");
+    require(row.reason == expected.reason, "a reset has the reason of the last one");
+    require(row.mark == expected.mark, "a flush's mark is on the last row of its segment");
+    require(row.window_begin() >= kept_, "no row shows a frame that need not be kept");
+    require(chunker_.keep_from() >= kept_, "what need not be kept stays so");
+    kept_ = chunker_.keep_from();
+    if (row.has_frames()) check_layout(row);
+  }
+
+  void check_layout(const Row& row) const {
+    const RowLayout body = row_layout(row, {.spec = spec_, .align = Align::body}, width_);
+    const RowLayout packed = row_layout(row, {.spec = spec_, .align = Align::packed}, width_);
+    require(body.lead + row.left == spec_.left, "a body begins at its column");
+    require(packed.lead == 0, "a packed window begins at column 0");
+    for (const RowLayout& layout : {body, packed})
+      require(layout.lead + row.window() + layout.trail == width_, "all columns are laid out");
+  }
+
+  Chunker chunker_;
+  const Spec& spec_;
+  const std::uint32_t width_;
+  const std::vector<Expected>& expected_;
+  std::size_t given_ = 0;
+  std::uint64_t kept_ = 0;
+};
+
+// Kept from input to input for their memory.
+struct Stream {
+  std::vector<Event> events, merged;
+  std::vector<Expected> rows;
+};
+
+void cut(const Spec& spec, Stream& stream) {
+  std::uint32_t size = 0;
+  std::uint64_t frames = 0;
+  for (const Event& event : stream.merged) {
+    if (event.kind == Event::Kind::size)
+      size = std::max(size, static_cast<std::uint32_t>(event.count));
+    if (event.kind == Event::Kind::frames) frames += event.count;
+  }
+  const std::uint32_t width = width_for(spec, size);
+
+  for (const auto* events : {&stream.events, &stream.merged}) {
+    Checked chunker(spec, width, stream.rows);
+    for (const Event& event : *events) chunker.add(event);
+    chunker.end();
+  }
+  if (frames > 1000) return;
+  Checked chunker(spec, width, stream.rows);
+  for (const Event& event : stream.merged) {
+    if (event.kind != Event::Kind::frames) chunker.add(event);
+    for (std::uint64_t n = event.kind == Event::Kind::frames ? event.count : 0; n > 0; --n)
+      chunker.add({.kind = Event::Kind::frames, .count = 1});
+  }
+  chunker.end();
+}
+
+}  // namespace
+}  // namespace millrace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace millrace;
+  static Stream stream;
+  Choices choices(bytes, size);
+  const Spec spec = choose_spec(choices);
+  if (!check(spec)) return 0;
+  stream.events.clear();
+  stream.merged.clear();
+  stream.rows.clear();
+  choose_events(choices, spec, stream.events);
+  merge(stream.events, stream.merged);
+  expect(spec, stream.merged, stream.rows);
+  cut(spec, stream);
+  return 0;
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A text message: of a client, of the service, and what calls itself JSON, UTF-8 or a name.
+#include "transport/client_messages.h"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <string>
+
+#include "schemas/text.h"
+#include "tests/fuzz/target.h"
+#include "transport/json_text.h"
+#include "transport/server_messages.h"
+
+namespace millrace {
+namespace {
+
+namespace json = boost::json;
+using fuzz::require;
+
+// By the table of RFC 3629, from the code points' side.
+bool is_utf8_by_code_points(std::string_view text) {
+  while (!text.empty()) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    std::size_t length = 1;
+    while (length < 8 && (byte(0) >> (7 - length) & 1) != 0) ++length;
+    if (byte(0) < 0x80) length = 0;
+    if (byte(0) >= 0x80 && (length < 2 || length > 4 || text.size() < length)) return false;
+    std::uint32_t point = length == 0 ? byte(0) : byte(0) & (0x7fU >> length);
+    for (std::size_t i = 1; i < length; ++i) {
+      if (byte(i) < 0x80 || byte(i) > 0xbf) return false;
+      point = point << 6 | (byte(i) & 0x3fU);
+    }
+    constexpr std::uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (point < least[length] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
+      return false;
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return true;
+}
+
+void check_text(std::string_view text) {
+  const bool utf8 = is_utf8(text);
+  require(utf8 == is_utf8_by_code_points(text), "UTF-8 is what RFC 3629 says");
+  require(!is_printable(text, text.size()) || utf8, "what is printable is UTF-8");
+  require(!is_name(text) || is_printable(text, 128), "a name is printable");
+
+  json::error_code error;
+  json::parse({text.data(), text.size()}, error);
+  require(is_json(text) == !error, "JSON is what is parsed as JSON");
+  require(!is_json(text) || utf8, "and UTF-8");
+  require(!is_json_object(text) || is_json(text), "an object is JSON");
+
+  std::string quoted;
+  append_string(quoted, text);
+  if (!utf8) return;
+  const json::value back = json::parse(quoted, error);
+  require(!error && std::string_view(back.as_string()) == text, "a string reads as it was written");
+}
+
+void check_client_message(std::string_view text) {
+  const auto message = parse_client_message(text);
+  if (!message)
+    return require(is_printable(message.error(), 100), "what is wrong with it can be said");
+  require(is_json_object(text), "a message is an object");
+  const std::string written = to_json(*message);
+  const auto again = parse_client_message(written);
+  require(again && again->index() == message->index() && to_json(*again) == written,
+          "a message reads as it was written");
+}
+
+// What a worker answers is passed on in a message.
+void check_result(std::string_view text) {
+  std::string out;
+  const ResultHead head{.seq = 1, .begin = 2, .end = 3};
+  if (is_json(text))
+    append_result(out, head, {Answer::Kind::json, std::string(text)});
+  else if (is_utf8(text))
+    append_result(out, head, {Answer::Kind::text, std::string(text)});
+  else
+    return;
+  const auto message = parse_server_message(out);
+  require(message && message->type == ServerMessage::Type::result && message->end == 3,
+          "a result can be read, whatever the answer");
+}
+
+}  // namespace
+}  // namespace millrace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace millrace;
+  const std::string_view text = fuzz::text_of(bytes, size);
+  check_text(text);
+  check_client_message(text);
+  (void)parse_server_message(text);
+  check_result(text);
+  return 0;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A configuration as people write it: options that print as a configuration of the same effect,
+// or one line that says where it is wrong.
+#include <charconv>
+#include <string>
+
+#include "schemas/text.h"
+#include "service/options.h"
+#include "service/print_options.h"
+#include "tests/fuzz/target.h"
+
+namespace millrace {
+namespace {
+
+using fuzz::require;
+
+const std::string file = "f.toml";
+
+// `f.toml:LINE: sentence`, in one line.
+void check_line(std::string_view message, std::string_view text) {
+  require(message.starts_with(file + ":"), "a message begins with the file");
+  message.remove_prefix(file.size() + 1);
+  std::size_t line = 0;
+  const char* end = message.data() + message.size();
+  const auto [stop, error] = std::from_chars(message.data(), end, line);
+  require(error == std::errc{} && end - stop > 2 && stop[0] == ':' && stop[1] == ' ',
+          "then the line, and a sentence");
+  const auto lines = 1 + std::count(text.begin(), text.end(), '\n');
+  require(line >= 1 && line <= static_cast<std::size_t>(lines), "a line of the text");
+  require(is_printable(message, 2000), "a message is one line, and fit to be read");
+}
+
+void read(std::string_view text) {
+  const auto read = parse_options(text, file);
+  if (!read) return check_line(read.error(), text);
+  for (const std::string& warning : read->warnings) check_line(warning, text);
+
+  const std::string printed = to_toml(read->options);
+  const auto again = parse_options(printed, file);
+  require(again.has_value(), "what is printed can be read");
+  require(again->warnings.empty(), "what is printed has an effect");
+  require(again->options == read->options, "and the same one");
+}
+
+}  // namespace
+}  // namespace millrace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  millrace::read(millrace::fuzz::text_of(bytes, size));
+  return 0;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client sends before its WebSocket is open: the bytes of an HTTP request, in pieces.
+#include "transport/upgrade.h"
+
+#include <cstring>
+#include <string>
+
+#include "schemas/text.h"
+#include "tests/fuzz/target.h"
+#include "transport/http_reader.h"
+#include "transport/limits.h"
+
+namespace millrace {
+namespace {
+
+using fuzz::require;
+
+using Outcome = Result<HttpQuery, HttpFault>;
+
+struct Reading {
+  Outcome query;
+  std::size_t used = 0;  // bytes of the header
+};
+
+// Gives a reader the bytes in pieces of `piece`, as a socket does.
+Reading read(std::string_view bytes, std::size_t piece) {
+  HttpReader reader;
+  std::size_t given = 0;
+  while (given < bytes.size()) {
+    const auto space = reader.space();
+    require(space.size() > 0, "there is room for more of a header");
+    const std::size_t size = std::min({piece, space.size(), bytes.size() - given});
+    std::memcpy(space.data(), bytes.data() + given, size);
+    given += size;
+    if (auto query = reader.add(size)) return {std::move(*query), given - reader.rest().size()};
+  }
+  require(given < max_header_bytes, "a header that is too long is not waited for");
+  return {reader.end()};
+}
+
+// Of two faults, the split decides which is found first.
+bool same(const Reading& a, const Reading& b) {
+  if (a.query.has_error()) return b.query.has_error();
+  return b.query.has_value() && a.used == b.used && a.query->method == b.query->method &&
+         a.query->target == b.query->target && a.query->version == b.query->version &&
+         a.query->fields == b.query->fields;
+}
+
+bool same(const StreamRequest& a, const StreamRequest& b) {
+  return a.pipeline == b.pipeline && a.id == b.id && a.options == b.options &&
+         a.format == b.format && a.channel == b.channel && a.chunk == b.chunk && a.rate == b.rate &&
+         a.channels == b.channels && a.dim == b.dim;
+}
+
+void check_answer(const HttpAnswer& answer) {
+  require(answer.status >= 400 && answer.status < 500, "what is refused is the client's fault");
+  require(is_json_object(answer.body), "a refusal is JSON");
+  require(is_printable(answer.body, 1024), "and fit to be read");
+}
+
+void check_stream(const StreamRequest& stream) {
+  require(is_name(stream.pipeline), "a pipeline has a name");
+  require(stream.id.empty() || is_name(stream.id), "a stream, too");
+  require(stream.options.empty() || is_json_object(stream.options), "options are an object");
+  const auto again = parse_stream_target(stream_target(stream));
+  // Written, it may have more letters in code.
+  require(again ? same(*again, stream) : again.error().status == 414,
+          "a request is read as it is written");
+}
+
+void check_upgrade(const HttpQuery& query) {
+  const auto upgrade = parse_upgrade(query);
+  if (!upgrade) return check_answer(answer_to(upgrade.error()));
+  require(upgrade->upgrade.key.size() == 24, "an upgrade has a key");
+  check_stream(upgrade->stream);
+}
+
+}  // namespace
+}  // namespace millrace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace millrace;
+  const std::string_view text = fuzz::text_of(bytes, size);
+  const Reading whole = read(text, text.size());
+  // Some other split, which the bytes choose.
+  const std::size_t piece = size == 0 ? 1 : 1 + bytes[size / 2] % 64;
+  require(same(read(text, piece), whole), "how bytes are split changes nothing");
+  if (whole.query)
+    check_upgrade(*whole.query);
+  else if (whole.query.error() != HttpFault::gone)
+    check_answer(answer_to(whole.query.error()));
+  return 0;
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The binary messages: of a worker, to a worker, and to a client. One that can be read is written
+// and read again.
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "schemas/client_codec.h"
+#include "schemas/text.h"
+#include "schemas/worker_codec.h"
+#include "tests/fuzz/target.h"
+
+namespace millrace {
+namespace {
+
+namespace wp = worker_protocol;
+using fuzz::require;
+
+constexpr std::size_t max_size = 1 << 16;
+
+// Of a message as it was first written: a copy, as the writer's memory is used again.
+std::vector<std::byte> copy_of(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
+
+bool same(Bytes a, Bytes b) { return std::ranges::equal(a, b); }
+
+void check_answers(const std::vector<Answer>& answers) {
+  for (const Answer& answer : answers) {
+    require(answer.kind != Answer::Kind::json || is_json(answer.data), "JSON is JSON");
+    require(answer.kind != Answer::Kind::text || is_utf8(answer.data), "text is UTF-8");
+  }
+}
+
+void check_rows(const std::vector<wp::RowEntry>& rows, std::uint32_t width) {
+  for (const wp::RowEntry& row : rows) {
+    require(std::uint64_t{row.left} + row.size + row.right <= width, "a window fits");
+    require(row.left <= row.begin, "nothing lies before the stream");
+  }
+}
+
+struct Check {
+  void operator()(const wp::Done& done) const {
+    check_answers(done.answers);
+    check_answers(done.mark_answers);
+  }
+  void operator()(const wp::HandedBatch& batch) const {
+    check_rows(batch.framed, batch.width);
+    check_rows(batch.marks, batch.width);
+    require(batch.framed.size() <= batch.rows, "rows fit into the tensor");
+    for (const wp::OpenedStream& stream : batch.opened)
+      require(is_name(stream.name), "a stream has a name");
+  }
+  void operator()(const auto&) const {}
+};
+
+// One end: how it reads, and a writer for what it reads.
+class End {
+ public:
+  template <class Read>
+  void check(Bytes message, Read read) {
+    auto first = read(decoder_, message);
+    if (!first) return;
+    std::visit(Check(), *first);
+    const auto written = copy_of(write(*first));
+    auto second = read(again_, written);
+    require(second.has_value(), "what is written can be read");
+    require(same(write(*second), written), "and is written the same");
+    recycle(*first, decoder_);
+    recycle(*second, again_);
+  }
+
+ private:
+  Bytes write(const auto& any) {
+    return std::visit([this](const auto& message) { return encoder_.encode(message); }, any);
+  }
+  static void recycle(wp::ToService& message, wp::Decoder& decoder) {
+    if (auto* done = std::get_if<wp::Done>(&message)) decoder.reuse(std::move(*done));
+  }
+  static void recycle(wp::ToWorker& message, wp::Decoder& decoder) {
+    if (auto* batch = std::get_if<wp::HandedBatch>(&message)) decoder.reuse(std::move(*batch));
+  }
+
+  wp::Encoder encoder_;
+  wp::Decoder decoder_{max_size}, again_{max_size};
+};
+
+void check_client_result(Bytes message) {
+  static ClientEncoder encoder;
+  static AlignedMessage scratch;
+  const auto first = decode_result(message, max_size, scratch);
+  if (!first) return;
+  require(is_name(first->stream), "a result names its stream");
+  const auto written = copy_of(encoder.encode_result(*first));
+  const auto second = decode_result(written, max_size, scratch);
+  require(second && same(encoder.encode_result(*second), written), "a result reads as written");
+}
+
+void check(Bytes message) {
+  static End service, worker;
+  service.check(message, [](wp::Decoder& decoder, Bytes m) { return decoder.to_service(m); });
+  worker.check(message, [](wp::Decoder& decoder, Bytes m) { return decoder.to_worker(m); });
+  check_client_result(message);
+}
+
+}  // namespace
+}  // namespace millrace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace millrace;
+  check(fuzz::bytes_of(bytes, size));  // aligned, and with nothing behind it
+  static std::vector<std::byte> odd;   // at an address that nothing can be read from
+  odd.resize(size + 1);
+  std::ranges::copy(fuzz::bytes_of(bytes, size), odd.begin() + 1);
+  check(Bytes(odd).subspan(1));
+  return 0;
+}
