@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -28,7 +29,9 @@ inline constexpr int stage_count = 6;
 inline constexpr std::array<std::string_view, stage_count> stage_names{
     "chunk", "batch", "copy", "handover", "compute", "result"};
 
-constexpr std::string_view name_of(Stage stage) { return stage_names[static_cast<int>(stage)]; }
+constexpr std::string_view name_of(Stage stage) {
+  return stage_names[static_cast<std::size_t>(stage)];
+}
 
 // The six stages in the order of stage_names.
 constexpr std::array<Duration, stage_count> stages(const Instants& at) {
