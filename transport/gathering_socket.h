@@ -4,27 +4,29 @@
 #include <boost/asio/append.hpp>
 #include <boost/asio/compose.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/role.hpp>
 #include <optional>
 #include <string>
 
 #include "transport/net.h"
+#include "transport/wakeup.h"
 
 namespace millrace {
 
 // The socket below a WebSocket. It gathers messages that follow each other into one write, gives
-// out what was read with the upgrade before it reads on, and knows how long a message has been
-// incomplete: none of that can be seen from above. What is written to a peer that has hung up is
-// dropped, and no error: what the peer sent before is still to be read, and Beast reads nothing
-// more once a write has failed. The end is told by the read that finds it, the moment by
-// hung_up_since(). Confined to one thread.
+// out what was read with the upgrade before it reads on, has a last word, and knows how long a
+// message has been incomplete: none of that can be seen from above. What is written to a peer that
+// has hung up is dropped, and no error: what the peer sent before is still to be read, and Beast
+// reads nothing more once a write has failed. The end is told by the read that finds it, the moment
+// by hung_up_since(). Confined to one thread.
 class GatheringSocket {
  public:
   using executor_type = Executor;
   using next_layer_type = Socket;
 
   GatheringSocket(Socket socket, std::string rest)
-      : socket_(std::move(socket)), rest_(std::move(rest)) {}
+      : socket_(std::move(socket)), rest_(std::move(rest)), written_(socket_.get_executor()) {}
 
   executor_type get_executor() { return socket_.get_executor(); }
   Socket& next_layer() { return socket_; }
@@ -55,14 +57,26 @@ class GatheringSocket {
   auto async_write_some(const Buffers& buffers, Token&& token) {
     progress_ = Clock::now();
     const std::size_t size = net::buffer_size(buffers);
-    if (hung_up_since_) return complete(size, std::forward<Token>(token));
-    if (!gather_ && gathered_.empty())
+    if (hung_up_since_ || said_all_) return complete(size, std::forward<Token>(token));
+    if (!gather_ && gathered_.empty()) {
+      writing_ = true;
       return net::async_compose<Token, Signature>(Write<Buffers>{*this, buffers}, token, socket_);
+    }
     const std::size_t before = gathered_.size();
     gathered_.resize(before + size);
     net::buffer_copy(net::buffer(gathered_.data() + before, size), buffers);
     if (gather_ && gathered_.size() < most_) return complete(size, std::forward<Token>(token));
+    writing_ = true;
     return net::async_compose<Token, Signature>(Flush{*this, size}, token, socket_);
+  }
+
+  // Writes the last that the peer gets to read: what is written afterwards is dropped. Nothing is
+  // gathered, and nobody but who reads (pongs) may be writing.
+  Task<> write_last(std::string bytes) {
+    // Between two parts of what Beast writes as one, writing_ is not seen false.
+    while (writing_) co_await written_.wait();
+    said_all_ = true;
+    co_await net::async_write(socket_, net::buffer(bytes), no_throw);
   }
 
  private:
@@ -82,6 +96,7 @@ class GatheringSocket {
     }
     template <class Self>
     void operator()(Self& self, boost::system::error_code error, std::size_t count) {
+      socket.end_write();
       if (socket.drops(error)) return self.complete({}, net::buffer_size(buffers));
       self.complete(error, count);
     }
@@ -102,6 +117,7 @@ class GatheringSocket {
         error = {};
       }
       if (error || written == socket.gathered_.size()) {
+        socket.end_write();
         socket.gathered_.clear();
         if (socket.gathered_.capacity() > most_) std::string().swap(socket.gathered_);
         return self.complete(error, error ? 0 : size);
@@ -110,6 +126,11 @@ class GatheringSocket {
       socket.socket_.async_write_some(net::const_buffer(left), std::move(self));
     }
   };
+
+  void end_write() {
+    writing_ = false;
+    written_.notify();
+  }
 
   bool drops(boost::system::error_code error) {
     if (error != net::error::connection_reset && error != net::error::broken_pipe) return false;
@@ -131,6 +152,9 @@ class GatheringSocket {
   std::string rest_;
   std::string gathered_;
   bool gather_ = false;
+  bool writing_ = false;
+  bool said_all_ = false;
+  Wakeup written_;
   int reads_ = 0;
   std::optional<Time> incomplete_since_;
   Time progress_{};

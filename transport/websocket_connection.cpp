@@ -9,6 +9,7 @@
 #include <boost/beast/websocket/stream.hpp>
 
 #include "transport/gathering_socket.h"
+#include "transport/wakeup.h"
 
 namespace millrace {
 namespace {
@@ -25,11 +26,28 @@ using WebSocket = websocket::stream<GatheringSocket, false>;
 constexpr std::size_t slack = 1024;
 // A buffer larger than this is given back when messages have become much smaller.
 constexpr std::size_t kept = 8 * 1024;
+// Beast takes higher ones for good, and sends them back.
+constexpr std::uint16_t last_close_code = 4999;
+
+std::string close_frame(beast::role_type role, std::uint16_t code, std::string_view reason) {
+  constexpr std::size_t most = 120;  // of a control frame's 125 bytes
+  reason = reason.substr(0, most);
+  const bool masked = role == beast::role_type::client;
+  std::string frame{static_cast<char>(0x88),
+                    static_cast<char>((masked ? 0x80 : 0) | (reason.size() + 2))};
+  if (masked) frame.append(4, '\0');  // a mask that changes nothing
+  frame += static_cast<char>(code >> 8);
+  frame += static_cast<char>(code);
+  return frame.append(reason);
+}
 
 class WebSocketConnection final : public Connection {
  public:
-  WebSocketConnection(Socket socket, std::string rest, std::size_t longest)
-      : socket_(GatheringSocket(std::move(socket), std::move(rest))), buffer_(longest + slack) {
+  WebSocketConnection(beast::role_type role, Socket socket, std::string rest, std::size_t longest)
+      : role_(role),
+        ended_(socket.get_executor()),
+        socket_(std::move(socket), std::move(rest)),
+        buffer_(longest + slack) {
     socket_.read_message_max(longest);
     socket_.auto_fragment(false);
     socket_.control_callback([this](websocket::frame_type, beast::string_view) {
@@ -45,7 +63,11 @@ class WebSocketConnection final : public Connection {
     buffer_.clear();
     if (spacious) buffer_.shrink_to_fit();
     const auto [error, size] = co_await socket_.async_read(buffer_, no_throw);
-    if (error) co_return ended(error);
+    if (error) {
+      over_ = true;
+      ended_.notify();
+      co_return ended(error);
+    }
     heard_ = Clock::now();
     socket_.next_layer().message_read();
     const auto bytes = buffer_.cdata();
@@ -74,10 +96,13 @@ class WebSocketConnection final : public Connection {
   }
 
   Task<> close(std::uint16_t code, std::string_view reason) override {
-    socket_.next_layer().gather(false);
-    const websocket::close_reason why(static_cast<websocket::close_code>(code),
-                                      {reason.data(), std::min<std::size_t>(reason.size(), 120)});
-    co_await socket_.async_close(why, no_throw);
+    // Not by Beast's async_close: that and a read wait for each other for ever where the peer's
+    // next frame is a close that was read already, or text that is no UTF-8.
+    if (socket_.is_open()) {
+      std::string frame = close_frame(role_, code, reason);
+      co_await socket_.next_layer().write_last(std::move(frame));
+    }
+    while (!over_) co_await ended_.wait();
   }
 
   Task<> linger() override {
@@ -112,12 +137,16 @@ class WebSocketConnection final : public Connection {
     if (error == websocket::condition::protocol_violation) return {.how = How::protocol};
     // Where both sides closed at once, the read ends otherwise.
     const auto code = socket_.reason().code;
+    if (code > last_close_code) return {.how = How::protocol};
     if (code != websocket::close_code::none)
       return {.how = How::closed, .code = static_cast<std::uint16_t>(code)};
     if (error == websocket::error::closed) return {.how = How::closed, .code = 1005};
     return {.how = How::lost};
   }
 
+  const beast::role_type role_;
+  Wakeup ended_;
+  bool over_ = false;
   WebSocket socket_;
   beast::flat_buffer buffer_;
   Time heard_ = Clock::now();
@@ -134,8 +163,8 @@ ConnectError error_of(beast::error_code error, const websocket::response_type& r
 
 Task<std::unique_ptr<Connection>> accept_websocket(Socket socket, Upgrade upgrade, std::string rest,
                                                    std::size_t longest) {
-  auto connection =
-      std::make_unique<WebSocketConnection>(std::move(socket), std::move(rest), longest);
+  auto connection = std::make_unique<WebSocketConnection>(
+      beast::role_type::server, std::move(socket), std::move(rest), longest);
   WebSocket& websocket = connection->socket();
   if (upgrade.subprotocol) {
     websocket.set_option(websocket::stream_base::decorator([](websocket::response_type& response) {
@@ -159,8 +188,8 @@ Task<Result<std::unique_ptr<Connection>, ConnectError>> connect_websocket(Socket
                                                                           std::string host,
                                                                           std::string target) {
   constexpr std::size_t longest = 16 * 1024 * 1024;  // a result may be large
-  auto connection =
-      std::make_unique<WebSocketConnection>(std::move(socket), std::string(), longest);
+  auto connection = std::make_unique<WebSocketConnection>(
+      beast::role_type::client, std::move(socket), std::string(), longest);
   WebSocket& websocket = connection->socket();
   websocket.set_option(websocket::stream_base::decorator([](websocket::request_type& request) {
     request.set(http::field::sec_websocket_protocol,

@@ -2,6 +2,8 @@
 #include "transport/gathering_socket.h"
 
 #include <array>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <catch2/catch.hpp>
@@ -63,6 +65,37 @@ TEST_CASE_METHOD(PairFixture, "not everything is gathered") {
   ours->gather(true);
   CHECK(write(std::string(40'000, 'x')) == 40'000);
   CHECK(peer.available() == 40'000);
+}
+
+TEST_CASE_METHOD(PairFixture, "after the last word nothing is written") {
+  net::co_spawn(context, ours->write_last("bye"), net::detached);
+  settle();
+  CHECK(write("more") == 4);
+  REQUIRE(peer.available() == 3);
+  std::string last(3, ' ');
+  net::read(peer, net::buffer(last));
+  CHECK(last == "bye");
+}
+
+TEST_CASE_METHOD(PairFixture, "the last word waits for what is being written") {
+  const std::string bytes(16 << 20, 'x');
+  std::size_t written = 0;
+  net::async_write(*ours, net::buffer(bytes),
+                   [&](boost::system::error_code, std::size_t size) { written = size; });
+  net::co_spawn(context, ours->write_last("bye"), net::detached);
+  context.poll();
+  REQUIRE(written == 0);
+  peer.non_blocking(true);
+  boost::system::error_code nothing_yet;
+  std::string taken(1 << 20, ' ');
+  char last = ' ';
+  for (std::size_t all = 0; all < bytes.size() + 3; context.poll()) {
+    const std::size_t some = peer.read_some(net::buffer(taken), nothing_yet);
+    all += some;
+    if (some > 0) last = taken[some - 1];
+  }
+  CHECK(written == bytes.size());
+  CHECK(last == 'e');
 }
 
 TEST_CASE_METHOD(PairFixture, "what came with the upgrade is read first") {

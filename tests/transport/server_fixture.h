@@ -91,6 +91,16 @@ struct ServerFixture {
     return true;
   }
 
+  // Lets the server read what a client sends now.
+  void deliver(Socket& client, const std::string& bytes) {
+    net::write(client, net::buffer(bytes));
+    const Time soon = Clock::now() + std::chrono::milliseconds(20);
+    do {
+      context.restart();
+      context.poll();
+    } while (Clock::now() < soon);
+  }
+
   std::string send(std::string bytes) {
     return run(context, exchange(server.endpoint(), std::move(bytes)));
   }

@@ -167,22 +167,30 @@ TEST_CASE_METHOD(ServerFixture, "a scope looks after its time limits by itself")
 TEST_CASE_METHOD(ServerFixture, "a message that trickles in is given up after five seconds") {
   Socket client(context);
   client.connect(server.endpoint());
-  const auto write = [&](std::string bytes) {
-    net::write(client, net::buffer(bytes));
-    const Time soon = Clock::now() + std::chrono::milliseconds(20);
-    do {
-      context.restart();
-      context.poll();
-    } while (Clock::now() < soon);
-  };
-  write(request("/v1/stream"));
+  deliver(client, request("/v1/stream"));
   scope.sweep(Clock::now() + std::chrono::seconds(6));  // nothing has begun
-  write("\x82");                                        // a header, byte by byte
-  write("\x85");
+  deliver(client, "\x82");                              // a header, byte by byte
+  deliver(client, "\x85");
   scope.sweep(Clock::now() + std::chrono::seconds(4));
   CHECK(door.lost.empty());
   scope.sweep(Clock::now() + std::chrono::seconds(6));
   CHECK(door.lost == std::vector<std::string>{"idle"});
+}
+
+TEST_CASE_METHOD(ServerFixture, "whatever a client sends while it is being closed, it is let go") {
+  const std::string sent = GENERATE(as<std::string>(), std::string("\xff\xff\xff\xff"),  // no UTF-8
+                                    "true" + frame(0x88, "\x03\xe8"), "true" + frame(0x89, "ping"),
+                                    "true" + std::string("\x82\x01x", 3), "", "t");
+  Socket client(context);
+  client.connect(server.endpoint());
+  deliver(client, request("/v1/stream"));
+  deliver(client, frame(0x81, "true").substr(0, 6));
+  scope.sweep(Clock::now() + std::chrono::seconds(6));
+  REQUIRE(door.lost == std::vector<std::string>{"idle"});
+  deliver(client, sent);
+  scope.sweep(Clock::now() + std::chrono::seconds(6));
+  CHECK(eventually([&] { return stats.connections.value() == 0; }));
+  CHECK(stats.closed[Closing::idle].value() == 1);
 }
 
 TEST_CASE_METHOD(ServerFixture,
