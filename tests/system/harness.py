@@ -123,6 +123,22 @@ class Service(Process):
             raise AssertionError(f"no metric {name} {labels}")
         return total
 
+    def cpu(self):
+        """Seconds of CPU spent so far."""
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            user, system = file.read().rsplit(")", 1)[1].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def memory(self):
+        """Bytes of resident memory."""
+        with open(f"/proc/{self.process.pid}/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def sanitized(self):
+        """Whether a sanitizer has its own memory in the process."""
+        with open(f"/proc/{self.process.pid}/maps") as file:
+            return re.search("lib[at]san", file.read()) is not None
+
     def tap(self, pipeline="default", *more):
         """A worker that answers each row with its line."""
         tap = Process(MILLRACE, "tap", "--url", self.workers, "--pipeline", pipeline, *more)
@@ -152,6 +168,14 @@ class SystemTest(unittest.TestCase):
         tap = service.tap(pipeline, *more)
         self.addCleanup(tap.kill)
         return tap
+
+    def rows(self, tap, stream, flag="END"):
+        """All rows that a stream had at a tap, once one has this flag."""
+        def seen():
+            rows = [row for row in map(json.loads, list(tap.lines)) if row["stream"] == stream]
+            return rows if any(flag in row["flags"] for row in rows) else None
+
+        return wait_for(seen, f"the {flag} row of {stream}")
 
     def await_metric(self, service, value, name, **labels):
         """The exporter collects once a second at most."""

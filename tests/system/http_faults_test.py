@@ -1,32 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes where an upgrade is expected."""
-import collections
-import time
+"""What comes where an upgrade is expected. Numbers like A1 name the case in docs/guarantees.md."""
+import json
 import unittest
 
-from faults import FaultTest, RawClient, upgrade
-from raw_client import BINARY, KEY, frame
+from faults import PACKET, FaultTest, text
 from harness import samples
+from raw_client import BINARY, KEY, RawClient, frame, upgrade
 
 GOOD = upgrade()
-TLS = bytes.fromhex("160301020001 0001fc0303".replace(" ", "")) + bytes(508)
+TLS = bytes.fromhex("16 0301 0200 01 0001fc 0303") + bytes(508)
 
-# What is sent, and the status that answers it; None: the connection ends without an answer.
+# What is sent, and the status that answers it.
 HANDSHAKES = {
+    # A1: not HTTP/1
     "garbage": (b"\x00\x01\x02garbage\r\n\r\n", 400),
     "binary garbage": (bytes(range(256)) * 4, 400),
     "a TLS hello": (TLS, 400),
     "the preface of HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
     "nothing but the end of a line": (b"\r\n\r\n", 400),
+    # A2: too long
     "a request line over 8 KiB": (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 431),
+    "an id of 1 MiB": (upgrade("/v1/stream?id=" + "a" * (1 << 20)), 431),  # B19
     "a field over 8 KiB": (upgrade(X="a" * 9000), 431),
     "65 fields": (upgrade(X=["a"] * 60), 431),
+    # A3: what another parser might read otherwise
     "two lengths": (upgrade(Content_Length=["0", "5"]), 400),
     "a length and an encoding": (upgrade(Content_Length="5", Transfer_Encoding="chunked"), 400),
     "a body on the upgrade": (upgrade(Content_Length="5") + b"hello", 400),
     "a chunked body": (upgrade(Transfer_Encoding="chunked") + b"0\r\n\r\n", 400),
     "a length that is none": (upgrade(Content_Length="five"), 400),
     "a space in a field's name": (GOOD.replace(b"Host:", b"Ho st:"), 400),
+    # A4: no upgrade, or not a good one
     "GET without an upgrade": (b"GET /v1/stream HTTP/1.1\r\nHost: a\r\n\r\n", 426),
     "another upgrade": (upgrade(Upgrade="h2c"), 426),
     "version 8": (upgrade(Sec_WebSocket_Version="8"), 426),
@@ -38,93 +42,73 @@ HANDSHAKES = {
     "no host": (upgrade(Host=None), 400),
     "HTTP/1.0": (GOOD.replace(b"HTTP/1.1", b"HTTP/1.0"), 400),
     "POST": (GOOD.replace(b"GET", b"POST"), 405),
+    # A6
     "another subprotocol": (upgrade(Sec_WebSocket_Protocol="chat"), 400),
 }
-PATHS = {
-    "an unknown path": "/v2/stream",
-    "the root": "/",
-    "a path upwards": "/v1/../v1/stream",
-    "files": "/../../etc/passwd",
-    "a percent-encoded path": "/%76%31/stream",
-    "an absolute target": "http://localhost/v1/stream",
-    "an asterisk": "*",
-    "a longer path": "/v1/stream/x",
+# A5: paths are names, and never files
+TARGETS = {
+    "an unknown path": (upgrade("/v2/stream"), 404),
+    "the root": (upgrade("/"), 404),
+    "a path upwards": (upgrade("/v1/../v1/stream"), 404),
+    "files": (upgrade("/../../etc/passwd"), 404),
+    "a percent-encoded path": (upgrade("/%76%31/stream"), 404),
+    "an absolute target": (upgrade("http://localhost/v1/stream"), 404),
+    "an asterisk": (upgrade("*"), 404),
+    "a longer path": (upgrade("/v1/stream/x"), 404),
+    "a query of 4 KiB": (upgrade("/v1/stream?id=" + "a" * 4096), 414),
+    "a query of 1000 parameters": (upgrade("/v1/stream?" + "a&" * 1000), 400),
 }
 
 
-class Handshakes(FaultTest):
-    def answer(self, service, request):
+class Upgrades(FaultTest):
+    def status(self, service, request):
         with RawClient(service.port, request) as client:
             status, fields = client.head()
             if status == 426:
                 self.assertEqual(fields["sec-websocket-version"], "13")
+            if status != 101:
+                self.assertIn("message", json.loads(client.body(fields))["error"])
             return status
 
     def test_what_is_no_good_upgrade_is_answered_and_disturbs_nobody(self):
-        service = self.service()
-        self.tap(service)
-        expected = collections.Counter()
-        with self.moved(service, expected), self.unharmed(service) as good:
-            for name, (request, status) in HANDSHAKES.items():
-                with self.subTest(name):
-                    self.assertEqual(self.answer(service, request), status)
-                expected["connections_rejected", "handshake"] += 1
-                good.row()
+        self.each(self.served(), HANDSHAKES, self.status, ("connections_rejected", "handshake"))
 
-    def test_paths_are_names_and_no_files(self):
-        service = self.service()
-        self.tap(service)
-        expected = collections.Counter()
-        with self.moved(service, expected), self.unharmed(service):
-            for name, path in PATHS.items():
-                with self.subTest(name):
-                    self.assertEqual(self.answer(service, upgrade(path)), 404)
-                expected["connections_rejected", "parameter"] += 1
-            with self.subTest("a query of 4 KiB"):
-                query = "/v1/stream?options=" + "%20" * 1500
-                self.assertEqual(self.answer(service, upgrade(query)), 400)
-            expected["connections_rejected", "parameter"] += 1
+    def test_a_target_that_is_none_is_answered_and_disturbs_nobody(self):
+        self.each(self.served(), TARGETS, self.status, ("connections_rejected", "parameter"))
 
-    def test_of_two_subprotocols_ours_is_picked(self):
+    def test_of_two_subprotocols_ours_is_picked(self):  # A6
         service = self.service()
         for listed in ("chat, millrace.v1", ["chat", "millrace.v1"]):
             with RawClient(service.port, upgrade(Sec_WebSocket_Protocol=listed)) as client:
                 status, fields = client.head()
                 self.assertEqual((status, fields["sec-websocket-protocol"]), (101, "millrace.v1"))
 
-    def test_what_follows_a_good_upgrade_is_frames_and_never_a_second_request(self):
-        service = self.service()
-        self.tap(service)
-        with RawClient(service.port, GOOD + frame(BINARY, samples(0, 1600))) as client:
-            client.opened()
-            self.assertEqual(client.message()["type"], "result")
+    def test_what_follows_a_good_upgrade_is_frames_and_never_a_second_request(self):  # A3
+        service = self.served()
         with self.moved(service, {("connections_closed", "protocol"): 1}):
+            with RawClient(service.port, GOOD + frame(BINARY, samples(0, PACKET))) as client:
+                self.assertEqual(client.opened().message()["type"], "result")
             with RawClient(service.port, GOOD + GOOD) as client:
-                client.opened()
-                self.assertEqual(client.ended(), (None, 1002))
+                self.assertEqual(client.opened().ended(), (None, 1002))
 
-
-class SlowHandshakes(FaultTest):
-    def test_who_does_not_finish_the_upgrade_is_cut_after_ten_seconds_and_nobody_waits_for_it(self):
-        service = self.service()
-        self.tap(service)
-        silent = [RawClient(service.port) for _ in range(500)]
-        with self.moved(service, {("connections_rejected", "handshake"): 510}), \
-                self.unharmed(service) as good:
-            slow = [RawClient(service.port) for _ in range(10)]
-            began = time.monotonic()
-            request = iter(GOOD)
-            while time.monotonic() - began < 9:
-                byte = bytes([next(request)])
-                for client in slow:
-                    client.send(byte)
-                time.sleep(1)
+    def test_a_stream_more_than_there_is_room_for_waits_outside(self):  # C12
+        service = self.served(slots=1)
+        with self.moved(service, {("connections_rejected", "no_room"): 1}):
+            with self.unharmed(service) as good, RawClient(service.port, GOOD) as client:
+                status, fields = client.head()
+                self.assertEqual((status, fields["retry-after"]), (503, "1"))
                 good.row()
-                self.assertEqual(service.get("/livez")[0], 200)
-            for client in silent + slow:
-                self.assertEqual(client.head(), (None, {}))
-                client.socket.close()
-            self.assertGreater(time.monotonic() - began, 9)
+            with RawClient(service.port, GOOD) as client:  # there is room again
+                client.opened().send(text(type="end"))
+                self.assertEqual(client.ended(), (None, 1000))
+
+    def test_a_connection_more_than_the_service_may_have_waits_outside(self):  # C12
+        service = self.served(extra="[limits]\nconnections = 1\n")
+        with self.moved(service, {("connections_rejected", "limit_global"): 1}):
+            with self.unharmed(service) as good, RawClient(service.port, GOOD) as client:
+                status, fields = client.head()
+                self.assertEqual((status, fields["retry-after"]), (503, "1"))
+                good.row()
 
 
 if __name__ == "__main__":

@@ -38,12 +38,18 @@ def frame(opcode, payload=b"", fin=True, rsv=0, masked=True, length=None):
     return head + mask + bytes(byte ^ mask[i & 3] for i, byte in enumerate(payload))
 
 
-class RawClient:
-    """One connection. What it reads it keeps: answers of HTTP, and messages after an upgrade."""
+def closing(code, reason=b""):
+    return frame(CLOSE, struct.pack(">H", code) + reason)
 
-    def __init__(self, port, request=None):
+
+class RawClient:
+    """One connection. What it reads it keeps: answers of HTTP, and messages after an upgrade. It
+    answers a close unless told not to, and no pings."""
+
+    def __init__(self, port, request=None, answers_close=True):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         self.buffer, self.messages, self.close_code, self.reset = b"", [], None, False
+        self.answers_close = answers_close
         if request is not None:
             self.send(request)
 
@@ -79,6 +85,12 @@ class RawClient:
         first, *lines = head.decode().split("\r\n")
         return int(first.split()[1]), {name.lower(): value for name, value in
                                        (line.split(": ", 1) for line in lines)}
+
+    def body(self, fields):
+        """What follows the head of an answer."""
+        while len(self.buffer) < int(fields["content-length"]) and self.receive():
+            pass
+        return self.buffer
 
     def opened(self):
         """Reads the answer to an upgrade, and the ready that follows."""
@@ -121,10 +133,12 @@ class RawClient:
                 return payload
             if opcode == CLOSE:
                 self.close_code = int.from_bytes(payload[:2], "big") if payload else 1005
+                if self.answers_close:
+                    self.send(frame(CLOSE, payload[:2]))
         return None
 
     def rest(self):
-        """All messages until the connection ends; the close is answered as a good client does."""
+        """All messages until the connection ends."""
         while self.message() is not None:
             pass
         return self.messages
