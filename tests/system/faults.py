@@ -18,7 +18,7 @@ FAULTS = {"millrace_ingest_connections_rejected_total": set(),
           "millrace_streams_closed_total": {"end", "client_gone", "drain"},
           "millrace_worker_failures_total": set(),
           "millrace_results_total": {"ok"},
-          "millrace_results_dropped_total": {"stream_closed"},
+          "millrace_results_dropped_total": {"stream_closed", "slow_reader"},
           "millrace_log_messages_total": set()}
 
 

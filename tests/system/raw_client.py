@@ -46,8 +46,12 @@ class RawClient:
     """One connection. What it reads it keeps: answers of HTTP, and messages after an upgrade. It
     answers a close unless told not to, and no pings."""
 
-    def __init__(self, port, request=None, answers_close=True):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+    def __init__(self, port, request=None, answers_close=True, receive_buffer=None):
+        self.socket = socket.socket()
+        self.socket.settimeout(PATIENCE)
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.connect(("127.0.0.1", port))
         self.buffer, self.messages, self.close_code, self.reset = b"", [], None, False
         self.answers_close = answers_close
         if request is not None:

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that keep the service waiting, all at once: each is given up when its time is over, and
+nobody waits for it. Longer limits are in tests/transport/session_time_test.cpp, in virtual time.
+Numbers like A9 name the case in docs/guarantees.md."""
+import collections
+import concurrent.futures
+import contextlib
+import itertools
+import time
+import unittest
+
+from faults import FaultTest, text
+from harness import PATIENCE, samples
+from raw_client import BINARY, TEXT, RawClient, closing, frame, upgrade
+
+# In both a second of audio makes many results; of `crumbs` what is buffered already makes too many.
+PIPELINES = "[[pipeline]]\nchunk = { size = 1600 }\n" + "".join(
+    f'[[pipeline]]\nname = "{name}"\nstate = "none"\nslots = 16\nchunk = {{ size = {size} }}\n'
+    for name, size in (("pieces", 400), ("crumbs", 8)))
+
+
+def trickle(client, pieces, pause):
+    """Until the service hangs up."""
+    client.socket.settimeout(pause)
+    for piece in pieces:
+        client.send(piece)
+        try:
+            if not client.receive():
+                return
+        except TimeoutError:
+            pass
+
+
+def silent(service):
+    return RawClient(service.port).head()
+
+
+def slow_header(service):
+    client = RawClient(service.port)
+    trickle(client, itertools.chain((bytes([byte]) for byte in upgrade()[:20]), itertools.repeat(b"")), 0.9)
+    return client.head()
+
+
+def slow_message(service):
+    client = RawClient(service.port, upgrade()).opened()
+    trickle(client, (bytes([byte]) for byte in frame(BINARY, samples(0, 100))), 0.4)
+    return client.ended()
+
+
+def empty_fragments(service):
+    client = RawClient(service.port, upgrade()).opened()
+    trickle(client, itertools.chain([frame(BINARY, fin=False)], itertools.repeat(frame(0, fin=False))), 0.01)
+    return client.ended()
+
+
+def no_answer_to_a_close(service):
+    return RawClient(service.port, upgrade(), answers_close=False).opened().send(text(type="end")).ended()
+
+
+def nonsense_for_a_close(service):
+    client = RawClient(service.port, upgrade(), answers_close=False).opened()
+    client.send(frame(TEXT, bytes(1000))[:500])
+    while client.close_code is None:
+        client.message()
+    return client.send(b"\xff" * 500).ended()
+
+
+def no_end_of_the_connection(service):
+    client = RawClient(service.port, upgrade()).opened().send(closing(1000))
+    ended = client.ended()
+    while not client.reset:  # our end is open still
+        time.sleep(0.1)
+        client.send(b"\0")
+    return ended
+
+
+def deaf(pipeline):
+    """Asks for more results than any kernel keeps, and reads them when it is too late."""
+    def meet(service):
+        client = RawClient(service.port, receive_buffer=4096)
+        client.send(upgrade(f"/v1/stream?pipeline={pipeline}&id={pipeline[0] * 128}")).opened()
+        client.socket.settimeout(0.2)
+        left = memoryview(frame(BINARY, samples(0, 32768)) * 500)
+        while service.metric("millrace_streams_closed_total", pipeline=pipeline, reason="error") == 0:
+            with contextlib.suppress(TimeoutError):
+                left = left[client.socket.send(left[:1 << 18]):]
+        client.socket.settimeout(PATIENCE)
+        return client.ended()
+
+    return meet
+
+
+HANDSHAKE = ("connections_rejected", "handshake")
+IDLE = ("connections_closed", "idle"), ("streams_closed", "idle")
+SLOW_READER = ("connections_closed", "slow_reader"), ("streams_closed", "error")
+NOTHING = (None, {})
+# Who it is, how it ends, after how many seconds, and what that counts as.
+SLOW = {
+    "nothing said": (silent, NOTHING, 10, [HANDSHAKE]),  # A10
+    "a header a byte at a time": (slow_header, NOTHING, 10, [HANDSHAKE]),  # A9
+    "a message a byte at a time": (slow_message, ("idle", 4408), 5, IDLE),  # A22
+    "empty fragments": (empty_fragments, ("idle", 4408), 5, IDLE),  # A21
+    "no answer to a close": (no_answer_to_a_close, (None, 1000), 5, []),  # A29
+    "nonsense for a close": (nonsense_for_a_close, ("idle", 4408), 10, IDLE),  # A29
+    "no end of the connection": (no_end_of_the_connection, (None, 1000), 5, []),  # A28
+    "results that nobody reads": (deaf("pieces"), ("slow_reader", 1008), 10, SLOW_READER),  # A26
+    "too many results that nobody reads": (deaf("crumbs"), ("slow_reader", 1008), 0, SLOW_READER),  # A26
+}
+
+
+class SlowClients(FaultTest):
+    def test_whoever_keeps_the_service_waiting_is_given_up_and_nobody_waits_for_it(self):
+        service = self.service(PIPELINES)
+        for pipeline in ("default", "pieces", "crumbs"):
+            self.tap(service, pipeline)
+        expected = collections.Counter(counter for *_, counters in SLOW.values() for counter in counters)
+
+        def timed(meet):
+            began = time.monotonic()
+            return meet(service), time.monotonic() - began
+
+        with self.moved(service, expected), self.unharmed(service) as good:
+            with concurrent.futures.ThreadPoolExecutor(len(SLOW)) as pool:
+                clients = {name: pool.submit(timed, meet) for name, (meet, *_) in SLOW.items()}
+                while not all(client.done() for client in clients.values()):
+                    good.row()
+                    self.assertEqual(service.get("/livez")[0], 200)
+                    time.sleep(0.1)
+            for name, (_, answer, seconds, _) in SLOW.items():
+                with self.subTest(name):
+                    got, took = clients[name].result()
+                    self.assertEqual(got, answer)
+                    self.assertGreater(took, seconds - 0.5)
+
+
+if __name__ == "__main__":
+    unittest.main()
