@@ -2,13 +2,12 @@
 #include "transport/gathering_socket.h"
 
 #include <array>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <catch2/catch.hpp>
 
 #include "transport/listener.h"
+#include "transport/spawn.h"
 
 using namespace millrace;
 
@@ -68,7 +67,7 @@ TEST_CASE_METHOD(PairFixture, "not everything is gathered") {
 }
 
 TEST_CASE_METHOD(PairFixture, "after the last word nothing is written") {
-  net::co_spawn(context, ours->write_last("bye"), net::detached);
+  spawn(context.get_executor(), ours->write_last("bye"));
   settle();
   CHECK(write("more") == 4);
   REQUIRE(peer.available() == 3);
@@ -82,7 +81,7 @@ TEST_CASE_METHOD(PairFixture, "the last word waits for what is being written") {
   std::size_t written = 0;
   net::async_write(*ours, net::buffer(bytes),
                    [&](boost::system::error_code, std::size_t size) { written = size; });
-  net::co_spawn(context, ours->write_last("bye"), net::detached);
+  spawn(context.get_executor(), ours->write_last("bye"));
   context.poll();
   REQUIRE(written == 0);
   peer.non_blocking(true);
