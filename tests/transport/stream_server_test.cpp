@@ -188,7 +188,7 @@ TEST_CASE_METHOD(ServerFixture, "whatever a client sends while it is being close
   scope.sweep(Clock::now() + std::chrono::seconds(6));
   REQUIRE(door.lost == std::vector<std::string>{"idle"});
   deliver(client, sent);
-  scope.sweep(Clock::now() + std::chrono::seconds(6));
+  scope.sweep(Clock::now() + std::chrono::seconds(12));
   CHECK(eventually([&] { return stats.connections.value() == 0; }));
   CHECK(stats.closed[Closing::idle].value() == 1);
 }
