@@ -15,8 +15,8 @@ using fuzz::Choices;
 using fuzz::require;
 
 // As many bodies as lie in one another, or are cut by one event; it bounds the rows of an input.
-constexpr std::uint64_t most_bodies = 64;
-constexpr std::size_t most_events = 64;
+constexpr std::uint64_t most_bodies = 16;
+constexpr std::size_t most_events = 48;
 
 std::uint32_t length(Choices& choices, std::uint64_t most) {
   return static_cast<std::uint32_t>(choices.number(std::min<std::uint64_t>(most, max_window)));
