@@ -68,19 +68,20 @@ void check_client_message(std::string_view text) {
           "a message reads as it was written");
 }
 
-// What a worker answers is passed on in a message.
-void check_result(std::string_view text) {
-  std::string out;
-  const ResultHead head{.seq = 1, .begin = 2, .end = 3};
-  if (is_json(text))
-    append_result(out, head, {Answer::Kind::json, std::string(text)});
-  else if (is_utf8(text))
-    append_result(out, head, {Answer::Kind::text, std::string(text)});
-  else
-    return;
-  const auto message = parse_server_message(out);
-  require(message && message->type == ServerMessage::Type::result && message->end == 3,
+// What a worker answers is passed on in a message, and words in an error.
+void check_passed_on(std::string_view text) {
+  if (!is_utf8(text)) return;
+  std::string result, error;
+  const ResultHead head{
+      .seq = 1, .begin = 2, .end = 3, .flags = static_cast<std::uint8_t>(text.size() & 127)};
+  const auto kind = is_json(text) ? Answer::Kind::json : Answer::Kind::text;
+  append_result(result, head, {kind, std::string(text)});
+  const auto told = parse_server_message(result);
+  require(told && told->type == ServerMessage::Type::result && told->end == 3,
           "a result can be read, whatever the answer");
+  append_error(error, ErrorCode::schema, text);
+  const auto read = parse_server_message(error);
+  require(read && read->code == "schema" && read->message == text, "an error says what was said");
 }
 
 }  // namespace
@@ -92,6 +93,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   check_text(text);
   check_client_message(text);
   (void)parse_server_message(text);
-  check_result(text);
+  check_passed_on(text);
   return 0;
 }
