@@ -27,7 +27,11 @@ IoThread::IoThread(std::uint32_t index, std::size_t max_streams, const Connectio
       log_(writer, thread_stats_),
       scope_(context_.get_executor(), limits, door_stats_),
       returns_(context_, max_streams * returns_per_stream,
-               [this](std::vector<Returned>& returned) { door_->table().take(returned); }) {}
+               [this](std::vector<Returned>& returned) {
+                 door_->table().take(returned);
+                 returned_.notify();
+               }),
+      returned_(context_.get_executor()) {}
 
 IoThread::~IoThread() { stop(); }
 
@@ -70,6 +74,7 @@ void IoThread::drain(std::function<void()> drained) {
 
 Task<> IoThread::wait_drained(std::function<void()> drained) {
   co_await scope_.join();
+  while (!door_->table().empty()) co_await returned_.wait();
   drained();
 }
 

@@ -14,6 +14,7 @@
 #include "service/stream_door.h"
 #include "transport/session_scope.h"
 #include "transport/stream_server.h"
+#include "transport/wakeup.h"
 
 namespace millrace {
 
@@ -37,7 +38,7 @@ class IoThread {
   void post(std::function<void()> work) { net::post(context_, std::move(work)); }
 
   // On the thread: nobody new, every stream ends; `drained` is called, here, when no connection is
-  // left.
+  // left, and no row of those whose client is gone.
   void drain(std::function<void()> drained);
   // On the thread: cuts every connection.
   void stop_sessions() { scope_.stop(); }
@@ -63,6 +64,7 @@ class IoThread {
   Log log_;
   SessionScope scope_;
   ReturnBox returns_;
+  Wakeup returned_;
   std::unique_ptr<StreamDoor> door_;
   std::optional<StreamServer> server_;
   std::jthread thread_;

@@ -20,6 +20,7 @@ class StreamTable {
   // What came back from the lanes, in order.
   void take(std::vector<Returned>& returned);
   void drain(Time now);
+  bool empty() const { return streams_.empty(); }
 
   template <class Visit>
   void each(Visit visit) const {
