@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The messages by hand are those of the golden files, which the service writes."""
+import os
+import unittest
+
+import worker_wire as wire
+
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden")
+
+
+def golden(name):
+    with open(os.path.join(GOLDEN, name), "rb") as file:
+        return file.read()
+
+
+class Wire(unittest.TestCase):
+    def test_a_welcome_is_read(self):
+        self.assertEqual(wire.read(golden("worker_welcome.bin")), (wire.WELCOME, wire.Welcome(
+            version=1, slots=64, rows=16, width=1600, element=2, values=2, rate=12.5, features=0,
+            chunk='{"size":1600}', slabs=3, slab_bytes=1 << 20)))
+
+    def test_a_batch_is_read(self):
+        framed = [wire.Row(11, 0, 0, 0, -1, 5, 0, 3, 1, wire.START | wire.RESET | wire.SEGMENT, 1),
+                  wire.Row(12, 9, 1 << 40, 17, 3, 6, 1, 2, 0, wire.GAP | wire.LAST, 0)]
+        marks = [wire.Row(12, 10, (1 << 40) + 2, 0, -1, 0, 0, 0, 0, wire.LAST | wire.END, 0)]
+        opened = [wire.Opened(11, 5, "mic-7", ""), wire.Opened(12, 6, "b", '{"l":"de"}')]
+        self.assertEqual(wire.read(golden("worker_batch.bin")), (wire.BATCH, wire.Batch(
+            7, 2, 3, 4, 2, 5_000_000_000, 5_000_100_000, framed, marks, opened)))
+
+    def test_what_is_written_is_aligned(self):
+        # A Done's number stands at a multiple of 8, whatever stands before it.
+        text = wire.done(0x1122334455667788, [(wire.JSON, b"1")])
+        self.assertEqual(text.index(bytes.fromhex("8877665544332211")) % 8, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
