@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was promised, checked against what clients sent and got and what workers saw (traces.py).
+Pure functions; each violation begins with the name of the promise:
+
+  terms        a worker's batches ascend, within its credits and the pipeline's shape
+  opened       a worker is told a stream's name and options with the first row of it, once
+  order        a worker sees the rows of a stream one after the other
+  slot         a stream keeps its slot, and has it alone until its END row is given back
+  state        a row with frames follows the row that its slot's state has seen, or carries RESET
+  handed over  every row is, at least once
+  contract     rows are those of tests/conformance, but for RESET(worker_lost)
+  values       a row shows what was sent at that place
+  again        a row is handed over again only where its worker was lost, and never once answered
+  reset        RESET(worker_lost) stands where a worker was lost, up to the first row with frames
+  given up     a row is, only where two workers were lost
+  results      come in order, each once, none missing
+  answer       a result is what a worker said of that row
+  flushed      stands right behind the result of its row
+  totals       of `closed` are right
+  failed       a stream does, only where there was no room for as long as it may wait
+"""
+from stream_history import Handed, of_stream
+from worker_wire import END, RESET
+
+
+def violations(history):
+    broken, handed = [], {stream.name: [] for stream in history.streams}
+    options = {stream.name: stream.options for stream in history.streams}
+    for worker in history.workers:
+        wrong = _of_worker(worker, history.rules[worker.pipeline], options, handed)
+        broken += [f"{what} (worker {worker.name})" for what in wrong]
+    for stream in history.streams:
+        rows = sorted(handed[stream.name], key=lambda at: at.batch.id)
+        broken += [f"{what} (stream {stream.name})" for what in of_stream(history, stream, rows)]
+    return broken
+
+
+def _of_worker(worker, rule, options, handed):
+    """What is wrong with what one worker saw; adds its rows to `handed`."""
+    names, seen, states, owners, held, last = {}, {}, {}, {}, [], 0
+    for kind, entry in worker.log:
+        if kind == "done":
+            held = [batch for batch in held if batch.id != entry]
+            continue
+        held.append(entry)
+        if entry.id <= last or len(held) > worker.credits:
+            yield f"terms: batch {entry.id} after {last}, {len(held)} held"
+        last = entry.id
+        yield from _shape(entry, rule)
+        for stream, _, name, its_options in entry.opened:
+            if stream in names or options.get(name) != its_options:
+                yield f"opened: {name} again, or unknown, or with options {its_options}"
+            names[stream] = name
+        for row, crc in entry.rows:
+            if row.stream not in names:
+                yield f"opened: a row of stream {row.stream} before its name"
+                continue
+            handed.get(names[row.stream], []).append(Handed(worker, entry, row, crc))
+            yield from _order(row, seen)
+            yield from _slot(row, owners, held)
+            yield from _state(row, states)
+
+
+def _shape(batch, rule):
+    framed = [row.stream for row, _ in batch.rows if row.size]
+    marks = len(batch.rows) - len(framed)
+    if len(framed) > rule.rows or marks > rule.slots or len(set(framed)) < len(framed):
+        yield f"terms: batch {batch.id} has {len(framed)} rows with frames and {marks} without"
+    if any(row.slot >= rule.slots for row, _ in batch.rows):
+        yield f"terms: batch {batch.id} has a slot that there is not"
+
+
+def _order(row, seen):
+    before = seen.get(row.stream)
+    if before is not None and (row.seq != before.seq + 1 or before.flags & END):
+        yield f"order: row {row.seq} of stream {row.stream} after {before.seq}"
+    if before is not None and row.slot != before.slot:
+        yield f"slot: stream {row.stream} went from {before.slot} to {row.slot}"
+    seen[row.stream] = row
+
+
+def _slot(row, owners, held):
+    stream, end = owners.get(row.slot, (row.stream, None))
+    if stream != row.stream and (end is None or any(end is batch for batch in held)):
+        yield f"slot: {row.slot} is shared by streams {stream} and {row.stream}"
+    owners[row.slot] = row.stream, held[-1] if row.flags & END else None
+
+
+def _state(row, states):
+    """A state stands for the row that it has seen last, and of which stream; where marker rows are
+    all that came, for nothing."""
+    follows = states.get(row.slot) == (row.stream, row.seq - 1)
+    if row.size and not row.flags & RESET and not follows:
+        yield f"state: row {row.seq} of stream {row.stream} goes on in slot {row.slot} without RESET"
+    states[row.slot] = (row.stream, row.seq) if row.size or follows else None

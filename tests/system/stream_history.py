@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The promises of one stream: see history.py, which names them."""
+import dataclasses
+import zlib
+
+from traces import SECOND, Batch, Worker, contract, salted
+from worker_wire import ABORT, FLAGS, REASONS, RESET, Row
+
+# Until it is noticed that a client has gone whose messages wait to be read: a ping, and its close.
+HANG_UP = 16 * SECOND
+
+
+@dataclasses.dataclass
+class Handed:
+    """A row where a worker saw it."""
+    worker: Worker
+    batch: Batch
+    row: Row
+    crc: int
+
+    def lost(self):
+        return REASONS[self.row.reason] == "worker_lost"
+
+
+@dataclasses.dataclass
+class Expected:
+    """A row as the contract has it, with the reason of its RESET and the mark of its flush."""
+    row: list
+    reason: str
+    mark: int = -1
+
+    @property
+    def size(self):
+        return self.row[3]
+
+
+@dataclasses.dataclass
+class Ending:
+    """A way that a stream may have gone: its rows, whether all of them were to be handed over, and
+    how many frames were read."""
+    rows: list
+    whole: bool
+    frames: int
+
+
+def ending_of(spec, sent, last=None, whole=True):
+    """`last`: "end", "abort", or nothing while it lives."""
+    chunker, received, reason, rows = contract.Chunker(spec), 0, "start", []
+    for kind, n in [*sent, *([(last, 0)] if last else [])]:
+        if kind == "frames":  # n bytes; a frame may straddle messages
+            before, received = received // 2, received + n
+            chunker.event(kind, received // 2 - before)
+        else:
+            chunker.event(kind, n if kind == "gap" else 0)
+        rows += [Expected(row, reason if row[5] & RESET else None) for row in chunker.rows[len(rows):]]
+        if kind == "flush" and n is not None:
+            rows[-1].mark = n
+        reason = {"reset": "client", "gap": "gap"}.get(kind, reason)
+    return Ending(rows, whole, received // 2)
+
+
+def _endings(history, stream, handed):
+    """All that may be; what it sent last may never have been read where it was not waited for."""
+    spec, everything = history.rules[stream.pipeline].spec, len(stream.sent)
+    agreed = stream.how == "end" or (stream.how == "left" and stream.code == 1000)
+    noticed = stream.over + (0 if agreed else HANG_UP)
+    drained = history.stopping is not None and noticed >= history.stopping
+    read_all = agreed and not drained
+    read = [everything] if read_all else range(everything, -1, -1)
+    if drained or stream.messages("closed") or stream.how == "left":
+        for count in read:
+            yield ending_of(spec, stream.sent[:count], "end")
+    if stream.messages("closed"):
+        return
+    if not read_all and any(at.row.flags & ABORT for at in handed):
+        for count in read:
+            yield ending_of(spec, stream.sent[:count], "abort")
+    if not read_all or stream.messages("error") or short_of_room(history, stream):
+        yield ending_of(spec, stream.sent, whole=False)
+        if stream.how != "abort":
+            yield ending_of(spec, stream.sent, "end", whole=False)
+
+
+def of_stream(history, stream, handed):
+    """What is wrong with it, by the ending that fits best."""
+    complaints = None
+    for ending in _endings(history, stream, handed):
+        wrong = [*_rows(history, stream, ending, handed), *_results(stream, ending, handed)]
+        if complaints is None or len(wrong) < len(complaints):
+            complaints = wrong
+        if not wrong:
+            break
+    yield from complaints or []
+    yield from _failures(history, stream)
+    yield from _again(stream, handed)
+    yield from _resets(history, stream, handed)
+    if any("error" in result for result in stream.messages("result")):
+        if sum(worker.fate == "lost" for worker in _gone(history, stream, stream.over)) < 2:
+            yield "given up: a row, though no two workers were lost"
+
+
+# --- at the workers
+
+
+def _rows(history, stream, ending, handed):
+    given_up = {result["seq"] for result in stream.messages("result") if "error" in result}
+    seqs = {at.row.seq for at in handed} | given_up
+    for seq in range(len(ending.rows) if ending.whole else max(seqs, default=-1) + 1):
+        if seq not in seqs:
+            yield f"handed over: row {seq} was not"
+    for at in handed:
+        if at.row.seq < len(ending.rows):
+            yield from _row(history.rules[stream.pipeline].spec, stream, ending.rows[at.row.seq], at)
+        else:
+            yield f"contract: row {at.row.seq} is one too many"
+
+
+def _row(spec, stream, expected, at):
+    row, (seq, begin, left, size, right, flags, gap) = at.row, expected.row
+    if (row.begin, row.left, row.size, row.right, row.gap, row.mark) != \
+            (begin, left, size, right, gap, expected.mark):
+        yield f"contract: {row}, not {expected}"
+    elif row.flags != (flags | RESET if at.lost() else flags):
+        yield f"contract: row {seq} has flags {row.flags}, not {flags}"
+    elif not at.lost() and REASONS[row.reason] != expected.reason:
+        yield f"contract: row {seq} has reason {REASONS[row.reason]}, not {expected.reason}"
+    elif size and at.crc != row_crc(spec, expected.row, stream.salt):
+        yield f"values: those of row {seq} are not what was sent"
+
+
+def row_crc(spec, row, salt):
+    """Of its values in the tensor, where bodies are aligned and the rest is 0."""
+    _, begin, left, size, right, _, _ = row
+    window = salted(salt, begin - left, left + size + right).tobytes()
+    return zlib.crc32((bytes(2 * (spec.left - left)) + window).ljust(2 * contract.row_width(spec), b"\0"))
+
+
+def _again(stream, handed):
+    answered = {message["seq"]: at for at, message in stream.got if message["type"] == "result"}
+    last = {}
+    for at in handed:
+        seq, to = at.row.seq, at.worker.name
+        if seq in last and last[seq].fate != "lost":
+            yield f"again: row {seq} to {to}, though {last[seq].name} was not lost"
+        if at.batch.closed > answered.get(seq, at.batch.closed):
+            yield f"again: row {seq} to {to} after it was answered"
+        last[seq] = at.worker
+
+
+def _resets(history, stream, handed):
+    first, framed = {}, set()
+    for at in handed:
+        seq, worker = at.row.seq, at.worker.name
+        first.setdefault(worker, bool(first))  # whether another had begun
+        due = first[worker] and worker not in framed
+        if due and not at.lost():
+            yield f"reset: row {seq} has no RESET(worker_lost), though another worker had begun"
+        if at.lost() and (worker in framed or not (due or _gone(history, stream, at.batch.closed))):
+            yield f"reset: row {seq} has a RESET(worker_lost) too many"
+        if at.row.size:
+            framed.add(worker)
+
+
+def _gone(history, stream, until):
+    """Workers of its pipeline that may have gone, while it lived, until then."""
+    return [worker for worker in history.workers
+            if worker.pipeline == stream.pipeline and worker.fate != "lived" and
+            stream.opened <= worker.over and (worker.leaving or worker.over) <= until]
+
+
+# --- at the client
+
+
+def _results(stream, ending, handed):
+    results, closed = stream.messages("result"), stream.messages("closed")
+    seqs = [result["seq"] for result in results]
+    if seqs != list(range(len(seqs))) or len(seqs) > len(ending.rows):
+        yield f"results: {seqs}"
+        return
+    if closed and len(seqs) < len(ending.rows):
+        yield f"results: {len(seqs)}, not {len(ending.rows)}"
+    where = {(at.worker.name, at.batch.id, at.row.stream, at.row.seq): at for at in handed}
+    for result, expected in zip(results, ending.rows):
+        yield from _answer(result, expected, where)
+    yield from _flushed(stream, ending.rows[:len(seqs)])
+    totals = {"type": "closed", "frames": ending.frames,
+              "chunks": sum(expected.size > 0 for expected in ending.rows)}
+    if closed not in ([], [totals]):
+        yield f"totals: {closed}, not {totals}"
+
+
+def _answer(result, expected, where):
+    seq, begin, _, size, _, _, _ = expected.row
+    if (result["begin"], result["end"]) != (begin, begin + size):
+        yield f"answer: result {seq} is for {result['begin']} to {result['end']}"
+    if "error" in result:
+        return
+    worker, batch, stream, of_row = result["data"]
+    at = where.get((worker, batch, stream, of_row))
+    if at is None or of_row != seq:
+        yield f"answer: result {seq} is what {worker} said of row {of_row} in batch {batch}"
+    elif result["flags"] != [name for bit, name in enumerate(FLAGS) if at.row.flags >> bit & 1]:
+        yield f"answer: result {seq} has flags {result['flags']}, its row {at.row.flags}"
+
+
+def _flushed(stream, rows):
+    due = [entry for expected in rows for entry in
+           [("result", expected.row[0])] + [("flushed", expected.mark)] * (expected.mark >= 0)]
+    got = [(message["type"], message.get("seq", message.get("mark")))
+           for _, message in stream.got if message["type"] in ("result", "flushed")]
+    closed = stream.messages("closed")
+    if got != due and (closed or got != due[:-1]):
+        yield f"flushed: {got}, not {due}"
+
+
+def _failures(history, stream):
+    errors = stream.messages("error")
+    for error in errors:
+        if (error["code"], stream.code) != ("no_worker", 1013) or not short_of_room(history, stream):
+            yield f"failed: {error}, close {stream.code}"
+    for rejected in stream.messages("rejected"):
+        yield f"failed: {rejected}"
+    if stream.how == "end" and not errors and not stream.messages("closed"):
+        yield f"failed: it was not closed, but by {stream.code}"
+
+
+def short_of_room(history, stream):
+    """Whether while it lived there were fewer places than streams for as long as one may wait. What
+    its client has left may live on for that long, too."""
+    rule, edges = history.rules[stream.pipeline], []
+    wait = int(rule.worker_wait * SECOND)
+    over = stream.over + (0 if stream.messages("error") else wait)
+    for worker in history.workers:
+        if worker.pipeline == stream.pipeline:
+            ends = [at for at in (worker.leaving, worker.over) if at is not None]
+            edges += [(worker.attached, -rule.slots), (min(ends, default=over), rule.slots)]
+    for other in history.streams:
+        if other.pipeline == stream.pipeline:
+            edges += [(other.opened, 1), (other.over + wait, -1)]
+    lacking, since = 0, None
+    for when, change in [*sorted(edges), (over, 0)]:
+        when = min(max(when, stream.opened), over)
+        if since is not None and when - since >= wait - SECOND:
+            return True
+        lacking += change
+        since = (when if since is None else since) if lacking > 0 else None
+    return False

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What clients and workers write down, for history.py to check. All instants are nanoseconds of the
+steady clock."""
+import array
+import dataclasses
+import json
+import os
+import sys
+
+from worker_wire import Row
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "conformance"))
+import chunk_reference as contract  # noqa: E402
+
+SECOND = 1_000_000_000
+PERIOD = 32749
+VALUES = array.array("h", [position * 7 % PERIOD + 1 for position in range(2 * PERIOD)])
+
+
+def salted(salt, first, count):
+    """The s16 samples of a stream from a position on, at most PERIOD of them; they tell where they
+    stand, and in which stream. Never 0, which is padding."""
+    begin = (salt + first) % PERIOD
+    return VALUES[begin:begin + count]
+
+
+@dataclasses.dataclass
+class Rule:
+    """Of a pipeline."""
+    spec: contract.Spec
+    slots: int
+    rows: int
+    worker_wait: float = 30.0  # seconds
+
+
+@dataclasses.dataclass
+class Stream:
+    """A stream as its client knows it. `sent`: ("frames", bytes), ("flush", mark or None),
+    ("reset", None), ("gap", frames). `how` the client went: "end", "left" (closed with 1000) or
+    "abort"; `code` is the close code that the service said, 1006 where it said none."""
+    name: str
+    pipeline: str = "default"
+    salt: int = 0
+    options: str = ""
+    sent: list = dataclasses.field(default_factory=list)
+    how: str = "end"
+    got: list = dataclasses.field(default_factory=list)  # (instant, message)
+    code: int = 1000
+    opened: int = 0
+    over: int = 0
+
+    def messages(self, kind):
+        return [message for _, message in self.got if message["type"] == kind]
+
+
+@dataclasses.dataclass
+class Batch:
+    id: int
+    closed: int
+    opened: list  # [stream, slot, name, options]
+    rows: list    # (Row, crc32 of its values or None)
+
+
+@dataclasses.dataclass
+class Worker:
+    """A worker as its own notes tell; log: ("batch", Batch) and ("done", id), in order. `fate`:
+    "lived" to the end, "left" with Bye, or "lost"."""
+    name: str
+    pipeline: str = "default"
+    credits: int = 2
+    log: list = dataclasses.field(default_factory=list)
+    fate: str = "lived"
+    attached: int = 0
+    leaving: int = None  # from then on it may be gone, or takes no new streams
+    over: int = None     # from then on it is gone
+
+
+@dataclasses.dataclass
+class History:
+    rules: dict  # by pipeline
+    streams: list
+    workers: list
+    stopping: int = None  # when the service was told to end
+
+
+def read_worker(worker, path):
+    """Adds what logging_worker.py wrote; its last line may be cut. How it ended, if it says so."""
+    ended = None
+    with open(path) as file:
+        for text in file:
+            if not text.endswith("\n"):
+                break
+            line = json.loads(text)
+            if "batch" in line:
+                rows = [(Row(*row[:-1]), row[-1]) for row in line["rows"]]
+                worker.log.append(("batch", Batch(line["batch"], line["closed"], line["opened"], rows)))
+            elif "done" in line:
+                worker.log.append(("done", line["done"]))
+            elif "attached" in line:
+                worker.attached = line["attached"]
+            elif "bye" in line:
+                worker.leaving = line["bye"]
+            ended = line.get("ended")
+    return ended
