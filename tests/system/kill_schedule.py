@@ -1,0 +1,230 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""A service under clients that come and go in every way, and workers that are killed, stopped, hung
+and sent away at random; then the history is checked against what is promised (history.py).
+
+  MILLRACE=build/debug/service/millrace ./kill_schedule.py [--seconds 60] [--seed N] [--streams 40]
+
+The seed decides what is drawn; when it happens depends on the machine."""
+import argparse
+import asyncio
+import collections
+import dataclasses
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+
+import websockets
+
+from crew import Crew
+from harness import PATIENCE, Service
+from history import violations
+from traces import History, Rule, Stream, contract, salted
+
+PIPELINES = {"lookahead": Rule(contract.Spec(size=400, left=80, right=40, first=240), 64, 8, 8.0),
+             "overlap": Rule(contract.Spec(size=480, step=320, tail="cover"), 12, 6, 8.0)}
+# How often, and how many of the serving workers it needs.
+FAULTS = {"attach": (10, 0), "kill": (6, 1), "pause": (5, 1), "leave": (5, 1), "hang": (2, 2),
+          "doze": (1, 2), "famine": (1, 1)}
+MOST_WORKERS = 4
+
+
+def configuration():
+    text = ""
+    for name, rule in PIPELINES.items():
+        spec = rule.spec
+        text += (f'[[pipeline]]\nname = "{name}"\nslots = {rule.slots}\n'
+                 f'worker_wait = "{rule.worker_wait:.0f}s"\nbye_wait = "2s"\n'
+                 f"chunk = {{ size = {spec.size}, step = {spec.step}, first = {spec.first}, left = {spec.left}, "
+                 f'right = {spec.right}, tail = "{spec.tail}" }}\n'
+                 f'batch = {{ rows = {rule.rows}, max_wait = "2ms" }}\n')
+    return text
+
+
+class Client:
+    """Streams one after the other, each another, until `stop`."""
+
+    def __init__(self, service, number, seed, streams):
+        self.service, self.number, self.streams = service, number, streams
+        self.random, self.count, self.refused = random.Random(f"{seed} client {number}"), 0, 0
+
+    async def run(self, stop):
+        while not stop.is_set():
+            await asyncio.sleep(self.random.expovariate(4))
+            await self.stream()
+
+    async def stream(self):
+        self.count += 1
+        stream = Stream(f"s-{self.number}-{self.count}", self.random.choice(list(PIPELINES)),
+                        salt=self.random.randrange(30000), how=self.random.choices(
+                            ["end", "left", "abort"], [7, 1, 2])[0])
+        stream.options = json.dumps({"salt": stream.salt}, separators=(",", ":"))
+        stream.opened = time.monotonic_ns()
+        try:
+            connection = await websockets.connect(
+                self.service.url(pipeline=stream.pipeline, id=stream.name,
+                                 options=stream.options.replace('"', "%22")),
+                compression=None, ping_interval=None, open_timeout=PATIENCE, max_size=None)
+        except (OSError, websockets.WebSocketException, asyncio.TimeoutError):
+            self.refused += 1  # there is no room, or it is stopping
+            return
+        self.streams.append(stream)
+        reader = asyncio.create_task(self.read(connection, stream))
+        try:
+            await self.send(connection, stream)
+        except websockets.ConnectionClosed:
+            pass  # the service ended it
+        await reader
+        stream.code, stream.over = connection.close_code, time.monotonic_ns()
+
+    async def read(self, connection, stream):
+        try:
+            async for text in connection:
+                stream.got.append((time.monotonic_ns(), json.loads(text)))
+        except websockets.ConnectionClosed:
+            pass
+
+    async def send(self, connection, stream):
+        draw, position = self.random, 0
+        for _ in range(draw.randint(0, 30)):
+            await asyncio.sleep(draw.expovariate(10))
+            kind = draw.choices(["frames", "flush", "reset", "gap"], [20, 2, 1, 1])[0]
+            if kind == "frames":
+                count = draw.randint(1, 1500)
+                await self.packets(connection, stream, salted(stream.salt, position, count).tobytes())
+                position += count
+                continue
+            n = {"flush": draw.choice([None, draw.randrange(1000)]), "gap": draw.randint(1, 2000)}.get(kind)
+            words = {} if n is None else {"mark" if kind == "flush" else "frames": n}
+            stream.sent.append((kind, n))
+            await connection.send(json.dumps({"type": kind, **words}))
+            position += n if kind == "gap" else 0
+        if stream.how == "end":
+            await connection.send('{"type":"end"}')
+        elif stream.how == "left":
+            await connection.close(1000)
+        else:
+            connection.transport.abort()
+
+    async def packets(self, connection, stream, data):
+        """In messages of any length: a frame may straddle them."""
+        while data:
+            size = min(len(data), self.random.choice([self.random.randint(1, 200), 800, len(data)]))
+            stream.sent.append(("frames", size))
+            await connection.send(data[:size])
+            data = data[size:]
+
+
+class Schedule:
+    def __init__(self, service, seed, clients):
+        self.random, self.service, self.streams = random.Random(f"{seed} faults"), service, []
+        self.crews = [Crew(service, pipeline, random.Random(f"{seed} {pipeline}")) for pipeline in PIPELINES]
+        self.clients = [Client(service, number, seed, self.streams) for number in range(clients)]
+        self.faults, self.going_on, self.stopping = collections.Counter(), set(), None
+        self.memory, self.cut = [], 0
+
+    async def run(self, seconds):
+        stop, until = asyncio.Event(), time.monotonic() + seconds
+        clients = [asyncio.create_task(client.run(stop)) for client in self.clients]
+        while time.monotonic() < until:
+            await asyncio.sleep(self.random.expovariate(2))
+            self.fault(self.random.choice(self.crews))
+            self.memory.append(self.service.memory())
+            self.raise_failures(clients)
+        await asyncio.gather(*self.going_on)
+        await asyncio.gather(*(crew.attach() for crew in self.crews))
+        self.cut = await asyncio.to_thread(self.service.metric, "millrace_worker_failures_total", reason="protocol")
+        stop.set()
+        self.stopping = time.monotonic_ns()
+        self.service.process.terminate()  # with what is live
+        await asyncio.wait_for(asyncio.gather(*clients), PATIENCE * 2)
+
+    def fault(self, crew):
+        possible = {kind: often for kind, (often, workers) in FAULTS.items() if len(crew.serving) >= workers}
+        if crew.starved or len(crew.serving) >= MOST_WORKERS:
+            del possible["attach"]
+        if not possible:
+            return
+        kind = self.random.choices(list(possible), possible.values())[0]
+        self.faults[kind] += 1
+        task = asyncio.create_task(getattr(crew, kind)())
+        self.going_on.add(task)
+
+    def raise_failures(self, clients):
+        for task in [*self.going_on, *clients]:
+            if task.done():
+                self.going_on.discard(task)
+                task.result()
+
+
+def check(service, schedule, code):
+    """All that is wrong, and what there was."""
+    ended = [crew.finish() for crew in schedule.crews]
+    workers = [worker for workers, _ in ended for worker in workers]
+    history = History(PIPELINES, schedule.streams, workers, schedule.stopping)
+    wrong = violations(history) + [line for _, lines in ended for line in lines]
+    if code != 0:
+        wrong.insert(0, f"drain: the service ended with {code}: {service.errors[-5:]}")
+    if schedule.cut:
+        wrong.insert(0, f"protocol: {schedule.cut} workers were cut that did nothing wrong")
+    seen = [row for worker in history.workers for kind, batch in worker.log if kind == "batch"
+            for row, _ in batch.rows]
+    fates = collections.Counter(worker.fate for worker in history.workers)
+    closes = collections.Counter(stream.code for stream in history.streams)
+    again = len(seen) - len({(row.stream, row.seq, row.begin) for row in seen})
+    return wrong, {"streams": len(history.streams), "closes": dict(closes), "rows": len(seen), "again": again,
+                   "results": sum(len(stream.messages("result")) for stream in history.streams),
+                   "workers": dict(fates), "faults": dict(schedule.faults),
+                   "refused": sum(client.refused for client in schedule.clients),
+                   "memory_MB": [memory >> 20 for memory in schedule.memory[::len(schedule.memory) // 4 or 1]]}
+
+
+def keep(service, schedule):
+    """What everybody wrote down, for who looks for the cause."""
+    folder = tempfile.mkdtemp(prefix="millrace-history-")
+    for name in os.listdir(service.folder.name):
+        if name.endswith((".log", ".toml")):
+            shutil.copy(os.path.join(service.folder.name, name), folder)
+    with open(os.path.join(folder, "streams.json"), "w") as file:
+        json.dump([dataclasses.asdict(stream) for stream in schedule.streams], file)
+    with open(os.path.join(folder, "service.txt"), "w") as file:
+        file.write("\n".join(service.errors))
+    return folder
+
+
+def run(seconds, seed, clients=40):
+    """(what is wrong, what there was)"""
+    service = Service(configuration(), '[limits]\nstream_buffer = "250ms"\n')
+    schedule = Schedule(service, seed, clients)
+    try:
+        asyncio.run(schedule.run(seconds))
+        wrong, there_was = check(service, schedule, service.wait())
+        if wrong:
+            there_was["kept"] = keep(service, schedule)
+    finally:
+        for crew in schedule.crews:
+            crew.finish()
+        service.kill()
+        service.folder.cleanup()
+    return wrong, there_was
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    parser.add_argument("--streams", type=int, default=40, help="at a time")
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}", flush=True)
+    wrong, there_was = run(arguments.seconds, arguments.seed, arguments.streams)
+    print(json.dumps(there_was))
+    print("\n".join(wrong[:50]), f"{len(wrong)} violations", sep="\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

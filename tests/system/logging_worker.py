@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker to be killed: it writes down every batch before it answers it, and answers each row with
+who it is. What was written survives kill -9.
+
+  logging_worker.py URL PIPELINE NAME LOG CREDITS PACE      PACE: most milliseconds that a batch takes
+
+SIGTERM makes it say Bye and work on until the service ends it. SIGUSR1 makes it sit on its next
+batch until the service has given it up, in good health otherwise. A line of LOG is a JSON object:
+  {"attached": ns}                      the steady clock, as all instants
+  {"batch": id, "closed": ns, "opened": [[stream, slot, name, options], …], "rows": [[…, crc32], …]}
+  {"done": id}                          it is about to be given back
+  {"bye": ns}   {"ended": "left" | "timeout" | … | "lost"}
+"""
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+import zlib
+
+import worker_wire as wire
+from raw_worker import RawWorker
+
+DOZE = 12  # seconds; an answer is due after 10
+
+
+class LoggingWorker:
+    def __init__(self, url, pipeline, name, log, credits, pace):
+        self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self.name, self.pace, self.random = name, float(pace) / 1000, random.Random(name)
+        self.link = RawWorker(url, pipeline=pipeline, name=name, credits=int(credits)).attached()
+        self.write(attached=time.monotonic_ns())
+        self.leaving, self.dozing = threading.Event(), threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: self.leaving.set())
+        signal.signal(signal.SIGUSR1, lambda *_: self.dozing.set())
+        threading.Thread(target=self.heart, daemon=True).start()
+        print("attached", flush=True)
+
+    def write(self, **line):
+        os.write(self.log, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+
+    def heart(self):
+        """Also says Bye: the other thread may be in the middle of a message."""
+        while not self.leaving.wait(1.0):
+            self.link.send(wire.heartbeat)
+        self.write(bye=time.monotonic_ns())
+        self.link.send(wire.bye)
+        while True:
+            time.sleep(1.0)
+            self.link.send(wire.heartbeat)
+
+    def work(self):
+        self.link.socket.settimeout(None)
+        while (batch := self.link.batch()) is not None:
+            rows = [[*row, zlib.crc32(self.link.row(batch, i))] for i, row in enumerate(batch.framed)]
+            rows += [[*row, None] for row in batch.marks]
+            self.write(batch=batch.id, closed=batch.closed, opened=batch.opened, rows=rows)
+            time.sleep(DOZE if self.dozing.is_set() else self.random.random() * self.pace)
+            self.dozing.clear()
+            self.write(done=batch.id)
+            self.link.send(wire.done(batch.id, self.answers(batch, batch.framed),
+                                     self.answers(batch, batch.marks)))
+        self.write(ended="left" if self.link.said_bye else self.link.refused or "lost")
+
+    def answers(self, batch, rows):
+        return [(wire.JSON, json.dumps([self.name, batch.id, row.stream, row.seq]).encode())
+                for row in rows]
+
+
+if __name__ == "__main__":
+    LoggingWorker(*sys.argv[1:]).work()
