@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that lie, die, hang or leave, and what their streams see of it. Numbers like F5 name the
+case."""
+import contextlib
+import json
+import os
+import signal
+import struct
+import threading
+import time
+import unittest
+
+import worker_wire as wire
+from crew import SCRIPT
+from faults import PACKET, FaultTest, text
+from harness import PATIENCE, Process, samples, wait_for
+from raw_client import BINARY, RawClient, closing, frame, upgrade
+from raw_worker import Honest, RawWorker
+
+MANY = 3000  # packets, more than buffers of sockets hold
+PROTOCOL = ("worker_failures", "protocol")
+TWO = [(wire.JSON, b"1")] * 2
+GARBAGE = bytes(range(256))
+
+
+def packet(number=0):
+    return frame(BINARY, samples(number * PACKET, PACKET))
+
+
+def raw_done(kinds, lengths, answers):
+    """A Done whose answers need not fit together."""
+    return lambda batch: wire.message(wire.DONE, wire.u64(batch.id), wire.u64(0), wire.u64(0), wire.Table([
+        wire.Vector("B", kinds), wire.Vector("I", lengths), wire.Vector("B", answers)]))
+
+
+# What a worker that holds two batches of one row each says, given the first of them.
+LIES = {
+    "an unknown batch": lambda batch: wire.done(batch.id + 100),
+    "the second batch first": lambda batch: wire.done(batch.id + 1),
+    "too many answers": lambda batch: wire.done(batch.id, TWO),
+    "answers to marker rows that there are not": lambda batch: wire.done(batch.id, None, TWO),
+    "an unknown kind of answer": raw_done([5], [1], b"1"),
+    "more lengths than kinds": raw_done([1], [1, 0], b"1"),
+    "lengths beyond the text": raw_done([1], [2], b"1"),
+    "lengths that leave text over": raw_done([1], [0], b"1"),
+    "lengths that pass 32 bits": raw_done([1, 1], [2 ** 32 - 1, 2], b"1"),
+    "a second Hello": lambda batch: wire.hello(),
+    "what only a service says": lambda batch: wire.message(wire.COMPANY, wire.u32(1)),
+    "an unknown kind of message": lambda batch: wire.message(77),
+    "no message": lambda batch: b"",
+    "garbage": lambda batch: GARBAGE,
+    "garbage under our name": lambda batch: GARBAGE[:4] + wire.IDENTIFIER + GARBAGE,
+    "half a message": lambda batch: wire.done(batch.id, TWO[:1])[:-9],
+    "another identifier": lambda batch: wire.heartbeat.replace(b"MRW1", b"MRW9"),
+}
+HELLOS = {
+    "another version": (wire.hello(version=2), "version"), "version 0": (wire.hello(version=0), "version"),
+    "an unknown pipeline": (wire.hello(pipeline="none"), "pipeline"),
+    "an unknown device": (wire.hello(device="abacus"), "device"),
+    "no credits": (wire.hello(credits=0), "protocol"), "1025 credits": (wire.hello(credits=1025), "protocol"),
+    "credits for more slabs than there may be": (wire.hello(credits=1024), "no_room"),
+    "a name of 257 bytes": (wire.hello(name="a" * 257), "protocol"), "a newline": (wire.hello(name="a\nb"), "protocol"),
+    "no Hello": (wire.heartbeat, "protocol"), "garbage": (GARBAGE, "protocol"), "nothing": (b"", "protocol"),
+}
+
+
+class WorkerFaultTest(FaultTest):
+    def worker(self, service, **of_hello):
+        worker = RawWorker(service.workers, **of_hello).attached()
+        self.addCleanup(worker.close)
+        return worker
+
+    def honest(self, service, answer=b"1", **of_hello):
+        honest = Honest(RawWorker(service.workers, **of_hello).attached().beat(), answer)
+        self.addCleanup(honest.close)
+        return honest
+
+    def client(self, service, query=""):
+        client = RawClient(service.port, upgrade("/v1/stream" + query)).opened()
+        self.addCleanup(client.socket.close)
+        return client
+
+    @contextlib.contextmanager
+    def beside(self, service):
+        """An honest worker with a good stream; whoever attaches now gets the next stream."""
+        honest = self.honest(service)
+        with self.unharmed(service) as good:
+            yield good, honest
+        resets = [row.seq for row in honest.rows if row.stream == honest.rows[0].stream
+                  and row.flags & wire.RESET]
+        self.assertEqual(resets, [0])
+
+    def results(self, client):
+        """(seq, flags, answer) of each, and closed."""
+        *messages, closed = client.rest()
+        self.assertEqual(closed["type"], "closed", closed)
+        return [(m["seq"], m["flags"], m.get("data", m.get("error"))) for m in messages if m["type"] == "result"]
+
+
+class Liars(WorkerFaultTest):
+    def test_a_worker_that_lies_is_cut_and_another_gets_its_rows(self):  # F5, F6
+        service = self.service()
+        with self.moved(service, {PROTOCOL: len(LIES)}), self.beside(service) as (good, _):
+            for name, lie in LIES.items():
+                with self.subTest(name):
+                    liar, client = self.worker(service, name="liar"), self.client(service)
+                    client.send(packet(0) + packet(1) + text(type="end"))
+                    batch = liar.batch()
+                    self.assertEqual(liar.batch().id, batch.id + 1)
+                    liar.send(lie(batch))
+                    self.assertEqual(liar.ended(), "protocol")
+                    self.assertEqual(self.results(client), [(0, ["START", "RESET", "SEGMENT"], 1), (1, [], 1),
+                                                            (2, ["LAST", "END"], 1)])
+                good.row()
+
+    def test_a_length_beyond_the_limit_is_cut_before_memory_is_taken(self):  # F6
+        service = self.service()
+        lengths = (64 << 20) + 1, 1 << 30, (1 << 32) - 1
+        with self.moved(service, {PROTOCOL: len(lengths)}), self.beside(service):
+            before = service.memory()
+            for length in lengths:
+                liar = self.worker(service)
+                liar.send_bytes(struct.pack("<I", length))
+                self.assertEqual(liar.ended(), "protocol")
+            self.assertLess(service.memory() - before, 8 << 20)
+
+    def test_a_message_that_never_comes_takes_the_memory_that_has_come(self):  # F6
+        service = self.service()
+        with self.moved(service, {("worker_failures", "disconnect"): 1}), self.beside(service):
+            before = service.memory()
+            liar = self.worker(service)
+            liar.send_bytes(struct.pack("<I", 64 << 20) + bytes(1 << 16))
+            liar.close()
+            self.assertLess(service.memory() - before, 8 << 20)
+
+    def test_a_batch_that_is_given_back_twice_is_ignored_the_second_time(self):  # F5
+        service = self.service()
+        worker, client = self.worker(service), self.client(service)
+        with self.moved(service, {("results", "late"): 2}):
+            for row in range(2):
+                client.send(packet(row))
+                batch = worker.batch()
+                worker.answer(batch, b'"first"')
+                worker.answer(batch, b'"second"')
+            client.send(text(type="end"))
+            worker.answer(worker.batch(), b'"end"')
+            self.assertEqual([data for _, _, data in self.results(client)], ["first", "first", "end"])
+
+    def test_answers_that_are_not_what_they_call_themselves_are_errors_of_their_rows(self):
+        service = self.service()
+        worker, client = self.worker(service), self.client(service)
+        bad = (wire.JSON, b"{"), (wire.JSON, b""), (wire.TEXT, b"\xff"), (wire.ERROR, b"no")
+        with self.moved(service, {("results", "error"): len(bad)}):
+            for row, answer in enumerate(bad):
+                client.send(packet(row))
+                worker.send(wire.done(worker.batch().id, [answer]))
+                self.assertEqual(client.message()["error"], "worker_failed")
+            client.send(text(type="end"))
+            worker.answer(worker.batch())
+            self.assertEqual(client.rest()[-1], {"type": "closed", "frames": len(bad) * PACKET, "chunks": len(bad)})
+
+    def test_who_says_hello_wrongly_is_told_why_and_counts_as_no_worker(self):
+        service = self.service(extra='[limits]\nslab_bytes = "1MiB"\n')
+        with self.moved(service, {}), self.beside(service):
+            for name, (hello, code) in HELLOS.items():
+                with self.subTest(name), RawWorker(service.workers, hello) as worker:
+                    self.assertEqual(worker.ended(), code)
+
+
+class Losses(WorkerFaultTest):
+    def test_a_worker_that_dies_over_its_batches_costs_its_streams_a_reset_and_others_nothing(self):  # F2
+        service = self.service()
+        with self.moved(service, {("worker_failures", "disconnect"): 1}), self.beside(service):
+            victim, client = self.worker(service), self.client(service)
+            client.send(packet(0))
+            victim.answer(victim.batch(), b"0")
+            client.send(packet(1) + packet(2) + text(type="end"))
+            for _ in range(2):
+                victim.batch()
+            victim.close()
+            self.assertEqual(self.results(client), [(0, ["START", "RESET", "SEGMENT"], 0), (1, ["RESET"], 1),
+                                                    (2, [], 1), (3, ["LAST", "END"], 1)])
+
+    def test_a_row_that_two_workers_died_of_is_given_up_and_its_stream_goes_on(self):
+        service = self.service()
+        client = self.client(service)
+        client.send(packet(0) + packet(1) + text(type="end"))
+        with self.moved(service, {("worker_failures", "disconnect"): 2, ("results", "error"): 1}):
+            for _ in range(2):
+                victim = self.worker(service, credits=1)
+                self.assertEqual([row.seq for row in victim.batch().framed], [0])
+                victim.close()
+            honest = self.honest(service)
+            self.assertEqual(self.results(client), [(0, ["START", "RESET", "SEGMENT"], "worker_failed"),
+                                                    (1, ["RESET"], 1), (2, ["LAST", "END"], 1)])
+        self.assertEqual([(row.seq, wire.REASONS[row.reason]) for row in honest.rows], [(1, "worker_lost"), (2, None)])
+
+    def test_who_hangs_is_given_up_and_what_it_says_later_counts_for_nothing(self):  # F3
+        service = self.service()
+        log = os.path.join(service.folder.name, "stopped.log")
+        with self.moved(service, {("worker_failures", "timeout"): 2}), self.beside(service) as (good, honest):
+            silent = Process("/usr/bin/python3", SCRIPT, service.workers, "default", "stopped", log, "2", "0")
+            self.addCleanup(silent.kill)
+            wait_for(lambda: silent.lines, "the worker to attach")
+            of_silent = self.client(service)
+            of_silent.send(packet(0))
+            self.assertEqual(of_silent.message()["data"][0], "stopped")
+            busy = self.worker(service).beat()
+            of_busy = self.client(service)
+            of_busy.send(packet(0))
+            busy.answer(busy.batch())  # only the first answer may take longer
+            of_busy.message()
+            silent.process.send_signal(signal.SIGSTOP)
+            began = time.monotonic()
+            for client in of_silent, of_busy:
+                client.send(packet(1) + text(type="end"))
+            batch = busy.batch()
+            took = []
+            for client in of_silent, of_busy:
+                results = self.results(client)
+                self.assertEqual([flags for _, flags, _ in results[1:]], [["RESET"], ["LAST", "END"]])
+                self.assertEqual([data for _, _, data in results[1:]], [1, 1])
+                took.append(time.monotonic() - began)
+                good.row()
+            self.assertTrue(4 < took[0] < 9 < took[1], took)
+            busy.answer(batch, b'"late"')
+            self.assertEqual(busy.ended(), "timeout")
+            silent.process.send_signal(signal.SIGCONT)
+            self.assertEqual(silent.process.wait(PATIENCE), 0)
+
+
+class Leaving(WorkerFaultTest):
+    def test_a_worker_that_says_bye_keeps_a_stream_to_the_end_of_its_segment(self):
+        service = self.service()
+        with self.moved(service, {}):
+            first = self.worker(service)
+            client = self.client(service)
+            client.send(packet(0))
+            first.answer(first.batch(), b'"first"')
+            second = self.honest(service, b'"second"')
+            first.send(wire.bye)
+            wait_for(lambda: "it said Bye" in "\n".join(service.errors), "the Bye to be read")
+            client.send(packet(1) + text(type="flush", mark=5))
+            last = False
+            while not last:
+                batch = first.batch()
+                last = any(row.flags & wire.LAST for row in batch.framed + batch.marks)
+                first.answer(batch, b'"first"')
+            while client.message()["type"] != "flushed":
+                pass
+            client.send(packet(2) + text(type="end"))
+            results = self.results(client)
+            first.ended()
+            self.assertTrue(first.said_bye)
+        self.assertEqual(results, [(0, ["START", "RESET", "SEGMENT"], "first"), (1, [], "first"),
+                                   (2, ["LAST"], "first"), (3, ["RESET", "SEGMENT"], "second"),
+                                   (4, ["LAST", "END"], "second")])
+        self.assertEqual([wire.REASONS[row.reason] for row in second.rows], ["worker_lost", None])
+
+    def test_after_bye_wait_a_stream_moves_at_any_row(self):
+        service = self.service('[[pipeline]]\nbye_wait = "100ms"\nchunk = { size = 1600 }\n')
+        with self.moved(service, {}):
+            first = self.worker(service)
+            client = self.client(service)
+            client.send(packet(0))
+            batch = first.batch()
+            second = self.honest(service, b'"second"')
+            first.send(wire.bye)
+            wait_for(lambda: "it said Bye" in "\n".join(service.errors), "the Bye to be read")
+            time.sleep(0.2)
+            first.answer(batch, b'"first"')
+            client.send(packet(1) + text(type="end"))
+            results = self.results(client)
+            first.ended()
+            self.assertTrue(first.said_bye)
+        self.assertEqual(results, [(0, ["START", "RESET", "SEGMENT"], "first"), (1, ["RESET"], "second"),
+                                   (2, ["LAST", "END"], "second")])
+        self.assertEqual(wire.REASONS[second.rows[0].reason], "worker_lost")
+
+    def test_a_drain_hands_over_the_rows_of_clients_that_have_left(self):
+        service = self.service()
+        worker = self.worker(service)
+        client = self.client(service)
+        client.send(packet(0) + packet(1) + frame(BINARY, samples(2 * PACKET, 7)) +
+                    closing(1000))
+        client.rest()
+        client.socket.close()
+        service.process.terminate()
+        wait_for(lambda: "stopping" in "\n".join(service.errors), "the drain")
+        rows = []
+        while (batch := worker.batch()) is not None:
+            rows += batch.framed + batch.marks
+            time.sleep(0.1)
+            worker.answer(batch)
+        self.assertEqual([(row.seq, row.size, row.flags & wire.END) for row in rows],
+                         [(0, PACKET, 0), (1, PACKET, 0), (2, 7, wire.END)])
+        self.assertEqual(service.wait(), 0)
+
+
+class Waiting(WorkerFaultTest):
+    def test_without_a_worker_streams_wait_to_their_bounds_and_fail_when_none_comes(self):  # F1
+        service = self.service('[[pipeline]]\nworker_wait = "3s"\nchunk = { size = 1600 }\n',
+                               '[limits]\nstream_buffer = "250ms"\n')
+        status, why = service.get("/readyz")
+        self.assertEqual(status, 503)
+        self.assertIn("pipeline default has no worker", why)
+        with self.moved(service, {("streams_closed", "no_worker"): 1, ("connections_closed", "policy"): 1}):
+            client = self.client(service)
+            client.send(b"".join(map(packet, range(16))))
+            self.await_metric(service, 1, "millrace_ingest_paused_connections")
+            self.assertEqual(client.ended(), ("no_worker", 1013))
+
+    def test_a_worker_that_comes_in_time_gets_all_that_waited(self):  # F1
+        service = self.service(extra='[limits]\nstream_buffer = "250ms"\n')
+        client = self.client(service)
+        client.send(b"".join(map(packet, range(16))) + text(type="end"))
+        self.await_metric(service, 1, "millrace_ingest_paused_connections")
+        self.honest(service)
+        self.assertEqual([seq for seq, _, _ in self.results(client)], list(range(17)))
+        self.assertEqual(service.get("/readyz")[0], 200)
+
+    def test_a_slow_worker_pauses_the_senders_of_its_lane_and_nobody_else(self):  # F4
+        service = self.service("[[pipeline]]\nslots = 4\nchunk = { size = 1600 }\n",
+                               '[limits]\nstream_buffer = "250ms"\n')
+        with self.moved(service, {}), self.beside(service) as (good, _):
+            slow = RawWorker(service.workers).attached().beat()
+            before, packets = service.memory(), b"".join(map(packet, range(MANY)))
+            clients = [self.client(service) for _ in range(2)]
+            senders = [threading.Thread(target=client.send, args=(packets + text(type="end"),), daemon=True)
+                       for client in clients]
+            for sender in senders:
+                sender.start()
+            self.await_metric(service, len(clients), "millrace_ingest_paused_connections")
+            for _ in range(10):
+                good.row()
+            self.assertLess(service.memory() - before, 4 << 20)  # of 19 MB that are to be sent
+            self.assertTrue(all(sender.is_alive() for sender in senders))
+            honest = Honest(slow)
+            self.addCleanup(honest.close)
+            for client in clients:
+                self.assertEqual([seq for seq, _, _ in self.results(client)], list(range(MANY + 1)))
+
+
+class Sharing(WorkerFaultTest):
+    def test_pipelines_share_the_memory_for_slabs(self):
+        service = self.service("".join(f'[[pipeline]]\nname = "{name}"\nchunk = {{ size = 1600 }}\n' for name in "ab"),
+                               '[limits]\nslab_bytes = "1MiB"\n')
+        first = self.worker(service, pipeline="a", credits=17)  # 18 slabs of 50 KiB
+        with RawWorker(service.workers, pipeline="b") as second:
+            self.assertEqual(second.ended(), "no_room")
+        first.send(wire.bye)
+        first.ended()
+        client = self.client(service, "?pipeline=b")
+        self.honest(service, pipeline="b")
+        client.send(packet(0) + text(type="end"))
+        self.assertEqual(len(self.results(client)), 2)
+
+    def test_an_answer_to_a_stream_that_is_gone_is_not_for_the_next_of_its_name(self):  # C11
+        service = self.service()
+        worker = self.worker(service)
+        with self.moved(service, {}):
+            gone = self.client(service, "?id=a")
+            gone.send(packet(0))
+            batch = worker.batch()
+            gone.socket.close()
+            wait_for(lambda: "a" not in [s["stream"] for s in json.loads(service.get("/streams")[1])["streams"]
+                                         if s["connected"]], "the client to be gone")
+            client = self.client(service, "?id=a")
+            client.send(packet(0) + text(type="end"))
+            worker.answer(batch, b'"of the one before"')
+            honest = Honest(worker, b'"mine"')
+            self.addCleanup(honest.close)
+            self.assertEqual([data for _, _, data in self.results(client)], ["mine", "mine"])
+
+
+if __name__ == "__main__":
+    unittest.main()
