@@ -1,0 +1,152 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""More load than the worker can take: streams in real time, 100 ms to a row, against a worker that
+needs a fixed time for each batch. Prints what came of it, and the bound that the configuration
+gives: what may wait in front of the worker, at the rate at which it works.
+
+  MILLRACE=build/release/service/millrace ./overload.py [--seconds 30] [--load 2] [--shed-after 500ms]
+
+`chunk_to_result` is the service's own, from the last frame of a row read to its result written;
+`sent_to_result` is what clients see, who without --shed-after fall behind for as long as it goes on."""
+import argparse
+import asyncio
+import json
+import math
+import re
+import sys
+import time
+
+import websockets
+
+from harness import Process, Service, samples, wait_for
+from raw_worker import RawWorker
+
+PACKET, RATE = 1600, 16000
+ROWS, CREDITS, READY = 8, 2, 8
+BATCH = 0.05  # seconds that the worker needs for one
+MB = 1 << 20
+
+
+def work(url):
+    """The worker, in a process of its own."""
+    with RawWorker(url, credits=CREDITS).attached().beat() as worker:
+        print("attached", flush=True)
+        worker.socket.settimeout(None)
+        due = time.monotonic()
+        while (batch := worker.batch()) is not None:
+            due = max(due, time.monotonic()) + BATCH
+            time.sleep(max(0.0, due - time.monotonic()))
+            worker.answer(batch)
+
+
+class Overload:
+    def __init__(self, load, shed_after=None):
+        self.streams = round(load * ROWS / BATCH / (RATE / PACKET))
+        self.shed_after, shed = (shed_after or 0) / 1000, f'shed_after = "{shed_after}ms"\n' if shed_after else ""
+        # [limits] stream_buffer, seconds: with shed_after, the ready rows and that much must fit.
+        self.buffer = self.shed_after + 1.5 if shed_after else 0.2
+        self.service = Service(f"[[pipeline]]\nslots = {self.streams}\n{shed}chunk = {{ size = {PACKET} }}\n"
+                               f"batch = {{ rows = {ROWS} }}\n", f'[limits]\nstream_buffer = "{self.buffer * 1000:.0f}ms"\n')
+        self.worker = Process(sys.executable, __file__, "--worker", self.service.workers)
+        wait_for(lambda: self.worker.lines, "the worker to attach")
+        self.sent = self.answered = 0
+        self.delays, self.looks = [], []
+
+    def close(self):
+        self.service.kill()
+        self.worker.kill()
+        self.service.folder.cleanup()
+
+    async def stream(self, number, until):
+        """In real time, whatever comes of it."""
+        async with websockets.connect(self.service.url(), compression=None, ping_interval=None) as connection:
+            sent = []
+            reader = asyncio.create_task(self.read(connection, sent))
+            due = time.monotonic() + number / self.streams * PACKET / RATE
+            while due < until:
+                await asyncio.sleep(due - time.monotonic())
+                await connection.send(samples(0, PACKET))
+                sent.append(due)
+                self.sent += 1
+                due += PACKET / RATE
+            reader.cancel()
+            connection.transport.abort()
+
+    async def read(self, connection, sent):
+        async for text in connection:
+            message = json.loads(text)
+            if message["type"] == "result" and message["end"] > message["begin"]:
+                self.answered += 1
+                self.delays.append(time.monotonic() - sent[message["end"] // PACKET - 1])
+
+    async def look(self, until):
+        """At what waits, once a second, as often as it is counted."""
+        while time.monotonic() < until:
+            text = await asyncio.to_thread(lambda: self.service.get("/metrics")[1])
+            def value(name):
+                return sum(float(found) for found in re.findall(rf"^millrace_{name}(?:\{{.*\}})? (\S+)$", text, re.M))
+
+            self.looks.append({"memory": self.service.memory(), "held": value("chunk_buffer_bytes"),
+                               "waiting": value('queue_items{pipeline="default",stage="batch"}'),
+                               "handed": value('queue_items{pipeline="default",stage="compute"}'),
+                               "paused": value("ingest_paused_connections")})
+            await asyncio.sleep(1.0)
+
+    async def run(self, seconds):
+        until = time.monotonic() + seconds
+        await asyncio.gather(self.look(until), *(self.stream(number, until) for number in range(self.streams)))
+        self.seconds = seconds
+
+    def rows_of_a_stream(self):
+        """That may be there: those held, and a message that was read before it was known; with
+        shed_after those that are ready or handed over, and what waits for no longer."""
+        return READY + CREDITS if self.shed_after else math.ceil(self.buffer * RATE / PACKET) + 1
+
+    def bound(self):
+        """Seconds from the last frame of a row read to its result, at the rate that was seen."""
+        behind = self.streams * self.rows_of_a_stream() / (self.answered / self.seconds)
+        return behind + (CREDITS + 1) * BATCH + self.shed_after
+
+    def chunk_to_result(self, quantile):
+        """As PromQL has it: by the line through the bucket that it is in."""
+        text, low, below = self.service.get("/metrics")[1], 0.0, 0.0
+        buckets = re.findall(r'^millrace_result_latency_seconds_bucket\{.*le="([^"]+)"\} (\S+)$', text, re.M)
+        wanted = quantile * float(buckets[-1][1])
+        for high, count in ((float(le), float(count)) for le, count in buckets):
+            if count >= wanted:
+                return low + (high - low) * (wanted - below) / (count - below)
+            low, below = high, count
+
+    def figures(self):
+        self.delays.sort()
+        settled = self.looks[len(self.looks) // 3:]
+        lost = self.service.metric("millrace_stream_lost_audio_seconds_total", reason="overflow")
+        return {"streams": self.streams, "offered_rows_per_s": round(self.sent / self.seconds),
+                "answered_rows_per_s": round(self.answered / self.seconds),
+                "chunk_to_result_p50_p99_s": [round(self.chunk_to_result(quantile), 2) for quantile in (0.5, 0.99)],
+                "bound_s": round(self.bound(), 2),
+                "sent_to_result_p99_s": round(self.delays[int(0.99 * len(self.delays))], 2),
+                "shed_s": round(lost, 1), "most_paused": max(look["paused"] for look in self.looks),
+                "memory_MB": [round(look["memory"] / MB, 1) for look in (self.looks[0], settled[0], settled[-1])]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--load", type=float, default=2, help="times what the worker can take")
+    parser.add_argument("--shed-after", type=int, metavar="MS")
+    parser.add_argument("--worker", metavar="URL", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.worker:
+        return work(arguments.worker)
+    overload = Overload(arguments.load, arguments.shed_after)
+    try:
+        asyncio.run(overload.run(arguments.seconds))
+        time.sleep(1.1)  # until all is counted
+        print(json.dumps(overload.figures()))
+    finally:
+        overload.close()
+
+
+if __name__ == "__main__":
+    main()
