@@ -1,170 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that lie, die, hang or leave, and what their streams see of it. Numbers like F5 name the
-case."""
-import contextlib
+"""Workers that die, hang or leave, and what their streams see of it. Numbers like F3 name the case."""
 import json
 import os
 import signal
-import struct
 import threading
 import time
 import unittest
 
 import worker_wire as wire
 from crew import SCRIPT
-from faults import PACKET, FaultTest, text
+from faults import PACKET, text
 from harness import PATIENCE, Process, samples, wait_for
-from raw_client import BINARY, RawClient, closing, frame, upgrade
+from raw_client import BINARY, closing, frame
 from raw_worker import Honest, RawWorker
+from worker_faults import WorkerFaultTest, packet
 
 MANY = 3000  # packets, more than buffers of sockets hold
-PROTOCOL = ("worker_failures", "protocol")
-TWO = [(wire.JSON, b"1")] * 2
-GARBAGE = bytes(range(256))
-
-
-def packet(number=0):
-    return frame(BINARY, samples(number * PACKET, PACKET))
-
-
-def raw_done(kinds, lengths, answers):
-    """A Done whose answers need not fit together."""
-    return lambda batch: wire.message(wire.DONE, wire.u64(batch.id), wire.u64(0), wire.u64(0), wire.Table([
-        wire.Vector("B", kinds), wire.Vector("I", lengths), wire.Vector("B", answers)]))
-
-
-# What a worker that holds two batches of one row each says, given the first of them.
-LIES = {
-    "an unknown batch": lambda batch: wire.done(batch.id + 100),
-    "the second batch first": lambda batch: wire.done(batch.id + 1),
-    "too many answers": lambda batch: wire.done(batch.id, TWO),
-    "answers to marker rows that there are not": lambda batch: wire.done(batch.id, None, TWO),
-    "an unknown kind of answer": raw_done([5], [1], b"1"),
-    "more lengths than kinds": raw_done([1], [1, 0], b"1"),
-    "lengths beyond the text": raw_done([1], [2], b"1"),
-    "lengths that leave text over": raw_done([1], [0], b"1"),
-    "lengths that pass 32 bits": raw_done([1, 1], [2 ** 32 - 1, 2], b"1"),
-    "a second Hello": lambda batch: wire.hello(),
-    "what only a service says": lambda batch: wire.message(wire.COMPANY, wire.u32(1)),
-    "an unknown kind of message": lambda batch: wire.message(77),
-    "no message": lambda batch: b"",
-    "garbage": lambda batch: GARBAGE,
-    "garbage under our name": lambda batch: GARBAGE[:4] + wire.IDENTIFIER + GARBAGE,
-    "half a message": lambda batch: wire.done(batch.id, TWO[:1])[:-9],
-    "another identifier": lambda batch: wire.heartbeat.replace(b"MRW1", b"MRW9"),
-}
-HELLOS = {
-    "another version": (wire.hello(version=2), "version"), "version 0": (wire.hello(version=0), "version"),
-    "an unknown pipeline": (wire.hello(pipeline="none"), "pipeline"),
-    "an unknown device": (wire.hello(device="abacus"), "device"),
-    "no credits": (wire.hello(credits=0), "protocol"), "1025 credits": (wire.hello(credits=1025), "protocol"),
-    "credits for more slabs than there may be": (wire.hello(credits=1024), "no_room"),
-    "a name of 257 bytes": (wire.hello(name="a" * 257), "protocol"), "a newline": (wire.hello(name="a\nb"), "protocol"),
-    "no Hello": (wire.heartbeat, "protocol"), "garbage": (GARBAGE, "protocol"), "nothing": (b"", "protocol"),
-}
-
-
-class WorkerFaultTest(FaultTest):
-    def worker(self, service, **of_hello):
-        worker = RawWorker(service.workers, **of_hello).attached()
-        self.addCleanup(worker.close)
-        return worker
-
-    def honest(self, service, answer=b"1", **of_hello):
-        honest = Honest(RawWorker(service.workers, **of_hello).attached().beat(), answer)
-        self.addCleanup(honest.close)
-        return honest
-
-    def client(self, service, query=""):
-        client = RawClient(service.port, upgrade("/v1/stream" + query)).opened()
-        self.addCleanup(client.socket.close)
-        return client
-
-    @contextlib.contextmanager
-    def beside(self, service):
-        """An honest worker with a good stream; whoever attaches now gets the next stream."""
-        honest = self.honest(service)
-        with self.unharmed(service) as good:
-            yield good, honest
-        resets = [row.seq for row in honest.rows if row.stream == honest.rows[0].stream
-                  and row.flags & wire.RESET]
-        self.assertEqual(resets, [0])
-
-    def results(self, client):
-        """(seq, flags, answer) of each, and closed."""
-        *messages, closed = client.rest()
-        self.assertEqual(closed["type"], "closed", closed)
-        return [(m["seq"], m["flags"], m.get("data", m.get("error"))) for m in messages if m["type"] == "result"]
-
-
-class Liars(WorkerFaultTest):
-    def test_a_worker_that_lies_is_cut_and_another_gets_its_rows(self):  # F5, F6
-        service = self.service()
-        with self.moved(service, {PROTOCOL: len(LIES)}), self.beside(service) as (good, _):
-            for name, lie in LIES.items():
-                with self.subTest(name):
-                    liar, client = self.worker(service, name="liar"), self.client(service)
-                    client.send(packet(0) + packet(1) + text(type="end"))
-                    batch = liar.batch()
-                    self.assertEqual(liar.batch().id, batch.id + 1)
-                    liar.send(lie(batch))
-                    self.assertEqual(liar.ended(), "protocol")
-                    self.assertEqual(self.results(client), [(0, ["START", "RESET", "SEGMENT"], 1), (1, [], 1),
-                                                            (2, ["LAST", "END"], 1)])
-                good.row()
-
-    def test_a_length_beyond_the_limit_is_cut_before_memory_is_taken(self):  # F6
-        service = self.service()
-        lengths = (64 << 20) + 1, 1 << 30, (1 << 32) - 1
-        with self.moved(service, {PROTOCOL: len(lengths)}), self.beside(service):
-            before = service.memory()
-            for length in lengths:
-                liar = self.worker(service)
-                liar.send_bytes(struct.pack("<I", length))
-                self.assertEqual(liar.ended(), "protocol")
-            self.assertLess(service.memory() - before, 8 << 20)
-
-    def test_a_message_that_never_comes_takes_the_memory_that_has_come(self):  # F6
-        service = self.service()
-        with self.moved(service, {("worker_failures", "disconnect"): 1}), self.beside(service):
-            before = service.memory()
-            liar = self.worker(service)
-            liar.send_bytes(struct.pack("<I", 64 << 20) + bytes(1 << 16))
-            liar.close()
-            self.assertLess(service.memory() - before, 8 << 20)
-
-    def test_a_batch_that_is_given_back_twice_is_ignored_the_second_time(self):  # F5
-        service = self.service()
-        worker, client = self.worker(service), self.client(service)
-        with self.moved(service, {("results", "late"): 2}):
-            for row in range(2):
-                client.send(packet(row))
-                batch = worker.batch()
-                worker.answer(batch, b'"first"')
-                worker.answer(batch, b'"second"')
-            client.send(text(type="end"))
-            worker.answer(worker.batch(), b'"end"')
-            self.assertEqual([data for _, _, data in self.results(client)], ["first", "first", "end"])
-
-    def test_answers_that_are_not_what_they_call_themselves_are_errors_of_their_rows(self):
-        service = self.service()
-        worker, client = self.worker(service), self.client(service)
-        bad = (wire.JSON, b"{"), (wire.JSON, b""), (wire.TEXT, b"\xff"), (wire.ERROR, b"no")
-        with self.moved(service, {("results", "error"): len(bad)}):
-            for row, answer in enumerate(bad):
-                client.send(packet(row))
-                worker.send(wire.done(worker.batch().id, [answer]))
-                self.assertEqual(client.message()["error"], "worker_failed")
-            client.send(text(type="end"))
-            worker.answer(worker.batch())
-            self.assertEqual(client.rest()[-1], {"type": "closed", "frames": len(bad) * PACKET, "chunks": len(bad)})
-
-    def test_who_says_hello_wrongly_is_told_why_and_counts_as_no_worker(self):
-        service = self.service(extra='[limits]\nslab_bytes = "1MiB"\n')
-        with self.moved(service, {}), self.beside(service):
-            for name, (hello, code) in HELLOS.items():
-                with self.subTest(name), RawWorker(service.workers, hello) as worker:
-                    self.assertEqual(worker.ended(), code)
 
 
 class Losses(WorkerFaultTest):
