@@ -218,10 +218,32 @@ class Checker(unittest.TestCase):
         self.check("given up")
 
     def test_a_row_given_up_after_two_losses(self):
-        self.story.history.workers.append(Worker("c", fate="lost", attached=SECOND, over=3 * SECOND))
+        self.story.history.workers.append(Worker("c", fate="lost", attached=SECOND, over=4 * SECOND))
         self.story.results[1].pop("data")
         self.story.results[1]["error"] = "worker_failed"
         self.check()
+
+    def left(self):
+        """It left behind its first row; of the second nobody knows."""
+        story = self.story
+        story.stream.how, story.closed = "left", None
+        del story.results[1:], story.a.log[2:], story.b.log[:]
+        for seq in range(2, 6):
+            story.hand(story.b, seq, 3 + seq, lost=seq < 4)
+
+    def test_a_row_that_one_worker_was_lost_over_and_nobody_had_again(self):
+        self.left()
+        self.check("handed over")
+
+    def test_a_row_that_two_workers_were_lost_over_unseen(self):
+        self.left()
+        self.story.history.workers.append(Worker("c", fate="lost", attached=SECOND, over=4 * SECOND))
+        self.check()
+
+    def test_two_workers_that_were_lost_over_other_rows(self):
+        self.left()
+        self.story.history.workers.append(Worker("c", fate="lost", attached=SECOND, over=8 * SECOND))
+        self.check("handed over")
 
     def test_flushed_at_the_wrong_place(self):
         self.story.results.insert(4, self.story.results.pop(2))

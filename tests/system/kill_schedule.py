@@ -191,6 +191,9 @@ def keep(service, schedule):
             shutil.copy(os.path.join(service.folder.name, name), folder)
     with open(os.path.join(folder, "streams.json"), "w") as file:
         json.dump([dataclasses.asdict(stream) for stream in schedule.streams], file)
+    with open(os.path.join(folder, "workers.json"), "w") as file:
+        traces = [member.trace for crew in schedule.crews for member in crew.members]
+        json.dump([dataclasses.asdict(dataclasses.replace(trace, log=[])) for trace in traces], file)
     with open(os.path.join(folder, "service.txt"), "w") as file:
         file.write("\n".join(service.errors))
     return folder

@@ -8,6 +8,7 @@ from worker_wire import ABORT, FLAGS, REASONS, RESET, Row
 
 # Until it is noticed that a client has gone whose messages wait to be read: a ping, and its close.
 HANG_UP = 16 * SECOND
+ANSWER_DUE = 12 * SECOND  # until a worker that does not answer is given up
 
 
 @dataclasses.dataclass
@@ -75,7 +76,7 @@ def _endings(history, stream, handed):
     if not read_all and any(at.row.flags & ABORT for at in handed):
         for count in read:
             yield ending_of(spec, stream.sent[:count], "abort")
-    if not read_all or stream.messages("error") or short_of_room(history, stream):
+    if not read_all or stream.messages("error") or short_of_room(history, stream, handed):
         yield ending_of(spec, stream.sent, whole=False)
         if stream.how != "abort":
             yield ending_of(spec, stream.sent, "end", whole=False)
@@ -91,22 +92,21 @@ def of_stream(history, stream, handed):
         if not wrong:
             break
     yield from complaints or []
-    yield from _failures(history, stream)
+    yield from _failures(history, stream, handed)
     yield from _again(stream, handed)
     yield from _resets(history, stream, handed)
-    if any("error" in result for result in stream.messages("result")):
-        if sum(worker.fate == "lost" for worker in _gone(history, stream, stream.over)) < 2:
-            yield "given up: a row, though no two workers were lost"
+    for result in stream.messages("result"):
+        if "error" in result and not _given_up(history, stream, handed, result["seq"]):
+            yield f"given up: row {result['seq']}, though no two workers were lost over it"
 
 
 # --- at the workers
 
 
 def _rows(history, stream, ending, handed):
-    given_up = {result["seq"] for result in stream.messages("result") if "error" in result}
-    seqs = {at.row.seq for at in handed} | given_up
+    seqs = {at.row.seq for at in handed}
     for seq in range(len(ending.rows) if ending.whole else max(seqs, default=-1) + 1):
-        if seq not in seqs:
+        if seq not in seqs and not _given_up(history, stream, handed, seq):
             yield f"handed over: row {seq} was not"
     for at in handed:
         if at.row.seq < len(ending.rows):
@@ -161,6 +161,26 @@ def _resets(history, stream, handed):
             framed.add(worker)
 
 
+def _given_up(history, stream, handed, seq):
+    """Whether two workers may have been lost over a row: while it was the next to be done. The
+    client knows, unless it is gone."""
+    results = {result["seq"]: result for result in stream.messages("result")}
+    if seq in results and "error" not in results[seq] or stream.messages("closed") and seq not in results:
+        return False
+    since = min((at.batch.closed for at in handed if at.row.seq == seq - 1), default=stream.opened)
+    until = min((at.batch.closed for at in handed if at.row.seq > seq), default=_forgotten(history, stream, handed))
+    return sum(worker.fate == "lost" and worker.over >= since for worker in _gone(history, stream, until)) >= 2
+
+
+def _forgotten(history, stream, handed):
+    """When nothing is left of it at the service: soon after it ended for its client, or else when
+    it was given up, behind a worker that was."""
+    if stream.messages("closed") or stream.messages("error"):
+        return stream.over
+    last = max((at.batch.closed for at in handed), default=stream.over)
+    return max(last, stream.over) + ANSWER_DUE + int(history.rules[stream.pipeline].worker_wait * SECOND)
+
+
 def _gone(history, stream, until):
     """Workers of its pipeline that may have gone, while it lived, until then."""
     return [worker for worker in history.workers
@@ -213,10 +233,11 @@ def _flushed(stream, rows):
         yield f"flushed: {got}, not {due}"
 
 
-def _failures(history, stream):
+def _failures(history, stream, handed):
     errors = stream.messages("error")
     for error in errors:
-        if (error["code"], stream.code) != ("no_worker", 1013) or not short_of_room(history, stream):
+        if (error["code"], stream.code) != ("no_worker", 1013) or \
+                not short_of_room(history, stream, handed):
             yield f"failed: {error}, close {stream.code}"
     for rejected in stream.messages("rejected"):
         yield f"failed: {rejected}"
@@ -224,19 +245,17 @@ def _failures(history, stream):
         yield f"failed: it was not closed, but by {stream.code}"
 
 
-def short_of_room(history, stream):
-    """Whether while it lived there were fewer places than streams for as long as one may wait. What
-    its client has left may live on for that long, too."""
+def short_of_room(history, stream, handed):
+    """Whether while it lived there were fewer places than streams for as long as one may wait."""
     rule, edges = history.rules[stream.pipeline], []
-    wait = int(rule.worker_wait * SECOND)
-    over = stream.over + (0 if stream.messages("error") else wait)
+    wait, over = int(rule.worker_wait * SECOND), _forgotten(history, stream, handed)
     for worker in history.workers:
         if worker.pipeline == stream.pipeline:
             ends = [at for at in (worker.leaving, worker.over) if at is not None]
             edges += [(worker.attached, -rule.slots), (min(ends, default=over), rule.slots)]
     for other in history.streams:
         if other.pipeline == stream.pipeline:
-            edges += [(other.opened, 1), (other.over + wait, -1)]
+            edges += [(other.opened, 1), (other.over + ANSWER_DUE + wait, -1)]
     lacking, since = 0, None
     for when, change in [*sorted(edges), (over, 0)]:
         when = min(max(when, stream.opened), over)
