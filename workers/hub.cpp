@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "workers/lane_gauges.h"
 #include "workers/protocol.h"
 
 namespace millrace {
@@ -58,8 +59,9 @@ void Hub::arrive(std::vector<Arrival>& arrivals) {
 
 void Hub::hello(WorkerConnection& link, const wp::Hello& hello) {
   const Time now = Clock::now();
+  if (dismissed_) return seats_.refuse(link, {"stopping", "the service is stopping"});
   if (hello.watch) {
-    seats_.watch(link);
+    seats_.watch(link, hello, now);
     return settle(now);
   }
   auto seat = seats_.prepare(link, hello, now);
@@ -73,18 +75,30 @@ void Hub::hello(WorkerConnection& link, const wp::Hello& hello) {
 }
 
 void Hub::receive(WorkerConnection& link, wp::ToService message) {
+  if (Watcher* watcher = seats_.find_watcher(link)) return receive(*watcher, message);
   const auto lane = seats_.lane_of(link);
-  if (!lane) return;  // a watcher's heartbeat
-  const Time now = Clock::now();
-  lanes_.heard(*lane, now);
+  if (!lane) return;
+  lanes_.heard(*lane, Clock::now());
   if (auto* done = std::get_if<wp::Done>(&message)) return this->done(*lane, std::move(*done));
-  if (std::holds_alternative<wp::Bye>(message)) {
-    settings_.log("worker leaves", seats_.find(*lane)->name, "it said Bye");
-    lanes_.bye(*lane, now);
-    settle(now);
-  } else if (std::holds_alternative<wp::Hello>(message)) {
-    protocol_error(link, "a second Hello");
-  }
+  if (std::holds_alternative<wp::Bye>(message)) return receive_bye(*lane);
+  if (std::holds_alternative<wp::Hello>(message)) protocol_error(link, "a second Hello");
+}
+
+// A watcher has nothing to give back: it shows that it lives, and may leave.
+void Hub::receive(Watcher& watcher, const wp::ToService& message) {
+  watcher.heard = Clock::now();
+  if (std::holds_alternative<wp::Bye>(message))
+    seats_.dismiss_watcher(*watcher.link);
+  else if (!std::holds_alternative<wp::Heartbeat>(message))
+    protocol_error(*watcher.link, "what no watcher sends");
+}
+
+void Hub::receive_bye(LaneId lane) {
+  if (lanes_.lanes().at(lane).leaving()) return;
+  settings_.log("worker leaves", seats_.find(lane)->name, "it said Bye");
+  const Time now = Clock::now();
+  lanes_.bye(lane, now);
+  settle(now);
 }
 
 void Hub::done(LaneId lane, wp::Done done) {
@@ -109,7 +123,11 @@ void Hub::done(LaneId lane, wp::Done done) {
 }
 
 void Hub::lost(WorkerConnection& link, WorkerFailure why) {
-  if (seats_.remove_watcher(link)) return;
+  if (seats_.find_watcher(link)) {
+    // It takes no batches: to lose it is no failure, what it does wrong is.
+    if (why == WorkerFailure::protocol) stats_.failures[why].add();
+    return seats_.remove_watcher(link);
+  }
   const auto lane = seats_.lane_of(link);
   if (!lane) return;
   const Time now = Clock::now();
@@ -121,8 +139,7 @@ void Hub::lost(WorkerConnection& link, WorkerFailure why) {
 }
 
 void Hub::protocol_error(WorkerConnection& link, std::string_view what) {
-  const auto lane = seats_.lane_of(link);
-  settings_.log("worker broke the protocol", lane ? seats_.find(*lane)->name : "", what);
+  settings_.log("worker broke the protocol", seats_.name_of(link), what);
   seats_.refuse(link, {"protocol", std::string(what)});
   lost(link, WorkerFailure::protocol);
 }
@@ -150,7 +167,7 @@ void Hub::settle(Time now) {
   events.clear();
   if (fewer_lanes) return settle(now);
   room_.set_limit(lanes_.capacity());
-  publish();
+  show(lanes_, settings_.rule.batch, stats_);
   set_timer();
 }
 
@@ -163,6 +180,17 @@ void Hub::end_lanes() {
     seats_.remove(lane);
   }
   for (LaneId lane : lanes_.events().left) seats_.dismiss(lane);
+}
+
+void Hub::end_silent_watchers(Time now) {
+  for (Watcher* watcher = seats_.quietest_watcher();
+       watcher && watcher->heard + settings_.rule.patience.silence <= now;
+       watcher = seats_.quietest_watcher()) {
+    settings_.log("watcher lost", watcher->name, name_of(WorkerFailure::timeout));
+    WorkerConnection& link = *watcher->link;
+    seats_.refuse(link, {"timeout", "nothing was heard"});
+    seats_.remove_watcher(link);
+  }
 }
 
 void Hub::serve(LaneId lane, Seat& seat, Time now) {
@@ -228,33 +256,11 @@ void Hub::tell(const Instants& at) {
   events.gone.clear();
 }
 
-void Hub::publish() {
-  const BatchRule& rule = settings_.rule.batch;
-  std::size_t waiting = 0, handed = 0, most_waiting = 0, most_handed = 0;
-  std::int64_t batches = 0;
-  Time oldest = Time::max();
-  for (const auto& [id, lane] : lanes_.lanes()) {
-    waiting += lane.batcher().waiting();
-    most_waiting += std::size_t{rule.slots} * max_ready_rows;
-    most_handed += std::size_t{lane.credits()} * (rule.rows + rule.slots);
-    batches += static_cast<std::int64_t>(lane.held().size());
-    for (const Batch& batch : lane.held()) {
-      handed += batch.framed.size() + batch.marks.size();
-      oldest = std::min(oldest, batch.closed);
-    }
-  }
-  stats_.workers.set(static_cast<std::int64_t>(seats_.all().size()));
-  stats_.in_flight.set(batches);
-  stats_.oldest.set(batches > 0 ? to_wire(oldest) : 0);
-  stats_.items[Stage::batch].set(static_cast<std::int64_t>(waiting));
-  stats_.items[Stage::compute].set(static_cast<std::int64_t>(handed));
-  stats_.capacity[Stage::batch].set(static_cast<std::int64_t>(most_waiting));
-  stats_.capacity[Stage::compute].set(static_cast<std::int64_t>(most_handed));
-}
-
 void Hub::set_timer() {
   Time due = lanes_.deadline();
   if (!seats_.empty()) due = std::min(due, next_beat_);
+  if (const Watcher* watcher = seats_.quietest_watcher())
+    due = std::min(due, watcher->heard + settings_.rule.patience.silence);
   if (due >= timer_at_) return;  // it fires earlier and is set again then
   timer_at_ = due;
   timer_.expires_at(due);
@@ -265,12 +271,16 @@ void Hub::set_timer() {
 
 void Hub::on_timer() {
   const Time now = Clock::now(), was_due = std::exchange(timer_at_, Time::max());
-  if (now - was_due > stall) lanes_.pardon(now);
+  if (now - was_due > stall) {
+    lanes_.pardon(now);
+    seats_.pardon_watchers(now);
+  }
   if (now >= next_beat_) {
     seats_.beat();
     next_beat_ = now + wp::Heartbeats{}.interval;
   }
   lanes_.expire(now);
+  end_silent_watchers(now);
   settle(now);
 }
 

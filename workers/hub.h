@@ -67,16 +67,17 @@ class Hub {
 
   // A connection's first message: answered with Welcome, or with Refused and the end.
   void hello(WorkerConnection& link, const worker_protocol::Hello& hello);
-  // Any other message. It may end the link.
+  // Any other message. It may end the link. Of a link that was ended it is ignored.
   void receive(WorkerConnection& link, worker_protocol::ToService message);
-  // The connection is gone, or is being given up for `why`. Must be called once for each link that
-  // said hello, unless the hub ended it.
+  // The connection is gone, or is being given up for `why`. Must be called for each link that said
+  // hello before it goes; where the hub ended it already nothing happens.
   void lost(WorkerConnection& link, WorkerFailure why);
   void protocol_error(WorkerConnection& link, std::string_view what);
 
   // Batches close as soon as they have a row; streams without a slot fail at `give_up`.
   void drain(Time give_up);
-  // Says Bye to all workers and ends their links. Nothing happens here any more.
+  // Says Bye to all workers and ends their links. Nothing happens here any more, and who says hello
+  // is refused.
   void dismiss();
 
  private:
@@ -87,6 +88,8 @@ class Hub {
   };
 
   void arrive(std::vector<Arrival>& arrivals);
+  void receive(Watcher& watcher, const worker_protocol::ToService& message);
+  void receive_bye(LaneId lane);
   void done(LaneId lane, worker_protocol::Done done);
   std::vector<worker_protocol::OpenedStream> opened() const;
 
@@ -96,9 +99,9 @@ class Hub {
   void serve(LaneId lane, Seat& seat, Time now);
   void tell(const Instants& at);
   void end_lanes();
+  void end_silent_watchers(Time now);
   void set_timer();
   void on_timer();
-  void publish();
 
   const HubSettings settings_;
   LaneStats& stats_;

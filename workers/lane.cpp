@@ -7,6 +7,12 @@
 
 namespace millrace {
 
+namespace {
+
+constexpr std::size_t remembered = 1024;
+
+}  // namespace
+
 Lane::Lane(LaneId id, const BatchRule& rule, std::uint32_t credits, Time now)
     : id_(id), credits_(credits), batcher_(rule), heard_(now), answered_(now) {}
 
@@ -27,14 +33,17 @@ Batch* Lane::close(BatchId id, Time now) {
 
 Lane::Order Lane::order_of(BatchId id) const {
   if (!held_.empty() && held_.front().id == id) return Order::next;
-  return last_done_ && id <= *last_done_ ? Order::again : Order::wrong;
+  for (std::size_t i = 0; i < done_.size(); ++i)
+    if (done_[i] == id) return Order::again;
+  return Order::wrong;
 }
 
 Batch Lane::finish(Time now) {
   assert(!held_.empty());
   Batch batch = std::move(held_.front());
   held_.pop_front();
-  last_done_ = batch.id;
+  done_.push_back(batch.id);
+  if (done_.size() > remembered) done_.pop_front();
   answered_ = now;
   return batch;
 }
@@ -52,7 +61,7 @@ void Lane::leave(Time now) {
 Time Lane::lost_at(const Patience& patience) const {
   const Time silent = heard_ + patience.silence;
   if (held_.empty()) return silent;
-  const Duration wait = last_done_ ? patience.answer : patience.first_answer;
+  const Duration wait = done_.empty() ? patience.first_answer : patience.answer;
   return std::min(silent, std::max(held_.front().closed, answered_) + wait);
 }
 

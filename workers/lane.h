@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/ring.h"
 #include "base/time.h"
 #include "batcher/batch.h"
 #include "batcher/batcher.h"
@@ -38,7 +39,8 @@ class Lane {
   bool has_credit() const { return held_.size() < credits_; }
   std::uint32_t credits() const { return credits_; }
 
-  // Whether `id` is the batch to be done next, was done already, or neither.
+  // Whether `id` is the batch to be done next, was done here already, or neither. Only the last
+  // ones done are remembered, as many as a worker can have credits.
   enum class Order : std::uint8_t { next, again, wrong };
   Order order_of(BatchId id) const;
   // Batches not done, oldest first.
@@ -68,8 +70,8 @@ class Lane {
   std::deque<Batch> held_;
   std::vector<Batch> spare_;
   Time heard_;
-  Time answered_;  // the last answer, or the attachment
-  std::optional<BatchId> last_done_;
+  Time answered_;       // the last answer, or the attachment
+  Ring<BatchId> done_;  // the last ones
   std::optional<Time> leaving_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workers/seats.h"
 
+#include <algorithm>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
@@ -18,11 +19,11 @@ constexpr std::size_t watcher_backlog = std::size_t{4} << 20;
 
 }  // namespace
 
-Seats::Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats, NameOf name_of)
+Seats::Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats, StreamName stream_name)
     : settings_(std::move(settings)),
       slab_bytes_(slab_bytes),
       stats_(stats),
-      name_of_(std::move(name_of)) {}
+      stream_name_(std::move(stream_name)) {}
 
 Seats::~Seats() {
   for (const auto& [lane, seat] : seats_) slab_bytes_.give_back(seat.slab_bytes);
@@ -62,8 +63,8 @@ void Seats::seat(LaneId lane, Seat fresh) {
   announce_company();
 }
 
-void Seats::watch(WorkerConnection& link) {
-  watchers_.push_back(&link);
+void Seats::watch(WorkerConnection& link, const wp::Hello& hello, Time now) {
+  watchers_.push_back({&link, hello.name, now});
   link.send(encoder_.encode(welcome()));
   announce_company();
 }
@@ -91,8 +92,8 @@ void Seats::remove(LaneId lane) {
   announce_company();
 }
 
-bool Seats::remove_watcher(const WorkerConnection& link) {
-  return std::erase(watchers_, &link) > 0;
+void Seats::remove_watcher(const WorkerConnection& link) {
+  std::erase_if(watchers_, [&](const Watcher& watcher) { return watcher.link == &link; });
 }
 
 void Seats::dismiss(LaneId lane) {
@@ -102,18 +103,25 @@ void Seats::dismiss(LaneId lane) {
   remove(lane);
 }
 
-void Seats::dismiss_all() {
-  while (!seats_.empty()) dismiss(seats_.begin()->first);
-  for (WorkerConnection* watcher : std::exchange(watchers_, {})) {
-    watcher->send(encoder_.encode(wp::Bye{}));
-    watcher->end();
-  }
+void Seats::dismiss_watcher(WorkerConnection& link) {
+  link.send(encoder_.encode(wp::Bye{}));
+  link.end();
+  remove_watcher(link);
 }
 
+void Seats::dismiss_all() {
+  while (!seats_.empty()) dismiss(seats_.begin()->first);
+  while (!watchers_.empty()) dismiss_watcher(*watchers_.front().link);
+}
+
+// What waits to be read says that we live as well as a heartbeat behind it, and does not grow.
 void Seats::beat() {
   const Bytes heartbeat = encoder_.encode(wp::Heartbeat{});
-  for (auto& [lane, seat] : seats_) seat.link->send(heartbeat);
-  for (WorkerConnection* watcher : watchers_) watcher->send(heartbeat);
+  const auto beat = [&](WorkerConnection& link) {
+    if (link.unsent() == 0) link.send(heartbeat);
+  };
+  for (auto& [lane, seat] : seats_) beat(*seat.link);
+  for (const Watcher& watcher : watchers_) beat(*watcher.link);
 }
 
 Seat* Seats::find(LaneId lane) {
@@ -125,6 +133,26 @@ std::optional<LaneId> Seats::lane_of(const WorkerConnection& link) const {
   for (const auto& [lane, seat] : seats_)
     if (seat.link == &link) return lane;
   return std::nullopt;
+}
+
+std::string_view Seats::name_of(const WorkerConnection& link) {
+  if (const auto lane = lane_of(link)) return seats_.at(*lane).name;
+  const Watcher* watcher = find_watcher(link);
+  return watcher ? watcher->name : std::string_view();
+}
+
+Watcher* Seats::find_watcher(const WorkerConnection& link) {
+  const auto watcher = std::ranges::find(watchers_, &link, &Watcher::link);
+  return watcher == watchers_.end() ? nullptr : &*watcher;
+}
+
+Watcher* Seats::quietest_watcher() {
+  const auto watcher = std::ranges::min_element(watchers_, {}, &Watcher::heard);
+  return watcher == watchers_.end() ? nullptr : &*watcher;
+}
+
+void Seats::pardon_watchers(Time now) {
+  for (Watcher& watcher : watchers_) watcher.heard = now;
 }
 
 void Seats::hand(WorkerConnection& link, const wp::HandedBatch& batch, Bytes slab) {
@@ -143,15 +171,15 @@ void Seats::copy_to_watchers(const wp::HandedBatch& batch, Bytes slab) {
   const auto name_rows = [&](const std::vector<wp::RowEntry>& rows) {
     for (const wp::RowEntry& row : rows)
       if (named.insert(row.stream).second)
-        copy.opened.push_back({row.stream, row.slot, std::string(name_of_(row.stream)), {}});
+        copy.opened.push_back({row.stream, row.slot, std::string(stream_name_(row.stream)), {}});
   };
   name_rows(batch.framed);
   name_rows(batch.marks);
   const Bytes message = encoder_.encode(copy);
-  for (WorkerConnection* watcher : watchers_) {
-    const std::size_t unsent = watcher->unsent();
+  for (const Watcher& watcher : watchers_) {
+    const std::size_t unsent = watcher.link->unsent();
     if (unsent == 0 || unsent + message.size() <= watcher_backlog)
-      watcher->send(message);
+      watcher.link->send(message);
     else
       stats_.unwatched.add();
   }
@@ -166,8 +194,8 @@ void Seats::announce_company() {
       others += other_lane < lane || (other_lane != lane && !(seat.alone && other.alone));
     seat.link->send(encoder_.encode(wp::Company{others}));
   }
-  for (WorkerConnection* watcher : watchers_)
-    watcher->send(encoder_.encode(wp::Company{static_cast<std::uint32_t>(seats_.size())}));
+  for (const Watcher& watcher : watchers_)
+    watcher.link->send(encoder_.encode(wp::Company{static_cast<std::uint32_t>(seats_.size())}));
 }
 
 }  // namespace millrace

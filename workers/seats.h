@@ -40,15 +40,22 @@ struct Seat {
   bool alone = false;            // it leaves when there is another
 };
 
+// One that only watches.
+struct Watcher {
+  WorkerConnection* link = nullptr;
+  std::string name;
+  Time heard;
+};
+
 // The workers attached to a pipeline, by lane, and those who only watch: their slabs, and all that
 // is sent to them. Confined to the pipeline's home thread.
 class Seats {
  public:
   // The name of a stream whose row is being handed over.
-  using NameOf = std::function<std::string_view(StreamId)>;
+  using StreamName = std::function<std::string_view(StreamId)>;
 
   // `slab_bytes` bounds the slabs of all pipelines. It outlives the seats, as `stats` do.
-  Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats, NameOf name_of);
+  Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats, StreamName stream_name);
   ~Seats();
 
   // Makes the slabs of a worker that said hello; a refusal is for refuse().
@@ -57,25 +64,31 @@ class Seats {
                                                                Time now);
   // Gives it its lane, and says Welcome.
   void seat(LaneId lane, Seat seat);
-  void watch(WorkerConnection& link);
+  void watch(WorkerConnection& link, const worker_protocol::Hello& hello, Time now);
   // Tells it why, and ends its connection.
   void refuse(WorkerConnection& link, const worker_protocol::Refused& why);
 
   // The worker is gone; whether its connection is ended is up to the caller.
   void remove(LaneId lane);
-  // False if it was no watcher.
-  bool remove_watcher(const WorkerConnection& link);
+  void remove_watcher(const WorkerConnection& link);
   // Says Bye to the worker and ends its connection.
   void dismiss(LaneId lane);
+  void dismiss_watcher(WorkerConnection& link);
   void dismiss_all();
 
-  // To everybody.
+  // To everybody who has read what was sent before.
   void beat();
 
   Seat* find(LaneId lane);
   // By its connection.
   std::optional<LaneId> lane_of(const WorkerConnection& link) const;
   std::map<LaneId, Seat>& all() { return seats_; }
+  // Of a worker or a watcher; empty for any other connection.
+  std::string_view name_of(const WorkerConnection& link);
+  Watcher* find_watcher(const WorkerConnection& link);
+  // Of which was heard before any other's; null without any.
+  Watcher* quietest_watcher();
+  void pardon_watchers(Time now);
   bool empty() const { return seats_.empty() && watchers_.empty(); }
 
  private:
@@ -87,9 +100,9 @@ class Seats {
   const SeatSettings settings_;
   Budget& slab_bytes_;
   LaneStats& stats_;
-  const NameOf name_of_;
+  const StreamName stream_name_;
   std::map<LaneId, Seat> seats_;
-  std::vector<WorkerConnection*> watchers_;
+  std::vector<Watcher> watchers_;
   worker_protocol::Encoder encoder_;
 };
 

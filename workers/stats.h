@@ -12,7 +12,7 @@ namespace millrace {
 
 // Why a worker was evicted.
 enum class WorkerFailure : std::uint8_t {
-  disconnect,  // its connection was lost without a Bye
+  disconnect,  // it hung up, also after a Bye, while it had streams
   timeout,     // no heartbeat, or an answer that did not come
   protocol,    // what it sent is not the protocol
 };
@@ -26,7 +26,7 @@ constexpr std::string_view name_of(WorkerFailure reason) {
 enum class ResultStatus : std::uint8_t {
   ok,
   error,   // the row failed
-  late,    // of a worker that was evicted meanwhile; ignored
+  late,    // of a batch that was done already; ignored
   orphan,  // its stream is gone
 };
 inline constexpr int result_statuses = 4;

@@ -93,7 +93,7 @@ class HubUnderTest {
   std::deque<std::array<std::int16_t, 3>> frames_;
   std::unordered_map<StreamId, std::uint64_t> seq_;
 
-  static HubSettings settings(Patience patience) {
+  HubSettings settings(Patience patience) {
     const FeedShape shape{.format = {}, .slots = 2, .rows = 4, .width = 4};
     return {.pipeline = "default",
             .rule = {.batch = {.slots = shape.slots, .rows = shape.rows},
@@ -102,13 +102,16 @@ class HubUnderTest {
                      .patience = patience},
             .seats = {.frames = {}, .shape = shape, .chunk = R"({"size":3})"},
             .streams = 8,
-            .log = [](std::string_view, std::string_view, std::string_view) {}};
+            .log = [this](std::string_view event, std::string_view, std::string_view) {
+              lines.emplace_back(event);
+            }};
   }
 
  public:
   Budget slab_bytes{std::uint64_t{1} << 20};
   LaneStats stats;
-  std::vector<Returned> back;  // to the streams
+  std::vector<Returned> back;      // to the streams
+  std::vector<std::string> lines;  // of the log
   Hub hub;
 
   // Does all that is due.

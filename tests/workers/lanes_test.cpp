@@ -121,6 +121,32 @@ TEST_CASE("a batch is done once, in order, with an answer for each row or none")
   CHECK(p.done(lane, BatchId{1}) == Lanes::Given::repeated);
 }
 
+TEST_CASE("a batch of another worker is none that was done before") {
+  Pipeline p;
+  const LaneId first = p.lanes.attach(2, p.now), second = p.lanes.attach(2, p.now);
+  p.row(p.open(1));
+  p.row(p.open(2));
+  p.next(first);
+  p.next(second);
+  CHECK(p.done(first, BatchId{1}) == Lanes::Given::taken);
+  CHECK(p.done(second, BatchId{2}) == Lanes::Given::taken);
+  CHECK(p.done(second, BatchId{1}) == Lanes::Given::wrong);
+  CHECK(p.done(second, BatchId{2}) == Lanes::Given::repeated);
+}
+
+TEST_CASE("the last 1024 batches that were done are known again") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(1, p.now);
+  const auto a = p.open(1);
+  for (int i = 0; i < 1025; ++i) {
+    p.row(a);
+    p.next(lane);
+    p.done(lane);
+  }
+  CHECK(p.done(lane, BatchId{2}) == Lanes::Given::repeated);
+  CHECK(p.done(lane, BatchId{1}) == Lanes::Given::wrong);
+}
+
 TEST_CASE("rows with frames and marker rows are answered, each with its own answer") {
   Pipeline p;
   const LaneId lane = p.lanes.attach(2, p.now);
