@@ -208,4 +208,6 @@ bool LocalSocket::flush() {
 
 void LocalSocket::end() { ::shutdown(socket_.get(), SHUT_RDWR); }
 
+void LocalSocket::end_output() { ::shutdown(socket_.get(), SHUT_WR); }
+
 }  // namespace millrace

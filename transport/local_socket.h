@@ -64,6 +64,8 @@ class LocalSocket {
   // Ends the connection at both ends: the peer reads what was sent, then the end. The handle stays
   // open, so that whoever waits for it can wake up.
   void end();
+  // Our direction only.
+  void end_output();
 
  private:
   std::optional<Bytes> next_message();

@@ -50,6 +50,9 @@ class LaneFeed {
   // The worker gave its oldest batch back: when it was copied.
   Time finish();
 
+  // The worker is lost: copies that are under way reach nobody.
+  void stop() { hand_ = nullptr; }
+
   const SlabRing& ring() const { return ring_; }
   Element element() const { return format_.dtype; }
 

@@ -2,7 +2,7 @@
 #include "workers/seats.h"
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 #include <unordered_set>
 #include <utility>
 
@@ -23,7 +23,8 @@ Seats::Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats, Stream
     : settings_(std::move(settings)),
       slab_bytes_(slab_bytes),
       stats_(stats),
-      stream_name_(std::move(stream_name)) {}
+      stream_name_(std::move(stream_name)),
+      lost_(slab_bytes) {}
 
 Seats::~Seats() {
   for (const auto& [lane, seat] : seats_) slab_bytes_.give_back(seat.slab_bytes);
@@ -42,12 +43,15 @@ Result<Seat, wp::Refused> Seats::prepare(WorkerConnection& link, const wp::Hello
   seat.idle = now;
   seat.alone = hello.alone;
   if (!slab_bytes_.try_take(seat.slab_bytes))
-    return wp::Refused{"no_room", "the slabs of this worker would pass [limits] slab_bytes"};
+    return wp::Refused{"no_room",
+                       "the slabs of this worker would pass [limits] slab_bytes; those of a lost "
+                       "worker count until its process has ended"};
   try {
+    seat.process = link.process();
     seat.feed = std::make_unique<LaneFeed>(
         settings_.shape, std::move(*device), slabs,
         [this, &link](const wp::HandedBatch& batch, Bytes slab) { hand(link, batch, slab); });
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {
     slab_bytes_.give_back(seat.slab_bytes);
     return wp::Refused{"internal", std::string("no slabs: ") + error.what()};
   }
@@ -86,10 +90,14 @@ void Seats::refuse(WorkerConnection& link, const wp::Refused& why) {
 }
 
 void Seats::remove(LaneId lane) {
-  const auto seat = seats_.find(lane);
-  slab_bytes_.give_back(seat->second.slab_bytes);
-  seats_.erase(seat);
+  Seat seat = unseat(lane);
+  lost_.keep(std::move(seat.feed), seat.slab_bytes, std::move(seat.process));
+}
+
+Seat Seats::unseat(LaneId lane) {
+  Seat seat = std::move(seats_.extract(lane).mapped());
   announce_company();
+  return seat;
 }
 
 void Seats::remove_watcher(const WorkerConnection& link) {
@@ -97,10 +105,10 @@ void Seats::remove_watcher(const WorkerConnection& link) {
 }
 
 void Seats::dismiss(LaneId lane) {
-  WorkerConnection& link = *seats_.at(lane).link;
-  link.send(encoder_.encode(wp::Bye{}));
-  link.end();
-  remove(lane);
+  const Seat seat = unseat(lane);
+  slab_bytes_.give_back(seat.slab_bytes);
+  seat.link->send(encoder_.encode(wp::Bye{}));
+  seat.link->end();
 }
 
 void Seats::dismiss_watcher(WorkerConnection& link) {

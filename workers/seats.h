@@ -18,6 +18,8 @@
 #include "schemas/worker_codec.h"
 #include "schemas/worker_messages.h"
 #include "workers/lane_feed.h"
+#include "workers/lost_slabs.h"
+#include "workers/peer_process.h"
 #include "workers/stats.h"
 #include "workers/worker_connection.h"
 
@@ -34,6 +36,7 @@ struct SeatSettings {
 struct Seat {
   WorkerConnection* link = nullptr;
   std::string name;
+  std::unique_ptr<PeerProcess> process;
   std::unique_ptr<LaneFeed> feed;
   std::uint64_t slab_bytes = 0;  // of the budget
   std::optional<Time> idle;      // since when it has no batch
@@ -68,7 +71,8 @@ class Seats {
   // Tells it why, and ends its connection.
   void refuse(WorkerConnection& link, const worker_protocol::Refused& why);
 
-  // The worker is gone; whether its connection is ended is up to the caller.
+  // The worker is lost; whether its connection is ended is up to the caller. Its slabs count until
+  // its process is gone.
   void remove(LaneId lane);
   void remove_watcher(const WorkerConnection& link);
   // Says Bye to the worker and ends its connection.
@@ -92,6 +96,7 @@ class Seats {
   bool empty() const { return seats_.empty() && watchers_.empty(); }
 
  private:
+  Seat unseat(LaneId lane);
   worker_protocol::Welcome welcome() const;
   void hand(WorkerConnection& link, const worker_protocol::HandedBatch& batch, Bytes slab);
   void copy_to_watchers(const worker_protocol::HandedBatch& batch, Bytes slab);
@@ -102,6 +107,7 @@ class Seats {
   LaneStats& stats_;
   const StreamName stream_name_;
   std::map<LaneId, Seat> seats_;
+  LostSlabs lost_;
   std::vector<Watcher> watchers_;
   worker_protocol::Encoder encoder_;
 };

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include "base/bytes.h"
+#include "workers/peer_process.h"
 
 namespace millrace {
 
@@ -18,6 +20,8 @@ class WorkerConnection {
   virtual void send(Bytes message, int descriptor = -1) = 0;
   // Bytes that wait to be sent.
   virtual std::size_t unsent() const = 0;
+  // The process at its other end. Throws std::system_error where descriptors are short.
+  virtual std::unique_ptr<PeerProcess> process() = 0;
   // Ends the connection once all of it is sent. Nothing is received any more.
   virtual void end() = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <memory>
 #include <utility>
 
 #include "schemas/worker_codec.h"
@@ -39,6 +40,7 @@ class Session final : public WorkerConnection {
     hub_.hello(*this, hello);
     co_await (receive() && transmit());
     hub_.lost(*this, failure_);
+    socket_.end_output();  // who watches for its hang-up keeps the connection open
   }
 
   void send(Bytes message, int descriptor) override {
@@ -49,6 +51,11 @@ class Session final : public WorkerConnection {
       case LocalSocket::Sent::failed: return;  // receive() sees it
     }
     if (socket_.has_output()) to_write_.notify();
+  }
+
+  std::unique_ptr<PeerProcess> process() override {
+    const int socket = socket_.native_handle();
+    return std::make_unique<PeerProcess>(executor_, pidfd_of_peer(socket), socket);
   }
 
   std::size_t unsent() const override { return socket_.unsent(); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/socket.h>
+
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
@@ -9,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -32,6 +35,8 @@ using namespace worker_protocol;
 // A worker's connection, whose other end is the test: what the hub sends is decoded and kept.
 class Link final : public WorkerConnection {
  public:
+  explicit Link(Executor executor) : executor_(executor) {}
+
   void send(Bytes message, int descriptor) override {
     if (ended) throw std::logic_error("the hub sends after the end");
     auto decoded = decoder_.to_worker(message);
@@ -47,6 +52,17 @@ class Link final : public WorkerConnection {
     else
       sent_.push_back(std::move(*decoded));
   }
+  std::unique_ptr<PeerProcess> process() override {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+      throw std::runtime_error("no socket");
+    const FileDescriptor ours(ends[0]);
+    alive_ = FileDescriptor(ends[1]);
+    return std::make_unique<PeerProcess>(executor_, FileDescriptor(), ours.get());
+  }
+  // Its process has ended.
+  void exit() { alive_ = FileDescriptor(); }
+
   std::size_t unsent() const override { return behind; }
   void end() override { ended = true; }
 
@@ -68,6 +84,8 @@ class Link final : public WorkerConnection {
   std::optional<SharedMemory> slabs;
 
  private:
+  Executor executor_;
+  FileDescriptor alive_;
   Decoder decoder_{max_to_worker};
   std::deque<ToWorker> sent_;
   std::deque<std::vector<std::byte>> tensors_;
@@ -130,8 +148,9 @@ class HubUnderTest {
   }
 
   Link& connect(const Hello& hello) {
-    hub.hello(links_.emplace_back(), hello);
-    return links_.back();
+    Link& link = links_.emplace_back(io_.get_executor());
+    hub.hello(link, hello);
+    return link;
   }
   // One that was welcomed.
   Link& attach(std::uint32_t credits = 2) {

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/peer_process.h"
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "tests/support/patience.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/workers/child.h"
+#include "tests/workers/descriptor_limit.h"
+#include "transport/local_listener.h"
+#include "transport/local_socket.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+// A child that has a connection to this process until it gets a byte.
+class Peer {
+ public:
+  Peer()
+      : child_([path = listener_.path()] {
+          const LocalSocket socket = LocalSocket::connect(path, {});
+          pollfd input{socket.native_handle(), POLLIN, 0};
+          ::poll(&input, 1, -1);
+        }) {
+    await(listener_.native_handle());
+    connection_ = std::move(**listener_.try_accept());
+  }
+
+  int connection() const { return connection_.get(); }
+
+  void let_it_hang_up() {
+    REQUIRE(::write(connection(), "x", 1) == 1);
+    pollfd end{connection(), POLLRDHUP, 0};
+    REQUIRE(::poll(&end, 1, std::chrono::milliseconds(patience).count()) == 1);
+  }
+  void kill() { child_.kill(); }
+
+ private:
+  static void await(int descriptor) {
+    pollfd input{descriptor, POLLIN, 0};
+    REQUIRE(::poll(&input, 1, std::chrono::milliseconds(patience).count()) == 1);
+  }
+
+  TemporaryDirectory directory_;
+  LocalListener listener_{directory_ / "peer.sock"};
+  Child child_;
+  FileDescriptor connection_;
+};
+
+struct Watch {
+  net::io_context io;
+  std::optional<PeerProcess> process;
+  int gone = 0;
+
+  void begin(const Peer& peer, FileDescriptor pidfd) {
+    process.emplace(io.get_executor(), std::move(pidfd), peer.connection());
+    process->when_gone([this] { ++gone; });
+    io.poll();
+  }
+  // How often it was told once it was, or would have been by now.
+  int told() {
+    io.restart();
+    io.run_for(patience);
+    return gone;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a process is gone when it has ended, not when it hangs up") {
+  Peer peer;
+  Watch watch;
+  const bool by_number = GENERATE(false, true);
+  watch.begin(peer,
+              by_number ? pidfd_by_number(peer.connection()) : pidfd_of_peer(peer.connection()));
+  peer.let_it_hang_up();
+  watch.io.poll();
+  CHECK(watch.gone == 0);
+  peer.kill();
+  CHECK(watch.told() == 1);
+}
+
+TEST_CASE("without a pidfd a process is gone when it hangs up, whatever becomes of our own end") {
+  std::optional<Peer> peer(std::in_place);
+  Watch watch;
+  watch.begin(*peer, FileDescriptor());
+  ::shutdown(peer->connection(), SHUT_WR);
+  watch.io.poll();
+  CHECK(watch.gone == 0);
+  peer->kill();
+  CHECK(watch.told() == 1);
+}
+
+TEST_CASE("a process that is gone before it is watched is gone") {
+  Peer peer;
+  Watch watch;
+  peer.kill();
+  watch.begin(peer, pidfd_of_peer(peer.connection()));
+  CHECK(watch.told() == 1);
+}
+
+TEST_CASE("there is no pidfd by the number of a process that hung up: it may be another's by now") {
+  Peer peer;
+  CHECK(pidfd_by_number(peer.connection()));
+  peer.let_it_hang_up();
+  CHECK_FALSE(pidfd_by_number(peer.connection()));
+}
+
+TEST_CASE("nobody is told of a process that is watched no more") {
+  Peer peer;
+  Watch watch;
+  watch.begin(peer, pidfd_of_peer(peer.connection()));
+  watch.process.reset();
+  peer.kill();
+  CHECK(watch.told() == 0);
+}
+
+TEST_CASE("too few descriptors to watch a process are an error") {
+  Peer peer;
+  Watch watch;
+  const DescriptorLimit none(0);
+  CHECK_THROWS_AS(watch.begin(peer, pidfd_of_peer(peer.connection())), std::system_error);
+}
