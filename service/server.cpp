@@ -85,13 +85,19 @@ void Server::listen() {
   auto admin = listen_on(endpoint_of(options_.listen.admin), main);
   admin_.emplace(std::move(admin.front()),
                  [this](const HttpQuery& query) { return answer(query); });
-  worker_server_.emplace(threads_.front()->context().get_executor(), options_.listen.workers,
-                         [this](std::string_view name) -> HubHome {
-                           for (auto& pipeline : pipelines_)
-                             if (pipeline->name() == name)
-                               return {&pipeline->hub(), &pipeline->home()};
-                           return {};
-                         });
+  IoThread& first = *threads_.front();
+  WorkerReception reception;
+  reception.find = [this](std::string_view name) -> HubHome {
+    for (auto& pipeline : pipelines_)
+      if (pipeline->name() == name) return {&pipeline->hub(), &pipeline->home()};
+    return {};
+  };
+  reception.log = [&log = first.log()](std::string_view event, std::string_view worker,
+                                       std::string_view why) {
+    log.info(event, {{"worker", worker}, {"why", why}});
+  };
+  worker_server_.emplace(first.context().get_executor(), options_.listen.workers,
+                         std::move(reception));
 }
 
 Sources Server::sources() const {

@@ -57,7 +57,7 @@ void Hub::arrive(std::vector<Arrival>& arrivals) {
   settle(now);
 }
 
-void Hub::hello(WorkerConnection& link, const wp::Hello& hello) {
+void Hub::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
   const Time now = Clock::now();
   if (dismissed_) return seats_.refuse(link, {"stopping", "the service is stopping"});
   if (hello.watch) {
@@ -74,7 +74,7 @@ void Hub::hello(WorkerConnection& link, const wp::Hello& hello) {
   settle(now);
 }
 
-void Hub::receive(WorkerConnection& link, wp::ToService message) {
+void Hub::receive(WorkerConnection& link, wp::ToService message) noexcept {
   if (Watcher* watcher = seats_.find_watcher(link)) return receive(*watcher, message);
   const auto lane = seats_.lane_of(link);
   if (!lane) return;
@@ -122,7 +122,7 @@ void Hub::done(LaneId lane, wp::Done done) {
   settle(now);
 }
 
-void Hub::lost(WorkerConnection& link, WorkerFailure why) {
+void Hub::lost(WorkerConnection& link, WorkerFailure why) noexcept {
   if (seats_.find_watcher(link)) {
     // It takes no batches: to lose it is no failure, what it does wrong is.
     if (why == WorkerFailure::protocol) stats_.failures[why].add();
@@ -138,18 +138,18 @@ void Hub::lost(WorkerConnection& link, WorkerFailure why) {
   settle(now);
 }
 
-void Hub::protocol_error(WorkerConnection& link, std::string_view what) {
+void Hub::protocol_error(WorkerConnection& link, std::string_view what) noexcept {
   settings_.log("worker broke the protocol", seats_.name_of(link), what);
   seats_.refuse(link, {"protocol", std::string(what)});
   lost(link, WorkerFailure::protocol);
 }
 
-void Hub::drain(Time give_up) {
+void Hub::drain(Time give_up) noexcept {
   lanes_.drain(give_up);
   settle(Clock::now());
 }
 
-void Hub::dismiss() {
+void Hub::dismiss() noexcept {
   dismissed_ = true;
   seats_.dismiss_all();
   timer_.cancel();
@@ -269,7 +269,7 @@ void Hub::set_timer() {
   });
 }
 
-void Hub::on_timer() {
+void Hub::on_timer() noexcept {
   const Time now = Clock::now(), was_due = std::exchange(timer_at_, Time::max());
   if (now - was_due > stall) {
     lanes_.pardon(now);

@@ -49,6 +49,9 @@ struct StreamIntro {
 // what workers give back goes to the streams' own threads. What it decides is decided by Lanes;
 // here are the clock, the slabs and the messages.
 //
+// What fails for one worker, its slabs or what waits to be sent to it, costs that worker. What
+// fails in between, for want of memory, ends the process: rows would be lost or doubled otherwise.
+//
 // open(), add() and room() are thread-safe; everything else is confined to the home thread, the
 // one that runs `home`.
 class Hub {
@@ -66,19 +69,19 @@ class Hub {
   const HubSettings& settings() const { return settings_; }
 
   // A connection's first message: answered with Welcome, or with Refused and the end.
-  void hello(WorkerConnection& link, const worker_protocol::Hello& hello);
+  void hello(WorkerConnection& link, const worker_protocol::Hello& hello) noexcept;
   // Any other message. It may end the link. Of a link that was ended it is ignored.
-  void receive(WorkerConnection& link, worker_protocol::ToService message);
+  void receive(WorkerConnection& link, worker_protocol::ToService message) noexcept;
   // The connection is gone, or is being given up for `why`. Must be called for each link that said
   // hello before it goes; where the hub ended it already nothing happens.
-  void lost(WorkerConnection& link, WorkerFailure why);
-  void protocol_error(WorkerConnection& link, std::string_view what);
+  void lost(WorkerConnection& link, WorkerFailure why) noexcept;
+  void protocol_error(WorkerConnection& link, std::string_view what) noexcept;
 
   // Batches close as soon as they have a row; streams without a slot fail at `give_up`.
-  void drain(Time give_up);
+  void drain(Time give_up) noexcept;
   // Says Bye to all workers and ends their links. Nothing happens here any more, and who says hello
   // is refused.
-  void dismiss();
+  void dismiss() noexcept;
 
  private:
   struct Arrival {
@@ -101,7 +104,7 @@ class Hub {
   void end_lanes();
   void end_silent_watchers(Time now);
   void set_timer();
-  void on_timer();
+  void on_timer() noexcept;
 
   const HubSettings settings_;
   LaneStats& stats_;

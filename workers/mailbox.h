@@ -27,15 +27,17 @@ class Mailbox {
       : io_(io), queue_(capacity), take_(std::move(take)) {}
 
   // Capacities are above what can be outstanding. A full box is a bug, and ends the process: a
-  // value lost would hang its stream for ever, unseen.
-  void put(T value) {
+  // value lost would hang its stream for ever, unseen. So does one for which there is no memory, or
+  // in the midst of which `take` ends with an exception: the bounds are too high to be allocated
+  // before they are needed.
+  void put(T value) noexcept {
     const auto pushed = queue_.try_push(std::move(value));
     if (pushed == Queue<T>::Pushed::full) std::terminate();
     if (pushed == Queue<T>::Pushed::first) boost::asio::post(io_, [this] { deliver(); });
   }
 
  private:
-  void deliver() {
+  void deliver() noexcept {
     queue_.drain(arrived_);
     take_(arrived_);
   }

@@ -3,8 +3,10 @@
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <chrono>
-#include <memory>
+#include <exception>
+#include <new>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "schemas/worker_codec.h"
@@ -38,32 +40,51 @@ Task<std::optional<wp::Hello>> read_hello(LocalSocket& socket, SocketWaits& wait
   }
 }
 
-void refuse(LocalSocket& socket, std::string_view code, std::string message) {
-  wp::Encoder encoder;
-  const wp::Refused refused{std::string(code), std::move(message)};
-  (void)socket.try_send(encoder.encode(refused));
-}
-
 }  // namespace
 
-WorkerServer::WorkerServer(Executor executor, const std::string& path, FindHub find)
+WorkerServer::WorkerServer(Executor executor, const std::string& path, WorkerReception reception)
     : executor_(executor),
       listener_(path),
       waits_(executor, listener_.native_handle()),
-      find_(std::move(find)) {}
+      reception_(std::move(reception)) {}
 
 Task<> WorkerServer::serve() {
   for (;;) {
-    auto connection = listener_.try_accept();
-    if (connection && *connection) {
-      spawn(executor_, receive_hello(std::move(**connection)));
-    } else if (connection) {
+    const Accepted accepted = accept();
+    if (accepted == Accepted::none) {
       const bool readable = co_await waits_.readable();
       if (!readable) break;
-    } else {  // too many open files, most likely
+    } else if (accepted == Accepted::failed) {
       Timer pause(executor_, accept_pause);
       co_await pause.async_wait(no_throw);
     }
+  }
+}
+
+// Fails for want of descriptors or memory, which others may give back.
+WorkerServer::Accepted WorkerServer::accept() {
+  std::string why;
+  try {
+    auto connection = listener_.try_accept();
+    if (connection) {
+      if (!*connection) return Accepted::none;
+      spawn(executor_, receive(std::move(**connection)));
+      failing_ = false;
+      return Accepted::one;
+    }
+    why = connection.error().message();
+  } catch (const std::bad_alloc& error) {
+    why = error.what();
+  }
+  if (!std::exchange(failing_, true)) reception_.log("workers cannot connect", "", why);
+  return Accepted::failed;
+}
+
+Task<> WorkerServer::receive(FileDescriptor connection) {
+  try {
+    co_await receive_hello(std::move(connection));
+  } catch (const std::exception& error) {
+    reception_.log("worker refused", "", error.what());
   }
 }
 
@@ -72,24 +93,31 @@ Task<> WorkerServer::receive_hello(FileDescriptor connection) {
   std::optional<wp::Hello> hello;
   {
     SocketWaits waits(executor_, socket.native_handle());
-    Timer late(executor_, wp::handshake_limit);
+    Timer late(executor_, reception_.patience);
     auto first = co_await (read_hello(socket, waits) || late.async_wait(no_throw));
     if (first.index() == 0) hello = std::get<0>(std::move(first));
   }
   if (hello)
     dispatch(std::move(socket), std::move(*hello));
   else
-    refuse(socket, "protocol", "the first message is Hello, within 10 s");
+    refuse(socket, {}, {"protocol", "the first message is Hello, within 10 s"});
 }
 
 void WorkerServer::dispatch(LocalSocket socket, wp::Hello hello) {
   if (hello.version != wp::version)
-    return refuse(
-        socket, "version",
-        "this service speaks version " + std::to_string(wp::version) + " of the worker protocol");
-  const HubHome home = find_(hello.pipeline);
-  if (!home.hub) return refuse(socket, "pipeline", "there is no pipeline " + hello.pipeline);
+    return refuse(socket, hello,
+                  {"version", "this service speaks version " + std::to_string(wp::version) +
+                                  " of the worker protocol"});
+  const HubHome home = reception_.find(hello.pipeline);
+  if (!home.hub)
+    return refuse(socket, hello, {"pipeline", "there is no pipeline " + hello.pipeline});
   spawn(home.home->get_executor(), serve_worker(std::move(socket), std::move(hello), *home.hub));
+}
+
+void WorkerServer::refuse(LocalSocket& socket, const wp::Hello& hello, wp::Refused why) {
+  wp::Encoder encoder;
+  (void)socket.try_send(encoder.encode(why));
+  reception_.log("worker refused", hello.name, why.message);
 }
 
 }  // namespace millrace

@@ -11,6 +11,7 @@
 #include "transport/net.h"
 #include "transport/socket_waits.h"
 #include "workers/hub.h"
+#include "workers/protocol.h"
 
 namespace millrace {
 
@@ -20,26 +21,38 @@ struct HubHome {
   net::io_context* home = nullptr;
 };
 
+// Whom workers meet at the door.
+struct WorkerReception {
+  std::function<HubHome(std::string_view pipeline)> find;
+  WorkerLog log;  // of those that no hub has; called on the server's thread
+  Duration patience = worker_protocol::handshake_limit;  // shorter ones are for tests
+};
+
 // The door for workers of this machine: accepts connections, reads who they are, and hands each
-// to the home thread of its pipeline's hub. Confined to one thread; hubs and homes outlive it.
+// to the home thread of its pipeline's hub. What fails of one connection ends that one; where
+// connections cannot be accepted it tries again. Confined to one thread; hubs and homes outlive it.
 class WorkerServer {
  public:
-  using FindHub = std::function<HubHome(std::string_view pipeline)>;
-
   // Throws std::runtime_error that names the path.
-  WorkerServer(Executor executor, const std::string& path, FindHub find);
+  WorkerServer(Executor executor, const std::string& path, WorkerReception reception);
 
   // Accepts as long as its io_context runs.
   Task<> serve();
 
  private:
+  enum class Accepted { one, none, failed };
+  Accepted accept();
+  Task<> receive(FileDescriptor connection);
   Task<> receive_hello(FileDescriptor connection);
   void dispatch(LocalSocket socket, worker_protocol::Hello hello);
+  void refuse(LocalSocket& socket, const worker_protocol::Hello& hello,
+              worker_protocol::Refused why);
 
   Executor executor_;
   LocalListener listener_;
   SocketWaits waits_;
-  FindHub find_;
+  const WorkerReception reception_;
+  bool failing_ = false;  // connections cannot be accepted; it is said once
 };
 
 }  // namespace millrace

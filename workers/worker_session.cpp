@@ -2,8 +2,13 @@
 #include "workers/worker_session.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <exception>
 #include <memory>
+#include <new>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "schemas/worker_codec.h"
@@ -26,9 +31,12 @@ namespace {
 
 // How long a worker may take to read what it is told last.
 constexpr auto last_words = std::chrono::seconds(2);
+constexpr int messages_per_turn = 64;
+constexpr net::use_awaitable_t<Executor> resume{};
 
 class Session final : public WorkerConnection {
  public:
+  // Throws boost::system::system_error where the socket cannot be waited for.
   Session(LocalSocket socket, Hub& hub, Executor executor)
       : executor_(executor),
         socket_(std::move(socket)),
@@ -37,15 +45,20 @@ class Session final : public WorkerConnection {
         to_write_(executor) {}
 
   Task<> run(worker_protocol::Hello hello) {
+    name_ = hello.name;
     hub_.hello(*this, hello);
-    co_await (receive() && transmit());
+    try {
+      co_await (receive() && transmit());
+    } catch (const std::exception& error) {
+      failed(error);
+    }
     hub_.lost(*this, failure_);
     socket_.end_output();  // who watches for its hang-up keeps the connection open
   }
 
   void send(Bytes message, int descriptor) override {
     if (ended_) return;
-    switch (socket_.try_send(message, descriptor)) {
+    switch (try_send(message, descriptor)) {
       case LocalSocket::Sent::taken: break;
       case LocalSocket::Sent::full: cut(WorkerFailure::timeout); return;
       case LocalSocket::Sent::failed: return;  // receive() sees it
@@ -62,49 +75,77 @@ class Session final : public WorkerConnection {
 
   void end() override {
     ended_ = true;
+    waits_.cancel();
     to_write_.notify();
   }
 
  private:
+  // Without memory for what waits, the worker has let too much wait.
+  LocalSocket::Sent try_send(Bytes message, int descriptor) {
+    try {
+      return socket_.try_send(message, descriptor);
+    } catch (const std::bad_alloc&) {
+      return LocalSocket::Sent::full;
+    }
+  }
+
   // Until the worker or the hub ends it.
   Task<> receive() {
-    worker_protocol::Decoder decoder(worker_protocol::max_to_service);
-    while (!ended_) {
-      auto message = socket_.try_receive();
-      if (!message) {
-        if (message.error() != LocalError::closed && message.error() != LocalError::lost)
-          hub_.protocol_error(*this, message.error() == LocalError::too_long
-                                         ? "a message over the limit"
-                                         : "a descriptor");
-        break;
-      }
-      if (!*message) {
-        const bool readable = co_await waits_.readable();
-        if (!readable) break;
-        continue;
-      }
-      auto decoded = decoder.to_service(**message);
-      if (!decoded) {
-        hub_.protocol_error(*this, name_of(decoded.error()));
-        break;
-      }
-      hub_.receive(*this, std::move(*decoded));
+    try {
+      co_await receive_messages();
+    } catch (const std::exception& error) {
+      failed(error);
     }
     gone_ |= !ended_;
     to_write_.notify();
   }
 
+  Task<> receive_messages() {
+    worker_protocol::Decoder decoder(worker_protocol::max_to_service);
+    for (int in_a_row = 0; !ended_ && !gone_;) {
+      const auto message = socket_.try_receive();
+      if (!message) co_return broken(message.error());
+      if (!*message) {
+        const bool readable = co_await waits_.readable();
+        if (!readable) co_return;
+        in_a_row = 0;
+        continue;
+      }
+      auto decoded = decoder.to_service(**message);
+      if (!decoded) co_return hub_.protocol_error(*this, name_of(decoded.error()));
+      hub_.receive(*this, std::move(*decoded));
+      // One that sends without end does not hold up the others of this thread.
+      if (++in_a_row % messages_per_turn == 0) co_await net::post(executor_, resume);
+    }
+  }
+
+  // Of the socket's errors an end is none of the protocol.
+  void broken(LocalError error) {
+    if (error == LocalError::too_long) hub_.protocol_error(*this, "a message over the limit");
+    if (error == LocalError::descriptor) hub_.protocol_error(*this, "a descriptor");
+  }
+
   // Brings out what the hub said last, a Refused or a Bye, before it ends receive().
   Task<> transmit() {
+    try {
+      co_await transmit_messages();
+    } catch (const std::exception& error) {
+      failed(error);
+    }
+    gone_ = true;
+    waits_.cancel();
+  }
+
+  Task<> transmit_messages() {
     while (!gone_) {
       co_await to_write_.wait();
       while (socket_.has_output() && !gone_) {
-        const bool writable = ended_ ? co_await writable_soon() : co_await waits_.writable();
-        if (!writable || !socket_.flush()) gone_ = true;
+        const bool at_last = ended_;
+        const bool writable = at_last ? co_await writable_soon() : co_await waits_.writable();
+        if (writable ? !socket_.flush() : at_last) gone_ = true;
       }
       if (ended_) gone_ = true;
     }
-    waits_.cancel();
   }
 
   // A worker that is stopped reads nothing: its connection is not kept for it.
@@ -112,6 +153,11 @@ class Session final : public WorkerConnection {
     Timer patience(executor_, last_words);
     const auto which = co_await (waits_.writable() || patience.async_wait(no_throw));
     co_return which.index() == 0 && std::get<0>(which);
+  }
+
+  // No memory for its messages, most likely: it costs this worker.
+  void failed(const std::exception& error) {
+    hub_.settings().log("worker's connection failed", name_, error.what());
   }
 
   void cut(WorkerFailure why) {
@@ -123,6 +169,7 @@ class Session final : public WorkerConnection {
   const Executor executor_;
   LocalSocket socket_;
   Hub& hub_;
+  std::string name_;
   SocketWaits waits_;
   Wakeup to_write_;
   WorkerFailure failure_ = WorkerFailure::disconnect;
@@ -134,8 +181,14 @@ class Session final : public WorkerConnection {
 
 Task<> serve_worker(LocalSocket socket, worker_protocol::Hello hello, Hub& hub) {
   const Executor executor = co_await net::this_coro::executor;
-  Session session(std::move(socket), hub, executor);
-  co_await session.run(std::move(hello));
+  std::optional<Session> session;
+  try {
+    session.emplace(std::move(socket), hub, executor);
+  } catch (const std::exception& error) {
+    hub.settings().log("worker refused", hello.name, error.what());
+    co_return;
+  }
+  co_await session->run(std::move(hello));
 }
 
 }  // namespace millrace

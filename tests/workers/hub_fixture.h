@@ -132,6 +132,8 @@ class HubUnderTest {
   std::vector<std::string> lines;  // of the log
   Hub hub;
 
+  boost::asio::io_context& io() { return io_; }
+
   // Does all that is due.
   void run() {
     io_.restart();

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "gpu/shared_memory.h"
+#include "schemas/worker_codec.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/workers/hub_fixture.h"
+#include "transport/local_socket.h"
+#include "transport/spawn.h"
+#include "workers/worker_server.h"
+
+namespace millrace::test {
+
+// A hub behind a real door; the test runs its thread.
+class Door : public HubUnderTest {
+ public:
+  explicit Door(Patience patience = patient, Duration handshake = 1h)
+      : HubUnderTest(patience), server_(io().get_executor(), path(), reception(handshake)) {
+    spawn(io().get_executor(), server_.serve());
+    run();
+  }
+
+  std::string path() const { return directory_ / "workers.sock"; }
+  std::uint64_t failures(WorkerFailure why) const { return stats.failures[why].value(); }
+  bool logged(const std::string& event) const {
+    return std::ranges::find(lines, event) != lines.end();
+  }
+
+ private:
+  WorkerReception reception(Duration handshake) {
+    WorkerReception reception;
+    reception.find = [this](std::string_view pipeline) {
+      return pipeline == "default" ? HubHome{&hub, &io()} : HubHome{};
+    };
+    reception.log = [this](std::string_view event, std::string_view, std::string_view) {
+      lines.emplace_back(event);
+    };
+    reception.patience = handshake;
+    return reception;
+  }
+
+  TemporaryDirectory directory_;
+  WorkerServer server_;
+};
+
+// A worker without the library: says what the test wants it to say.
+class RawWorker {
+ public:
+  explicit RawWorker(Door& door, LocalLimits limits = {.takes_descriptor = true})
+      : door_(door), socket_(LocalSocket::connect(door.path(), limits)) {}
+  // At the other end of this socket.
+  RawWorker(Door& door, FileDescriptor socket)
+      : door_(door), socket_(std::move(socket), {.takes_descriptor = true}) {}
+
+  template <class Message>
+  RawWorker& send(const Message& message, int descriptor = -1) {
+    if (socket_.try_send(encoder_.encode(message), descriptor) != LocalSocket::Sent::taken)
+      throw std::runtime_error("the service does not read");
+    return *this;
+  }
+  // As they are, without a length in front.
+  RawWorker& send_bytes(const std::vector<std::uint8_t>& bytes) {
+    if (::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(bytes.size()))
+      throw std::runtime_error("the service does not read");
+    return *this;
+  }
+  // A message with this in it.
+  RawWorker& send_message(const std::vector<std::uint8_t>& bytes) {
+    const auto size = static_cast<std::uint8_t>(bytes.size());
+    return send_bytes({size, 0, 0, 0}).send_bytes(bytes);
+  }
+
+  // The next message, which must be of this kind; the service runs until it comes. Heartbeats and
+  // Company are skipped.
+  template <class Message>
+  Message take() {
+    std::optional<ToWorker> message;
+    door_.run_until([&] { return (message = next()) || gone_; });
+    if (!message) throw std::runtime_error("the service is gone");
+    if (auto* wanted = std::get_if<Message>(&*message)) return std::move(*wanted);
+    throw std::runtime_error("the service sent something else");
+  }
+  // Says Hello and is welcomed.
+  RawWorker& attach(std::uint32_t credits = 2) {
+    send(Hello{.name = "raw", .credits = credits});
+    (void)take<Welcome>();
+    return *this;
+  }
+  // Runs the service until it has ended the connection; false where a message comes first.
+  bool sees_end() {
+    std::optional<ToWorker> message;
+    door_.run_until([&] { return (message = next()) || gone_; });
+    return !message;
+  }
+
+  FileDescriptor slabs() { return socket_.take_descriptor(); }
+  int handle() const { return socket_.native_handle(); }
+
+ private:
+  std::optional<ToWorker> next() {
+    for (;;) {
+      const auto bytes = socket_.try_receive();
+      gone_ = !bytes;
+      if (gone_ || !*bytes) return std::nullopt;
+      auto message = decoder_.to_worker(**bytes);
+      if (!message) throw std::runtime_error("the service sent what is no message");
+      if (!std::holds_alternative<Heartbeat>(*message) &&
+          !std::holds_alternative<Company>(*message))
+        return std::move(*message);
+    }
+  }
+
+  Door& door_;
+  LocalSocket socket_;
+  Encoder encoder_;
+  Decoder decoder_{max_to_worker};
+  bool gone_ = false;
+};
+
+}  // namespace millrace::test
