@@ -185,6 +185,9 @@ void collect_workers(const Pipelines& pipelines, Time now, Families& into) {
     into.add(labels_of(pipeline), oldest_batch(pipeline.lanes, now));
   into.begin_counter("millrace_worker_failures_total", "Worker failures.");
   add_all(into, pipelines, of_lanes, "reason", &LaneStats::failures);
+  into.begin_counter("millrace_watcher_batches_dropped_total",
+                     "Copies of batches that a watcher was too slow for.");
+  add_all(into, pipelines, of_lanes, &LaneStats::unwatched);
   collect_results(pipelines, into);
 }
 

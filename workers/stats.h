@@ -49,7 +49,7 @@ struct LaneStats {
   Gauge oldest;                     // to_wire(its hand-over) of the oldest of them; 0: none
 
   Labelled<Counter, ResultStatus, result_statuses> results;
-  Counter unwatched;  // batches that a slow watcher got no copy of
+  Counter unwatched;  // copies of batches that a watcher was too slow for
 
   // Rows in a stage and rows that it may hold. Written here for `batch` to `compute`; what waits
   // in `result` is StreamStats::results.
