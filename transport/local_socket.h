@@ -24,7 +24,7 @@ enum class LocalError : std::uint8_t {
   closed,      // the peer ended the connection between two messages
   lost,        // it ended in the middle of one, or the socket failed
   too_long,    // a message longer than max_message
-  descriptor,  // a descriptor that nobody asked for
+  descriptor,  // a descriptor that nobody asked for, or that this process has no room for
 };
 
 // Messages over a Unix stream socket: u32 length, little-endian, then that many bytes. A

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <stdexcept>
@@ -34,6 +35,12 @@ Hello hello_of(const WorkerSettings& settings) {
           .alone = settings.alone};
 }
 
+FileDescriptor event() {
+  FileDescriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!made) throw WorkerError(std::string("no descriptor: ") + std::strerror(errno));
+  return made;
+}
+
 std::size_t bytes_of(std::span<const Answer> answers) {
   std::size_t bytes = 0;
   for (const Answer& answer : answers) bytes += answer.data.size() + 16;
@@ -55,7 +62,7 @@ void check_counts(const WorkerBatch& batch, std::span<const Answer> answers,
 
 Attachment::Attachment(const std::string& url, const WorkerSettings& settings)
     : settings_(settings),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      wake_(event()),
       link_(url),
       welcome_(shake_hands()),
       slabs_(welcome_, link_.take_descriptor()),
@@ -174,7 +181,7 @@ void Attachment::read(Time now) {
     }
     if (ready_.size() < room && now - link_.heard() > settings_.heartbeats.silence)
       throw WorkerError("nothing was heard of the service for too long");
-  } catch (const WorkerError& error) {
+  } catch (const std::exception& error) {  // also of memory that is short
     lose(error.what());
   }
 }

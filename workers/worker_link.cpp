@@ -40,7 +40,8 @@ std::string sentence(LocalError error) {
     case LocalError::closed: return "the service closed the connection";
     case LocalError::lost: return "the connection to the service broke";
     case LocalError::too_long: return "the service sent a message that is too long";
-    case LocalError::descriptor: return "the service sent a descriptor that nobody asked for";
+    case LocalError::descriptor:
+      return "the service sent a descriptor that nobody asked for, or this process has too many";
   }
   return "";
 }

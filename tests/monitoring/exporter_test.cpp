@@ -136,6 +136,13 @@ TEST_CASE("what is waited for is a counter of seconds beside its histogram") {
   CHECK_THAT(text, Contains("millrace_worker_wait_duration_seconds_count{pipeline=\"asr\"} 2\n"));
 }
 
+TEST_CASE("copies that a watcher missed are counted") {
+  Service service;
+  service.lanes.unwatched.add(3);
+  CHECK_THAT(service.text(),
+             Contains("millrace_watcher_batches_dropped_total{pipeline=\"asr\"} 3\n"));
+}
+
 TEST_CASE("the text is collected at most once per second") {
   Service service;
   const std::string first = service.text(Time(1000s));

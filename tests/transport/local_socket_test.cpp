@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/descriptor_limit.h"
+
 using namespace millrace;
 using Sent = LocalSocket::Sent;
 
@@ -164,6 +166,14 @@ TEST_CASE("a descriptor that nobody asked for ends the connection") {
   Pair pair;
   const FileDescriptor memory(::memfd_create("test", MFD_CLOEXEC));
   CHECK(pair.a.try_send(bytes("x"), memory.get()) == Sent::taken);
+  CHECK(pair.b.try_receive().error() == LocalError::descriptor);
+}
+
+TEST_CASE("a descriptor that the process has no room for ends the connection") {
+  Pair pair({.takes_descriptor = true});
+  const FileDescriptor memory(::memfd_create("test", MFD_CLOEXEC));
+  CHECK(pair.a.try_send(bytes("slabs"), memory.get()) == Sent::taken);
+  const DescriptorLimit full(0);
   CHECK(pair.b.try_receive().error() == LocalError::descriptor);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <chrono>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <thread>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "gpu/shared_memory.h"
 #include "gpu/slab_layout.h"
@@ -74,6 +76,12 @@ class FakeService {
   }
   void send_bytes(Bytes message, int descriptor = -1) {
     if (socket_->try_send(message, descriptor) != LocalSocket::Sent::taken || !socket_->flush())
+      throw std::runtime_error("the worker does not read");
+  }
+  // Bytes as they are, without a length in front.
+  void send_raw(const std::vector<std::uint8_t>& bytes) {
+    if (::send(socket_->native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(bytes.size()))
       throw std::runtime_error("the worker does not read");
   }
 

@@ -13,10 +13,10 @@
 #include <string>
 #include <system_error>
 
+#include "tests/support/descriptor_limit.h"
 #include "tests/support/patience.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/workers/child.h"
-#include "tests/workers/descriptor_limit.h"
 #include "transport/local_listener.h"
 #include "transport/local_socket.h"
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "tests/support/descriptor_limit.h"
 #include "tests/workers/fake_service.h"
 #include "workers/worker.h"
 
@@ -20,6 +21,63 @@ TEST_CASE("a service that vanishes is an error, at next and at done") {
   CHECK(throws_lost(worker, "closed the connection"));
   CHECK_THROWS_AS(worker.done(*batch), WorkerError);
   CHECK(worker.ended());
+}
+
+TEST_CASE("a service that breaks off in the middle of a message is an error") {
+  FakeService service;
+  Worker worker = service.attach();
+  service.send_raw({100, 0, 0, 0, 1});
+  service.hang_up();
+  CHECK(throws_lost(worker, "broke"));
+}
+
+TEST_CASE("a service that hangs up instead of a welcome is an error") {
+  FakeService service;
+  CHECK_THROWS_WITH(service.attach({}, [&] { service.hang_up(); }),
+                    Catch::Contains("closed the connection"));
+}
+
+TEST_CASE("a message that would be longer than any is not waited for") {
+  FakeService service;
+  Worker worker = service.attach();
+  service.send_raw({1, 0, 0, 64});
+  CHECK(throws_lost(worker, "too long"));
+}
+
+TEST_CASE("an attached worker that is cut is told the service's words, at next and at done") {
+  FakeService service;
+  Worker worker = service.attach();
+  service.send(example_batch(1));
+  auto batch = worker.next();
+  service.send(Refused{"timeout", "an answer was overdue"});
+  CHECK(throws_lost(worker, "an answer was overdue"));
+  CHECK_THROWS_WITH(worker.done(*batch), Catch::Contains("an answer was overdue"));
+}
+
+TEST_CASE("a second welcome ends the connection") {
+  FakeService service;
+  Worker worker = service.attach();
+  service.send(service.welcome);
+  CHECK(throws_lost(worker, "second welcome"));
+}
+
+TEST_CASE("batches that came before the service was lost are not given any more") {
+  FakeService service;
+  Worker worker = service.attach();
+  service.send(example_batch(1));
+  service.send(example_batch(2, 1));
+  auto batch = worker.next();
+  service.hang_up();
+  CHECK(throws_lost(worker, "closed the connection"));
+  CHECK(throws_lost(worker, "closed the connection"));
+}
+
+TEST_CASE("a process without descriptors cannot be a worker, and says so") {
+  const FakeService service;
+  for (const rlim_t free : {0, 1}) {
+    const DescriptorLimit limit(free);
+    CHECK_THROWS_WITH(Worker(service.url()), Catch::Contains("Too many open files"));
+  }
 }
 
 TEST_CASE("garbage from the service ends the connection with a reason") {

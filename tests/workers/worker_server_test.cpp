@@ -7,8 +7,8 @@
 #include <csignal>
 #include <memory>
 
+#include "tests/support/descriptor_limit.h"
 #include "tests/workers/child.h"
-#include "tests/workers/descriptor_limit.h"
 #include "tests/workers/door_fixture.h"
 
 using namespace millrace;

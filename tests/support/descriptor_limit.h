@@ -7,7 +7,7 @@
 
 #include <stdexcept>
 
-namespace millrace::test {
+namespace millrace {
 
 // While it lives, this process may open so many descriptors more.
 class DescriptorLimit {
@@ -28,4 +28,4 @@ class DescriptorLimit {
   rlimit before_{};
 };
 
-}  // namespace millrace::test
+}  // namespace millrace
