@@ -33,7 +33,7 @@ class LaneHistory {
     std::size_t taken = 0;
     std::set<std::uint64_t> handed;
     std::map<std::uint64_t, int> poisoned;  // how often in the oldest batch of a lost worker
-    Time busy;                              // opened, or a row handed over, last
+    Time busy;                              // when it was opened, or a worker had rows of it last
     std::optional<LaneId> worker;           // that had its last row
     bool reset_due = false;                 // a worker lost its state, or gave it away
     bool may_move = false;                  // a row that lets it leave its worker was done
@@ -86,7 +86,7 @@ class LaneHistory {
   }
 
   // A worker that is gone without a word: its rows go again.
-  void lose(LaneId lane) {
+  void lose(LaneId lane, Time now) {
     WorkerSeen& worker = workers.at(lane);
     for (const Batch& batch : worker.held) {
       fenced.emplace_back(lane, batch.id);
@@ -95,6 +95,7 @@ class LaneHistory {
         for (const BatchRow& row : *rows) {
           StreamSeen& stream = streams.at(row.stream);
           stream.next = std::min<std::size_t>(stream.next, row.ready.row.seq);
+          stream.busy = now;
           if (oldest && ++stream.poisoned[row.ready.row.seq] == 2)
             given_up_.insert({row.stream, row.ready.row.seq});
         }
@@ -131,7 +132,7 @@ class LaneHistory {
   void read(const LaneEvents& events, bool answered, Time now, Time give_up) {
     for (LaneId lane : events.overdue) {
       expect(lost_at(workers.at(lane)) <= now, "a worker has the time that it has");
-      lose(lane);
+      lose(lane, now);
       count("overdue");
     }
     for (LaneId lane : events.left) {
@@ -141,7 +142,7 @@ class LaneHistory {
       count("left");
     }
     for (StreamId id : events.taken) ++streams.at(id).taken;
-    for (const auto& done : events.done) see_done(done, answered);
+    for (const auto& done : events.done) see_done(done, answered, now);
     expect(given_up_.empty(), "a row that cost two workers is given up");
     for (const auto& dropped : events.dropped) see_dropped(dropped, now, give_up);
     for (StreamId id : events.gone) {
@@ -250,11 +251,12 @@ class LaneHistory {
     stream.reset_due = false;
   }
 
-  void see_done(const LaneEvents::Done& done, bool answered) {
+  void see_done(const LaneEvents::Done& done, bool answered, Time now) {
     expect(streams.contains(done.stream), "nothing is done of a stream that is gone");
     StreamSeen& stream = streams.at(done.stream);
     const Row& row = done.row.row;
     expect(row.seq == stream.done++, "rows are done in order, each once");
+    stream.busy = now;
     expect(stream.handed.contains(row.seq), "a row that is done was handed over");
     if (given_up_.erase({done.stream, row.seq}) > 0) {
       expect(done.answer.kind == Answer::Kind::error, "a row that is given up is an error");

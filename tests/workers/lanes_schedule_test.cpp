@@ -145,7 +145,7 @@ class Schedule {
 
   void lose(LaneId lane) {
     lanes_.lost(lane, now_);
-    history_.lose(lane);
+    history_.lose(lane, now_);
   }
 
   void bye(LaneId lane) {
