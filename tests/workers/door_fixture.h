@@ -30,6 +30,12 @@ class Door : public HubUnderTest {
     run();
   }
 
+  // Its sessions end, or what they wait for would keep them.
+  ~Door() {
+    hub.dismiss();
+    run();
+  }
+
   std::string path() const { return directory_ / "workers.sock"; }
   std::uint64_t failures(WorkerFailure why) const { return stats.failures[why].value(); }
   bool logged(const std::string& event) const {

@@ -138,6 +138,17 @@ TEST_CASE("heartbeats do not pile up in front of a worker that does not read") {
   CHECK(watcher.beats == 0);
 }
 
+TEST_CASE("a worker whose process cannot be watched is refused, and its slabs given back") {
+  HubUnderTest h;
+  Link& worker = h.connect();
+  worker.out_of_descriptors = true;
+  h.hub.hello(worker, {.name = "w"});
+  CHECK(worker.take<Refused>().code == "internal");
+  CHECK(worker.ended);
+  CHECK(h.slab_bytes.taken() == 0);
+  h.attach();
+}
+
 TEST_CASE("who says Hello to a service that stops is refused") {
   HubUnderTest h;
   h.hub.dismiss();

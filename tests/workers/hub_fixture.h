@@ -5,6 +5,7 @@
 
 #include <array>
 #include <boost/asio/io_context.hpp>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -53,6 +55,7 @@ class Link final : public WorkerConnection {
       sent_.push_back(std::move(*decoded));
   }
   std::unique_ptr<PeerProcess> process() override {
+    if (out_of_descriptors) throw std::system_error(EMFILE, std::generic_category(), "process");
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       throw std::runtime_error("no socket");
@@ -77,6 +80,7 @@ class Link final : public WorkerConnection {
   }
   bool idle() const { return sent_.empty(); }
 
+  bool out_of_descriptors = false;
   bool ended = false;
   int beats = 0;
   std::size_t behind = 0;               // what unsent() says
@@ -149,8 +153,9 @@ class HubUnderTest {
     }
   }
 
+  Link& connect() { return links_.emplace_back(io_.get_executor()); }
   Link& connect(const Hello& hello) {
-    Link& link = links_.emplace_back(io_.get_executor());
+    Link& link = connect();
     hub.hello(link, hello);
     return link;
   }
