@@ -25,7 +25,10 @@ IoThread::IoThread(std::uint32_t index, std::size_t max_streams, const Connectio
                    LogWriter& writer)
     : index_(index),
       log_(writer, thread_stats_),
-      scope_(context_.get_executor(), limits, door_stats_),
+      scope_(context_.get_executor(), limits, door_stats_,
+             [this](std::string_view why) {
+               log_.error("a connection failed", {{"why", why}});
+             }),
       returns_(context_, max_streams * returns_per_stream,
                [this](std::vector<Returned>& returned) {
                  door_->table().take(returned);

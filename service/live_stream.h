@@ -46,7 +46,7 @@ class LiveStream final : public ClientEnd {
   // The connection and its outbox are there no longer.
   void disconnect();
   bool attached() const { return outbox_ != nullptr; }
-  // The service stops: the client is told so, and the stream ends.
+  // The service stops, or the connection is too old: the client is told so, and the stream ends.
   void drain(Time now);
   // So many more of its results, in order, were written to the socket.
   void written(std::size_t results, Time now);

@@ -40,6 +40,7 @@ class LiveSink final : public StreamSink {
   void refused(ErrorCode code, std::string_view message, Time now) override {
     stream_.fail(code, message, now);
   }
+  void retire(Time now) override { live_.drain(now); }
   void lost(bool clean, Time now) override { clean ? stream_.left(now) : stream_.lost(now); }
   bool paused() const override { return stream_.paused(); }
   void tick(Time now) override { stream_.tick(now); }

@@ -24,19 +24,25 @@ class Session final : SessionScope::Watched {
         stats_(scope.stats()),
         connection_(connection),
         outbox_(outbox),
-        sink_(std::move(sink)) {
+        sink_(std::move(sink)),
+        retires_(Clock::now() + scope.about(limits_.age)) {
     stats_.opened.add();
     stats_.connections.add(1);
     stats_.messages[MessageType::open].add();
   }
 
   ~Session() {
-    if (sink_) sink_->lost(false, Clock::now());
+    if (sink_) {  // nothing told its end
+      stats_.closed[Closing::internal].add();
+      sink_->lost(false, Clock::now());
+    }
     stats_.connections.add(-1);
   }
 
   Task<> run() {
-    co_await (receive() && transmit());
+    Task<> reading = to_its_end(receive());
+    Task<> writing = to_its_end(transmit());
+    co_await (std::move(reading) && std::move(writing));
     co_await connection_.linger();
   }
 
@@ -45,6 +51,8 @@ class Session final : SessionScope::Watched {
 
  private:
   void cut();
+  void fail();
+  Task<> to_its_end(Task<> part);
   Task<> receive();
   Task<> pause();
   void hear(const Connection::Message& message);
@@ -63,8 +71,10 @@ class Session final : SessionScope::Watched {
   Connection& connection_;
   ClientOutbox& outbox_;
   std::unique_ptr<StreamSink> sink_;
+  const Time retires_;
 
   bool ended_ = false;    // the client said so
+  bool retired_ = false;  // by its age
   bool cut_ = false;      // by us
   bool aborted_ = false;  // by the scope
   bool over_ = false;     // the connection
@@ -74,6 +84,19 @@ class Session final : SessionScope::Watched {
   Time pinged_ = message_;
   std::optional<Time> closing_;  // since the peer is to close, or to hang up
 };
+
+// Neither part waits for the other where that fails. What fails deep in the library, for want of
+// memory, is thrown to the thread instead, and the coroutines that waited for it are destroyed.
+Task<> Session::to_its_end(Task<> part) {
+  struct Failure {
+    Session* session;
+    ~Failure() {
+      if (session) session->fail();
+    }
+  } failure{this};
+  co_await std::move(part);
+  failure.session = nullptr;
+}
 
 Task<> Session::receive() {
   for (;;) {
@@ -227,6 +250,10 @@ void Session::check(Time now) {
   }
   if (outbox_.closing()) return;
 
+  if (!retired_ && now > retires_) {
+    retired_ = true;
+    sink_->retire(now);
+  }
   const Time heard = connection_.heard();
   if (now - std::max(heard, pinged_) > limits_.ping) {
     pinged_ = now;
@@ -237,7 +264,8 @@ void Session::check(Time now) {
   if (assembling && now - std::max(*assembling, resumed_) > limits_.assembly)
     return refuse(ErrorCode::idle, "a message was not finished in time", now);
   // After its end a client has nothing to say but pongs.
-  if (now - std::max(ended_ ? heard : message_, resumed_) > limits_.idle)
+  const Time life = ended_ || retired_ ? heard : message_;
+  if (now - std::max(life, resumed_) > limits_.idle)
     refuse(ErrorCode::idle, "nothing was heard for too long", now);
 }
 
@@ -250,6 +278,13 @@ void Session::cut() {
   cut_ = true;
   connection_.abort();
   outbox_.to_read().notify();
+}
+
+void Session::fail() {
+  over_ = true;
+  closing_ = Clock::now();
+  cut();
+  outbox_.to_send().notify();
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <cassert>
-#include <exception>
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -12,8 +12,37 @@ constexpr std::chrono::milliseconds sweep_period{250};
 
 }  // namespace
 
-SessionScope::SessionScope(Executor executor, const ConnectionLimits& limits, DoorStats& stats)
-    : executor_(executor), limits_(limits), stats_(stats), sweeps_(executor), ended_(executor) {}
+// A task, from its start until it has returned or was destroyed unfinished.
+class SessionScope::Running {
+ public:
+  explicit Running(SessionScope& scope) : scope_(&scope) { ++scope_->running_; }
+  Running(Running&& other) noexcept : scope_(std::exchange(other.scope_, nullptr)) {}
+  ~Running() {
+    if (!scope_) return;
+    --scope_->running_;
+    scope_->ended_.notify();
+  }
+
+  void operator()(std::exception_ptr thrown) const {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const std::exception& failure) {
+      scope_->report(failure);
+    }
+  }
+
+ private:
+  SessionScope* scope_;
+};
+
+SessionScope::SessionScope(Executor executor, const ConnectionLimits& limits, DoorStats& stats,
+                           Report report)
+    : executor_(executor),
+      limits_(limits),
+      stats_(stats),
+      report_(std::move(report)),
+      sweeps_(executor),
+      ended_(executor) {}
 
 SessionScope::~SessionScope() { assert(running_ == 0 && watched_.empty()); }
 
@@ -27,17 +56,27 @@ SessionScope::Watched::~Watched() {
   scope_.watched_.pop_back();
 }
 
+Duration SessionScope::about(Duration time) {
+  return time * std::uniform_int_distribution(900, 1100)(random_) / 1000;
+}
+
 void SessionScope::spawn(Task<> session) {
-  ++running_;
-  net::co_spawn(executor_, std::move(session), [this](std::exception_ptr thrown) {
-    if (thrown) stats_.closed[Closing::internal].add();
-    --running_;
-    ended_.notify();
-  });
+  net::co_spawn(executor_, std::move(session), Running(*this));
+}
+
+void SessionScope::report(const std::exception& failure) {
+  if (report_) report_(failure.what());
 }
 
 void SessionScope::sweep(Time now) {
-  for (Watched* watched : watched_) watched->check(now);
+  for (Watched* watched : watched_) {
+    try {
+      watched->check(now);
+    } catch (const std::exception& failure) {
+      report(failure);
+      watched->abort();
+    }
+  }
 }
 
 void SessionScope::start() { spawn(sweep_periodically()); }

@@ -2,6 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
+#include <functional>
+#include <random>
+#include <string_view>
 #include <vector>
 
 #include "schemas/client_codec.h"
@@ -15,8 +19,12 @@ namespace millrace {
 // coarse timer for all, stops them, waits for them. Confined to one thread.
 class SessionScope {
  public:
+  // Hears of what ended a connection by our fault.
+  using Report = std::function<void(std::string_view what)>;
+
   // `limits` and `stats` outlive it.
-  SessionScope(Executor executor, const ConnectionLimits& limits, DoorStats& stats);
+  SessionScope(Executor executor, const ConnectionLimits& limits, DoorStats& stats,
+               Report report = {});
   ~SessionScope();  // Requires: joined, or nothing was spawned.
 
   // Something with a time limit. Registered while it lives, and destroyed before the scope.
@@ -43,10 +51,13 @@ class SessionScope {
   const ConnectionLimits& limits() const { return limits_; }
   DoorStats& stats() { return stats_; }
   std::size_t connections() const { return watched_.size(); }
+  // Not all at the same moment: up to a tenth more or less.
+  Duration about(Duration time);
   ClientEncoder& encoder() { return encoder_; }  // one for all, for its memory
 
-  // Runs it on the scope's thread. What it throws is counted as `internal` and goes no further.
+  // Runs it on the scope's thread. What it throws is reported and goes no further.
   void spawn(Task<> session);
+  void report(const std::exception& failure);
 
   // Checks all time limits as of `now`; start() makes that periodic.
   void sweep(Time now);
@@ -61,13 +72,17 @@ class SessionScope {
   Task<> join();
 
  private:
+  class Running;
+
   Task<> sweep_periodically();
 
   Executor executor_;
   const ConnectionLimits& limits_;
   DoorStats& stats_;
+  const Report report_;
   ClientEncoder encoder_;
   std::vector<Watched*> watched_;
+  std::minstd_rand random_{std::random_device{}()};
   std::size_t running_ = 0;
   bool sweeping_ = false;
   bool draining_ = false;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/stream_server.h"
 
+#include <new>
+
 #include "transport/http_io.h"
 #include "transport/session.h"
 #include "transport/websocket_connection.h"
@@ -102,7 +104,12 @@ void StreamServer::stop_accepting() {
 Task<> StreamServer::accept_all() {
   while (acceptor_.is_open()) {
     auto socket = co_await accept(acceptor_);
-    if (socket) scope_.spawn(serve(scope_, std::move(*socket), door_));
+    if (!socket) continue;
+    try {
+      scope_.spawn(serve(scope_, std::move(*socket), door_));
+    } catch (const std::bad_alloc& failure) {
+      scope_.report(failure);  // others may have better luck
+    }
   }
 }
 

@@ -33,6 +33,10 @@ class StreamSink {
   // ClientOutbox::error; if it does not, the session does. Of the calls here only lost() follows.
   virtual void refused(ErrorCode code, std::string_view message, Time now) = 0;
 
+  // The connection is as old as it may get: the stream ends as at a drain of the service, its
+  // client is told so and comes again. What the client says until then counts no longer.
+  virtual void retire(Time now) = 0;
+
   // The connection is gone. Always the last call, once, however the stream ended. `clean`: the
   // client closed with 1000. A stream that still runs ends (clean) or aborts; nobody reads its
   // results.

@@ -64,8 +64,7 @@ class WebSocketConnection final : public Connection {
     if (spacious) buffer_.shrink_to_fit();
     const auto [error, size] = co_await socket_.async_read(buffer_, no_throw);
     if (error) {
-      over_ = true;
-      ended_.notify();
+      end();
       co_return ended(error);
     }
     heard_ = Clock::now();
@@ -115,7 +114,10 @@ class WebSocketConnection final : public Connection {
     }
   }
 
-  void abort() override { beast_close_socket(socket_.next_layer()); }
+  void abort() override {
+    beast_close_socket(socket_.next_layer());
+    end();
+  }
 
   std::optional<Time> hung_up_since() const override {
     return socket_.next_layer().hung_up_since();
@@ -130,6 +132,11 @@ class WebSocketConnection final : public Connection {
   }
 
  private:
+  void end() {
+    over_ = true;
+    ended_.notify();
+  }
+
   Ended ended(beast::error_code error) const {
     using How = Ended::How;
     if (error == websocket::error::message_too_big || error == websocket::error::buffer_overflow)

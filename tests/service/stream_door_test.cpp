@@ -228,6 +228,24 @@ TEST_CASE("a stream outlives its connection until its rows are done") {
   CHECK(d.stats().buffer.value() == 0);
 }
 
+TEST_CASE("a stream whose connection is too old ends as at a drain") {
+  DoorUnderTest d;
+  Link worker;
+  d.hub().hello(worker, {.name = "w"});
+  auto& client = d.open();
+  d.send_row(client);
+  (void)client.told();
+  client.sink->retire(Clock::now());
+  CHECK(client.told() == std::vector<std::string>{R"({"type":"goaway","retry_after_ms":1000})"});
+  d.send_row(client);  // what was on its way
+  (void)worker.take<worker_protocol::Welcome>();
+  d.answer(worker);
+  d.answer(worker);  // END
+  CHECK(client.told().back() == R"({"type":"closed","frames":4,"chunks":1})");
+  CHECK(client.outbox.close()->code == 1012);
+  CHECK(d.stats().closed[StreamClosing::drain].value() == 1);
+}
+
 TEST_CASE("a stream whose rows are done is kept until its connection is gone") {
   DoorUnderTest d;
   Link worker;

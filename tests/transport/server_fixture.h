@@ -11,6 +11,14 @@
 
 namespace millrace {
 
+// A good upgrade.
+inline std::string request(std::string target, std::string fields = {}) {
+  return "GET " + target +
+         " HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
+         fields + "\r\n";
+}
+
 // Answers each message of frames with its length, and notes how its streams were lost.
 class EchoSink final : public StreamSink {
  public:
@@ -30,6 +38,7 @@ class EchoSink final : public StreamSink {
   void refused(ErrorCode code, std::string_view, Time) override {
     lost_.emplace_back(name_of(code));
   }
+  void retire(Time) override {}
   void lost(bool clean, Time) override { lost_.emplace_back(clean ? "clean" : "lost"); }
   bool paused() const override { return false; }
   void tick(Time) override {}

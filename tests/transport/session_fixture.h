@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct SinkLog {
   std::vector<std::string> calls;
   std::size_t written = 0;
   bool paused = false;
+  bool fails = false;               // to take frames
   ClientOutbox* rejects = nullptr;  // if it does: where it says so
 };
 
@@ -23,6 +25,7 @@ class LoggingSink final : public StreamSink {
   explicit LoggingSink(SinkLog& log) : log_(log) {}
 
   void frames(Bytes bytes, Time) override {
+    if (log_.fails) throw std::length_error("too much");
     say("frames " + std::to_string(bytes.size()));
     if (log_.rejects) log_.rejects->rejected(ErrorCode::values, "no", 1);
   }
@@ -35,6 +38,7 @@ class LoggingSink final : public StreamSink {
   void refused(ErrorCode code, std::string_view, Time) override {
     say("refused " + std::string(name_of(code)));
   }
+  void retire(Time) override { say("retire"); }
   void lost(bool clean, Time) override { say(clean ? "lost clean" : "lost"); }
   bool paused() const override { return log_.paused; }
   void tick(Time) override { say("tick"); }
@@ -90,7 +94,9 @@ struct SessionFixture {
   net::io_context context{1};
   DoorStats stats;
   SinkLog stream;
-  SessionScope scope{context.get_executor(), limits, stats};
+  std::vector<std::string> reports;
+  SessionScope scope{context.get_executor(), limits, stats,
+                     [this](std::string_view what) { reports.emplace_back(what); }};
   ClientOutbox outbox{scope};
   MemoryConnection client{context.get_executor()};
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "tests/transport/session_fixture.h"
 
@@ -86,6 +87,36 @@ TEST_CASE_METHOD(SessionFixture, "after a pause the client's time limits begin a
   CHECK(stream.calls == Calls{"end"});
   after(31s);
   CHECK(stream.calls == Calls{"end", "refused idle", "lost"});
+}
+
+TEST_CASE("a connection is retired after four hours, give or take a tenth") {
+  SessionFixture fixture({.ping = 24h, .idle = 24h});
+  fixture.after(3h + 35min);
+  CHECK(fixture.stream.calls.empty());
+  fixture.after(4h + 25min);
+  fixture.after(4h + 26min);
+  CHECK(fixture.stream.calls == SessionFixture::Calls{"retire"});
+  fixture.outbox.closed(0, 0, 1012);
+  fixture.settle();
+  CHECK(fixture.client.closed == 1012);
+  CHECK(fixture.stats.closed[Closing::drain].value() == 1);
+}
+
+TEST_CASE("connections that were opened together are not retired together") {
+  SessionFixture fixture;
+  std::set<Duration> ages;
+  for (int i = 0; i < 100; ++i) ages.insert(fixture.scope.about(1000min));
+  CHECK(ages.size() > 10);
+  CHECK(*ages.begin() >= 900min);
+  CHECK(*ages.rbegin() <= 1100min);
+}
+
+TEST_CASE_METHOD(SessionFixture, "a retired connection's client need only answer pings") {
+  client.heard_at = Clock::now() + 5h;
+  after(4h + 25min);
+  CHECK(stream.calls == Calls{"retire"});
+  after(5h + 31s);
+  CHECK(stream.calls == Calls{"retire", "refused idle", "lost"});
 }
 
 TEST_CASE_METHOD(SessionFixture, "a client that takes no byte for long is a slow reader") {

@@ -12,13 +12,6 @@ using Catch::StartsWith;
 
 namespace {
 
-std::string request(std::string target, std::string fields = {}) {
-  return "GET " + target +
-         " HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
-         fields + "\r\n";
-}
-
 // A masked frame, with a mask of zeros.
 std::string frame(unsigned char head, std::string payload) {
   return std::string{

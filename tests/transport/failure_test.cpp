@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What fails for our fault ends one connection, and no other.
+#include <catch2/catch.hpp>
+#include <new>
+
+#include "tests/support/allocations.h"
+#include "tests/transport/server_fixture.h"
+#include "tests/transport/session_fixture.h"
+
+using namespace millrace;
+
+namespace {
+
+constexpr std::size_t large = 16 * 1024;
+
+struct ScarcityFixture : ServerFixture {
+  Socket connected(const std::string& bytes = request("/v1/stream")) {
+    Socket client(context);
+    client.connect(server.endpoint());
+    deliver(client, bytes);
+    return client;
+  }
+  // Runs the server as its io thread does: what does not get its memory deep in the library is
+  // thrown out of it.
+  std::size_t thrown_while_scarce() {
+    const test::Scarcity scarcity(large);
+    std::size_t thrown = 0;
+    for (const Time soon = Clock::now() + std::chrono::milliseconds(50); Clock::now() < soon;) {
+      try {
+        context.restart();
+        context.poll();
+      } catch (const std::bad_alloc&) {
+        ++thrown;
+      }
+    }
+    return thrown;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(ScarcityFixture,
+                 "a message that there is no memory for ends its connection only") {
+  Socket good = connected();
+  Socket bad = connected();
+  REQUIRE(scope.connections() == 2);
+  const std::string frame(40'000, 'x');
+  net::write(bad, net::buffer(std::string("\x82\xfe\x9c\x40\0\0\0\0", 8) + frame));
+  CHECK(thrown_while_scarce() == 1);
+  CHECK(eventually([&] { return scope.connections() == 1; }));
+  CHECK(door.lost == std::vector<std::string>{"lost"});
+  CHECK(stats.closed[Closing::internal].value() == 1);
+
+  deliver(good, std::string("\x82\x81\0\0\0\0y", 7));
+  CHECK(stats.messages[MessageType::data].value() == 1);
+}
+
+TEST_CASE_METHOD(SessionFixture, "a stream that fails ends its connection, and that is told") {
+  stream.fails = true;
+  client_sends(1);
+  CHECK(client.aborted);
+  CHECK(stream.calls == Calls{"lost"});
+  CHECK(scope.connections() == 0);
+  CHECK(stats.closed[Closing::internal].value() == 1);
+  CHECK(reports == std::vector<std::string>{"too much"});
+}
+
+TEST_CASE_METHOD(SessionFixture, "a time limit that fails ends what it is of") {
+  struct Failing : SessionScope::Watched {
+    using Watched::Watched;
+    void check(Time) override { throw std::bad_alloc(); }
+    void abort() override { aborted = true; }
+    bool aborted = false;
+  } failing(scope);
+  after(std::chrono::seconds(31));
+  CHECK(failing.aborted);
+  CHECK(reports.size() == 1);
+  CHECK(stream.calls == Calls{"refused idle", "lost"});  // all others are looked after
+}
