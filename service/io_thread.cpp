@@ -43,7 +43,9 @@ void IoThread::open_door(std::span<const std::unique_ptr<Pipeline>> pipelines, A
   door_ = std::make_unique<StreamDoor>(pipelines, admission, returns_, index_, threads);
 }
 
-void IoThread::listen(Acceptor acceptor) { server_.emplace(scope_, std::move(acceptor), *door_); }
+void IoThread::listen(Acceptor acceptor, Budget& sockets) {
+  server_.emplace(scope_, std::move(acceptor), *door_, sockets);
+}
 
 void IoThread::run() {
   scope_.start();

@@ -27,10 +27,10 @@ class IoThread {
   ~IoThread();
 
   net::io_context& context() { return context_; }
-  // Once the pipelines exist, which outlive it as `admission` does.
+  // Once the pipelines exist, which outlive it as `admission` does. Then listen().
   void open_door(std::span<const std::unique_ptr<Pipeline>> pipelines, Admission& admission,
                  std::uint32_t threads);
-  void listen(Acceptor acceptor);
+  void listen(Acceptor acceptor, Budget& sockets);
 
   // Starts the thread.
   void run();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "service/admin_pages.h"
+#include "service/descriptors.h"
 #include "service/memory_bounds.h"
 #include "service/wall_clock.h"
 #include "transport/spawn.h"
@@ -47,6 +48,7 @@ Server::Server(const Options& options, LogWriter& writer)
       limits_(connection_limits(options.limits)),
       admission_{.names = {},
                  .connections = Budget(options.limits.connections),
+                 .sockets = Budget(client_sockets(descriptor_limit())),
                  .made_up = made_up_names()},
       slab_bytes_(options.limits.slab_bytes) {
   for (std::uint32_t i = 0; i < options_.listen.threads; ++i)
@@ -80,7 +82,8 @@ void Server::listen() {
   std::vector<net::io_context*> contexts;
   for (auto& thread : threads_) contexts.push_back(&thread->context());
   auto acceptors = listen_on(endpoint_of(options_.listen.websocket), contexts);
-  for (std::size_t i = 0; i < threads_.size(); ++i) threads_[i]->listen(std::move(acceptors[i]));
+  for (std::size_t i = 0; i < threads_.size(); ++i)
+    threads_[i]->listen(std::move(acceptors[i]), admission_.sockets);
   net::io_context* const main[] = {&main_};
   auto admin = listen_on(endpoint_of(options_.listen.admin), main);
   admin_.emplace(std::move(admin.front()),

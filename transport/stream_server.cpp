@@ -2,6 +2,7 @@
 #include "transport/stream_server.h"
 
 #include <new>
+#include <utility>
 
 #include "transport/http_io.h"
 #include "transport/session.h"
@@ -71,7 +72,21 @@ Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, Door& d
   co_return std::nullopt;
 }
 
-Task<> serve(SessionScope& scope, Socket socket, Door& door) {
+// One of the sockets that the process may have.
+class Place {
+ public:
+  explicit Place(Budget& sockets) : sockets_(sockets.try_take(1) ? &sockets : nullptr) {}
+  Place(Place&& other) noexcept : sockets_(std::exchange(other.sockets_, nullptr)) {}
+  ~Place() {
+    if (sockets_) sockets_->give_back(1);
+  }
+  explicit operator bool() const { return sockets_ != nullptr; }
+
+ private:
+  Budget* sockets_;
+};
+
+Task<> serve(SessionScope& scope, Socket socket, Door& door, Place) {
   if (scope.draining()) {  // accepted just before
     scope.stats().refused[Refusal::draining].add();
     co_return;
@@ -91,8 +106,8 @@ Task<> serve(SessionScope& scope, Socket socket, Door& door) {
 
 }  // namespace
 
-StreamServer::StreamServer(SessionScope& scope, Acceptor acceptor, Door& door)
-    : scope_(scope), acceptor_(std::move(acceptor)), door_(door) {}
+StreamServer::StreamServer(SessionScope& scope, Acceptor acceptor, Door& door, Budget& sockets)
+    : scope_(scope), acceptor_(std::move(acceptor)), door_(door), sockets_(sockets) {}
 
 void StreamServer::start() { scope_.spawn(accept_all()); }
 
@@ -104,12 +119,17 @@ void StreamServer::stop_accepting() {
 Task<> StreamServer::accept_all() {
   while (acceptor_.is_open()) {
     auto socket = co_await accept(acceptor_);
-    if (!socket) continue;
-    try {
-      scope_.spawn(serve(scope_, std::move(*socket), door_));
-    } catch (const std::bad_alloc& failure) {
-      scope_.report(failure);  // others may have better luck
-    }
+    if (socket) let_in(std::move(*socket));
+  }
+}
+
+void StreamServer::let_in(Socket socket) {
+  Place place(sockets_);
+  if (!place) return scope_.stats().refused[Refusal::limit_global].add();
+  try {
+    scope_.spawn(serve(scope_, std::move(socket), door_, std::move(place)));
+  } catch (const std::bad_alloc& failure) {
+    scope_.report(failure);  // others may have better luck
   }
 }
 

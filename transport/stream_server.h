@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/budget.h"
 #include "transport/door.h"
 #include "transport/listener.h"
 #include "transport/session_scope.h"
@@ -8,10 +9,11 @@
 namespace millrace {
 
 // Lets clients in, on one io thread: accepts, reads the upgrade, asks the door, answers, and runs
-// the session, all in `scope`, which outlives it as `door` does. Confined to one thread.
+// the session, all in `scope`. Each client takes one of `sockets`, from its first moment on; who
+// finds none is hung up on. Scope, door and sockets outlive it. Confined to one thread.
 class StreamServer {
  public:
-  StreamServer(SessionScope& scope, Acceptor acceptor, Door& door);
+  StreamServer(SessionScope& scope, Acceptor acceptor, Door& door, Budget& sockets);
 
   // Accepts until stop_accepting(); sessions that run go on.
   void start();
@@ -21,10 +23,12 @@ class StreamServer {
 
  private:
   Task<> accept_all();
+  void let_in(Socket socket);
 
   SessionScope& scope_;
   Acceptor acceptor_;
   Door& door_;
+  Budget& sockets_;
 };
 
 }  // namespace millrace

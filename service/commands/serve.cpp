@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "service/descriptors.h"
 #include "service/log.h"
 #include "service/options.h"
 #include "service/server.h"
@@ -21,6 +22,17 @@ std::string text_of(const Tcp::endpoint& endpoint) {
   std::ostringstream text;
   text << endpoint;
   return text.str();
+}
+
+// Clients have sockets, and there may be fewer of those. Says so, if it is so.
+std::string fit_to_descriptors(LimitOptions& limits) {
+  const std::uint64_t descriptors = raise_descriptor_limit();
+  const std::uint64_t most = client_streams(descriptors);
+  if (limits.connections <= most) return {};
+  const std::string wanted = std::to_string(limits.connections);
+  limits.connections = static_cast<std::uint32_t>(most);
+  return std::to_string(most) + " instead of " + wanted + ": RLIMIT_NOFILE is " +
+         std::to_string(descriptors);
 }
 
 void serve(const std::string& config, Console& console) {
@@ -36,10 +48,12 @@ void serve(const std::string& config, Console& console) {
   std::signal(SIGHUP, SIG_IGN);
   for (const std::string& warning : configuration->warnings)
     console.err << "millrace: warning: " << warning << std::endl;
+  const std::string why_fewer = fit_to_descriptors(configuration->options.limits);
   LogWriter writer;
   try {
     Server server(configuration->options, writer);
     Log& log = server.log();
+    if (!why_fewer.empty()) log.info("fewer connections", {{"why", why_fewer}});
     log.info("listening", {{"websocket", text_of(server.websocket())},
                            {"workers", configuration->options.listen.workers},
                            {"admin", text_of(server.admin())}});

@@ -19,7 +19,10 @@ namespace {
 class DoorUnderTest {
  public:
   explicit DoorUnderTest(std::uint64_t connections = 3)
-      : admission{.names = {}, .connections = Budget(connections), .made_up = "s-"} {
+      : admission{.names = {},
+                  .connections = Budget(connections),
+                  .sockets = Budget(9),
+                  .made_up = "s-"} {
     const auto configuration = parse_options(R"([[pipeline]]
 slots = 2
 chunk = { size = 4 }

@@ -61,7 +61,7 @@ class FaultTest(SystemTest):
     def served(self, slots=64, extra=""):
         """A service with a worker that answers each row."""
         service = self.service(f"[[pipeline]]\nslots = {slots}\nchunk = {{ size = {PACKET} }}\n", extra)
-        self.tap(service)
+        self.worker = self.tap(service)
         return service
 
     @contextlib.contextmanager

@@ -71,17 +71,32 @@ class Process:
 class Service(Process):
     """`millrace serve` on free ports of loopback."""
 
-    def __init__(self, pipelines, extra=""):
+    def __init__(self, pipelines, extra="", descriptors=None):
         self.folder = tempfile.TemporaryDirectory(prefix="millrace-")
         self.workers = f"unix:{self.folder.name}/workers.sock"
         self.config = os.path.join(self.folder.name, "millrace.toml")
         with open(self.config, "w") as file:
             file.write('[listen]\nthreads = 3\nwebsocket = "127.0.0.1:0"\nadmin = "127.0.0.1:0"\n'
                        f'workers = "{self.workers}"\n' + extra + pipelines)
-        super().__init__(MILLRACE, "serve", "--config", self.config, environment=self.environment())
+        self.limits = ("prlimit", f"--nofile={descriptors}:{descriptors}") if descriptors else ()
+        self._start()
+
+    def _start(self):
+        super().__init__(*self.limits, MILLRACE, "serve", "--config", self.config, environment=self.environment())
         line = wait_for(self._listening, "the service to listen")
         self.port, self.admin_port = (int(re.search(rf"{name}=\S*:(\d+)", line).group(1))
                                       for name in ("websocket", "admin"))
+
+    def again(self):
+        """Starts it with the same configuration, on the same ports, when it has ended."""
+        with open(self.config) as file:
+            config = file.read()
+        for name, port in (("websocket", self.port), ("admin", self.admin_port)):
+            config = config.replace(f'{name} = "127.0.0.1:0"', f'{name} = "127.0.0.1:{port}"')
+        with open(self.config, "w") as file:
+            file.write(config)
+        super().kill()
+        self._start()
 
     def environment(self):
         """What it has more than ours."""
@@ -159,8 +174,8 @@ class Service(Process):
 class SystemTest(unittest.TestCase):
     """Ends what a test started, in the reverse order."""
 
-    def service(self, pipelines='[[pipeline]]\nchunk = { size = 1600 }\n', extra=""):
-        service = Service(pipelines, extra)
+    def service(self, pipelines='[[pipeline]]\nchunk = { size = 1600 }\n', extra="", descriptors=None):
+        service = Service(pipelines, extra, descriptors)
         self.addCleanup(service.close)
         return service
 

@@ -119,7 +119,8 @@ struct ServerFixture {
   DoorStats stats;
   EchoDoor door;
   SessionScope scope{context.get_executor(), limits, stats};
-  StreamServer server{scope, loopback(context), door};
+  Budget sockets{100};
+  StreamServer server{scope, loopback(context), door, sockets};
 };
 
 }  // namespace millrace

@@ -149,6 +149,20 @@ TEST_CASE_METHOD(ServerFixture, "an upgrade must be there in time") {
   CHECK(eventually([&] { return stats.refused[Refusal::handshake].value() == 1; }));
 }
 
+TEST_CASE_METHOD(ServerFixture, "who finds no socket is hung up on, those before are not") {
+  sockets.set_limit(1);
+  Socket first(context);
+  first.connect(server.endpoint());
+  REQUIRE(eventually([&] { return sockets.taken() == 1; }));
+  Socket second(context);
+  second.connect(server.endpoint());
+  CHECK(run(context, read_all(second)).empty());
+  CHECK(stats.refused[Refusal::limit_global].value() == 1);
+  first.close();
+  CHECK(eventually([&] { return sockets.taken() == 0; }));
+  CHECK_THAT(send(request("/v1/stream") + close_normal), StartsWith("HTTP/1.1 101 "));
+}
+
 TEST_CASE_METHOD(ServerFixture, "a scope looks after its time limits by itself") {
   limits.handshake = std::chrono::milliseconds(0);
   Socket silent(context);

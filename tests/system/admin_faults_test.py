@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The admin port under fire, and what clients write into metrics. Numbers like G14 name the case in
+docs/guarantees.md."""
+import concurrent.futures
+import contextlib
+import json
+import time
+import unittest
+
+from faults import FaultTest, text
+from http_faults_test import GOOD, TLS
+from raw_client import RawClient, upgrade
+
+PAGES = {
+    "garbage": (b"\x00\x01\x02garbage\r\n\r\n", 400),
+    "a TLS hello": (TLS, 400),
+    "a request line over 8 KiB": (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 431),
+    "two lengths": (upgrade("/metrics", Content_Length=["0", "5"]), 400),
+    "a body": (upgrade("/metrics", Content_Length="5") + b"hello", 400),
+    "POST": (GOOD.replace(b"GET", b"POST"), 405),
+    "an upgrade": (GOOD, 404),
+    "a path upwards": (upgrade("/../etc/passwd"), 404),
+    "a query": (upgrade("/livez?a=b"), 200),
+}
+HOSTILE = ['"} 1', "a\nmillrace_x 1", "{}", "\\", "../../x", "a" * 1000, "%s%n", "\u202e", "a,b=c"]
+
+
+class Admin(FaultTest):
+    def status(self, service, request):
+        with RawClient(service.admin_port, request) as client:
+            return client.head()[0]
+
+    def test_what_is_no_request_for_a_page_is_answered_and_counts_nothing(self):  # G14
+        self.each(self.served(), PAGES, self.status)
+
+    def test_metrics_are_collected_once_a_second_however_often_they_are_asked_for(self):  # G14
+        service = self.served()
+        began = time.monotonic()
+
+        def scrape(_):
+            return service.get("/metrics")[1]
+
+        with self.unharmed(service) as good, concurrent.futures.ThreadPoolExecutor(3) as scrapers:
+            pages = scrapers.map(scrape, range(300))
+            for _ in range(50):
+                good.row()
+            pages = set(pages)
+        self.assertLessEqual(len(pages), time.monotonic() - began + 2)
+
+    def test_four_slow_scrapers_are_served_at_once_and_let_go_after_two_seconds(self):  # G14
+        service = self.served()
+        with self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as scrapers:
+            for request in (upgrade("/metrics"), b"GET /metr") * 2:  # they read nothing, or say nothing more
+                scrapers.enter_context(RawClient(service.admin_port, receive_buffer=4096)).send(request)
+            time.sleep(0.2)
+            good.row()
+            began = time.monotonic()
+            self.assertEqual(service.get("/livez")[0], 200)  # waits in the backlog
+            self.assertGreater(time.monotonic() - began, 1)
+            good.row()
+
+
+class Labels(FaultTest):
+    def series(self, service):
+        return {line.rsplit(" ", 1)[0] for line in service.get("/metrics")[1].splitlines()
+                if not line.startswith("#")}
+
+    def test_nothing_that_clients_write_is_in_a_label_or_begins_a_line_of_the_log(self):  # G15, B19
+        service = self.served()
+        with self.unharmed(service):
+            pass
+        before = self.series(service)
+        self.assertGreater(len(before), 300)
+        quoted = ["".join(f"%{byte:02x}" for byte in name.encode()) for name in HOSTILE]
+        for name in quoted:
+            for key in ("id", "pipeline", "format", "options", name):
+                with RawClient(service.port, upgrade(f"/v1/stream?{key}={name}")) as client:
+                    client.head()
+            with RawClient(service.port, upgrade("/" + name, User_Agent=name, Origin=name)) as client:
+                client.head()
+        for number in range(100):
+            target = f"/v1/stream?id=name-{number}&options=" + quoted[number % len(quoted)].join(
+                ("%7B%22a%22:%22", "%22%7D"))
+            with RawClient(service.port, upgrade(target, User_Agent=f"agent {number}")) as client:
+                if client.head()[0] == 101:
+                    client.send(text(type="end")).rest()
+        with RawClient(service.port, upgrade()) as client:
+            client.opened().send(text(type=HOSTILE[0])).rest()
+        time.sleep(1.1)
+        self.assertEqual(self.series(service), before)
+        names = [stream["stream"] for stream in json.loads(service.get("/streams")[1])["streams"]]
+        self.assertEqual(names, [])
+        for line in service.errors:
+            self.assertRegex(line, r"^time=\S+ level=(info|warning|error) event=")
+
+
+if __name__ == "__main__":
+    unittest.main()

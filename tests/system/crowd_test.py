@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many clients at once that do little. Numbers like A10 name the case in docs/guarantees.md."""
+import contextlib
+import resource
+import unittest
+
+from faults import FaultTest, text
+from harness import samples, wait_for
+from raw_client import BINARY, RawClient, frame, upgrade
+
+CROWD = 2000
+PIPELINE = "[[pipeline]]\nslots = 4000\nchunk = { size = 1600 }\n"
+
+
+class Crowd(FaultTest):
+    def setUp(self):
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        self.crowd = contextlib.ExitStack()
+        self.addCleanup(self.crowd.close)
+
+    def join(self, service, request=None):
+        return self.crowd.enter_context(RawClient(service.port, request))
+
+    def test_thousands_that_say_nothing_keep_nobody_out(self):  # A10
+        service = self.service(PIPELINE)
+        self.tap(service)
+        with self.unharmed(service) as good:
+            for _ in range(CROWD):
+                self.join(service)
+            good.row()
+            self.assertEqual(service.get("/livez")[0], 200)
+            with self.unharmed(service):
+                good.row()
+
+    def test_where_descriptors_end_the_admin_port_still_answers(self):  # A10, A11
+        service = self.service("[[pipeline]]\nchunk = { size = 1600 }\n", descriptors=200)
+        self.assertIn("RLIMIT_NOFILE is 200", "\n".join(service.errors))
+        self.tap(service)
+        with self.unharmed(service) as good:
+            for _ in range(300):  # of which 99 get in
+                self.join(service)
+            good.row()
+            for page in ("/livez", "/readyz", "/metrics", "/streams"):
+                self.assertEqual(service.get(page)[0], 200)
+            wait_for(lambda: service.metric("millrace_ingest_connections_rejected_total", reason="limit_global") == 201,
+                     "the others to be hung up on")
+            good.row()
+            self.crowd.close()  # and then there is room again
+            wait_for(lambda: service.metric("millrace_ingest_connections_rejected_total", reason="handshake") == 99,
+                     "those to be gone")
+            with self.unharmed(service):
+                pass
+
+    def test_an_idle_stream_takes_little_memory(self):  # A31
+        service = self.service(PIPELINE)
+        self.tap(service)
+        with self.unharmed(service) as good:
+            before = service.memory()
+            clients = [self.join(service, upgrade()).opened() for _ in range(CROWD)]
+            idle = (service.memory() - before) / CROWD
+            for client in clients:
+                client.send(frame(BINARY, samples(0, 1600)))
+            for client in clients:
+                self.assertEqual(client.message()["type"], "result")
+            used = (service.memory() - before) / CROWD
+            print(f"resident memory: {idle / 1024:.1f} KiB of an idle stream, {used / 1024:.1f} KiB of one that was used")
+            if not service.sanitized():
+                self.assertLess(idle, 48 << 10)
+            good.row()
+            for client in clients:
+                client.send(text(type="end"))
+            for client in clients:
+                self.assertEqual(client.ended(), (None, 1000))
+
+
+if __name__ == "__main__":
+    unittest.main()

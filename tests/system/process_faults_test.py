@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens to the process: signals, configurations that make no sense, kill and start again.
+Numbers like G3 name the case in docs/guarantees.md."""
+import asyncio
+import concurrent.futures
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+import websockets
+
+from faults import PACKET, FaultTest
+from harness import MILLRACE, PATIENCE, run, samples, wait_for
+from raw_client import RawClient, upgrade
+
+# A configuration, and what its line names: the key, its value, what is allowed.
+CONFIGURATIONS = {  # G1
+    "no TOML": ("[listen", ["1: "]),
+    "an unknown key": ("[listen]\nwebsokcet = 1", ["listen.websokcet", "= 1", "'websocket'"]),
+    "an unknown table": ("[listeners]", ["listeners", "'listen'"]),
+    "a wrong type": ("[[pipeline]]\nslots = \"4\"", ["pipeline.slots", '"4"', "from 1 to 65536"]),
+    "a wrong unit": ('[limits]\nslab_bytes = "1GB"', ["limits.slab_bytes", '"1GB"', "MiB, GiB", "to 1TiB"]),
+    "no unit": ("[limits]\ndrain = 25", ["limits.drain", "25", "ms, s, min", "from 0s to 1h"]),
+    "a size below 0": ('[limits]\nmessage = "-1KiB"', ["limits.message", '"-1KiB"', "from 1KiB to 1MiB"]),
+    "a number below 0": ("[[pipeline]]\nslots = -1", ["pipeline.slots", "-1", "from 1 to 65536"]),
+    "more than 64 bits": ("[[pipeline]]\nslots = 99999999999999999999", [":2: "]),
+    "rows that have no slot": ("[[pipeline]]\nslots = 2\nbatch = { rows = 3 }",
+                               ["pipeline.batch.rows", "= 3", "at most slots, which is 2"]),
+    "a chunk that no stream may hold": ('[[pipeline]]\nchunk = { size = "60s" }',
+                                        ["pipeline.chunk", "60s", "limits.stream_buffer is 5s"]),
+    "slabs that do not fit": ('[limits]\nslab_bytes = "1MiB"\n[[pipeline]]\nslots = 4096\nbatch = { rows = 4096 }',
+                              ["pipeline.batch", "rows = 4096", "limits.slab_bytes"]),
+    "one port for two": ('[listen]\nwebsocket = "127.0.0.1:1"\nadmin = "127.0.0.1:1"',
+                         ["listen.", "127.0.0.1:1", "must differ"]),
+    "the open network": ('[listen]\nwebsocket = "0.0.0.0:80"', ["listen.websocket", "0.0.0.0:80", "plain = true"]),
+    "a socket's path that is too long": (f'[listen]\nworkers = "unix:/{"a" * 200}"', ["listen.workers", "107 bytes"]),
+    "two pipelines of one name": ("[[pipeline]]\n[[pipeline]]", ["pipeline.name", "must differ"]),
+}
+
+
+def complaint(*arguments):
+    """Exit code and lines of a command that should say what is wrong."""
+    done = subprocess.run([MILLRACE, *arguments], capture_output=True, text=True, timeout=PATIENCE)
+    return done.returncode, done.stderr.splitlines()
+
+
+class Configurations(FaultTest):
+    def test_one_that_makes_no_sense_ends_the_program_before_it_listens_with_one_line(self):  # G1
+        service = self.served()  # for its folder, and to see that it does not notice
+        file = service.config + ".bad"
+        for name, (written, named) in CONFIGURATIONS.items():
+            with open(file, "w") as out:
+                out.write(written)
+            for command in (["check-config", file], ["serve", "--config", file]):
+                with self.subTest(name, command=command[0]):
+                    code, lines = complaint(*command)
+                    self.assertEqual((code, len(lines)), (1, 1), lines)
+                    for word in [file + ":", *named]:
+                        self.assertIn(word, lines[0])
+        os.remove(file)
+        for command in (["check-config", file], ["serve", "--config", file]):
+            code, [line] = complaint(*command)
+            self.assertEqual(code, 1)
+            self.assertIn(f"{file}: cannot be read: No such file or directory", line)
+
+    def test_what_another_service_listens_on_is_left_to_it(self):  # G1
+        service = self.served()
+        with open(service.config) as file:
+            config = file.read()
+        ours = {"workers": service.workers, "websocket": f"127.0.0.1:{service.port}",
+                "admin": f"127.0.0.1:{service.admin_port}"}
+        with self.unharmed(service) as good:
+            for key, address in ours.items():
+                with self.subTest(key):
+                    theirs = config.replace("workers.sock", "others.sock")
+                    theirs = "\n".join(f'{key} = "{address}"' if line.startswith(key) else line
+                                       for line in theirs.splitlines())
+                    with open(service.config + ".other", "w") as file:
+                        file.write(theirs)
+                    code, lines = complaint("serve", "--config", service.config + ".other")
+                    self.assertEqual((code, len(lines)), (1, 1), lines)
+                    self.assertIn(address.removeprefix("unix:"), lines[0])
+                    good.row()
+        self.tap(service)  # its socket is where it was
+
+
+class Signals(FaultTest):
+    def loaded(self, service, streams, meanwhile):
+        """Streams that always have some packets under way while `meanwhile` happens; what each was
+        told, and the close code."""
+        async def stream():
+            told, window = [], asyncio.Semaphore(10)
+            async with service.connect() as connection:
+                async def send():
+                    for position in range(0, 1 << 40, PACKET):
+                        await window.acquire()
+                        await connection.send(samples(position, PACKET))
+
+                sender = asyncio.create_task(send())
+                with contextlib.suppress(websockets.ConnectionClosed):
+                    async for message in connection:
+                        told.append(json.loads(message))
+                        if told[-1]["type"] == "result":
+                            window.release()
+                sender.cancel()
+                await asyncio.gather(sender, return_exceptions=True)
+                return told, connection.close_code
+
+        async def all_of_them():
+            tasks = [asyncio.create_task(stream()) for _ in range(streams)]
+            await asyncio.to_thread(wait_for, lambda: service.metric("millrace_chunks_total") > 10 * streams, "load")
+            meanwhile()
+            return await asyncio.gather(*tasks)
+
+        return run(all_of_them())
+
+    def test_signals_that_mean_nothing_do_nothing(self):  # G3
+        service = self.served()
+        with self.moved(service, {}), self.unharmed(service) as good:
+            for _ in range(500):
+                service.process.send_signal(signal.SIGHUP)
+                service.process.send_signal(signal.SIGPIPE)
+            good.row()
+
+    def test_sigterm_and_sigint_under_load_end_every_stream_with_all_its_results(self):  # G3
+        for number in (signal.SIGTERM, signal.SIGINT):
+            service = self.served()
+            told = self.loaded(service, 20, lambda: service.process.send_signal(number))
+            for messages, code in told:
+                kinds = [message["type"] for message in messages]
+                self.assertEqual((kinds[0], kinds[-1], code), ("ready", "closed", 1012))
+                self.assertEqual(kinds.count("goaway"), 1)
+                results = [message for message in messages if message["type"] == "result"]
+                self.assertEqual([result["begin"] for result in results[1:]], [result["end"] for result in results[:-1]])
+                self.assertEqual((results[-1]["end"], results[-1]["flags"]), (messages[-1]["frames"], ["LAST", "END"]))
+            self.assertEqual(service.wait(), 0)
+
+    def test_a_second_sigterm_under_load_ends_it_at_once(self):  # G3
+        service = self.served()
+
+        def twice():
+            os.kill(self.worker.process.pid, signal.SIGSTOP)  # so that the first takes its time
+            for _ in range(2):
+                service.process.send_signal(signal.SIGTERM)
+                wait_for(lambda: any("stopping" in line for line in service.errors), "the drain")
+
+        told = self.loaded(service, 20, twice)
+        self.assertEqual({code for _, code in told}, {1006})
+        self.assertEqual(service.wait(), 1)
+
+    def test_who_connects_while_it_stops_is_answered_or_hung_up_on(self):  # G3
+        service = self.served()
+
+        def connect_until_it_is_gone(pause):
+            ends = []
+            while not ends or ends[-1] is not ConnectionRefusedError:
+                try:
+                    with RawClient(service.port) as client:
+                        time.sleep(pause)
+                        client.send(upgrade())
+                        status, _ = client.head()
+                        ends.append(client.ended()[1] if status == 101 else status)
+                except (ConnectionRefusedError, ConnectionResetError) as error:
+                    ends.append(type(error))
+            return ends
+
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+            clients = [pool.submit(connect_until_it_is_gone, i / 1000) for i in range(20)]
+            wait_for(lambda: service.metric("millrace_streams_opened_total") >= 20, "clients")
+            service.process.send_signal(signal.SIGTERM)
+            ends = {end for client in clients for end in client.result(PATIENCE)}
+        self.assertLessEqual(ends, {1012, 503, None, ConnectionRefusedError, ConnectionResetError})
+        self.assertIn(1012, ends)
+        self.assertEqual(service.wait(), 0)
+
+    def test_killed_under_load_it_starts_again_where_it_was(self):  # G4
+        service = self.served()
+        told = self.loaded(service, 20, service.process.kill)
+        self.assertEqual({code for _, code in told}, {1006})
+        service.wait()
+        service.again()
+        self.tap(service)
+        with self.moved(service, {}), self.unharmed(service):
+            pass
+
+
+if __name__ == "__main__":
+    unittest.main()
