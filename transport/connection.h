@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -64,6 +65,9 @@ class Connection {
   // Since when the peer takes nothing more: what is sent to it is dropped. What it sent before it
   // hung up is still received.
   virtual std::optional<Time> hung_up_since() const = 0;
+
+  // Bytes that were sent and that the peer has not taken yet.
+  virtual std::size_t untaken() = 0;
 
   // For time limits. When a sign of the peer was last read whole, be it a ping; since when a
   // message is incomplete; since when a send or close waits for the peer to take a byte.

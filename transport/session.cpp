@@ -50,6 +50,7 @@ class Session final : SessionScope::Watched {
   void abort() override;
 
  private:
+  void check_closing(Time now);
   void cut();
   void fail();
   Task<> to_its_end(Task<> part);
@@ -83,6 +84,8 @@ class Session final : SessionScope::Watched {
   Time resumed_ = message_;      // reading, or first begun
   Time pinged_ = message_;
   std::optional<Time> closing_;  // since the peer is to close, or to hang up
+  std::size_t untaken_ = 0;      // by the peer, when it was last looked at
+  Time took_{};                  // when that was seen to become less
 };
 
 // Neither part waits for the other where that fails. What fails deep in the library, for want of
@@ -236,10 +239,7 @@ Task<bool> Session::send(const MessageBatch& batch) {
 }
 
 void Session::check(Time now) {
-  if (closing_) {
-    if (now - *closing_ > limits_.close) cut();
-    return;
-  }
+  if (closing_) return check_closing(now);
   // What it sent before is read by then, or waits behind a pause: nobody waits for that.
   const auto hung_up = connection_.hung_up_since();
   if (hung_up && now - *hung_up > limits_.close) return cut();
@@ -267,6 +267,15 @@ void Session::check(Time now) {
   const Time life = ended_ || retired_ ? heard : message_;
   if (now - std::max(life, resumed_) > limits_.idle)
     refuse(ErrorCode::idle, "nothing was heard for too long", now);
+}
+
+// A slow client has to read what came before the close. It gets the time for it, as long as it
+// does.
+void Session::check_closing(Time now) {
+  const std::size_t untaken = connection_.untaken();
+  if (untaken < untaken_) took_ = now;
+  untaken_ = untaken;
+  if (now - std::max(*closing_, took_) > limits_.close || now - *closing_ > limits_.idle) cut();
 }
 
 void Session::abort() {

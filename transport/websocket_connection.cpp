@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/websocket_connection.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -121,6 +124,11 @@ class WebSocketConnection final : public Connection {
 
   std::optional<Time> hung_up_since() const override {
     return socket_.next_layer().hung_up_since();
+  }
+  std::size_t untaken() override {
+    int bytes = 0;
+    ::ioctl(beast::get_lowest_layer(socket_).native_handle(), SIOCOUTQ, &bytes);
+    return static_cast<std::size_t>(bytes);
   }
   Time heard() const override { return heard_; }
   std::optional<Time> assembling_since() const override {

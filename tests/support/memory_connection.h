@@ -44,6 +44,7 @@ class MemoryConnection final : public Connection {
   std::optional<Time> incomplete_since;
   std::optional<Time> stuck_since;
   std::optional<Time> hung_up;
+  std::size_t under_way = 0;
   bool answers_close = true;
   bool send_fails = false;
 
@@ -78,6 +79,7 @@ class MemoryConnection final : public Connection {
   }
 
   std::optional<Time> hung_up_since() const override { return hung_up; }
+  std::size_t untaken() override { return under_way; }
   Time heard() const override { return heard_at; }
   std::optional<Time> assembling_since() const override { return incomplete_since; }
   std::optional<Time> sending_since() const override { return stuck_since; }

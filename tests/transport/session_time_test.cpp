@@ -187,6 +187,35 @@ TEST_CASE_METHOD(SessionFixture, "a close that is not answered is waited for, no
 }
 
 TEST_CASE_METHOD(SessionFixture,
+                 "a client that still reads what came before the close has time for it") {
+  client.answers_close = false;
+  client.under_way = 30;
+  outbox.closed(0, 0);
+  settle();
+  for (const auto time : {1s, 5s, 9s, 13s, 17s, 21s, 25s, 29s}) {
+    after(time);
+    CHECK_FALSE(client.aborted);
+    --client.under_way;
+  }
+  after(31s);  // but not for ever
+  CHECK(client.aborted);
+}
+
+TEST_CASE_METHOD(SessionFixture, "a client that reads no more has five seconds for its close") {
+  client.answers_close = false;
+  client.under_way = 30;
+  outbox.closed(0, 0);
+  settle();
+  after(4s);
+  client.under_way = 20;
+  after(5s);
+  after(9s);
+  CHECK_FALSE(client.aborted);
+  after(11s);
+  CHECK(client.aborted);
+}
+
+TEST_CASE_METHOD(SessionFixture,
                  "an ended stream's client that takes no byte is cut without a word") {
   client.stop_reading();
   result("1");
