@@ -11,12 +11,14 @@ PAGE = ROOT / "docs" / "guarantees.md"
 def promises():
     """(line, names of tests) of each row of the page's tables."""
     for number, line in enumerate(PAGE.read_text().splitlines(), 1):
-        if line.startswith("| ") and not re.match(r"\| (What|-)", line):
+        if line.startswith("| ") and not re.match(r"\| (What|#) ", line):
             yield number, re.findall(r"`([^`]+)`", line.rstrip("| ").rsplit("|", 1)[1])
 
 
 def exists(name):
-    """`folder/file: name of a case`, or `system/file.test_name`."""
+    """`folder/file: name of a case`, `system/file.test_name`, or `fuzz/target`."""
+    if name.startswith("fuzz/"):
+        return (ROOT / "tests" / f"{name}.cpp").exists()
     file, _, case = name.partition(": ")
     if case:
         path = ROOT / "tests" / f"{file}.cpp"
