@@ -85,7 +85,12 @@ Task<> IoThread::wait_drained(std::function<void()> drained) {
 
 void IoThread::stop() {
   context_.stop();
-  if (thread_.joinable()) thread_.join();
+  if (!thread_.joinable()) return;
+  thread_.join();
+  // Connections that were cut and had no time to notice: they end while all that they use is there.
+  scope_.stop();
+  context_.restart();
+  context_.poll();
 }
 
 Task<> IoThread::measure_lag() {

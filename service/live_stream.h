@@ -32,10 +32,14 @@ class LiveStream final : public ClientEnd {
     HubRows& rows;
     BlockPool& blocks;
     StreamStats& stats;
+    Budget& connections;  // of which it gives its own back at its end
   };
 
   LiveStream(const StreamSettings& settings, std::string name, const Place& place,
              ClientOutbox& outbox);
+  ~LiveStream() override { place_.connections.give_back(1); }
+  LiveStream(const LiveStream&) = delete;
+  LiveStream& operator=(const LiveStream&) = delete;
 
   Stream& stream() { return stream_; }
   const std::string& name() const { return name_; }

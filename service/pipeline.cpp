@@ -47,6 +47,7 @@ HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams, 
                           .width = spec.width()};
   settings.seats.chunk = json_of(options.chunk);
   settings.streams = streams;
+  settings.tail_rows = (spec.width() - spec.left) / (spec.step > 0 ? spec.step : spec.size) + 1;
   settings.log = std::move(log);
   return settings;
 }

@@ -129,7 +129,8 @@ void check_window(Section& section, const PipelineOptions& pipeline, Duration mo
 void check_shedding(Section& section, const PipelineOptions& pipeline, Duration buffer) {
   if (!pipeline.shed_after) return;
   const Spec& spec = pipeline.chunk.spec;
-  const auto rows = static_cast<double>(max_ready_rows + default_credits);
+  const std::size_t in_batch = pipeline.batch.stateful ? 1 : max_ready_rows;
+  const auto rows = static_cast<double>(max_ready_rows + default_credits * in_batch);
   const double frames = rows * std::max(spec.size, spec.step) + spec.width();
   const std::chrono::duration<double> before(frames / pipeline.frames.rate);
   const Duration wait = *pipeline.shed_after + *pipeline.shed_after / Stream::shed_grains;

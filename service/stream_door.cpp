@@ -24,7 +24,6 @@ class LiveSink final : public StreamSink {
   ~LiveSink() override {
     live_.disconnect();
     admission_.names.give_back(live_.name());
-    admission_.connections.give_back(1);
     table_.reap(live_.id());
   }
 
@@ -154,9 +153,11 @@ std::unique_ptr<StreamSink> StreamDoor::admit(PipelinePlace& place, StreamReques
                                 .opened = Clock::now()};
   place.pipeline.hub().open({id, name, std::move(request.options), &returns_});
   outbox.ready(name, place.pipeline.name(), 0);
-  LiveStream& live = table_.add(std::make_unique<LiveStream>(
-      settings, std::move(name),
-      LiveStream::Place{place.pipeline, place.rows, place.blocks, place.stats}, outbox));
+  LiveStream& live = table_.add(
+      std::make_unique<LiveStream>(settings, std::move(name),
+                                   LiveStream::Place{place.pipeline, place.rows, place.blocks,
+                                                     place.stats, admission_.connections},
+                                   outbox));
   return std::make_unique<LiveSink>(live, table_, admission_);
 }
 

@@ -19,7 +19,7 @@ namespace millrace {
 // What the doors of all io threads share. Thread-safe, as its parts are.
 struct Admission {
   NameBook names;             // of open connections
-  Budget connections;         // clients that have a stream
+  Budget connections;         // clients that have a stream, those that left theirs among them
   Budget sockets;             // clients, those that have none yet among them
   const std::string made_up;  // begin of the names that the service makes up
 };

@@ -250,7 +250,7 @@ void Session::check(Time now) {
   }
   if (outbox_.closing()) return;
 
-  if (!retired_ && now > retires_) {
+  if (!retired_ && !ended_ && now > retires_) {
     retired_ = true;
     sink_->retire(now);
   }

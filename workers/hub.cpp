@@ -14,8 +14,12 @@ namespace wp = worker_protocol;
 
 namespace {
 
-// Its ready rows and its opening; as much again may be on its way when the lanes drop it.
-constexpr std::size_t arrivals_per_stream = 2 * max_ready_rows + 4;
+// Its ready rows and its opening; as much again may be on its way when the lanes drop it. One that
+// aborts before a worker had a row of it gives those of its segment's end at once.
+std::size_t arrivals_per_stream(const HubSettings& settings) {
+  return 2 * max_ready_rows + 4 + settings.tail_rows;
+}
+
 // A timer that is late by so much says more about us than about the workers.
 constexpr auto stall = std::chrono::milliseconds(500);
 
@@ -25,7 +29,7 @@ Hub::Hub(boost::asio::io_context& home, HubSettings settings, Budget& slab_bytes
     : settings_(std::move(settings)),
       stats_(stats),
       room_(settings_.rule.batch.slots),
-      arrivals_(home, settings_.streams * arrivals_per_stream,
+      arrivals_(home, settings_.streams * arrivals_per_stream(settings_),
                 [this](std::vector<Arrival>& arrivals) { arrive(arrivals); }),
       lanes_(settings_.rule),
       seats_(settings_.seats, slab_bytes, stats,

@@ -33,7 +33,8 @@ struct HubSettings {
   std::string pipeline;
   LanesRule rule;
   SeatSettings seats;
-  std::uint64_t streams = 0;  // live ones that the whole process may have: bounds the mailbox
+  std::uint64_t streams = 0;    // live ones that the whole process may have: bounds the mailbox
+  std::uint64_t tail_rows = 0;  // that the end of a segment can give; so does this
   WorkerLog log;
 };
 

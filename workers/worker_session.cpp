@@ -44,8 +44,14 @@ class Session final : public WorkerConnection {
         waits_(executor, socket_.native_handle()),
         to_write_(executor) {}
 
+  // What fails deep in the library, for want of memory, destroys the coroutine that waits for it.
+  ~Session() {
+    if (known_ && !ended_) hub_.lost(*this, failure_);
+  }
+
   Task<> run(worker_protocol::Hello hello) {
     name_ = hello.name;
+    known_ = true;
     hub_.hello(*this, hello);
     try {
       co_await (receive() && transmit());
@@ -53,6 +59,7 @@ class Session final : public WorkerConnection {
       failed(error);
     }
     hub_.lost(*this, failure_);
+    known_ = false;
     socket_.end_output();  // who watches for its hang-up keeps the connection open
   }
 
@@ -173,6 +180,7 @@ class Session final : public WorkerConnection {
   SocketWaits waits_;
   Wakeup to_write_;
   WorkerFailure failure_ = WorkerFailure::disconnect;
+  bool known_ = false;  // to the hub, unless that ended it
   bool ended_ = false;  // nothing is received or queued any more
   bool gone_ = false;   // nor sent
 };

@@ -51,6 +51,11 @@ class Process:
         for line in pipe:
             lines.append(line.rstrip("\n"))
 
+    def state(self):
+        """As ps says it: "T" where it stands still."""
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+
     def wait(self):
         code = self.process.wait(PATIENCE)
         for reader in self.readers:

@@ -76,7 +76,8 @@ def _endings(history, stream, handed):
     if not read_all and any(at.row.flags & ABORT for at in handed):
         for count in read:
             yield ending_of(spec, stream.sent[:count], "abort")
-    if not read_all or stream.messages("error") or short_of_room(history, stream, handed):
+    unseen = not read_all and not handed  # it died before a worker had a row of it
+    if unseen or stream.messages("error") or short_of_room(history, stream, handed):
         yield ending_of(spec, stream.sent, whole=False)
         if stream.how != "abort":
             yield ending_of(spec, stream.sent, "end", whole=False)
