@@ -103,10 +103,11 @@ void ClientOutbox::take(MessageBatch& batch) {
 }
 
 void ClientOutbox::sent(std::size_t bytes) {
-  const bool was_full = full();
   unsent_ -= bytes;
   scope_.stats().send_buffer.add(-static_cast<std::int64_t>(bytes));
-  if (was_full && !full()) to_read_.notify();
+  if (!full_ || unsent_ > scope_.limits().full / 2) return;
+  full_ = false;
+  to_read_.notify();
 }
 
 void ClientOutbox::append_bytes(const ResultHead& head, std::string_view data) {
@@ -125,6 +126,7 @@ void ClientOutbox::append_bytes(const ResultHead& head, std::string_view data) {
 void ClientOutbox::commit(Connection::Kind kind, bool is_result) {
   const std::size_t bytes = waiting_.commit(kind, is_result);
   unsent_ += bytes;
+  if (unsent_ >= scope_.limits().full) full_ = true;
   scope_.stats().send_buffer.add(static_cast<std::int64_t>(bytes));
   to_send_.notify();
 }

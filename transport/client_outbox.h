@@ -39,10 +39,10 @@ class ClientOutbox {
   // The sink's paused() became false.
   void resume() { to_read_.notify(); }
 
-  std::size_t unsent() const { return unsent_; }                 // bytes
-  bool full() const { return unsent_ >= scope_.limits().full; }  // the client is not read meanwhile
-  bool closing() const { return close_.has_value(); }            // error() or closed() was called
-  std::uint64_t rejections() const { return rejections_; }       // so far
+  std::size_t unsent() const { return unsent_; }            // bytes
+  bool full() const { return full_; }                       // the client is not read meanwhile
+  bool closing() const { return close_.has_value(); }       // error() or closed() was called
+  std::uint64_t rejections() const { return rejections_; }  // so far
 
   // For the session.
   struct Close {
@@ -73,6 +73,7 @@ class ClientOutbox {
   MessageBatch waiting_;
   std::string stream_;  // its name
   std::size_t unsent_ = 0;
+  bool full_ = false;  // until half of it is sent
   std::uint64_t rejections_ = 0;
   std::optional<Close> close_;
   bool overflowed_ = false;

@@ -5,14 +5,18 @@ Numbers like A9 name the case in docs/guarantees.md."""
 import collections
 import concurrent.futures
 import contextlib
+import ctypes
 import itertools
+import socket
+import struct
 import time
 import unittest
 
 from faults import FaultTest, text
-from harness import PATIENCE, samples
+from harness import PATIENCE, samples, wait_for
 from raw_client import BINARY, TEXT, RawClient, closing, frame, upgrade
 
+SO_ATTACH_FILTER = 26  # of Linux; not in Python's module
 # In both a second of audio makes many results; of `crumbs` what is buffered already makes too many.
 PIPELINES = "[[pipeline]]\nchunk = { size = 1600 }\n" + "".join(
     f'[[pipeline]]\nname = "{name}"\nstate = "none"\nslots = 16\nchunk = {{ size = {size} }}\n'
@@ -74,6 +78,16 @@ def no_end_of_the_connection(service):
     return ended
 
 
+def unplugged(service):
+    """Its kernel drops what comes for it, acknowledgements too, as if the cable were cut."""
+    client = RawClient(service.port, upgrade("/v1/stream?id=unplugged")).opened()
+    drop_all = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))  # BPF: return 0 bytes
+    client.socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER,
+                             struct.pack("H6xQ", 1, ctypes.addressof(drop_all)))
+    client.send(text(type="end"))
+    wait_for(lambda: "unplugged" not in service.get("/streams")[1], "the service to notice")
+
+
 def deaf(pipeline):
     """Asks for more results than any kernel keeps, and reads them when it is too late."""
     def meet(service):
@@ -103,6 +117,7 @@ SLOW = {
     "no answer to a close": (no_answer_to_a_close, (None, 1000), 5, []),  # A29
     "nonsense for a close": (nonsense_for_a_close, ("idle", 4408), 10, IDLE),  # A29
     "no end of the connection": (no_end_of_the_connection, (None, 1000), 5, []),  # A28
+    "unplugged after its end": (unplugged, None, 5, []),  # A27
     "results that nobody reads": (deaf("pieces"), ("slow_reader", 1008), 10, SLOW_READER),  # A26
     "too many results that nobody reads": (deaf("crumbs"), ("slow_reader", 1008), 0, SLOW_READER),  # A26
 }

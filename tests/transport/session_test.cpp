@@ -176,6 +176,17 @@ TEST_CASE_METHOD(SessionFixture, "a client that does not read its results is not
   CHECK(client.unheard() == 0);
 }
 
+TEST_CASE_METHOD(SessionFixture, "a client is read again when half of what was full is sent") {
+  ClientOutbox outbox_of_another(scope);
+  const std::string answer = '"' + std::string(16 * 1024, 'x') + '"';
+  for (int i = 0; i < 4; ++i) CHECK(outbox_of_another.result({}, {Answer::Kind::json, answer}));
+  CHECK(outbox_of_another.full());
+  outbox_of_another.sent(16 * 1024);
+  CHECK(outbox_of_another.full());
+  outbox_of_another.sent(20 * 1024);
+  CHECK_FALSE(outbox_of_another.full());
+}
+
 TEST_CASE_METHOD(SessionFixture, "an error reaches a client that is not read") {
   stream.paused = true;
   client_sends(1);
