@@ -31,7 +31,11 @@ Task<> HttpServer::serve_one_by_one() {
   while (acceptor_.is_open()) {
     auto socket = co_await accept(acceptor_);
     if (!socket) continue;
-    co_await (serve(std::move(*socket)) || time_limit(acceptor_.get_executor(), time_limit_));
+    try {
+      co_await (serve(std::move(*socket)) || time_limit(acceptor_.get_executor(), time_limit_));
+    } catch (const std::exception&) {
+      // Out of memory: whoever asked sees it.
+    }
   }
 }
 

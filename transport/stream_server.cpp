@@ -31,10 +31,24 @@ class Handshake final : SessionScope::Watched {
   Socket& socket_;
 };
 
+// A stream that has no session yet. If it gets none, it is lost.
+class Unclaimed {
+ public:
+  explicit Unclaimed(std::unique_ptr<StreamSink> sink) : sink_(std::move(sink)) {}
+  Unclaimed(Unclaimed&&) = default;
+  ~Unclaimed() {
+    if (sink_) sink_->lost(false, Clock::now());
+  }
+  std::unique_ptr<StreamSink> claim() { return std::move(sink_); }
+
+ private:
+  std::unique_ptr<StreamSink> sink_;
+};
+
 struct Admitted {
   Upgrade upgrade;
   std::string rest;  // what came behind the upgrade
-  std::unique_ptr<StreamSink> sink;
+  Unclaimed stream;
 };
 
 // Nothing when the client was refused, or is gone.
@@ -60,7 +74,7 @@ Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, Door& d
     auto sink = door.open(std::move(upgrade->stream), outbox);
     if (sink) {
       stats.handshake.observe(Clock::now() - accepted);
-      co_return Admitted{std::move(upgrade->upgrade), std::move(rest), std::move(*sink)};
+      co_return Admitted{std::move(upgrade->upgrade), std::move(rest), Unclaimed(std::move(*sink))};
     }
     error = std::move(sink.error());
   } else {
@@ -98,10 +112,9 @@ Task<> serve(SessionScope& scope, Socket socket, Door& door, Place) {
                                               std::move(admitted->rest), scope.limits().message);
   if (!connection) {
     scope.stats().refused[Refusal::handshake].add();
-    admitted->sink->lost(false, Clock::now());
     co_return;
   }
-  co_await run_session(scope, *connection, outbox, std::move(admitted->sink));
+  co_await run_session(scope, *connection, outbox, admitted->stream.claim());
 }
 
 }  // namespace

@@ -37,7 +37,33 @@ struct ScarcityFixture : ServerFixture {
   }
 };
 
+// Lets everybody in, and then there is no memory for them.
+class ScarceDoor final : public Door {
+ public:
+  Result<std::unique_ptr<StreamSink>, RequestError> open(StreamRequest,
+                                                         ClientOutbox& outbox) override {
+    scarcity.emplace(2'000);
+    return std::unique_ptr<StreamSink>(new EchoSink(outbox, lost));
+  }
+  std::vector<std::string> lost;
+  std::optional<test::Scarcity> scarcity;
+};
+
 }  // namespace
+
+TEST_CASE_METHOD(ServerFixture, "a stream that there is no memory to begin is lost") {
+  ScarceDoor scarce;
+  StreamServer other(scope, loopback(context), scarce, sockets);
+  other.start();
+  Socket client(context);
+  client.connect(other.endpoint());
+  deliver(client, request("/v1/stream"));
+  scarce.scarcity.reset();
+  CHECK(scarce.lost == std::vector<std::string>{"lost"});
+  CHECK(sockets.taken() == 0);
+  other.stop_accepting();
+  context.poll();
+}
 
 TEST_CASE_METHOD(ScarcityFixture,
                  "a message that there is no memory for ends its connection only") {
