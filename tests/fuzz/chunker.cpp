@@ -35,28 +35,34 @@ Spec choose_spec(Choices& choices) {
   return spec;
 }
 
+// How many frames end at a border of bodies, or beside it.
+std::uint64_t choose_border(Choices& choices, std::uint64_t step, std::uint64_t window) {
+  const std::uint64_t bodies = choices.byte() % most_bodies, beside = choices.byte() % 3;
+  return bodies * step + window + beside - 1;
+}
+
+// Bodies not so small that what waits for its row becomes too many of them.
+Event choose_size(Choices& choices, const Spec& spec, std::uint64_t size) {
+  const std::uint64_t waits = std::max<std::uint64_t>(size, spec.first) + spec.right;
+  const std::uint64_t count = 1 + waits / most_bodies + choices.number(max_window);
+  if (!check_size(spec, count)) return {.kind = Event::Kind::flush};
+  return {.kind = Event::Kind::size, .count = count};
+}
+
 // The next event of a stream that stands at `position` and cuts bodies of `size`.
 Event choose_event(Choices& choices, const Spec& spec, std::uint64_t position, std::uint64_t size) {
   const std::uint64_t room = max_position - position;
   const std::uint64_t step = spec.step > 0 ? spec.step : size;
   Event event{.kind = static_cast<Event::Kind>(choices.byte() % 8)};
   switch (event.kind) {
-    case Event::Kind::open: {  // frames that end at, or near, a border
-      const std::uint64_t bodies = choices.byte() % most_bodies, beside = choices.byte() % 3;
+    case Event::Kind::open:
       event.kind = Event::Kind::frames;
-      event.count = std::min(bodies * step + size + spec.right + beside - 1, room);
+      event.count = std::min(choose_border(choices, step, size + spec.right), room);
       break;
-    }
     case Event::Kind::frames:
       event.count = std::min(choices.number(most_bodies * step), room);
       break;
-    case Event::Kind::size: {
-      // Not so small that what waits for its row becomes too many of them.
-      const std::uint64_t waits = std::max<std::uint64_t>(size, spec.first) + spec.right;
-      event.count = 1 + waits / most_bodies + choices.number(max_window);
-      if (!check_size(spec, event.count)) event = {.kind = Event::Kind::flush};
-      break;
-    }
+    case Event::Kind::size: event = choose_size(choices, spec, size); break;
     case Event::Kind::gap:
       event.cause = static_cast<Cause>(choices.byte() % 6);
       event.count = std::min(1 + choices.number(max_position), room);
@@ -161,6 +167,7 @@ class Checked {
     require(row.window_begin() >= kept_, "no row shows a frame that need not be kept");
     require(chunker_.keep_from() >= kept_, "what need not be kept stays so");
     kept_ = chunker_.keep_from();
+    require(kept_ <= chunker_.position(), "nothing is kept that is yet to come");
     if (row.has_frames()) check_layout(row);
   }
 

@@ -44,9 +44,6 @@ class ReferenceChunker {
   // All so far.
   const std::vector<Columns>& rows() const { return rows_; }
 
-  // The frame behind the last one received or lost.
-  std::uint64_t position() const { return origin_ + received_; }
-
  private:
   bool first_of_run() const { return cut_ == 0 && origin_ == run_; }
 
