@@ -46,6 +46,7 @@ class Door : public HubUnderTest {
   WorkerReception reception(Duration handshake) {
     WorkerReception reception;
     reception.find = [this](std::string_view pipeline) {
+      if (pipeline == "broken") throw std::runtime_error("no memory, or something like it");
       return pipeline == "default" ? HubHome{&hub, &io()} : HubHome{};
     };
     reception.log = [this](std::string_view event, std::string_view, std::string_view) {

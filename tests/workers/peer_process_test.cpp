@@ -2,9 +2,10 @@
 #include "workers/peer_process.h"
 
 #include <poll.h>
-#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -64,8 +65,8 @@ struct Watch {
   std::optional<PeerProcess> process;
   int gone = 0;
 
-  void begin(const Peer& peer, FileDescriptor pidfd) {
-    process.emplace(io.get_executor(), std::move(pidfd), peer.connection());
+  void begin(int connection, FileDescriptor pidfd) {
+    process.emplace(io.get_executor(), std::move(pidfd), connection);
     process->when_gone([this] { ++gone; });
     io.poll();
   }
@@ -83,7 +84,7 @@ TEST_CASE("a process is gone when it has ended, not when it hangs up") {
   Peer peer;
   Watch watch;
   const bool by_number = GENERATE(false, true);
-  watch.begin(peer,
+  watch.begin(peer.connection(),
               by_number ? pidfd_by_number(peer.connection()) : pidfd_of_peer(peer.connection()));
   peer.let_it_hang_up();
   watch.io.poll();
@@ -95,7 +96,7 @@ TEST_CASE("a process is gone when it has ended, not when it hangs up") {
 TEST_CASE("without a pidfd a process is gone when it hangs up, whatever becomes of our own end") {
   std::optional<Peer> peer(std::in_place);
   Watch watch;
-  watch.begin(*peer, FileDescriptor());
+  watch.begin(peer->connection(), FileDescriptor());
   ::shutdown(peer->connection(), SHUT_WR);
   watch.io.poll();
   CHECK(watch.gone == 0);
@@ -103,11 +104,25 @@ TEST_CASE("without a pidfd a process is gone when it hangs up, whatever becomes 
   CHECK(watch.told() == 1);
 }
 
+TEST_CASE("without a pidfd, what a process still sends is no hang-up") {
+  std::array<int, 2> ends{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  const FileDescriptor ours(ends[0]);
+  std::optional<FileDescriptor> theirs(ends[1]);
+  Watch watch;
+  watch.begin(ours.get(), FileDescriptor());
+  REQUIRE(::write(theirs->get(), "x", 1) == 1);
+  watch.io.poll();
+  CHECK(watch.gone == 0);
+  theirs.reset();
+  CHECK(watch.told() == 1);
+}
+
 TEST_CASE("a process that is gone before it is watched is gone") {
   Peer peer;
   Watch watch;
   peer.kill();
-  watch.begin(peer, pidfd_of_peer(peer.connection()));
+  watch.begin(peer.connection(), pidfd_of_peer(peer.connection()));
   CHECK(watch.told() == 1);
 }
 
@@ -121,7 +136,7 @@ TEST_CASE("there is no pidfd by the number of a process that hung up: it may be 
 TEST_CASE("nobody is told of a process that is watched no more") {
   Peer peer;
   Watch watch;
-  watch.begin(peer, pidfd_of_peer(peer.connection()));
+  watch.begin(peer.connection(), pidfd_of_peer(peer.connection()));
   watch.process.reset();
   peer.kill();
   CHECK(watch.told() == 0);
@@ -131,5 +146,6 @@ TEST_CASE("too few descriptors to watch a process are an error") {
   Peer peer;
   Watch watch;
   const DescriptorLimit none(0);
-  CHECK_THROWS_AS(watch.begin(peer, pidfd_of_peer(peer.connection())), std::system_error);
+  CHECK_THROWS_AS(watch.begin(peer.connection(), pidfd_of_peer(peer.connection())),
+                  std::system_error);
 }

@@ -109,6 +109,15 @@ TEST_CASE("who hangs up before Hello leaves nothing behind") {
   CHECK(door.stats.workers.value() == 1);
 }
 
+TEST_CASE("what fails of one connection ends that one") {
+  Door door;
+  RawWorker worker(door);
+  worker.send(Hello{.pipeline = "broken", .name = "w"});
+  CHECK(worker.sees_end());
+  CHECK(door.lines == std::vector<std::string>{"worker refused"});
+  RawWorker(door).attach();
+}
+
 TEST_CASE("without descriptors workers wait, and come in when there are some again") {
   Door door;
   RawWorker(door).attach();
