@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
-#include "transport/client_messages.h"
+#include "transport/client_inbox.h"
 
 namespace millrace {
 namespace {
@@ -25,6 +25,7 @@ class Session final : SessionScope::Watched {
         connection_(connection),
         outbox_(outbox),
         sink_(std::move(sink)),
+        inbox_(outbox, *sink_, scope.stats()),
         retires_(Clock::now() + scope.about(limits_.age)) {
     stats_.opened.add();
     stats_.connections.add(1);
@@ -36,6 +37,7 @@ class Session final : SessionScope::Watched {
       stats_.closed[Closing::internal].add();
       sink_->lost(false, Clock::now());
     }
+    if (paused_) stats_.paused.add(-1);
     stats_.connections.add(-1);
   }
 
@@ -57,9 +59,6 @@ class Session final : SessionScope::Watched {
   Task<> receive();
   Task<> pause();
   void hear(const Connection::Message& message);
-  void hear_frames(const Connection::Message& message);
-  void hear_command(const Connection::Message& message);
-  void obey(const ClientMessage& command, Time arrived);
   void refuse(ErrorCode code, std::string_view message, Time now);
   void finish(const Connection::Ended& ended);
   Closing closing(const Connection::Ended& ended) const;
@@ -72,9 +71,9 @@ class Session final : SessionScope::Watched {
   Connection& connection_;
   ClientOutbox& outbox_;
   std::unique_ptr<StreamSink> sink_;
+  ClientInbox inbox_;
   const Time retires_;
 
-  bool ended_ = false;    // the client said so
   bool retired_ = false;  // by its age
   bool cut_ = false;      // by us
   bool aborted_ = false;  // by the scope
@@ -126,51 +125,11 @@ Task<> Session::pause() {
 
 void Session::hear(const Connection::Message& message) {
   message_ = message.arrived;
-  stats_.received.add(message.bytes.size());
-  if (outbox_.closing()) return;  // what the client says no longer counts
-  if (message.kind == Connection::Kind::text) {
-    hear_command(message);
-  } else {
-    hear_frames(message);
-  }
-}
-
-void Session::hear_frames(const Connection::Message& message) {
-  if (message.bytes.empty()) {
-    stats_.messages[MessageType::control].add();
+  if (outbox_.closing()) {  // what the client says no longer counts
+    stats_.received.add(message.bytes.size());
     return;
   }
-  if (ended_) return outbox_.rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
-  const std::uint64_t rejections = outbox_.rejections();
-  sink_->frames(message.bytes, message.arrived);
-  if (outbox_.rejections() != rejections) return;
-  stats_.messages[MessageType::data].add();
-  stats_.message.observe(static_cast<std::int64_t>(message.bytes.size()));
-}
-
-void Session::hear_command(const Connection::Message& message) {
-  const Time begin = Clock::now();
-  const auto command = parse_client_message(message.text());
-  stats_.parse.observe(Clock::now() - begin);
-  if (!command) {
-    stats_.rejected[MessageFault::schema].add();
-    return refuse(ErrorCode::schema, command.error(), message.arrived);
-  }
-  stats_.message.observe(static_cast<std::int64_t>(message.bytes.size()));
-  obey(*command, message.arrived);
-}
-
-void Session::obey(const ClientMessage& command, Time arrived) {
-  using namespace client_message;
-  const bool ends = std::holds_alternative<End>(command);
-  if (ended_ && !ends && !std::holds_alternative<Keepalive>(command))
-    return outbox_.rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
-  stats_.messages[ends ? MessageType::close : MessageType::control].add();
-
-  if (const auto* flush = std::get_if<Flush>(&command)) sink_->flush(flush->mark, arrived);
-  if (std::holds_alternative<Reset>(command)) sink_->reset(arrived);
-  if (const auto* gap = std::get_if<Gap>(&command)) sink_->gap(gap->frames, arrived);
-  if (ends && !std::exchange(ended_, true)) sink_->end(arrived);
+  if (const auto fault = inbox_.take(message)) refuse(ErrorCode::schema, *fault, message.arrived);
 }
 
 void Session::refuse(ErrorCode code, std::string_view message, Time now) {
@@ -250,7 +209,7 @@ void Session::check(Time now) {
   }
   if (outbox_.closing()) return;
 
-  if (!retired_ && !ended_ && now > retires_) {
+  if (!retired_ && !inbox_.ended() && now > retires_) {
     retired_ = true;
     sink_->retire(now);
   }
@@ -264,7 +223,7 @@ void Session::check(Time now) {
   if (assembling && now - std::max(*assembling, resumed_) > limits_.assembly)
     return refuse(ErrorCode::idle, "a message was not finished in time", now);
   // After its end a client has nothing to say but pongs.
-  const Time life = ended_ || retired_ ? heard : message_;
+  const Time life = inbox_.ended() || retired_ ? heard : message_;
   if (now - std::max(life, resumed_) > limits_.idle)
     refuse(ErrorCode::idle, "nothing was heard for too long", now);
 }
