@@ -31,15 +31,20 @@ Task<> HttpServer::serve_one_by_one() {
   while (acceptor_.is_open()) {
     auto socket = co_await accept(acceptor_);
     if (!socket) continue;
-    try {
-      co_await (serve(std::move(*socket)) || time_limit(acceptor_.get_executor(), time_limit_));
-    } catch (const std::exception&) {
-      // Out of memory: whoever asked sees it.
-    }
+    co_await (serve(std::move(*socket)) || time_limit(acceptor_.get_executor(), time_limit_));
   }
 }
 
+// What fails must not take its time, as a loser of `||` would.
 Task<> HttpServer::serve(Socket socket) {
+  try {
+    co_await read_and_answer(socket);
+  } catch (const std::exception&) {
+    // Out of memory: whoever asked sees it.
+  }
+}
+
+Task<> HttpServer::read_and_answer(Socket& socket) {
   std::string rest;
   const auto query = co_await read_query(socket, rest);
   HttpAnswer answer;

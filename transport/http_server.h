@@ -26,6 +26,7 @@ class HttpServer {
  private:
   Task<> serve_one_by_one();
   Task<> serve(Socket socket);
+  Task<> read_and_answer(Socket& socket);
   HttpAnswer answer_or_apology(const HttpQuery& query) const;
 
   Acceptor acceptor_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 
+#include "tests/support/allocations.h"
 #include "tests/transport/http_client.h"
 #include "transport/listener.h"
 
@@ -66,6 +67,17 @@ TEST_CASE_METHOD(AdminFixture, "an answer that throws is our fault, and the serv
   for (int i = 0; i < 5; ++i)
     CHECK_THAT(ask("GET /fails HTTP/1.1\r\nHost: here\r\n\r\n"), Catch::StartsWith("HTTP/1.1 500"));
   CHECK_THAT(ask("GET /x HTTP/1.1\r\nHost: here\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));
+}
+
+TEST_CASE_METHOD(AdminFixture,
+                 "a request that there is no memory for ends, and the server goes on") {
+  const std::string request = "GET /x HTTP/1.1\r\nHost: here\r\nA: " + std::string(7000, 'a');
+  for (int i = 0; i < 5; ++i) {
+    std::string copy = request;
+    const test::Scarcity scarcity(4096);
+    CHECK(ask(std::move(copy)) == "<reset>");
+  }
+  CHECK_THAT(ask(request + "\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));
 }
 
 TEST_CASE_METHOD(ImpatientFixture, "clients that say nothing make room when their time is over") {
