@@ -77,7 +77,7 @@ class Upgrades(FaultTest):
         self.each(self.served(), TARGETS, self.status, ("connections_rejected", "parameter"))
 
     def test_of_two_subprotocols_ours_is_picked(self):  # A6
-        service = self.service()
+        service = self.served()
         for listed in ("chat, millrace.v1", ["chat", "millrace.v1"]):
             with RawClient(service.port, upgrade(Sec_WebSocket_Protocol=listed)) as client:
                 status, fields = client.head()

@@ -133,7 +133,7 @@ class Frames(FaultTest):
         self.assertLess(ratio, 100)
 
     def test_compression_that_is_offered_is_not_taken(self):  # A23
-        service = self.service()
+        service = self.served()
         request = upgrade(Sec_WebSocket_Extensions="permessage-deflate; client_max_window_bits")
         with RawClient(service.port, request) as client:
             status, fields = client.head()
