@@ -218,6 +218,8 @@ std::vector<wp::OpenedStream> Hub::opened() const {
 // call since the last time.
 void Hub::tell(const Instants& at) {
   LaneEvents& events = lanes_.events();
+  // First: a client that is told of its end may come again at once.
+  room_.give_back(events.gone.size());
   for (StreamId id : events.taken)
     streams_.at(id).returns->put({.stream = id,
                                   .what = Returned::What::taken,
@@ -250,10 +252,7 @@ void Hub::tell(const Instants& at) {
                        .answer = {},
                        .at = {},
                        .code = dropped.code});
-  for (StreamId id : events.gone) {
-    streams_.erase(id);
-    room_.give_back(1);
-  }
+  for (StreamId id : events.gone) streams_.erase(id);
   events.taken.clear();
   events.done.clear();
   events.dropped.clear();
