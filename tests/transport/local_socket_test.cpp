@@ -173,8 +173,11 @@ TEST_CASE("a descriptor that the process has no room for ends the connection") {
   Pair pair({.takes_descriptor = true});
   const FileDescriptor memory(::memfd_create("test", MFD_CLOEXEC));
   CHECK(pair.a.try_send(bytes("slabs"), memory.get()) == Sent::taken);
-  const DescriptorLimit full(0);
-  CHECK(pair.b.try_receive().error() == LocalError::descriptor);
+  const auto received = [&] {
+    const DescriptorLimit full(0);
+    return pair.b.try_receive();
+  }();
+  CHECK(received.error() == LocalError::descriptor);
 }
 
 TEST_CASE("a descriptor does not overtake what waits") {

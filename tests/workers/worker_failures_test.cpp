@@ -75,8 +75,15 @@ TEST_CASE("batches that came before the service was lost are not given any more"
 TEST_CASE("a process without descriptors cannot be a worker, and says so") {
   const FakeService service;
   for (const rlim_t free : {0, 1}) {
-    const DescriptorLimit limit(free);
-    CHECK_THROWS_WITH(Worker(service.url()), Catch::Contains("Too many open files"));
+    std::exception_ptr thrown;
+    try {
+      const DescriptorLimit limit(free);
+      Worker worker(service.url());
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    REQUIRE(thrown);
+    CHECK_THROWS_WITH(std::rethrow_exception(thrown), Catch::Contains("Too many open files"));
   }
 }
 

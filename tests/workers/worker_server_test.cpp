@@ -7,7 +7,6 @@
 #include <csignal>
 #include <memory>
 
-#include "tests/support/descriptor_limit.h"
 #include "tests/workers/child.h"
 #include "tests/workers/door_fixture.h"
 
@@ -116,18 +115,6 @@ TEST_CASE("what fails of one connection ends that one") {
   CHECK(worker.sees_end());
   CHECK(door.lines == std::vector<std::string>{"worker refused"});
   RawWorker(door).attach();
-}
-
-TEST_CASE("without descriptors workers wait, and come in when there are some again") {
-  Door door;
-  RawWorker(door).attach();
-  RawWorker worker(door);
-  worker.send(Hello{.name = "w"});
-  {
-    const DescriptorLimit none(0);
-    door.run_until([&] { return door.logged("workers cannot connect"); });
-  }
-  (void)worker.take<Welcome>();
 }
 
 TEST_CASE("a worker for whose slabs there is no memory is refused, and no other") {
