@@ -50,13 +50,12 @@ class Admin(FaultTest):
     def test_four_slow_scrapers_are_served_at_once_and_let_go_after_two_seconds(self):  # G14
         service = self.served()
         with self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as scrapers:
+            began = time.monotonic()
             for request in (upgrade("/metrics"), b"GET /metr") * 2:  # they read nothing, or say nothing more
                 scrapers.enter_context(RawClient(service.admin_port, receive_buffer=4096)).send(request)
-            time.sleep(0.2)
             good.row()
-            began = time.monotonic()
             self.assertEqual(service.get("/livez")[0], 200)  # waits in the backlog
-            self.assertGreater(time.monotonic() - began, 1)
+            self.assertGreater(time.monotonic() - began, 1.9)
             good.row()
 
 
