@@ -13,6 +13,7 @@ Pure functions; each violation begins with the name of the promise:
   again        a row is handed over again only where its worker was lost, and never once answered
   reset        RESET(worker_lost) stands where a worker was lost, up to the first row with frames
   given up     a row is, only where two workers were lost
+  ending       a stream ends as its client said, as an abort where that is gone, or by an error
   results      come in order, each once, none missing
   answer       a result is what a worker said of that row
   flushed      stands right behind the result of its row

@@ -255,7 +255,7 @@ class Checker(unittest.TestCase):
 
     def test_an_end_without_closed(self):
         self.story.closed = None
-        self.check("failed")
+        self.check("ending", "failed")
 
     def test_a_stream_that_failed_though_there_was_room(self):
         self.story.closed = {"type": "error", "code": "no_worker"}
@@ -289,6 +289,13 @@ class Checker(unittest.TestCase):
         self.aborted(1)
         self.story.change(self.story.a, 1, begin=149)
         self.check("contract")
+
+    def test_an_aborted_stream_without_an_abort_at_its_worker(self):
+        self.aborted(1)
+        self.story.remove(self.story.a, 1)
+        self.check()
+        self.story.a.fate, self.story.a.over = "lived", None
+        self.check("ending")
 
     def test_a_stream_that_the_service_ended_where_it_had_read_so_far(self):
         self.aborted(1)

@@ -76,8 +76,10 @@ def _endings(history, stream, handed):
     if not read_all and any(at.row.flags & ABORT for at in handed):
         for count in read:
             yield ending_of(spec, stream.sent[:count], "abort")
-    unseen = not read_all and not handed  # it died before a worker had a row of it
-    if unseen or stream.messages("error") or short_of_room(history, stream, handed):
+    # It died while no worker had a row of it, or those that had were gone.
+    unseen = all(at.worker.fate != "lived" and (at.worker.leaving or at.worker.over) <= stream.over + HANG_UP
+                 for at in handed)
+    if (unseen and not read_all) or stream.messages("error") or short_of_room(history, stream, handed):
         yield ending_of(spec, stream.sent, whole=False)
         if stream.how != "abort":
             yield ending_of(spec, stream.sent, "end", whole=False)
@@ -92,7 +94,7 @@ def of_stream(history, stream, handed):
             complaints = wrong
         if not wrong:
             break
-    yield from complaints or []
+    yield from ["ending: none that may be"] if complaints is None else complaints
     yield from _failures(history, stream, handed)
     yield from _again(stream, handed)
     yield from _resets(history, stream, handed)
