@@ -34,6 +34,8 @@ class Peer {
           const LocalSocket socket = LocalSocket::connect(path, {});
           pollfd input{socket.native_handle(), POLLIN, 0};
           ::poll(&input, 1, -1);
+          char byte = 0;  // none at our end's shutdown, which is no reason to leave
+          if (::read(socket.native_handle(), &byte, 1) != 1) ::pause();
         }) {
     await(listener_.native_handle());
     connection_ = std::move(**listener_.try_accept());
