@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """`shed_after`: who sends into a service that cannot keep up is not held up, and told what was lost."""
-import json
 import signal
 import time
 import unittest
@@ -14,9 +13,6 @@ PIPELINE = '[[pipeline]]\nchunk = { size = "10ms" }\nshed_after = "100ms"\n'
 
 
 class Shedding(FaultTest):
-    def rows(self, tap, stream):
-        return [row for row in map(json.loads, list(tap.lines)) if row["stream"] == stream]
-
     def test_what_waits_too_long_is_an_exact_gap_and_nobody_is_paused(self):  # F4
         service = self.service(PIPELINE)
         tap = self.tap(service)

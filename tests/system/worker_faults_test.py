@@ -120,6 +120,7 @@ class Leaving(WorkerFaultTest):
             wait_for(lambda: "it said Bye" in "\n".join(service.errors), "the Bye to be read")
             time.sleep(0.2)
             first.answer(batch, b'"first"')
+            self.assertEqual(client.message()["data"], "first")  # else the next row may be there before it is done
             client.send(packet(1) + text(type="end"))
             results = self.results(client)
             first.ended()
