@@ -185,7 +185,8 @@ class Waiting(WorkerFaultTest):
             self.await_metric(service, len(clients), "millrace_ingest_paused_connections")
             for _ in range(10):
                 good.row()
-            self.assertLess(service.memory() - before, 4 << 20)  # of 19 MB that are to be sent
+            if not service.sanitized():  # which keeps what is freed
+                self.assertLess(service.memory() - before, 4 << 20)  # of 19 MB that are to be sent
             self.assertTrue(all(sender.is_alive() for sender in senders))
             honest = Honest(slow)
             self.addCleanup(honest.close)
