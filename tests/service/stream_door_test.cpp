@@ -76,6 +76,12 @@ dim = 3
     client.sink->frames(test::bytes_of(std::span<const std::int16_t>(frames)), Clock::now());
     run();
   }
+  Link& attach() {
+    Link& worker = workers.emplace_back(io.get_executor());
+    hub().hello(worker, {.name = "w"});
+    (void)worker.take<worker_protocol::Welcome>();
+    return worker;
+  }
   // The next batch is done.
   void answer(Link& worker, std::vector<Answer> answers = {}) {
     const auto batch = worker.take<worker_protocol::HandedBatch>();
@@ -104,6 +110,7 @@ dim = 3
   ReturnBox returns{io, 1000, [this](std::vector<Returned>& some) { door->table().take(some); }};
   std::optional<StreamDoor> door;
   std::deque<Client> clients;
+  std::deque<Link> workers;
 };
 
 // Status, parameter.
@@ -198,12 +205,10 @@ TEST_CASE("a shut door refuses everybody") {
 
 TEST_CASE("results reach the client in order, and count as written when they are") {
   DoorUnderTest d;
-  Link worker(d.io.get_executor());
-  d.hub().hello(worker, {.name = "w"});
+  Link& worker = d.attach();
   auto& client = d.open({.id = "mic"});
   (void)client.told();
   d.send_row(client);
-  (void)worker.take<worker_protocol::Welcome>();
   d.answer(worker, {{Answer::Kind::text, "a"}});
   CHECK(d.stats().results.value() == 1);
   CHECK_THAT(client.told().front(), Catch::Contains(R"("seq":0)") && Catch::Contains(R"("a")"));
@@ -214,11 +219,9 @@ TEST_CASE("results reach the client in order, and count as written when they are
 
 TEST_CASE("a stream outlives its connection until its rows are done") {
   DoorUnderTest d;
-  Link worker(d.io.get_executor());
-  d.hub().hello(worker, {.name = "w"});
+  Link& worker = d.attach();
   auto& client = d.open();
   d.send_row(client);
-  (void)worker.take<worker_protocol::Welcome>();
   DoorUnderTest::hang_up(client);
   d.run();
   CHECK(d.live() == 1);
@@ -235,15 +238,13 @@ TEST_CASE("a stream outlives its connection until its rows are done") {
 
 TEST_CASE("a stream whose connection is too old ends as at a drain") {
   DoorUnderTest d;
-  Link worker(d.io.get_executor());
-  d.hub().hello(worker, {.name = "w"});
+  Link& worker = d.attach();
   auto& client = d.open();
   d.send_row(client);
   (void)client.told();
   client.sink->retire(Clock::now());
   CHECK(client.told() == std::vector<std::string>{R"({"type":"goaway","retry_after_ms":1000})"});
   d.send_row(client);  // what was on its way
-  (void)worker.take<worker_protocol::Welcome>();
   d.answer(worker);
   d.answer(worker);  // END
   CHECK(client.told().back() == R"({"type":"closed","frames":4,"chunks":1})");
@@ -253,12 +254,10 @@ TEST_CASE("a stream whose connection is too old ends as at a drain") {
 
 TEST_CASE("a stream whose rows are done is kept until its connection is gone") {
   DoorUnderTest d;
-  Link worker(d.io.get_executor());
-  d.hub().hello(worker, {.name = "w"});
+  Link& worker = d.attach();
   auto& client = d.open();
   client.sink->end(Clock::now());
   d.run();
-  (void)worker.take<worker_protocol::Welcome>();
   d.answer(worker);
   CHECK(d.hub().room().taken() == 0);
   CHECK(client.told().back() == R"({"type":"closed","frames":0,"chunks":0})");

@@ -85,7 +85,7 @@ class Labels(FaultTest):
                     client.send(text(type="end")).rest()
         with RawClient(service.port, upgrade()) as client:
             client.opened().send(text(type=HOSTILE[0])).rest()
-        time.sleep(1.1)
+        service.recount()
         self.assertEqual(self.series(service), before)
         names = [stream["stream"] for stream in json.loads(service.get("/streams")[1])["streams"]]
         self.assertEqual(names, [])

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-from harness import PATIENCE, Process
+from harness import Process, wait_for
 from logging_worker import DOZE
 from traces import SECOND, Worker, read_worker
 
@@ -66,11 +66,10 @@ class Crew:
         trace = Worker(name, self.pipeline, credits=self.random.randint(1, 3))
         member = Member(self.service, trace, self.random.choice([2, 10, 60]))
         self.members.append(member)
-        deadline = time.monotonic() + PATIENCE
-        while not member.process.lines:
-            if member.process.process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError(f"worker {name} did not attach: {member.process.errors}")
-            await asyncio.sleep(0.01)
+        attached = lambda: member.process.lines or member.process.process.poll() is not None
+        await asyncio.to_thread(wait_for, attached, f"worker {name} to attach")
+        if not member.process.lines:
+            raise AssertionError(f"worker {name} did not attach: {member.process.errors}")
         self.serving.append(member)
 
     def _take(self):

@@ -5,9 +5,8 @@ import collections
 import contextlib
 import json
 import re
-import time
 
-from harness import PATIENCE, SystemTest, samples
+from harness import SystemTest, samples, wait_for
 from raw_client import BINARY, TEXT, RawClient, frame, upgrade
 
 PACKET = 1600
@@ -96,10 +95,9 @@ class FaultTest(SystemTest):
             now = self.counts(service)
             return {key: now[key] - before[key] for key in now if now[key] != before[key]}
 
-        deadline = time.monotonic() + PATIENCE
-        while difference() != expected and time.monotonic() < deadline:
-            time.sleep(0.1)
-        time.sleep(1.1)  # the exporter's cache: what is wrong a little later is wrong too
+        with contextlib.suppress(AssertionError):
+            wait_for(lambda: difference() == expected, "the counters")
+        service.recount()  # what is wrong a little later is wrong too
         self.assertEqual(difference(), expected)
 
     def each(self, service, cases, meet, *counters):

@@ -143,6 +143,14 @@ class Service(Process):
             raise AssertionError(f"no metric {name} {labels}")
         return total
 
+    def recount(self):
+        """Waits until what has happened by now is counted: the exporter collects once a second at most."""
+        def beats():
+            return self.metric("millrace_event_loop_lag_seconds_count")
+
+        before = beats()
+        wait_for(lambda: beats() != before, "the exporter to collect")
+
     def cpu(self):
         """Seconds of CPU spent so far."""
         with open(f"/proc/{self.process.pid}/stat") as file:

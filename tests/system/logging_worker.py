@@ -35,21 +35,18 @@ class LoggingWorker:
         self.leaving, self.dozing = threading.Event(), threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: self.leaving.set())
         signal.signal(signal.SIGUSR1, lambda *_: self.dozing.set())
-        threading.Thread(target=self.heart, daemon=True).start()
+        self.link.beat()
+        threading.Thread(target=self.leave, daemon=True).start()
         print("attached", flush=True)
 
     def write(self, **line):
         os.write(self.log, json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
-    def heart(self):
-        """Also says Bye: the other thread may be in the middle of a message."""
-        while not self.leaving.wait(1.0):
-            self.link.send(wire.heartbeat)
+    def leave(self):
+        """In a thread of its own: the other may be in the middle of a message when the signal comes."""
+        self.leaving.wait()
         self.write(bye=time.monotonic_ns())
         self.link.send(wire.bye)
-        while True:
-            time.sleep(1.0)
-            self.link.send(wire.heartbeat)
 
     def work(self):
         self.link.socket.settimeout(None)

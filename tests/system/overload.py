@@ -140,7 +140,7 @@ def main():
     overload = Overload(arguments.load, arguments.shed_after)
     try:
         asyncio.run(overload.run(arguments.seconds))
-        time.sleep(1.1)  # until all is counted
+        overload.service.recount()
         print(json.dumps(overload.figures()))
     finally:
         overload.close()

@@ -72,9 +72,7 @@ def nonsense_for_a_close(service):
 def no_end_of_the_connection(service):
     client = RawClient(service.port, upgrade()).opened().send(closing(1000))
     ended = client.ended()
-    while not client.reset:  # our end is open still
-        time.sleep(0.1)
-        client.send(b"\0")
+    wait_for(lambda: client.send(b"\0").reset, "our end, which is open still, to be refused")
     return ended
 
 
@@ -140,7 +138,7 @@ class SlowClients(FaultTest):
                 while not all(client.done() for client in clients.values()):
                     good.row()
                     self.assertEqual(service.get("/livez")[0], 200)
-                    time.sleep(0.1)
+                    concurrent.futures.wait(clients.values(), 0.1)
             for name, (_, answer, seconds, _) in SLOW.items():
                 with self.subTest(name):
                     got, took = clients[name].result()

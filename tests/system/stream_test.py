@@ -171,23 +171,20 @@ class Streams(SystemTest):
 
         async def until_watched():
             async with service.connect(id="watched") as connection:
-                position = 0
+                messages = [json.loads(await connection.recv())]
 
                 async def packet():
-                    nonlocal position
-                    await connection.send(samples(position, 1600))
-                    position += 1600
-                    await asyncio.sleep(0.01)
+                    await connection.send(samples(1600 * (len(messages) - 1), 1600))
+                    messages.append(json.loads(await connection.recv()))
 
                 await packet()
-                await asyncio.to_thread(wait_for, lambda: first.lines, "the first row")
                 second = Process(MILLRACE, "tap", "--url", service.workers)
                 self.addCleanup(second.kill)
-                read = asyncio.create_task(read_all(connection))
                 while not second.lines:
                     await packet()
                 await connection.send('{"type":"end"}')
-                return second, *await read
+                rest, code = await read_all(connection)
+                return second, messages + rest, code
 
         second, messages, code = run(until_watched())
         self.assertEqual(code, 1000)
