@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 namespace millrace {
 
@@ -33,6 +34,30 @@ class Budget {
  private:
   std::atomic<std::uint64_t> taken_{0};
   std::atomic<std::uint64_t> limit_;
+};
+
+// So much of a budget, taken for as long as it lives; false where there was not so much left. The
+// budget outlives it.
+class Share {
+ public:
+  Share() = default;
+  Share(Budget& of, std::uint64_t amount)
+      : of_(of.try_take(amount) ? &of : nullptr), amount_(amount) {}
+  Share(Share&& other) noexcept : of_(std::exchange(other.of_, nullptr)), amount_(other.amount_) {}
+  Share& operator=(Share&& other) noexcept {
+    std::swap(of_, other.of_);
+    std::swap(amount_, other.amount_);
+    return *this;
+  }
+  ~Share() {
+    if (of_) of_->give_back(amount_);
+  }
+
+  explicit operator bool() const { return of_ != nullptr; }
+
+ private:
+  Budget* of_ = nullptr;
+  std::uint64_t amount_ = 0;
 };
 
 }  // namespace millrace

@@ -13,8 +13,8 @@ namespace millrace {
 
 // The slabs of a lane, in one shared memory: slab i lies at i * slab_bytes(), on pages of its own.
 // A slab is acquired for a batch and released when the worker has finished with it. When a worker
-// is evicted its slabs are never written again: the ring is dropped with its lane, and the pages
-// live on for as long as the worker has them.
+// is evicted its slabs are never written again: the ring is kept until its process has ended, and
+// the pages live on for as long as anybody has them.
 //
 // Confined to one thread.
 class SlabRing {

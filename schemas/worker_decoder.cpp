@@ -18,7 +18,6 @@ namespace {
 constexpr std::uint64_t max_position = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t max_mark = (std::int64_t{1} << 53) - 1;
 constexpr std::uint32_t max_count = std::numeric_limits<std::int32_t>::max();
-constexpr std::uint32_t max_credits = 1024;
 constexpr std::size_t max_name = 256, max_refusal = 4096, max_chunk = 65536, max_options = 4096;
 constexpr std::uint8_t all_flags = 127, reset_flag = 2;
 constexpr std::uint8_t reasons = 8, triggers = 4, elements = 3, answer_kinds = 5;

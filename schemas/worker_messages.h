@@ -19,6 +19,7 @@ namespace millrace {
 namespace worker_protocol {
 
 inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t max_credits = 1024;
 
 // worker -> service, first.
 struct Hello {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "schemas/worker_messages.h"
 #include "transport/spawn.h"
 
 namespace millrace {
@@ -16,7 +17,7 @@ namespace {
 
 // Twice the rows that a stream can have at a worker with the most credits, each taken and done. A
 // bound, not memory: that grows with what is there.
-constexpr std::size_t returns_per_stream = 4096;
+constexpr std::size_t returns_per_stream = std::size_t{4} * worker_protocol::max_credits;
 constexpr auto lag_period = std::chrono::seconds(1);
 
 }  // namespace

@@ -10,17 +10,18 @@ namespace {
 constexpr std::uint16_t close_restart = 1012;
 }
 
-LiveStream::LiveStream(const StreamSettings& settings, std::string name, const Place& place,
-                       ClientOutbox& outbox)
+LiveStream::LiveStream(const StreamSettings& settings, std::string name, Share connection,
+                       const Place& place, ClientOutbox& outbox)
     : id_(settings.id),
       name_(std::move(name)),
       opened_(settings.opened),
+      connection_(std::move(connection)),
       place_(place),
       outbox_(&outbox),
       stream_(settings, {place.rows, *this, place.blocks, place.stats}) {}
 
 void LiveStream::drain(Time now) {
-  draining_ = true;
+  if (std::exchange(draining_, true)) return;
   if (outbox_) outbox_->goaway(std::chrono::seconds(1));
   stream_.drain(now);
 }

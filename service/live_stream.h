@@ -32,12 +32,11 @@ class LiveStream final : public ClientEnd {
     HubRows& rows;
     BlockPool& blocks;
     StreamStats& stats;
-    Budget& connections;  // of which it gives its own back at its end
   };
 
-  LiveStream(const StreamSettings& settings, std::string name, const Place& place,
+  // `connection` is its part of those that the process may have, until its end.
+  LiveStream(const StreamSettings& settings, std::string name, Share connection, const Place& place,
              ClientOutbox& outbox);
-  ~LiveStream() override { place_.connections.give_back(1); }
   LiveStream(const LiveStream&) = delete;
   LiveStream& operator=(const LiveStream&) = delete;
 
@@ -66,6 +65,7 @@ class LiveStream final : public ClientEnd {
   const StreamId id_;
   const std::string name_;
   const Time opened_;
+  const Share connection_;
   const Place place_;
   ClientOutbox* outbox_;
   std::deque<Instants> unwritten_;  // of results in the outbox

@@ -22,6 +22,7 @@ class LiveSink final : public StreamSink {
       : live_(live), stream_(live.stream()), table_(table), admission_(admission) {}
 
   ~LiveSink() override {
+    stream_.lost(Clock::now());  // nothing where its end was told
     live_.disconnect();
     admission_.names.give_back(live_.name());
     table_.reap(live_.id());
@@ -115,27 +116,26 @@ Result<std::unique_ptr<StreamSink>, RequestError> StreamDoor::open(StreamRequest
 
   RequestError full = refusal(503, "", "");
   full.retry_after = std::chrono::seconds(1);
-  if (!admission_.connections.try_take(1)) {
+  Share connection(admission_.connections, 1);
+  if (!connection) {
     full.message = "the service has as many connections as it may have";
     full.reason = Refusal::limit_global;
     return full;
   }
-  if (!request.id.empty() && !admission_.names.take(request.id)) {
-    admission_.connections.give_back(1);
+  if (!request.id.empty() && !admission_.names.take(request.id))
     return refusal(409, "id", "an open connection has this name");
-  }
   if (!place->pipeline.hub().room().try_take(1)) {
     if (!request.id.empty()) admission_.names.give_back(request.id);
-    admission_.connections.give_back(1);
     full.message = "the pipeline has no room for another stream";
     full.reason = Refusal::no_room;
     return full;
   }
-  return admit(*place, std::move(request), *format, outbox);
+  return admit(*place, std::move(request), *format, std::move(connection), outbox);
 }
 
 std::unique_ptr<StreamSink> StreamDoor::admit(PipelinePlace& place, StreamRequest request,
-                                              SampleFormat format, ClientOutbox& outbox) {
+                                              SampleFormat format, Share connection,
+                                              ClientOutbox& outbox) noexcept {
   const StreamId id{next_id_ += threads_};
   std::string name = std::move(request.id);
   if (name.empty()) {
@@ -153,11 +153,9 @@ std::unique_ptr<StreamSink> StreamDoor::admit(PipelinePlace& place, StreamReques
                                 .opened = Clock::now()};
   place.pipeline.hub().open({id, name, std::move(request.options), &returns_});
   outbox.ready(name, place.pipeline.name(), 0);
-  LiveStream& live = table_.add(
-      std::make_unique<LiveStream>(settings, std::move(name),
-                                   LiveStream::Place{place.pipeline, place.rows, place.blocks,
-                                                     place.stats, admission_.connections},
-                                   outbox));
+  LiveStream& live = table_.add(std::make_unique<LiveStream>(
+      settings, std::move(name), std::move(connection),
+      LiveStream::Place{place.pipeline, place.rows, place.blocks, place.stats}, outbox));
   return std::make_unique<LiveSink>(live, table_, admission_);
 }
 

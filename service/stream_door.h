@@ -52,8 +52,10 @@ class StreamDoor final : public Door {
   };
 
   PipelinePlace* find(std::string_view pipeline) const;
+  // What fails in it, for want of memory, ends the process: its half would stay for ever.
   std::unique_ptr<StreamSink> admit(PipelinePlace& place, StreamRequest request,
-                                    SampleFormat format, ClientOutbox& outbox);
+                                    SampleFormat format, Share connection,
+                                    ClientOutbox& outbox) noexcept;
 
   std::vector<std::unique_ptr<PipelinePlace>> places_;
   Admission& admission_;

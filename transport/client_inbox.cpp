@@ -7,6 +7,7 @@ namespace millrace {
 
 std::optional<std::string> ClientInbox::take(const Connection::Message& message) {
   stats_.received.add(message.bytes.size());
+  if (outbox_.closing()) return std::nullopt;
   if (message.kind != Connection::Kind::text) {
     take_frames(message);
     return std::nullopt;

@@ -12,8 +12,8 @@
 namespace millrace {
 
 // What one client says, brought to its stream: frames as they are, commands as calls. What comes
-// after the client's own end is rejected. Outbox, sink and stats outlive it. Confined to one
-// thread.
+// after the client's own end is rejected, and nothing counts once its outbox is closing. Outbox,
+// sink and stats outlive it. Confined to one thread.
 class ClientInbox {
  public:
   ClientInbox(ClientOutbox& outbox, StreamSink& sink, DoorStats& stats)

@@ -33,10 +33,7 @@ class Session final : SessionScope::Watched {
   }
 
   ~Session() {
-    if (sink_) {  // nothing told its end
-      stats_.closed[Closing::internal].add();
-      sink_->lost(false, Clock::now());
-    }
+    if (sink_) stats_.closed[Closing::internal].add();  // nothing told its end
     if (paused_) stats_.paused.add(-1);
     stats_.connections.add(-1);
   }
@@ -50,11 +47,11 @@ class Session final : SessionScope::Watched {
 
   void check(Time now) override;
   void abort() override;
+  void fail() override;
 
  private:
   void check_closing(Time now);
   void cut();
-  void fail();
   Task<> to_its_end(Task<> part);
   Task<> receive();
   Task<> pause();
@@ -125,10 +122,6 @@ Task<> Session::pause() {
 
 void Session::hear(const Connection::Message& message) {
   message_ = message.arrived;
-  if (outbox_.closing()) {  // what the client says no longer counts
-    stats_.received.add(message.bytes.size());
-    return;
-  }
   if (const auto fault = inbox_.take(message)) refuse(ErrorCode::schema, *fault, message.arrived);
 }
 
@@ -141,6 +134,7 @@ void Session::refuse(ErrorCode code, std::string_view message, Time now) {
 }
 
 void Session::finish(const Connection::Ended& ended) {
+  if (over_) return;  // it failed
   over_ = true;
   closing_ = Clock::now();
   if (ended.how == How::lost) connection_.abort();  // a send may be stuck

@@ -74,7 +74,7 @@ void SessionScope::sweep(Time now) {
       watched->check(now);
     } catch (const std::exception& failure) {
       report(failure);
-      watched->abort();
+      watched->fail();
     }
   }
 }

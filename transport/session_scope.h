@@ -36,6 +36,7 @@ class SessionScope {
 
     virtual void check(Time now) = 0;  // some times a second
     virtual void abort() = 0;          // ends at once
+    virtual void fail() { abort(); }   // the same, where check() threw
     virtual void drain() {}            // the service stops
 
    protected:

@@ -31,24 +31,10 @@ class Handshake final : SessionScope::Watched {
   Socket& socket_;
 };
 
-// A stream that has no session yet. If it gets none, it is lost.
-class Unclaimed {
- public:
-  explicit Unclaimed(std::unique_ptr<StreamSink> sink) : sink_(std::move(sink)) {}
-  Unclaimed(Unclaimed&&) = default;
-  ~Unclaimed() {
-    if (sink_) sink_->lost(false, Clock::now());
-  }
-  std::unique_ptr<StreamSink> claim() { return std::move(sink_); }
-
- private:
-  std::unique_ptr<StreamSink> sink_;
-};
-
 struct Admitted {
   Upgrade upgrade;
   std::string rest;  // what came behind the upgrade
-  Unclaimed stream;
+  std::unique_ptr<StreamSink> stream;
 };
 
 // Nothing when the client was refused, or is gone.
@@ -74,7 +60,7 @@ Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, Door& d
     auto sink = door.open(std::move(upgrade->stream), outbox);
     if (sink) {
       stats.handshake.observe(Clock::now() - accepted);
-      co_return Admitted{std::move(upgrade->upgrade), std::move(rest), Unclaimed(std::move(*sink))};
+      co_return Admitted{std::move(upgrade->upgrade), std::move(rest), std::move(*sink)};
     }
     error = std::move(sink.error());
   } else {
@@ -86,21 +72,7 @@ Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, Door& d
   co_return std::nullopt;
 }
 
-// One of the sockets that the process may have.
-class Place {
- public:
-  explicit Place(Budget& sockets) : sockets_(sockets.try_take(1) ? &sockets : nullptr) {}
-  Place(Place&& other) noexcept : sockets_(std::exchange(other.sockets_, nullptr)) {}
-  ~Place() {
-    if (sockets_) sockets_->give_back(1);
-  }
-  explicit operator bool() const { return sockets_ != nullptr; }
-
- private:
-  Budget* sockets_;
-};
-
-Task<> serve(SessionScope& scope, Socket socket, Door& door, Place) {
+Task<> serve(SessionScope& scope, Socket socket, Door& door, Share /*of the sockets*/) {
   if (scope.draining()) {  // accepted just before
     scope.stats().refused[Refusal::draining].add();
     co_return;
@@ -114,7 +86,7 @@ Task<> serve(SessionScope& scope, Socket socket, Door& door, Place) {
     scope.stats().refused[Refusal::handshake].add();
     co_return;
   }
-  co_await run_session(scope, *connection, outbox, admitted->stream.claim());
+  co_await run_session(scope, *connection, outbox, std::move(admitted->stream));
 }
 
 }  // namespace
@@ -137,10 +109,10 @@ Task<> StreamServer::accept_all() {
 }
 
 void StreamServer::let_in(Socket socket) {
-  Place place(sockets_);
-  if (!place) return scope_.stats().refused[Refusal::limit_global].add();
+  Share share(sockets_, 1);
+  if (!share) return scope_.stats().refused[Refusal::limit_global].add();
   try {
-    scope_.spawn(serve(scope_, std::move(socket), door_, std::move(place)));
+    scope_.spawn(serve(scope_, std::move(socket), door_, std::move(share)));
   } catch (const std::bad_alloc& failure) {
     scope_.report(failure);  // others may have better luck
   }

@@ -13,8 +13,8 @@
 namespace millrace {
 
 // What a session tells the owner of its stream, in the order of the connection. Implemented by who
-// owns the stream; destroyed by the session after lost(). It may put messages into its outbox
-// within any call, lost() excepted. Confined to one thread.
+// owns the stream; destroyed after lost(), or without it, which is lost(false). It may put messages
+// into its outbox within any call, lost() excepted. Confined to one thread.
 class StreamSink {
  public:
   virtual ~StreamSink() = default;

@@ -5,13 +5,9 @@
 #include <cassert>
 #include <utility>
 
+#include "schemas/worker_messages.h"
+
 namespace millrace {
-
-namespace {
-
-constexpr std::size_t remembered = 1024;
-
-}  // namespace
 
 Lane::Lane(LaneId id, const BatchRule& rule, std::uint32_t credits, Time now)
     : id_(id), credits_(credits), batcher_(rule), heard_(now), answered_(now) {}
@@ -43,7 +39,7 @@ Batch Lane::finish(Time now) {
   Batch batch = std::move(held_.front());
   held_.pop_front();
   done_.push_back(batch.id);
-  if (done_.size() > remembered) done_.pop_front();
+  if (done_.size() > worker_protocol::max_credits) done_.pop_front();
   answered_ = now;
   return batch;
 }

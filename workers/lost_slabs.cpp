@@ -5,18 +5,12 @@
 
 namespace millrace {
 
-LostSlabs::~LostSlabs() {
-  for (const Kept& kept : kept_) slab_bytes_.give_back(kept.bytes);
-}
-
-void LostSlabs::keep(std::unique_ptr<LaneFeed> feed, std::uint64_t bytes,
+void LostSlabs::keep(std::unique_ptr<LaneFeed> feed, Share bytes,
                      std::unique_ptr<PeerProcess> process) {
   feed->stop();
-  const auto kept = kept_.insert(kept_.end(), Kept{std::move(feed), bytes, std::move(process)});
-  kept->process->when_gone([this, kept] {
-    slab_bytes_.give_back(kept->bytes);
-    kept_.erase(kept);
-  });
+  const auto kept =
+      kept_.insert(kept_.end(), Kept{std::move(feed), std::move(bytes), std::move(process)});
+  kept->process->when_gone([this, kept] { kept_.erase(kept); });
 }
 
 }  // namespace millrace

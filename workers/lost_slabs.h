@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <list>
 #include <memory>
 
@@ -17,23 +16,16 @@ namespace millrace {
 // Confined to one thread.
 class LostSlabs {
  public:
-  // The budget outlives it.
-  explicit LostSlabs(Budget& slab_bytes) : slab_bytes_(slab_bytes) {}
-  // Gives all of it back and waits for nobody.
-  ~LostSlabs();
-
-  // `bytes` of the budget are taken, and are given back once `process` is gone.
-  void keep(std::unique_ptr<LaneFeed> feed, std::uint64_t bytes,
-            std::unique_ptr<PeerProcess> process);
+  // Until `process` is gone; at the end of all of them nobody is waited for.
+  void keep(std::unique_ptr<LaneFeed> feed, Share bytes, std::unique_ptr<PeerProcess> process);
 
  private:
   struct Kept {
     std::unique_ptr<LaneFeed> feed;
-    std::uint64_t bytes;
+    Share bytes;
     std::unique_ptr<PeerProcess> process;
   };
 
-  Budget& slab_bytes_;
   std::list<Kept> kept_;
 };
 

@@ -23,12 +23,7 @@ Seats::Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats, Stream
     : settings_(std::move(settings)),
       slab_bytes_(slab_bytes),
       stats_(stats),
-      stream_name_(std::move(stream_name)),
-      lost_(slab_bytes) {}
-
-Seats::~Seats() {
-  for (const auto& [lane, seat] : seats_) slab_bytes_.give_back(seat.slab_bytes);
-}
+      stream_name_(std::move(stream_name)) {}
 
 Result<Seat, wp::Refused> Seats::prepare(WorkerConnection& link, const wp::Hello& hello, Time now) {
   auto device = open_device(hello.device);
@@ -39,10 +34,11 @@ Result<Seat, wp::Refused> Seats::prepare(WorkerConnection& link, const wp::Hello
   Seat seat;
   seat.link = &link;
   seat.name = hello.name;
-  seat.slab_bytes = slabs * SlabRing::slab_bytes_for(settings_.shape.slab_bytes(element));
+  seat.slab_bytes =
+      Share(slab_bytes_, slabs * SlabRing::slab_bytes_for(settings_.shape.slab_bytes(element)));
   seat.idle = now;
   seat.alone = hello.alone;
-  if (!slab_bytes_.try_take(seat.slab_bytes))
+  if (!seat.slab_bytes)
     return wp::Refused{"no_room",
                        "the slabs of this worker would pass [limits] slab_bytes; those of a lost "
                        "worker count until its process has ended"};
@@ -52,7 +48,6 @@ Result<Seat, wp::Refused> Seats::prepare(WorkerConnection& link, const wp::Hello
         settings_.shape, std::move(*device), slabs,
         [this, &link](const wp::HandedBatch& batch, Bytes slab) { hand(link, batch, slab); });
   } catch (const std::exception& error) {
-    slab_bytes_.give_back(seat.slab_bytes);
     return wp::Refused{"internal", std::string("no slabs: ") + error.what()};
   }
   return seat;
@@ -91,7 +86,7 @@ void Seats::refuse(WorkerConnection& link, const wp::Refused& why) {
 
 void Seats::remove(LaneId lane) {
   Seat seat = unseat(lane);
-  lost_.keep(std::move(seat.feed), seat.slab_bytes, std::move(seat.process));
+  lost_.keep(std::move(seat.feed), std::move(seat.slab_bytes), std::move(seat.process));
 }
 
 Seat Seats::unseat(LaneId lane) {
@@ -105,10 +100,9 @@ void Seats::remove_watcher(const WorkerConnection& link) {
 }
 
 void Seats::dismiss(LaneId lane) {
-  const Seat seat = unseat(lane);
-  slab_bytes_.give_back(seat.slab_bytes);
-  seat.link->send(encoder_.encode(wp::Bye{}));
-  seat.link->end();
+  WorkerConnection& link = *unseat(lane).link;  // its slabs are free before it hears of it
+  link.send(encoder_.encode(wp::Bye{}));
+  link.end();
 }
 
 void Seats::dismiss_watcher(WorkerConnection& link) {

@@ -38,9 +38,9 @@ struct Seat {
   std::string name;
   std::unique_ptr<PeerProcess> process;
   std::unique_ptr<LaneFeed> feed;
-  std::uint64_t slab_bytes = 0;  // of the budget
-  std::optional<Time> idle;      // since when it has no batch
-  bool alone = false;            // it leaves when there is another
+  Share slab_bytes;
+  std::optional<Time> idle;  // since when it has no batch
+  bool alone = false;        // it leaves when there is another
 };
 
 // One that only watches.
@@ -59,7 +59,6 @@ class Seats {
 
   // `slab_bytes` bounds the slabs of all pipelines. It outlives the seats, as `stats` do.
   Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats, StreamName stream_name);
-  ~Seats();
 
   // Makes the slabs of a worker that said hello; a refusal is for refuse().
   [[nodiscard]] Result<Seat, worker_protocol::Refused> prepare(WorkerConnection& link,

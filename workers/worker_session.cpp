@@ -31,7 +31,7 @@ namespace {
 
 // How long a worker may take to read what it is told last.
 constexpr auto last_words = std::chrono::seconds(2);
-constexpr int messages_per_turn = 64;
+constexpr unsigned messages_per_turn = 64;
 constexpr net::use_awaitable_t<Executor> resume{};
 
 class Session final : public WorkerConnection {
@@ -46,7 +46,7 @@ class Session final : public WorkerConnection {
 
   // What fails deep in the library, for want of memory, destroys the coroutine that waits for it.
   ~Session() {
-    if (known_ && !ended_) hub_.lost(*this, failure_);
+    if (known_) hub_.lost(*this, failure_);
   }
 
   Task<> run(worker_protocol::Hello hello) {
@@ -81,12 +81,17 @@ class Session final : public WorkerConnection {
   std::size_t unsent() const override { return socket_.unsent(); }
 
   void end() override {
+    known_ = false;
+    close();
+  }
+
+ private:
+  void close() {
     ended_ = true;
     waits_.cancel();
     to_write_.notify();
   }
 
- private:
   // Without memory for what waits, the worker has let too much wait.
   LocalSocket::Sent try_send(Bytes message, int descriptor) {
     try {
@@ -109,7 +114,7 @@ class Session final : public WorkerConnection {
 
   Task<> receive_messages() {
     worker_protocol::Decoder decoder(worker_protocol::max_to_service);
-    for (int in_a_row = 0; !ended_ && !gone_;) {
+    for (unsigned in_a_row = 0; !ended_ && !gone_;) {
       const auto message = socket_.try_receive();
       if (!message) co_return broken(message.error());
       if (!*message) {
@@ -170,7 +175,7 @@ class Session final : public WorkerConnection {
   void cut(WorkerFailure why) {
     failure_ = why;
     gone_ = true;
-    end();
+    close();
   }
 
   const Executor executor_;

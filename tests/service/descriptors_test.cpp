@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/descriptors.h"
 
+#include <sys/resource.h>
+
 #include <catch2/catch.hpp>
+
+#include "tests/support/descriptor_limit.h"
 
 using namespace millrace;
 
@@ -14,7 +18,10 @@ TEST_CASE("half of the descriptors may be clients, and some of those have no str
 }
 
 TEST_CASE("the process gets as many descriptors as it may have") {
-  const std::uint64_t before = descriptor_limit();
-  CHECK(raise_descriptor_limit() >= before);
-  CHECK(descriptor_limit() == raise_descriptor_limit());
+  rlimit most{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &most) == 0);
+  const DescriptorLimit few(10);
+  REQUIRE(descriptor_limit() < most.rlim_max);
+  CHECK(raise_descriptor_limit() == most.rlim_max);
+  CHECK(descriptor_limit() == most.rlim_max);
 }

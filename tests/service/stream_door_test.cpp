@@ -236,6 +236,21 @@ TEST_CASE("a stream outlives its connection until its rows are done") {
   CHECK(d.stats().buffer.value() == 0);
 }
 
+TEST_CASE("a stream that gets no session is lost") {
+  DoorUnderTest d;
+  Link& worker = d.attach();
+  auto& client = d.open();
+  d.send_row(client);
+  client.sink.reset();
+  d.run();
+  d.answer(worker);
+  d.answer(worker);  // ABORT
+  CHECK(d.live() == 0);
+  CHECK(d.admission.connections.taken() == 0);
+  CHECK(d.hub().room().taken() == 0);
+  CHECK(d.stats().closed[StreamClosing::client_gone].value() == 1);
+}
+
 TEST_CASE("a stream whose connection is too old ends as at a drain") {
   DoorUnderTest d;
   Link& worker = d.attach();
@@ -243,6 +258,7 @@ TEST_CASE("a stream whose connection is too old ends as at a drain") {
   d.send_row(client);
   (void)client.told();
   client.sink->retire(Clock::now());
+  d.door->table().drain(Clock::now());  // the service stops too
   CHECK(client.told() == std::vector<std::string>{R"({"type":"goaway","retry_after_ms":1000})"});
   d.send_row(client);  // what was on its way
   d.answer(worker);

@@ -91,6 +91,23 @@ TEST_CASE_METHOD(SessionFixture, "a stream that fails ends its connection, and t
   CHECK(reports == std::vector<std::string>{"too much"});
 }
 
+TEST_CASE_METHOD(SessionFixture, "what fails while it sends or waits is no fault of the client") {
+  SECTION("sends") {
+    stream.fails = true;
+    result("1");
+  }
+  SECTION("waits") {
+    stream.paused = true;
+    client_sends(1);
+    stream.fails = true;
+    after(std::chrono::seconds(4));
+  }
+  CHECK(stream.calls.back() == "lost");
+  CHECK(scope.connections() == 0);
+  for (const Closing why : {Closing::client, Closing::drain}) CHECK(stats.closed[why].value() == 0);
+  CHECK(stats.closed[Closing::internal].value() == 1);
+}
+
 TEST_CASE_METHOD(SessionFixture, "a time limit that fails ends what it is of") {
   struct Failing : SessionScope::Watched {
     using Watched::Watched;

@@ -23,6 +23,9 @@ inline std::string request(std::string target, std::string fields = {}) {
 class EchoSink final : public StreamSink {
  public:
   EchoSink(ClientOutbox& outbox, std::vector<std::string>& lost) : outbox_(outbox), lost_(lost) {}
+  ~EchoSink() override {
+    if (!ended_) lost_.emplace_back("lost");
+  }
 
   void frames(Bytes bytes, Time) override {
     (void)outbox_.result({.seq = messages_++, .begin = position_, .end = position_ + bytes.size()},
@@ -39,7 +42,10 @@ class EchoSink final : public StreamSink {
     lost_.emplace_back(name_of(code));
   }
   void retire(Time) override {}
-  void lost(bool clean, Time) override { lost_.emplace_back(clean ? "clean" : "lost"); }
+  void lost(bool clean, Time) override {
+    ended_ = true;
+    lost_.emplace_back(clean ? "clean" : "lost");
+  }
   bool paused() const override { return false; }
   void tick(Time) override {}
   void written(std::size_t, Time) override {}
@@ -49,6 +55,7 @@ class EchoSink final : public StreamSink {
   std::vector<std::string>& lost_;
   std::uint64_t position_ = 0;
   std::uint64_t messages_ = 0;
+  bool ended_ = false;
 };
 
 class EchoDoor final : public Door {

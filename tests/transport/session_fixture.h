@@ -16,16 +16,19 @@ struct SinkLog {
   std::vector<std::string> calls;
   std::size_t written = 0;
   bool paused = false;
-  bool fails = false;               // to take frames
+  bool fails = false;               // to take frames, a tick, or word of what was written
   ClientOutbox* rejects = nullptr;  // if it does: where it says so
 };
 
 class LoggingSink final : public StreamSink {
  public:
   explicit LoggingSink(SinkLog& log) : log_(log) {}
+  ~LoggingSink() override {
+    if (!lost_) say("lost");
+  }
 
   void frames(Bytes bytes, Time) override {
-    if (log_.fails) throw std::length_error("too much");
+    work();
     say("frames " + std::to_string(bytes.size()));
     if (log_.rejects) log_.rejects->rejected(ErrorCode::values, "no", 1);
   }
@@ -39,14 +42,27 @@ class LoggingSink final : public StreamSink {
     say("refused " + std::string(name_of(code)));
   }
   void retire(Time) override { say("retire"); }
-  void lost(bool clean, Time) override { say(clean ? "lost clean" : "lost"); }
+  void lost(bool clean, Time) override {
+    lost_ = true;
+    say(clean ? "lost clean" : "lost");
+  }
   bool paused() const override { return log_.paused; }
-  void tick(Time) override { say("tick"); }
-  void written(std::size_t results, Time) override { log_.written += results; }
+  void tick(Time) override {
+    work();
+    say("tick");
+  }
+  void written(std::size_t results, Time) override {
+    work();
+    log_.written += results;
+  }
 
  private:
+  void work() const {
+    if (log_.fails) throw std::length_error("too much");
+  }
   void say(std::string call) { log_.calls.push_back(std::move(call)); }
   SinkLog& log_;
+  bool lost_ = false;
 };
 
 // A session between a client and a stream that are both the test. Nothing waits for the clock.

@@ -211,9 +211,7 @@ class Schedule {
     const auto& worker = history_.workers.at(lane);
     std::vector<BatchId> false_ids{BatchId{0}, BatchId{1'000'000}};
     for (const auto& [other, seen] : history_.workers)
-      if (other != lane)
-        for (const auto* ids : {&seen.done})
-          false_ids.insert(false_ids.end(), ids->begin(), ids->end());
+      if (other != lane) false_ids.insert(false_ids.end(), seen.done.begin(), seen.done.end());
     if (worker.held.size() > 1) false_ids.push_back(worker.held.back().id);
     std::vector<Answer> answers, marks;
     BatchId batch = some(false_ids);

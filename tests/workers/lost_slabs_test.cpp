@@ -83,11 +83,10 @@ TEST_CASE("what is kept is given back at the end, though the process lives on") 
   Budget slab_bytes(three_slabs);
   Link worker(io.get_executor());
   {
-    LostSlabs lost(slab_bytes);
-    REQUIRE(slab_bytes.try_take(three_slabs));
+    LostSlabs lost;
     lost.keep(std::make_unique<LaneFeed>(FeedShape{.format = {}, .slots = 2, .rows = 4, .width = 4},
                                          open_host_device(), 3, nullptr),
-              three_slabs, worker.process());
+              Share(slab_bytes, three_slabs), worker.process());
     io.poll();
     CHECK(slab_bytes.taken() == three_slabs);
   }

@@ -104,6 +104,7 @@ TEST_CASE("who hangs up before Hello leaves nothing behind") {
   Door door;
   { RawWorker(door).send_bytes({100, 0, 0, 0, 1}); }
   { const RawWorker nothing(door); }
+  door.run_until([&] { return door.lines.size() == 2; });  // each is refused, and gone
   RawWorker(door).attach();
   CHECK(door.stats.workers.value() == 1);
 }
