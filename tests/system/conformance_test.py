@@ -9,12 +9,12 @@ import sys
 import unittest
 
 from harness import SystemTest, read_all, run, sample, samples, wait_for
+from worker_wire import names
 
 CONFORMANCE = os.path.join(os.path.dirname(__file__), "..", "conformance")
 sys.path.insert(0, CONFORMANCE)
 import chunk_reference as contract  # noqa: E402
 
-FLAGS = ["START", "RESET", "SEGMENT", "GAP", "LAST", "END", "ABORT"]
 AT_ONCE = 24  # pipelines, each with a tap
 MESSAGE = 16000  # frames, within the limit on messages
 
@@ -62,7 +62,7 @@ def expected(spec, align, pad, events):
             values = contract.row_values(spec, row, sample, width, align, pad)
             crc = crc32c(array.array("h", values).tobytes())
         yield {"seq": seq, "begin": begin, "left": left, "size": size, "right": right,
-               "flags": [name for bit, name in enumerate(FLAGS) if flags >> bit & 1],
+               "flags": names(flags),
                "gap": gap, "crc32c": crc}
 
 

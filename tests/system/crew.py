@@ -50,7 +50,8 @@ class Member:
             self.trace.fate = "left"
         elif ended or self.killed:
             self.trace.fate = "lost"
-        return self.process.errors
+        unjust = [] if ended in (None, "left", "lost", "timeout") else [f"{self.trace.name} was told {ended}"]
+        return self.process.errors + unjust
 
 
 class Crew:

@@ -66,7 +66,7 @@ class Crowd(FaultTest):
             used = (service.memory() - before) / CROWD
             print(f"resident memory: {idle / 1024:.1f} KiB of an idle stream, {used / 1024:.1f} KiB of one that was used")
             if not service.sanitized():
-                self.assertLess(idle, 48 << 10)
+                self.assertLess(idle, 24 << 10)
             good.row()
             for client in clients:
                 client.send(text(type="end"))

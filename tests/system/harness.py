@@ -162,6 +162,11 @@ class Service(Process):
         with open(f"/proc/{self.process.pid}/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
+    def peak_memory(self):
+        """Bytes of resident memory, the most so far."""
+        with open(f"/proc/{self.process.pid}/status") as file:
+            return int(re.search(r"VmHWM:\s*(\d+) kB", file.read())[1]) << 10
+
     def sanitized(self):
         """Whether a sanitizer has its own memory in the process."""
         with open(f"/proc/{self.process.pid}/maps") as file:

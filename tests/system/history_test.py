@@ -5,11 +5,10 @@ import unittest
 
 from history import violations
 from stream_history import ending_of, row_crc
-from traces import Batch, History, Rule, Stream, Worker, contract
-from worker_wire import FLAGS, REASONS, RESET, Row
+from traces import SECOND, Batch, History, Rule, Stream, Worker, contract
+from worker_wire import REASONS, RESET, Row, names
 
 SPEC = contract.Spec(size=100, left=20)
-SECOND = 1_000_000_000
 LOST = REASONS.index("worker_lost")
 
 
@@ -67,7 +66,7 @@ class Story:
         batch = self.batch(worker, seq)
         row = batch.rows[0][0]
         return {"type": "result", "seq": seq, "begin": begin, "end": begin + size,
-                "flags": [name for bit, name in enumerate(FLAGS) if row.flags >> bit & 1],
+                "flags": names(row.flags),
                 "data": [worker.name, batch.id, 11, seq]}
 
     def broken(self):

@@ -16,6 +16,7 @@ import websockets
 from faults import PACKET, FaultTest
 from harness import MILLRACE, PATIENCE, run, samples, wait_for
 from raw_client import RawClient, upgrade
+from raw_worker import RawWorker
 
 # A configuration, and what its line names: the key, its value, what is allowed.
 CONFIGURATIONS = {  # G1
@@ -85,7 +86,7 @@ class Configurations(FaultTest):
                     self.assertEqual((code, len(lines)), (1, 1), lines)
                     self.assertIn(address.removeprefix("unix:"), lines[0])
                     good.row()
-        self.tap(service)  # its socket is where it was
+        RawWorker(service.workers).attached().close()  # its socket is where it was
 
 
 class Signals(FaultTest):

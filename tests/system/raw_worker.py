@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of bare sockets, which can say anything, right or wrong."""
-import array
 import contextlib
 import mmap
 import os
@@ -22,7 +21,7 @@ class RawWorker:
         self.socket.settimeout(PATIENCE)
         self.socket.connect(url.removeprefix("unix:"))
         self.buffer, self.descriptor, self.slabs = b"", None, None
-        self.welcome, self.company, self.refused, self.said_bye = None, 0, None, False
+        self.welcome, self.refused, self.said_bye = None, None, False
         self.sending, self.stopped, self.heart = threading.Lock(), threading.Event(), None
         self.send(wire.hello(**of_hello) if hello is None else hello)
 
@@ -61,10 +60,10 @@ class RawWorker:
         self.send(wire.done(batch.id, [(wire.JSON, text)] * len(batch.framed),
                             [(wire.JSON, text)] * len(batch.marks)))
 
-    def beat(self, interval=1.0):
+    def beat(self):
         """Heartbeats from a thread, until it is closed."""
         def beats():
-            while not self.stopped.wait(interval):
+            while not self.stopped.wait(1.0):
                 self.send(wire.heartbeat)
 
         self.heart = threading.Thread(target=beats, daemon=True)
@@ -99,9 +98,7 @@ class RawWorker:
             return None
         text, self.buffer = self.buffer[4:4 + size], self.buffer[4 + size:]
         kind, said = wire.read(text)
-        if kind == wire.COMPANY:
-            self.company = said
-        elif kind == wire.REFUSED:
+        if kind == wire.REFUSED:
             self.refused = said[0]
         elif kind == wire.BYE:
             self.said_bye = True
@@ -129,9 +126,6 @@ class RawWorker:
         size = batch.width * self.welcome.values * SIZES[self.welcome.element]
         begin = batch.slab * self.welcome.slab_bytes + i * size
         return self.slabs[begin:begin + size]
-
-    def samples(self, batch, i):
-        return array.array("h", self.row(batch, i))
 
     def ended(self):
         """Reads to the end: the code it was refused with; None where it was not."""

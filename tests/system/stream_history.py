@@ -4,7 +4,7 @@ import dataclasses
 import zlib
 
 from traces import SECOND, Batch, Worker, contract, salted
-from worker_wire import ABORT, FLAGS, REASONS, RESET, Row
+from worker_wire import ABORT, REASONS, RESET, Row, names
 
 # Until it is noticed that a client has gone whose messages wait to be read: a ping, and its close.
 HANG_UP = 16 * SECOND
@@ -222,7 +222,7 @@ def _answer(result, expected, where):
     at = where.get((worker, batch, stream, of_row))
     if at is None or of_row != seq:
         yield f"answer: result {seq} is what {worker} said of row {of_row} in batch {batch}"
-    elif result["flags"] != [name for bit, name in enumerate(FLAGS) if at.row.flags >> bit & 1]:
+    elif result["flags"] != names(at.row.flags):
         yield f"answer: result {seq} has flags {result['flags']}, its row {at.row.flags}"
 
 

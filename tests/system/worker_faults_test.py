@@ -173,7 +173,8 @@ class Waiting(WorkerFaultTest):
     def test_a_slow_worker_pauses_the_senders_of_its_lane_and_nobody_else(self):  # F4
         service = self.service("[[pipeline]]\nslots = 4\nchunk = { size = 1600 }\n",
                                '[limits]\nstream_buffer = "250ms"\n')
-        with self.moved(service, {}), self.beside(service) as (good, _):
+        with self.moved(service, {}), self.beside(service) as (good, beside):
+            self.client(service)  # takes a slot there too: those that follow find more room at the slow one
             slow = RawWorker(service.workers).attached().beat()
             before, packets = service.memory(), b"".join(map(packet, range(MANY)))
             clients = [self.client(service) for _ in range(2)]
@@ -184,6 +185,7 @@ class Waiting(WorkerFaultTest):
             self.await_metric(service, len(clients), "millrace_ingest_paused_connections")
             for _ in range(10):
                 good.row()
+            self.assertEqual({row.stream for row in beside.rows}, {beside.rows[0].stream})
             if not service.sanitized():  # which keeps what is freed
                 self.assertLess(service.memory() - before, 4 << 20)  # of 19 MB that are to be sent
             self.assertTrue(all(sender.is_alive() for sender in senders))

@@ -18,6 +18,12 @@ Batch = collections.namedtuple("Batch", "id slab rows width trigger closed copie
 Welcome = collections.namedtuple(
     "Welcome", "version slots rows width element values rate features chunk slabs slab_bytes")
 
+
+def names(flags):
+    """As clients and taps read them."""
+    return [name for bit, name in enumerate(FLAGS) if flags >> bit & 1]
+
+
 # --- Writing. A field is a Scalar, a child (Table, Vector or bytes: a string), or None: absent.
 
 Scalar = collections.namedtuple("Scalar", "format value")
