@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 
-from harness import SystemTest, samples, wait_for
+from harness import COUNTED, SystemTest, samples, wait_for
 from raw_client import BINARY, TEXT, RawClient, frame, upgrade
 
 PACKET = 1600
@@ -96,7 +96,7 @@ class FaultTest(SystemTest):
             return {key: now[key] - before[key] for key in now if now[key] != before[key]}
 
         with contextlib.suppress(AssertionError):
-            wait_for(lambda: difference() == expected, "the counters")
+            wait_for(lambda: difference() == expected, "the counters", COUNTED)
         service.recount()  # what is wrong a little later is wrong too
         self.assertEqual(difference(), expected)
 

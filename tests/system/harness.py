@@ -20,16 +20,17 @@ import websockets
 
 MILLRACE = os.environ["MILLRACE"]
 PATIENCE = 30  # seconds until a wait counts as failed; nothing depends on how fast anything is
+COUNTED = 0.1  # seconds between looks at counters, which are collected once a second
 
 
-def wait_for(condition, what):
+def wait_for(condition, what, every=0.01):
     """Returns the first true value of condition()."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         value = condition()
         if value:
             return value
-        time.sleep(0.01)
+        time.sleep(every)
     raise AssertionError(f"waited in vain for {what}")
 
 
@@ -149,7 +150,7 @@ class Service(Process):
             return self.metric("millrace_event_loop_lag_seconds_count")
 
         before = beats()
-        wait_for(lambda: beats() != before, "the exporter to collect")
+        wait_for(lambda: beats() != before, "the exporter to collect", COUNTED)
 
     def cpu(self):
         """Seconds of CPU spent so far."""
@@ -212,7 +213,7 @@ class SystemTest(unittest.TestCase):
 
     def await_metric(self, service, value, name, **labels):
         """The exporter collects once a second at most."""
-        wait_for(lambda: service.metric(name, **labels) >= value, f"{name} to be {value}")
+        wait_for(lambda: service.metric(name, **labels) >= value, f"{name} to be {value}", COUNTED)
         self.assertEqual(service.metric(name, **labels), value)
 
 
