@@ -2,50 +2,63 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "base/bytes.h"
 #include "base/result.h"
 #include "schemas/aligned_message.h"
+#include "schemas/client_messages.h"
 #include "schemas/wire_error.h"
 
 namespace flatbuffers {
 class FlatBufferBuilder;
 }
 
-namespace millrace {
+namespace millrace::client_protocol {
 
-// A result whose answer is bytes, as a client gets it (client.fbs). Views of memory that somebody
-// else keeps.
-struct BytesResult {
-  std::string_view stream;
-  std::uint64_t seq = 0;
-  std::uint64_t begin = 0, end = 0;  // frames
-  double begin_s = 0, end_s = 0;
-  std::uint8_t flags = 0;  // as in chunker/row.h
-  Bytes data;
-};
-
-// Writes the binary messages to clients, and keeps its memory from message to message. Confined
-// to one thread.
-class ClientEncoder {
+// Turns messages into bytes (client.fbs). Keeps its memory from message to message, so that one
+// costs no allocation once it has grown. Confined to one thread.
+class Encoder {
  public:
-  ClientEncoder();
-  ~ClientEncoder();
-  ClientEncoder(ClientEncoder&&) noexcept;
-  ClientEncoder& operator=(ClientEncoder&&) noexcept;
+  Encoder();
+  ~Encoder();
+  Encoder(Encoder&&) noexcept;
+  Encoder& operator=(Encoder&&) noexcept;
 
-  // The message; it lives until the next call.
-  Bytes encode_result(const BytesResult& result);
+  // What they return lives until the next call.
+  Bytes encode(const Result& result);
+  Bytes encode(const Ready& ready);
+  Bytes encode(const Flushed& flushed);
+  Bytes encode(const Rejected& rejected);
+  Bytes encode(const Error& error);
+  Bytes encode(const Closed& closed);
+  Bytes encode(const Credit& credit);
+  Bytes encode(const Goaway& goaway);
+  Bytes encode(const Open& open);
+  Bytes encode(const Frames& frames);
+  Bytes encode(const Flush& flush);
+  Bytes encode(const Reset& reset);
+  Bytes encode(const Gap& gap);
+  Bytes encode(const End& end);
 
  private:
   std::unique_ptr<flatbuffers::FlatBufferBuilder> builder_;
 };
 
-// The result lives as long as `message` and, where it had to be copied, `scratch` are untouched.
-[[nodiscard]] Result<BytesResult, WireError> decode_result(Bytes message, std::size_t max_size,
-                                                           AlignedMessage& scratch);
+// Turns bytes of a peer into messages: verifies them against tight limits, and then that every
+// value is in the range that client_messages.h gives it. What it returns lives as long as the
+// message is untouched and nothing else is decoded. Confined to one thread.
+class Decoder {
+ public:
+  // Longer messages are refused unread.
+  explicit Decoder(std::size_t max_size) : max_size_(max_size) {}
 
-}  // namespace millrace
+  [[nodiscard]] millrace::Result<ToService, WireError> to_service(Bytes message);
+  [[nodiscard]] millrace::Result<ToClient, WireError> to_client(Bytes message);
+
+ private:
+  std::size_t max_size_;
+  AlignedMessage aligned_;
+};
+
+}  // namespace millrace::client_protocol

@@ -30,7 +30,6 @@ ClientOutbox::~ClientOutbox() {
 
 void ClientOutbox::ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames) {
   if (closing()) return;
-  stream_ = stream;
   append_ready(waiting_.bytes(), stream, pipeline, frames);
   commit(Connection::Kind::text, false);
 }
@@ -111,15 +110,14 @@ void ClientOutbox::sent(std::size_t bytes) {
 }
 
 void ClientOutbox::append_bytes(const ResultHead& head, std::string_view data) {
-  const Bytes message =
-      scope_.encoder().encode_result({.stream = stream_,
-                                      .seq = head.seq,
-                                      .begin = head.begin,
-                                      .end = head.end,
-                                      .begin_s = static_cast<double>(head.begin) / head.rate,
-                                      .end_s = static_cast<double>(head.end) / head.rate,
-                                      .flags = head.flags,
-                                      .data = std::as_bytes(std::span(data))});
+  const client_protocol::Result result{.seq = head.seq,
+                                       .begin = head.begin,
+                                       .end = head.end,
+                                       .begin_s = static_cast<double>(head.begin) / head.rate,
+                                       .end_s = static_cast<double>(head.end) / head.rate,
+                                       .flags = head.flags,
+                                       .data = std::as_bytes(std::span(data))};
+  const Bytes message = scope_.encoder().encode(result);
   waiting_.bytes().append(reinterpret_cast<const char*>(message.data()), message.size());
 }
 

@@ -71,7 +71,6 @@ class ClientOutbox {
   Wakeup to_send_;
   Wakeup to_read_;
   MessageBatch waiting_;
-  std::string stream_;  // its name
   std::size_t unsent_ = 0;
   bool full_ = false;  // until half of it is sent
   std::uint64_t rejections_ = 0;

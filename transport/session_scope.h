@@ -54,7 +54,7 @@ class SessionScope {
   std::size_t connections() const { return watched_.size(); }
   // Not all at the same moment: up to a tenth more or less.
   Duration about(Duration time);
-  ClientEncoder& encoder() { return encoder_; }  // one for all, for its memory
+  client_protocol::Encoder& encoder() { return encoder_; }  // one for all, for its memory
 
   // Runs it on the scope's thread. What it throws is reported and goes no further.
   void spawn(Task<> session);
@@ -81,7 +81,7 @@ class SessionScope {
   const ConnectionLimits& limits_;
   DoorStats& stats_;
   const Report report_;
-  ClientEncoder encoder_;
+  client_protocol::Encoder encoder_;
   std::vector<Watched*> watched_;
   std::minstd_rand random_{std::random_device{}()};
   std::size_t running_ = 0;

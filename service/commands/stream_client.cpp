@@ -114,8 +114,9 @@ class FileStream {
 
   // Bytes have no place in a line: how many there are has.
   void print_result(Bytes bytes) {
-    AlignedMessage scratch;
-    const auto result = decode_result(bytes, bytes.size(), scratch);
+    client_protocol::Decoder decoder(bytes.size());
+    const auto message = decoder.to_client(bytes);
+    const auto* result = message ? std::get_if<client_protocol::Result>(&*message) : nullptr;
     if (!result) {
       failure_ = "the service sent what is none of its messages";
       return;

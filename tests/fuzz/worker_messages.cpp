@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The binary messages: of a worker, to a worker, and to a client. One that can be read is written
+// The binary messages: of a worker and to a worker. One that can be read is written
 // and read again.
 #include <array>
 #include <string>
 #include <vector>
 
-#include "schemas/client_codec.h"
 #include "schemas/text.h"
 #include "schemas/worker_codec.h"
 #include "tests/fuzz/target.h"
@@ -85,25 +84,12 @@ class End {
   wp::Decoder decoder_{max_size}, again_{max_size};
 };
 
-bool check_client_result(Bytes message) {
-  static ClientEncoder encoder;
-  static AlignedMessage scratch;
-  const auto first = decode_result(message, max_size, scratch);
-  if (!first) return false;
-  require(is_name(first->stream), "a result names its stream");
-  const auto written = copy_of(encoder.encode_result(*first));
-  const auto second = decode_result(written, max_size, scratch);
-  require(second && same(encoder.encode_result(*second), written), "a result reads as written");
-  return true;
-}
-
 // Who can read it.
-std::array<bool, 3> check(Bytes message) {
+std::array<bool, 2> check(Bytes message) {
   static End service, worker;
   const auto to_service = [](wp::Decoder& decoder, Bytes m) { return decoder.to_service(m); };
   const auto to_worker = [](wp::Decoder& decoder, Bytes m) { return decoder.to_worker(m); };
-  return {service.check(message, to_service), worker.check(message, to_worker),
-          check_client_result(message)};
+  return {service.check(message, to_service), worker.check(message, to_worker)};
 }
 
 }  // namespace

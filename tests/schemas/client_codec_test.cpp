@@ -5,11 +5,13 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <limits>
+#include <variant>
 
 #include "tests/schemas/damage.h"
 #include "tests/support/golden.h"
 
 using namespace millrace;
+using namespace millrace::client_protocol;
 
 namespace {
 
@@ -18,87 +20,223 @@ constexpr std::size_t max_size = 4096;
 const std::array<std::byte, 5> payload{std::byte{0}, std::byte{1}, std::byte{2}, std::byte{0xfe},
                                        std::byte{0xff}};
 
-BytesResult example() {
-  return {.stream = "mic-7",
-          .seq = 3,
-          .begin = 4800,
-          .end = 6400,
-          .begin_s = 0.3,
-          .end_s = 0.4,
-          .flags = 16,
-          .data = payload};
+const client_protocol::Result result{.stream = 7,
+                                     .seq = 3,
+                                     .begin = 4800,
+                                     .end = 6400,
+                                     .begin_s = 0.3,
+                                     .end_s = 0.4,
+                                     .flags = 16,
+                                     .kind = Answer::Kind::json,
+                                     .data = payload};
+
+const Open full_open{.stream = 1ULL << 60,
+                     .pipeline = "vad",
+                     .id = "mic-7",
+                     .format = "f32le",
+                     .rate = 12.5,
+                     .channels = 2,
+                     .dim = 0,
+                     .channel = "left",
+                     .chunk = "100ms",
+                     .options = R"({"lang":"de"})"};
+
+const Frames frames{.stream = 7, .at = 1ULL << 40, .bytes = payload};
+
+const std::array<ToService, 8> to_service{full_open,
+                                          Open{.stream = 3},
+                                          frames,
+                                          Flush{.stream = 7, .mark = 0},
+                                          Flush{.stream = 7},
+                                          Reset{.stream = 7},
+                                          Gap{.stream = 7, .frames = 1600},
+                                          End{.stream = 7}};
+
+const std::array<ToClient, 10> to_client{
+    result,
+    client_protocol::Result{},
+    Ready{.stream = 7, .id = "mic-7", .pipeline = "vad", .frames = 0},
+    Flushed{.stream = 7, .mark = max_number},
+    Rejected{.stream = 7, .code = "values", .message = "half a frame", .frames = 2},
+    Error{.stream = {}, .code = "schema", .message = "no message"},
+    Error{.stream = 0,
+          .code = "no_room",
+          .message = "come again",
+          .parameter = "pipeline",
+          .retry_after = std::chrono::milliseconds(1000)},
+    Closed{.stream = 7, .frames = 16000, .chunks = 10},
+    Credit{.stream = 7, .frames = 80000},
+    Goaway{.stream = 7, .retry_after = std::chrono::milliseconds(1000)}};
+
+template <class Any>
+std::vector<std::byte> bytes_of(const Any& message) {
+  Encoder encoder;
+  return std::visit([&](const auto& one) { return copy_of(encoder.encode(one)); }, message);
 }
 
-bool same(const BytesResult& a, const BytesResult& b) {
-  return a.stream == b.stream && a.seq == b.seq && a.begin == b.begin && a.end == b.end &&
-         a.begin_s == b.begin_s && a.end_s == b.end_s && a.flags == b.flags &&
-         std::ranges::equal(a.data, b.data);
+template <class One, class Any>
+millrace::Result<Any, WireError> read_as(const One& message) {
+  static Decoder decoder(max_size);
+  static std::vector<std::byte> bytes;  // what is returned are views of it
+  bytes = bytes_of(std::variant<One>(message));
+  if constexpr (std::is_same_v<Any, ToService>) return decoder.to_service(bytes);
+  if constexpr (std::is_same_v<Any, ToClient>) return decoder.to_client(bytes);
 }
+
+template <class One>
+One to_service_and_back(const One& message) {
+  return std::get<One>(*read_as<One, ToService>(message));
+}
+template <class One>
+One to_client_and_back(const One& message) {
+  return std::get<One>(*read_as<One, ToClient>(message));
+}
+
+// Reads every byte that a message refers to.
+int touch(std::string_view text) {
+  int sum = 0;
+  for (const char c : text) sum += c;
+  return sum;
+}
+int touch(const std::optional<std::string_view>& text) { return text ? touch(*text) : 0; }
+int touch(Bytes bytes) {
+  int sum = 0;
+  for (const std::byte b : bytes) sum += static_cast<int>(b);
+  return sum;
+}
+int touch(const Open& m) {
+  return touch(m.pipeline) + touch(m.id) + touch(m.format) + touch(m.channel) + touch(m.chunk) +
+         touch(m.options);
+}
+int touch(const Frames& m) { return touch(m.bytes); }
+int touch(const client_protocol::Result& m) { return touch(m.data); }
+int touch(const Ready& m) { return touch(m.id) + touch(m.pipeline); }
+int touch(const Rejected& m) { return touch(m.code) + touch(m.message); }
+int touch(const Error& m) { return touch(m.code) + touch(m.message) + touch(m.parameter); }
+int touch(const auto&) { return 0; }
 
 }  // namespace
 
-TEST_CASE("a result with bytes comes back as it was") {
-  ClientEncoder encoder;
-  AlignedMessage scratch;
-  const auto result = decode_result(encoder.encode_result(example()), max_size, scratch);
-  REQUIRE(result.has_value());
-  CHECK(same(*result, example()));
+TEST_CASE("every message of a client is read by the service as it was written") {
+  Decoder decoder(max_size);
+  for (const ToService& message : to_service) {
+    const auto bytes = bytes_of(message);
+    const auto read = decoder.to_service(bytes);
+    REQUIRE(read.has_value());
+    CHECK(read->index() == message.index());
+    CHECK(bytes_of(*read) == bytes);
+    CHECK(decoder.to_client(bytes).error() == WireError::unknown);
+  }
+}
+
+TEST_CASE("every message of the service is read by a client as it was written") {
+  Decoder decoder(max_size);
+  for (const ToClient& message : to_client) {
+    const auto bytes = bytes_of(message);
+    const auto read = decoder.to_client(bytes);
+    REQUIRE(read.has_value());
+    CHECK(read->index() == message.index());
+    CHECK(bytes_of(*read) == bytes);
+    CHECK(decoder.to_service(bytes).error() == WireError::unknown);
+  }
+}
+
+TEST_CASE("what a client leaves out is told from what it sets to nothing") {
+  const Open open = to_service_and_back(full_open);
+  CHECK(open.rate == 12.5);
+  CHECK(open.dim == 0u);
+  CHECK(open.options == R"({"lang":"de"})");
+  const Open bare = to_service_and_back(Open{.stream = 3, .id = ""});
+  CHECK(bare.stream == 3);
+  CHECK(bare.id == "");
+  CHECK_FALSE(bare.pipeline.has_value());
+  CHECK_FALSE(bare.rate.has_value());
+  CHECK_FALSE(bare.channels.has_value());
+  CHECK_FALSE(to_service_and_back(Flush{.stream = 7}).mark.has_value());
+  CHECK(to_service_and_back(Flush{.stream = 7, .mark = 0}).mark == 0u);
+}
+
+TEST_CASE("an error without a stream is told from one of stream 0") {
+  CHECK_FALSE(to_client_and_back(std::get<Error>(to_client[5])).stream.has_value());
+  const Error error = to_client_and_back(std::get<Error>(to_client[6]));
+  CHECK(error.stream == 0u);
+  CHECK(error.parameter == "pipeline");
+  CHECK(error.retry_after == std::chrono::milliseconds(1000));
+}
+
+TEST_CASE("positions beyond 32 bits and beyond 63 come as they were sent") {
+  CHECK(to_service_and_back(Frames{.at = 1ULL << 33, .bytes = {}}).at == 1ULL << 33);
+  CHECK(to_service_and_back(Frames{.at = ~0ULL, .bytes = {}}).at == ~0ULL);
 }
 
 TEST_CASE("an encoder's next message knows nothing of the one before") {
-  ClientEncoder encoder;
-  AlignedMessage scratch;
-  (void)encoder.encode_result(example());
-  BytesResult small;
-  small.stream = "a";
-  const auto result = decode_result(encoder.encode_result(small), max_size, scratch);
-  REQUIRE(result.has_value());
-  CHECK(same(*result, small));
+  Encoder encoder;
+  (void)encoder.encode(full_open);
+  CHECK(copy_of(encoder.encode(Open{.stream = 3})) == bytes_of(ToService(Open{.stream = 3})));
 }
 
-TEST_CASE("a result's bytes are those of the golden file") {
-  ClientEncoder encoder;
-  const Bytes message = encoder.encode_result(example());
-  CHECK(copy_of(message) == golden("client_result.bin", message));
-}
-
-TEST_CASE("a result that cannot be is refused for its meaning") {
-  ClientEncoder encoder;
-  AlignedMessage scratch;
-  const auto refusal = [&](const BytesResult& result) {
-    return decode_result(encoder.encode_result(result), max_size, scratch).error();
+TEST_CASE("the client's messages are those of the golden files") {
+  Encoder encoder;
+  const auto check = [&](const char* name, const auto& message) {
+    const Bytes bytes = encoder.encode(message);
+    CHECK(copy_of(bytes) == golden(name, bytes));
   };
-  auto result = example();
-  result.stream = "../etc";
-  CHECK(refusal(result) == WireError::meaning);
-  result = example();
-  result.end = 4799;
-  CHECK(refusal(result) == WireError::meaning);
-  result = example();
-  result.end_s = std::numeric_limits<double>::quiet_NaN();
-  CHECK(refusal(result) == WireError::meaning);
+  check("client_open.bin", full_open);
+  check("client_frames.bin", frames);
+  check("client_result.bin", result);
+  check("client_credit.bin", Credit{.stream = 7, .frames = 80000});
 }
 
-TEST_CASE("a result longer than the limit is refused before it is read") {
-  ClientEncoder encoder;
-  AlignedMessage scratch;
-  const Bytes message = encoder.encode_result(example());
-  CHECK(decode_result(message, message.size() - 1, scratch).error() == WireError::too_long);
-  CHECK(decode_result(message, message.size(), scratch).has_value());
+TEST_CASE("a message that cannot be is refused for its meaning") {
+  const auto refused = [](const auto& message) {
+    const auto read = read_as<std::decay_t<decltype(message)>, ToClient>(message);
+    return !read && read.error() == WireError::meaning;
+  };
+  auto backward = result;
+  backward.end = 4799;
+  CHECK(refused(backward));
+  auto nowhen = result;
+  nowhen.end_s = std::numeric_limits<double>::quiet_NaN();
+  CHECK(refused(nowhen));
+  auto silent = result;
+  silent.kind = Answer::Kind::none;
+  CHECK(refused(silent));
+  silent.kind = static_cast<Answer::Kind>(5);
+  CHECK(refused(silent));
+  CHECK(refused(Ready{.id = "../etc", .pipeline = "vad"}));
+  CHECK(refused(Flushed{.mark = max_number + 1}));
+  CHECK(refused(Credit{.frames = max_number + 1}));
+  CHECK(refused(Error{.stream = 1, .code = "a\nb", .message = ""}));
+  CHECK(refused(Goaway{.retry_after = std::chrono::hours(25)}));
 }
 
-TEST_CASE("no damaged result is read out of its bounds") {
-  ClientEncoder encoder;
-  AlignedMessage scratch;
+TEST_CASE("marks and gaps that no other door takes are refused for their meaning") {
+  const auto refused = [](const auto& message) {
+    const auto read = read_as<std::decay_t<decltype(message)>, ToService>(message);
+    return !read && read.error() == WireError::meaning;
+  };
+  CHECK(refused(Flush{.mark = max_number + 1}));
+  CHECK(refused(Gap{.frames = 0}));
+  CHECK(refused(Gap{.frames = max_number + 1}));
+  CHECK_FALSE(refused(Gap{.frames = max_number}));
+}
+
+TEST_CASE("a message longer than the limit is refused before it is read") {
+  const auto bytes = bytes_of(to_service[0]);
+  CHECK(Decoder(bytes.size() - 1).to_service(bytes).error() == WireError::too_long);
+  CHECK(Decoder(bytes.size()).to_service(bytes).has_value());
+}
+
+TEST_CASE("no damaged message of a client or to one is read out of its bounds") {
+  Decoder decoder(max_size);
   int sum = 0;
   const auto read = [&](Bytes bytes) {
-    if (const auto result = decode_result(bytes, max_size, scratch)) {
-      for (const char c : result->stream) sum += c;
-      for (const std::byte b : result->data) sum += static_cast<int>(b);
-    }
+    const auto add = [&](const auto& message) { sum += touch(message); };
+    if (const auto message = decoder.to_service(bytes)) std::visit(add, *message);
+    if (const auto message = decoder.to_client(bytes)) std::visit(add, *message);
   };
-  const Bytes message = encoder.encode_result(example());
-  damage(message, read);
-  random_messages(message, read);
-  CHECK(sum > 0);
+  for (const ToService& message : to_service) damage(bytes_of(message), read);
+  for (const ToClient& message : to_client) damage(bytes_of(message), read);
+  random_messages(bytes_of(to_service[0]), read);
+  CHECK(sum != 0);
 }

@@ -267,11 +267,11 @@ TEST_CASE_METHOD(SessionFixture, "an answer of bytes is a binary message") {
                       {Answer::Kind::bytes, std::string("\0\1", 2)}));
   settle();
   REQUIRE(client.seen.size() == 2);
-  AlignedMessage scratch;
-  const auto result =
-      decode_result(std::as_bytes(std::span(client.seen[1])), client.seen[1].size(), scratch);
-  REQUIRE(result.has_value());
-  CHECK(result->stream == "kitchen");
+  client_protocol::Decoder decoder(client.seen[1].size());
+  const auto message = decoder.to_client(std::as_bytes(std::span(client.seen[1])));
+  REQUIRE(message.has_value());
+  const auto* result = std::get_if<client_protocol::Result>(&*message);
+  REQUIRE(result != nullptr);
   CHECK(result->seq == 3);
   CHECK(result->end_s == 0.4);
   CHECK(result->flags == 16);

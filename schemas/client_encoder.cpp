@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client_generated.h"
+#include "schemas/client_codec.h"
+#include "schemas/wire.h"
+
+namespace millrace::client_protocol {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using Text = flatbuffers::Offset<flatbuffers::String>;
+
+Text write(FlatBufferBuilder& builder, std::string_view text) {
+  return builder.CreateString(text.data(), text.size());
+}
+
+// Absent where there is none.
+Text write(FlatBufferBuilder& builder, const std::optional<std::string_view>& text) {
+  return text ? write(builder, *text) : Text();
+}
+
+auto write(FlatBufferBuilder& builder, Bytes bytes) {
+  return builder.CreateVector(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+}
+
+flatbuffers::Optional<std::uint64_t> number(const std::optional<std::uint64_t>& value) {
+  return value ? flatbuffers::Optional<std::uint64_t>(*value) : flatbuffers::nullopt;
+}
+
+flatbuffers::Optional<std::uint32_t> number(const std::optional<std::uint32_t>& value) {
+  return value ? flatbuffers::Optional<std::uint32_t>(*value) : flatbuffers::nullopt;
+}
+
+template <class Table>
+Bytes finish(FlatBufferBuilder& builder, flatbuffers::Offset<Table> body) {
+  wire::FinishClientMessageBuffer(
+      builder,
+      wire::CreateClientMessage(builder, wire::ClientBodyTraits<Table>::enum_value, body.Union()));
+  return wire::finished(builder);
+}
+
+}  // namespace
+
+Encoder::Encoder() : builder_(std::make_unique<FlatBufferBuilder>()) {}
+Encoder::~Encoder() = default;
+Encoder::Encoder(Encoder&&) noexcept = default;
+Encoder& Encoder::operator=(Encoder&&) noexcept = default;
+
+Bytes Encoder::encode(const Result& result) {
+  auto& builder = *builder_;
+  builder.Clear();
+  const auto data = write(builder, result.data);
+  return finish(builder, wire::CreateResult(builder, result.stream, result.seq, result.begin,
+                                            result.end, result.begin_s, result.end_s, result.flags,
+                                            static_cast<std::uint8_t>(result.kind), data));
+}
+
+Bytes Encoder::encode(const Ready& ready) {
+  auto& builder = *builder_;
+  builder.Clear();
+  const auto id = write(builder, ready.id);
+  const auto pipeline = write(builder, ready.pipeline);
+  return finish(
+      builder, wire::CreateReady(builder, ready.version, ready.stream, id, pipeline, ready.frames));
+}
+
+Bytes Encoder::encode(const Flushed& flushed) {
+  builder_->Clear();
+  return finish(*builder_, wire::CreateFlushed(*builder_, flushed.stream, flushed.mark));
+}
+
+Bytes Encoder::encode(const Rejected& rejected) {
+  auto& builder = *builder_;
+  builder.Clear();
+  const auto code = write(builder, rejected.code);
+  const auto message = write(builder, rejected.message);
+  return finish(builder,
+                wire::CreateRejected(builder, rejected.stream, code, message, rejected.frames));
+}
+
+Bytes Encoder::encode(const Error& error) {
+  auto& builder = *builder_;
+  builder.Clear();
+  const auto code = write(builder, error.code);
+  const auto message = write(builder, error.message);
+  const auto parameter = error.parameter.empty() ? Text() : write(builder, error.parameter);
+  std::optional<std::uint64_t> retry_after;
+  if (error.retry_after) retry_after = static_cast<std::uint64_t>(error.retry_after->count());
+  return finish(builder, wire::CreateError(builder, number(error.stream), code, message, parameter,
+                                           number(retry_after)));
+}
+
+Bytes Encoder::encode(const Closed& closed) {
+  builder_->Clear();
+  return finish(*builder_,
+                wire::CreateClosed(*builder_, closed.stream, closed.frames, closed.chunks));
+}
+
+Bytes Encoder::encode(const Credit& credit) {
+  builder_->Clear();
+  return finish(*builder_, wire::CreateCredit(*builder_, credit.stream, credit.frames));
+}
+
+Bytes Encoder::encode(const Goaway& goaway) {
+  builder_->Clear();
+  return finish(*builder_,
+                wire::CreateGoaway(*builder_, goaway.stream,
+                                   static_cast<std::uint64_t>(goaway.retry_after.count())));
+}
+
+Bytes Encoder::encode(const Open& open) {
+  auto& builder = *builder_;
+  builder.Clear();
+  const auto pipeline = write(builder, open.pipeline);
+  const auto id = write(builder, open.id);
+  const auto format = write(builder, open.format);
+  const auto channel = write(builder, open.channel);
+  const auto chunk = write(builder, open.chunk);
+  const auto options = write(builder, open.options);
+  const auto rate = open.rate ? flatbuffers::Optional<double>(*open.rate) : flatbuffers::nullopt;
+  return finish(builder,
+                wire::CreateOpen(builder, open.version, open.stream, pipeline, id, format, rate,
+                                 number(open.channels), number(open.dim), channel, chunk, options));
+}
+
+Bytes Encoder::encode(const Frames& frames) {
+  auto& builder = *builder_;
+  builder.Clear();
+  const auto bytes = write(builder, frames.bytes);
+  return finish(builder, wire::CreateFrames(builder, frames.stream, frames.at, bytes));
+}
+
+Bytes Encoder::encode(const Flush& flush) {
+  builder_->Clear();
+  return finish(*builder_, wire::CreateFlush(*builder_, flush.stream, number(flush.mark)));
+}
+
+Bytes Encoder::encode(const Reset& reset) {
+  builder_->Clear();
+  return finish(*builder_, wire::CreateReset(*builder_, reset.stream));
+}
+
+Bytes Encoder::encode(const Gap& gap) {
+  builder_->Clear();
+  return finish(*builder_, wire::CreateGap(*builder_, gap.stream, gap.frames));
+}
+
+Bytes Encoder::encode(const End& end) {
+  builder_->Clear();
+  return finish(*builder_, wire::CreateEnd(*builder_, end.stream));
+}
+
+}  // namespace millrace::client_protocol
