@@ -40,7 +40,7 @@ FrameType read_frames(Section& section) {
   if (!frames.features && frames.rate != std::floor(frames.rate))
     section.wrong("rate", "must be a whole number of audio samples per second");
   const auto channels = section.count("channels", 1, 1, 256);
-  const auto dim = section.count("dim", 1, 1, 65'536);
+  const auto dim = section.count("dim", 1, 1, 65'535);
   frames.values = frames.features ? dim : channels;
   frames.element = read_element(section, "frames", frames.features ? Element::f32 : Element::s16);
   return frames;

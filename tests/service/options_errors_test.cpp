@@ -81,7 +81,7 @@ TEST_CASE("a value out of range is named with the range") {
   CHECK(pipeline_error("channels = 0") ==
         "m.toml:2: key 'pipeline.channels' = 0: must be a whole number from 1 to 256");
   CHECK(pipeline_error("dim = 0") ==
-        "m.toml:2: key 'pipeline.dim' = 0: must be a whole number from 1 to 65536");
+        "m.toml:2: key 'pipeline.dim' = 0: must be a whole number from 1 to 65535");
   CHECK(pipeline_error("batch = { rows = 0 }") ==
         "m.toml:2: key 'pipeline.batch.rows' = 0: must be a whole number from 1 to 65536");
   CHECK(pipeline_error("name = \"\"") ==

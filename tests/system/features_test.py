@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of features: real vectors (MFCC of spoken digits) go in, the contract's rows come out, and
+every value is the one that was sent."""
+import asyncio
+import glob
+import json
+import math
+import random
+import struct
+import unittest
+
+import websockets
+
+from conformance_test import contract, crc32c
+from harness import SystemTest, read_all, run
+from worker_wire import names
+
+FILES = sorted(glob.glob("/usr/share/pocketsphinx/test/data/tidigits/*.mfc"))
+DIM = 13
+LETTERS = {"f32": "f", "f16": "e"}
+
+
+def vectors(path):
+    """The vectors of a file of Sphinx: a count of values, then these, all of them big-endian."""
+    with open(path, "rb") as file:
+        count, = struct.unpack(">i", file.read(4))
+        values = struct.unpack(f">{count}f", file.read())
+    return [values[i:i + DIM] for i in range(0, count, DIM)]
+
+
+def as_read(frame, format):
+    """What the service makes of a vector: as the format has its values, denormal ones as zero."""
+    letter, least = {"f32le": ("f", 2.0 ** -126), "f16le": ("e", 2.0 ** -14)}[format]
+    values = struct.unpack(f"<{DIM}{letter}", struct.pack(f"<{DIM}{letter}", *frame))
+    return [value if abs(value) >= least else math.copysign(0, value) for value in values]
+
+
+def packed(frames, element):
+    return b"".join(struct.pack(f"<{DIM}{LETTERS[element]}", *frame) for frame in frames)
+
+
+def expected(spec, events, sent, element, align="body", pad="zero"):
+    """The contract's rows with the checksums of their values; sent[p] is the vector at position p."""
+    spec = contract.Spec(**spec)
+    width = contract.row_width(spec)
+    for row in contract.stream_rows(spec, events):
+        crc = None
+        if row[3]:
+            columns = contract.row_values(spec, row, lambda p: p + 1, width, align, pad)
+            crc = crc32c(packed([sent[p - 1] if p else (0,) * DIM for p in columns], element))
+        yield [*row[:5], names(row[5]), row[6], crc]
+
+
+async def send(service, events, frames, query, shuffle):
+    """Brings the events about, the bytes of frames cut anywhere; every message of the service."""
+    async with service.connect(**query) as connection:
+        at = 0
+        for kind, n in events:
+            if kind == "frames":
+                data = packed(frames[at:at + n], query.get("format", "f32le")[:3])
+                while data:
+                    cut = shuffle.randrange(1, 3 * DIM * 4)
+                    await connection.send(data[:cut])
+                    data = data[cut:]
+            elif kind == "gap":
+                await connection.send(json.dumps({"type": "gap", "frames": n}))
+            else:
+                await connection.send(json.dumps({"type": kind}))
+            at += n
+        return (await read_all(connection))[0]
+
+
+def schedule(frames, shuffle):
+    """All frames of a stream but those of a gap, with a flush and a reset somewhere."""
+    a, b, c = sorted(shuffle.sample(range(1, len(frames)), 3))
+    return [("frames", a), ("flush", 0), ("frames", b - a), ("gap", c - b), ("frames", len(frames) - c),
+            ("reset", 0), ("end", 0)]
+
+
+class Features(SystemTest):
+    SPEC = {"size": 16, "left": 6, "right": 4}
+
+    def pipeline(self, element, more=""):
+        keys = ", ".join(f"{key} = {value}" for key, value in self.SPEC.items())
+        return (f'[[pipeline]]\nname = "{element}"\ndim = {DIM}\nframes = "{element}"\n'
+                f'chunk = {{ {keys}{more} }}\nbatch = {{ rows = 4 }}\n')
+
+    def check(self, element, format, files=4, **rule):
+        """Streams files at once in this format to a pipeline of this element."""
+        shuffle = random.Random(f"{element} {format}")
+        service = self.service(self.pipeline(element, "".join(f', {key} = "{value}"' for key, value in rule.items())))
+        tap = self.tap(service, element, "--data", "crc32c")
+        streams = {f"digits-{i}": vectors(path) for i, path in enumerate(FILES[:files])}
+        events = {name: schedule(frames, shuffle) for name, frames in streams.items()}
+
+        async def send_all():
+            return await asyncio.gather(*(
+                send(service, events[name], frames, {"pipeline": element, "format": format, "dim": DIM, "id": name},
+                     shuffle) for name, frames in streams.items()))
+
+        for messages in run(send_all()):
+            self.assertEqual(messages[-1]["type"], "closed")
+        for name, frames in streams.items():
+            sent = [as_read(frame, format) for frame in frames]
+            rows = [[row["seq"], row["begin"], row["left"], row["size"], row["right"], row["flags"], row["gap"],
+                     row["crc32c"]] for row in self.rows(tap, name)]
+            self.assertEqual(rows, list(expected(self.SPEC, events[name], sent, element, **rule)))
+
+    def test_every_vector_of_real_speech_comes_out_as_it_went_in(self):
+        self.assertGreater(len(FILES), 8)
+        self.check("f32", "f32le", files=len(FILES))
+
+    def test_vectors_are_packed_and_repeated_as_the_rule_says(self):
+        self.check("f32", "f32le", align="packed", pad="repeat")
+
+    def test_halves_become_floats_without_a_loss(self):
+        self.check("f32", "f16le")
+
+    def test_floats_become_the_nearest_halves(self):
+        self.check("f16", "f32le")
+
+    def test_halves_stay_as_they_are(self):
+        self.check("f16", "f16le")
+
+
+class FractionalRate(SystemTest):
+    PIPELINE = f'[[pipeline]]\ndim = {DIM}\nrate = 12.5\nchunk = {{ size = "400ms", right = "80ms" }}\n'
+
+    def test_positions_in_seconds_are_those_of_a_rate_that_is_no_whole_number(self):
+        service = self.service(self.PIPELINE)
+        tap = self.tap(service)
+        frames = vectors(FILES[0])[:32]
+        messages = run(send(service, [("frames", 12), ("gap", 4), ("frames", 16), ("end", 0)], frames,
+                            {"rate": 12.5, "id": "slow"}, random.Random(1)))
+        results = [message for message in messages if message["type"] == "result"]
+        self.assertEqual([(r["begin"], r["end"], r["begin_s"], r["end_s"]) for r in results if r["end"] > r["begin"]],
+                         [(0, 5, 0, 0.4), (5, 10, 0.4, 0.8), (10, 12, 0.8, 0.96),
+                          (16, 21, 1.28, 1.68), (21, 26, 1.68, 2.08), (26, 31, 2.08, 2.48), (31, 32, 2.48, 2.56)])
+        self.assertEqual([row["right"] for row in self.rows(tap, "slow") if row["size"]], [1, 1, 0, 1, 1, 1, 0])
+        self.assertEqual(messages[-1], {"type": "closed", "frames": 28, "chunks": 7})
+
+    def test_a_client_of_another_rate_is_refused(self):
+        service = self.service(self.PIPELINE)
+        self.tap(service)
+        for rate, status in (("12.5", 101), ("12.500001", 415), ("12", 415), ("25", 415)):
+            with self.subTest(rate):
+                self.assertEqual(refusal(service, rate=rate), status)
+
+
+def refusal(service, **query):
+    """The status that answers the upgrade."""
+    async def opened():
+        try:
+            async with service.connect(**query):
+                return 101
+        except websockets.InvalidStatusCode as error:
+            return error.status_code
+
+    return run(opened())
+
+
+class Refusals(SystemTest):
+    def test_what_is_no_feature_of_the_pipeline_is_refused(self):  # B12
+        service = self.service(f"[[pipeline]]\ndim = {DIM}\nchunk = {{ size = 4 }}\n")
+        self.tap(service)
+        for query, status in (({}, 101), ({"dim": DIM}, 101), ({"dim": 0}, 415), ({"dim": DIM + 1}, 415),
+                              ({"dim": 65536}, 415), ({"dim": -1}, 400), ({"channels": 1}, 415),
+                              ({"format": "s16le"}, 415), ({"format": "f32be"}, 415), ({"rate": 16000}, 415)):
+            with self.subTest(query):
+                self.assertEqual(refusal(service, **query), status)
+
+    def test_half_a_vector_at_the_end_is_rejected_and_the_rest_answered(self):  # B7
+        service = self.service(f"[[pipeline]]\ndim = {DIM}\nchunk = {{ size = 4 }}\n")
+        self.tap(service)
+
+        async def half():
+            async with service.connect() as connection:
+                await connection.send(packed(vectors(FILES[0])[:5], "f32")[:-4])
+                await connection.send('{"type":"end"}')
+                return (await read_all(connection))[0]
+
+        messages = run(half())
+        rejected = next(message for message in messages if message["type"] == "rejected")
+        self.assertEqual((rejected["code"], rejected["frames"]), ("values", 0))
+        self.assertEqual(messages[-1], {"type": "closed", "frames": 4, "chunks": 1})
+
+
+if __name__ == "__main__":
+    unittest.main()
