@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of docs/sizing.md are those of the program, and of its own formulas."""
+import math
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+from harness import MILLRACE
+
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "sizing.md")
+
+
+def refused(mean, slots):
+    """Erlang's share of streams that find no slot."""
+    share = 1.0
+    for n in range(1, slots + 1):
+        share = mean * share / (n + mean * share)
+    return share
+
+
+class Sizing(unittest.TestCase):
+    def setUp(self):
+        with open(PAGE) as file:
+            self.page = file.read()
+
+    def test_the_bounds_on_memory_are_those_that_check_config_prints(self):
+        config, printed = re.search(r"```toml\n(.*?)```\n\nit says\n\n```\n(.*?)```", self.page, re.DOTALL).groups()
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(config)
+            file.flush()
+            said = subprocess.run([MILLRACE, "check-config", file.name], capture_output=True, text=True, check=True)
+        self.assertEqual([line for line in said.stdout.splitlines() if line.startswith("#") and "memory" in line],
+                         printed.splitlines())
+
+    def test_the_formulas_give_the_figures_beside_them(self):
+        streams, seconds, call, row, rows = 256, 0.32, 0.008, 0.00025, 64
+        possible = rows / (call + rows * row)
+        figures = [streams / seconds, possible, 0.7 * seconds * possible]
+        self.assertEqual([round(figure) for figure in figures], [800, 2667, 597])
+        self.assertEqual(round(streams * call / (seconds - streams * row)), 8)
+        for figure in ("800", "2667", "0.30", "597"):
+            self.assertRegex(self.page, rf"= +{figure}\n")
+
+    def test_the_shares_of_refused_streams_are_erlangs(self):
+        lines = re.findall(r"\| (\d+) \| (\d+) \| 1 in (\d+) \|", self.page)
+        self.assertEqual(len(lines), 4)
+        for mean, slots, one_in in lines:
+            mean, slots, one_in = int(mean), int(slots), int(one_in)
+            self.assertEqual(slots, math.ceil(mean + 3 * math.sqrt(mean)))
+            self.assertAlmostEqual(1 / refused(mean, slots) / one_in, 1, delta=0.05)
+        self.assertAlmostEqual(1 / refused(200, 256) / 54_000, 1, delta=0.05)
+
+
+if __name__ == "__main__":
+    unittest.main()
