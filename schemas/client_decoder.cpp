@@ -49,7 +49,8 @@ std::optional<Ready> read(const wire::Ready& in) {
                     .stream = in.stream(),
                     .id = wire::view(in.id()),
                     .pipeline = wire::view(in.pipeline()),
-                    .frames = in.frames()};
+                    .frames = in.frames(),
+                    .frame_bytes = in.frame_bytes()};
   return is_name(ready.id) && is_name(ready.pipeline) ? std::optional(ready) : std::nullopt;
 }
 

@@ -59,8 +59,8 @@ Bytes Encoder::encode(const Ready& ready) {
   builder.Clear();
   const auto id = write(builder, ready.id);
   const auto pipeline = write(builder, ready.pipeline);
-  return finish(
-      builder, wire::CreateReady(builder, ready.version, ready.stream, id, pipeline, ready.frames));
+  return finish(builder, wire::CreateReady(builder, ready.version, ready.stream, id, pipeline,
+                                           ready.frames, ready.frame_bytes));
 }
 
 Bytes Encoder::encode(const Flushed& flushed) {

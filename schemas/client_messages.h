@@ -38,7 +38,8 @@ struct Ready {
   std::uint64_t stream = 0;
   std::string_view id;
   std::string_view pipeline;
-  std::uint64_t frames = 0;  // the position to send from
+  std::uint64_t frames = 0;       // the position to send from
+  std::uint32_t frame_bytes = 0;  // of one frame of the client; 0: not said
 };
 
 struct Flushed {

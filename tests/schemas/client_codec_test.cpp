@@ -55,7 +55,7 @@ const std::array<ToService, 8> to_service{full_open,
 const std::array<ToClient, 10> to_client{
     result,
     client_protocol::Result{},
-    Ready{.stream = 7, .id = "mic-7", .pipeline = "vad", .frames = 0},
+    Ready{.stream = 7, .id = "mic-7", .pipeline = "vad", .frames = 0, .frame_bytes = 4},
     Flushed{.stream = 7, .mark = max_number},
     Rejected{.stream = 7, .code = "values", .message = "half a frame", .frames = 2},
     Error{.stream = {}, .code = "schema", .message = "no message"},
