@@ -75,6 +75,14 @@ const Preset* find_preset(std::string_view name) {
   return found == table.end() ? nullptr : &*found;
 }
 
+RuleTarget target_of(const RuleKeys& keys, std::optional<double> rate) {
+  if (rate) return {.rate = *rate};
+  for (const auto& [key, value] : keys)
+    if (const Preset* preset = find_preset(value); key == "preset" && preset != nullptr)
+      return preset->target;
+  return {};
+}
+
 Result<ChunkRule, SpecError> rule_for(const Preset& preset, const RuleTarget& target) {
   ChunkRule rule = preset.rule;
   if (preset.target.features && !target.features) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -20,6 +21,10 @@ std::span<const Preset> presets();
 
 // Nothing where no preset has the name.
 const Preset* find_preset(std::string_view name);
+
+// The stream of somebody who has a rule and no stream: its preset's own frames; audio where a rate
+// is said, or there is no preset.
+RuleTarget target_of(const RuleKeys& keys, std::optional<double> rate);
 
 // The preset's rule for a stream. One in features on a stream of audio is multiplied by the frame
 // shift (10 ms) and sees the rest of its last frame's window (15 ms) more on the right.

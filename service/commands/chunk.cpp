@@ -2,13 +2,13 @@
 #include "service/commands/chunk.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <sstream>
+#include <utility>
 
 #include "chunker/chunker.h"
 #include "chunker/presets.h"
@@ -52,15 +52,6 @@ Result<RuleKeys, std::string> rule_keys(const Arguments& arguments) {
   return split_spec(arguments.spec);
 }
 
-// Frames that come from no file of audio are the model's own, unless a rate makes them audio.
-RuleTarget target_for(const RuleKeys& keys, std::optional<double> rate) {
-  if (rate) return {.rate = *rate};
-  for (const auto& [key, value] : keys)
-    if (const Preset* preset = find_preset(value); key == "preset" && preset != nullptr)
-      return preset->target;
-  return {};
-}
-
 Result<ChunkRule, std::string> rule_from(const RuleKeys& keys, const RuleTarget& target) {
   const auto rule = parse_rule(keys, target);
   if (!rule) return rule.error().message;
@@ -93,16 +84,12 @@ class RowStream {
   RowLines lines_;
 };
 
-Outcome print_events(const std::vector<Event>& events, const ChunkRule& rule, bool values,
+Outcome print_events(const StreamEvents& events, const ChunkRule& rule, bool values,
                      std::ostream& out) {
   const PositionValues positions;
   RowStream stream(rule.spec, out);
-  std::uint64_t size = 0;
-  for (const Event& event : events)
-    if (event.kind == Kind::size) size = std::max(size, event.count);
-  if (values)
-    stream.lines().show(positions, rule, width_for(rule.spec, static_cast<std::uint32_t>(size)));
-  for (const Event& event : events)
+  if (values) stream.lines().show(positions, rule, events.width());
+  for (const Event& event : events.events())
     if (const auto added = stream.add(event.kind, event.count); !added) return added;
   return {};
 }
@@ -133,7 +120,7 @@ Outcome chunk_file(const Arguments& arguments, const RuleKeys& keys, std::ostrea
   return print_file(*file, *rule, arguments.values, out);
 }
 
-Result<std::vector<Event>, std::string> events_of(const Arguments& arguments, const Spec& spec) {
+Result<StreamEvents, std::string> events_of(const Arguments& arguments, const Spec& spec) {
   if (!arguments.events.empty()) return read_events(arguments.events, spec);
   const std::string& text = arguments.frames;
   std::uint64_t frames = 0;
@@ -141,8 +128,10 @@ Result<std::vector<Event>, std::string> events_of(const Arguments& arguments, co
   if (error != std::errc{} || stop != text.data() + text.size() || frames > max_position)
     return "--frames: \"" + text + "\" must be a whole number from 0 to " +
            std::to_string(max_position);
-  return std::vector<Event>{{.kind = Kind::frames, .count = frames, .mark = {}},
-                            {.kind = Kind::end, .mark = {}}};
+  StreamEvents events(spec);
+  for (const auto& [kind, count] : {std::pair{"frames", frames}, {"end", std::uint64_t{0}}})
+    if (const auto added = events.add(kind, count); !added) return added.error();
+  return events;
 }
 
 Outcome chunk(const Arguments& arguments, std::ostream& out) {
@@ -154,7 +143,7 @@ Outcome chunk(const Arguments& arguments, std::ostream& out) {
   if (arguments.rate && !(*arguments.rate > 0 && *arguments.rate <= most_rate))
     return std::string("--rate must be frames per second, more than 0 and at most 1e9");
   if (file) return chunk_file(arguments, *keys, out);
-  const auto rule = rule_from(*keys, target_for(*keys, arguments.rate));
+  const auto rule = rule_from(*keys, target_of(*keys, arguments.rate));
   if (!rule) return rule.error();
   const auto events = events_of(arguments, rule->spec);
   if (!events) return events.error();

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chunker/stream_events.h"
+
+#include <algorithm>
+#include <array>
+
+#include "chunker/chunker.h"
+#include "chunker/row_layout.h"
+
+namespace millrace {
+namespace {
+
+using Kind = Event::Kind;
+
+struct Word {
+  std::string_view name;
+  Kind kind;
+};
+constexpr std::array words{Word{"frames", Kind::frames}, Word{"size", Kind::size},
+                           Word{"flush", Kind::flush},   Word{"reset", Kind::reset},
+                           Word{"gap", Kind::gap},       Word{"end", Kind::end},
+                           Word{"abort", Kind::abort}};
+
+bool moves(const Event& event) { return event.kind == Kind::frames || event.kind == Kind::gap; }
+
+}  // namespace
+
+Result<void, std::string> StreamEvents::add(std::string_view kind, std::uint64_t count) {
+  if (ended_) return {};
+  const auto* word = std::ranges::find(words, kind, &Word::name);
+  if (word == words.end())
+    return "\"" + std::string(kind) +
+           "\" must be \"frames\", \"size\", \"flush\", \"reset\", \"gap\", \"end\" or \"abort\"";
+  Event event;
+  event.kind = word->kind;
+  event.count = count;
+  if (const auto checked = check(event); !checked) return checked.error();
+  if (moves(event)) position_ += count;
+  ended_ = event.kind == Kind::end || event.kind == Kind::abort;
+  events_.push_back(event);
+  return {};
+}
+
+Result<void, std::string> StreamEvents::check(const Event& event) const {
+  if (event.kind == Kind::size) {
+    if (const auto checked = check_size(spec_, event.count); !checked)
+      return checked.error().message;
+  }
+  if (event.kind == Kind::gap && event.count < 1)
+    return std::string("a gap must have at least 1 frame");
+  if (moves(event) && event.count > max_position - position_)
+    return "the stream must have at most " + std::to_string(max_position) + " frames";
+  return {};
+}
+
+std::uint32_t StreamEvents::width() const {
+  std::uint64_t size = 0;
+  for (const Event& event : events_)
+    if (event.kind == Kind::size) size = std::max(size, event.count);
+  return width_for(spec_, static_cast<std::uint32_t>(size));
+}
+
+}  // namespace millrace

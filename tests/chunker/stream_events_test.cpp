@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chunker/stream_events.h"
+
+#include <catch2/catch.hpp>
+
+namespace millrace {
+namespace {
+
+std::string refusal(StreamEvents& events, std::string_view kind, std::uint64_t count) {
+  const auto added = events.add(kind, count);
+  return added ? "" : added.error();
+}
+
+TEST_CASE("events: each word is its event") {
+  StreamEvents events({.size = 4});
+  std::vector<Event::Kind> kinds;
+  for (const char* word : {"frames", "size", "flush", "reset", "gap", "end"})
+    CHECK(refusal(events, word, 1).empty());
+  for (const Event& event : events.events()) kinds.push_back(event.kind);
+  using Kind = Event::Kind;
+  CHECK(kinds ==
+        std::vector{Kind::frames, Kind::size, Kind::flush, Kind::reset, Kind::gap, Kind::end});
+}
+
+TEST_CASE("events: those behind the end are left out, whatever they are") {
+  StreamEvents events({.size = 4});
+  CHECK(refusal(events, "abort", 0).empty());
+  CHECK(events.ended());
+  CHECK(refusal(events, "nonsense", 0).empty());
+  CHECK(events.events().size() == 1);
+}
+
+TEST_CASE("events: one that no chunker takes is refused, and not added") {
+  StreamEvents events({.size = 4, .step = 2});
+  CHECK(refusal(events, "stop", 0).starts_with("\"stop\" must be \"frames\""));
+  CHECK(refusal(events, "size", 2) == "step = \"2\" must be 0 where sizes change");
+  CHECK(refusal(events, "gap", 0) == "a gap must have at least 1 frame");
+  CHECK(refusal(events, "gap", std::uint64_t{1} << 53).empty());
+  CHECK(refusal(events, "frames", 1) == "the stream must have at most 9007199254740992 frames");
+  CHECK(events.events().size() == 1);
+}
+
+TEST_CASE("events: rows are as wide as the largest size") {
+  StreamEvents events({.size = 4, .left = 2});
+  CHECK(events.width() == 6);
+  for (const std::uint64_t size : {7, 5}) CHECK(refusal(events, "size", size).empty());
+  CHECK(events.width() == 9);
+}
+
+}  // namespace
+}  // namespace millrace
