@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/extension/chunks.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chunker/chunker.h"
+#include "chunker/presets.h"
+#include "chunker/row_layout.h"
+#include "chunker/stream_events.h"
+
+namespace millrace::python {
+namespace {
+
+namespace nb = nanobind;
+
+[[noreturn]] void refuse(const std::string& sentence) { throw nb::value_error(sentence.c_str()); }
+
+ChunkRule rule_from(const nb::dict& spec, std::optional<double> rate) {
+  RuleKeys keys;
+  for (const auto [key, value] : spec)
+    keys.emplace_back(nb::str(key).c_str(), nb::str(value).c_str());
+  const auto rule = parse_rule(keys, target_of(keys, rate));
+  if (!rule) refuse(rule.error().message);
+  return *rule;
+}
+
+StreamEvents events_from(nb::iterable pairs, const Spec& spec) {
+  StreamEvents events(spec);
+  std::size_t index = 0;
+  for (const nb::handle pair : pairs) {
+    if (events.ended()) break;
+    std::string kind;
+    std::uint64_t count = 0;
+    const std::string place = "event " + std::to_string(index++) + ": ";
+    if (!nb::isinstance<nb::sequence>(pair) || nb::len(pair) != 2 || !nb::try_cast(pair[0], kind) ||
+        !nb::try_cast(pair[1], count, false))
+      refuse(place + "must be a pair (\"frames\", 1600) of what happens and a count, at least 0");
+    if (const auto added = events.add(kind, count); !added) refuse(place + added.error());
+  }
+  return events;
+}
+
+template <class Take>
+void cut(const StreamEvents& events, const Spec& spec, Take take) {
+  Chunker chunker(spec);
+  for (const Event& event : events.events()) {
+    chunker.add(event);
+    while (const auto row = chunker.next()) {
+      // A stream may be longer than anybody's patience.
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      take(*row);
+    }
+  }
+}
+
+template <class... Numbers>
+nb::list list_of(Numbers... numbers) {
+  nb::list list;
+  (list.append(std::uint64_t{numbers}), ...);
+  return list;
+}
+
+nb::list chunks(const nb::dict& spec, nb::iterable events, std::optional<double> rate) {
+  const Spec cut_by = rule_from(spec, rate).spec;
+  nb::list rows;
+  cut(events_from(events, cut_by), cut_by, [&](const Row& row) {
+    rows.append(list_of(row.seq, row.begin, row.left, row.size, row.right, row.flags, row.gap));
+  });
+  return rows;
+}
+
+// As if frame p had the value p + 1.
+nb::list columns(const Row& row, const ChunkRule& rule, std::uint32_t width) {
+  const RowLayout layout = row_layout(row, rule, width);
+  const std::uint64_t first = row.window_begin() + 1, last = row.window_begin() + layout.window;
+  const bool repeat = rule.pad == Pad::repeat;
+  nb::list values;
+  for (std::uint32_t i = 0; i < layout.lead; ++i) values.append(repeat ? first : 0);
+  for (std::uint64_t value = first; value <= last; ++value) values.append(value);
+  for (std::uint32_t i = 0; i < layout.trail; ++i) values.append(repeat ? last : 0);
+  return values;
+}
+
+nb::list values(const nb::dict& spec, nb::iterable pairs, std::optional<double> rate) {
+  const ChunkRule rule = rule_from(spec, rate);
+  const StreamEvents events = events_from(pairs, rule.spec);
+  const std::uint32_t width = events.width();
+  nb::list rows;
+  cut(events, rule.spec, [&](const Row& row) {
+    rows.append(row.has_frames() ? nb::object(columns(row, rule, width)) : nb::none());
+  });
+  return rows;
+}
+
+}  // namespace
+
+void add_chunks(nb::module_& module) {
+  module.def("chunks", &chunks);
+  module.def("values", &values);
+}
+
+}  // namespace millrace::python

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package as it is built, installed and typed."""
+import ast
+import importlib.metadata
+import os
+import subprocess
+import sys
+import tarfile
+import unittest
+import zipfile
+from pathlib import Path
+
+import millrace
+from millrace import _core
+
+DIST = Path(sys.prefix).parent / "dist"
+
+
+class Package(unittest.TestCase):
+    def test_its_version_is_that_of_the_program(self):
+        said = subprocess.run([os.environ["MILLRACE"], "--version"], capture_output=True, text=True, check=True)
+        self.assertIn(importlib.metadata.version("millrace"), said.stdout)
+
+    def test_the_wheel_of_the_source_distribution_holds_what_pip_installed(self):
+        (wheel,) = DIST.glob("millrace-*.whl")
+        built = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("millrace/")}
+        installed = {str(file) for file in importlib.metadata.files("millrace") or ()
+                     if file.parts[0] == "millrace" and "__pycache__" not in file.parts}
+        self.assertEqual(built, installed)
+        self.assertIn("millrace/py.typed", built)
+
+    def test_the_source_distribution_holds_no_part_that_is_not_built(self):
+        (sdist,) = DIST.glob("millrace-*.tar.gz")
+        folders = {"/".join(name.split("/")[1:3]) for name in tarfile.open(sdist).getnames()}
+        self.assertLess({"cpp/base", "cpp/workers", "cpp/python", "millrace/_core.pyi"}, folders)
+        self.assertFalse(folders & {"cpp/service", "cpp/tests", "cpp/monitoring"})
+
+
+class Types(unittest.TestCase):
+    def mypy(self, *arguments):
+        checked = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, *arguments], capture_output=True, text=True)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+    def test_the_package_is_strictly_typed(self):
+        self.mypy("-p", "millrace")
+
+    def test_the_stub_names_what_the_extension_has(self):
+        stub = ast.parse((Path(millrace.__file__).parent / "_core.pyi").read_text())
+        self.assertEqual(named(stub), public(_core))
+        for node in stub.body:
+            if isinstance(node, ast.ClassDef):
+                self.assertEqual(named(node), public(getattr(_core, node.name)), node.name)
+
+
+def named(node):
+    """What a module or a class of a stub defines."""
+    targets = {entry.target.id for entry in node.body if isinstance(entry, ast.AnnAssign)}
+    return targets | {entry.name for entry in node.body if isinstance(entry, (ast.FunctionDef, ast.ClassDef))} - {"__init__"}
+
+
+def public(thing):
+    return {name for name in vars(thing) if not name.startswith("__")}
+
+
+if __name__ == "__main__":
+    unittest.main()
