@@ -6,10 +6,6 @@
 
 namespace millrace {
 
-namespace {
-constexpr std::uint16_t close_restart = 1012;
-}
-
 LiveStream::LiveStream(const StreamSettings& settings, std::string name, Share connection,
                        const Place& place, ClientOutbox& outbox)
     : id_(settings.id),
@@ -26,10 +22,13 @@ void LiveStream::drain(Time now) {
   stream_.drain(now);
 }
 
+void LiveStream::refused(ErrorCode code, std::string_view message, Time now) {
+  slow_ = code == ErrorCode::slow_reader;
+  stream_.fail(code, message, now);
+}
+
 void LiveStream::disconnect() {
-  const auto& close = outbox_->close();
-  const bool slow = close && close->error == ErrorCode::slow_reader;
-  place_.stats.dropped[slow ? ResultLoss::slow_reader : ResultLoss::stream_closed].add(
+  place_.stats.dropped[slow_ ? ResultLoss::slow_reader : ResultLoss::stream_closed].add(
       unwritten_.size());
   outbox_ = nullptr;
   place_.stats.results.add(-static_cast<std::int64_t>(unwritten_.size()));
@@ -74,15 +73,15 @@ void LiveStream::error(ErrorCode code, std::string_view message) {
 }
 
 void LiveStream::closed(std::uint64_t frames, std::uint64_t chunks) {
-  if (!outbox_) return;
-  if (draining_)
-    outbox_->closed(frames, chunks, close_restart);
-  else
-    outbox_->closed(frames, chunks);
+  if (outbox_) outbox_->closed(frames, chunks, draining_);
 }
 
 void LiveStream::resume() {
   if (outbox_) outbox_->resume();
+}
+
+void LiveStream::has_room() {
+  if (outbox_) outbox_->has_room();
 }
 
 }  // namespace millrace

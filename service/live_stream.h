@@ -49,6 +49,8 @@ class LiveStream final : public ClientEnd {
   // The connection and its outbox are there no longer.
   void disconnect();
   bool attached() const { return outbox_ != nullptr; }
+  // It cannot go on, by what its client did or did not.
+  void refused(ErrorCode code, std::string_view message, Time now);
   // The service stops, or the connection is too old: the client is told so, and the stream ends.
   void drain(Time now);
   // So many more of its results, in order, were written to the socket.
@@ -60,6 +62,7 @@ class LiveStream final : public ClientEnd {
   void error(ErrorCode code, std::string_view message) override;
   void closed(std::uint64_t frames, std::uint64_t chunks) override;
   void resume() override;
+  void has_room() override;
 
  private:
   const StreamId id_;
@@ -70,6 +73,7 @@ class LiveStream final : public ClientEnd {
   ClientOutbox* outbox_;
   std::deque<Instants> unwritten_;  // of results in the outbox
   bool draining_ = false;
+  bool slow_ = false;  // its client does not read
   Stream stream_;
 };
 

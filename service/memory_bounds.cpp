@@ -50,7 +50,7 @@ std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
 MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptions& limits,
                                std::size_t streams) {
   constexpr std::size_t rows =
-      max_ready_rows * sizeof(ReadyRow) + WaitingEvents::crowded * sizeof(WaitingEvents::Waiting);
+      max_ready_rows * sizeof(ReadyRow) + WaitingEvents::overrun * sizeof(WaitingEvents::Waiting);
   return {.frames = product({streams, frame_bytes(pipeline, limits.message)}),
           .rows = product({streams, rows}),
           .results = product({streams, limits.send_buffer})};

@@ -38,11 +38,18 @@ class LiveSink final : public StreamSink {
   }
   void end(Time arrived) override { stream_.end(arrived); }
   void refused(ErrorCode code, std::string_view message, Time now) override {
-    stream_.fail(code, message, now);
+    live_.refused(code, message, now);
   }
   void retire(Time now) override { live_.drain(now); }
   void lost(bool clean, Time now) override { clean ? stream_.left(now) : stream_.lost(now); }
+  void reject(ErrorCode code, std::string_view message, std::uint64_t client_frames,
+              Time now) override {
+    stream_.refuse(code, message, client_frames, now);
+  }
   bool paused() const override { return stream_.paused(); }
+  std::uint64_t room() const override { return stream_.room(); }
+  bool overrun() const override { return stream_.overrun(); }
+  std::size_t frame_bytes() const override { return stream_.client_frame_bytes(); }
   void tick(Time now) override { stream_.tick(now); }
   void written(std::size_t results, Time now) override { live_.written(results, now); }
 

@@ -56,6 +56,8 @@ class ClientEnd {
   virtual void closed(std::uint64_t frames, std::uint64_t chunks) = 0;
   // paused() went from true to false.
   virtual void resume() = 0;
+  // room() was 0 and is no more.
+  virtual void has_room() = 0;
 };
 
 }  // namespace millrace

@@ -35,6 +35,7 @@ Stream::Stream(const StreamSettings& settings, const StreamLinks& links)
       chunker_(settings.spec) {
   assert(settings.frames_limit >= settings.spec.width());
   chunker_.add({.kind = Kind::open});
+  has_room_ = room() > 0;
   links_.stats.opened.add();
   links_.stats.open.add(1);
 }
@@ -287,14 +288,24 @@ void Stream::count(const Row& row) {
 }
 
 // Without outstanding rows nothing would ever come to resume it; then less than a window is held.
+bool Stream::relieved() const {
+  return rows_.empty() ||
+         (held() <= settings_.frames_limit / 2 && waiting_.size() <= WaitingEvents::crowded / 2);
+}
+
 void Stream::update_pause() {
   const bool full = held() >= settings_.frames_limit;
   const bool crowded = waiting_.size() >= WaitingEvents::crowded;
-  const bool relieved = rows_.empty() || (held() <= settings_.frames_limit / 2 &&
-                                          waiting_.size() <= WaitingEvents::crowded / 2);
   const bool was = paused_;
-  paused_ = input_ == Input::open && (was ? !relieved : full || crowded);
+  paused_ = input_ == Input::open && (was ? !relieved() : full || crowded);
   if (was && !paused_ && client_listens_) links_.client.resume();
+  const bool had_room = std::exchange(has_room_, room() > 0);
+  if (!had_room && has_room_ && client_listens_) links_.client.has_room();
+}
+
+std::uint64_t Stream::room() const {
+  if (input_ != Input::open || !(settings_.shed_after || relieved())) return 0;
+  return settings_.frames_limit - std::min(held(), settings_.frames_limit);
 }
 
 void Stream::finish(Time now) {

@@ -44,7 +44,8 @@ struct StreamLinks {
 
 // One live stream: takes what its client sends and what its lane says, gives rows to the lane and
 // results to the client, in order. It has no clock and does no I/O: every input says when it came,
-// and calls the links before it returns. They must not call back into the stream from inside.
+// and calls the links before it returns. They must not call back into the stream from inside, but
+// may ask it.
 //
 // Rows are bounded: while max_ready_rows are in no batch, what comes after them waits in front of
 // the chunker, in order and with the instant it was read. So are frames: paused() asks not to read
@@ -93,6 +94,18 @@ class Stream {
   // Nothing should be read from the client until ClientEnd::resume().
   bool paused() const { return paused_; }
 
+  // Frames of the client that it can hold more: whoever sends no more than it was told, and is
+  // told when there is more, is never paused for frames. 0 while more than half of the limit is
+  // held and rows are outstanding, so that it is not told of every row; with `shed_after` always
+  // what is left.
+  std::uint64_t room() const;
+
+  // So much waits in front of the chunker, as only a client that is paused and sends on brings
+  // about, that what comes next had better not be taken.
+  bool overrun() const { return waiting_.size() >= WaitingEvents::overrun; }
+
+  std::size_t client_frame_bytes() const { return converter_.client_frame_bytes(); }
+
   // Its last row is done, or it was dropped: nobody refers to its frames, it may be destroyed.
   bool finished() const { return finished_; }
 
@@ -119,6 +132,7 @@ class Stream {
   void use_up_event();
   void give(const Row& row, Time now);
   void count(const Row& row);
+  bool relieved() const;
   void update_pause();
   void finish(Time now);
 
@@ -142,6 +156,7 @@ class Stream {
   bool cuts_all_ = false;  // rows are not bounded: it was aborted before a worker began
   bool client_listens_ = true;
   bool paused_ = false;
+  bool has_room_ = false;
   bool finished_ = false;
   StreamClosing closing_ = StreamClosing::end;
 };

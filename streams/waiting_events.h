@@ -21,6 +21,8 @@ class WaitingEvents {
 
   // From so many on the sender is to be paused.
   static constexpr std::size_t crowded = 64;
+  // And from so many on to be ended, if it sends all the same.
+  static constexpr std::size_t overrun = 8 * crowded;
 
   // Frames join those read at most `grain` before them.
   explicit WaitingEvents(Duration grain = {}) : grain_(grain) {}

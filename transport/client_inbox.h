@@ -5,8 +5,8 @@
 #include <string>
 
 #include "transport/client_messages.h"
-#include "transport/client_outbox.h"
 #include "transport/connection.h"
+#include "transport/session_outbox.h"
 #include "transport/stream_sink.h"
 
 namespace millrace {
@@ -16,7 +16,7 @@ namespace millrace {
 // sink and stats outlive it. Confined to one thread.
 class ClientInbox {
  public:
-  ClientInbox(ClientOutbox& outbox, StreamSink& sink, DoorStats& stats)
+  ClientInbox(SessionOutbox& outbox, StreamSink& sink, DoorStats& stats)
       : outbox_(outbox), sink_(sink), stats_(stats) {}
 
   // What is wrong with the message, where it is none of the protocol: the stream cannot go on.
@@ -29,7 +29,7 @@ class ClientInbox {
   void take_frames(const Connection::Message& message);
   void obey(const ClientMessage& command, Time arrived);
 
-  ClientOutbox& outbox_;
+  SessionOutbox& outbox_;
   StreamSink& sink_;
   DoorStats& stats_;
   bool ended_ = false;

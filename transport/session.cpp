@@ -17,7 +17,7 @@ constexpr std::uint16_t close_restart = 1012;
 
 class Session final : SessionScope::Watched {
  public:
-  Session(SessionScope& scope, Connection& connection, ClientOutbox& outbox,
+  Session(SessionScope& scope, Connection& connection, SessionOutbox& outbox,
           std::unique_ptr<StreamSink> sink)
       : Watched(scope),
         limits_(scope.limits()),
@@ -66,7 +66,7 @@ class Session final : SessionScope::Watched {
   const ConnectionLimits& limits_;
   DoorStats& stats_;
   Connection& connection_;
-  ClientOutbox& outbox_;
+  SessionOutbox& outbox_;
   std::unique_ptr<StreamSink> sink_;
   ClientInbox inbox_;
   const Time retires_;
@@ -251,7 +251,7 @@ void Session::fail() {
 
 }  // namespace
 
-Task<> run_session(SessionScope& scope, Connection& connection, ClientOutbox& outbox,
+Task<> run_session(SessionScope& scope, Connection& connection, SessionOutbox& outbox,
                    std::unique_ptr<StreamSink> sink) {
   Session session(scope, connection, outbox, std::move(sink));
   co_await session.run();

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
+#include "base/error_code.h"
 #include "base/stats.h"
 
 namespace millrace {
@@ -53,16 +55,36 @@ constexpr std::string_view name_of(MessageType type) {
 
 // Why a message was refused while its stream goes on or is ended for it.
 enum class MessageFault : std::uint8_t {
-  schema,     // not a message of the protocol
-  format,     // half a frame, or frames that the format cannot have
-  size,       // longer than allowed
-  nonfinite,  // NaN or infinity
+  verify,          // bytes that are no message
+  schema,          // not a message of the protocol
+  format,          // half a frame, or frames that the format cannot have
+  size,            // longer than allowed
+  nonfinite,       // NaN or infinity
+  position,        // frames that were there already, or beyond the last position
+  unknown_stream,  // of a stream that is not open
+  rate_limit,      // beyond the credit, or commands that nobody takes
 };
-inline constexpr int message_faults = 4;
+inline constexpr int message_faults = 8;
 
 constexpr std::string_view name_of(MessageFault reason) {
-  constexpr std::string_view names[message_faults] = {"schema", "format", "size", "nonfinite"};
+  constexpr std::string_view names[message_faults] = {"verify",         "schema",    "format",
+                                                      "size",           "nonfinite", "position",
+                                                      "unknown_stream", "rate_limit"};
   return names[static_cast<int>(reason)];
+}
+
+// How a message is counted that was refused with this word and cost so many frames; nothing where
+// it is nobody's fault. Half a frame loses no whole one.
+constexpr std::optional<MessageFault> fault_of(ErrorCode code, std::uint64_t frames) {
+  switch (code) {
+    case ErrorCode::schema: return MessageFault::schema;
+    case ErrorCode::format: return MessageFault::format;
+    case ErrorCode::values: return frames == 0 ? MessageFault::format : MessageFault::nonfinite;
+    case ErrorCode::too_long: return MessageFault::size;
+    case ErrorCode::too_fast: return MessageFault::rate_limit;
+    case ErrorCode::unknown_stream: return MessageFault::unknown_stream;
+    default: return std::nullopt;
+  }
 }
 
 // What one io thread sees of the clients of one transport. That thread writes it.

@@ -39,7 +39,7 @@ struct Admitted {
 
 // Nothing when the client was refused, or is gone.
 Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, Door& door,
-                                    ClientOutbox& outbox) {
+                                    SessionOutbox& outbox) {
   const Time accepted = Clock::now();
   const Handshake handshake(scope, socket);
   DoorStats& stats = scope.stats();
@@ -77,7 +77,7 @@ Task<> serve(SessionScope& scope, Socket socket, Door& door, Share /*of the sock
     scope.stats().refused[Refusal::draining].add();
     co_return;
   }
-  ClientOutbox outbox(scope);
+  SessionOutbox outbox(scope);
   auto admitted = co_await admit(scope, socket, door, outbox);
   if (!admitted) co_return;
   auto connection = co_await accept_websocket(std::move(socket), std::move(admitted->upgrade),

@@ -42,8 +42,20 @@ class StreamSink {
   // results.
   virtual void lost(bool clean, Time now) = 0;
 
+  // A message of so many frames (the client's) was refused for a fault of its own: they are a gap,
+  // the client is told, the stream goes on.
+  virtual void reject(ErrorCode code, std::string_view message, std::uint64_t client_frames,
+                      Time now) = 0;
+
   // What is behind is full: the client is not read until ClientOutbox::resume.
   virtual bool paused() const = 0;
+
+  // For doors that read on, and give credit instead. Frames (the client's) that there is room for;
+  // 0 from when it is short until ClientOutbox::has_room. More than are wanted of anything else
+  // wait: the client does not take turns. Bytes of one frame, of the client.
+  virtual std::uint64_t room() const = 0;
+  virtual bool overrun() const = 0;
+  virtual std::size_t frame_bytes() const = 0;
 
   // Time has passed while it was paused.
   virtual void tick(Time now) = 0;

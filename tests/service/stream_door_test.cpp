@@ -8,6 +8,7 @@
 #include "service/options.h"
 #include "tests/support/bytes.h"
 #include "tests/workers/hub_fixture.h"
+#include "transport/session_outbox.h"
 
 using namespace millrace;
 using test::Link;
@@ -49,7 +50,7 @@ dim = 3
       for (std::size_t i = 0; i < batch.size(); ++i) messages.emplace_back(batch[i].bytes);
       return messages;
     }
-    ClientOutbox outbox;
+    SessionOutbox outbox;
     std::unique_ptr<StreamSink> sink;
     std::optional<RequestError> error;
   };

@@ -37,9 +37,11 @@ class CapturedClient : public ClientEnd {
     said.push_back("closed " + std::to_string(frames) + " " + std::to_string(chunks));
   }
   void resume() override { said.push_back("resume"); }
+  void has_room() override { ++had_room; }
 
   std::vector<std::string> said;
   std::vector<std::uint8_t> flags;  // of the results
+  std::size_t had_room = 0;         // how often it was told so
 };
 
 }  // namespace millrace::test

@@ -14,7 +14,7 @@ DATA = frame(BINARY, samples(0, PACKET))
 class Order(FaultTest):
     def test_what_follows_the_end_is_rejected_and_a_second_end_is_none(self):  # C1
         service = self.service()  # nobody answers yet, so that the stream has not ended
-        with self.moved(service, {("messages_rejected", "schema"): 4}):
+        with self.moved(service, {("messages_rejected", "unknown_stream"): 4}):
             with RawClient(service.port, upgrade()) as client:
                 client.opened().send(DATA + text(type="end") + DATA + text(type="flush") + text(type="reset"))
                 client.send(text(type="gap", frames=1) + text(type="end") + text(type="keepalive"))

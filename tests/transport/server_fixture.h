@@ -37,7 +37,7 @@ class EchoSink final : public StreamSink {
   }
   void reset(Time) override {}
   void gap(std::uint64_t, Time) override {}
-  void end(Time) override { outbox_.closed(position_, messages_); }
+  void end(Time) override { outbox_.closed(position_, messages_, false); }
   void refused(ErrorCode code, std::string_view, Time) override {
     lost_.emplace_back(name_of(code));
   }
@@ -46,6 +46,10 @@ class EchoSink final : public StreamSink {
     ended_ = true;
     lost_.emplace_back(clean ? "clean" : "lost");
   }
+  void reject(ErrorCode, std::string_view, std::uint64_t, Time) override {}
+  std::uint64_t room() const override { return 0; }
+  bool overrun() const override { return false; }
+  std::size_t frame_bytes() const override { return 2; }
   bool paused() const override { return false; }
   void tick(Time) override {}
   void written(std::size_t, Time) override {}

@@ -16,8 +16,8 @@ struct SinkLog {
   std::vector<std::string> calls;
   std::size_t written = 0;
   bool paused = false;
-  bool fails = false;               // to take frames, a tick, or word of what was written
-  ClientOutbox* rejects = nullptr;  // if it does: where it says so
+  bool fails = false;                // to take frames, a tick, or word of what was written
+  SessionOutbox* rejects = nullptr;  // if it does: where it says so
 };
 
 class LoggingSink final : public StreamSink {
@@ -46,6 +46,10 @@ class LoggingSink final : public StreamSink {
     lost_ = true;
     say(clean ? "lost clean" : "lost");
   }
+  void reject(ErrorCode, std::string_view, std::uint64_t, Time) override {}
+  std::uint64_t room() const override { return 0; }
+  bool overrun() const override { return false; }
+  std::size_t frame_bytes() const override { return 2; }
   bool paused() const override { return log_.paused; }
   void tick(Time) override {
     work();
@@ -113,7 +117,7 @@ struct SessionFixture {
   std::vector<std::string> reports;
   SessionScope scope{context.get_executor(), limits, stats,
                      [this](std::string_view what) { reports.emplace_back(what); }};
-  ClientOutbox outbox{scope};
+  SessionOutbox outbox{scope};
   MemoryConnection client{context.get_executor()};
 };
 

@@ -49,7 +49,7 @@ TEST_CASE_METHOD(SessionFixture, "rejected messages are counted by what was wron
   CHECK(stats.rejected[MessageFault::format].value() == 1);
   CHECK(stats.rejected[MessageFault::nonfinite].value() == 1);
   CHECK(stats.rejected[MessageFault::size].value() == 1);
-  CHECK(stats.rejected[MessageFault::schema].value() == 1);
+  CHECK(stats.rejected[MessageFault::unknown_stream].value() == 1);
 }
 
 TEST_CASE_METHOD(SessionFixture, "what is put into the outbox is written in order") {
@@ -70,7 +70,7 @@ TEST_CASE_METHOD(SessionFixture, "what is put into the outbox is written in orde
 
 TEST_CASE_METHOD(SessionFixture, "a stream that has ended is closed with 1000") {
   client_says(R"({"type":"end"})");
-  outbox.closed(2400, 2);
+  outbox.closed(2400, 2, false);
   settle();
   CHECK(client.seen == Calls{R"({"type":"closed","frames":2400,"chunks":2})"});
   CHECK(client.closed == 1000);
@@ -81,7 +81,7 @@ TEST_CASE_METHOD(SessionFixture, "a stream that has ended is closed with 1000") 
 
 TEST_CASE_METHOD(SessionFixture, "a drained stream is closed with 1012") {
   outbox.goaway(std::chrono::milliseconds(1000));
-  outbox.closed(0, 0, 1012);
+  outbox.closed(0, 0, true);
   settle();
   CHECK(client.closed == 1012);
   CHECK(stats.closed[Closing::drain].value() == 1);
@@ -177,7 +177,7 @@ TEST_CASE_METHOD(SessionFixture, "a client that does not read its results is not
 }
 
 TEST_CASE_METHOD(SessionFixture, "a client is read again when half of what was full is sent") {
-  ClientOutbox outbox_of_another(scope);
+  SessionOutbox outbox_of_another(scope);
   const std::string answer = '"' + std::string(16 * 1024, 'x') + '"';
   for (int i = 0; i < 4; ++i) CHECK(outbox_of_another.result({}, {Answer::Kind::json, answer}));
   CHECK(outbox_of_another.full());
@@ -200,7 +200,7 @@ TEST_CASE_METHOD(SessionFixture, "an error reaches a client that is not read") {
 TEST_CASE_METHOD(SessionFixture, "after an error nothing more is taken") {
   outbox.error(ErrorCode::internal, "sorry");
   CHECK_FALSE(outbox.result({}, {Answer::Kind::json, "1"}));
-  outbox.closed(1, 1);
+  outbox.closed(1, 1, false);
   settle();
   CHECK(client.seen.size() == 1);
   CHECK(client.closed == 1011);
@@ -230,7 +230,7 @@ TEST_CASE_METHOD(SessionFixture, "what a client that is gone was not sent is not
 
 TEST_CASE_METHOD(SessionFixture, "what lies in an outbox counts no more when the outbox goes") {
   {
-    ClientOutbox other(scope);
+    SessionOutbox other(scope);
     other.flushed(7);
     CHECK(stats.send_buffer.value() > 0);
   }

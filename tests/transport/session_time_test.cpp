@@ -95,7 +95,7 @@ TEST_CASE("a connection is retired after four hours, give or take a tenth") {
   fixture.after(4h + 25min);
   fixture.after(4h + 26min);
   CHECK(fixture.stream.calls == SessionFixture::Calls{"retire"});
-  fixture.outbox.closed(0, 0, 1012);
+  fixture.outbox.closed(0, 0, true);
   fixture.settle();
   CHECK(fixture.client.closed == 1012);
   CHECK(fixture.stats.closed[Closing::drain].value() == 1);
@@ -177,7 +177,7 @@ TEST_CASE_METHOD(SessionFixture,
 
 TEST_CASE_METHOD(SessionFixture, "a close that is not answered is waited for, not for ever") {
   client.answers_close = false;
-  outbox.closed(0, 0);
+  outbox.closed(0, 0, false);
   settle();
   CHECK(client.closed == 1000);
   after(4s);
@@ -191,7 +191,7 @@ TEST_CASE_METHOD(SessionFixture,
                  "a client that still reads what came before the close has time for it") {
   client.answers_close = false;
   client.under_way = 30;
-  outbox.closed(0, 0);
+  outbox.closed(0, 0, false);
   settle();
   for (const auto time : {1s, 5s, 9s, 13s, 17s, 21s, 25s, 29s}) {
     after(time);
@@ -205,7 +205,7 @@ TEST_CASE_METHOD(SessionFixture,
 TEST_CASE_METHOD(SessionFixture, "a client that reads no more has five seconds for its close") {
   client.answers_close = false;
   client.under_way = 30;
-  outbox.closed(0, 0);
+  outbox.closed(0, 0, false);
   settle();
   after(4s);
   client.under_way = 20;
@@ -220,7 +220,7 @@ TEST_CASE_METHOD(SessionFixture,
                  "an ended stream's client that takes no byte is cut without a word") {
   client.stop_reading();
   result("1");
-  outbox.closed(0, 0);
+  outbox.closed(0, 0, false);
   client.stuck_since = Clock::now();
   after(9s);
   CHECK_FALSE(client.aborted);

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "transport/client_outbox.h"
+#include "transport/message_batch.h"
+#include "transport/session_scope.h"
+#include "transport/wakeup.h"
+
+namespace millrace {
+
+// What one WebSocket client is still to be told: written by the one coroutine that takes from it.
+// Its scope outlives it. Confined to one thread.
+class SessionOutbox final : public ClientOutbox {
+ public:
+  explicit SessionOutbox(SessionScope& scope);
+  ~SessionOutbox() override;
+
+  void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames) override;
+  [[nodiscard]] bool result(const ResultHead& head, const Answer& answer) override;
+  void flushed(std::uint64_t mark) override;
+  void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
+  void goaway(std::chrono::milliseconds retry_after) override;
+  // Then the connection is closed with the error's code.
+  void error(ErrorCode code, std::string_view message) override;
+  // Then the connection is closed: 1000, or 1012 at a drain.
+  void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) override;
+  void resume() override { to_read_.notify(); }
+  void has_room() override {}  // TCP pushes back, there is no credit
+
+  std::size_t unsent() const { return unsent_; }            // bytes
+  bool full() const { return full_; }                       // the client is not read meanwhile
+  bool closing() const { return close_.has_value(); }       // error() or closed() was called
+  std::uint64_t rejections() const { return rejections_; }  // so far
+
+  struct Close {
+    std::uint16_t code = 1000;
+    std::string_view reason;
+    std::optional<ErrorCode> error;
+  };
+  const std::optional<Close>& close() const { return close_; }
+  bool overflowed() const { return overflowed_; }
+  void ping();
+  // What nobody took yet is dropped: its reader does not read.
+  void drop_untaken();
+  bool empty() const { return waiting_.empty(); }
+  // Exchanges what waits for the content of `batch`, which is cleared first.
+  void take(MessageBatch& batch);
+  void sent(std::size_t bytes);  // of a batch that was taken
+  Wakeup& to_send() { return to_send_; }
+  Wakeup& to_read() { return to_read_; }
+
+ private:
+  void append_bytes(const ResultHead& head, std::string_view data);
+  void commit(Connection::Kind kind, bool is_result);
+  void end(Close close);
+
+  SessionScope& scope_;
+  Wakeup to_send_;
+  Wakeup to_read_;
+  MessageBatch waiting_;
+  std::size_t unsent_ = 0;
+  bool full_ = false;  // until half of it is sent
+  std::uint64_t rejections_ = 0;
+  std::optional<Close> close_;
+  bool overflowed_ = false;
+};
+
+}  // namespace millrace
