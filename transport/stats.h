@@ -106,4 +106,14 @@ struct DoorStats {
   Gauge send_buffer;    // bytes that wait to be sent
 };
 
+// What a ZeroMQ socket sees of the connections behind it. The socket's thread writes it.
+struct ZeromqStats {
+  Gauge connections;                             // TCP connections, from the accept on
+  Counter opened;                                // shook hands
+  Labelled<Counter, Refusal, refusals> refused;  // limit_global; handshake: never heard
+  Counter disconnected;                          // of all that were accepted
+  Counter malformed;                             // messages of more than one part
+  Counter would_block;                           // sends that the peer had no room for
+};
+
 }  // namespace millrace

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <zmq.hpp>
+
+#include "transport/file_descriptor.h"
+
+namespace millrace::test {
+
+// A DEALER of libzmq, in a context of its own. Nothing here waits.
+class Dealer {
+ public:
+  explicit Dealer(std::uint16_t port, const std::string& name = "", int receive_high_water = 1000)
+      : socket_(context_, zmq::socket_type::dealer) {
+    if (!name.empty()) socket_.set(zmq::sockopt::routing_id, name);
+    socket_.set(zmq::sockopt::rcvhwm, receive_high_water);
+    socket_.set(zmq::sockopt::sndhwm, 0);
+    socket_.connect("tcp://127.0.0.1:" + std::to_string(port));
+  }
+
+  zmq::socket_t& socket() { return socket_; }
+  Dealer& send(std::string_view text, bool more = false) {
+    if (!socket_.send(zmq::buffer(text), more ? zmq::send_flags::sndmore : zmq::send_flags::none))
+      throw std::runtime_error("a dealer does not send");
+    return *this;
+  }
+  std::optional<std::string> receive() {
+    zmq::message_t message;
+    if (!socket_.recv(message, zmq::recv_flags::dontwait)) return std::nullopt;
+    return message.to_string();
+  }
+  // What waits to be sent is dropped, and so is the connection.
+  void vanish() {
+    socket_.set(zmq::sockopt::linger, 0);
+    socket_.close();
+  }
+  // What waits is sent first.
+  void leave() {
+    socket_.close();
+    context_.close();
+  }
+
+ private:
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+};
+
+// Bytes over TCP, by hand: ZMTP as it should be, or not.
+class RawPeer {
+ public:
+  explicit RawPeer(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+      throw std::runtime_error("nobody listens");
+  }
+
+  RawPeer& send(std::string_view bytes) {
+    (void)::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    return *this;
+  }
+  // ZMTP 3.0, mechanism NULL, a DEALER of this name. It has to be ready before it sends a part.
+  RawPeer& shake_hands(const std::string& name = "") {
+    using namespace std::string_literals;
+    send("\xff\0\0\0\0\0\0\0\0\x7f\x03\0NULL"s + std::string(48, '\0'));
+    const std::string ready = "\5READY\13Socket-Type\0\0\0\6DEALER\10Identity\0\0\0"s +
+                              static_cast<char>(name.size()) + name;
+    return send("\4"s + static_cast<char>(ready.size()) + ready);
+  }
+  // A short part, with others of the same message behind it or not.
+  RawPeer& part(const std::string& bytes, bool more = false) {
+    return send(std::string(1, more ? '\1' : '\0') + static_cast<char>(bytes.size()) + bytes);
+  }
+
+  // The other end has shaken hands.
+  bool is_ready() {
+    read();
+    return received_.find("READY") != received_.npos;
+  }
+  // The other end has ended the connection.
+  bool is_over() { return read(); }
+  void hang_up() { socket_ = FileDescriptor(); }
+
+ private:
+  bool read() {
+    char bytes[4096];
+    for (;;) {
+      const ssize_t got = ::recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return got == 0 || errno != EAGAIN;
+      received_.append(bytes, static_cast<std::size_t>(got));
+    }
+  }
+
+  FileDescriptor socket_;
+  std::string received_;
+};
+
+}  // namespace millrace::test

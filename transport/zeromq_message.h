@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "base/bytes.h"
+
+namespace millrace {
+
+// Owns one part of a ZeroMQ message, where the library put it: moved, never copied. It may begin at
+// any address (schemas/aligned_message.h). May be handed to another thread; confined to one at a
+// time.
+class ZeromqMessage {
+ public:
+  ZeromqMessage();  // empty
+  // Throws std::bad_alloc.
+  static ZeromqMessage copy_of(Bytes bytes);
+  ZeromqMessage(ZeromqMessage&& other) noexcept;
+  ZeromqMessage& operator=(ZeromqMessage&& other) noexcept;
+  ~ZeromqMessage();
+
+  Bytes bytes() const;
+  std::string_view text() const {
+    return {reinterpret_cast<const char*>(bytes().data()), bytes().size()};
+  }
+
+  // The zmq_msg_t, for those who include zmq.h.
+  void* handle() { return message_.data(); }
+
+ private:
+  alignas(void*) mutable std::array<std::byte, 64> message_;
+};
+
+}  // namespace millrace

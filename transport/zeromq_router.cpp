@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/zeromq_router.h"
+
+#include <array>
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <zmq.hpp>
+
+#include "base/ring.h"
+#include "transport/zeromq_connections.h"
+#include "transport/zeromq_gate.h"
+#include "transport/zeromq_peers.h"
+#include "transport/zeromq_socket.h"
+
+namespace millrace {
+
+namespace {
+
+constexpr unsigned messages_per_turn = 256;
+// ours, the monitor's two ends, the gate's, and those that libzmq wants for itself
+constexpr int sockets = 8;
+constexpr auto sweep = std::chrono::seconds(1);
+// A send may take in what libzmq has to say of other peers, and then no descriptor tells of it.
+constexpr auto second_look = std::chrono::milliseconds(10);
+
+void set_options(zmq::socket_t& socket, const ZeromqBinding& binding) {
+  using namespace zmq;
+  socket.set(sockopt::maxmsgsize, static_cast<std::int64_t>(binding.max_message));
+  socket.set(sockopt::sndhwm, binding.high_water);
+  socket.set(sockopt::rcvhwm, binding.high_water);
+  const auto milliseconds = [](std::chrono::milliseconds time) {
+    return static_cast<int>(time.count());
+  };
+  socket.set(sockopt::handshake_ivl, milliseconds(binding.times.handshake));
+  socket.set(sockopt::heartbeat_ivl, milliseconds(binding.times.heartbeat));
+  socket.set(sockopt::heartbeat_timeout, milliseconds(binding.times.silence));
+  socket.set(sockopt::heartbeat_ttl, milliseconds(binding.times.silence));
+  socket.set(sockopt::linger, 1'000);
+  socket.set(sockopt::backlog, 1'024);
+  socket.set(sockopt::tcp_keepalive, 1);
+  socket.set(sockopt::router_mandatory, true);
+  socket.set(sockopt::router_handover, false);
+  socket.set(sockopt::ipv6, binding.endpoint.find('[') != std::string::npos);
+}
+
+void bind(zmq::socket_t& socket, const std::string& endpoint) {
+  try {
+    socket.bind(endpoint);
+  } catch (const zmq::error_t& error) {
+    throw std::runtime_error("cannot listen on " + endpoint + ": " + error.what());
+  }
+}
+
+zmq_msg_t* part(ZeromqMessage& message) { return static_cast<zmq_msg_t*>(message.handle()); }
+
+// Where libzmq keeps the descriptor of a message's connection, as text.
+const char* origin_of(ZeromqMessage& message) { return zmq_msg_gets(part(message), "__fd"); }
+
+}  // namespace
+
+class ZeromqRouter::Bound {
+ public:
+  Bound(Executor executor, const ZeromqBinding& binding, Budget& connections, ZeromqStats& stats)
+      : executor_(executor),
+        greeting_(binding.times.greeting),
+        stats_(stats),
+        context_(1, sockets),
+        gate_(context_),
+        socket_(context_, zmq::socket_type::router),
+        connections_(context_, socket_, connections, stats),
+        waits_{Wait(executor), Wait(executor), Wait(executor)},
+        timer_(executor) {
+    set_options(socket_, binding);
+    gate_.guard(socket_);
+    bind(socket_, binding.endpoint);
+  }
+  ~Bound() {
+    for (Wait& wait : waits_)
+      if (wait.is_open()) wait.release();  // libzmq closes them
+  }
+
+  void start(ZeromqSink& sink) {
+    sink_ = &sink;
+    const auto watch = [this](Wait& wait, zmq::socket_t& socket, void (Bound::*take)()) {
+      wait.assign(socket.get(zmq::sockopt::fd));
+      wait_for(wait, take);
+      (this->*take)();
+    };
+    watch(waits_[0], gate_.socket(), &Bound::answer_gate);
+    watch(waits_[1], connections_.events(), &Bound::follow_connections);
+    watch(waits_[2], socket_, &Bound::take_messages);
+  }
+
+  Sent send(ZeromqPeer id, ZeromqMessage& message) {
+    Peer* const peer = peers_.find(id);
+    if (!peer || peer->cut || peer->gone) return Sent::gone;
+    const Sent sent = try_send(*peer, message);
+    if (sent == Sent::full) {
+      stats_.would_block.add();
+      if (!std::exchange(peer->blocked, true)) blocked_.push_back(id);
+    }
+    if (!turning_) look_again();
+    return sent;
+  }
+
+  void cut(ZeromqPeer id) {
+    Peer* const peer = peers_.find(id);
+    if (!peer || std::exchange(peer->cut, true)) return;
+    connections_.cut(peer->connection);
+    follow_connections();
+  }
+
+  std::uint16_t port() const {
+    const std::string endpoint = socket_.get(zmq::sockopt::last_endpoint);
+    return static_cast<std::uint16_t>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1)));
+  }
+
+ private:
+  using Wait = net::posix::basic_stream_descriptor<Executor>;
+  using Peer = ZeromqPeers::Peer;
+
+  // A descriptor of libzmq tells of news once: who is told takes all of it, or comes again.
+  void wait_for(Wait& wait, void (Bound::*take)()) {
+    wait.async_wait(Wait::wait_read, [this, &wait, take](boost::system::error_code cancelled) {
+      if (cancelled) return;
+      try {
+        (this->*take)();
+      } catch (...) {
+        wait_for(wait, take);
+        throw;
+      }
+      wait_for(wait, take);
+    });
+  }
+
+  // A send may have taken in the news that the descriptor would have told.
+  void look_again() {
+    if (std::exchange(due_, true)) return;
+    net::post(executor_, [this] {
+      due_ = false;
+      if (is_more() || is_unsettled()) take_messages();
+    });
+  }
+  bool is_more() { return (socket_.get(zmq::sockopt::events) & ZMQ_POLLIN) != 0; }
+
+  bool is_unsettled() const {
+    return !blocked_.empty() || !ended_.empty() || connections_.is_unsettled();
+  }
+
+  void answer_gate() { gate_.answer(); }
+
+  void follow_connections() {
+    connections_.read(Clock::now());
+    follow_ended();
+  }
+  void follow_ended() {
+    for (const ZeromqConnections::Id connection : connections_.take_ended())
+      peers_.end(connection, [this](Peer& peer) { note_ended(peer); });
+    if (!turning_ && is_unsettled()) look_again();
+    set_timer();
+  }
+  void note_ended(Peer& peer) {
+    if (!std::exchange(peer.ended, true)) ended_.push_back(peer.id);
+  }
+
+  void take_messages() {
+    const Turning turn(turning_);
+    find_unreachable();
+    if (receive_some()) {
+      while (!unreachable_.empty()) forget(unreachable_.pop_front());
+      connections_.end_silent(Clock::now() - greeting_);
+      follow_ended();
+    } else {
+      look_again();
+    }
+    offer_room();
+    if (is_more()) look_again();
+    set_timer();
+  }
+
+  // Those among the ended that libzmq takes nothing more for: what they sent is all there to be
+  // received.
+  void find_unreachable() {
+    for (std::size_t left = ended_.size(); left > 0; --left) {
+      Peer* const peer = peers_.find(ended_.pop_front());
+      if (!peer) continue;
+      ZeromqMessage nothing;
+      peer->gone = try_send(*peer, nothing) == Sent::gone;
+      (peer->gone ? unreachable_ : ended_).push_back(peer->id);
+    }
+  }
+
+  // False where there may be more.
+  bool receive_some() {
+    for (unsigned i = 0; i < messages_per_turn; ++i) {
+      ZeromqMessage name, body;
+      if (!zeromq::receive(socket_, part(name))) return true;
+      unsigned parts = 0;
+      for (bool more = zmq_msg_more(part(name)) != 0; more; more = zmq_msg_more(part(body)) != 0) {
+        if (!zeromq::receive(socket_, part(body))) break;  // no: they come together
+        ++parts;
+      }
+      give(peer_of(name), std::move(body), parts);
+    }
+    return false;
+  }
+
+  void give(Peer& peer, ZeromqMessage message, unsigned parts) {
+    if (peer.cut) return;
+    peer.told = true;
+    if (parts == 1) return sink_->received(peer.id, std::move(message));
+    stats_.malformed.add();
+    sink_->malformed(peer.id);
+  }
+
+  Peer& peer_of(ZeromqMessage& name) {
+    const char* const origin = origin_of(name);
+    if (Peer* const peer = peers_.named(name.text())) {
+      // Nothing: of a message that libzmq held back for want of room. No peer's first one is.
+      if (!origin || peer->origin == origin) return *peer;
+      forget(peer->id);  // its name is given again only after all that it sent
+    }
+    follow_connections();  // who had its descriptor before is gone
+    const auto connection = connections_.heard(zmq_msg_get(part(name), ZMQ_SRCFD));
+    Peer& peer = peers_.add(std::move(name), origin, connection);
+    if (!connection) note_ended(peer);
+    return peer;
+  }
+
+  void forget(ZeromqPeer id) {
+    Peer* const peer = peers_.find(id);
+    if (!peer) return;
+    const bool told = peer->told;
+    peers_.remove(id);
+    if (told) sink_->lost(id);
+  }
+
+  Sent try_send(const Peer& peer, ZeromqMessage& message) {
+    ZeromqMessage name = ZeromqMessage::copy_of(peer.first.bytes());
+    if (const int error = zeromq::send(socket_, part(name), ZMQ_SNDMORE))
+      return error == EAGAIN ? Sent::full : Sent::gone;
+    (void)zeromq::send(socket_, part(message), 0);  // as the first part went, so does this
+    return Sent::taken;
+  }
+
+  // Once each, whatever they answer.
+  void offer_room() {
+    for (std::size_t left = blocked_.size(); left > 0; --left) {
+      Peer* const peer = peers_.find(blocked_.pop_front());
+      if (!peer) continue;
+      peer->blocked = false;
+      if (!peer->cut) sink_->writable(peer->id);
+    }
+  }
+
+  void set_timer() {
+    if (!is_unsettled() && connections_.empty()) return;
+    const Time due = Clock::now() + (is_unsettled() ? Duration(second_look) : Duration(sweep));
+    if (due >= timer_at_) return;
+    timer_at_ = due;
+    timer_.expires_at(due);
+    timer_.async_wait([this](boost::system::error_code cancelled) {
+      if (cancelled) return;
+      timer_at_ = Time::max();
+      take_messages();
+    });
+  }
+
+  // While it lives, sends need not look for what they took in: the turn does.
+  class Turning {
+   public:
+    explicit Turning(bool& turning) : turning_(turning) { turning_ = true; }
+    ~Turning() { turning_ = false; }
+
+   private:
+    bool& turning_;
+  };
+
+  const Executor executor_;
+  const Duration greeting_;
+  ZeromqStats& stats_;
+  ZeromqSink* sink_ = nullptr;
+
+  zmq::context_t context_;
+  ZeromqGate gate_;
+  zmq::socket_t socket_;
+  ZeromqConnections connections_;
+  std::array<Wait, 3> waits_;
+  Timer timer_;
+  Time timer_at_ = Time::max();
+  bool due_ = false;      // a look is on its way
+  bool turning_ = false;  // one is being taken
+
+  ZeromqPeers peers_;
+  Ring<ZeromqPeer> blocked_, ended_, unreachable_;
+};
+
+ZeromqRouter::ZeromqRouter(Executor executor, const ZeromqBinding& binding, Budget& connections,
+                           ZeromqStats& stats)
+    : bound_(std::make_unique<Bound>(executor, binding, connections, stats)) {}
+ZeromqRouter::~ZeromqRouter() = default;
+
+void ZeromqRouter::start(ZeromqSink& sink) { bound_->start(sink); }
+ZeromqRouter::Sent ZeromqRouter::send(ZeromqPeer peer, ZeromqMessage& message) {
+  return bound_->send(peer, message);
+}
+ZeromqRouter::Sent ZeromqRouter::send(ZeromqPeer peer, Bytes message) {
+  ZeromqMessage copy = ZeromqMessage::copy_of(message);
+  return bound_->send(peer, copy);
+}
+void ZeromqRouter::cut(ZeromqPeer peer) { bound_->cut(peer); }
+std::uint16_t ZeromqRouter::port() const { return bound_->port(); }
+
+}  // namespace millrace
