@@ -44,8 +44,6 @@ class FrameConverter {
   // The message ends: `rest`, which is less than a frame, is kept.
   [[nodiscard]] Findings finish(Bytes rest);
 
-  std::size_t client_frame_bytes() const { return client_frame_; }
-
   // A frame has begun and is not whole.
   bool has_partial() const { return !partial_.empty(); }
 

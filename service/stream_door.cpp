@@ -49,7 +49,6 @@ class LiveSink final : public StreamSink {
   bool paused() const override { return stream_.paused(); }
   std::uint64_t room() const override { return stream_.room(); }
   bool overrun() const override { return stream_.overrun(); }
-  std::size_t frame_bytes() const override { return stream_.client_frame_bytes(); }
   void tick(Time now) override { stream_.tick(now); }
   void written(std::size_t results, Time now) override { live_.written(results, now); }
 
@@ -159,7 +158,7 @@ std::unique_ptr<StreamSink> StreamDoor::admit(PipelinePlace& place, StreamReques
                                 .shed_after = options.shed_after,
                                 .opened = Clock::now()};
   place.pipeline.hub().open({id, name, std::move(request.options), &returns_});
-  outbox.ready(name, place.pipeline.name(), 0);
+  outbox.ready(name, place.pipeline.name(), 0, size_of(format) * options.frames.values);
   LiveStream& live = table_.add(std::make_unique<LiveStream>(
       settings, std::move(name), std::move(connection),
       LiveStream::Place{place.pipeline, place.rows, place.blocks, place.stats}, outbox));

@@ -104,8 +104,6 @@ class Stream {
   // about, that what comes next had better not be taken.
   bool overrun() const { return waiting_.size() >= WaitingEvents::overrun; }
 
-  std::size_t client_frame_bytes() const { return converter_.client_frame_bytes(); }
-
   // Its last row is done, or it was dropped: nobody refers to its frames, it may be destroyed.
   bool finished() const { return finished_; }
 

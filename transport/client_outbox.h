@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -18,8 +19,10 @@ class ClientOutbox {
  public:
   virtual ~ClientOutbox() = default;
 
-  // See docs/protocol.md for what the client reads.
-  virtual void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames) = 0;
+  // See docs/protocol.md for what the client reads. First; `frame_bytes` are of one frame of the
+  // client.
+  virtual void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
+                     std::size_t frame_bytes) = 0;
   // Requires: the answer is not `none`. False where it is dropped: nothing more is taken, or it
   // would pass the hard limit; then the stream is ended as one of a slow reader.
   [[nodiscard]] virtual bool result(const ResultHead& head, const Answer& answer) = 0;

@@ -19,8 +19,8 @@ SessionOutbox::~SessionOutbox() {
   scope_.stats().send_buffer.add(-static_cast<std::int64_t>(unsent_));
 }
 
-void SessionOutbox::ready(std::string_view stream, std::string_view pipeline,
-                          std::uint64_t frames) {
+void SessionOutbox::ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
+                          std::size_t /*frame_bytes*/) {
   if (closing()) return;
   append_ready(waiting_.bytes(), stream, pipeline, frames);
   commit(Connection::Kind::text, false);

@@ -21,7 +21,8 @@ class SessionOutbox final : public ClientOutbox {
   explicit SessionOutbox(SessionScope& scope);
   ~SessionOutbox() override;
 
-  void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames) override;
+  void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
+             std::size_t frame_bytes) override;
   [[nodiscard]] bool result(const ResultHead& head, const Answer& answer) override;
   void flushed(std::uint64_t mark) override;
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;

@@ -77,8 +77,8 @@ Problem set_count(std::optional<std::uint32_t>& into, const std::string& value) 
   return into ? Problem{} : "not a whole number";
 }
 
-Problem set_rate(std::optional<double>& into, const std::string& value) {
-  into = number_in<double>(value);
+Problem set_rate(std::optional<double>& into, std::optional<double> value) {
+  into = value;
   return into && std::isfinite(*into) ? Problem{} : "not a number";
 }
 
@@ -98,7 +98,8 @@ constexpr std::array<Parameter, 9> parameters{{
     {"pipeline",
      [](StreamRequest& r, std::string v) { return set_name(r.pipeline, std::move(v)); }},
     {"format", [](StreamRequest& r, std::string v) { return set_text(r.format, std::move(v)); }},
-    {"rate", [](StreamRequest& r, std::string v) { return set_rate(r.rate, v); }},
+    {"rate",
+     [](StreamRequest& r, std::string v) { return set_rate(r.rate, number_in<double>(v)); }},
     {"channels", [](StreamRequest& r, std::string v) { return set_count(r.channels, v); }},
     {"dim", [](StreamRequest& r, std::string v) { return set_count(r.dim, v); }},
     {"id", [](StreamRequest& r, std::string v) { return set_name(r.id, std::move(v)); }},
@@ -158,6 +159,26 @@ Result<StreamRequest, RequestError> parse_stream_target(std::string_view target)
     if (const Problem problem = parameter->set(request, std::move(*value)); !problem.empty())
       return fault(name, std::string(problem));
   }
+  return request;
+}
+
+Result<StreamRequest, RequestError> read_open(const client_protocol::Open& open) {
+  if (open.version != client_protocol::version)
+    return fault("version",
+                 "this service speaks version " + std::to_string(client_protocol::version));
+  StreamRequest request{.channels = open.channels, .dim = open.dim};
+  std::optional<RequestError> error;
+  const auto check = [&](std::string_view name, Problem problem) {
+    if (!problem.empty() && !error) error = fault(name, std::string(problem));
+  };
+  if (open.pipeline) check("pipeline", set_name(request.pipeline, std::string(*open.pipeline)));
+  if (open.id) check("id", set_name(request.id, std::string(*open.id)));
+  if (open.format) check("format", set_text(request.format, std::string(*open.format)));
+  if (open.rate) check("rate", set_rate(request.rate, *open.rate));
+  if (open.channel) check("channel", set_text(request.channel, std::string(*open.channel)));
+  if (open.chunk) check("chunk", set_text(request.chunk, std::string(*open.chunk)));
+  if (open.options) check("options", set_options(request.options, std::string(*open.options)));
+  if (error) return std::move(*error);
   return request;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "schemas/client_messages.h"
 #include "transport/request_error.h"
 
 namespace millrace {
@@ -28,7 +29,10 @@ struct StreamRequest {
 // Reads the target of an HTTP request: "/v1/stream?rate=16000".
 [[nodiscard]] Result<StreamRequest, RequestError> parse_stream_target(std::string_view target);
 
-// The other direction.
+// Reads what came as a message, by the same rules.
+[[nodiscard]] Result<StreamRequest, RequestError> read_open(const client_protocol::Open& open);
+
+// The other direction of parse_stream_target.
 std::string stream_target(const StreamRequest& request);
 
 }  // namespace millrace

@@ -51,11 +51,10 @@ class StreamSink {
   virtual bool paused() const = 0;
 
   // For doors that read on, and give credit instead. Frames (the client's) that there is room for;
-  // 0 from when it is short until ClientOutbox::has_room. More than are wanted of anything else
-  // wait: the client does not take turns. Bytes of one frame, of the client.
+  // once it is 0, ClientOutbox::has_room says when it is no more.
   virtual std::uint64_t room() const = 0;
+  // More of anything else waits than can be of a client that waits its turn.
   virtual bool overrun() const = 0;
-  virtual std::size_t frame_bytes() const = 0;
 
   // Time has passed while it was paused.
   virtual void tick(Time now) = 0;

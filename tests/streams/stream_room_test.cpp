@@ -67,13 +67,3 @@ TEST_CASE("what only somebody brings about who does not wait his turn is overrun
   live.stream.flush({}, at(0));
   CHECK(live.stream.overrun());
 }
-
-TEST_CASE("a frame of the client has as many bytes as its format says") {
-  LiveStream live(StreamSettings{.id = StreamId{5},
-                                 .type = {.values = 2},
-                                 .format = SampleFormat::f32le,
-                                 .spec = tens,
-                                 .frames_limit = 200,
-                                 .opened = at(0)});
-  CHECK(live.stream.client_frame_bytes() == 8);
-}

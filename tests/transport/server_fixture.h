@@ -49,7 +49,6 @@ class EchoSink final : public StreamSink {
   void reject(ErrorCode, std::string_view, std::uint64_t, Time) override {}
   std::uint64_t room() const override { return 0; }
   bool overrun() const override { return false; }
-  std::size_t frame_bytes() const override { return 2; }
   bool paused() const override { return false; }
   void tick(Time) override {}
   void written(std::size_t, Time) override {}
@@ -73,7 +72,7 @@ class EchoDoor final : public Door {
                           .message = "no room",
                           .retry_after = std::chrono::seconds(2),
                           .reason = Refusal::no_room};
-    outbox.ready(request.id.empty() ? "s-1" : request.id, request.pipeline, 0);
+    outbox.ready(request.id.empty() ? "s-1" : request.id, request.pipeline, 0, 2);
     return std::unique_ptr<StreamSink>(new EchoSink(outbox, lost));
   }
   std::vector<std::string> lost;

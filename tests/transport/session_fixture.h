@@ -49,7 +49,6 @@ class LoggingSink final : public StreamSink {
   void reject(ErrorCode, std::string_view, std::uint64_t, Time) override {}
   std::uint64_t room() const override { return 0; }
   bool overrun() const override { return false; }
-  std::size_t frame_bytes() const override { return 2; }
   bool paused() const override { return log_.paused; }
   void tick(Time) override {
     work();

@@ -53,7 +53,7 @@ TEST_CASE_METHOD(SessionFixture, "rejected messages are counted by what was wron
 }
 
 TEST_CASE_METHOD(SessionFixture, "what is put into the outbox is written in order") {
-  outbox.ready("kitchen", "default", 0);
+  outbox.ready("kitchen", "default", 0, 2);
   CHECK(outbox.result({.seq = 0, .end = 1600}, {Answer::Kind::json, "1"}));
   outbox.flushed(7);
   CHECK(outbox.result({.seq = 1, .end = 1600}, {Answer::Kind::json, "2"}));
@@ -262,7 +262,7 @@ TEST_CASE_METHOD(SessionFixture, "what a task throws is told and goes no further
 }
 
 TEST_CASE_METHOD(SessionFixture, "an answer of bytes is a binary message") {
-  outbox.ready("kitchen", "default", 0);
+  outbox.ready("kitchen", "default", 0, 2);
   CHECK(outbox.result({.seq = 3, .begin = 4800, .end = 6400, .rate = 16000, .flags = 16},
                       {Answer::Kind::bytes, std::string("\0\1", 2)}));
   settle();

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/client_peer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace millrace {
+
+namespace cp = client_protocol;
+
+namespace {
+
+constexpr std::chrono::seconds offence_memory{10};
+constexpr std::size_t max_unknown = ClientPeer::max_streams;
+constexpr std::string_view not_read = "what is sent is not read";
+
+ErrorCode code_of(const RequestError& error) {
+  switch (error.status) {
+    case 404: return ErrorCode::unknown_pipeline;
+    case 409: return ErrorCode::conflict;
+    case 415: return ErrorCode::format;
+    case 503: return error.reason == Refusal::draining ? ErrorCode::stopping : ErrorCode::no_room;
+    default: return ErrorCode::schema;
+  }
+}
+
+}  // namespace
+
+ClientPeer::ClientPeer(PeerWire& wire, const PeerPlace& place, Time now)
+    : wire_(wire),
+      place_(place),
+      outbox_(wire, place.encoder, place.stats.send_buffer),
+      progress_(now) {}
+
+ClientPeer::~ClientPeer() = default;
+
+void ClientPeer::received(const cp::ToService& message, Time now) {
+  if (ending_) return;
+  if (outbox_.unsent_of_nobody() > place_.limits.overflow)
+    return end(Closing::slow_reader, ErrorCode::slow_reader, not_read, now);
+  std::visit(
+      [&](const auto& one) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(one)>, cp::Open>)
+          open(one, now);
+        else
+          bring(one, now);
+      },
+      message);
+}
+
+template <class Message>
+void ClientPeer::bring(const Message& message, Time now) {
+  if (!last_ || last_->number() != message.stream) {
+    const auto found = streams_.find(message.stream);
+    if (found == streams_.end()) return answer_unknown(message.stream);
+    last_ = found->second.get();
+  }
+  last_->take(message, now);
+}
+
+void ClientPeer::open(const cp::Open& open, Time now) {
+  if (streams_.contains(open.stream)) {
+    place_.stats.rejected[MessageFault::schema].add();
+    outbox_.put(cp::Rejected{.stream = open.stream,
+                             .code = name_of(ErrorCode::conflict),
+                             .message = "a stream of this number is open"});
+    return;
+  }
+  if (streams_.size() >= max_streams)
+    return refuse(open, {.status = 503,
+                         .message = "a connection has at most 1024 streams",
+                         .retry_after = std::chrono::seconds(1),
+                         .reason = Refusal::no_room});
+  auto request = read_open(open);
+  if (!request) return refuse(open, request.error());
+  auto stream = std::make_unique<PeerStream>(open.stream, outbox_, place_.limits, place_.stats);
+  auto sink = place_.door.open(std::move(*request), *stream);
+  if (!sink) return refuse(open, sink.error());
+  place_.stats.messages[MessageType::open].add();
+  std::erase(unknown_, open.stream);
+  PeerStream& opened = *streams_.emplace(open.stream, std::move(stream)).first->second;
+  opened.begin(std::move(*sink), now);
+}
+
+void ClientPeer::refuse(const cp::Open& open, const RequestError& error) {
+  place_.stats.refused[error.reason].add();
+  outbox_.put(cp::Error{.stream = open.stream,
+                        .code = name_of(code_of(error)),
+                        .message = error.message,
+                        .parameter = error.parameter,
+                        .retry_after = error.retry_after});
+}
+
+// Once: what it sent before it read that its stream is over comes to many messages.
+void ClientPeer::answer_unknown(std::uint64_t number) {
+  place_.stats.rejected[MessageFault::unknown_stream].add();
+  if (std::ranges::find(unknown_, number) != unknown_.end()) return;
+  if (unknown_.size() == max_unknown) unknown_.erase(unknown_.begin());
+  unknown_.push_back(number);
+  outbox_.put(cp::Error{.stream = number,
+                        .code = name_of(ErrorCode::unknown_stream),
+                        .message = "no stream of this number is open"});
+}
+
+void ClientPeer::malformed(MessageFault how, std::string_view what, Time now) {
+  if (ending_) return;
+  place_.stats.rejected[how].add();
+  outbox_.put(
+      cp::Error{.stream = std::nullopt, .code = name_of(ErrorCode::schema), .message = what});
+  if (offends_too_often(now))
+    end(Closing::protocol, ErrorCode::schema, "too much that is no message came", now);
+}
+
+bool ClientPeer::offends_too_often(Time now) {
+  const auto before = std::exchange(offences_[0], offences_[1]);
+  offences_[1] = now;
+  return before && now - *before < offence_memory;
+}
+
+void ClientPeer::end(Closing why, ErrorCode code, std::string_view message, Time now) {
+  ending_ = why;
+  ended_ = now;
+  for (auto& [number, stream] : streams_) stream->fail(code, message, now);
+}
+
+void ClientPeer::flush(Time now) {
+  while (const auto sent = outbox_.send_next()) {
+    progress_ = now;
+    PeerStream* const stream = sent->stream;
+    if (!stream) continue;
+    stream->sent(*sent, now);
+    if (!stream->over()) continue;
+    stream->lost(now);
+    if (last_ == stream) last_ = nullptr;
+    streams_.erase(stream->number());
+  }
+}
+
+void ClientPeer::check(Time now) {
+  flush(now);  // a word of the wire's that was missed is no word for ever
+  if (ending_) {
+    if (now - ended_ > place_.limits.close && !std::exchange(cut_, true)) wire_.cut();
+    return;
+  }
+  if (outbox_.empty()) progress_ = now;
+  if (now - progress_ > place_.limits.write_stall)
+    return end(Closing::slow_reader, ErrorCode::slow_reader, not_read, now);
+  for (auto& [number, stream] : streams_) stream->check(now);
+}
+
+void ClientPeer::lost(Time now) {
+  for (auto& [number, stream] : streams_) stream->lost(now);
+  last_ = nullptr;
+  streams_.clear();
+}
+
+}  // namespace millrace

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/door.h"
+#include "transport/peer_stream.h"
+
+namespace millrace {
+
+// What all peers of a thread work with; it outlives them.
+struct PeerPlace {
+  Door& door;
+  client_protocol::Encoder& encoder;
+  const ConnectionLimits& limits;
+  DoorStats& stats;
+};
+
+// One client that has many streams over one connection: opens them, brings each message to its
+// stream, and what its streams are told to the wire. It has no clock and no socket: every input
+// says when it came. Streams that it has when it is destroyed are lost.
+//
+// What a peer does wrong with a stream costs it that stream at most. The third message in ten
+// seconds that is none costs it all of them, as does taking nothing for `limits.write_stall`: it is
+// not heard any more, and cut `limits.close` later, when it had time to read why.
+//
+// Confined to one thread.
+class ClientPeer {
+ public:
+  static constexpr std::size_t max_streams = 1024;
+
+  // Both outlive it.
+  ClientPeer(PeerWire& wire, const PeerPlace& place, Time now);
+  ~ClientPeer();
+  ClientPeer(const ClientPeer&) = delete;
+  ClientPeer& operator=(const ClientPeer&) = delete;
+
+  // What it says. Within the call `message` does not change.
+  void received(const client_protocol::ToService& message, Time now);
+  // It sent what is no message.
+  void malformed(MessageFault how, std::string_view what, Time now);
+
+  // Gives the wire what it takes of what waits. Wanted after PeerWire::wake, and when the wire was
+  // full and is no more.
+  void flush(Time now);
+  // Time has passed. Wanted some times a second.
+  void check(Time now);
+  // Its connection is gone. The last call.
+  void lost(Time now);
+
+  std::size_t streams() const { return streams_.size(); }
+  // Why it is to be cut, or was.
+  std::optional<Closing> ending() const { return ending_; }
+
+ private:
+  using Streams = std::unordered_map<std::uint64_t, std::unique_ptr<PeerStream>>;
+
+  void open(const client_protocol::Open& open, Time now);
+  void refuse(const client_protocol::Open& open, const RequestError& error);
+  template <class Message>
+  void bring(const Message& message, Time now);
+  void answer_unknown(std::uint64_t number);
+  bool offends_too_often(Time now);
+  void end(Closing why, ErrorCode code, std::string_view message, Time now);
+
+  PeerWire& wire_;
+  const PeerPlace& place_;
+  PeerOutbox outbox_;
+  Streams streams_;
+  PeerStream* last_ = nullptr;          // whose the last message was: often the next one's too
+  std::vector<std::uint64_t> unknown_;  // numbers that were answered as such, the oldest first
+  std::array<std::optional<Time>, 2> offences_;  // the last ones
+  Time progress_;                                // when the wire last took something
+  std::optional<Closing> ending_;
+  Time ended_;
+  bool cut_ = false;
+};
+
+}  // namespace millrace

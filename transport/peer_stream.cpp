@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/peer_stream.h"
+
+#include <algorithm>
+#include <cassert>
+#include <span>
+#include <utility>
+
+namespace millrace {
+
+namespace cp = client_protocol;
+
+namespace {
+
+constexpr std::uint64_t max_position = cp::max_number + 1;
+
+}  // namespace
+
+void PeerStream::begin(std::unique_ptr<StreamSink> sink, Time now) {
+  sink_ = std::move(sink);
+  heard_ = now;
+  top_up();
+}
+
+void PeerStream::take(const cp::Frames& frames, Time now) {
+  if (!hears(now)) return;
+  if (frames.bytes.empty()) return accept(MessageType::control, 0);
+  const std::uint64_t count = frames.bytes.size() / frame_bytes_;
+  const bool within_credit = static_cast<std::int64_t>(count) <= granted_;
+  granted_ -= static_cast<std::int64_t>(count);
+  if (frames.at > max_position || count > max_position - frames.at) {
+    reject({ErrorCode::values, "positions end at 2^53", MessageFault::position}, 0, now);
+    return top_up();
+  }
+  if (frames.at > position_) sink_->gap(frames.at - std::exchange(position_, frames.at), now);
+  if (closing_) return;
+  const std::uint64_t had = std::min(count, position_ - frames.at);
+  if (had > 0) stats_.rejected[MessageFault::position].add();
+  position_ += count - had;
+  const std::uint64_t rejections = rejections_;
+  if (const auto fault = fault_of(frames, within_credit)) {
+    reject(*fault, count - had, now);
+  } else if (count > had) {
+    sink_->frames(frames.bytes.subspan(static_cast<std::size_t>(had) * frame_bytes_), now);
+    if (rejections == rejections_ && !closing_) accept(MessageType::data, frames.bytes.size());
+  }
+  top_up();
+}
+
+std::optional<PeerStream::Fault> PeerStream::fault_of(const cp::Frames& frames,
+                                                      bool within_credit) const {
+  if (frames.bytes.size() > limits_.message)
+    return Fault{ErrorCode::too_long, "more bytes than a message may have", MessageFault::size};
+  if (frames.bytes.size() % frame_bytes_ != 0)
+    return Fault{ErrorCode::values, "not a whole number of frames", MessageFault::format};
+  if (!within_credit)
+    return Fault{ErrorCode::too_fast, "more frames than there was credit for",
+                 MessageFault::rate_limit};
+  return std::nullopt;
+}
+
+void PeerStream::take(const cp::Flush& flush, Time now) {
+  if (!hears(now)) return;
+  accept(MessageType::control, 0);
+  sink_->flush(flush.mark, now);
+}
+
+void PeerStream::take(const cp::Reset&, Time now) {
+  if (!hears(now)) return;
+  accept(MessageType::control, 0);
+  sink_->reset(now);
+}
+
+void PeerStream::take(const cp::Gap& gap, Time now) {
+  if (!hears(now)) return;
+  accept(MessageType::control, 0);
+  position_ += gap.frames;  // beyond the last one the stream fails
+  sink_->gap(gap.frames, now);
+}
+
+void PeerStream::take(const cp::End&, Time now) {
+  if (closing_) return;
+  heard_ = now;
+  accept(MessageType::close, 0);
+  if (!std::exchange(ended_, true)) sink_->end(now);
+}
+
+// Whether what it says is for its stream.
+bool PeerStream::hears(Time now) {
+  if (closing_) return false;
+  heard_ = now;
+  if (ended_) {
+    rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
+  } else if (overflowed_) {
+    fail(ErrorCode::slow_reader, "results are not read", now);
+  } else if (sink_->overrun()) {
+    stats_.rejected[MessageFault::rate_limit].add();
+    fail(ErrorCode::too_fast, "more commands wait than there are turns for", now);
+  }
+  return !ended_ && !closing_;
+}
+
+void PeerStream::reject(const Fault& fault, std::uint64_t frames, Time now) {
+  fault_ = fault.counted;
+  sink_->reject(fault.code, fault.message, frames, now);
+  fault_.reset();
+}
+
+void PeerStream::accept(MessageType type, std::size_t bytes) {
+  stats_.messages[type].add();
+  if (type == MessageType::data) stats_.message.observe(static_cast<std::int64_t>(bytes));
+}
+
+void PeerStream::top_up() {
+  if (closing_ || ended_ || !sink_ || unsent_ > limits_.full) return;
+  const auto room = static_cast<std::int64_t>(std::min(sink_->room(), cp::max_number));
+  if (room == 0 || granted_ > room / 2) return;
+  put(cp::Credit{.stream = number_, .frames = static_cast<std::uint64_t>(room - granted_)});
+  granted_ = room;
+}
+
+void PeerStream::check(Time now) {
+  if (closing_) return;
+  if (overflowed_) return fail(ErrorCode::slow_reader, "results are not read", now);
+  if (ended_) return;
+  top_up();
+  // Who may not send is not silent.
+  if (granted_ <= 0 || sink_->room() == 0) heard_ = now;
+  if (sink_->room() == 0) return sink_->tick(now);
+  if (now - heard_ > limits_.idle) fail(ErrorCode::idle, "nothing was heard for too long", now);
+}
+
+void PeerStream::fail(ErrorCode code, std::string_view message, Time now) {
+  if (closing_) return;
+  sink_->refused(code, message, now);
+  error(code, message);
+}
+
+void PeerStream::sent(const PeerOutbox::Label& label, Time now) {
+  unsent_ -= label.bytes;
+  if (label.is_result)
+    sink_->written(1, now);
+  else
+    chatter_ -= label.bytes;
+  top_up();
+}
+
+void PeerStream::lost(Time now) {
+  if (sink_) sink_->lost(closing_, now);
+  sink_.reset();
+}
+
+template <class Message>
+void PeerStream::put(const Message& message, bool is_result) {
+  const std::size_t bytes = outbox_.put(message, this, is_result);
+  unsent_ += bytes;
+  if (is_result) return;
+  chatter_ += bytes;
+  if (chatter_ > limits_.overflow) overflowed_ = true;
+}
+
+void PeerStream::ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
+                       std::size_t frame_bytes) {
+  frame_bytes_ = frame_bytes;
+  position_ = frames;
+  put(cp::Ready{.stream = number_,
+                .id = stream,
+                .pipeline = pipeline,
+                .frames = frames,
+                .frame_bytes = static_cast<std::uint32_t>(frame_bytes)});
+}
+
+bool PeerStream::result(const ResultHead& head, const Answer& answer) {
+  assert(answer.kind != Answer::Kind::none);
+  if (closing_ || overflowed_) return false;
+  // Who has read everything is not slow, however long one answer is.
+  if (unsent_ > 0 && unsent_ + answer.data.size() > limits_.overflow) {
+    overflowed_ = true;
+    return false;
+  }
+  const bool failed = answer.kind == Answer::Kind::error;
+  const std::string_view data = failed ? std::string_view("worker_failed") : answer.data;
+  put(cp::Result{.stream = number_,
+                 .seq = head.seq,
+                 .begin = head.begin,
+                 .end = head.end,
+                 .begin_s = static_cast<double>(head.begin) / head.rate,
+                 .end_s = static_cast<double>(head.end) / head.rate,
+                 .flags = head.flags,
+                 .kind = answer.kind,
+                 .data = std::as_bytes(std::span(data))},
+      true);
+  return true;
+}
+
+void PeerStream::flushed(std::uint64_t mark) {
+  if (!closing_) put(cp::Flushed{.stream = number_, .mark = mark});
+}
+
+void PeerStream::rejected(ErrorCode code, std::string_view message, std::uint64_t frames) {
+  if (closing_) return;
+  ++rejections_;
+  const auto fault = fault_ ? fault_ : millrace::fault_of(code, frames);
+  if (fault) stats_.rejected[*fault].add();
+  put(cp::Rejected{.stream = number_, .code = name_of(code), .message = message, .frames = frames});
+}
+
+void PeerStream::goaway(std::chrono::milliseconds retry_after) {
+  if (!closing_) put(cp::Goaway{.stream = number_, .retry_after = retry_after});
+}
+
+void PeerStream::error(ErrorCode code, std::string_view message) {
+  if (closing_) return;
+  put(cp::Error{.stream = number_, .code = name_of(code), .message = message});
+  closing_ = true;
+}
+
+void PeerStream::closed(std::uint64_t frames, std::uint64_t chunks, bool /*drained*/) {
+  if (closing_) return;
+  put(cp::Closed{.stream = number_, .frames = frames, .chunks = chunks});
+  closing_ = true;
+}
+
+}  // namespace millrace

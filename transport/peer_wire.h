@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+
+namespace millrace {
+
+// The way to one peer of a socket that carries messages. Confined to one thread.
+class PeerWire {
+ public:
+  virtual ~PeerWire() = default;
+
+  enum class Sent : std::uint8_t {
+    taken,
+    full,  // nothing was taken: the peer has to read first
+    gone,  // nobody is there
+  };
+  [[nodiscard]] virtual Sent send(Bytes message) = 0;
+
+  // Something waits to be sent: ClientPeer::flush is wanted, later than within this call.
+  virtual void wake() = 0;
+
+  // The connection ends, with what was not brought out yet.
+  virtual void cut() = 0;
+};
+
+}  // namespace millrace
