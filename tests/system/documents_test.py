@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that documents print do what is said of them, run as they are printed; and links lead
+somewhere. What a program is told (an address, a file) it takes from its arguments or environment."""
+import array
+import functools
+import os
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from harness import PATIENCE, Process, SystemTest, read_all, run, samples, wait_for
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import printed_programs as printed  # noqa: E402
+
+PYTHON = os.environ["PYTHON"]  # has the package millrace
+COMPILED = Path(os.environ["PRINTED_PROGRAMS"])  # those in C++, built against the installed library
+PROGRAMS = printed.programs()
+TESTED = set()
+
+
+def runs(name):
+    """The test gets the command that runs this program."""
+    def with_command(test):
+        TESTED.add(name)
+
+        @functools.wraps(test)
+        def tested(self):
+            test(self, command(PROGRAMS[name]))
+        return tested
+    return with_command
+
+
+def command(program):
+    return {"python": lambda: [PYTHON, "-c", program.text],
+            "cpp": lambda: [str(COMPILED / program.name)],
+            "sh": lambda: ["/bin/sh", "-euc", program.text, program.name]}[program.language]()
+
+
+def s16(*runs_of_values):
+    """(value, count) … as bytes."""
+    return b"".join(array.array("h", [value] * count).tobytes() for value, count in runs_of_values)
+
+
+class Programs(SystemTest):
+    def started(self, *arguments, **environment):
+        process = Process(*arguments, environment=environment)
+        self.addCleanup(process.kill)
+        return process
+
+    def worker(self, service, program, pipeline="default"):
+        """Starts it, and waits until it is attached."""
+        worker = self.started(*program, MILLRACE_WORKERS=service.workers)
+        wait_for(lambda: f"pipeline {pipeline} " not in service.get("/readyz")[1] or worker.process.poll() is not None,
+                 "the worker to attach")
+        self.assertIsNone(worker.process.poll(), worker.errors)
+        return worker
+
+    def output(self, *arguments, given=b""):
+        """The lines that a program prints until it ends, which it does well."""
+        ended = subprocess.run(arguments, input=given, capture_output=True, timeout=PATIENCE)
+        self.assertEqual(ended.returncode, 0, ended.stderr.decode())
+        return ended.stdout.decode().splitlines()
+
+    def answers(self, service, frames):
+        """What a worker says to the rows of a stream of these frames."""
+        async def stream():
+            async with service.connect() as connection:
+                await connection.send(frames)
+                await connection.send('{"type":"end"}')
+                return (await read_all(connection))[0]
+
+        return [message.get("data") for message in run(stream()) if message["type"] == "result"]
+
+    @runs("readme_client")
+    def test_the_client_of_the_readme_gets_its_results(self, client):
+        service = self.service()
+        self.tap(service)
+        lines = self.output(*client, service.url(), given=samples(0, 4000))
+        self.assertEqual([line.split()[:2] for line in lines], [["0", "0.1"], ["0.1", "0.2"], ["0.2", "0.25"]])
+
+    @runs("readme_worker")
+    def test_the_worker_of_the_readme_answers_with_the_loudness_of_the_stream_so_far(self, worker):
+        service = self.service()
+        self.worker(service, worker)
+        for _ in range(2):  # the second has the slot of the first
+            self.assertEqual(self.answers(service, s16((300, 1600), (400, 1600), (0, 800))),
+                             [300, 353.553391, 316.227766])
+
+
+class Documents(unittest.TestCase):
+    def test_a_program_is_the_block_right_behind_its_mark(self):
+        text = "<!-- run: a -->\n```python\n1\n```\n<!-- run: b -->\n\n```sh\n2\n```\n- x\n  ```cpp\n  3\n    4\n  ```\n"
+        self.assertEqual([block[1:] for block in printed.blocks_of(text, "x.md")],
+                         [("run", "a", "python", "1\n"), (None, None, "sh", "2\n"), (None, None, "cpp", "3\n  4\n")])
+
+    def test_every_printed_program_has_a_test_and_every_test_its_program(self):
+        self.assertEqual(TESTED, set(PROGRAMS))
+
+    def test_no_document_prints_a_program_that_nothing_runs(self):
+        for block in printed.blocks():
+            with self.subTest(block.place):
+                if block.role == "part of":
+                    self.assertIn(block.text, PROGRAMS[block.name].text)
+                elif block.role is None:
+                    self.assertNotIn(block.language, ("python", "cpp"))
+
+    def test_every_mark_stands_right_above_its_program(self):
+        for document in printed.documents():
+            with self.subTest(document.relative_to(printed.ROOT)):
+                text = document.read_text()
+                marked = [block for block in printed.blocks_of(text, document) if block.role]
+                self.assertEqual(len(re.findall("^ *<!-- (?:run|part of):", text, re.MULTILINE)), len(marked))
+
+    def test_every_link_leads_to_a_file(self):
+        for document in printed.documents():
+            for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
+                with self.subTest(document=document.relative_to(printed.ROOT), target=target):
+                    self.assertTrue((document.parent / target).exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
