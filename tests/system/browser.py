@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A browser (Debian's chromium, without a window) that opens a page of ours, told what to do as a
+person would: by its DevTools protocol."""
+import asyncio
+import functools
+import http.server
+import json
+import os
+import re
+import tempfile
+import threading
+
+import websockets
+
+from harness import PATIENCE, Process, wait_for
+
+# Neither a window nor a keyring nor anything of the network but loopback; a microphone of its own.
+OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+           "--password-store=basic", "--disable-background-networking", "--disable-component-update",
+           "--disable-sync", "--remote-debugging-port=0", "--use-fake-ui-for-media-stream",
+           "--use-fake-device-for-media-stream")
+
+
+class Pages:
+    """Serves a folder on loopback."""
+
+    def __init__(self, folder):
+        class Quiet(http.server.SimpleHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/"
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+class Browser(Process):
+    """What its microphone hears is the WAV file `heard`, over and over."""
+
+    def __init__(self, heard=None):
+        self.folder = tempfile.TemporaryDirectory(prefix="millrace-browser-", ignore_cleanup_errors=True)
+        microphone = [f"--use-file-for-fake-audio-capture={heard}"] if heard else []
+        super().__init__("chromium", *OPTIONS, *microphone, f"--user-data-dir={self.folder.name}", "about:blank",
+                         environment={"HOME": self.folder.name, "DBUS_SESSION_BUS_ADDRESS": ""})
+        listens = re.compile(r"DevTools listening on (ws://\S+)")
+        self.tools = wait_for(lambda: next(filter(None, map(listens.search, list(self.errors))), None),
+                              "the browser to start")[1]
+
+    def close(self):
+        self.stop()
+        self.kill()
+        self.folder.cleanup()
+
+
+class Page:
+    """One page of it; `async with Page(browser, url) as page`."""
+
+    def __init__(self, browser, url):
+        self.browser, self.url, self.calls = browser, url, 0
+
+    async def __aenter__(self):
+        self.tools = await websockets.connect(self.browser.tools, max_size=None)
+        target = (await self.call("Target.createTarget", url="about:blank"))["targetId"]
+        self.session = (await self.call("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
+        await self.call("Page.enable")
+        await self.call("Page.navigate", url=self.url)
+        await self.until("document.readyState === 'complete'")
+        return self
+
+    async def __aexit__(self, *_):
+        await self.tools.close()
+
+    async def call(self, method, **parameters):
+        """The result of a method of the protocol; what the browser says meanwhile is left alone."""
+        self.calls += 1
+        session = {"sessionId": self.session} if hasattr(self, "session") else {}
+        await self.tools.send(json.dumps({"id": self.calls, "method": method, "params": parameters, **session}))
+        while (answer := json.loads(await asyncio.wait_for(self.tools.recv(), PATIENCE))).get("id") != self.calls:
+            pass
+        if "error" in answer:
+            raise AssertionError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    async def value(self, expression):
+        """Of JavaScript in the page, as if somebody had clicked there."""
+        result = await self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True,
+                                 userGesture=True)
+        if "exceptionDetails" in result:
+            raise AssertionError(f"{expression}: {result['exceptionDetails']}")
+        return result["result"].get("value")
+
+    async def until(self, expression):
+        """Until it is true; gives its value."""
+        for _ in range(PATIENCE * 20):
+            if value := await self.value(expression):
+                return value
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"waited in vain for {expression}")
+
+    async def click(self, element):
+        await self.value(f"document.getElementById('{element}').click()")
+
+    async def choose(self, element, file):
+        """A file, in an input of files."""
+        document = await self.call("DOM.getDocument")
+        node = await self.call("DOM.querySelector", nodeId=document["root"]["nodeId"], selector=f"#{element}")
+        await self.call("DOM.setFileInputFiles", nodeId=node["nodeId"], files=[os.path.abspath(file)])

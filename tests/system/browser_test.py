@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client in JavaScript, examples/browser/, in a browser: what its page sends, what it shows."""
+import array
+import cmath
+import json
+import math
+import os
+import tempfile
+import unittest
+import wave
+
+from browser import Browser, Page, Pages
+from harness import SystemTest, run, sample, samples
+from raw_worker import Honest, RawWorker
+
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "browser")
+RATE, PACKET = 16000, 1600
+
+
+class Listener(Honest):
+    """A worker that keeps the values of the bodies that it gets, and how long they are."""
+
+    def __init__(self, service):
+        self.heard = bytearray()
+        super().__init__(RawWorker(service.workers).attached().beat())
+
+    def _work(self, answer):
+        self.link.socket.settimeout(None)
+        while (batch := self.link.batch()) is not None:
+            self.rows += batch.framed + batch.marks
+            for i, row in enumerate(batch.framed):
+                self.heard += self.link.row(batch, i)[:2 * row.size]
+            self.link.answer(batch, answer)
+
+    def values(self):
+        return array.array("h", bytes(self.heard))
+
+
+def write_wav(folder, frames, rate=RATE, channels=1):
+    path = os.path.join(folder, "sound.wav")
+    with wave.open(path, "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(frames)
+    return path
+
+
+def tone(frequency, rate, count, *loudness):
+    """Frames of as many channels as there are amplitudes."""
+    return array.array("h", (round(one * math.sin(2 * math.pi * frequency * i / rate))
+                             for i in range(count) for one in loudness)).tobytes()
+
+
+def amplitude(values, frequency):
+    """How much of a tone there is in s16 values at RATE."""
+    turn = -2j * math.pi * frequency / RATE
+    return abs(sum(value * cmath.exp(turn * i) for i, value in enumerate(values))) * 2 / len(values)
+
+
+class BrowserTest(SystemTest):
+    def setUp(self):
+        self.pages = Pages(PAGE)
+        self.addCleanup(self.pages.close)
+
+    def browser(self, heard=None):
+        browser = Browser(heard)
+        self.addCleanup(browser.close)
+        return browser
+
+    def page(self, browser, service, **parameters):
+        return Page(browser, self.pages.url + "?url=" + service.url(**parameters))
+
+    def listener(self, service):
+        listener = Listener(service)
+        self.addCleanup(listener.close)
+        return listener
+
+    async def ended(self, page):
+        """The last message of the stream, if any, and the code of its close."""
+        state = await page.until("state.textContent.includes('connection closed') && state.textContent")
+        message, _, code = state.rpartition(" (connection closed: ")
+        return json.loads(message or "null"), int(code.rstrip(")"))
+
+    def chosen(self, service, browser, sound):
+        """What ended() gives after the file was chosen, and the lines of results."""
+        async def choose():
+            async with self.page(browser, service) as page:
+                await page.choose("file", sound)
+                return *await self.ended(page), (await page.value("results.textContent")).splitlines()
+
+        return run(choose())
+
+    def test_a_file_arrives_value_by_value_and_its_results_are_shown(self):
+        service, browser = self.service(), self.browser()
+        listener = self.listener(service)
+        frames = [*map(sample, range(3998)), 32767, -32768]
+        sound = write_wav(browser.folder.name, array.array("h", frames).tobytes())
+        self.assertEqual(self.chosen(service, browser, sound),
+                         ({"type": "closed", "frames": 4000, "chunks": 3}, 1000,
+                          ["0.00 0.10  1", "0.10 0.20  1", "0.20 0.25  1"]))
+        self.assertEqual(len(listener.values()), 4000)
+        self.assertLessEqual({heard - value for heard, value in zip(listener.values(), frames)}, {0, 1},
+                             "to a browser 32767 may be 1.0, to us 32768 is")
+
+    def test_a_file_of_two_channels_and_another_rate_becomes_one_of_16_khz(self):
+        service, browser = self.service(), self.browser()
+        listener = self.listener(service)
+        sound = write_wav(browser.folder.name, tone(1000, 48000, 48000, 12000, 4000), 48000, 2)
+        closed, code, _ = self.chosen(service, browser, sound)
+        values = listener.values()
+        self.assertEqual((closed["frames"], code), (len(values), 1000))
+        self.assertAlmostEqual(len(values), 16000, delta=160)
+        self.assertAlmostEqual(amplitude(values[PACKET:2 * PACKET], 1000), 8000, delta=80)
+
+    def test_a_file_waits_in_the_page_while_the_service_does_not_read(self):
+        frames = 10 * 60 * RATE  # more than sockets hold
+        service, browser = self.service('[[pipeline]]\nchunk = { size = "1s" }\n'), self.browser()
+        sound = write_wav(browser.folder.name, bytes(2 * frames))
+
+        async def choose():
+            async with self.page(browser, service) as page:
+                await page.value("""{
+                    globalThis.most = 0;
+                    const send = WebSocket.prototype.send;
+                    WebSocket.prototype.send = function (message) {
+                        send.call(this, message);
+                        most = Math.max(most, this.bufferedAmount);
+                    };
+                }""")
+                await page.choose("file", sound)
+                await page.until("most > 64000")
+                self.listener(service)
+                return await self.ended(page), await page.value("most")
+
+        ended, most = run(choose())
+        self.assertEqual(ended, ({"type": "closed", "frames": frames, "chunks": 600}, 1000))
+        self.assertLessEqual(most, 64000 + 2 * PACKET + 100)  # 100: the headers of frames
+
+    def microphone(self, service, stop):
+        """What ended() gives when the microphone was heard for a while, and stop(page) awaited; nobody
+        listens to it any more."""
+        with tempfile.TemporaryDirectory() as folder:
+            browser = self.browser(write_wav(folder, tone(1000, 48000, 48000, 8000), 48000))
+
+            async def listen():
+                async with self.page(browser, service) as page:
+                    await page.value("""{
+                        const ask = MediaDevices.prototype.getUserMedia;
+                        MediaDevices.prototype.getUserMedia = async function (what) {
+                            return globalThis.device = await ask.call(this, what);
+                        };
+                        null;
+                    }""")
+                    await page.click("listen")
+                    await page.until("results.textContent.split('\\n').length > 15")
+                    await stop(page)
+                    ended = await self.ended(page)
+                    await page.until("device.getTracks().every((track) => track.readyState === 'ended')")
+                    self.assertFalse(await page.value("listen.disabled || file.disabled"))
+                    return ended
+
+            return run(listen())
+
+    def test_a_microphone_is_heard_until_it_is_stopped(self):
+        service = self.service()
+        listener = self.listener(service)
+        closed, code = self.microphone(service, lambda page: page.click("stop"))
+        values = listener.values()
+        self.assertEqual((closed["type"], closed["frames"], code), ("closed", len(values), 1000))
+        # It begins anywhere in the file, and may be interrupted where the machine is busy.
+        loudest = max(amplitude(values[at:at + PACKET], 1000) for at in range(0, 15 * PACKET, PACKET))
+        self.assertAlmostEqual(loudest, 8000, delta=400)
+
+    def test_what_a_microphone_hears_while_too_much_waits_is_told_as_a_gap(self):
+        service = self.service()
+        listener = self.listener(service)
+
+        async def hold_up_and_stop(page):
+            await page.value("""{
+                globalThis.refused = 0;
+                const controller = ReadableStreamDefaultController.prototype;
+                const { get } = Object.getOwnPropertyDescriptor(controller, "desiredSize");
+                Object.defineProperty(controller, "desiredSize", { get() {
+                    const size = get.call(this);
+                    refused += size <= 0;
+                    return size;
+                } });
+                globalThis.waiting = 1e9;
+                Object.defineProperty(WebSocket.prototype, "bufferedAmount", { get: () => waiting });
+                null;
+            }""")
+            await page.until("refused > 2")
+            self.gap = await page.value("waiting = 0; refused")
+            await page.until("results.textContent.split('\\n').length > 40")
+            await page.click("stop")
+
+        closed, code = self.microphone(service, hold_up_and_stop)
+        self.assertEqual((closed["frames"], code), (len(listener.values()), 1000))
+        self.assertGreaterEqual(sum(row.gap for row in listener.rows), self.gap * PACKET)
+
+    def test_a_service_that_stops_ends_the_microphone(self):
+        service = self.service()
+        self.listener(service)
+
+        async def stop(_):
+            service.process.terminate()
+
+        closed, code = self.microphone(service, stop)
+        self.assertEqual((closed["type"], code), ("closed", 1012))
+
+    def test_a_stream_that_is_refused_is_seen_to_be(self):
+        service, browser = self.service(), self.browser()
+
+        async def choose():
+            async with self.page(browser, service, pipeline="none") as page:
+                await page.choose("file", write_wav(browser.folder.name, samples(0, 4000)))
+                return await self.ended(page)
+
+        self.assertEqual(run(choose()), (None, 1006))
+
+
+if __name__ == "__main__":
+    unittest.main()
