@@ -32,6 +32,7 @@ export async function fromMicrophone(stop) {
 
   const end = () => packets.port.postMessage("end");
   stop.addEventListener("abort", end);
+  if (stop.aborted) end(); // while somebody was asked for the microphone
   microphone.getTracks()[0].addEventListener("ended", end); // it was unplugged
   const release = () => {
     packets.port.onmessage = null;
@@ -42,11 +43,17 @@ export async function fromMicrophone(stop) {
   return new ReadableStream({
     start: (audio) => {
       packets.port.onmessage = ({ data: { samples, last } }) => {
-        if (audio.desiredSize <= 0 && !last) return void (lost += samples.length);
+        if (audio.desiredSize <= 0 && !last) {
+          lost += samples.length;
+          return;
+        }
         if (lost > 0) audio.enqueue({ type: "gap", frames: lost });
         lost = 0;
         audio.enqueue(samples);
-        if (last) audio.close(), release();
+        if (last) {
+          audio.close();
+          release();
+        }
       };
     },
     cancel: release,
