@@ -54,7 +54,8 @@ void ServiceProcess::stop() {
 std::string ServiceProcess::write_configuration(const std::string& pipelines) const {
   const std::string path = directory_ / "millrace.toml";
   std::ofstream file(path);
-  file << "[listen]\nwebsocket = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\nworkers = \""
+  file << "[listen]\nwebsocket = \"127.0.0.1:0\"\nzeromq = \"tcp://127.0.0.1:0\"\nadmin = "
+          "\"127.0.0.1:0\"\nworkers = \""
        << workers() << "\"\n"
        << pipelines;
   if (!file.flush()) throw std::runtime_error("cannot write " + path);

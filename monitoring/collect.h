@@ -10,7 +10,7 @@
 namespace millrace {
 
 // The families of each part of the service, in the order of docs/metrics.md.
-void collect_doors(const Shards<DoorStats>& websocket, Families& into);
+void collect_doors(const Sources& sources, Families& into);
 void collect_streams(const std::vector<PipelineSource>& pipelines, Families& into);
 void collect_batches(const std::vector<PipelineSource>& pipelines, Families& into);
 void collect_workers(const std::vector<PipelineSource>& pipelines, Time now, Families& into);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+
 #include "monitoring/build.h"
 #include "monitoring/collect.h"
 
@@ -6,44 +8,85 @@ namespace millrace {
 
 namespace {
 
-void collect_connections(const Shards<DoorStats>& shards, const Labels& labels, Families& into) {
+// The clients of one front door.
+struct Transport {
+  Labels labels;
+  const Shards<DoorStats>& doors;
+};
+using Transports = std::array<Transport, 2>;
+
+void add_gauge(const Transports& transports, Gauge DoorStats::*which, Families& into) {
+  for (const auto& [labels, doors] : transports) into.add(labels, sum(doors, which));
+}
+void add_counter(const Transports& transports, Counter DoorStats::*which, Families& into,
+                 double per = 1) {
+  for (const auto& [labels, doors] : transports) into.add(labels, sum(doors, which) / per);
+}
+void add_histogram(const Transports& transports, Histogram DoorStats::*which, Families& into,
+                   double per = 1) {
+  for (const auto& [labels, doors] : transports) into.add(labels, histograms(doors, which), per);
+}
+template <class Enum, int count>
+void add_reasons(const Transports& transports, Labelled<Counter, Enum, count> DoorStats::*which,
+                 std::string_view key, Families& into) {
+  for (const auto& [labels, doors] : transports) add_each(into, labels, key, doors, which);
+}
+
+// Over ZeroMQ some are refused by the socket, before any door knows of them.
+void collect_refusals(const Transports& transports, const Shards<ZeromqStats>& sockets,
+                      Families& into) {
+  into.begin_counter("millrace_ingest_connections_rejected_total",
+                     "Connections, or streams of one, refused before a stream was opened.");
+  for (const auto& [labels, doors] : transports)
+    for (int i = 0; i < refusals; ++i) {
+      const auto reason = static_cast<Refusal>(i);
+      const auto refused = [&](const auto& stats) -> const Counter& {
+        return stats.refused[reason];
+      };
+      Labels all = labels;
+      all.push_back({"reason", std::string(name_of(reason))});
+      const bool zmq = &doors == &transports.back().doors;
+      into.add(std::move(all), sum(doors, refused) + (zmq ? sum(sockets, refused) : 0));
+    }
+}
+
+void collect_connections(const Transports& transports, const Shards<ZeromqStats>& sockets,
+                         Families& into) {
   into.begin_gauge("millrace_ingest_connections", "Open client connections.");
-  into.add(labels, sum(shards, &DoorStats::connections));
+  add_gauge(transports, &DoorStats::connections, into);
   into.begin_counter("millrace_ingest_connections_opened_total",
                      "Client connections accepted after the handshake.");
-  into.add(labels, sum(shards, &DoorStats::opened));
-  into.begin_counter("millrace_ingest_connections_rejected_total",
-                     "Connections refused before a stream was opened.");
-  add_each(into, labels, "reason", shards, &DoorStats::refused);
+  add_counter(transports, &DoorStats::opened, into);
+  collect_refusals(transports, sockets, into);
   into.begin_counter("millrace_ingest_connections_closed_total", "Connections closed.");
-  add_each(into, labels, "reason", shards, &DoorStats::closed);
+  add_reasons(transports, &DoorStats::closed, "reason", into);
   into.begin_histogram("millrace_ingest_handshake_duration_seconds",
                        "TCP accept to handshake done.");
-  into.add(labels, histograms(shards, &DoorStats::handshake), per_second);
+  add_histogram(transports, &DoorStats::handshake, into, per_second);
 }
 
-void collect_messages(const Shards<DoorStats>& shards, const Labels& labels, Families& into) {
+void collect_messages(const Transports& transports, Families& into) {
   into.begin_counter("millrace_ingest_messages_total", "Messages received and accepted.");
-  add_each(into, labels, "type", shards, &DoorStats::messages);
+  add_reasons(transports, &DoorStats::messages, "type", into);
   into.begin_counter("millrace_ingest_messages_rejected_total", "Messages refused by validation.");
-  add_each(into, labels, "reason", shards, &DoorStats::rejected);
+  add_reasons(transports, &DoorStats::rejected, "reason", into);
   into.begin_counter("millrace_ingest_received_bytes_total", "Payload bytes received.");
-  into.add(labels, sum(shards, &DoorStats::received));
+  add_counter(transports, &DoorStats::received, into);
   into.begin_histogram("millrace_ingest_message_size_bytes", "Size of accepted messages.");
-  into.add(labels, histograms(shards, &DoorStats::message));
+  add_histogram(transports, &DoorStats::message, into);
   into.begin_histogram("millrace_ingest_parse_duration_seconds", "Validation of one message.");
-  into.add(labels, histograms(shards, &DoorStats::parse), per_second);
+  add_histogram(transports, &DoorStats::parse, into, per_second);
 }
 
-void collect_back_pressure(const Shards<DoorStats>& shards, const Labels& labels, Families& into) {
+void collect_back_pressure(const Transports& transports, Families& into) {
   into.begin_gauge("millrace_ingest_paused_connections",
                    "Connections whose reads are paused by back-pressure.");
-  into.add(labels, sum(shards, &DoorStats::paused));
+  add_gauge(transports, &DoorStats::paused, into);
   into.begin_counter("millrace_ingest_paused_seconds_total",
                      "Time connections spent with reads paused.");
-  into.add(labels, sum(shards, &DoorStats::paused_time) / per_second);
+  add_counter(transports, &DoorStats::paused_time, into, per_second);
   into.begin_gauge("millrace_send_buffer_bytes", "Bytes waiting to be sent to clients.");
-  into.add(labels, sum(shards, &DoorStats::send_buffer));
+  add_gauge(transports, &DoorStats::send_buffer, into);
 }
 
 void collect_build(Families& into) {
@@ -58,11 +101,12 @@ void collect_build(Families& into) {
 
 }  // namespace
 
-void collect_doors(const Shards<DoorStats>& websocket, Families& into) {
-  const Labels labels{{"transport", "websocket"}};
-  collect_connections(websocket, labels, into);
-  collect_messages(websocket, labels, into);
-  collect_back_pressure(websocket, labels, into);
+void collect_doors(const Sources& sources, Families& into) {
+  const Transports transports{
+      {{{{"transport", "websocket"}}, sources.websocket}, {{{"transport", "zmq"}}, sources.zmq}}};
+  collect_connections(transports, sources.zmq_sockets, into);
+  collect_messages(transports, into);
+  collect_back_pressure(transports, into);
 }
 
 void collect_service(const Sources& sources, Families& into) {

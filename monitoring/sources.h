@@ -28,6 +28,8 @@ struct Sources {
   Shards<ServiceStats> service;
   Shards<ThreadStats> threads;
   Shards<DoorStats> websocket;
+  Shards<DoorStats> zmq;
+  Shards<ZeromqStats> zmq_sockets;
   std::vector<PipelineSource> pipelines;
 };
 

@@ -48,9 +48,14 @@ void IoThread::listen(Acceptor acceptor, Budget& sockets) {
   server_.emplace(scope_, std::move(acceptor), *door_, sockets);
 }
 
+void IoThread::listen_zeromq(const std::string& endpoint, Budget& sockets) {
+  zeromq_.emplace(scope_, endpoint, *door_, sockets);
+}
+
 void IoThread::run() {
   scope_.start();
   server_->start();
+  if (zeromq_) zeromq_->start();
   spawn(context_.get_executor(), measure_lag());
   thread_ = std::jthread([this] { work(); });
   pthread_setname_np(thread_.native_handle(), ("io-" + std::to_string(index_)).c_str());

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 
 #include "service/log.h"
@@ -15,6 +16,7 @@
 #include "transport/session_scope.h"
 #include "transport/stream_server.h"
 #include "transport/wakeup.h"
+#include "transport/zeromq_server.h"
 
 namespace millrace {
 
@@ -31,6 +33,8 @@ class IoThread {
   void open_door(std::span<const std::unique_ptr<Pipeline>> pipelines, Admission& admission,
                  std::uint32_t threads);
   void listen(Acceptor acceptor, Budget& sockets);
+  // Clients over ZeroMQ too. Throws std::runtime_error that names the endpoint.
+  void listen_zeromq(const std::string& endpoint, Budget& sockets);
 
   // Starts the thread.
   void run();
@@ -48,6 +52,8 @@ class IoThread {
   StreamDoor& door() { return *door_; }
   Log& log() { return log_; }  // the thread's own
   Tcp::endpoint endpoint() const { return server_->endpoint(); }
+  // Where it listens over ZeroMQ; nothing where it does not.
+  const std::optional<ZeromqServer>& zeromq() const { return zeromq_; }
   const DoorStats& door_stats() const { return door_stats_; }
   const ThreadStats& thread_stats() const { return thread_stats_; }
 
@@ -67,6 +73,7 @@ class IoThread {
   Wakeup returned_;
   std::unique_ptr<StreamDoor> door_;
   std::optional<StreamServer> server_;
+  std::optional<ZeromqServer> zeromq_;
   std::jthread thread_;
 };
 

@@ -46,8 +46,19 @@ TcpAddress read_address(Section& listen, std::string_view key, const TcpAddress&
   return address.value_or(otherwise);
 }
 
+// Nothing where it is off.
+std::optional<TcpAddress> read_zeromq(Section& listen, const std::optional<TcpAddress>& otherwise) {
+  constexpr std::string_view scheme = "tcp://";
+  const std::string text = listen.text("zeromq", std::string(scheme) + readable(*otherwise));
+  if (text == "off") return std::nullopt;
+  auto address = text.starts_with(scheme) ? parse_tcp(text.substr(scheme.size())) : std::nullopt;
+  if (!address)
+    listen.wrong("zeromq", "must be like tcp://127.0.0.1:5555 (only TCP is listened on), or off");
+  return address;
+}
+
 // The door is not built: its address must make sense all the same.
-void read_zeromq(Section& listen, std::string_view key, std::vector<Listener>& listeners) {
+void read_remote(Section& listen, std::string_view key, std::vector<Listener>& listeners) {
   constexpr std::string_view scheme = "tcp://";
   if (!listen.has(key)) return listen.not_built(key);
   const std::string text = listen.text(key, "");
@@ -75,11 +86,12 @@ ListenOptions read_listen(Section listen) {
   ListenOptions options;
   options.websocket = read_address(listen, "websocket", options.websocket);
   options.admin = read_address(listen, "admin", options.admin);
+  options.zeromq = read_zeromq(listen, options.zeromq);
   options.workers = read_workers(listen);
   options.threads = listen.count("threads", usual_threads(), 1, 1024);
   std::vector<Listener> listeners{{"websocket", options.websocket}, {"admin", options.admin}};
-  read_zeromq(listen, "zeromq", listeners);
-  read_zeromq(listen, "workers_remote", listeners);
+  if (options.zeromq) listeners.push_back({"zeromq", *options.zeromq});
+  read_remote(listen, "workers_remote", listeners);
   options.plain = listen.flag("plain", false);
   check_listeners(listen, listeners, options.plain);
   if (listen.flag("try_page", false)) listen.not_built("try_page");

@@ -14,6 +14,8 @@ namespace {
 void print(std::ostream& out, const ListenOptions& listen) {
   out << "[listen]\n"
       << "websocket = " << quoted(readable(listen.websocket)) << '\n'
+      << "zeromq = "
+      << quoted(listen.zeromq ? "tcp://" + readable(*listen.zeromq) : std::string("off")) << '\n'
       << "admin = " << quoted(readable(listen.admin)) << '\n'
       << "workers = " << toml_string("unix:" + listen.workers) << '\n'
       << "threads = " << listen.threads << '\n'

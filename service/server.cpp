@@ -84,6 +84,9 @@ void Server::listen() {
   auto acceptors = listen_on(endpoint_of(options_.listen.websocket), contexts);
   for (std::size_t i = 0; i < threads_.size(); ++i)
     threads_[i]->listen(std::move(acceptors[i]), admission_.sockets);
+  // Pipelines begin at the first thread: the last is the last to be the home of one.
+  if (const auto& zeromq = options_.listen.zeromq)
+    threads_.back()->listen_zeromq("tcp://" + readable(*zeromq), admission_.sockets);
   net::io_context* const main[] = {&main_};
   auto admin = listen_on(endpoint_of(options_.listen.admin), main);
   admin_.emplace(std::move(admin.front()),
@@ -110,6 +113,10 @@ Sources Server::sources() const {
   for (const auto& thread : threads_) {
     sources.threads.push_back(&thread->thread_stats());
     sources.websocket.push_back(&thread->door_stats());
+    if (const auto& zeromq = thread->zeromq()) {
+      sources.zmq.push_back(&zeromq->stats());
+      sources.zmq_sockets.push_back(&zeromq->socket_stats());
+    }
   }
   for (std::size_t i = 0; i < pipelines_.size(); ++i) {
     PipelineSource source;
@@ -123,6 +130,11 @@ Sources Server::sources() const {
 }
 
 Tcp::endpoint Server::websocket() const { return threads_.front()->endpoint(); }
+std::string Server::zeromq() const {
+  const auto& door = threads_.back()->zeromq();
+  if (!door) return "off";
+  return "tcp://" + readable(TcpAddress{options_.listen.zeromq->host, door->port()});
+}
 Tcp::endpoint Server::admin() const { return admin_->endpoint(); }
 
 bool Server::run() {

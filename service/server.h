@@ -36,6 +36,7 @@ class Server {
 
   // Where it listens, ports that were 0 resolved.
   Tcp::endpoint websocket() const;
+  std::string zeromq() const;  // "off" where it does not
   Tcp::endpoint admin() const;
   Log& log() { return log_; }  // of the thread that runs it
 

@@ -51,12 +51,9 @@ void ClientPeer::received(const cp::ToService& message, Time now) {
 
 template <class Message>
 void ClientPeer::bring(const Message& message, Time now) {
-  if (!last_ || last_->number() != message.stream) {
-    const auto found = streams_.find(message.stream);
-    if (found == streams_.end()) return answer_unknown(message.stream);
-    last_ = found->second.get();
-  }
-  last_->take(message, now);
+  const auto found = streams_.find(message.stream);
+  if (found == streams_.end()) return answer_unknown(message.stream);
+  found->second->take(message, now);
 }
 
 void ClientPeer::open(const cp::Open& open, Time now) {
@@ -132,7 +129,6 @@ void ClientPeer::flush(Time now) {
     stream->sent(*sent, now);
     if (!stream->over()) continue;
     stream->lost(now);
-    if (last_ == stream) last_ = nullptr;
     streams_.erase(stream->number());
   }
 }
@@ -151,7 +147,6 @@ void ClientPeer::check(Time now) {
 
 void ClientPeer::lost(Time now) {
   for (auto& [number, stream] : streams_) stream->lost(now);
-  last_ = nullptr;
   streams_.clear();
 }
 

@@ -54,6 +54,8 @@ class ClientPeer {
   void check(Time now);
   // Its connection is gone. The last call.
   void lost(Time now);
+  // A call failed, by our fault: nothing of it is heard or said any more but lost().
+  void fail() { ending_ = Closing::internal; }
 
   std::size_t streams() const { return streams_.size(); }
   // Why it is to be cut, or was.
@@ -74,7 +76,6 @@ class ClientPeer {
   const PeerPlace& place_;
   PeerOutbox outbox_;
   Streams streams_;
-  PeerStream* last_ = nullptr;          // whose the last message was: often the next one's too
   std::vector<std::uint64_t> unknown_;  // numbers that were answered as such, the oldest first
   std::array<std::optional<Time>, 2> offences_;  // the last ones
   Time progress_;                                // when the wire last took something

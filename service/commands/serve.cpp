@@ -55,6 +55,7 @@ void serve(const std::string& config, Console& console) {
     Log& log = server.log();
     if (!why_fewer.empty()) log.info("fewer connections", {{"why", why_fewer}});
     log.info("listening", {{"websocket", text_of(server.websocket())},
+                           {"zeromq", server.zeromq()},
                            {"workers", configuration->options.listen.workers},
                            {"admin", text_of(server.admin())}});
     const bool drained = server.run();

@@ -84,6 +84,8 @@ TEST_CASE("what is exported is what is documented") {
   Exporter exporter({.service = {&service},
                      .threads = {&thread},
                      .websocket = {&door},
+                     .zmq = {},
+                     .zmq_sockets = {},
                      .pipelines = {{"default", 16000, {&streams}, {&lanes}}}});
   const auto document = documented(), metrics = exported(exporter.text(Time(1s)));
   CHECK(document.size() > 50);

@@ -24,6 +24,8 @@ struct Service {
   Exporter exporter{{.service = {&service},
                      .threads = {&threads[0], &threads[1]},
                      .websocket = {&doors[0], &doors[1]},
+                     .zmq = {},
+                     .zmq_sockets = {},
                      .pipelines = {{"asr", 16000, {&streams[0], &streams[1]}, {&lanes}}}}};
 
   std::string text(Time now = Time(1000s)) { return exporter.text(now); }
@@ -46,7 +48,8 @@ TEST_CASE("counters of all threads are one sum") {
              Contains("# HELP millrace_ingest_connections_opened_total "
                       "Client connections accepted after the handshake.\n"
                       "# TYPE millrace_ingest_connections_opened_total counter\n"
-                      "millrace_ingest_connections_opened_total{transport=\"websocket\"} 5\n"));
+                      "millrace_ingest_connections_opened_total{transport=\"websocket\"} 5\n"
+                      "millrace_ingest_connections_opened_total{transport=\"zmq\"} 0\n"));
 }
 
 TEST_CASE("every label value is there from the start") {
@@ -173,8 +176,12 @@ TEST_CASE("a pipeline costs at most 250 series, the rest 160") {
   ThreadStats thread;
   StreamStats streams;
   LaneStats lanes;
-  Sources sources{
-      .service = {&service}, .threads = {&thread}, .websocket = {&door}, .pipelines = {}};
+  Sources sources{.service = {&service},
+                  .threads = {&thread},
+                  .websocket = {&door},
+                  .zmq = {},
+                  .zmq_sockets = {},
+                  .pipelines = {}};
   const std::size_t fixed = series(Exporter(sources).text(Time(1s)));
   sources.pipelines.push_back({"a", 16000, {&streams}, {&lanes}});
   const std::size_t one = series(Exporter(sources).text(Time(1s)));

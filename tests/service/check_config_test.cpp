@@ -54,6 +54,7 @@ chunk = { preset = "silero-16k" }
   CHECK(said.exit_code == 0);
   CHECK(said.out == R"([listen]
 websocket = "127.0.0.1:8080"
+zeromq = "tcp://127.0.0.1:5555"
 admin = "127.0.0.1:9464"
 workers = "unix:/run/w.sock"
 threads = 2
@@ -109,7 +110,7 @@ TEST_CASE("check-config fails with the one line that says what is wrong") {
 }
 
 TEST_CASE("check-config tells what is not built yet, and succeeds") {
-  const Said said = check("[listen]\nzeromq = \"tcp://127.0.0.1:5555\"\n");
+  const Said said = check("[listen]\nworkers_remote = \"tcp://127.0.0.1:5556\"\n");
   CHECK(said.exit_code == 0);
   CHECK_THAT(said.err, Contains("warning: ") && Contains("not built yet, ignored\n"));
 }

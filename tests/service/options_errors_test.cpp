@@ -176,7 +176,16 @@ TEST_CASE("listeners are on loopback, and each on its own address") {
         "which is 127.0.0.1:8080");
   CHECK(listen_error("admin = \"127.0.0.1:0\"\nwebsocket = \"127.0.0.1:0\"") == "no error");
   CHECK(listen_error("zeromq = \"127.0.0.1:5555\"") ==
-        "m.toml:2: key 'listen.zeromq' = \"127.0.0.1:5555\": must be like tcp://127.0.0.1:5555");
+        "m.toml:2: key 'listen.zeromq' = \"127.0.0.1:5555\": must be like tcp://127.0.0.1:5555 "
+        "(only TCP is listened on), or off");
+  CHECK(listen_error("zeromq = \"ipc:///run/millrace.sock\"") ==
+        "m.toml:2: key 'listen.zeromq' = \"ipc:///run/millrace.sock\": must be like "
+        "tcp://127.0.0.1:5555 (only TCP is listened on), or off");
+  CHECK(listen_error("zeromq = \"tcp://0.0.0.0:5555\"") ==
+        "m.toml:2: key 'listen.zeromq' = \"tcp://0.0.0.0:5555\": must be on loopback "
+        "(127.0.0.1, [::1]), or plain = true beside it");
+  CHECK(listen_error("zeromq = \"tcp://127.0.0.1:8080\"") ==
+        "m.toml:1: key 'listen.websocket': must differ from zeromq, which is 127.0.0.1:8080");
   CHECK(listen_error("admin = \"example.org:80\"") ==
         "m.toml:2: key 'listen.admin' = \"example.org:80\": must be an address and a port, "
         "like 127.0.0.1:8080");

@@ -83,6 +83,7 @@ class Service(Process):
         self.config = os.path.join(self.folder.name, "millrace.toml")
         with open(self.config, "w") as file:
             file.write('[listen]\nthreads = 3\nwebsocket = "127.0.0.1:0"\nadmin = "127.0.0.1:0"\n'
+                       'zeromq = "tcp://127.0.0.1:0"\n'
                        f'workers = "{self.workers}"\n' + extra + pipelines)
         self.limits = ("prlimit", f"--nofile={descriptors}:{descriptors}") if descriptors else ()
         self._start()
@@ -90,15 +91,15 @@ class Service(Process):
     def _start(self):
         super().__init__(*self.limits, MILLRACE, "serve", "--config", self.config, environment=self.environment())
         line = wait_for(self._listening, "the service to listen")
-        self.port, self.admin_port = (int(re.search(rf"{name}=\S*:(\d+)", line).group(1))
-                                      for name in ("websocket", "admin"))
+        self.port, self.admin_port, self.zeromq_port = (
+            int(re.search(rf"{name}=\S*:(\d+)", line).group(1)) for name in ("websocket", "admin", "zeromq"))
 
     def again(self):
         """Starts it with the same configuration, on the same ports, when it has ended."""
         with open(self.config) as file:
             config = file.read()
-        for name, port in (("websocket", self.port), ("admin", self.admin_port)):
-            config = config.replace(f'{name} = "127.0.0.1:0"', f'{name} = "127.0.0.1:{port}"')
+        for name, port in (("websocket", self.port), ("admin", self.admin_port), ("zeromq", self.zeromq_port)):
+            config = re.sub(rf'({name} = "\S*):0"', rf'\g<1>:{port}"', config)
         with open(self.config, "w") as file:
             file.write(config)
         super().kill()

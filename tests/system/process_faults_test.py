@@ -73,7 +73,7 @@ class Configurations(FaultTest):
         with open(service.config) as file:
             config = file.read()
         ours = {"workers": service.workers, "websocket": f"127.0.0.1:{service.port}",
-                "admin": f"127.0.0.1:{service.admin_port}"}
+                "zeromq": f"tcp://127.0.0.1:{service.zeromq_port}", "admin": f"127.0.0.1:{service.admin_port}"}
         with self.unharmed(service) as good:
             for key, address in ours.items():
                 with self.subTest(key):

@@ -28,6 +28,7 @@ WIDTH = min(shutil.get_terminal_size((80, 24)).columns, 100)
 CONFIGURATION = """\
 [listen]
 websocket = "127.0.0.1:{websocket}"
+zeromq = "off"
 admin = "127.0.0.1:{admin}"
 workers = "unix:{folder}/workers.sock"
 

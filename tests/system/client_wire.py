@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages of the ZeroMQ door (docs/protocol.md), by hand: written for a service, read for a
+client."""
+import flatbuffer
+from flatbuffer import f64, u32, u64
+from worker_wire import ERROR, JSON, TEXT, names
+
+(RESULT, READY, FLUSHED, REJECTED, ERRED, CLOSED, CREDIT, GOAWAY,
+ OPEN, FRAMES, FLUSH, RESET, GAP, END) = range(1, 15)
+IDENTIFIER = b"MRC1"
+
+
+def message(kind, *fields, identifier=IDENTIFIER):
+    return flatbuffer.message(identifier, kind, *fields)
+
+
+def open_(stream, version=1, pipeline=None, id=None, format=None, rate=None, channels=None, dim=None,
+          channel=None, chunk=None, options=None):
+    def text(value):
+        return None if value is None else value.encode()
+
+    def number(make, value):
+        return None if value is None else make(value)
+
+    return message(OPEN, u32(version), u64(stream), text(pipeline), text(id), text(format),
+                   number(f64, rate), number(u32, channels), number(u32, dim), text(channel),
+                   text(chunk), text(options))
+
+
+def frames(stream, at, data):
+    return message(FRAMES, u64(stream), u64(at), data)  # as a string: one is a vector of bytes too
+
+
+def flush(stream, mark=None):
+    return message(FLUSH, u64(stream), None if mark is None else u64(mark))
+
+
+def reset(stream):
+    return message(RESET, u64(stream))
+
+
+def gap(stream, count):
+    return message(GAP, u64(stream), u64(count))
+
+
+def end(stream):
+    return message(END, u64(stream))
+
+
+def read(text):
+    """What the service says, under the names that it has over WebSocket; "number" is the stream's."""
+    kind, table = flatbuffer.read(IDENTIFIER, text)
+    if kind == ERRED:
+        return {"type": "error", "number": table.optional(0, "Q"), "code": table.string(1),
+                "message": table.string(2), "parameter": table.string(3),
+                "retry_after_ms": table.optional(4, "Q")}
+    if kind == READY:
+        version, number = table.scalars("IQ")
+        frames, frame_bytes = table.scalars("QI", 4)
+        return {"type": "ready", "number": number, "version": version, "stream": table.string(2),
+                "pipeline": table.string(3), "frames": frames, "frame_bytes": frame_bytes}
+    [number] = table.scalars("Q")
+    if kind == RESULT:
+        seq, begin, end_, begin_s, end_s, flags = table.scalars("QQQddB", 1)
+        kind = table.optional(7, "B", 3)
+        data = table.bytes(8)
+        return {"type": "result", "number": number, "seq": seq, "begin": begin, "end": end_,
+                "begin_s": begin_s, "end_s": end_s, "flags": names(flags), "kind": kind,
+                "data": data.decode() if kind in (JSON, TEXT, ERROR) else data}
+    if kind == REJECTED:
+        return {"type": "rejected", "number": number, "code": table.string(1),
+                "message": table.string(2), "frames": table.scalars("Q", 3)[0]}
+    if kind == CLOSED:
+        count, chunks = table.scalars("QQ", 1)
+        return {"type": "closed", "number": number, "frames": count, "chunks": chunks}
+    name, value = {FLUSHED: ("flushed", "mark"), CREDIT: ("credit", "frames"),
+                   GOAWAY: ("goaway", "retry_after_ms")}[kind]
+    return {"type": name, "number": number, value: table.scalars("Q", 1)[0]}
