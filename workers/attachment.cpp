@@ -41,6 +41,10 @@ FileDescriptor event() {
   return made;
 }
 
+WorkerError refusal(const std::string& what, const Refused& refused) {
+  return WorkerError(what + refused.message + " (" + refused.code + ")", refused.code);
+}
+
 std::size_t bytes_of(std::span<const Answer> answers) {
   std::size_t bytes = 0;
   for (const Answer& answer : answers) bytes += answer.data.size() + 16;
@@ -78,8 +82,7 @@ Welcome Attachment::shake_hands() {
     if (link_.has_output()) link_.flush();
     if (const auto message = link_.receive()) {
       if (const auto* refused = std::get_if<Refused>(&*message))
-        throw WorkerError("the service refused this worker: " + refused->message + " (" +
-                          refused->code + ")");
+        throw refusal("the service refused this worker: ", *refused);
       const auto* welcome = std::get_if<Welcome>(&*message);
       if (!welcome) throw WorkerError("the service did not answer with a welcome");
       if (welcome->version != version)
@@ -98,7 +101,7 @@ std::optional<WorkerBatch> Attachment::next_until(Time deadline) {
     const Time now = Clock::now();
     read(now);
     if (take_interrupt()) return std::nullopt;
-    if (lost_) throw WorkerError(*lost_);
+    if (lost_) throw *lost_;
     if (!ready_.empty()) {
       WorkerBatch batch = std::move(ready_.front());
       ready_.erase(ready_.begin());
@@ -137,6 +140,14 @@ void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
 void Attachment::bye() {
   const Lock lock(mutex_);
   say_bye();
+}
+
+void Attachment::close() {
+  const Lock lock(mutex_);
+  if (over()) return;
+  closed_ = true;
+  ready_.clear();
+  link_.end();
 }
 
 // The descriptor wakes the thread that waits, the flag tells it why. In this order: a descriptor
@@ -181,8 +192,10 @@ void Attachment::read(Time now) {
     }
     if (ready_.size() < room && now - link_.heard() > settings_.heartbeats.silence)
       throw WorkerError("nothing was heard of the service for too long");
-  } catch (const std::exception& error) {  // also of memory that is short
-    lose(error.what());
+  } catch (const WorkerError& error) {
+    lose(error);
+  } catch (const std::exception& error) {  // memory that is short
+    lose(WorkerError(error.what()));
   }
 }
 
@@ -195,8 +208,7 @@ void Attachment::take(ToWorker message) {
   } else if (std::holds_alternative<Bye>(message)) {
     ending_ = true;
   } else if (const auto* refused = std::get_if<Refused>(&message)) {
-    throw WorkerError("the service ended the connection: " + refused->message + " (" +
-                      refused->code + ")");
+    throw refusal("the service ended the connection: ", *refused);
   } else if (std::holds_alternative<Welcome>(message)) {
     throw WorkerError("the service sent a second welcome");
   }
@@ -222,7 +234,7 @@ void Attachment::say_bye() {
   try {
     (void)link_.try_send(encoder.encode(Bye{}));
   } catch (const WorkerError& error) {
-    lose(error.what());
+    lose(error);
   }
 }
 
@@ -240,13 +252,13 @@ void Attachment::send(Lock& lock, Bytes message) {
       lock.lock();
     }
   } catch (const WorkerError& error) {
-    lose(error.what());
+    lose(error);
   }
-  if (lost_) throw WorkerError(*lost_);
+  if (lost_) throw *lost_;
 }
 
 // After a Bye it is as agreed that the connection ends: theirs, or ours when all is done.
-void Attachment::lose(const std::string& reason) {
+void Attachment::lose(const WorkerError& reason) {
   if (ending_ || (leaving_ && ready_.empty() && taken_.empty())) {
     closed_ = true;
   } else {
@@ -276,7 +288,7 @@ void Attachment::send_heartbeat(Bytes heartbeat) {
     if (Clock::now() >= link_.sent() + settings_.heartbeats.interval)
       (void)link_.try_send(heartbeat);
   } catch (const WorkerError& error) {
-    lose(error.what());
+    lose(error);
   }
 }
 

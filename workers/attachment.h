@@ -38,6 +38,7 @@ class Attachment {
   void done(WorkerBatch& batch, std::span<const Answer> answers,
             std::span<const Answer> mark_answers);
   void bye();
+  void close();
   void interrupt() noexcept;
   bool ended() const;
   std::uint32_t company() const;
@@ -52,7 +53,7 @@ class Attachment {
   void take(worker_protocol::HandedBatch batch);
   void say_bye();
   void send(Lock& lock, Bytes message);
-  void lose(const std::string& reason);
+  void lose(const WorkerError& reason);
   bool take_interrupt();
   bool over() const { return lost_ || closed_; }
   void beat(const std::stop_token& stop);
@@ -75,8 +76,8 @@ class Attachment {
   bool waiting_ = false;             // a thread is in next_until and reads
   bool leaving_ = false;             // we said Bye
   bool ending_ = false;              // the service said Bye
-  bool closed_ = false;              // and the connection is gone
-  std::optional<std::string> lost_;  // why it is gone otherwise
+  bool closed_ = false;              // and the connection is gone, or we ended it
+  std::optional<WorkerError> lost_;  // why it is gone otherwise
 
   std::condition_variable_any stopping_;
   std::jthread heart_;  // the last: it ends before what it uses

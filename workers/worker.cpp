@@ -19,6 +19,7 @@ void Worker::done(WorkerBatch& batch, std::span<const Answer> answers,
   attachment_->done(batch, answers, mark_answers);
 }
 void Worker::bye() { attachment_->bye(); }
+void Worker::close() { attachment_->close(); }
 void Worker::interrupt() noexcept { attachment_->interrupt(); }
 bool Worker::ended() const { return attachment_->ended(); }
 std::uint32_t Worker::company() const { return attachment_->company(); }

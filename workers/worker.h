@@ -7,6 +7,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "base/answer.h"
 #include "base/frame_type.h"
@@ -32,7 +33,15 @@ struct WorkerSettings {
 // The service could not be reached, refused the worker, or is gone.
 class WorkerError : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit WorkerError(const std::string& what, std::string code = {})
+      : std::runtime_error(what), code_(std::move(code)) {}
+
+  // Where the service refused or cut the worker, why: a code of docs/worker_protocol.md. Else
+  // empty.
+  const std::string& code() const { return code_; }
+
+ private:
+  std::string code_;
 };
 
 // A process's end of the worker protocol: takes the batches of a pipeline and gives them back done.
@@ -77,6 +86,10 @@ class Worker {
   // No new streams: the service moves those that are here to other workers, where there are any,
   // and ends the connection when none is left. Batches come until then.
   void bye();
+
+  // Ends the connection now; batches that were not taken are gone. Without a bye() that is for the
+  // service a lost worker. The arrays of batches stay readable as long as this object lives.
+  void close();
 
   // Makes next() return; the next call of it if none waits. Also for signal handlers.
   void interrupt() noexcept;

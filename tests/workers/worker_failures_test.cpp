@@ -54,6 +54,41 @@ TEST_CASE("an attached worker that is cut is told the service's words, at next a
   CHECK_THROWS_WITH(worker.done(*batch), Catch::Contains("an answer was overdue"));
 }
 
+TEST_CASE("why the service refuses or cuts a worker is a code, and why it is lost is none") {
+  const auto code = [](auto&& fails) -> std::string {
+    try {
+      fails();
+    } catch (const WorkerError& error) {
+      return error.code();
+    }
+    return "nothing failed";
+  };
+  FakeService service;
+  CHECK(code([&] {
+          service.attach({}, [&] { service.send(Refused{"no_room", "too many slabs"}); });
+        }) == "no_room");
+  Worker cut = service.attach();
+  service.send(Refused{"timeout", "an answer was overdue"});
+  CHECK(code([&] { (void)cut.next(); }) == "timeout");
+  Worker lost = service.attach();
+  service.hang_up();
+  CHECK(code([&] { (void)lost.next(); }) == "");
+}
+
+TEST_CASE("a worker that closes is gone for the service, and keeps what it has taken") {
+  FakeService service;
+  Worker worker = service.attach();
+  service.slab(0)[0] = std::byte{42};
+  for (const std::uint64_t id : {1, 2}) service.send(example_batch(id));
+  auto batch = worker.next();
+  worker.close();
+  CHECK(service.sees_end());
+  CHECK(worker.ended());
+  CHECK_FALSE(worker.next());
+  CHECK(batch->data()[0] == std::byte{42});
+  worker.done(*batch);
+}
+
 TEST_CASE("a second welcome ends the connection") {
   FakeService service;
   Worker worker = service.attach();
