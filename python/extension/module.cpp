@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
 
+#include "python/extension/attachment.h"
 #include "python/extension/chunks.h"
+#include "python/extension/held_batch.h"
 
 // millrace._core: what the package's Python files are built on. Their signatures are in
 // millrace/_core.pyi.
-NB_MODULE(_core, module) { millrace::python::add_chunks(module); }
+NB_MODULE(_core, module) {
+  using namespace millrace::python;
+  add_chunks(module);
+  add_batch(module);
+  add_attachment(module);
+}

@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Iterable, Sequence
+# The extension: millrace::Worker and the chunker, for the files beside this one.
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+row_fields: dict[str, Any]
+reasons: list[str]
 
 def chunks(
     spec: dict[str, int | str], events: Iterable[Sequence[str | int]], rate: float | None
@@ -7,3 +15,33 @@ def chunks(
 def values(
     spec: dict[str, int | str], events: Iterable[Sequence[str | int]], rate: float | None
 ) -> list[list[int] | None]: ...
+
+class Attachment:
+    ended: bool
+    company: int
+    welcome: tuple[int, int, int, int, bool, str, float, str]
+    def __init__(self, url: str, pipeline: str, name: str, credits: int, device: str) -> None: ...
+    def next(self, seconds: float | None) -> Batch | None: ...
+    def bye(self) -> None: ...
+    def close(self) -> None: ...
+    def interrupt(self) -> None: ...
+
+class Batch:
+    id: int
+    trigger: str
+    closed: int
+    taken: int
+    rows: int
+    width: int
+    data: NDArray[Any]
+    slot: NDArray[np.int32]
+    left: NDArray[np.int32]
+    size: NDArray[np.int32]
+    right: NDArray[np.int32]
+    flags: NDArray[np.uint8]
+    framed: bytes
+    marks: bytes
+    opened: list[tuple[int, int, str, str]]
+    def done(
+        self, answers: Iterable[Any] | None, marks: Iterable[Any] | None, encode: Callable[[Any], str]
+    ) -> None: ...

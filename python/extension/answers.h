@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "base/answer.h"
+
+namespace millrace::python {
+
+// What a model may say to so many rows. Answers of padding rows, behind those of `rows` and no more
+// than `padding`, are dropped.
+struct AnswerCount {
+  std::size_t rows;
+  std::size_t padding;
+};
+
+// An answer for each row, or none at all where `given` is None or empty: the elements of a
+// sequence, or of an array (whatever has tolist()) along its first axis. None is no answer, str
+// text, bytes bytes, an exception an error; all else is JSON, of which `encode` makes the text.
+// Raises ValueError where the count is wrong, and what `encode` raises but ValueError: where a
+// value has no JSON (NaN), that row's answer is an error.
+//
+// Requires: the GIL.
+std::vector<Answer> answers_from(nanobind::handle given, AnswerCount count,
+                                 nanobind::handle encode);
+
+}  // namespace millrace::python

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/extension/attachment.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "python/extension/held_batch.h"
+
+namespace millrace::python {
+namespace {
+
+namespace nb = nanobind;
+using namespace std::chrono_literals;
+
+// Python's own signal handler only sets a flag, and does not always interrupt the wait.
+constexpr Duration signal_interval = 100ms;
+
+// Sleeps are bounded by a year, so that sums of times stay in range.
+Time deadline_in(std::optional<double> seconds) {
+  if (!seconds) return Time::max();
+  const std::chrono::duration<double> wait(std::clamp(*seconds, 0.0, 3e7));
+  return Clock::now() + std::chrono::duration_cast<Duration>(wait);
+}
+
+// Sentences that a Python program sees are millrace.errors': one class for each way to fail.
+void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const WorkerError& error) {
+    const nb::object raised =
+        nb::module_::import_("millrace.errors").attr("error_of")(error.what(), error.code());
+    PyErr_SetObject(raised.type().ptr(), raised.ptr());
+  }
+}
+
+nb::object next(nb::handle_t<Attachment> self, std::optional<double> seconds) {
+  auto& attachment = nb::cast<Attachment&>(self);
+  auto batch = attachment.next(seconds);
+  if (!batch) return nb::none();
+  return nb::cast(HeldBatch(std::move(*batch), attachment, nb::borrow(self)));
+}
+
+nb::tuple welcome(const Attachment& attachment) {
+  const Worker& worker = attachment.worker();
+  const FrameType& frames = worker.frames();
+  return nb::make_tuple(worker.slots(), worker.rows(), worker.width(), frames.values,
+                        frames.features, name_of(frames.element), frames.rate, worker.chunk());
+}
+
+}  // namespace
+
+std::optional<WorkerBatch> Attachment::next(std::optional<double> seconds) {
+  if (taken_ >= credits_)
+    throw std::runtime_error("all batches that may be taken are: give one back with done() first");
+  for (const Time deadline = deadline_in(seconds);;) {
+    std::optional<WorkerBatch> batch;
+    {
+      const nb::gil_scoped_release released;
+      batch = worker_.next_until(std::min(deadline, Clock::now() + signal_interval));
+    }
+    if (batch) {
+      ++taken_;
+      return batch;
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (interrupted_.exchange(false) || worker_.ended() || Clock::now() >= deadline)
+      return std::nullopt;
+  }
+}
+
+void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
+                      std::span<const Answer> mark_answers) {
+  try {
+    worker_.done(batch, answers, mark_answers);
+  } catch (const WorkerError&) {
+  }
+  --taken_;
+}
+
+void add_attachment(nb::module_& module) {
+  nb::register_exception_translator(translate);
+  nb::class_<Attachment>(module, "Attachment")
+      .def("__init__",
+           [](Attachment* into, const std::string& url, const std::string& pipeline,
+              const std::string& name, std::uint32_t credits, const std::string& device) {
+             const WorkerSettings settings{
+                 .pipeline = pipeline, .name = name, .credits = credits, .device = device};
+             const nb::gil_scoped_release released;
+             new (into) Attachment(url, settings);
+           })
+      .def("next", &next, nb::arg("seconds").none())
+      .def("bye", &Attachment::bye)
+      .def("close", &Attachment::close)
+      .def("interrupt", &Attachment::interrupt)
+      .def_prop_ro("ended", [](const Attachment& a) { return a.worker().ended(); })
+      .def_prop_ro("company", [](const Attachment& a) { return a.worker().company(); })
+      .def_prop_ro("welcome", &welcome);
+}
+
+}  // namespace millrace::python

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/answer.h"
+#include "workers/worker.h"
+
+namespace millrace::python {
+
+// One connection to the service, as Python holds it: millrace::Worker without the GIL, and with
+// Python's signals. What is lost stays lost; millrace/worker.py attaches again.
+//
+// As millrace::Worker: next and done are confined to one thread, all else is thread-safe.
+class Attachment {
+ public:
+  Attachment(const std::string& url, const WorkerSettings& settings)
+      : worker_(url, settings), credits_(settings.credits) {}
+
+  const Worker& worker() const { return worker_; }
+
+  // Waits without the GIL, and runs Python's signal handlers meanwhile. Nothing when no batch came
+  // in so many seconds, none will come any more, or interrupt() was called. Raises RuntimeError
+  // where none can come because all credits are taken.
+  std::optional<WorkerBatch> next(std::optional<double> seconds);
+
+  // Requires that the caller does not hold the GIL. A service that is gone is no error: next()
+  // tells.
+  void done(WorkerBatch& batch, std::span<const Answer> answers,
+            std::span<const Answer> mark_answers);
+
+  void bye() { worker_.bye(); }
+  void close() { worker_.close(); }
+  void interrupt() {
+    interrupted_.store(true);
+    worker_.interrupt();
+  }
+
+ private:
+  Worker worker_;
+  std::size_t credits_;
+  std::atomic<std::size_t> taken_{0};  // and not done
+  std::atomic<bool> interrupted_{false};
+};
+
+void add_attachment(nanobind::module_& module);
+
+}  // namespace millrace::python

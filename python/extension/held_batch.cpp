@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/extension/held_batch.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string_view.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+
+#include "base/event.h"
+#include "python/extension/answers.h"
+#include "python/extension/attachment.h"
+
+namespace millrace::python {
+namespace {
+
+namespace nb = nanobind;
+using worker_protocol::OpenedStream;
+using worker_protocol::RowEntry;
+
+nb::dlpack::dtype dtype_of(Element element) {
+  using Code = nb::dlpack::dtype_code;
+  const auto code = element == Element::s16 ? Code::Int : Code::Float;
+  return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * size_of(element)), 1};
+}
+
+// The rows as they lie in memory; row_fields() says how.
+nb::bytes bytes_of(const std::vector<RowEntry>& rows) {
+  return nb::bytes(rows.data(), rows.size() * sizeof(RowEntry));
+}
+
+// What NumPy makes a dtype of.
+nb::dict row_fields() {
+  nb::list names, formats, offsets;
+  const auto add = [&](const char* name, const char* format, std::size_t offset) {
+    names.append(name);
+    formats.append(format);
+    offsets.append(offset);
+  };
+  add("stream", "u8", offsetof(RowEntry, stream));
+  add("seq", "u8", offsetof(RowEntry, seq));
+  add("begin", "u8", offsetof(RowEntry, begin));
+  add("gap", "u8", offsetof(RowEntry, gap));
+  add("mark", "i8", offsetof(RowEntry, mark));
+  add("slot", "u4", offsetof(RowEntry, slot));
+  add("left", "u4", offsetof(RowEntry, left));
+  add("size", "u4", offsetof(RowEntry, size));
+  add("right", "u4", offsetof(RowEntry, right));
+  add("flags", "u1", offsetof(RowEntry, flags));
+  add("reason", "u1", offsetof(RowEntry, reason));
+  nb::dict fields;
+  fields["names"] = names;
+  fields["formats"] = formats;
+  fields["offsets"] = offsets;
+  fields["itemsize"] = sizeof(RowEntry);
+  return fields;
+}
+
+// Of RESET; 0 is none.
+nb::list reasons() {
+  nb::list names;
+  for (int reason = 1; reason < reset_reasons; ++reason)
+    names.append(name_of(static_cast<ResetReason>(reason)));
+  return names;
+}
+
+nb::list opened(const WorkerBatch& batch) {
+  nb::list streams;
+  for (const OpenedStream& stream : batch.opened())
+    streams.append(nb::make_tuple(number(stream.stream), stream.slot,
+                                  nb::str(stream.name.data(), stream.name.size()),
+                                  nb::str(stream.options.data(), stream.options.size())));
+  return streams;
+}
+
+std::int64_t nanoseconds(Time time) { return time.time_since_epoch().count(); }
+
+}  // namespace
+
+HeldBatch::HeldBatch(WorkerBatch batch, Attachment& worker, nb::object attachment)
+    : batch_(std::move(batch)), worker_(&worker), attachment_(std::move(attachment)) {}
+
+const WorkerBatch& HeldBatch::open() const {
+  if (!open_)
+    throw std::runtime_error("the batch was given back: what was in it is another batch's now");
+  return batch_;
+}
+
+nb::object HeldBatch::data() const {
+  const WorkerBatch& batch = open();
+  const FrameType& frames = worker_->worker().frames();
+  const nb::ndarray<nb::numpy> tensor(batch.data().data(),
+                                      {batch.rows(), batch.width(), frames.values}, attachment_, {},
+                                      dtype_of(frames.element));
+  return nb::cast(tensor);
+}
+
+// Of the tensor's rows; those of the marker rows are in `marks`. DLPack of NumPy before 2.1 has no
+// word for "read only", so they are not: nobody reads them but this worker.
+template <class T>
+nb::object HeldBatch::array(std::span<const T> values) const {
+  const nb::ndarray<nb::numpy, T, nb::ndim<1>> column(const_cast<T*>(values.data()),
+                                                      {open().rows()}, attachment_);
+  return nb::cast(column);
+}
+
+nb::object HeldBatch::slot() const { return array(open().slot()); }
+nb::object HeldBatch::left() const { return array(open().left()); }
+nb::object HeldBatch::size() const { return array(open().size()); }
+nb::object HeldBatch::right() const { return array(open().right()); }
+nb::object HeldBatch::flags() const { return array(open().flags()); }
+
+void HeldBatch::done(nb::handle answers, nb::handle marks, nb::handle encode) {
+  const std::size_t framed = open().framed().size(), rows = batch_.rows();
+  const auto said = answers_from(answers, {framed, rows - framed}, encode);
+  const auto marks_said = answers_from(marks, {batch_.marks().size(), 0}, encode);
+  open();  // `encode` is code of others
+  {
+    const nb::gil_scoped_release released;
+    worker_->done(batch_, said, marks_said);
+  }
+  open_ = false;
+}
+
+void add_batch(nb::module_& module) {
+  module.attr("row_fields") = row_fields();
+  module.attr("reasons") = reasons();
+  nb::class_<HeldBatch>(module, "Batch")
+      .def_prop_ro("id", [](const HeldBatch& b) { return number(b.open().id()); })
+      .def_prop_ro("trigger", [](const HeldBatch& b) { return name_of(b.open().trigger()); })
+      .def_prop_ro("closed", [](const HeldBatch& b) { return nanoseconds(b.open().closed()); })
+      .def_prop_ro("taken", [](const HeldBatch& b) { return nanoseconds(b.open().taken()); })
+      .def_prop_ro("rows", [](const HeldBatch& b) { return b.open().rows(); })
+      .def_prop_ro("width", [](const HeldBatch& b) { return b.open().width(); })
+      .def_prop_ro("data", &HeldBatch::data)
+      .def_prop_ro("slot", &HeldBatch::slot)
+      .def_prop_ro("left", &HeldBatch::left)
+      .def_prop_ro("size", &HeldBatch::size)
+      .def_prop_ro("right", &HeldBatch::right)
+      .def_prop_ro("flags", &HeldBatch::flags)
+      .def_prop_ro("framed", [](const HeldBatch& b) { return bytes_of(b.open().framed()); })
+      .def_prop_ro("marks", [](const HeldBatch& b) { return bytes_of(b.open().marks()); })
+      .def_prop_ro("opened", [](const HeldBatch& b) { return opened(b.open()); })
+      .def("done", &HeldBatch::done, nb::arg("answers").none(), nb::arg("marks").none(),
+           nb::arg("encode"));
+}
+
+}  // namespace millrace::python

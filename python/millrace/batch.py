@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A batch: rows of many streams that the model processes in one step."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from millrace import _core
+from millrace.rows import Flag, Opened, Rows
+
+
+class Batch:
+    """A batch that the worker has taken and not yet given back.
+
+    ``data`` and the arrays beside it are views of memory that is shared with the service, and nothing
+    is copied: ``numpy.asarray``, ``torch.from_dlpack`` and ``jax.dlpack.from_dlpack`` take them as they
+    are. They are valid until ``done()``: afterwards that memory holds other batches, and everything
+    here raises RuntimeError. Copy what is to be kept.
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _core.Batch) -> None:
+        self._core = core
+
+    @property
+    def id(self) -> int:
+        return self._core.id
+
+    @property
+    def trigger(self) -> str:
+        """Why it closed: full, complete, deadline or drain."""
+        return self._core.trigger
+
+    @property
+    def closed(self) -> int:
+        """When it closed: on the service's machine comparable with time.monotonic_ns()."""
+        return self._core.closed
+
+    @property
+    def taken(self) -> int:
+        """When this worker took it, as time.monotonic_ns()."""
+        return self._core.taken
+
+    @property
+    def rows(self) -> int:
+        """Rows of ``data``, padding rows included. 0: there are marker rows alone, for no model."""
+        return self._core.rows
+
+    @property
+    def width(self) -> int:
+        """Columns of ``data``."""
+        return self._core.width
+
+    @property
+    def data(self) -> NDArray[Any]:
+        """The tensor [rows, width, channels or dim], contiguous, its base aligned to 256 bytes. The
+        model may work in place."""
+        return self._core.data
+
+    @property
+    def slot(self) -> NDArray[np.int32]:
+        """[rows] Where the state of the row's stream is; of a padding row Worker.slots."""
+        return self._core.slot
+
+    @property
+    def flags(self) -> NDArray[np.uint8]:
+        """[rows] Bits of Flag."""
+        return self._core.flags
+
+    @property
+    def reset(self) -> NDArray[np.bool_]:
+        """[rows] Whether the state must be fresh before the row."""
+        return (self._core.flags & int(Flag.RESET)).astype(np.bool_)
+
+    @property
+    def left(self) -> NDArray[np.int32]:
+        """[rows] Real frames before the body."""
+        return self._core.left
+
+    @property
+    def size(self) -> NDArray[np.int32]:
+        """[rows] Frames of the body; of a padding row 0."""
+        return self._core.size
+
+    @property
+    def right(self) -> NDArray[np.int32]:
+        """[rows] Real frames behind the body."""
+        return self._core.right
+
+    @property
+    def framed(self) -> Rows:
+        """What is known of each row of ``data``, without padding rows."""
+        return Rows(self._core.framed)
+
+    @property
+    def marks(self) -> Rows:
+        """Rows that only carry markers. They have no place in ``data``."""
+        return Rows(self._core.marks)
+
+    @property
+    def opened(self) -> list[Opened]:
+        """The streams of which this worker gets its first row here."""
+        return [
+            Opened(stream, slot, name, json.loads(options) if options else {})
+            for stream, slot, name, options in self._core.opened
+        ]
+
+    def done(self, answers: Iterable[Any] | None = None, marks: Iterable[Any] | None = None) -> None:
+        """Gives the batch back, with an answer for each row of ``data`` (padding rows may be left out)
+        or none at all, and the same for each of ``marks``. Batches are given back in their order.
+
+        ``answers`` is a sequence, or an array whose first axis are the rows. An answer is anything that
+        JSON can say, NumPy's scalars and arrays among it; str; bytes, which the client gets as they are;
+        None, of which the client hears nothing; or an exception (``Failure``), which is an error of that
+        row alone. What has no JSON because it is not finite is an error of its row too.
+
+        Raises TypeError or ValueError where the answers are none, and the batch is as it was. That the
+        service is gone raises nothing here: ``Worker.next`` deals with it.
+        """
+        self._core.done(answers, marks, _encode)
+
+    def __repr__(self) -> str:
+        try:
+            return f"<millrace.Batch {self.id}: {self.rows} rows, {len(self.marks)} marks>"
+        except RuntimeError:
+            return "<millrace.Batch, given back>"
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and scalars of NumPy and its like as Python's own."""
+    try:
+        return value.tolist()
+    except AttributeError:
+        raise TypeError(f"{type(value).__name__} is no answer: it has no JSON") from None
+
+
+_encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_plain).encode

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong between a worker and its service, and what a worker may say of a row."""
+
+
+class WorkerError(Exception):
+    """The service refused the worker, cut it, or is gone."""
+
+
+class ServiceGone(WorkerError):
+    """The service could not be reached, or the connection to it was lost."""
+
+
+class Refused(WorkerError):
+    """The service refused the worker, or ended its connection and said why.
+
+    ``code`` is one of docs/worker_protocol.md: protocol, timeout, version, pipeline, device, no_room,
+    stopping, internal.
+    """
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Failure(Exception):
+    """The answer to a row that the model could not process. Its text is for the service's log; the
+    client hears ``worker_failed``. Any other exception is such an answer too."""
+
+
+def error_of(message: str, code: str) -> WorkerError:
+    """The exception for an error of the worker library, whose code is empty where it has none."""
+    return Refused(message, code) if code else ServiceGone(message)

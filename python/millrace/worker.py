@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker: takes the batches of a pipeline and gives them back done."""
+
+import dataclasses
+import json
+import logging
+import math
+import os
+import random
+import sys
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from millrace import _core
+from millrace.batch import Batch
+from millrace.errors import Refused, WorkerError
+
+_log = logging.getLogger("millrace")
+
+_PAUSES = (0.1, 5.0)  # seconds before attaching again: the first, and the longest
+_PATIENCE = 0.1  # seconds until a pause sees that it is interrupted
+_PASSING = ("timeout", "no_room", "stopping", "internal")  # what a new attachment may mend
+_DTYPES = {"s16": "int16", "f16": "float16", "f32": "float32"}
+
+
+@dataclasses.dataclass
+class _Outage:
+    """The time without a service."""
+
+    give_up: float
+    pause: float = _PAUSES[0]
+
+    def next_pause(self) -> float:
+        """Longer each time, and never the same for all workers of a service."""
+        pause, self.pause = self.pause, min(2 * self.pause, _PAUSES[1])
+        return random.uniform(pause / 2, pause)
+
+
+class Worker:
+    """Attaches to a pipeline and gives its batches, oldest first.
+
+        with millrace.Worker(pipeline="vad") as worker:
+            for batch in worker:
+                batch.done(model(batch))
+
+    A stream's state belongs to its slot, and must be fresh where ``batch.reset`` says so. Each batch
+    has to be given back with ``batch.done``, in their order, within 10 s (the first within 120 s).
+    Heartbeats come from a thread of the library's own, so the model may compute meanwhile.
+
+    When the service is lost, or stops, the worker attaches again, with growing pauses, and goes on: it
+    has no streams then, so every row that comes begins a state with RESET; ``attachments`` counts. A
+    service that comes back with another shape of batches is a WorkerError: what the model has made
+    for the old one would not fit.
+
+    One thread takes batches and gives them back; ``bye``, ``interrupt`` and ``close`` are for any
+    thread, and for signal handlers.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        pipeline: str = "default",
+        name: str | None = None,
+        credits: int = 2,
+        device: str = "host",
+        reattach: bool | float = True,
+    ) -> None:
+        """Attaches, or raises ServiceGone or Refused.
+
+        ``url``: unix:PATH or tcp://HOST:PORT; None: $MILLRACE_WORKERS, or where a service on this
+        machine listens unless told otherwise. ``name``: for logs; the program's name and process id.
+        ``credits``: batches that it takes before the first is done; with 2 the service builds the next
+        while this one computes. ``device``: where batches lie. ``reattach``: for how many seconds to try
+        to attach again; True: for ever; False: a lost service is a ServiceGone at once, and one that
+        stops the end of the batches.
+        """
+        program = os.path.basename(sys.argv[0]) or "python"
+        self._settings = (url or "", pipeline, name or f"{program} {os.getpid()}", credits, device)
+        self._reattach = math.inf if reattach is True else float(reattach)
+        self._leaving = self._closed = self._interrupted = False
+        self._outage: _Outage | None = None
+        self._core = _core.Attachment(*self._settings)
+        self._welcome = self._core.welcome
+        #: How often it has attached, the first time included.
+        self.attachments = 1
+
+    @property
+    def slots(self) -> int:
+        """Places for a stream's state. Padding rows have slot = slots: have one more."""
+        return self._welcome[0]
+
+    @property
+    def rows(self) -> int:
+        """Rows of a batch at most."""
+        return self._welcome[1]
+
+    @property
+    def width(self) -> int:
+        """Columns of a batch at most."""
+        return self._welcome[2]
+
+    @property
+    def values(self) -> int:
+        """The last axis of a batch: channels, or dim of features."""
+        return self._welcome[3]
+
+    @property
+    def channels(self) -> int | None:
+        """Of audio; None: the pipeline takes features."""
+        return None if self._welcome[4] else self.values
+
+    @property
+    def dim(self) -> int | None:
+        """Of features; None: the pipeline takes audio."""
+        return self.values if self._welcome[4] else None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of ``batch.data``: int16, float16 or float32."""
+        return np.dtype(_DTYPES[self._welcome[5]])
+
+    @property
+    def rate(self) -> float:
+        """Frames per second."""
+        return self._welcome[6]
+
+    @property
+    def chunk(self) -> dict[str, Any]:
+        """The pipeline's chunk rule, as ``millrace.chunks`` takes it."""
+        rule: dict[str, Any] = json.loads(self._welcome[7])
+        return rule
+
+    @property
+    def company(self) -> int:
+        """Other workers that take batches of this pipeline, by what the service said last."""
+        return self._core.company
+
+    def next(self, timeout: float | None = None) -> Batch | None:
+        """The next batch. None: none came within ``timeout`` seconds, the worker has left, or
+        ``interrupt`` was called.
+
+        Raises WorkerError where it cannot go on, and RuntimeError where all ``credits`` batches are
+        taken and none was given back.
+        """
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        while not self._closed:
+            left = None if timeout is None else max(deadline - time.monotonic(), 0)
+            try:
+                batch = self._core.next(left)
+            except WorkerError as error:
+                if not self._may_return(error):
+                    raise
+                self._lose(str(error))
+            else:
+                if batch is not None:
+                    return Batch(batch)
+                if not self._core.ended or self._leaving or not self._reattach:
+                    self._interrupted = False
+                    return None
+                self._lose("the service stops")
+            if not self._attach_again(deadline):
+                return None
+        return None
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Batches until ``next`` gives none."""
+        while (batch := self.next()) is not None:
+            yield batch
+
+    def bye(self) -> None:
+        """No new streams: the service moves those that are here to other workers, where there are any.
+        Batches come until none is left; then they end."""
+        self._leaving = True
+        self._core.bye()
+
+    def interrupt(self) -> None:
+        """Makes ``next`` return None; the next call of it if none waits."""
+        self._interrupted = True
+        self._core.interrupt()
+
+    def close(self) -> None:
+        """Ends the connection now. Unless it left with ``bye``, the service gives the rows that were not
+        done to other workers, and their streams a RESET."""
+        self._closed = True
+        self._core.close()
+        self._core.interrupt()
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _may_return(self, error: WorkerError) -> bool:
+        passing = not isinstance(error, Refused) or error.code in _PASSING
+        return passing and bool(self._reattach) and not self._leaving
+
+    def _lose(self, why: str) -> None:
+        if self._outage is None:
+            _log.warning("attaching again: %s", why)
+            self._outage = _Outage(give_up=time.monotonic() + self._reattach)
+
+    def _attach_again(self, deadline: float) -> bool:
+        """False: interrupted, or it is past the deadline."""
+        outage = self._outage
+        assert outage is not None
+        while self._rest(min(outage.next_pause(), deadline - time.monotonic())):
+            try:
+                self._attach()
+                return True
+            except WorkerError as error:
+                if not self._may_return(error) or time.monotonic() >= outage.give_up:
+                    raise
+        return False
+
+    def _attach(self) -> None:
+        attached = _core.Attachment(*self._settings)
+        if attached.welcome != self._welcome:
+            raise Refused("the service came back with another shape of batches", "pipeline")
+        self._core, self._outage = attached, None
+        self.attachments += 1
+        _log.warning("attached again")
+        if self._leaving:  # meanwhile, by another thread
+            attached.bye()
+
+    def _rest(self, seconds: float) -> bool:
+        """False: interrupted, or there was no time left. No lock: a signal handler may interrupt."""
+        end = time.monotonic() + seconds
+        while not (self._interrupted or self._closed or self._leaving):
+            left = end - time.monotonic()
+            if left <= 0:
+                return seconds > 0
+            time.sleep(min(left, _PATIENCE))
+        self._interrupted = False
+        return False

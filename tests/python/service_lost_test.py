@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service that refuses a worker, is lost, stops or comes back; a worker that leaves or is interrupted."""
+import os
+import signal
+import threading
+import unittest
+
+from harness import PATIENCE, wait_for
+from streams import PIPELINE, WorkerTest
+
+import millrace
+
+
+def again(service, change=("", "")):
+    """The service as it was, but for that; its worker sees the end of the one before."""
+    with open(service.config) as file:
+        text = file.read()
+    with open(service.config, "w") as file:
+        file.write(text.replace(*change))
+    service.again()
+
+
+class Refusals(WorkerTest):
+    def test_no_service_is_said_so(self):
+        with self.assertRaisesRegex(millrace.ServiceGone, "no service at unix:/nowhere/at/all"):
+            millrace.Worker("unix:/nowhere/at/all")
+        with self.assertRaisesRegex(millrace.ServiceGone, "not a worker url"):
+            millrace.Worker("http://127.0.0.1")
+
+    def test_a_refusal_has_its_code(self):
+        with self.assertRaisesRegex(millrace.Refused, "elsewhere") as caught:
+            millrace.Worker(self.served.workers, pipeline="elsewhere")
+        self.assertEqual(caught.exception.code, "pipeline")
+        self.assertIsInstance(caught.exception, millrace.WorkerError)
+
+
+class Losses(WorkerTest):
+    def test_a_service_that_is_lost_is_an_exception_where_nobody_attaches_again(self):
+        worker = self.worker(reattach=False)
+        self.served.stop(signal.SIGKILL)
+        for _ in range(2):
+            with self.assertRaisesRegex(millrace.ServiceGone, "closed the connection"):
+                worker.next(PATIENCE)
+
+    def test_a_batch_of_a_lost_service_is_given_back_to_nobody(self):
+        worker = self.worker(reattach=False)
+        _, batch = self.one_row(worker)
+        self.served.stop(signal.SIGKILL)
+        with self.assertRaises(millrace.ServiceGone):
+            worker.next(PATIENCE)
+        batch.done(["late"])
+        with self.assertRaises(RuntimeError):
+            batch.done(["later"])
+
+    def test_a_service_that_comes_back_is_attached_to_again(self):
+        worker = self.worker()
+        _, batch = self.one_row(worker)
+        batch.done()
+        _, batch = self.one_row(worker)  # in the middle of which it is lost
+        waiting = threading.Thread(target=again, args=(self.served,))
+        waiting.start()
+        self.assertIsNone(worker.next(0.5) or None)
+        waiting.join()
+        batch.done(["nobody hears it"])
+        wait_for(lambda: worker.next(0.1) is None and worker.attachments == 2, "the worker to attach")
+        _, batch = self.one_row(worker)
+        self.assertEqual((batch.reset.tolist(), batch.framed[0].reason), ([True], "start"))
+        batch.done(["again"])
+
+    def test_a_service_that_comes_back_with_another_shape_is_an_error(self):
+        worker = self.worker()
+        again(self.served, ("slots = 4", "slots = 5"))
+        with self.assertRaisesRegex(millrace.Refused, "another shape"):
+            worker.next(PATIENCE)
+
+    def test_a_service_that_does_not_come_back_is_an_exception_in_the_end(self):
+        worker = self.worker(reattach=0.3)
+        self.served.stop(signal.SIGKILL)
+        with self.assertRaisesRegex(millrace.ServiceGone, "no service at"):
+            while worker.next(0.1) is None:
+                pass
+
+    def test_a_service_that_stops_ends_the_batches_where_nobody_attaches_again(self):
+        worker = self.worker(reattach=False)
+        self.served.stop()
+        self.assertEqual(list(worker), [])
+        self.assertIsNone(worker.next())
+
+    def test_a_service_that_stops_and_comes_back_is_attached_to_again(self):
+        worker = self.worker()
+        self.served.stop()
+        self.served.again()
+        self.assertIsNone(worker.next(0.1))
+        wait_for(lambda: worker.next(0.1) is None and worker.attachments == 2, "the worker to attach")
+
+    def test_a_worker_that_closes_leaves_its_rows_to_the_next(self):
+        stream = self.stream()
+        with self.worker() as worker:
+            stream.frames(1, 2, 3, 4)
+            self.batch(worker)
+        self.assertIsNone(worker.next())
+        batch = self.batch(self.worker())
+        self.assertEqual((batch.framed[0].seq, batch.framed[0].reason), (0, "worker_lost"))
+        batch.done(["done"])
+        self.assertEqual(stream.said("result")[0]["data"], "done")
+
+
+class Leaving(WorkerTest):
+    def test_a_worker_that_says_bye_ends_when_its_streams_have_moved(self):
+        leaving, staying = self.worker(), None
+        stream, batch = self.one_row(leaving)
+        staying = self.worker()
+        leaving.bye()
+        batch.done()
+        stream.say("flush")
+        for batch in leaving:
+            batch.done()
+        stream.frames(5, 6, 7, 8)
+        self.assertEqual(self.batch(staying).framed[0].reason, "worker_lost")
+
+    def test_who_waits_is_interrupted_once(self):
+        worker = self.worker()
+        threading.Timer(0.1, worker.interrupt).start()
+        self.assertIsNone(worker.next(PATIENCE))
+        worker.interrupt()
+        self.assertEqual(list(worker), [])
+        self.one_row(worker)[1].done()
+
+    def test_who_waits_for_a_service_is_interrupted_too(self):
+        worker = self.worker()
+        self.served.stop(signal.SIGKILL)
+        threading.Timer(0.1, worker.interrupt).start()
+        self.assertIsNone(worker.next(PATIENCE))
+
+    def test_nothing_comes_within_the_time(self):
+        self.assertIsNone(self.worker().next(0))
+        self.assertIsNone(self.worker().next(0.01))
+
+
+class Signals(WorkerTest):
+    def signal_soon(self, which):
+        threading.Timer(0.1, os.kill, (os.getpid(), which)).start()
+
+    def test_a_key_that_interrupts_is_heard_while_waiting(self):
+        worker = self.worker()
+        self.signal_soon(signal.SIGINT)
+        with self.assertRaises(KeyboardInterrupt):
+            worker.next(PATIENCE)
+        self.one_row(worker)[1].done()
+
+    def test_a_signal_that_says_bye_ends_a_worker_that_waits(self):
+        worker = self.worker()
+        before = signal.signal(signal.SIGTERM, lambda *_: worker.bye())
+        self.addCleanup(signal.signal, signal.SIGTERM, before)
+        self.signal_soon(signal.SIGTERM)
+        self.assertEqual(list(worker), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""millrace.Worker with a running service: what is in a batch, and what becomes of its answers."""
+import json
+import time
+import unittest
+from urllib.parse import quote
+
+import numpy as np
+from harness import PATIENCE
+from streams import PIPELINE, WorkerTest
+
+import millrace
+from millrace import Flag
+
+BUCKETS = PIPELINE.replace("rows = 4", 'rows = 4, row_buckets = [3, 4], max_wait = "1min"')
+
+
+class Shape(WorkerTest):
+    def setUp(self):
+        pass
+
+    def shape(self, pipeline):
+        self.served = self.service(pipeline)
+        worker = self.worker(pipeline="of")
+        self.assertEqual(worker.attachments, 1)
+        return worker
+
+    def test_a_pipeline_of_audio(self):
+        worker = self.shape('[[pipeline]]\nname = "of"\nrate = 8000\nchannels = 2\ndtype = "f32"\nslots = 3\n'
+                            'chunk = { size = "10ms", left = 5 }\nbatch = { rows = 2 }\n')
+        self.assertEqual((worker.slots, worker.rows, worker.width), (3, 2, 85))
+        self.assertEqual((worker.channels, worker.dim, worker.values), (2, None, 2))
+        self.assertEqual((worker.dtype, worker.rate), (np.dtype("float32"), 8000.0))
+        self.assertEqual(millrace.chunks(worker.chunk, [("frames", 85)]), [[0, 0, 0, 80, 0, 7, 0]])
+
+    def test_a_pipeline_of_features(self):
+        worker = self.shape('[[pipeline]]\nname = "of"\nrate = 12.5\ndim = 13\nchunk = { size = 7 }\n')
+        self.assertEqual((worker.channels, worker.dim, worker.values), (None, 13, 13))
+        self.assertEqual((worker.dtype, worker.rate), (np.dtype("float32"), 12.5))
+
+
+class Batches(WorkerTest):
+    def test_a_row_is_where_the_arrays_say(self):
+        worker = self.worker()
+        begin = time.monotonic_ns()
+        stream, batch = self.one_row(worker, 1, 2, 3, 4)
+        self.assertEqual((batch.rows, batch.width, len(batch.framed), len(batch.marks)), (1, 4, 1, 0))
+        self.assertEqual(batch.data.tolist(), [[[1], [2], [3], [4]]])
+        self.assertEqual((batch.data.dtype, batch.slot.dtype, batch.flags.dtype), (np.int16, np.int32, np.uint8))
+        self.assertEqual((batch.left.tolist(), batch.size.tolist(), batch.right.tolist()), ([0], [4], [0]))
+        self.assertEqual((batch.flags.tolist(), batch.reset.tolist()), ([7], [True]))
+        self.assertLess(batch.slot[0], worker.slots)
+        row = batch.framed[0]
+        self.assertEqual(row, (batch.opened[0].stream, 0, 0, 0, None, batch.slot[0], 0, 4, 0, 7, "start"))
+        self.assertTrue(begin < batch.closed < batch.taken < time.monotonic_ns())
+        self.assertEqual(batch.trigger, "complete")
+        batch.done()
+        stream.frames(5, 6, 7, 8)
+        batch = self.batch(worker)
+        self.assertEqual((batch.data[0, :, 0].tolist(), batch.reset.tolist()), ([5, 6, 7, 8], [False]))
+        self.assertEqual((batch.framed["seq"].tolist(), batch.framed["begin"].tolist()), ([1], [4]))
+        self.assertEqual((batch.framed[-1].reason, batch.opened), (None, []))
+
+    def test_marker_rows_have_no_place_in_the_tensor(self):
+        worker = self.worker()
+        stream, batch = self.one_row(worker)
+        batch.done()
+        stream.say("flush", mark=7)
+        batch = self.batch(worker)
+        self.assertEqual((batch.rows, batch.data.shape, batch.slot.shape), (0, (0, 4, 1), (0,)))
+        (mark,) = batch.marks
+        self.assertEqual((mark.seq, mark.begin, mark.size, mark.flags, mark.mark), (1, 4, 0, Flag.LAST, 7))
+        self.assertEqual(batch.marks[:], [mark])
+        batch.done([], ["heard"])
+        self.assertEqual(stream.said("result")[0]["data"], "heard")
+        self.assertEqual(stream.said("flushed")[0]["mark"], 7)
+
+    def test_a_stream_opens_with_its_name_and_options(self):
+        worker = self.worker()
+        said = {"language": "español", "words": ["no", None, 1.5]}
+        stream = self.stream(id="anna", options=quote(json.dumps(said)))
+        stream.frames(1, 2, 3, 4)
+        batch = self.batch(worker)
+        self.assertEqual(batch.opened, [(batch.framed[0].stream, batch.slot[0], "anna", said)])
+        plain, batch = self.stream(), batch.done()
+        plain.frames(1, 2, 3, 4)
+        self.assertEqual(self.batch(worker).opened[0].options, {})
+
+    def test_a_gap_and_a_reset_say_so(self):
+        worker = self.worker()
+        stream, batch = self.one_row(worker)
+        batch.done()
+        stream.say("gap", frames=10)
+        stream.frames(1, 2, 3, 4)
+        seen = []
+        while not seen or not seen[-1].size:
+            batch = self.batch(worker)
+            seen += [*batch.framed, *batch.marks]
+            batch.done()
+        self.assertEqual((seen[-1].begin, seen[-1].gap, seen[-1].reason), (14, 10, "gap"))
+        self.assertTrue(seen[-1].flags & Flag.GAP and seen[-1].flags & Flag.RESET)
+
+    def test_the_worker_of_the_design_keeps_the_state_of_each_stream(self):
+        torch = self.torch()
+        streams = [self.stream() for _ in range(3)]
+        worker = self.worker()
+        state = torch.zeros(worker.slots + 1, 1)
+        for times in range(3):
+            for number, stream in enumerate(streams):
+                stream.frames(*[number + 1] * 4)
+            answered = 0
+            while answered < 3:
+                batch, y = self.batch(worker), []
+                if batch.rows:
+                    state[batch.slot[batch.reset]] = 0
+                    y = state[batch.slot] = state[batch.slot] + torch.from_dlpack(batch.data).float().sum(1)
+                    answered += batch.rows
+                batch.done(y)
+        for number, stream in enumerate(streams):
+            sums = [message["data"] for message in stream.said("result", 3)]
+            self.assertEqual(sums, [[4.0 * (number + 1) * (i + 1)] for i in range(3)])
+
+    def torch(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("PyTorch is not installed")
+        return torch
+
+
+class Padding(WorkerTest):
+    pipeline = BUCKETS
+
+    def test_padding_rows_have_the_spare_slot_and_no_answers(self):
+        worker = self.worker()
+        stream, batch = self.one_row(worker)
+        self.assertEqual((batch.rows, batch.slot.tolist()[1:], batch.size.tolist()), (3, [4, 4], [4, 0, 0]))
+        self.assertEqual((len(batch.framed), batch.reset.tolist()), (1, [True, False, False]))
+        batch.done(np.array([1, 2, 3]))
+        stream.frames(1, 2, 3, 4)
+        self.batch(worker).done(["alone"])
+        self.assertEqual([message["data"] for message in stream.said("result", 2)], [1, "alone"])
+
+
+class Answers(WorkerTest):
+    def answered(self, answer):
+        """What the client hears of a row that is answered so."""
+        stream, batch = self.one_row(self.attached)
+        batch.done(answer)
+        stream.say("end")
+        self.batch(self.attached).done()
+        stream.said("closed")
+        return [message for message in stream.messages
+                if isinstance(message, bytes) or message["type"] == "result"]
+
+    def setUp(self):
+        super().setUp()
+        self.attached = self.worker()
+
+    def test_what_json_can_say_is_said(self):
+        for answer in (True, 5, -1.5, 1e300, 2**70, [1, "zwei"], {"text": "ja", "at": [0.5, None]}, 5.0):
+            with self.subTest(answer=answer):
+                (result,) = self.answered([answer])
+                self.assertEqual((result["data"], type(result["data"])), (answer, type(answer)))
+
+    def test_numpy_is_json(self):
+        for answer, said in ((np.float32(0.5), 0.5), (np.int64(7), 7), (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+                             ({"p": np.array([0.5, 0.25], np.float16)}, {"p": [0.5, 0.25]})):
+            with self.subTest(answer=answer):
+                self.assertEqual(self.answered([answer])[0]["data"], said)
+
+    def test_the_first_axis_of_an_array_is_its_rows(self):
+        self.assertEqual(self.answered(np.array([0.5], np.float32))[0]["data"], 0.5)
+        self.assertEqual(self.answered(np.array([[1, 2]]))[0]["data"], [1, 2])
+
+    def test_text_is_text_and_bytes_are_bytes(self):
+        self.assertEqual(self.answered(["über \"alles\""])[0]["data"], "über \"alles\"")
+        for answer in (b"\0\1\2", bytearray(b"\0\1\2"), memoryview(b"\0\1\2")):
+            (message,) = self.answered([answer])
+            self.assertIn(b"\0\1\2", message)
+
+    def test_none_is_nothing(self):
+        for answers in (None, [], (), [None], np.array([])):
+            self.assertEqual(self.answered(answers), [])
+
+    def test_an_exception_is_an_error_of_its_row(self):
+        for answer in (millrace.Failure("no model"), ValueError("x"), float("nan"), [float("inf")]):
+            with self.subTest(answer=answer):
+                (result,) = self.answered([answer])
+                self.assertEqual(result.get("error"), "worker_failed", result)
+
+    def test_answers_that_are_none_are_refused_and_the_batch_is_as_it_was(self):
+        stream, batch = self.one_row(self.attached)
+        for wrong, kind in (([1, 2], ValueError), ([object()], TypeError), ("x", TypeError), ({0: 1}, TypeError),
+                            ([b"x" * (64 << 20)], ValueError), (7, TypeError), ([{1, 2}], TypeError)):
+            with self.subTest(wrong=str(wrong)[:20]), self.assertRaises(kind):
+                batch.done(wrong)
+        with self.assertRaises(ValueError):
+            batch.done([1], marks=[1])
+        batch.done(["right"])
+        self.assertEqual(stream.said("result")[0]["data"], "right")
+
+
+class Misuse(WorkerTest):
+    def test_a_batch_that_was_given_back_is_closed(self):
+        worker = self.worker()
+        _, batch = self.one_row(worker)
+        batch.done()
+        for name in ("id", "data", "slot", "reset", "flags", "framed", "marks", "opened", "rows"):
+            with self.subTest(name), self.assertRaisesRegex(RuntimeError, "given back"):
+                getattr(batch, name)
+        with self.assertRaisesRegex(RuntimeError, "given back"):
+            batch.done()
+        self.assertEqual(repr(batch), "<millrace.Batch, given back>")
+
+    def test_batches_are_given_back_in_their_order(self):
+        worker = self.worker()
+        _, first = self.one_row(worker)
+        _, second = self.one_row(worker)
+        with self.assertRaisesRegex(RuntimeError, "in the order"):
+            second.done()
+        first.done()
+        second.done()
+
+    def test_to_wait_with_all_credits_taken_is_an_error(self):
+        worker = self.worker(credits=1)
+        _, batch = self.one_row(worker)
+        with self.assertRaisesRegex(RuntimeError, "give one back"):
+            worker.next(PATIENCE)
+        batch.done()
+        self.one_row(worker)[1].done()
+
+    def test_arrays_outlive_their_batch_and_worker_without_harm(self):
+        worker = self.worker()
+        _, batch = self.one_row(worker, 1, 2, 3, 4)
+        data, slot, framed = batch.data, batch.slot, batch.framed
+        worker.close()
+        del worker, batch
+        self._cleanups.pop(-2)  # which holds the worker, too
+        self.assertEqual((data[0, :, 0].tolist(), slot.shape, framed[0].size), ([1, 2, 3, 4], (1,), 4))
+
+
+if __name__ == "__main__":
+    unittest.main()
