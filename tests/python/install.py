@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Installs the package as its users do, into a fresh virtual environment; nothing, if it has not changed.
+"""Installs the package as its users do, into a virtual environment; does again only what has changed.
 
   tests/python/install.py FOLDER
 
@@ -8,7 +8,6 @@ FOLDER/venv has the package and what its tests need, FOLDER/dist the source dist
 wheel that was built from it.
 """
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -20,19 +19,18 @@ PACKAGE = HERE.parents[1] / "python"
 
 
 def sources():
-    """Every file that the package is made of, or that says what is installed."""
+    """Every file that the package is made of."""
     with open(PACKAGE / "pyproject.toml", "rb") as file:
         included = tomllib.load(file)["tool"]["scikit-build"]["sdist"]["force-include"]
-    yield from (HERE / "requirements.txt", HERE / "install.py")
     for root in (PACKAGE, *(PACKAGE / path for path in included)):
         yield from [root] if root.is_file() else sorted(
             path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
 
-def digest():
-    total = hashlib.sha256(sys.version.encode())
-    for path in sources():
-        total.update(os.path.relpath(path, PACKAGE).encode() + b"\0" + path.read_bytes())
+def digest(names, files):
+    total = hashlib.sha256("\0".join(str(name) for name in names).encode())
+    for path in files:
+        total.update(path.read_bytes())
     return total.hexdigest()
 
 
@@ -41,24 +39,33 @@ def run(*command):
     subprocess.run(command, check=True)
 
 
-def install(folder):
-    shutil.rmtree(folder, ignore_errors=True)
-    run(sys.executable, "-m", "venv", "--system-site-packages", folder / "venv")
-    python = folder / "venv" / "bin" / "python"
-    pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    run(*pip, "--requirement", HERE / "requirements.txt")
-    run(*pip, "--no-deps", "silero-vad")  # it carries the model, and asks for another PyTorch
-    run(*pip, PACKAGE)
-    run(python, "-m", "build", "--outdir", folder / "dist", PACKAGE)
-
-
 def main():
     folder = Path(sys.argv[1])
-    stamp, wanted = folder / "installed", digest()
-    if stamp.is_file() and stamp.read_text() == wanted:
-        return print("as it was installed before")
-    install(folder)
-    stamp.write_text(wanted)
+    python = folder / "venv" / "bin" / "python"
+    pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+
+    def fresh_environment():
+        shutil.rmtree(folder, ignore_errors=True)
+        run(sys.executable, "-m", "venv", "--system-site-packages", folder / "venv")
+        run(*pip, "--requirement", HERE / "requirements.txt")
+        run(*pip, "--no-deps", "silero-vad")  # it carries the model, and asks for another PyTorch
+
+    def package():
+        run(*pip, "--force-reinstall", "--no-deps", PACKAGE)
+
+    def distributions():
+        shutil.rmtree(folder / "dist", ignore_errors=True)
+        run(python, "-m", "build", "--outdir", folder / "dist", PACKAGE)
+
+    files = list(sources())
+    how = [path for path in files if path.suffix in (".txt", ".cmake", ".toml")]
+    for step, changes in ((fresh_environment, digest([sys.version], [HERE / "requirements.txt"])),
+                          (package, digest(files, files)),
+                          (distributions, digest(files, how))):  # no need where only their contents differ
+        stamp = folder / step.__name__
+        if not stamp.is_file() or stamp.read_text() != changes:
+            step()
+            stamp.write_text(changes)
 
 
 if __name__ == "__main__":
