@@ -7,6 +7,7 @@
 FOLDER/venv has the package and what its tests need, FOLDER/dist the source distribution and the
 wheel that was built from it.
 """
+import fcntl
 import hashlib
 import shutil
 import subprocess
@@ -57,6 +58,9 @@ def main():
         shutil.rmtree(folder / "dist", ignore_errors=True)
         run(python, "-m", "build", "--outdir", folder / "dist", PACKAGE)
 
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = open(folder.with_suffix(".lock"), "w")  # another preset's tests may be at it
+    fcntl.flock(lock, fcntl.LOCK_EX)
     files = list(sources())
     how = [path for path in files if path.suffix in (".txt", ".cmake", ".toml")]
     for step, changes in ((fresh_environment, digest([sys.version], [HERE / "requirements.txt"])),

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -81,13 +82,32 @@ class Programs(SystemTest):
         lines = self.output(*client, service.url(), given=samples(0, 4000))
         self.assertEqual([line.split()[:2] for line in lines], [["0", "0.1"], ["0.1", "0.2"], ["0.2", "0.25"]])
 
-    @runs("readme_worker")
-    def test_the_worker_of_the_readme_answers_with_the_loudness_of_the_stream_so_far(self, worker):
+    def power_of_two_streams(self, worker):
+        """The mean power of the stream so far, of two streams one after the other in one slot."""
         service = self.service()
         self.worker(service, worker)
-        for _ in range(2):  # the second has the slot of the first
-            self.assertEqual(self.answers(service, s16((300, 1600), (400, 1600), (0, 800))),
-                             [300, 353.553391, 316.227766])
+        for _ in range(2):
+            self.assertEqual(self.answers(service, s16((300, 1600), (-400, 1600), (0, 800))), [90000, 125000, 100000])
+
+    @runs("readme_worker")
+    def test_the_worker_of_the_readme_answers_with_the_power_of_the_stream_so_far(self, worker):
+        self.power_of_two_streams(worker)
+
+    @runs("worker_python")
+    def test_the_worker_in_python_does(self, worker):
+        self.power_of_two_streams(worker)
+
+    @runs("worker_cpp")
+    def test_the_worker_in_cpp_does(self, worker):
+        self.power_of_two_streams(worker)
+
+    def test_what_is_printed_of_an_interpreter_is_what_it_says(self):
+        sessions = [block.text for block in printed.blocks() if block.language == "pycon"]
+        self.assertGreater(len(sessions), 0)
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("\n".join(sessions))
+            file.flush()
+            self.assertEqual(self.output(PYTHON, "-m", "doctest", file.name), [])
 
 
 class Documents(unittest.TestCase):
