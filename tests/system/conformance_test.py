@@ -8,8 +8,10 @@ import os
 import sys
 import unittest
 
+import client_wire as wire
 from harness import SystemTest, read_all, run, sample, samples, wait_for
 from worker_wire import names
+from zeromq_client import Peer
 
 CONFORMANCE = os.path.join(os.path.dirname(__file__), "..", "conformance")
 sys.path.insert(0, CONFORMANCE)
@@ -94,8 +96,28 @@ async def send(service, pipeline, events, stream, begun):
                 return await read_all(connection)
 
 
+def send_over_zeromq(service, pipeline, events, stream, begun):
+    """The same, of whole frames at their positions."""
+    with Peer(service.zeromq_port) as peer:
+        sender = peer.open(pipeline=pipeline, id=stream)
+        for kind, n in events:
+            if kind == "frames":
+                sender.send(samples(sender.position, n))
+            elif kind == "abort":
+                while begun and sender.next()["type"] != "result":
+                    pass
+                peer.send(wire.end(0))  # what is before it is in when it is answered
+                peer.next(0)
+                return
+            elif kind == "gap":
+                sender.gap(n)
+            else:
+                sender.say({"flush": wire.flush, "reset": wire.reset, "end": wire.end}[kind])
+        sender.rest()
+
+
 class Conformance(SystemTest):
-    def check(self, group):
+    def check(self, group, send):
         service = self.service("".join(toml(f"p{i}", *case[:3]) for i, case in enumerate(group)))
         for i, case in enumerate(group):
             with self.subTest(spec=case[0], align=case[1], pad=case[2], events=case[3]):
@@ -104,7 +126,7 @@ class Conformance(SystemTest):
                 aborts = case[3][-1][0] == "abort"
                 if aborts and len(want) == 1:
                     want = []
-                run(send(service, f"p{i}", case[3], f"stream-{i}", begun=bool(want)))
+                send(service, f"p{i}", case[3], f"stream-{i}", begun=bool(want))
                 wait_for(lambda: len(tap.lines) >= len(want), "the rows")
                 wait_for(lambda: json.loads(service.get("/streams")[1])["streams"] == [], "the end")
                 self.assertEqual(tap.stop(), 0)
@@ -113,10 +135,16 @@ class Conformance(SystemTest):
                 self.assertEqual(len(rows), len(want))
                 self.assertTrue(all(row["stream"] == f"stream-{i}" for row in rows))
 
-    def test_every_row_over_a_real_socket_is_the_contracts(self):
+    def check_all(self, send):
         everything = list(cases())
         for first in range(0, len(everything), AT_ONCE):
-            self.check(everything[first:first + AT_ONCE])
+            self.check(everything[first:first + AT_ONCE], send)
+
+    def test_every_row_over_a_real_socket_is_the_contracts(self):
+        self.check_all(lambda *what, begun: run(send(*what, begun)))
+
+    def test_every_row_over_zeromq_is_the_contracts(self):
+        self.check_all(send_over_zeromq)
 
 
 if __name__ == "__main__":

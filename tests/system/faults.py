@@ -57,6 +57,8 @@ class GoodStream:
 class FaultTest(SystemTest):
     """Its services have a pipeline `default` with rows of PACKET frames, for the good stream."""
 
+    good_stream = GoodStream
+
     def served(self, slots=64, extra=""):
         """A service with a worker that answers each row."""
         service = self.service(f"[[pipeline]]\nslots = {slots}\nchunk = {{ size = {PACKET} }}\n", extra)
@@ -66,7 +68,7 @@ class FaultTest(SystemTest):
     @contextlib.contextmanager
     def unharmed(self, service, **parameters):
         """A good stream that lives meanwhile: row() it as often as you like."""
-        good = GoodStream(service, **parameters)
+        good = self.good_stream(service, **parameters)
         good.row()
         yield good
         good.row()

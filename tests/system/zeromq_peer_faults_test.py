@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections to the ZeroMQ door that misbehave, or are gone. The numbers are those of
+docs/guarantees.md."""
+import os
+import socket
+import time
+import unittest
+
+import client_wire as wire
+from faults import PACKET
+from harness import COUNTED, samples, wait_for
+from zeromq_client import Peer
+from zeromq_faults import PeerFaultTest
+
+GREETING = b"\xff\0\0\0\0\0\0\0\0\x7f\x03\0NULL" + bytes(16 + 32)
+
+
+class Peers(PeerFaultTest):
+    def ended(self, service, sent):
+        """Whether the service ends a bare connection over which this comes."""
+        with socket.create_connection(("127.0.0.1", service.zeromq_port), 30) as raw:
+            raw.sendall(sent)
+            try:
+                while raw.recv(4096):
+                    pass
+            except ConnectionResetError:
+                pass
+        return True
+
+    def test_what_is_not_zeromq_is_ended(self):  # D1 D2
+        service = self.served()
+        cases = {"HTTP": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "TLS": bytes.fromhex("160301020001000200"),
+                 "nothing": b"",
+                 "ZMTP 1": b"\x01\0", "another mechanism": GREETING.replace(b"NULL", b"CURVE"[:4])}
+        self.each(service, {name: (sent, True) for name, sent in cases.items()}, self.ended,
+                  ("connections_rejected", "handshake"))
+
+    def test_of_two_with_one_routing_id_the_first_stays(self):  # D4
+        service = self.served()
+        with self.unharmed(service) as good:
+            first = self.peer(service, routing_id=b"same")
+            stream = first.open().send(samples(0, PACKET))
+            stream.next()
+            second = self.peer(service, routing_id=b"same")
+            second.send(wire.open_(1))
+            good.row()
+            stream.send(samples(PACKET, PACKET)).say(wire.end)
+            self.assertEqual(stream.rest()[-1]["frames"], 2 * PACKET)
+            self.assertFalse(second.read(patience=0))
+            for name in (b"\x01", b"x" * 255):
+                self.assertIsNone(self.peer(service, routing_id=name).open().refusal)
+
+    def test_a_message_is_one_part(self):  # D5
+        service = self.served()
+        with self.moved(service, {("messages_rejected", "schema"): 2}), self.unharmed(service):
+            for parts in (2, 1000):
+                peer = self.peer(service).send(*[wire.end(1)] * parts)
+                self.assertEqual(peer.next(None)["code"], "schema")
+
+    def test_a_message_over_the_limit_is_rejected_and_one_far_over_it_ends_the_peer(self):  # D5 B16
+        service = self.served()
+        with self.moved(service, {("messages_rejected", "size"): 1}), self.unharmed(service) as good:
+            stream = self.peer(service).open()
+            stream.send_at(0, samples(0, (1 << 15) + 1))
+            rejected = stream.next()
+            self.assertEqual((rejected["code"], rejected["frames"]), ("too_long", (1 << 15) + 1))
+            lost = self.peer(service, reconnect_ivl=-1).open()
+            lost.send_at(0, bytes(1 << 20))
+            self.await_metric(service, 1, "millrace_streams_closed_total", reason="client_gone")
+            good.row()
+
+    def test_who_does_not_read_holds_up_nobody_and_is_given_up(self):  # D6
+        service = self.service(f"[[pipeline]]\nchunk = {{ size = {PACKET} }}\n"
+                               '[[pipeline]]\nname = "tiny"\nchunk = { size = 1 }\nbatch = { rows = 64 }\n',
+                               '[limits]\nsend_buffer = "64KiB"\n')
+        self.worker = self.tap(service)
+        self.tap(service, "tiny")
+        with self.moved(service, {("streams_closed", "error"): 1}), self.unharmed(service) as good:
+            stream = self.peer(service, rcvhwm=1, rcvbuf=4096).open(pipeline="tiny")
+            for at in range(0, 80_000, 1000):  # its first credit; each frame is a row, and answered
+                stream.send_at(at, samples(at, 1000))
+                good.row()
+            wait_for(lambda: service.metric("millrace_results_dropped_total", reason="slow_reader"),
+                     "a result to be dropped", COUNTED)
+            good.row()
+            self.assertEqual(stream.rest()[-1]["code"], "slow_reader")
+            self.await_metric(service, 1, "millrace_streams_closed_total", reason="error")
+
+    def test_a_peer_that_is_gone_loses_its_streams_at_once(self):  # D7
+        service = self.served()
+        with self.moved(service, {}), self.unharmed(service) as good:
+            peer = self.peer(service)
+            names = [peer.open(id=f"s{i}").send(samples(0, PACKET + 5)).next() and f"s{i}" for i in range(5)]
+            peer.close()
+            for name in names:
+                self.assertIn("ABORT", self.rows(self.worker, name)[-1]["flags"])
+            good.row()
+
+    def test_a_service_that_stops_waits_for_nobody_who_does_not_read(self):  # D8
+        service = self.served(extra='[limits]\ndrain = "1s"\n')
+        peer = self.peer(service, rcvhwm=1, rcvbuf=4096)
+        stream = peer.open()
+        for mark in range(3000):
+            peer.socket.send(wire.flush(stream.number, mark))
+        self.settle_without_reading(service)
+        begun = time.monotonic()
+        service.stop()
+        self.assertLess(time.monotonic() - begun, 20)
+
+    def settle_without_reading(self, service):
+        wait_for(lambda: service.metric("millrace_ingest_messages_total", transport="zmq", type="control") > 0,
+                 "its messages to be read", COUNTED)
+
+    def test_connections_that_come_and_go_leave_nothing_behind(self):  # D9
+        service = self.served()
+        with self.unharmed(service) as good:
+            def descriptors():
+                return len(os.listdir(f"/proc/{service.process.pid}/fd"))
+
+            before = descriptors()
+            for _ in range(20):
+                for peer in [Peer(service.zeromq_port) for _ in range(10)]:
+                    self.assertIsNone(peer.open().refusal)
+                    peer.close()
+                good.row()
+            wait_for(lambda: descriptors() <= before, "the descriptors to be free")
+            self.await_metric(service, 1, "millrace_ingest_connections", transport="zmq")  # the good one
+
+
+if __name__ == "__main__":
+    unittest.main()
