@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ZeroMQ door from a client's socket to the chunker, both in this process: a flood of packets
+// from 64 streams over one connection, taking turns with a ROUTER that drops what it reads; and
+// packets at a steady rate, which carry when they were sent.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+#include <zmq.hpp>
+
+#include "bench/latencies.h"
+#include "bench/packets.h"
+#include "streams/stream.h"
+#include "transport/zeromq_server.h"
+
+using namespace millrace;
+using namespace millrace::bench;
+namespace cp = client_protocol;
+
+namespace {
+
+constexpr std::uint64_t streams = 64;
+constexpr std::uint64_t frames_limit = 80'000;  // 5 s, as unless said
+
+// A stream whose rows are done by the time the next packet comes. Rows are whole packets.
+class TakenStream final : public StreamSink, RowSink, ClientEnd {
+ public:
+  TakenStream(ClientOutbox& outbox, StreamStats& stats, BlockPool& blocks, Latencies& latencies)
+      : outbox_(outbox),
+        latencies_(latencies),
+        stream_({.id = {},
+                 .type = {},
+                 .format = SampleFormat::s16le,
+                 .spec = {.size = packet_frames},
+                 .frames_limit = frames_limit},
+                {.rows = *this, .client = *this, .blocks = blocks, .stats = stats}) {}
+
+  void frames(Bytes bytes, Time now) override {
+    stream_.frames(bytes, now);
+    for (; done_ < cut_; ++done_) {
+      stream_.taken(1, now);
+      stream_.done({.seq = done_}, now);
+    }
+  }
+  void add(StreamId, ReadyRow row) override {
+    std::int64_t sent = 0;
+    std::memcpy(&sent, row.window[0].data(), sizeof sent);
+    latencies_.add(Clock::now() - from_wire(sent));
+    ++cut_;
+  }
+  void flush(std::optional<std::uint64_t>, Time) override {}
+  void reset(Time) override {}
+  void gap(std::uint64_t frames, Time now) override { stream_.gap(frames, now); }
+  void end(Time) override { outbox_.closed(done_ * packet_frames, done_, false); }
+  void refused(ErrorCode, std::string_view, Time) override {}
+  void retire(Time) override {}
+  void lost(bool, Time) override {}
+  void reject(ErrorCode code, std::string_view why, std::uint64_t frames, Time now) override {
+    stream_.refuse(code, why, frames, now);
+  }
+  bool paused() const override { return false; }
+  std::uint64_t room() const override { return stream_.room(); }
+  bool overrun() const override { return false; }
+  void tick(Time) override {}
+  void written(std::size_t, Time) override {}
+
+  void result(StreamResult) override {}
+  void flushed(std::uint64_t) override {}
+  void rejected(ErrorCode code, std::string_view why, std::uint64_t frames) override {
+    outbox_.rejected(code, why, frames);
+  }
+  void error(ErrorCode code, std::string_view why) override { outbox_.error(code, why); }
+  void closed(std::uint64_t, std::uint64_t) override {}
+  void resume() override {}
+  void has_room() override { outbox_.has_room(); }
+
+ private:
+  ClientOutbox& outbox_;
+  Latencies& latencies_;
+  std::uint64_t cut_ = 0, done_ = 0;  // rows
+  Stream stream_;
+};
+
+// The door on a thread of its own.
+class Service final : Door {
+ public:
+  Service() {
+    server_.start();
+    scope_.start();
+    thread_ = std::jthread([this] { context_.run(); });
+  }
+  ~Service() {
+    context_.stop();
+    thread_.join();
+    scope_.stop();
+    context_.restart();
+    context_.poll();
+  }
+  std::uint16_t port() const { return server_.port(); }
+  Latencies latencies;  // to be read when it is gone quiet
+
+ private:
+  Result<std::unique_ptr<StreamSink>, RequestError> open(StreamRequest,
+                                                         ClientOutbox& outbox) override {
+    outbox.ready("s", "default", 0, 2);
+    return std::unique_ptr<StreamSink>(new TakenStream(outbox, stats_, blocks_, latencies));
+  }
+
+  net::io_context context_{1};
+  ConnectionLimits limits_;
+  DoorStats door_stats_;
+  SessionScope scope_{context_.get_executor(), limits_, door_stats_};
+  StreamStats stats_;
+  BlockPool blocks_{FrameBuffer::block_bytes(2, packet_frames), 1000, stats_.buffer};
+  Budget sockets_{100};
+  ZeromqServer server_{scope_, "tcp://127.0.0.1:0", *this, sockets_};
+  std::jthread thread_;
+};
+
+// One DEALER with all streams, which sends no more than it may.
+class Client {
+ public:
+  explicit Client(std::uint16_t port) : socket_(context_, zmq::socket_type::dealer) {
+    socket_.set(zmq::sockopt::sndhwm, 256);
+    socket_.set(zmq::sockopt::linger, 0);
+    socket_.connect("tcp://127.0.0.1:" + std::to_string(port));
+  }
+
+  void open() {
+    for (std::uint64_t i = 0; i < streams; ++i) give(encoder_.encode(cp::Open{.stream = i}));
+  }
+  // Packet number `n` of all, each stream in turn.
+  void send(std::uint64_t n, bool with_credit) {
+    const std::uint64_t stream = n % streams, at = n / streams * packet_frames;
+    while (with_credit && credit_[stream] < packet_frames) read(zmq::recv_flags::none);
+    credit_[stream] -= packet_frames;
+    const std::int64_t now = to_wire(Clock::now());
+    std::memcpy(packet_.data(), &now, sizeof now);
+    give(encoder_.encode(cp::Frames{.stream = stream, .at = at, .bytes = packet_}));
+  }
+  // All that was sent has been cut: the streams say that they are closed.
+  void end() {
+    for (std::uint64_t i = 0; i < streams; ++i) give(encoder_.encode(cp::End{.stream = i}));
+    while (closed_ < streams) read(zmq::recv_flags::none);
+  }
+  // And how many frames came.
+  std::uint64_t frames() const { return frames_; }
+  zmq::socket_t& socket() { return socket_; }
+
+ private:
+  void give(Bytes message) {
+    (void)socket_.send(zmq::const_buffer(message.data(), message.size()), zmq::send_flags::none);
+  }
+  void read(zmq::recv_flags how) {
+    zmq::message_t message;
+    if (!socket_.recv(message, how)) return;
+    const auto said =
+        decoder_.to_client({static_cast<const std::byte*>(message.data()), message.size()});
+    if (!said) throw std::runtime_error("no message");
+    if (const auto* credit = std::get_if<cp::Credit>(&*said))
+      credit_[credit->stream] += credit->frames;
+    if (const auto* closed = std::get_if<cp::Closed>(&*said)) ++closed_, frames_ += closed->frames;
+    if (std::holds_alternative<cp::Rejected>(*said) || std::holds_alternative<cp::Error>(*said))
+      throw std::runtime_error("refused");
+  }
+
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+  cp::Encoder encoder_;
+  cp::Decoder decoder_{1 << 16};
+  std::vector<std::byte> packet_ = std::vector<std::byte>(packet_bytes);
+  std::array<std::uint64_t, streams> credit_{};
+  std::uint64_t closed_ = 0, frames_ = 0;
+};
+
+double rate(std::uint64_t messages, Time begin) {
+  return static_cast<double>(messages) /
+         std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double flood(std::uint64_t messages) {
+  Service service;
+  Client client(service.port());
+  client.open();
+  const Time begin = Clock::now();
+  for (std::uint64_t n = 0; n < messages; ++n) client.send(n, true);
+  client.end();
+  if (client.frames() != messages * packet_frames) throw std::runtime_error("frames are missing");
+  return rate(messages, begin);
+}
+
+// What cannot be avoided: a ROUTER on a thread that reads both parts of each message.
+class Control {
+ public:
+  explicit Control(std::uint64_t messages) : router_(context_, zmq::socket_type::router) {
+    router_.set(zmq::sockopt::rcvhwm, 256);
+    router_.bind("tcp://127.0.0.1:0");
+    thread_ = std::jthread([this, messages] {
+      zmq::message_t name, body;
+      for (std::uint64_t n = 0; n < messages; ++n) {
+        (void)router_.recv(name);
+        (void)router_.recv(body);
+        latencies.add(Clock::now() - sent_at(body));
+      }
+    });
+  }
+  std::uint16_t port() {
+    const std::string endpoint = router_.get(zmq::sockopt::last_endpoint);
+    return static_cast<std::uint16_t>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1)));
+  }
+  void join() { thread_.join(); }
+  Latencies latencies;
+
+ private:
+  // The packet is what a message of frames ends with.
+  static Time sent_at(const zmq::message_t& message) {
+    std::int64_t sent = 0;
+    std::memcpy(&sent,
+                static_cast<const std::byte*>(message.data()) + message.size() - packet_bytes,
+                sizeof sent);
+    return from_wire(sent);
+  }
+
+  zmq::context_t context_;
+  zmq::socket_t router_;
+  std::jthread thread_;
+};
+
+double control_flood(std::uint64_t messages) {
+  Control control(messages);
+  Client client(control.port());
+  const Time begin = Clock::now();
+  for (std::uint64_t n = 0; n < messages; ++n) client.send(n, false);
+  control.join();
+  return rate(messages, begin);
+}
+
+// Each packet when it is due.
+void send_paced(Client& client, std::uint64_t messages, bool with_credit) {
+  net::io_context context(1);
+  Timer timer(context);
+  Time due = Clock::now();
+  for (std::uint64_t n = 0; n < messages; ++n, due += std::chrono::microseconds(100)) {
+    timer.expires_at(due);
+    timer.wait();
+    client.send(n, with_credit);
+  }
+}
+
+void paced(std::uint64_t messages) {
+  Service service;
+  Client client(service.port());
+  client.open();
+  send_paced(client, messages, true);
+  client.end();
+  service.latencies.print("to the chunker");
+}
+
+void control_paced(std::uint64_t messages) {
+  Control control(messages);
+  Client client(control.port());
+  send_paced(client, messages, false);
+  control.join();
+  control.latencies.print("control: read");
+}
+
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Packets over ZeroMQ: how many, and how fast they are cut");
+  std::uint64_t messages = 200'000;
+  int runs = 9;
+  double seconds = 5;
+  app.add_option("--messages", messages, "Of a run of the flood")->capture_default_str();
+  app.add_option("--runs", runs, "Of each, in turn")->capture_default_str();
+  app.add_option("--seconds", seconds, "At 10 000 packets per second")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    std::vector<double> ours, bare;
+    for (int i = 0; i < runs; ++i) {
+      bare.push_back(control_flood(messages));
+      ours.push_back(flood(messages));
+    }
+    std::printf("flood: %.0f packets/s, control %.0f, %.0f %% of it\n", median(ours), median(bare),
+                100 * median(ours) / median(bare));
+    Latencies::print_heading("us, since a packet was sent");
+    for (int i = 0; i < 3; ++i) {
+      control_paced(static_cast<std::uint64_t>(10'000 * seconds));
+      paced(static_cast<std::uint64_t>(10'000 * seconds));
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "zeromq_bench: %s\n", error.what());
+    return 1;
+  }
+}
