@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Voice activity with the Silero VAD model: takes the chunks of all streams of a pipeline, 32 ms each,
+and answers each with the probability that somebody speaks in it."""
+
+import argparse
+import importlib.metadata
+import signal
+
+import numpy as np
+import onnxruntime
+
+import millrace
+
+CHUNK = {"size": 512, "left": 64, "align": "body", "pad": "zero"}  # preset "silero-16k"
+
+
+class Model:
+    """A step of the model for many streams at once. It keeps nothing: a stream's state, two vectors
+    of 128 numbers, comes in and goes out."""
+
+    def __init__(self, threads: int) -> None:
+        wheel = importlib.metadata.distribution("silero-vad")
+        path = wheel.locate_file("silero_vad/data/silero_vad.onnx")
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self._rate = np.array(16000)
+
+    def __call__(self, windows: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """[rows, 576] samples and states [2, rows, 128] to probabilities [rows] and the states after them."""
+        inputs = {"input": windows, "state": state, "sr": self._rate}
+        probability, state = self._session.run(["output", "stateN"], inputs)
+        return probability[:, 0], state
+
+
+def fits(worker: millrace.Worker) -> bool:
+    """Whether batches are as the model wants them."""
+    shape = worker.width, worker.channels, worker.dtype, worker.rate
+    return shape == (64 + 512, 1, np.float32, 16000) and CHUNK.items() <= worker.chunk.items()
+
+
+def serve(worker: millrace.Worker, model: Model) -> None:
+    """Answers batches until there are no more."""
+    state = np.zeros((2, worker.slots + 1, 128), np.float32)  # of each slot, and one for padding rows
+    for batch in worker:
+        probability = None
+        if batch.rows:
+            state[:, batch.slot[batch.reset]] = 0
+            probability, state[:, batch.slot] = model(batch.data[:, :, 0], state[:, batch.slot])
+        batch.done(probability)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--url", help="where the service is; without it, on this machine")
+    options.add_argument("--pipeline", default="vad")
+    options.add_argument("--threads", type=int, default=1, help="of the model")
+    chosen = options.parse_args()
+    model = Model(chosen.threads)
+    with millrace.Worker(chosen.url, pipeline=chosen.pipeline) as worker:
+        if not fits(worker):
+            options.error(f"pipeline {chosen.pipeline} is not for this model; see millrace.toml beside it")
+        signal.signal(signal.SIGTERM, lambda *_: worker.bye())  # its streams move to other workers first
+        serve(worker, model)
+
+
+if __name__ == "__main__":
+    main()
