@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streams over ZeroMQ, by a client that was written from the documents alone."""
 import json
+import os
+import re
+import struct
 import unittest
 
 import client_wire as wire
@@ -30,6 +33,20 @@ class ZeroMQ(SystemTest):
                           (1, 1600, 2400, 0.1, 0.15, ["LAST", "END"])])
         self.assertEqual(json.loads(last["data"])["size"], 800)
         self.assertEqual((closed["type"], closed["frames"], closed["chunks"]), ("closed", 2400, 2))
+
+    def test_the_message_that_the_document_shows_is_one(self):
+        with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "protocol.md")) as file:
+            lines = re.findall(r"^00[0-9a-f]0  ((?:[0-9a-f]{2} ?){1,16})", file.read(), re.MULTILINE)
+        shown = bytes.fromhex(" ".join(lines))
+        service = self.service()
+        self.tap(service)
+        peer = self.client(service)
+        peer.numbers = iter([7])
+        stream = peer.open().gap(1600)
+        peer.send(shown)
+        stream.say(wire.end)
+        self.assertEqual(stream.rest()[-1]["frames"], 3)
+        self.assertEqual(wire.frames(7, 1600, struct.pack("<3h", 1, -2, 300))[:len(shown)], shown)
 
     def test_many_streams_on_one_socket_do_not_mix(self):
         service = self.service("[[pipeline]]\nslots = 40\nchunk = { size = 160 }\n")
