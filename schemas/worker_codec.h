@@ -38,6 +38,8 @@ class Encoder {
   Bytes encode(const Company& company);
   Bytes encode(const Refused& refused);
 
+  // A batch whose tensor lies elsewhere; its own is not looked at.
+  Bytes encode(const HandedBatch& batch, Bytes tensor);
   // A Done whose answers lie elsewhere; its own are not looked at.
   Bytes encode(const Done& done, std::span<const Answer> answers,
                std::span<const Answer> mark_answers);

@@ -134,13 +134,15 @@ Bytes Encoder::encode(const Welcome& welcome) {
   return finish(*builder_, table.Finish());
 }
 
-Bytes Encoder::encode(const HandedBatch& batch) {
+Bytes Encoder::encode(const HandedBatch& batch) { return encode(batch, batch.tensor); }
+
+Bytes Encoder::encode(const HandedBatch& batch, Bytes values) {
   builder_->Clear();
   // The builder writes from the back: what is read first comes last.
   ByteVector tensor = 0;
-  if (!batch.tensor.empty())
-    tensor = builder_->CreateVector(reinterpret_cast<const std::uint8_t*>(batch.tensor.data()),
-                                    batch.tensor.size());
+  if (!values.empty())
+    tensor =
+        builder_->CreateVector(reinterpret_cast<const std::uint8_t*>(values.data()), values.size());
   const auto opened_text = encode_opened_text(*builder_, batch.opened);
   const auto opened = encode_opened(*builder_, batch.opened);
   const auto marks = encode_rows(*builder_, batch.marks);

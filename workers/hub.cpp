@@ -117,9 +117,9 @@ void Hub::done(LaneId lane, wp::Done done) {
   }
   Instants at;
   at.copied = seat.feed->finish();
-  // The worker's clock is ours, but its word is not.
-  at.taken = std::clamp(done.taken, at.copied, now);
-  at.done = std::clamp(done.done, at.taken, now);
+  // The clock of a worker on this machine is ours, but its word is not.
+  at.taken = seat.process ? std::clamp(done.taken, at.copied, now) : at.copied;
+  at.done = seat.process ? std::clamp(done.done, at.taken, now) : now;
   stats_.compute.observe(at.done - at.taken);
   seat.idle = now;
   tell(at);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gpu/device.h"
+#include "workers/protocol.h"
 
 namespace millrace {
 
@@ -17,6 +18,9 @@ namespace {
 // A watcher that is further behind misses batches.
 constexpr std::size_t watcher_backlog = std::size_t{4} << 20;
 
+// Of a message with a batch, for its rows and names: far more than they need.
+constexpr std::size_t room_beside_tensor = std::size_t{64} << 20;
+
 }  // namespace
 
 Seats::Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats, StreamName stream_name)
@@ -25,40 +29,47 @@ Seats::Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats, Stream
       stats_(stats),
       stream_name_(std::move(stream_name)) {}
 
-Result<Seat, wp::Refused> Seats::prepare(WorkerConnection& link, const wp::Hello& hello, Time now) {
-  auto device = open_device(hello.device);
-  if (!device) return wp::Refused{"device", device.error().message};
-  // One more than the worker may hold, so that the next batch is laid out while it computes.
-  const std::uint32_t slabs = hello.credits + 1;
-  const Element element = (*device)->slab_element(settings_.shape.format);
+Result<Seat, wp::Refused> Seats::prepare(WorkerConnection& link, const wp::Hello& hello,
+                                         Time now) try {
   Seat seat;
   seat.link = &link;
   seat.name = hello.name;
-  seat.slab_bytes =
-      Share(slab_bytes_, slabs * SlabRing::slab_bytes_for(settings_.shape.slab_bytes(element)));
   seat.idle = now;
   seat.alone = hello.alone;
+  seat.process = link.process();
+  // A device of another machine is that worker's own affair.
+  auto device = open_device(seat.process ? hello.device : "host");
+  if (!device) return wp::Refused{"device", device.error().message};
+  const std::size_t slab =
+      SlabRing::slab_bytes_for(settings_.shape.slab_bytes((*device)->slab_element(format())));
+  if (!seat.process && slab > wp::max_to_worker - room_beside_tensor)
+    return wp::Refused{"no_room", "a batch may be too long for a message"};
+  // One more than the worker may hold, so that the next batch is laid out while it computes; what
+  // is sent lies in a message besides.
+  const std::uint32_t slabs = hello.credits + 1, messages = seat.process ? 0 : hello.credits;
+  seat.slab_bytes = Share(slab_bytes_, (std::uint64_t{slabs} + messages) * slab);
   if (!seat.slab_bytes)
     return wp::Refused{"no_room",
                        "the slabs of this worker would pass [limits] slab_bytes; those of a lost "
                        "worker count until its process has ended"};
-  try {
-    seat.process = link.process();
-    seat.feed = std::make_unique<LaneFeed>(
-        settings_.shape, std::move(*device), slabs,
-        [this, &link](const wp::HandedBatch& batch, Bytes slab) { hand(link, batch, slab); });
-  } catch (const std::exception& error) {
-    return wp::Refused{"internal", std::string("no slabs: ") + error.what()};
-  }
+  seat.feed = std::make_unique<LaneFeed>(
+      settings_.shape, std::move(*device), slabs,
+      [this, &link, sends = !seat.process](const wp::HandedBatch& batch, Bytes in) {
+        hand(link, batch, in, sends);
+      });
   return seat;
+} catch (const std::exception& error) {
+  return wp::Refused{"internal", std::string("no slabs: ") + error.what()};
 }
 
 void Seats::seat(LaneId lane, Seat fresh) {
   const Seat& seat = seats_.emplace(lane, std::move(fresh)).first->second;
   wp::Welcome message = welcome();
-  message.slabs = seat.feed->ring().slabs();
-  message.slab_bytes = seat.feed->ring().slab_bytes();
-  seat.link->send(encoder_.encode(message), seat.feed->ring().descriptor());
+  if (seat.process) {
+    message.slabs = seat.feed->ring().slabs();
+    message.slab_bytes = seat.feed->ring().slab_bytes();
+  }
+  seat.link->send(encoder_.encode(message), seat.process ? seat.feed->ring().descriptor() : -1);
   announce_company();
 }
 
@@ -86,7 +97,8 @@ void Seats::refuse(WorkerConnection& link, const wp::Refused& why) {
 
 void Seats::remove(LaneId lane) {
   Seat seat = unseat(lane);
-  lost_.keep(std::move(seat.feed), std::move(seat.slab_bytes), std::move(seat.process));
+  if (seat.process)
+    lost_.keep(std::move(seat.feed), std::move(seat.slab_bytes), std::move(seat.process));
 }
 
 Seat Seats::unseat(LaneId lane) {
@@ -157,16 +169,18 @@ void Seats::pardon_watchers(Time now) {
   for (Watcher& watcher : watchers_) watcher.heard = now;
 }
 
-void Seats::hand(WorkerConnection& link, const wp::HandedBatch& batch, Bytes slab) {
-  link.send(encoder_.encode(batch));
+Bytes Seats::tensor_of(const wp::HandedBatch& batch, Bytes slab) const {
+  return slab.first(std::size_t{batch.rows} * batch.width * format().values *
+                    size_of(format().dtype));
+}
+
+void Seats::hand(WorkerConnection& link, const wp::HandedBatch& batch, Bytes slab, bool sends) {
+  link.send(encoder_.encode(batch, sends ? tensor_of(batch, slab) : Bytes()));
   if (!watchers_.empty()) copy_to_watchers(batch, slab);
 }
 
 void Seats::copy_to_watchers(const wp::HandedBatch& batch, Bytes slab) {
   wp::HandedBatch copy = batch;
-  const RowFormat& format = settings_.shape.format;
-  copy.tensor =
-      slab.first(std::size_t{batch.rows} * batch.width * format.values * size_of(format.dtype));
   // Which openings a watcher has missed nobody knows: it came later, or was slow.
   std::unordered_set<StreamId> named;
   for (const wp::OpenedStream& stream : batch.opened) named.insert(stream.stream);
@@ -177,7 +191,7 @@ void Seats::copy_to_watchers(const wp::HandedBatch& batch, Bytes slab) {
   };
   name_rows(batch.framed);
   name_rows(batch.marks);
-  const Bytes message = encoder_.encode(copy);
+  const Bytes message = encoder_.encode(copy, tensor_of(batch, slab));
   for (const Watcher& watcher : watchers_) {
     const std::size_t unsent = watcher.link->unsent();
     if (unsent == 0 || unsent + message.size() <= watcher_backlog)

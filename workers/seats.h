@@ -36,7 +36,7 @@ struct SeatSettings {
 struct Seat {
   WorkerConnection* link = nullptr;
   std::string name;
-  std::unique_ptr<PeerProcess> process;
+  std::unique_ptr<PeerProcess> process;  // null: on another machine
   std::unique_ptr<LaneFeed> feed;
   Share slab_bytes;
   std::optional<Time> idle;  // since when it has no batch
@@ -95,9 +95,13 @@ class Seats {
   bool empty() const { return seats_.empty() && watchers_.empty(); }
 
  private:
+  const RowFormat& format() const { return settings_.shape.format; }
   Seat unseat(LaneId lane);
   worker_protocol::Welcome welcome() const;
-  void hand(WorkerConnection& link, const worker_protocol::HandedBatch& batch, Bytes slab);
+  Bytes tensor_of(const worker_protocol::HandedBatch& batch, Bytes slab) const;
+  // `sends`: the tensor too.
+  void hand(WorkerConnection& link, const worker_protocol::HandedBatch& batch, Bytes slab,
+            bool sends);
   void copy_to_watchers(const worker_protocol::HandedBatch& batch, Bytes slab);
   void announce_company();
 

@@ -42,6 +42,15 @@ Task<std::optional<wp::Hello>> read_hello(LocalSocket& socket, SocketWaits& wait
 
 }  // namespace
 
+Result<HubHome, wp::Refused> WorkerReception::home_of(const wp::Hello& hello) const {
+  if (hello.version != wp::version)
+    return wp::Refused{"version", "this service speaks version " + std::to_string(wp::version) +
+                                      " of the worker protocol"};
+  const HubHome home = find(hello.pipeline);
+  if (!home.hub) return wp::Refused{"pipeline", "there is no pipeline " + hello.pipeline};
+  return home;
+}
+
 WorkerServer::WorkerServer(Executor executor, const std::string& path, WorkerReception reception)
     : executor_(executor),
       listener_(path),
@@ -104,14 +113,9 @@ Task<> WorkerServer::receive_hello(FileDescriptor connection) {
 }
 
 void WorkerServer::dispatch(LocalSocket socket, wp::Hello hello) {
-  if (hello.version != wp::version)
-    return refuse(socket, hello,
-                  {"version", "this service speaks version " + std::to_string(wp::version) +
-                                  " of the worker protocol"});
-  const HubHome home = reception_.find(hello.pipeline);
-  if (!home.hub)
-    return refuse(socket, hello, {"pipeline", "there is no pipeline " + hello.pipeline});
-  spawn(home.home->get_executor(), serve_worker(std::move(socket), std::move(hello), *home.hub));
+  const auto home = reception_.home_of(hello);
+  if (!home) return refuse(socket, hello, home.error());
+  spawn(home->home->get_executor(), serve_worker(std::move(socket), std::move(hello), *home->hub));
 }
 
 void WorkerServer::refuse(LocalSocket& socket, const wp::Hello& hello, wp::Refused why) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "transport/local_listener.h"
 #include "transport/local_socket.h"
 #include "transport/net.h"
@@ -26,6 +27,9 @@ struct WorkerReception {
   std::function<HubHome(std::string_view pipeline)> find;
   WorkerLog log;  // of those that no hub has; called on the server's thread
   Duration patience = worker_protocol::handshake_limit;  // shorter ones are for tests
+
+  // Where this one belongs, or why it cannot be had.
+  Result<HubHome, worker_protocol::Refused> home_of(const worker_protocol::Hello& hello) const;
 };
 
 // The door for workers of this machine: accepts connections, reads who they are, and hands each

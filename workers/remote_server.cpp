@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/remote_server.h"
+
+#include <chrono>
+#include <exception>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "workers/protocol.h"
+
+namespace millrace {
+
+namespace wp = worker_protocol;
+
+namespace {
+
+// How long one whose connection is over may take to read what it was told last, and to leave.
+constexpr auto last_words = std::chrono::seconds(2);
+
+// Few, for they may be as long as a tensor: what waits beyond them waits here, where it counts.
+constexpr int high_water = 16;
+
+constexpr const char* parts = "a message of more than one part";
+
+ZeromqBinding binding(const std::string& endpoint, Duration patience) {
+  ZeromqBinding binding{
+      .endpoint = endpoint, .max_message = wp::max_to_service, .high_water = high_water};
+  binding.times.greeting = std::chrono::duration_cast<std::chrono::milliseconds>(patience);
+  return binding;
+}
+
+}  // namespace
+
+struct RemoteServer::Worker {
+  explicit Worker(ZeromqPeer peer) : line(peer) {}
+
+  RemoteLine line;
+  RemoteWorkers* home = nullptr;  // null once that has no more to do with it
+  Ring<ZeromqMessage> outbox;
+  bool muted = false;  // it did what ends it; its home thread was told
+  bool lost = false;
+};
+
+RemoteServer::RemoteServer(net::io_context& io, const std::string& endpoint,
+                           WorkerReception reception)
+    : reception_(std::move(reception)),
+      from_homes_(io, max_remote_lines * (max_unread / weight_of({}) + 4),
+                  [this](std::vector<ToRemote>& arrivals) {
+                    for (ToRemote& arrival : arrivals) take(std::move(arrival));
+                  }),
+      timer_(io.get_executor()),
+      decoder_(wp::max_to_service),
+      router_(io.get_executor(), binding(endpoint, reception_.patience), connections_, stats_) {}
+
+RemoteServer::~RemoteServer() = default;
+
+void RemoteServer::start() { router_.start(*this); }
+
+void RemoteServer::received(ZeromqPeer peer, ZeromqMessage message) {
+  const auto found = workers_.find(peer);
+  if (found == workers_.end()) return greet(peer, message.bytes());
+  Worker& worker = *found->second;
+  if (!worker.home || worker.muted) return;
+  const std::size_t weight = weight_of(message.bytes());
+  const std::size_t waiting = worker.line.unread.load(std::memory_order_relaxed);
+  if (waiting > 0 && waiting + weight > max_unread) return mute(worker, "more than it has to say");
+  worker.line.unread.fetch_add(weight, std::memory_order_relaxed);
+  worker.home->put({&worker.line, std::move(message)});
+}
+
+void RemoteServer::malformed(ZeromqPeer peer) {
+  const auto found = workers_.find(peer);
+  if (found == workers_.end()) return refuse(peer, "", {"protocol", parts});
+  if (found->second->home && !found->second->muted) mute(*found->second, parts);
+}
+
+// It hears from its home thread what it did, and is cut.
+void RemoteServer::mute(Worker& worker, std::string_view why) {
+  worker.muted = true;
+  worker.home->put({&worker.line, FromRemote::Malformed{why}});
+}
+
+void RemoteServer::writable(ZeromqPeer peer) {
+  const auto found = workers_.find(peer);
+  if (found != workers_.end()) flush(*found->second);
+}
+
+void RemoteServer::lost(ZeromqPeer peer) {
+  const auto found = workers_.find(peer);
+  if (found == workers_.end()) return;
+  Worker& worker = *found->second;
+  worker.outbox.clear();
+  worker.lost = true;
+  if (!worker.home) return (void)workers_.erase(found);
+  worker.home->put({&worker.line, FromRemote::Lost{}});
+}
+
+// What fails costs this one.
+void RemoteServer::greet(ZeromqPeer peer, Bytes message) {
+  try {
+    auto decoded = decoder_.to_service(message);
+    auto* hello = decoded ? std::get_if<wp::Hello>(&*decoded) : nullptr;
+    if (!hello) return refuse(peer, "", {"protocol", "the first message is Hello"});
+    dispatch(peer, std::move(*hello));
+  } catch (const std::exception& error) {
+    reception_.log("worker refused", "", error.what());
+    router_.cut(peer);
+  }
+}
+
+void RemoteServer::dispatch(ZeromqPeer peer, wp::Hello hello) {
+  const auto home = reception_.home_of(hello);
+  if (!home) return refuse(peer, hello.name, home.error());
+  auto& worker = *workers_.emplace(peer, std::make_unique<Worker>(peer)).first->second;
+  worker.home = &workers_of(*home);
+  worker.home->put({&worker.line, std::move(hello)});
+}
+
+RemoteWorkers& RemoteServer::workers_of(const HubHome& home) {
+  auto& workers = homes_[home.hub];
+  if (!workers) workers = std::make_unique<RemoteWorkers>(*home.hub, *home.home, from_homes_);
+  return *workers;
+}
+
+void RemoteServer::refuse(ZeromqPeer peer, std::string_view name, const wp::Refused& why) {
+  reception_.log("worker refused", name, why.message);
+  workers_.emplace(peer, std::make_unique<Worker>(peer));  // nothing more is heard of it
+  (void)router_.send(peer, encoder_.encode(why));
+  leave(peer);
+}
+
+void RemoteServer::take(ToRemote arrival) {
+  Worker& worker = *workers_.at(arrival.line->peer);
+  if (auto* message = std::get_if<ZeromqMessage>(&arrival.what)) {
+    if (worker.lost) return;
+    worker.outbox.push_back(std::move(*message));
+    return flush(worker);
+  }
+  worker.home = nullptr;
+  if (worker.lost)
+    workers_.erase(worker.line.peer);
+  else
+    leave(worker.line.peer);
+}
+
+void RemoteServer::flush(Worker& worker) {
+  while (!worker.outbox.empty()) {
+    const std::size_t weight = weight_of(worker.outbox.front().bytes());
+    if (router_.send(worker.line.peer, worker.outbox.front()) != ZeromqRouter::Sent::taken) return;
+    worker.outbox.pop_front();
+    worker.line.unsent.fetch_sub(weight, std::memory_order_relaxed);
+  }
+}
+
+// Most leave by themselves when they are told the end. Then the router knows nothing of them.
+void RemoteServer::leave(ZeromqPeer peer) {
+  leaving_.push_back({peer, Clock::now() + last_words});
+  if (leaving_.size() == 1) wait_for_leaving();
+}
+
+void RemoteServer::wait_for_leaving() {
+  timer_.expires_at(leaving_.front().until);
+  timer_.async_wait([this](boost::system::error_code cancelled) {
+    if (cancelled) return;
+    while (!leaving_.empty() && leaving_.front().until <= Clock::now())
+      router_.cut(leaving_.pop_front().peer);
+    if (!leaving_.empty()) wait_for_leaving();
+  });
+}
+
+}  // namespace millrace

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/budget.h"
+#include "base/ring.h"
+#include "base/time.h"
+#include "schemas/worker_codec.h"
+#include "transport/net.h"
+#include "transport/stats.h"
+#include "transport/zeromq_router.h"
+#include "workers/mailbox.h"
+#include "workers/remote_line.h"
+#include "workers/remote_workers.h"
+#include "workers/worker_server.h"
+
+namespace millrace {
+
+// The door for workers of other machines: ZeroMQ over TCP. Reads who they are, and then carries
+// their messages to the home thread of their pipeline's hub and back, through bounded mailboxes.
+// Nothing else of a lane happens here. Whoever sends what no worker does is cut, alone.
+//
+// Constructed anywhere; from start() on confined to the thread that runs `io`, which it outlives,
+// as hubs and homes outlive it.
+class RemoteServer final : private ZeromqSink {
+ public:
+  // `endpoint` is "tcp://ADDRESS:PORT". Throws std::runtime_error that names it.
+  RemoteServer(net::io_context& io, const std::string& endpoint, WorkerReception reception);
+  ~RemoteServer() override;
+
+  void start();
+  std::uint16_t port() const { return router_.port(); }
+  const ZeromqStats& stats() const { return stats_; }
+
+ private:
+  struct Worker;
+  // One that was told the end, and when it is cut if it is still there.
+  struct Leaving {
+    ZeromqPeer peer{};
+    Time until;
+  };
+
+  void received(ZeromqPeer peer, ZeromqMessage message) override;
+  void malformed(ZeromqPeer peer) override;
+  void writable(ZeromqPeer peer) override;
+  void lost(ZeromqPeer peer) override;
+
+  void greet(ZeromqPeer peer, Bytes message);
+  void dispatch(ZeromqPeer peer, worker_protocol::Hello hello);
+  void refuse(ZeromqPeer peer, std::string_view name, const worker_protocol::Refused& why);
+  void mute(Worker& worker, std::string_view why);
+  RemoteWorkers& workers_of(const HubHome& home);
+
+  void take(ToRemote arrival);
+  void flush(Worker& worker);
+  void leave(ZeromqPeer peer);
+  void wait_for_leaving();
+
+  const WorkerReception reception_;
+  Budget connections_{max_remote_lines};
+  ZeromqStats stats_;
+  Mailbox<ToRemote> from_homes_;
+  std::unordered_map<Hub*, std::unique_ptr<RemoteWorkers>> homes_;
+  std::unordered_map<ZeromqPeer, std::unique_ptr<Worker>> workers_;
+  Ring<Leaving> leaving_;  // in the order of their times
+  Timer timer_;
+  worker_protocol::Decoder decoder_;
+  worker_protocol::Encoder encoder_;
+  ZeromqRouter router_;
+};
+
+}  // namespace millrace
