@@ -46,27 +46,17 @@ TcpAddress read_address(Section& listen, std::string_view key, const TcpAddress&
   return address.value_or(otherwise);
 }
 
-// Nothing where it is off.
-std::optional<TcpAddress> read_zeromq(Section& listen, const std::optional<TcpAddress>& otherwise) {
+// Of ZeroMQ; nothing where it is off.
+std::optional<TcpAddress> read_zeromq(Section& listen, std::string_view key,
+                                      const std::optional<TcpAddress>& otherwise) {
   constexpr std::string_view scheme = "tcp://";
-  const std::string text = listen.text("zeromq", std::string(scheme) + readable(*otherwise));
+  const std::string text =
+      listen.text(key, otherwise ? std::string(scheme) + readable(*otherwise) : "off");
   if (text == "off") return std::nullopt;
   auto address = text.starts_with(scheme) ? parse_tcp(text.substr(scheme.size())) : std::nullopt;
   if (!address)
-    listen.wrong("zeromq", "must be like tcp://127.0.0.1:5555 (only TCP is listened on), or off");
+    listen.wrong(key, "must be like tcp://127.0.0.1:5555 (only TCP is listened on), or off");
   return address;
-}
-
-// The door is not built: its address must make sense all the same.
-void read_remote(Section& listen, std::string_view key, std::vector<Listener>& listeners) {
-  constexpr std::string_view scheme = "tcp://";
-  if (!listen.has(key)) return listen.not_built(key);
-  const std::string text = listen.text(key, "");
-  const auto address =
-      text.starts_with(scheme) ? parse_tcp(text.substr(scheme.size())) : std::nullopt;
-  if (!address) return listen.wrong(key, "must be like tcp://127.0.0.1:5555");
-  listeners.push_back({key, *address});
-  listen.not_built(key);
 }
 
 std::string read_workers(Section& listen) {
@@ -86,12 +76,13 @@ ListenOptions read_listen(Section listen) {
   ListenOptions options;
   options.websocket = read_address(listen, "websocket", options.websocket);
   options.admin = read_address(listen, "admin", options.admin);
-  options.zeromq = read_zeromq(listen, options.zeromq);
+  options.zeromq = read_zeromq(listen, "zeromq", options.zeromq);
   options.workers = read_workers(listen);
+  options.workers_remote = read_zeromq(listen, "workers_remote", std::nullopt);
   options.threads = listen.count("threads", usual_threads(), 1, 1024);
   std::vector<Listener> listeners{{"websocket", options.websocket}, {"admin", options.admin}};
   if (options.zeromq) listeners.push_back({"zeromq", *options.zeromq});
-  read_remote(listen, "workers_remote", listeners);
+  if (options.workers_remote) listeners.push_back({"workers_remote", *options.workers_remote});
   options.plain = listen.flag("plain", false);
   check_listeners(listen, listeners, options.plain);
   if (listen.flag("try_page", false)) listen.not_built("try_page");

@@ -24,9 +24,10 @@ struct ListenOptions {
   TcpAddress websocket{"127.0.0.1", 8080};
   std::optional<TcpAddress> zeromq = TcpAddress{"127.0.0.1", 5555};  // nothing: off
   TcpAddress admin{"127.0.0.1", 9464};
-  std::string workers;        // path of the Unix socket
-  std::uint32_t threads = 1;  // io threads
-  bool plain = false;         // addresses off loopback may go without TLS
+  std::string workers;                            // path of the Unix socket
+  std::uint32_t threads = 1;                      // io threads
+  bool plain = false;                             // addresses off loopback may go without TLS
+  std::optional<TcpAddress> workers_remote = {};  // of other machines; nothing: none come
 
   bool operator==(const ListenOptions&) const = default;
 };

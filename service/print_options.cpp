@@ -17,8 +17,10 @@ void print(std::ostream& out, const ListenOptions& listen) {
       << "zeromq = "
       << quoted(listen.zeromq ? "tcp://" + readable(*listen.zeromq) : std::string("off")) << '\n'
       << "admin = " << quoted(readable(listen.admin)) << '\n'
-      << "workers = " << toml_string("unix:" + listen.workers) << '\n'
-      << "threads = " << listen.threads << '\n'
+      << "workers = " << toml_string("unix:" + listen.workers) << '\n';
+  if (listen.workers_remote)
+    out << "workers_remote = " << quoted("tcp://" + readable(*listen.workers_remote)) << '\n';
+  out << "threads = " << listen.threads << '\n'
       << "plain = " << (listen.plain ? "true" : "false") << '\n';
 }
 

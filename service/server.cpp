@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/server.h"
 
+#include <functional>
 #include <future>
 #include <random>
 #include <utility>
@@ -34,6 +35,16 @@ ConnectionLimits connection_limits(const LimitOptions& limits) {
   connection.message = limits.message;
   connection.overflow = limits.send_buffer;
   return connection;
+}
+
+// What is posted to the context before has then been done.
+std::future<void> run_on(net::io_context& context, std::function<void()> work) {
+  auto done = std::make_shared<std::promise<void>>();
+  net::post(context, [done, work = std::move(work)] {
+    work();
+    done->set_value();
+  });
+  return done->get_future();
 }
 
 Tcp::endpoint endpoint_of(const TcpAddress& address) {
@@ -92,18 +103,23 @@ void Server::listen() {
   admin_.emplace(std::move(admin.front()),
                  [this](const HttpQuery& query) { return answer(query); });
   IoThread& first = *threads_.front();
+  worker_server_.emplace(first.context().get_executor(), options_.listen.workers, reception());
+  if (const auto& address = options_.listen.workers_remote)
+    remote_server_.emplace(first.context(), "tcp://" + readable(*address), reception());
+}
+
+WorkerReception Server::reception() {
   WorkerReception reception;
   reception.find = [this](std::string_view name) -> HubHome {
     for (auto& pipeline : pipelines_)
       if (pipeline->name() == name) return {&pipeline->hub(), &pipeline->home()};
     return {};
   };
-  reception.log = [&log = first.log()](std::string_view event, std::string_view worker,
-                                       std::string_view why) {
+  reception.log = [&log = threads_.front()->log()](std::string_view event, std::string_view worker,
+                                                   std::string_view why) {
     log.info(event, {{"worker", worker}, {"why", why}});
   };
-  worker_server_.emplace(first.context().get_executor(), options_.listen.workers,
-                         std::move(reception));
+  return reception;
 }
 
 Sources Server::sources() const {
@@ -136,12 +152,18 @@ std::string Server::zeromq() const {
   return "tcp://" + readable(TcpAddress{options_.listen.zeromq->host, door->port()});
 }
 Tcp::endpoint Server::admin() const { return admin_->endpoint(); }
+std::optional<Tcp::endpoint> Server::workers_remote() const {
+  if (!remote_server_) return std::nullopt;
+  return Tcp::endpoint(net::ip::make_address(options_.listen.workers_remote->host),
+                       remote_server_->port());
+}
 
 bool Server::run() {
   spawn(main_.get_executor(), handle_signals());
   spawn(main_.get_executor(), watch_clock());
   spawn(main_.get_executor(), admin_->serve());
   spawn(threads_.front()->context().get_executor(), worker_server_->serve());
+  if (remote_server_) remote_server_->start();
   for (auto& thread : threads_) thread->run();
   main_.run();
   for (auto& thread : threads_) thread->stop();
@@ -208,18 +230,13 @@ void Server::cut_off(std::string_view why) {
   });
 }
 
-// Workers hear Bye before the threads end.
+// Workers hear Bye before the threads end; those of other machines by way of the first thread.
 void Server::finish() {
   std::vector<std::future<void>> dismissed;
-  for (auto& pipeline : pipelines_) {
-    auto done = std::make_shared<std::promise<void>>();
-    dismissed.push_back(done->get_future());
-    net::post(pipeline->home(), [done, &hub = pipeline->hub()] {
-      hub.dismiss();
-      done->set_value();
-    });
-  }
+  for (auto& pipeline : pipelines_)
+    dismissed.push_back(run_on(pipeline->home(), [&hub = pipeline->hub()] { hub.dismiss(); }));
   for (auto& done : dismissed) done.wait_for(std::chrono::seconds(1));
+  run_on(threads_.front()->context(), [] {}).wait_for(std::chrono::seconds(1));
   main_.stop();
 }
 

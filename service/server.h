@@ -16,6 +16,7 @@
 #include "service/stats.h"
 #include "transport/http_server.h"
 #include "transport/listener.h"
+#include "workers/remote_server.h"
 #include "workers/worker_server.h"
 
 namespace millrace {
@@ -38,11 +39,13 @@ class Server {
   Tcp::endpoint websocket() const;
   std::string zeromq() const;  // "off" where it does not
   Tcp::endpoint admin() const;
+  std::optional<Tcp::endpoint> workers_remote() const;
   Log& log() { return log_; }  // of the thread that runs it
 
  private:
   void make_pipelines();
   void listen();
+  WorkerReception reception();
   Sources sources() const;
 
   HttpAnswer answer(const HttpQuery& query);
@@ -68,6 +71,7 @@ class Server {
   std::vector<std::unique_ptr<IoThread>> threads_;
   std::vector<std::unique_ptr<Pipeline>> pipelines_;
   std::optional<WorkerServer> worker_server_;
+  std::optional<RemoteServer> remote_server_;
   std::optional<HttpServer> admin_;
   std::optional<Exporter> exporter_;
   Timer grace_{main_.get_executor()};

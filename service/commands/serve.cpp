@@ -58,6 +58,8 @@ void serve(const std::string& config, Console& console) {
                            {"zeromq", server.zeromq()},
                            {"workers", configuration->options.listen.workers},
                            {"admin", text_of(server.admin())}});
+    if (const auto remote = server.workers_remote())
+      log.info("listening", {{"workers_remote", "tcp://" + text_of(*remote)}});
     const bool drained = server.run();
     log.info("stopped", {{"drained", drained ? "yes" : "no"}});
     if (!drained) console.exit_code = 1;

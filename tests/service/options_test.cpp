@@ -87,6 +87,12 @@ batch = { rows = 8, max_wait = "5ms" }
   CHECK(result->warnings.empty());
 }
 
+TEST_CASE("workers of other machines are asked for") {
+  CHECK(!parsed("").listen.workers_remote);
+  CHECK(parsed("[listen]\nworkers_remote = \"tcp://[::1]:7000\"").listen.workers_remote ==
+        TcpAddress{"::1", 7000});
+}
+
 TEST_CASE("the rest of the keys of a pipeline") {
   const PipelineOptions audio = pipeline(R"(
 channels = 2
@@ -152,7 +158,7 @@ drain = "5s")")
 
 TEST_CASE("what is not built yet is a warning with its place") {
   CHECK(warnings_of(R"([listen]
-workers_remote = "tcp://127.0.0.1:7000"
+zeromq = "tcp://127.0.0.1:7000"
 try_page = true
 [limits]
 profile = "public"
@@ -162,8 +168,7 @@ endpoint = { silence = "500ms" }
 chunk = { rule = "adaptive", size = 1600 }
 batch = { width_buckets = [800, 1600] }
 )") == std::vector<std::string>{
-           "m.toml:2: key 'listen.workers_remote' = \"tcp://127.0.0.1:7000\": not built yet, "
-           "ignored",
+           "m.toml:2: key 'listen.zeromq' = \"tcp://127.0.0.1:7000\": not built yet, ignored",
            "m.toml:3: key 'listen.try_page' = true: not built yet, ignored",
            "m.toml:5: key 'limits.profile' = \"public\": not built yet, ignored",
            "m.toml:10: key 'pipeline.batch.width_buckets' = [800, 1600]: not built yet, ignored",

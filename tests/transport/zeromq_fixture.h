@@ -19,6 +19,9 @@ namespace millrace::test {
 // A router whose thread the test runs, and what it tells. Peers are 1, 2, 3 … in the order in which
 // they were first heard.
 class Router final : public ZeromqSink {
+ private:
+  net::io_context io_;  // the last to go
+
  public:
   explicit Router(ZeromqBinding binding = {}, std::uint64_t connections = 10'000)
       : room(connections) {
@@ -89,7 +92,6 @@ class Router final : public ZeromqSink {
     return static_cast<int>(peers_.size());
   }
 
-  net::io_context io_;
   std::vector<ZeromqPeer> peers_;
 };
 

@@ -149,7 +149,7 @@ class HubUnderTest {
     while (!happened()) {
       if (Clock::now() > guard) throw std::runtime_error("it does not happen");
       io_.restart();
-      io_.run_one_for(100ms);
+      io_.run_one_for(5ms);
     }
   }
 
