@@ -102,7 +102,10 @@ class ZeromqRouter::Bound {
       stats_.would_block.add();
       if (!std::exchange(peer->blocked, true)) blocked_.push_back(id);
     }
-    if (!turning_) look_again();
+    if (turning_)
+      sent_ |= sent == Sent::taken;
+    else
+      look_again();
     return sent;
   }
 
@@ -136,15 +139,15 @@ class ZeromqRouter::Bound {
     });
   }
 
-  // A send may have taken in the news that the descriptor would have told.
+  // A send may have taken in the news that the descriptor would have told. To ask libzmq whether
+  // there is some (ZMQ_EVENTS) would cost as much, and make it forget whose the next message is.
   void look_again() {
     if (std::exchange(due_, true)) return;
     net::post(executor_, [this] {
       due_ = false;
-      if (is_more() || is_unsettled()) take_messages();
+      take_messages();
     });
   }
-  bool is_more() { return (socket_.get(zmq::sockopt::events) & ZMQ_POLLIN) != 0; }
 
   bool is_unsettled() const {
     return !blocked_.empty() || !ended_.empty() || connections_.is_unsettled();
@@ -177,7 +180,7 @@ class ZeromqRouter::Bound {
       look_again();
     }
     offer_room();
-    if (is_more()) look_again();
+    if (std::exchange(sent_, false)) look_again();
     set_timer();
   }
 
@@ -293,6 +296,7 @@ class ZeromqRouter::Bound {
   Time timer_at_ = Time::max();
   bool due_ = false;      // a look is on its way
   bool turning_ = false;  // one is being taken
+  bool sent_ = false;     // something, meanwhile
 
   ZeromqPeers peers_;
   Ring<ZeromqPeer> blocked_, ended_, unreachable_;

@@ -46,6 +46,26 @@ TEST_CASE("peers are told apart, whatever they call themselves") {
   CHECK(router.next_of(long_name) == "to 3");
 }
 
+TEST_CASE("a peer hears nothing but what it was sent, whatever others are sent meanwhile") {
+  Router router;
+  Dealer first(router.port());
+  first.send("hello");
+  router.run_until_heard("1 hello");
+  for (int peer = 2; peer < 50; ++peer) {
+    Dealer dealer(router.port());
+    dealer.send("hello");
+    router.run_until([&] {
+      (void)router.send(1, "busy");
+      (void)first.receive();
+      return router.has_heard(std::to_string(peer) + " hello");
+    });
+    CHECK(router.send(peer, "welcome") == Sent::taken);
+    CHECK(router.next_of(dealer) == "welcome");
+    CHECK(router.send(peer, "goodbye") == Sent::taken);
+    CHECK(router.next_of(dealer) == "goodbye");
+  }
+}
+
 TEST_CASE("all that a peer sent is heard in order, and then that it is lost") {
   Router router;
   Dealer dealer(router.port());
