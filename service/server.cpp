@@ -152,10 +152,9 @@ std::string Server::zeromq() const {
   return "tcp://" + readable(TcpAddress{options_.listen.zeromq->host, door->port()});
 }
 Tcp::endpoint Server::admin() const { return admin_->endpoint(); }
-std::optional<Tcp::endpoint> Server::workers_remote() const {
-  if (!remote_server_) return std::nullopt;
-  return Tcp::endpoint(net::ip::make_address(options_.listen.workers_remote->host),
-                       remote_server_->port());
+std::string Server::workers_remote() const {
+  if (!remote_server_) return "off";
+  return "tcp://" + readable({options_.listen.workers_remote->host, remote_server_->port()});
 }
 
 bool Server::run() {

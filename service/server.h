@@ -39,8 +39,8 @@ class Server {
   Tcp::endpoint websocket() const;
   std::string zeromq() const;  // "off" where it does not
   Tcp::endpoint admin() const;
-  std::optional<Tcp::endpoint> workers_remote() const;
-  Log& log() { return log_; }  // of the thread that runs it
+  std::string workers_remote() const;  // "off" where it is
+  Log& log() { return log_; }          // of the thread that runs it
 
  private:
   void make_pipelines();

@@ -57,9 +57,8 @@ void serve(const std::string& config, Console& console) {
     log.info("listening", {{"websocket", text_of(server.websocket())},
                            {"zeromq", server.zeromq()},
                            {"workers", configuration->options.listen.workers},
+                           {"workers_remote", server.workers_remote()},
                            {"admin", text_of(server.admin())}});
-    if (const auto remote = server.workers_remote())
-      log.info("listening", {{"workers_remote", "tcp://" + text_of(*remote)}});
     const bool drained = server.run();
     log.info("stopped", {{"drained", drained ? "yes" : "no"}});
     if (!drained) console.exit_code = 1;

@@ -110,7 +110,7 @@ TEST_CASE("check-config fails with the one line that says what is wrong") {
 }
 
 TEST_CASE("check-config tells what is not built yet, and succeeds") {
-  const Said said = check("[listen]\nworkers_remote = \"tcp://127.0.0.1:5556\"\n");
+  const Said said = check("[listen]\ntry_page = true\n");
   CHECK(said.exit_code == 0);
   CHECK_THAT(said.err, Contains("warning: ") && Contains("not built yet, ignored\n"));
 }
