@@ -5,19 +5,17 @@
 
 namespace millrace {
 
-std::optional<ServiceUrl> parse_service_url(std::string_view url) {
-  constexpr std::string_view scheme = "ws://";
-  if (!url.starts_with(scheme)) return std::nullopt;
-  url.remove_prefix(scheme.size());
-  if (url.ends_with('/')) url.remove_suffix(1);
-  if (url.find_first_of("/?#@") != std::string_view::npos) return std::nullopt;
+namespace {
 
-  // An IPv6 address stands in brackets, for its colons.
-  const bool bracketed = url.starts_with('[');
-  const auto end = bracketed ? url.find(']') : url.find(':');
-  if (bracketed && end == std::string_view::npos) return std::nullopt;
-  ServiceUrl parsed{.host = std::string(url.substr(bracketed ? 1 : 0, end - (bracketed ? 1 : 0)))};
-  const auto rest = end == std::string_view::npos ? "" : url.substr(end + (bracketed ? 1 : 0));
+// HOST[:PORT]; an IPv6 address stands in brackets, for its colons.
+std::optional<ServiceUrl> parse_place(std::string_view place, std::string_view port) {
+  if (place.find_first_of("/?#@") != std::string_view::npos) return std::nullopt;
+  const std::size_t bracket = place.starts_with('[') ? 1 : 0;
+  const auto end = place.find(bracket ? ']' : ':');
+  if (bracket && end == std::string_view::npos) return std::nullopt;
+  ServiceUrl parsed{.host = std::string(place.substr(bracket, end - bracket)),
+                    .port = std::string(port)};
+  const auto rest = end == std::string_view::npos ? "" : place.substr(end + bracket);
   if (!rest.empty()) {
     if (rest.front() != ':' || rest.size() < 2 ||
         rest.find_first_not_of("0123456789", 1) != std::string_view::npos)
@@ -26,6 +24,26 @@ std::optional<ServiceUrl> parse_service_url(std::string_view url) {
   }
   if (parsed.host.empty()) return std::nullopt;
   return parsed;
+}
+
+}  // namespace
+
+std::optional<ServiceUrl> parse_service_url(std::string_view url) {
+  constexpr std::string_view scheme = "ws://", streams = "/v1/stream";
+  if (!url.starts_with(scheme)) return std::nullopt;
+  url.remove_prefix(scheme.size());
+  if (url.ends_with(streams)) {
+    url.remove_suffix(streams.size());
+  } else if (url.ends_with('/')) {
+    url.remove_suffix(1);
+  }
+  return parse_place(url, "80");
+}
+
+std::optional<ServiceUrl> parse_tcp_url(std::string_view url) {
+  constexpr std::string_view scheme = "tcp://";
+  if (!url.starts_with(scheme)) return std::nullopt;
+  return parse_place(url.substr(scheme.size()), "5555");
 }
 
 Task<Result<std::unique_ptr<Connection>, ConnectError>> open_stream(Executor executor,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/json_text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -48,6 +49,12 @@ void append_flags(std::string& out, std::uint8_t flags) {
     comma = ",";
   }
   out += ']';
+}
+
+std::uint8_t flag_named(std::string_view name) {
+  const auto found = std::ranges::find(flag_names, name);
+  return found == flag_names.end() ? std::uint8_t{0}
+                                   : static_cast<std::uint8_t>(1 << (found - flag_names.begin()));
 }
 
 }  // namespace millrace

@@ -18,5 +18,7 @@ void append_string(std::string& out, std::string_view text);
 
 // The names of a row's markers, in the order of their bits: ["START","RESET"].
 void append_flags(std::string& out, std::uint8_t flags);
+// The bit of one of them; 0 for what is none.
+std::uint8_t flag_named(std::string_view name);
 
 }  // namespace millrace

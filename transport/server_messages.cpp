@@ -7,6 +7,7 @@
 #include <cassert>
 
 #include "schemas/text.h"
+#include "transport/json_member.h"
 #include "transport/json_text.h"
 
 namespace millrace {
@@ -40,6 +41,33 @@ std::uint64_t number_of(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains({name.data(), name.size()});
   if (value == nullptr || !value->is_int64() || value->get_int64() < 0) return 0;
   return static_cast<std::uint64_t>(value->get_int64());
+}
+
+double seconds_of(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains({name.data(), name.size()});
+  json::error_code none;
+  const double seconds = value == nullptr ? 0 : value->to_number<double>(none);
+  return none ? 0 : seconds;
+}
+
+std::uint8_t flags_of(const json::object& object) {
+  const json::value* names = object.if_contains("flags");
+  std::uint8_t flags = 0;
+  if (names == nullptr || !names->is_array()) return flags;
+  for (const json::value& name : names->get_array())
+    if (name.is_string()) flags |= flag_named({name.get_string().data(), name.get_string().size()});
+  return flags;
+}
+
+void read_answer(ServerMessage& into, const json::object& object, std::string_view text) {
+  if (const json::value* data = object.if_contains("data")) {
+    into.kind = data->is_string() ? Answer::Kind::text : Answer::Kind::json;
+    into.data = member_text(text, "data");
+    into.text = text_of(object, "data");
+  } else if (object.contains("error")) {
+    into.kind = Answer::Kind::error;
+    into.text = text_of(object, "error");
+  }
 }
 
 }  // namespace
@@ -111,19 +139,28 @@ std::optional<ServerMessage> parse_server_message(std::string_view text) {
   const json::value value = json::parse({text.data(), text.size()}, error, {}, options);
   if (error || !value.is_object()) return std::nullopt;
   const json::object& object = value.get_object();
-  return ServerMessage{
+  ServerMessage message{
       .type = type_named(text_of(object, "type")),
       .stream = text_of(object, "stream"),
+      .pipeline = text_of(object, "pipeline"),
       .code = text_of(object, "code"),
       .message = text_of(object, "message"),
       .seq = number_of(object, "seq"),
       .begin = number_of(object, "begin"),
       .end = number_of(object, "end"),
+      .begin_s = seconds_of(object, "begin_s"),
+      .end_s = seconds_of(object, "end_s"),
+      .flags = flags_of(object),
+      .kind = Answer::Kind::none,
+      .data = {},
+      .text = {},
       .frames = number_of(object, "frames"),
       .chunks = number_of(object, "chunks"),
       .mark = number_of(object, "mark"),
       .retry_after = std::chrono::milliseconds(number_of(object, "retry_after_ms")),
   };
+  if (message.type == ServerMessage::Type::result) read_answer(message, object, text);
+  return message;
 }
 
 }  // namespace millrace

@@ -37,7 +37,7 @@ void append_error(std::string& out, ErrorCode code, std::string_view message);
 void append_goaway(std::string& out, std::chrono::milliseconds retry_after);
 void append_closed(std::string& out, std::uint64_t frames, std::uint64_t chunks);
 
-// What a client reads of a message.
+// What a client reads of a message. `data` is a view of the message's text.
 struct ServerMessage {
   enum class Type : std::uint8_t {
     unknown,  // of a later version: to be ignored
@@ -52,11 +52,18 @@ struct ServerMessage {
 
   Type type = Type::unknown;
   std::string stream;                       // ready
+  std::string pipeline;                     // ready
   std::string code;                         // rejected, error
   std::string message;                      // rejected, error
   std::uint64_t seq = 0;                    // result
   std::uint64_t begin = 0;                  // result
   std::uint64_t end = 0;                    // result
+  double begin_s = 0;                       // result
+  double end_s = 0;                         // result
+  std::uint8_t flags = 0;                   // result; as in ResultHead
+  Answer::Kind kind = Answer::Kind::none;   // result: json, text, error; none: it has no answer
+  std::string_view data;                    // result: the JSON value as it was written
+  std::string text;                         // result: of an answer that is a string; of an error
   std::uint64_t frames = 0;                 // ready, rejected, closed
   std::uint64_t chunks = 0;                 // closed
   std::uint64_t mark = 0;                   // flushed

@@ -10,6 +10,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
 #include <boost/beast/websocket/stream.hpp>
+#include <charconv>
 
 #include "transport/gathering_socket.h"
 #include "transport/wakeup.h"
@@ -169,9 +170,14 @@ class WebSocketConnection final : public Connection {
 };
 
 ConnectError error_of(beast::error_code error, const websocket::response_type& response) {
-  if (error == websocket::error::upgrade_declined)
-    return {.status = response.result_int(), .message = response.body()};
-  return {.message = error.message()};
+  if (error != websocket::error::upgrade_declined) return {.message = error.message()};
+  ConnectError refused{.status = response.result_int(), .message = response.body()};
+  const auto field = response[http::field::retry_after];
+  std::uint32_t seconds = 0;  // it may also be a date, which our service does not write
+  const auto [end, wrong] = std::from_chars(field.begin(), field.end(), seconds);
+  if (wrong == std::errc() && end == field.end())
+    refused.retry_after = std::chrono::seconds(seconds);
+  return refused;
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -20,7 +22,8 @@ Task<std::unique_ptr<Connection>> accept_websocket(Socket socket, Upgrade upgrad
 // Why there is no connection: what the server answered, or that it is not there.
 struct ConnectError {
   unsigned status = 0;  // of HTTP; 0: no answer
-  std::string message;
+  std::string message;  // the answer's body, where there is one
+  std::optional<std::chrono::seconds> retry_after{};
 };
 
 // The client's side of the handshake, on a connected socket.

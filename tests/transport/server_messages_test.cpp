@@ -64,6 +64,22 @@ TEST_CASE("a client reads what the service writes") {
   CHECK(answer->seq == 3);
   CHECK(answer->begin == 4800);
   CHECK(answer->end == 6400);
+  CHECK(answer->begin_s == 0.3);
+  CHECK(answer->end_s == 0.4);
+  CHECK(answer->flags == 16);
+}
+
+TEST_CASE("a client gets an answer's value as it was written, a string without its quotes") {
+  const std::string value = R"({"p": 1.50, "data": [1e2, "}"]})";
+  const std::string json = result(Answer::Kind::json, value);
+  CHECK(parse_server_message(json)->kind == Answer::Kind::json);
+  CHECK(parse_server_message(json)->data == value);
+  const std::string text = result(Answer::Kind::text, "say \"hi\"");
+  CHECK(parse_server_message(text)->kind == Answer::Kind::text);
+  CHECK(parse_server_message(text)->text == "say \"hi\"");
+  const std::string error = result(Answer::Kind::error, "");
+  CHECK(parse_server_message(error)->kind == Answer::Kind::error);
+  CHECK(parse_server_message(error)->text == "worker_failed");
 }
 
 TEST_CASE("a client ignores types it does not know, and notices what is no message") {

@@ -92,11 +92,16 @@ TEST_CASE_METHOD(ServerFixture,
 TEST_CASE("the url of a service is host and port") {
   CHECK(parse_service_url("ws://here")->port == "80");
   CHECK(parse_service_url("ws://127.0.0.1:8080/")->port == "8080");
+  CHECK(parse_service_url("ws://127.0.0.1:8080/v1/stream")->port == "8080");
   CHECK(parse_service_url("ws://[::1]:8080")->host == "::1");
   CHECK(parse_service_url("ws://[::1]:8080")->port == "8080");
   for (const char* bad : {"", "here:8080", "wss://here", "ws://", "ws://:80", "ws://here:",
                           "ws://here:http", "ws://here/path", "ws://[::1", "ws://a@b"})
     CHECK_FALSE(parse_service_url(bad));
+  CHECK(parse_tcp_url("tcp://here:7")->port == "7");
+  CHECK(parse_tcp_url("tcp://here")->port == "5555");
+  for (const char* bad : {"", "ws://here", "tcp://", "tcp://here/"})
+    CHECK_FALSE(parse_tcp_url(bad));
 }
 
 TEST_CASE_METHOD(ServerFixture, "an independent client is a client") {

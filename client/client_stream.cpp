@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/client_stream.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "client/stream_pipe.h"
+#include "schemas/client_messages.h"
+
+namespace millrace {
+namespace {
+
+// What the service would refuse the whole stream for.
+void check(const ClientMessage& command) {
+  using client_protocol::max_number;
+  if (const auto* flush = std::get_if<client_message::Flush>(&command))
+    if (flush->mark.value_or(0) > max_number)
+      throw std::invalid_argument("a mark is at most 2^53 - 1");
+  if (const auto* gap = std::get_if<client_message::Gap>(&command))
+    if (gap->frames == 0 || gap->frames > max_number)
+      throw std::invalid_argument("a gap has 1 to 2^53 - 1 frames");
+}
+
+}  // namespace
+
+ClientStream::ClientStream(std::shared_ptr<StreamPipe> pipe) : pipe_(std::move(pipe)) {}
+ClientStream::ClientStream(ClientStream&&) noexcept = default;
+ClientStream& ClientStream::operator=(ClientStream&& other) noexcept {
+  std::swap(pipe_, other.pipe_);
+  return *this;
+}
+ClientStream::~ClientStream() {
+  if (pipe_) pipe_->abandon();
+}
+
+bool ClientStream::send_until(Bytes frames, Time deadline) { return pipe_->say(frames, deadline); }
+
+bool ClientStream::send_until(const ClientMessage& command, Time deadline) {
+  check(command);
+  return pipe_->say(command, deadline);
+}
+
+std::optional<ClientEvent> ClientStream::next_until(Time deadline) { return pipe_->next(deadline); }
+bool ClientStream::over() const { return pipe_->over(); }
+std::string ClientStream::name() const { return pipe_->name(); }
+std::uint64_t ClientStream::number() const { return pipe_->number(); }
+
+}  // namespace millrace

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "client/changes.h"
+#include "client/client_event.h"
+#include "transport/client_messages.h"
+
+namespace millrace {
+
+// What the user of a stream and its client's thread share of it: what was said and is to be sent,
+// what came and is to be taken, and how it ended. Two bounded queues in one, for each end wants to
+// know of the other's end too: hence a mutex here.
+//
+// Thread-safe. The user calls the first part, the client's thread the second.
+class StreamPipe {
+ public:
+  using Said = std::variant<std::string, ClientMessage>;  // frames, or a command
+
+  struct Bounds {
+    std::size_t unsent = 0;   // bytes that were said and not sent; from there on saying waits
+    std::size_t untaken = 0;  // bytes of events; from there on nothing more is read
+  };
+
+  // `wake` tells the client's thread that there is something to do; it is called by any thread, and
+  // not once the stream has ended. `changes` lives until then.
+  StreamPipe(std::uint64_t number, Bounds bounds, Changes& changes, std::function<void()> wake);
+
+  std::uint64_t number() const { return number_; }
+
+  // See ClientStream.
+  bool say(Bytes frames, Time deadline);
+  bool say(const ClientMessage& command, Time deadline);
+  std::optional<ClientEvent> next(Time deadline);
+  bool over() const;
+  std::string name() const;
+  // The user is gone: takes nothing more.
+  void abandon();
+
+  // Exchanges everything that was said for the content of `into`, which is cleared first. It counts
+  // as unsent until sent() is told.
+  void take(std::vector<Said>& into);
+  void sent(const Said& said);
+  void deliver(ClientEvent event);
+  // Too much waits for the user: read nothing more until the wake that follows.
+  bool held_up();
+  bool abandoned() const;
+  // The end, one of the two; what comes later is dropped.
+  void close(client_event::Closed closed);
+  void fail(std::exception_ptr why);
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  bool ended() const { return closed_ || failure_; }
+  bool await_room(Lock& lock, Time deadline);
+  void push(Lock lock, Said said);
+  void add(ClientEvent event);
+  void announce(bool& wanted);
+  void end();
+
+  const std::uint64_t number_;
+  const Bounds bounds_;
+  Changes& changes_;
+  const std::function<void()> wake_;
+
+  mutable std::mutex mutex_;  // guards everything below
+  std::condition_variable room_, came_;
+  std::vector<Said> said_;
+  std::size_t unsent_ = 0;  // bytes
+  std::deque<ClientEvent> events_;
+  std::size_t untaken_ = 0;  // bytes
+  std::string name_;
+  std::exception_ptr failure_;
+  bool closed_ = false;  // the service has closed it
+  bool end_said_ = false;
+  bool abandoned_ = false;
+  bool held_up_ = false;                             // reading waits for the user
+  bool room_wanted_ = false, event_wanted_ = false;  // the user came and went away
+};
+
+}  // namespace millrace

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/websocket_carrier.h"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "client/client_error.h"
+#include "client/incoming.h"
+#include "client/limits.h"
+#include "transport/client_messages.h"
+#include "transport/spawn.h"
+
+namespace millrace {
+namespace {
+
+using net::experimental::awaitable_operators::operator&&;
+using net::experimental::awaitable_operators::operator||;
+using Kind = Connection::Kind;
+
+constexpr std::uint16_t close_normal = 1000;
+
+std::exception_ptr lost(const std::string& why) {
+  return std::make_exception_ptr(ConnectionLost(why));
+}
+
+std::string why(const Connection::Ended& ended) {
+  if (ended.how != Connection::Ended::How::closed) return "the connection was lost";
+  return "closed with " + std::to_string(ended.code) + " before it was over";
+}
+
+}  // namespace
+
+// One stream and its connection: opened, read and written until both have ended.
+class WebsocketCarrier::Stream {
+ public:
+  Stream(Executor executor, std::shared_ptr<StreamPipe> pipe, StreamRequest request,
+         const ClientSettings& settings)
+      : executor_(executor),
+        pipe_(std::move(pipe)),
+        request_(std::move(request)),
+        settings_(settings),
+        to_write_(executor),
+        to_read_(executor) {}
+
+  Task<> run(ServiceUrl service) {
+    co_await open(std::move(service));
+    if (connection_) co_await (read() && write());
+  }
+
+  StreamPipe& pipe() { return *pipe_; }
+
+  void woken() {
+    to_write_.cancel();
+    to_read_.cancel();
+  }
+
+  void stop() {
+    stopped_ = true;
+    pipe_->fail(lost("the client was closed"));
+    if (connection_) connection_->abort();
+    woken();
+  }
+
+ private:
+  Task<> open(ServiceUrl service) {
+    const std::string where = service.host + ":" + service.port;
+    to_write_.expires_after(settings_.connect);
+    auto outcome = co_await (open_stream(executor_, std::move(service), std::move(request_)) ||
+                             passed(to_write_));
+    if (outcome.index() == 1) co_return pipe_->fail(lost(where + " does not answer"));
+    auto& opened = std::get<0>(outcome);
+    if (!opened) co_return pipe_->fail(refusal_of(opened.error()));
+    connection_ = std::move(*opened);
+    if (stopped_) connection_->abort();
+  }
+
+  // Until the time has passed, or the client stops.
+  Task<> passed(Timer& timer) {
+    for (bool woken = true; woken && !stopped_;) {
+      const auto [error] = co_await timer.async_wait(no_throw);
+      const auto cancelled = co_await net::this_coro::cancellation_state;
+      woken = error && cancelled.cancelled() == net::cancellation_type::none;
+    }
+  }
+
+  Task<> read() {
+    for (;;) {
+      const auto received = co_await connection_->receive();
+      if (const auto* ended = std::get_if<Connection::Ended>(&received)) {
+        pipe_->fail(lost(why(*ended)));
+        break;
+      }
+      const auto& message = std::get<Connection::Message>(received);
+      const bool known = message.kind == Kind::text ? hear_text(*pipe_, message.text())
+                                                    : hear_bytes(*pipe_, message.bytes);
+      if (!known) {
+        pipe_->fail(lost("the service sent what is none of its messages"));
+        connection_->abort();
+      }
+      if (pipe_->held_up()) co_await await_room();
+    }
+    over_ = true;
+    connection_->abort();  // nobody takes what is still being written
+    to_write_.cancel();
+  }
+
+  // Nothing is read while the user takes nothing, for as long as it may.
+  Task<> await_room() {
+    to_read_.expires_after(settings_.taking);
+    while (pipe_->held_up()) {
+      const auto [woken] = co_await to_read_.async_wait(no_throw);
+      if (woken) continue;
+      pipe_->fail(std::make_exception_ptr(StreamFailed("slow_reader", "results were not taken")));
+      connection_->abort();
+    }
+  }
+
+  Task<> write() {
+    std::vector<StreamPipe::Said> said;
+    while (!over_) {
+      pipe_->take(said);
+      if (said.empty() && pipe_->abandoned()) co_return co_await close();
+      for (const auto& one : said) {
+        co_await send(one);
+        pipe_->sent(one);
+      }
+      if (said.empty()) co_await await_words();
+    }
+  }
+
+  // Which the service takes for an end, whose results are dropped.
+  Task<> close() {
+    to_write_.expires_after(settings_.connect);
+    to_write_.async_wait([this](boost::system::error_code over) {
+      if (!over) connection_->abort();
+    });
+    co_await connection_->close(close_normal, "");
+  }
+
+  // A service hangs up on those that say nothing for too long: they may be gone.
+  Task<> await_words() {
+    to_write_.expires_after(settings_.keepalive);
+    const auto [woken] = co_await to_write_.async_wait(no_throw);
+    if (!woken) co_await connection_->send(Kind::binary, "", false);
+  }
+
+  Task<> send(const StreamPipe::Said& said) {
+    if (const auto* command = std::get_if<ClientMessage>(&said)) {
+      const std::string text = to_json(*command);
+      co_await connection_->send(Kind::text, text, false);
+      co_return;
+    }
+    std::string_view frames = std::get<std::string>(said);
+    while (!frames.empty()) {
+      const std::string_view message = frames.substr(0, longest_frames);
+      frames.remove_prefix(message.size());
+      co_await connection_->send(Kind::binary, message, !frames.empty());
+    }
+  }
+
+  const Executor executor_;
+  const std::shared_ptr<StreamPipe> pipe_;
+  StreamRequest request_;
+  const ClientSettings& settings_;
+  Timer to_write_, to_read_;  // what wakes the one who waits is their end
+  std::unique_ptr<Connection> connection_;
+  bool over_ = false;
+  bool stopped_ = false;
+};
+
+WebsocketCarrier::WebsocketCarrier(Executor executor, ServiceUrl service,
+                                   const ClientSettings& settings)
+    : executor_(std::move(executor)), service_(std::move(service)), settings_(settings) {}
+WebsocketCarrier::~WebsocketCarrier() = default;
+
+void WebsocketCarrier::open(std::shared_ptr<StreamPipe> pipe, StreamRequest request) {
+  const std::uint64_t number = pipe->number();
+  auto stream = std::make_unique<Stream>(executor_, std::move(pipe), std::move(request), settings_);
+  spawn(executor_, serve(*streams_.emplace(number, std::move(stream)).first->second));
+}
+
+Task<> WebsocketCarrier::serve(Stream& stream) {
+  try {
+    ServiceUrl service = service_;
+    co_await stream.run(std::move(service));
+  } catch (const std::exception& failure) {  // of memory or descriptors
+    stream.pipe().fail(lost(failure.what()));
+  }
+  streams_.erase(stream.pipe().number());
+}
+
+void WebsocketCarrier::woken(std::uint64_t stream) {
+  const auto found = streams_.find(stream);
+  if (found != streams_.end()) found->second->woken();
+}
+
+void WebsocketCarrier::stop() {
+  for (auto& [number, stream] : streams_) stream->stop();
+}
+
+}  // namespace millrace

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/zeromq_carrier.h"
+
+#include <exception>
+#include <utility>
+
+#include "client/client_error.h"
+#include "client/incoming.h"
+
+namespace millrace {
+namespace {
+
+namespace cp = client_protocol;
+using State = ZeromqDealer::State;
+
+constexpr unsigned messages_per_turn = 256;
+constexpr std::size_t longest_message = 16 << 20;
+
+// The stream that a message is about; nothing where it is about the connection.
+struct StreamOf {
+  std::optional<std::uint64_t> operator()(const auto& message) const { return message.stream; }
+};
+
+template <class Error, class... Arguments>
+std::exception_ptr failure(Arguments&&... arguments) {
+  return std::make_exception_ptr(Error(std::forward<Arguments>(arguments)...));
+}
+
+}  // namespace
+
+ZeromqCarrier::Stream::Stream(Executor executor, std::shared_ptr<StreamPipe> its_pipe,
+                              StreamRequest request)
+    : pipe(std::move(its_pipe)), outgoing(*pipe, std::move(request)), due(std::move(executor)) {}
+
+ZeromqCarrier::ZeromqCarrier(Executor executor, ServiceUrl service, const ClientSettings& settings)
+    : executor_(std::move(executor)),
+      service_(std::move(service)),
+      settings_(settings),
+      decoder_(longest_message) {}
+ZeromqCarrier::~ZeromqCarrier() = default;
+
+void ZeromqCarrier::open(std::shared_ptr<StreamPipe> pipe, StreamRequest request) {
+  const std::uint64_t number = pipe->number();
+  if (!link_)
+    link_ =
+        std::make_unique<ZeromqLink>(executor_, service_, settings_.connect, [this] { turn(); });
+  Stream& stream = *(streams_[number] =
+                         std::make_unique<Stream>(executor_, std::move(pipe), std::move(request)));
+  limit(stream, settings_.connect);
+  list(stream);
+  turn();
+}
+
+void ZeromqCarrier::woken(std::uint64_t number) {
+  const auto found = streams_.find(number);
+  if (found == streams_.end()) return;
+  Stream& stream = *found->second;
+  list(stream);
+  if (held_up_ == number && !stream.pipe->held_up()) {
+    held_up_ = 0;
+    stream.due.cancel();
+  }
+  turn();
+}
+
+void ZeromqCarrier::stop() { lose("the client was closed"); }
+
+// Everything that can be done now. libzmq's descriptors tell of news once, and any call may have
+// taken that in: so each turn looks at all of it.
+void ZeromqCarrier::turn() {
+  if (!link_) return;
+  try {
+    const State state = link_->follow();
+    const bool drained = state != State::connecting && receive();
+    if (!link_) return;
+    if (state == State::ended && drained) return lose(link_->reason());
+    if (state == State::connected) send();
+    link_->look_again(held_up_ == 0, !to_send_.empty());
+  } catch (const std::exception& broken) {  // of memory, or libzmq's
+    lose(broken.what());
+  }
+}
+
+// Whether nothing is left that could be received.
+bool ZeromqCarrier::receive() {
+  for (unsigned i = 0; i < messages_per_turn; ++i) {
+    if (!link_ || held_up_ != 0) return false;
+    const auto message = link_->receive();
+    if (!message) return true;
+    hear(message->bytes());
+  }
+  return false;
+}
+
+void ZeromqCarrier::hear(Bytes bytes) {
+  const auto message = decoder_.to_client(bytes);
+  if (!message) return lose("the service sent what is none of its messages");
+  const auto number = std::visit(StreamOf(), *message);
+  if (!number) return lose("the service did not understand a message");
+  const auto found = streams_.find(*number);
+  if (found == streams_.end()) return;  // we are done with it
+  Stream& stream = *found->second;
+  if (const auto* ready = std::get_if<cp::Ready>(&*message)) {
+    stream.outgoing.open(*ready);
+    stream.due.cancel();
+    list(stream);
+  } else if (const auto* credit = std::get_if<cp::Credit>(&*message)) {
+    stream.outgoing.grant(credit->frames);
+    list(stream);
+  }
+  millrace::hear(*stream.pipe, *message);
+  if (std::holds_alternative<cp::Closed>(*message) || std::holds_alternative<cp::Error>(*message)) {
+    streams_.erase(found);
+  } else if (stream.pipe->held_up()) {
+    held_up_ = *number;
+    limit(stream, settings_.taking);
+  }
+}
+
+// What has room, one stream after the other: credit bounds what one of them has to say.
+void ZeromqCarrier::send() {
+  for (; !to_send_.empty(); to_send_.pop_front()) {
+    const auto found = streams_.find(to_send_.front());
+    if (found == streams_.end()) continue;
+    if (!send(*found->second)) return;
+    found->second->is_listed = false;
+  }
+}
+
+// False where the connection has no room.
+bool ZeromqCarrier::send(Stream& stream) {
+  for (;;) {
+    const Bytes message = stream.outgoing.next(encoder_);
+    if (message.empty()) return true;
+    if (!link_->send(message)) return false;
+    stream.outgoing.sent();
+  }
+}
+
+void ZeromqCarrier::list(Stream& stream) {
+  if (!std::exchange(stream.is_listed, true)) to_send_.push_back(stream.pipe->number());
+}
+
+void ZeromqCarrier::limit(Stream& stream, Duration time) {
+  stream.due.expires_after(time);
+  stream.due.async_wait(
+      [this, number = stream.pipe->number()](boost::system::error_code cancelled) {
+        if (!cancelled) expire(number);
+      });
+}
+
+void ZeromqCarrier::expire(std::uint64_t number) {
+  const auto found = streams_.find(number);
+  if (found == streams_.end()) return;
+  Stream& stream = *found->second;
+  if (held_up_ == number) {
+    held_up_ = 0;
+    stream.pipe->fail(failure<StreamFailed>("slow_reader", "results were not taken"));
+  } else if (stream.pipe->name().empty()) {
+    stream.pipe->fail(failure<ConnectionLost>("the service does not answer"));
+  } else {
+    return;
+  }
+  stream.outgoing.cut_short();
+  list(stream);
+  turn();
+}
+
+void ZeromqCarrier::lose(const std::string& reason) {
+  for (const auto& [number, stream] : streams_) stream->pipe->fail(failure<ConnectionLost>(reason));
+  streams_.clear();
+  to_send_.clear();
+  held_up_ = 0;
+  link_.reset();
+}
+
+}  // namespace millrace

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "base/ring.h"
+#include "client/carrier.h"
+#include "client/client.h"
+#include "client/outgoing_stream.h"
+#include "client/zeromq_link.h"
+#include "schemas/client_codec.h"
+#include "transport/client.h"
+
+namespace millrace {
+
+// Over ZeroMQ: all streams share one connection, which is made when a stream is opened and there is
+// none. Its end is the end of all of them.
+class ZeromqCarrier final : public Carrier {
+ public:
+  // `settings` outlive it.
+  ZeromqCarrier(Executor executor, ServiceUrl service, const ClientSettings& settings);
+  ~ZeromqCarrier() override;
+
+  void open(std::shared_ptr<StreamPipe> pipe, StreamRequest request) override;
+  void woken(std::uint64_t stream) override;
+  void stop() override;
+
+ private:
+  // One of ours, from its opening until we have said End or heard the last of it.
+  struct Stream {
+    Stream(Executor executor, std::shared_ptr<StreamPipe> its_pipe, StreamRequest request);
+
+    std::shared_ptr<StreamPipe> pipe;
+    OutgoingStream outgoing;
+    Timer due;               // its opening, or that its user takes what came
+    bool is_listed = false;  // in to_send_
+  };
+
+  void turn();
+  bool receive();
+  void hear(Bytes message);
+  void send();
+  bool send(Stream& stream);
+  void list(Stream& stream);
+  void limit(Stream& stream, Duration time);
+  void expire(std::uint64_t number);
+  void lose(const std::string& reason);
+
+  const Executor executor_;
+  const ServiceUrl service_;
+  const ClientSettings& settings_;
+  client_protocol::Encoder encoder_;
+  client_protocol::Decoder decoder_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Stream>> streams_;
+  Ring<std::uint64_t> to_send_;  // numbers of those that may have something to say
+  std::uint64_t held_up_ = 0;    // the stream for which nothing is read; 0: none
+  std::unique_ptr<ZeromqLink> link_;
+};
+
+}  // namespace millrace

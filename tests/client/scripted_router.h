@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/post.hpp>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/queue.h"
+#include "schemas/client_codec.h"
+#include "tests/client/wire_words.h"
+#include "tests/support/patience.h"
+#include "transport/zeromq_router.h"
+
+namespace millrace::test {
+
+// A service's ZeroMQ door with a thread of its own, which answers each message as a test's script
+// says, and keeps what it heard in words.
+class ScriptedRouter : private ZeromqSink {
+ public:
+  // Called on the router's thread.
+  using Script = std::function<void(ScriptedRouter&, const client_protocol::ToService&)>;
+
+  explicit ScriptedRouter(Script script, std::uint16_t port = 0)
+      : script_(std::move(script)),
+        router_(context_.get_executor(), {.endpoint = "tcp://127.0.0.1:" + std::to_string(port)},
+                connections_, stats_) {
+    router_.start(*this);
+    thread_ = std::jthread([this] { context_.run(); });
+  }
+  ~ScriptedRouter() {
+    context_.stop();
+    thread_.join();
+  }
+
+  std::uint16_t port() const { return router_.port(); }
+  std::string url() const { return "tcp://127.0.0.1:" + std::to_string(port()); }
+
+  // What comes next; "" where nothing does.
+  std::string heard() { return heard_.pop_until(Clock::now() + patience).value_or(""); }
+
+  // To the peer that spoke last. Called by the script, or by post(). False when there is no room.
+  bool tell(const auto& message) {
+    return router_.send(peer_, encoder_.encode(message)) == ZeromqRouter::Sent::taken;
+  }
+  void tell_raw(std::string_view bytes) {
+    (void)router_.send(peer_, {reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()});
+  }
+  void post(std::function<void()> task) { net::post(context_, std::move(task)); }
+
+ private:
+  void received(ZeromqPeer peer, ZeromqMessage message) override {
+    peer_ = peer;
+    const auto decoded = decoder_.to_service(message.bytes());
+    (void)heard_.try_push(decoded ? words_of(*decoded) : "nonsense");
+    if (decoded) script_(*this, *decoded);
+  }
+  void malformed(ZeromqPeer) override { (void)heard_.try_push("malformed"); }
+  void writable(ZeromqPeer) override {}
+  void lost(ZeromqPeer) override { (void)heard_.try_push("lost"); }
+
+  const Script script_;
+  Queue<std::string> heard_{100'000};
+  Budget connections_{100};
+  ZeromqStats stats_;
+  client_protocol::Encoder encoder_;
+  client_protocol::Decoder decoder_{1 << 20};
+  ZeromqPeer peer_{};
+  net::io_context context_{1};
+  ZeromqRouter router_;
+  std::jthread thread_;
+};
+
+// Opens each stream as "mic-N" with so much credit, answers each message of frames with their
+// bytes, and closes what ends.
+inline ScriptedRouter::Script echo(std::uint64_t credit = 1 << 20) {
+  return [credit](ScriptedRouter& service, const client_protocol::ToService& message) {
+    namespace cp = client_protocol;
+    if (const auto* open = std::get_if<cp::Open>(&message)) {
+      const std::string name = "mic-" + std::to_string(open->stream);
+      service.tell(
+          cp::Ready{.stream = open->stream, .id = name, .pipeline = "default", .frame_bytes = 2});
+      service.tell(cp::Credit{.stream = open->stream, .frames = credit});
+    } else if (const auto* frames = std::get_if<cp::Frames>(&message)) {
+      service.tell(cp::Result{.stream = frames->stream,
+                              .begin = frames->at,
+                              .end = frames->at + 1,
+                              .kind = Answer::Kind::text,
+                              .data = frames->bytes});
+    } else if (const auto* flush = std::get_if<cp::Flush>(&message)) {
+      if (flush->mark) service.tell(cp::Flushed{.stream = flush->stream, .mark = *flush->mark});
+    } else if (const auto* end = std::get_if<cp::End>(&message)) {
+      service.tell(cp::Closed{.stream = end->stream, .frames = 5, .chunks = 2});
+    }
+  };
+}
+
+}  // namespace millrace::test

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/write.hpp>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "transport/spawn.h"
+#include "transport/websocket_connection.h"
+
+namespace millrace::test {
+
+// A service on a free port of the loopback, with a thread of its own, whose connections do what a
+// test's script says: after an answer to the upgrade, or with that as all there is.
+class ScriptedService {
+ public:
+  using Script = Task<> (*)(Connection& connection, std::string target);
+
+  explicit ScriptedService(Script script) : ScriptedService(script, "") {}
+  // Answers every request with this.
+  explicit ScriptedService(std::string answer) : ScriptedService(nullptr, std::move(answer)) {}
+  ~ScriptedService() { context_.stop(); }
+
+  std::string url() const {
+    return "ws://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
+  }
+
+ private:
+  ScriptedService(Script script, std::string answer)
+      : script_(script),
+        answer_(std::move(answer)),
+        acceptor_(context_, Tcp::endpoint(net::ip::address_v4::loopback(), 0)) {
+    spawn(context_.get_executor(), accept());
+    thread_ = std::jthread([this] { context_.run(); });
+  }
+
+  Task<> accept() {
+    for (;;) {
+      auto [error, socket] = co_await acceptor_.async_accept(context_.get_executor(), no_throw);
+      if (error) co_return;
+      socket.set_option(Tcp::no_delay(true));
+      spawn(context_.get_executor(), serve(std::move(socket)));
+    }
+  }
+
+  Task<> serve(Socket socket) {
+    std::string request;
+    co_await net::async_read_until(socket, net::dynamic_buffer(request), "\r\n\r\n", no_throw);
+    if (script_ == nullptr) {
+      co_await net::async_write(socket, net::buffer(answer_), no_throw);
+      co_return;
+    }
+    constexpr std::string_view field = "Sec-WebSocket-Key: ";
+    const std::size_t key = request.find(field) + field.size();
+    Upgrade upgrade{.key = request.substr(key, request.find('\r', key) - key)};
+    std::string target = request.substr(4, request.find(' ', 4) - 4);
+    std::string rest;
+    const auto connection =
+        co_await accept_websocket(std::move(socket), std::move(upgrade), std::move(rest), 1 << 20);
+    if (connection) co_await script_(*connection, std::move(target));
+  }
+
+  net::io_context context_{1};
+  const Script script_;
+  const std::string answer_;
+  net::basic_socket_acceptor<Tcp, Executor> acceptor_;
+  std::jthread thread_;  // the last: it ends before what it uses
+};
+
+inline Task<> tell(Connection& connection, std::string text) {
+  co_await connection.send(Connection::Kind::text, text, false);
+}
+
+// What comes until then is passed over.
+inline Task<> await_end(Connection& connection) {
+  for (;;) {
+    const auto received = co_await connection.receive();
+    if (std::holds_alternative<Connection::Ended>(received)) co_return;
+  }
+}
+
+inline const std::string ready =
+    R"({"type":"ready","stream":"mic","pipeline":"default","frames":0})";
+
+}  // namespace millrace::test

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/stream_pipe.h"
+
+#include <poll.h>
+
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "client/client_error.h"
+#include "tests/support/patience.h"
+
+using namespace millrace;
+
+namespace {
+
+constexpr Time at_once = Time::min();
+constexpr Time whenever = Time::max();
+
+Bytes bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+struct PipeFixture {
+  bool say(std::string_view frames) { return pipe.say(bytes_of(frames), at_once); }
+  std::vector<std::string> taken() {
+    std::vector<StreamPipe::Said> said;
+    pipe.take(said);
+    std::vector<std::string> frames;
+    for (const auto& one : said) frames.push_back(std::get<std::string>(one));
+    return frames;
+  }
+  void sent(const std::string& frames) { pipe.sent(StreamPipe::Said(frames)); }
+  void deliver(std::uint64_t mark) { pipe.deliver(client_event::Flushed{mark}); }
+  std::uint64_t next_mark() {
+    const auto event = pipe.next(at_once);
+    return event ? std::get<client_event::Flushed>(*event).mark : 0;
+  }
+  bool readable() {
+    pollfd descriptor{changes.descriptor(), POLLIN, 0};
+    return ::poll(&descriptor, 1, 0) == 1;
+  }
+
+  int wakes = 0;
+  Changes changes;
+  StreamPipe pipe{3, {.unsent = 4, .untaken = 128}, changes, [this] { ++wakes; }};
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(PipeFixture, "what is said is taken in order, with one wake for all of it") {
+  CHECK(say("ab"));
+  CHECK(say("c"));
+  CHECK(wakes == 1);
+  CHECK(taken() == std::vector<std::string>{"ab", "c"});
+  CHECK(say("d"));
+  CHECK(wakes == 2);
+}
+
+TEST_CASE_METHOD(PipeFixture, "saying waits from the bound on until something is sent") {
+  CHECK(say("abc"));
+  CHECK(say("defgh"));  // there was room for a byte
+  CHECK_FALSE(say("i"));
+  (void)taken();
+  CHECK_FALSE(say("i"));
+  sent("abc");
+  CHECK_FALSE(say("i"));
+  std::jthread other([&] { sent("defgh"); });
+  CHECK(pipe.say(bytes_of("i"), whenever));
+  CHECK(taken() == std::vector<std::string>{"i"});
+}
+
+TEST_CASE_METHOD(PipeFixture, "events are taken in order, and from the bound on nothing is read") {
+  deliver(1);
+  CHECK_FALSE(pipe.held_up());
+  deliver(2);
+  CHECK(pipe.held_up());
+  CHECK(wakes == 0);
+  CHECK(next_mark() == 1);
+  CHECK(wakes == 1);
+  CHECK_FALSE(pipe.held_up());
+  CHECK(next_mark() == 2);
+  CHECK(wakes == 1);
+  CHECK_FALSE(pipe.next(at_once));
+}
+
+TEST_CASE_METHOD(PipeFixture, "who waits for an event gets it, or learns of the end") {
+  std::jthread other([&] {
+    deliver(7);
+    pipe.close({.frames = 5, .chunks = 1});
+  });
+  CHECK(pipe.next(Clock::now() + patience) == ClientEvent(client_event::Flushed{7}));
+  CHECK(pipe.next(whenever) == ClientEvent(client_event::Closed{5, 1}));
+  CHECK_FALSE(pipe.next(whenever));
+  CHECK(pipe.over());
+}
+
+TEST_CASE_METHOD(PipeFixture, "a deadline passes") {
+  CHECK_FALSE(pipe.next(Clock::now()));
+  CHECK(say("abcd"));
+  CHECK_FALSE(pipe.say(bytes_of("e"), Clock::now()));
+}
+
+TEST_CASE_METHOD(PipeFixture, "a failure is heard after what came before it, and by every call") {
+  deliver(1);
+  pipe.fail(std::make_exception_ptr(ConnectionLost("gone")));
+  pipe.close({});
+  deliver(2);
+  CHECK_THROWS_AS(say("a"), ConnectionLost);
+  CHECK(next_mark() == 1);
+  for (int i = 0; i < 2; ++i) CHECK_THROWS_AS(pipe.next(whenever), ConnectionLost);
+  CHECK_FALSE(pipe.over());
+}
+
+TEST_CASE_METHOD(PipeFixture, "nothing is said after the end, by either side") {
+  CHECK(pipe.say(client_message::End{}, at_once));
+  CHECK_THROWS_AS(pipe.say(client_message::Reset{}, whenever), std::logic_error);
+  pipe.close({});
+  try {
+    say("a");
+    FAIL("it was taken");
+  } catch (const StreamFailed& failed) {
+    CHECK(failed.code() == "closed");
+  }
+}
+
+TEST_CASE_METHOD(PipeFixture, "a stream whose user has gone takes nothing more, and says so") {
+  deliver(1);
+  deliver(2);
+  CHECK(pipe.held_up());
+  pipe.abandon();
+  CHECK(wakes == 1);
+  CHECK(pipe.abandoned());
+  deliver(3);
+  CHECK_FALSE(pipe.held_up());
+  pipe.close({});
+  pipe.abandon();
+  CHECK(wakes == 1);
+}
+
+TEST_CASE_METHOD(PipeFixture, "a change is told to who has looked in vain before, once") {
+  CHECK_FALSE(readable());
+  deliver(1);
+  CHECK_FALSE(readable());  // nobody has asked
+  CHECK(next_mark() == 1);
+  CHECK(next_mark() == 0);
+  deliver(2);
+  deliver(3);
+  CHECK(readable());
+  CHECK(changes.take() == std::vector<std::uint64_t>{3});
+  CHECK_FALSE(readable());
+  CHECK(changes.take().empty());
+  CHECK(say("abcd"));
+  CHECK_FALSE(say("e"));
+  sent("abcd");
+  CHECK(changes.take() == std::vector<std::uint64_t>{3});
+}
+
+TEST_CASE_METHOD(PipeFixture, "the end of a stream is a change") {
+  (void)changes.descriptor();
+  CHECK(next_mark() == 0);
+  pipe.fail(std::make_exception_ptr(ConnectionLost("gone")));
+  CHECK(changes.take() == std::vector<std::uint64_t>{3});
+}
+
+TEST_CASE("changes are not kept for nobody") {
+  Changes changes;
+  changes.add(1);
+  CHECK(changes.take().empty());
+}

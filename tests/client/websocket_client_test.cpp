@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
+
+#include <catch2/catch.hpp>
+#include <future>
+
+#include "client/client.h"
+#include "schemas/client_codec.h"
+#include "tests/client/scripted_service.h"
+#include "tests/support/patience.h"
+
+using namespace millrace;
+using namespace millrace::test;
+using namespace std::chrono_literals;
+using Answered = client_event::Result;
+using Kind = Connection::Kind;
+
+namespace {
+
+Bytes bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+std::string result_with(const std::string& answer) {
+  return R"({"type":"result","seq":3,"begin":4800,"end":6400,"begin_s":0.3,"end_s":0.4,)"
+         R"("flags":["LAST","END"],)" +
+         answer + "}";
+}
+
+// Tells each message that it gets back as one: "4", or the text.
+Task<> echo(Connection& connection, std::string target) {
+  co_await tell(connection, ready);
+  std::uint64_t frames = 0;
+  for (;;) {
+    const auto received = co_await connection.receive();
+    const auto* message = std::get_if<Connection::Message>(&received);
+    if (!message) co_return;
+    std::string answer(message->text());
+    if (message->kind == Kind::binary) answer = std::to_string(message->bytes.size());
+    frames += message->kind == Kind::binary ? message->bytes.size() : 0;
+    std::string result = result_with("\"data\":" + answer);
+    co_await tell(connection, std::move(result));
+    if (answer != R"({"type":"end"})") continue;
+    std::string closed = R"({"type":"closed","frames":)" + std::to_string(frames) +
+                         R"(,"chunks":)" + std::to_string(target.size()) + "}";
+    co_await tell(connection, std::move(closed));
+    co_await connection.close(1000, "");
+  }
+}
+
+// Says what the script's text is, line by line, and hangs up.
+template <const char* const& lines>
+Task<> say_lines(Connection& connection, std::string) {
+  std::string_view rest = lines;
+  while (!rest.empty()) {
+    std::string line(rest.substr(0, rest.find('\n')));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    co_await tell(connection, std::move(line));
+  }
+}
+
+std::vector<std::string> answers_of(ClientStream& stream) {
+  std::vector<std::string> answers;
+  while (auto event = stream.next())
+    if (const auto* result = std::get_if<Answered>(&*event)) answers.push_back(result->answer.data);
+  return answers;
+}
+
+}  // namespace
+
+TEST_CASE("a stream is opened, sent and closed") {
+  ScriptedService service(&echo);
+  Client client(service.url());
+  ClientStream stream = client.open({.id = "mic", .rate = 16000});
+  CHECK(stream.name() == "mic");
+  stream.send(bytes_of("abcd"));
+  stream.flush(7);
+  stream.reset();
+  stream.gap(1600);
+  stream.end();
+  CHECK(answers_of(stream) ==
+        std::vector<std::string>{"4", R"({"type":"flush","mark":7})", R"({"type":"reset"})",
+                                 R"({"type":"gap","frames":1600})", R"({"type":"end"})"});
+  CHECK(stream.over());
+}
+
+TEST_CASE("a stream's first and last events are its name and its totals") {
+  ScriptedService service(&echo);
+  Client client(service.url() + "/v1/stream");
+  ClientStream stream = client.start({.id = "mic"});
+  stream.send(bytes_of("abcd"));
+  CHECK(stream.next() == ClientEvent(client_event::Opened{"mic", "default", 0}));
+  CHECK(std::get<Answered>(*stream.next()) == Answered{.seq = 3,
+                                                       .begin = 4800,
+                                                       .end = 6400,
+                                                       .begin_s = 0.3,
+                                                       .end_s = 0.4,
+                                                       .flags = flag::last | flag::end,
+                                                       .answer = {Answer::Kind::json, "4"}});
+  stream.end();
+  (void)stream.next();
+  const std::string target = "/v1/stream?pipeline=default&id=mic";
+  CHECK(stream.next() == ClientEvent(client_event::Closed{4, target.size()}));
+  CHECK_FALSE(stream.next());
+}
+
+TEST_CASE("what is sent at once reaches the service in messages that it reads") {
+  ScriptedService service(&echo);
+  Client client(service.url());
+  ClientStream stream = client.open();
+  stream.send(bytes_of(std::string(70'000, 'x')));
+  stream.end();
+  CHECK(answers_of(stream) ==
+        std::vector<std::string>{"32768", "32768", "4464", R"({"type":"end"})"});
+}
+
+TEST_CASE("streams of a client are connections of their own") {
+  ScriptedService service(&echo);
+  Client client(service.url());
+  ClientStream one = client.open(), other = client.open();
+  one.send(bytes_of("a"));
+  other.send(bytes_of("bc"));
+  one.end();
+  other.end();
+  CHECK(answers_of(other).front() == "2");
+  CHECK(answers_of(one).front() == "1");
+  CHECK(one.number() != other.number());
+}
+
+TEST_CASE("answers are values as they were written, texts, and errors") {
+  static const std::string said =
+      ready + "\n" + result_with(R"("data": {"p": 1.50, "q":[ 1e2,"]}"]} )") + "\n" +
+      result_with(R"("data":"say \"hi\"")") + "\n" + result_with(R"("error":"worker_failed")");
+  static const char* const lines = said.c_str();
+  ScriptedService service(&say_lines<lines>);
+  Client client(service.url());
+  ClientStream stream = client.open();
+  const auto answer = [&] { return std::get<Answered>(*stream.next()).answer; };
+  CHECK(answer() == Answer{Answer::Kind::json, R"({"p": 1.50, "q":[ 1e2,"]}"]})"});
+  CHECK(answer() == Answer{Answer::Kind::text, R"(say "hi")"});
+  CHECK(answer() == Answer{Answer::Kind::error, "worker_failed"});
+}
+
+TEST_CASE("an answer of bytes is a result like others") {
+  ScriptedService service([](Connection& connection, std::string) -> Task<> {
+    co_await tell(connection, ready);
+    client_protocol::Encoder encoder;
+    const client_protocol::Result result{
+        .seq = 9, .end = 1600, .end_s = 0.1, .data = bytes_of("\1\2")};
+    const Bytes bytes = encoder.encode(result);
+    const std::string_view message(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    co_await connection.send(Kind::binary, message, false);
+    co_await await_end(connection);
+  });
+  Client client(service.url());
+  ClientStream stream = client.open();
+  CHECK(std::get<Answered>(*stream.next()) ==
+        Answered{.seq = 9, .end = 1600, .end_s = 0.1, .answer = {Answer::Kind::bytes, "\1\2"}});
+}
+
+TEST_CASE("what the service says besides results is told") {
+  static const std::string said =
+      ready + "\n" + R"({"type":"rejected","code":"values","message":"half a frame","frames":3})" +
+      "\n" + R"({"type":"news"})" + "\n" + R"({"type":"flushed","mark":7})" + "\n" +
+      R"({"type":"goaway","retry_after_ms":1000})" + "\n" +
+      R"({"type":"error","code":"no_worker","message":"none came"})";
+  static const char* const lines = said.c_str();
+  ScriptedService service(&say_lines<lines>);
+  Client client(service.url());
+  ClientStream stream = client.open();
+  CHECK(stream.next() == ClientEvent(client_event::Rejected{"values", "half a frame", 3}));
+  CHECK(stream.next() == ClientEvent(client_event::Flushed{7}));
+  CHECK(stream.next() == ClientEvent(client_event::Goaway{1000ms}));
+  try {
+    (void)stream.next();
+    FAIL("it goes on");
+  } catch (const StreamFailed& failed) {
+    CHECK(failed.code() == "no_worker");
+    CHECK(failed.what() == std::string("no_worker: none came"));
+  }
+}
+
+TEST_CASE("a refusal says why, and when to come again") {
+  ScriptedService service(
+      std::string("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nContent-Length: 58\r\n\r\n"
+                  R"({"error":{"parameter":"pipeline","message":"no room yet"}})"));
+  Client client(service.url());
+  try {
+    (void)client.open();
+    FAIL("it is open");
+  } catch (const StreamRefused& refused) {
+    CHECK(refused.what() == std::string("refused with 503: no room yet (pipeline)"));
+    CHECK(refused.code() == "no_room");
+    CHECK(refused.parameter() == "pipeline");
+    CHECK(refused.retry_after() == 2000ms);
+  }
+}
+
+TEST_CASE("a service that is not there, does not answer or talks nonsense is a lost connection") {
+  std::string gone;
+  {
+    ScriptedService service(&echo);
+    gone = service.url();
+  }
+  CHECK_THROWS_AS(Client(gone).open(), ConnectionLost);
+  CHECK_THROWS_AS(Client(ScriptedService(std::string("220 mail")).url()).open(), ConnectionLost);
+
+  ScriptedService mute([](Connection& connection, std::string) { return await_end(connection); });
+  Client patient(mute.url());
+  const ClientStream waiting = patient.start();  // and is given up with its client
+
+  ScriptedService nonsense([](Connection& connection, std::string) -> Task<> {
+    co_await tell(connection, "[]");
+    co_await await_end(connection);
+  });
+  CHECK_THROWS_WITH(Client(nonsense.url()).open(), Catch::Contains("none of its messages"));
+}
+
+TEST_CASE("a connection that is cut is lost to who sends and to who takes") {
+  static const char* const lines = ready.c_str();
+  ScriptedService service(&say_lines<lines>);
+  Client client(service.url());
+  ClientStream stream = client.open();
+  CHECK_THROWS_AS(stream.next(), ConnectionLost);
+  CHECK_THROWS_AS(stream.next(), ConnectionLost);
+  CHECK_THROWS_AS(stream.send(bytes_of("a")), ConnectionLost);
+}
+
+TEST_CASE("urls and commands that are none are refused at once") {
+  for (const char* bad : {"", "http://here", "ws://", "ws://here:port", "ws://here/v2"})
+    CHECK_THROWS_AS(Client(bad), std::invalid_argument);
+  ScriptedService service(&echo);
+  Client client(service.url());
+  ClientStream stream = client.open();
+  CHECK_THROWS_AS(stream.gap(0), std::invalid_argument);
+  CHECK_THROWS_AS(stream.flush(std::uint64_t{1} << 53), std::invalid_argument);
+}

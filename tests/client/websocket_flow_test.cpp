@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <map>
+#include <semaphore>
+
+#include "client/client.h"
+#include "tests/client/scripted_service.h"
+#include "tests/support/patience.h"
+
+using namespace millrace;
+using namespace millrace::test;
+using namespace std::chrono_literals;
+using Answered = client_event::Result;
+
+namespace {
+
+Bytes bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+// What a service, whose script captures nothing, tells a test.
+struct Seen {
+  std::counting_semaphore<> ended{0};
+  std::atomic<int> how{-1};  // the code that the client closed with; 0: none
+  std::atomic<int> messages{0};
+  std::atomic<bool> read{false};  // set by the test: it may read
+
+  bool await_end() { return ended.try_acquire_for(patience); }
+};
+Seen* seen = nullptr;
+
+struct FlowFixture {
+  FlowFixture() { seen = &now; }
+  Seen now;
+};
+
+Task<> note_end(Connection& connection) {
+  for (;;) {
+    const auto received = co_await connection.receive();
+    if (const auto* ended = std::get_if<Connection::Ended>(&received)) {
+      seen->how = ended->code;
+      seen->ended.release();
+      co_return;
+    }
+    ++seen->messages;
+  }
+}
+
+Task<> open_and_note(Connection& connection, std::string) {
+  co_await tell(connection, ready);
+  co_await note_end(connection);
+}
+
+// Reads nothing until it may.
+Task<> open_and_wait(Connection& connection, std::string) {
+  co_await tell(connection, ready);
+  Timer timer(co_await net::this_coro::executor);
+  while (!seen->read) {
+    timer.expires_after(1ms);
+    co_await timer.async_wait(no_throw);
+  }
+  co_await note_end(connection);
+}
+
+constexpr int many = 20'000;
+// As many results as no socket holds.
+Task<> answer_much(Connection& connection, std::string) {
+  co_await tell(connection, ready);
+  const std::string text = R"({"type":"result","seq":0,"data":")" + std::string(1000, 'x') + "\"}";
+  for (int i = 0; i < many; ++i) {
+    if (!co_await connection.send(Connection::Kind::text, text, false)) break;
+    ++seen->messages;
+  }
+  std::string closed = R"({"type":"closed","frames":0,"chunks":0})";
+  co_await tell(connection, std::move(closed));
+  co_await note_end(connection);
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(FlowFixture, "sending waits while the service does not read, and goes on") {
+  ScriptedService service(&open_and_wait);
+  Client client(service.url(), {.unsent = 100'000});
+  ClientStream stream = client.open();
+  const std::string packet(50'000, 'x');
+  int sent = 0;
+  while (stream.send_until(bytes_of(packet), Clock::now() + 50ms)) ++sent;
+  CHECK_FALSE(stream.try_send(bytes_of(packet)));
+  CHECK_FALSE(stream.try_send(client_message::Flush{}));
+  now.read = true;
+  stream.send(bytes_of(packet));
+  CHECK(sent >= 2);
+}
+
+TEST_CASE_METHOD(FlowFixture, "who waits for a descriptor learns of results and of room") {
+  ScriptedService service(&open_and_wait);
+  Client client(service.url(), {.unsent = 100'000});
+  pollfd changed{client.descriptor(), POLLIN, 0};
+  const auto await_change = [&](const ClientStream& stream) {
+    while (::poll(&changed, 1, 30'000) == 1)
+      if (client.changed() == std::vector{stream.number()}) return true;
+    return false;
+  };
+  ClientStream stream = client.start();
+  CHECK_FALSE(stream.try_next());
+  CHECK(await_change(stream));
+  CHECK(std::get<client_event::Opened>(*stream.try_next()).stream == "mic");
+  CHECK_FALSE(stream.try_next());
+
+  const std::string packet(50'000, 'x');
+  while (stream.send_until(bytes_of(packet), Clock::now() + 50ms)) continue;
+  now.read = true;
+  CHECK(await_change(stream));
+  CHECK(stream.try_send(bytes_of(packet)));
+}
+
+TEST_CASE_METHOD(FlowFixture, "results that nobody takes hold up the service, and none is lost") {
+  ScriptedService service(&answer_much);
+  Client client(service.url(), {.untaken = 10'000});
+  ClientStream stream = client.open();
+  int results = 0;
+  while (auto event = stream.next()) {
+    if (results == 0) CHECK(now.messages < many);
+    results += std::holds_alternative<Answered>(*event);
+  }
+  CHECK(results == many);
+}
+
+TEST_CASE_METHOD(FlowFixture, "results that are not taken for too long end their stream") {
+  ScriptedService service(&answer_much);
+  Client client(service.url(), {.untaken = 10'000, .taking = 50ms});
+  ClientStream stream = client.open();
+  CHECK(now.await_end());
+  int results = 0;
+  try {
+    while (stream.next()) ++results;
+    FAIL("it ended well");
+  } catch (const StreamFailed& failed) {
+    CHECK(failed.code() == "slow_reader");
+  }
+  CHECK(results == 10);  // of 1064 bytes each
+  CHECK_THROWS_AS(stream.send(bytes_of("a")), StreamFailed);
+}
+
+TEST_CASE_METHOD(FlowFixture, "a stream that is let go ends cleanly, what was said before it too") {
+  ScriptedService service(&open_and_note);
+  Client client(service.url());
+  {
+    ClientStream stream = client.open();
+    stream.send(bytes_of("abcd"));
+    stream.flush(1);
+  }
+  CHECK(now.await_end());
+  CHECK(now.how == 1000);
+  CHECK(now.messages == 2);
+}
+
+TEST_CASE_METHOD(FlowFixture, "a stream that is let go before it is open ends as well") {
+  ScriptedService service(&open_and_note);
+  Client client(service.url());
+  (void)client.start();
+  CHECK(now.await_end());
+  CHECK(now.how == 1000);
+}
+
+TEST_CASE_METHOD(FlowFixture, "streams outlive their client, and are lost") {
+  ScriptedService service(&open_and_note);
+  std::optional<Client> client(service.url());
+  ClientStream stream = client->open();
+  client.reset();
+  CHECK_THROWS_WITH(stream.next(), "the client was closed");
+  CHECK_THROWS_AS(stream.send(bytes_of("a")), ConnectionLost);
+  CHECK(now.await_end());
+}
+
+TEST_CASE_METHOD(FlowFixture, "a client that says nothing is heard to live") {
+  ScriptedService service(&open_and_note);
+  Client client(service.url(), {.keepalive = 1ms});
+  const ClientStream stream = client.open();
+  const Time limit = Clock::now() + patience;
+  while (now.messages < 3 && Clock::now() < limit) std::this_thread::yield();
+  CHECK(now.messages >= 3);
+}
+
+TEST_CASE_METHOD(FlowFixture, "two threads send and take at once") {
+  ScriptedService service(&open_and_note);
+  Client client(service.url());
+  ClientStream stream = client.open();
+  std::jthread sender([&] {
+    for (int i = 0; i < 1000; ++i) stream.send(bytes_of("abcd"));
+  });
+  CHECK_FALSE(stream.next_until(Clock::now() + 20ms));
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+#include <optional>
+
+#include "client/client.h"
+#include "tests/client/scripted_router.h"
+
+using namespace millrace;
+using namespace millrace::test;
+using namespace std::chrono_literals;
+using Answered = client_event::Result;
+namespace cp = client_protocol;
+
+namespace {
+
+Bytes bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+std::vector<std::string> answers_of(ClientStream& stream) {
+  std::vector<std::string> answers;
+  while (auto event = stream.next())
+    if (const auto* result = std::get_if<Answered>(&*event)) answers.push_back(result->answer.data);
+  return answers;
+}
+
+}  // namespace
+
+TEST_CASE("a stream over ZeroMQ is opened, sent and closed") {
+  ScriptedRouter service(echo());
+  Client client(service.url());
+  ClientStream stream = client.open({.id = "mic", .rate = 16000});
+  CHECK(stream.name() == "mic-1");
+  stream.send(bytes_of("aabb"));
+  stream.flush(7);
+  stream.end();
+  CHECK(std::get<Answered>(*stream.next()).answer == Answer{Answer::Kind::text, "aabb"});
+  CHECK(stream.next() == ClientEvent(client_event::Flushed{7}));
+  CHECK(stream.next() == ClientEvent(client_event::Closed{5, 2}));
+  CHECK_FALSE(stream.next());
+  CHECK(service.heard() == "1 open pipeline=default id=mic rate=16000");
+  CHECK(service.heard() == "1 frames at 0: aabb");
+  CHECK(service.heard() == "1 flush 7");
+  CHECK(service.heard() == "1 end");
+}
+
+TEST_CASE("many streams share one connection, and each gets what is its own") {
+  ScriptedRouter service(echo());
+  Client client(service.url());
+  std::vector<ClientStream> streams;
+  for (int i = 0; i < 100; ++i) streams.push_back(client.open());
+  const auto text_of = [](const ClientStream& stream) {
+    return std::to_string(1000 + stream.number());
+  };
+  for (ClientStream& stream : streams) {
+    stream.send(bytes_of(text_of(stream)));
+    stream.end();
+  }
+  for (ClientStream& stream : streams)
+    CHECK(answers_of(stream) == std::vector<std::string>{text_of(stream)});
+}
+
+TEST_CASE("sending waits for credit, and an event loop learns of it") {
+  ScriptedRouter service(echo(2));
+  Client client(service.url(), {.unsent = 6});
+  (void)client.descriptor();
+  ClientStream stream = client.open();
+  stream.send(bytes_of("aabbcc"));
+  CHECK(std::get<Answered>(*stream.next()).answer.data == "aabb");
+  CHECK_FALSE(stream.send_until(bytes_of("dd"), Clock::now() + 5ms));
+  service.post([&service] { service.tell(cp::Credit{.stream = 1, .frames = 2}); });
+  stream.send(bytes_of("dd"));
+  CHECK(client.changed() == std::vector<std::uint64_t>{1});
+  CHECK(std::get<Answered>(*stream.next()).answer.data == "cc");
+}
+
+TEST_CASE("a stream that the service refuses or ends says why, the others go on") {
+  ScriptedRouter service([](ScriptedRouter& router, const cp::ToService& message) {
+    const auto* open = std::get_if<cp::Open>(&message);
+    if (open && open->id)
+      router.tell(cp::Error{.stream = open->stream,
+                            .code = "no_room",
+                            .message = "come again",
+                            .parameter = "pipeline",
+                            .retry_after = 2000ms});
+    else
+      echo()(router, message);
+    if (const auto* gap = std::get_if<cp::Gap>(&message))
+      router.tell(cp::Error{.stream = gap->stream, .code = "no_worker", .message = "none came"});
+  });
+  Client client(service.url());
+  ClientStream good = client.open(), bad = client.open();
+  try {
+    (void)client.open({.id = "full"});
+    FAIL("it is open");
+  } catch (const StreamRefused& refused) {
+    CHECK(refused.what() == std::string("refused as no_room: come again (pipeline)"));
+    CHECK(refused.code() == "no_room");
+    CHECK(refused.parameter() == "pipeline");
+    CHECK(refused.retry_after() == 2000ms);
+  }
+  bad.gap(1);
+  CHECK_THROWS_AS(bad.next(), StreamFailed);
+  CHECK_THROWS_AS(bad.send(bytes_of("a")), StreamFailed);
+  good.send(bytes_of("aa"));
+  CHECK(std::get<Answered>(*good.next()).answer.data == "aa");
+}
+
+TEST_CASE("a string is a text, also where its worker wrote it as JSON") {
+  ScriptedRouter service([](ScriptedRouter& router, const cp::ToService& message) {
+    echo()(router, message);
+    if (!std::holds_alternative<cp::Flush>(message)) return;
+    for (const char* json : {R"( "say \"hi\"" )", R"( {"p": 1.50} )"})
+      router.tell(cp::Result{.stream = 1, .kind = Answer::Kind::json, .data = bytes_of(json)});
+    router.tell(
+        cp::Result{.stream = 1, .kind = Answer::Kind::error, .data = bytes_of("worker_failed")});
+    router.tell(cp::Result{.stream = 1,
+                           .seq = 4,
+                           .begin_s = 0.1,
+                           .end_s = 0.2,
+                           .flags = flag::last,
+                           .data = bytes_of("\1")});
+  });
+  Client client(service.url());
+  ClientStream stream = client.open();
+  stream.flush();
+  const auto next = [&] { return std::get<Answered>(*stream.next()); };
+  CHECK(next().answer == Answer{Answer::Kind::text, R"(say "hi")"});
+  CHECK(next().answer == Answer{Answer::Kind::json, R"({"p": 1.50})"});
+  CHECK(next().answer == Answer{Answer::Kind::error, "worker_failed"});
+  CHECK(next() == Answered{.seq = 4,
+                           .begin_s = 0.1,
+                           .end_s = 0.2,
+                           .flags = flag::last,
+                           .answer = {Answer::Kind::bytes, "\1"}});
+}
+
+TEST_CASE("when the service goes, all streams are lost; a new one finds the next service") {
+  std::optional<ScriptedRouter> service(std::in_place, echo());
+  const std::uint16_t port = service->port();
+  Client client(service->url());
+  ClientStream one = client.open(), other = client.open();
+  service.reset();
+  CHECK_THROWS_AS(one.next(), ConnectionLost);
+  CHECK_THROWS_AS(other.next(), ConnectionLost);
+  CHECK_THROWS_AS(other.send(bytes_of("aa")), ConnectionLost);
+  CHECK_THROWS_AS(client.open(), ConnectionLost);
+  service.emplace(echo(), port);
+  ClientStream again = client.open();
+  again.send(bytes_of("aa"));
+  CHECK(std::get<Answered>(*again.next()).answer.data == "aa");
+}
+
+TEST_CASE("a service that does not answer, or talks nonsense, is a lost connection") {
+  ScriptedRouter mute([](auto&, const auto&) {});
+  Client patient(mute.url(), {.connect = 1s});
+  CHECK_THROWS_WITH(patient.open(), Catch::Contains("does not answer"));
+  CHECK(mute.heard() == "1 open pipeline=default");
+  CHECK(mute.heard() == "1 end");  // should it open it after all
+
+  ScriptedRouter nonsense([](ScriptedRouter& router, const auto&) { router.tell_raw("nonsense"); });
+  CHECK_THROWS_WITH(Client(nonsense.url()).open(), Catch::Contains("none of its messages"));
+}
+
+TEST_CASE("results that nobody takes hold up the connection until their stream fails") {
+  ScriptedRouter service(echo());
+  Client client(service.url(), {.untaken = 256, .taking = 100ms});
+  ClientStream lazy = client.open(), keen = client.open();
+  for (int i = 0; i < 10; ++i) lazy.send(bytes_of("aa"));
+  while (service.heard() != "1 frames at 9: aa") continue;
+  keen.send(bytes_of("bb"));
+  CHECK(std::get<Answered>(*keen.next()).answer.data == "bb");  // when the other has failed
+  int taken = 0;
+  try {
+    while (lazy.next()) ++taken;
+    FAIL("it ended well");
+  } catch (const StreamFailed& failed) {
+    CHECK(failed.code() == "slow_reader");
+  }
+  CHECK(taken == 4);  // of 66 bytes each
+  std::string heard;
+  while (heard != "1 end" && (heard = service.heard()) != "") continue;
+  CHECK(heard == "1 end");
+}
+
+TEST_CASE("results that are taken late are all there") {
+  ScriptedRouter service(echo());
+  Client client(service.url(), {.unsent = 1 << 20, .untaken = 256});
+  ClientStream stream = client.open();
+  for (int i = 0; i < 200; ++i) stream.send(bytes_of("aa"));  // fewer than the sockets hold
+  stream.end();
+  CHECK(answers_of(stream).size() == 200);
+}
+
+TEST_CASE("a stream over ZeroMQ that is let go ends, after what was said") {
+  ScriptedRouter service(echo());
+  Client client(service.url());
+  {
+    ClientStream stream = client.open();
+    stream.send(bytes_of("aa"));
+  }
+  (void)service.heard();
+  CHECK(service.heard() == "1 frames at 0: aa");
+  CHECK(service.heard() == "1 end");
+}
+
+TEST_CASE("a client that goes takes its connection with it") {
+  ScriptedRouter service(echo());
+  std::optional<Client> client(service.url());
+  ClientStream stream = client->open();
+  client.reset();
+  CHECK_THROWS_WITH(stream.next(), "the client was closed");
+  (void)service.heard();
+  CHECK(service.heard() == "lost");
+}
