@@ -43,6 +43,7 @@ class StreamFailed : public ClientError {
       : ClientError(code + ": " + message), code_(std::move(code)) {}
 
   const std::string& code() const { return code_; }  // of docs/protocol.md: no_worker …
+  std::string message() const { return std::string(what()).substr(code_.size() + 2); }
 
  private:
   std::string code_;

@@ -21,6 +21,7 @@ class AudioFile {
  public:
   static Result<AudioFile, std::string> open(const std::string& path);
 
+  const std::string& path() const { return path_; }
   double rate() const { return rate_; }
   std::uint32_t channels() const { return channels_; }
 

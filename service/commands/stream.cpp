@@ -2,13 +2,13 @@
 #include "service/commands/stream.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <boost/asio/co_spawn.hpp>
+#include <exception>
 #include <memory>
 #include <ostream>
+#include <stdexcept>
 #include <vector>
 
-#include "service/commands/stream_client.h"
+#include "service/commands/streaming_files.h"
 #include "service/units.h"
 
 namespace millrace {
@@ -25,64 +25,48 @@ struct Arguments {
   std::size_t streams = 0;
 };
 
-// What several streams at a time have in common.
 struct Run {
   StreamPlan plan;
   std::vector<std::string> files;  // a stream each
-  std::size_t repeat = 1;
   std::size_t at_once = 1;
-  Console& console;
 };
 
-// Every `at_once`th file, one stream after the other.
-Task<> stream_some(Executor executor, Run& run, std::size_t first) {
-  for (std::size_t i = first; i < run.files.size(); i += run.at_once) {
-    for (std::size_t time = 0; time < run.repeat; ++time) {
-      std::string path = run.files[i];
-      const auto streamed =
-          co_await stream_file(executor, run.plan, std::move(path), run.console.out);
-      if (streamed.has_value()) continue;
-      run.console.err << "millrace stream: " << run.files[i] << ": " << streamed.error()
-                      << std::endl;
-      run.console.exit_code = 1;
-    }
-  }
-}
-
-Result<Run, std::string> plan_run(const Arguments& arguments, Console& console) {
-  auto url = parse_service_url(arguments.url);
-  if (!url) return "--url: \"" + arguments.url + "\" must be ws://HOST:PORT";
+// Throws std::invalid_argument.
+Run plan_run(const Arguments& arguments) {
   const auto packet = parse_time(arguments.packet);
   if (!packet || *packet <= Duration::zero())
-    return "--packet: \"" + arguments.packet + "\" must be a time such as 100ms";
-  Run run{.plan = {.url = std::move(*url),
-                   .request = {.pipeline = arguments.pipeline, .options = arguments.options},
+    throw std::invalid_argument("--packet: \"" + arguments.packet +
+                                "\" must be a time such as 100ms");
+  Run run{.plan = {.request = {.pipeline = arguments.pipeline, .options = arguments.options},
                    .packet = *packet,
                    .realtime = arguments.realtime},
           .files = arguments.files,
-          .repeat = arguments.repeat,
-          .at_once = arguments.streams == 0 ? arguments.files.size() : arguments.streams,
-          .console = console};
+          .at_once = arguments.streams == 0 ? arguments.files.size() : arguments.streams};
   // More streams than files: the files go round.
   for (std::size_t i = 0; run.files.size() < run.at_once; ++i) run.files.push_back(run.files[i]);
   return run;
 }
 
+Client client_of(const std::string& url) {
+  try {
+    return Client(url);
+  } catch (const std::invalid_argument& wrong) {
+    throw std::invalid_argument(std::string("--url: ") + wrong.what());
+  }
+}
+
 void stream(const Arguments& arguments, Console& console) {
-  auto run = plan_run(arguments, console);
-  if (!run) {
-    console.err << "millrace stream: " << run.error() << '\n';
+  try {
+    const Run run = plan_run(arguments);
+    Client client = client_of(arguments.url);
+    StreamingFiles files(client, run.plan, console);
+    for (std::size_t i = 0; i < run.files.size(); ++i)
+      files.add(i % run.at_once, run.files[i], arguments.repeat);
+    files.run();
+  } catch (const std::exception& wrong) {  // an argument, or a want of descriptors
+    console.err << "millrace stream: " << wrong.what() << '\n';
     console.exit_code = 1;
-    return;
   }
-  net::io_context context(1);
-  for (std::size_t i = 0; i < run->at_once; ++i) {
-    net::co_spawn(context, stream_some(context.get_executor(), *run, i),
-                  [](std::exception_ptr thrown) {
-                    if (thrown) std::rethrow_exception(thrown);
-                  });
-  }
-  context.run();
 }
 
 void add_options(CLI::App& command, Arguments& into) {

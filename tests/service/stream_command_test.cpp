@@ -116,7 +116,8 @@ TEST_CASE_METHOD(StreamCommandFixture, "a refusal is told with its reason") {
 
 TEST_CASE_METHOD(StreamCommandFixture, "a url or a packet that is none is refused") {
   CHECK(millrace_stream({audio("a.wav", 100), "--url", "http://here"}) == 1);
-  CHECK(err.str() == "millrace stream: --url: \"http://here\" must be ws://HOST:PORT\n");
+  CHECK(err.str() ==
+        "millrace stream: --url: \"http://here\" must be ws://HOST:PORT or tcp://HOST:PORT\n");
   err.str("");
   CHECK(millrace_stream({audio("a.wav", 100), "--packet", "100"}) == 1);
   CHECK(err.str() == "millrace stream: --packet: \"100\" must be a time such as 100ms\n");

@@ -4,14 +4,18 @@ import asyncio
 import contextlib
 import http.client
 import json
+import os
 import signal
 import socket
+import subprocess
 import unittest
+import wave
 
 import websockets
 
 from harness import MILLRACE, PATIENCE, Process, SystemTest, read_all, run, samples, wait_for
 
+PIPELINE_OF_FOUR = '[[pipeline]]\nslots = 4\nchunk = { size = 1600 }\n'
 STAGES = ("chunk", "batch", "copy", "handover", "compute", "result")
 
 
@@ -47,6 +51,33 @@ class Streams(SystemTest):
         self.assertEqual(kinds, ["ready", "result", "result", "flushed", "result", "result", "closed"])
         self.assertEqual(messages[-1], {"type": "closed", "frames": 4000, "chunks": 3})
         self.assertEqual(code, 1000)
+
+    def test_files_give_the_same_results_over_each_door(self):
+        service = self.service(PIPELINE_OF_FOUR)
+        self.tap(service, "default", "--data", "crc32c")
+        path = os.path.join(service.folder.name, "speech.wav")
+        with wave.open(path, "wb") as file:
+            file.setparams((1, 2, 16000, 0, "NONE", ""))
+            file.writeframes(samples(0, 20001))
+
+        def streamed(url, *more):
+            ended = subprocess.run([MILLRACE, "stream", path, "--url", url, "--streams", "3", *more],
+                                   capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+            by_stream = {}
+            for line in map(json.loads, ended.stdout.splitlines()):
+                row = line.get("data", {})
+                said = {key: value for key, value in line.items() if key not in ("stream", "data")}
+                by_stream.setdefault(line["stream"], []).append(
+                    (said, [row.get(key) for key in ("seq", "begin", "size", "flags", "crc32c")]))
+            self.assertEqual(len(by_stream), 3)
+            return list(by_stream.values())
+
+        first = streamed(f"ws://127.0.0.1:{service.port}")
+        self.assertEqual(first[0][-1][0], {"file": path, "type": "closed", "frames": 20001, "chunks": 13})
+        self.assertEqual(first, [first[0]] * 3)
+        self.assertEqual(streamed(f"tcp://127.0.0.1:{service.zeromq_port}"), first)
+        self.assertEqual(streamed(f"tcp://127.0.0.1:{service.zeromq_port}", "--packet", "7ms", "--realtime"), first)
 
     def test_the_stages_add_up_to_chunk_to_result(self):
         service = self.service()

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "client/client_error.h"
+#include "client/client_event.h"
+
+namespace millrace {
+
+// What a service says of one file's stream, as JSON lines: the messages of docs/protocol.md with
+// the file in front, and the stream's name. Of an answer that is bytes there is their number.
+// Confined to one thread.
+class EventLines {
+ public:
+  explicit EventLines(std::string_view file);
+
+  // Without a line's end; lives until the next call.
+  const std::string& line(const ClientEvent& event);
+  const std::string& line(const StreamFailed& failed);
+
+ private:
+  void begin(std::string_view type);
+  void append(std::string_view name, std::string_view text);
+  void append(std::string_view name, std::uint64_t number);
+  void append(std::string_view name, double number);
+
+  void add(const client_event::Opened& opened);
+  void add(const client_event::Result& result);
+  void add(const client_event::Flushed& flushed);
+  void add(const client_event::Rejected& rejected);
+  void add(const client_event::Goaway& goaway);
+  void add(const client_event::Closed& closed);
+
+  std::string file_;    // as a member of an object
+  std::string stream_;  // likewise; empty before it has a name
+  std::string line_;
+};
+
+}  // namespace millrace

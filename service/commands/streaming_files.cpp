@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/streaming_files.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <ostream>
+
+namespace millrace {
+
+StreamingFiles::StreamingFiles(Client& client, const StreamPlan& plan, Console& console)
+    : client_(client), plan_(plan), console_(console) {}
+
+void StreamingFiles::add(std::size_t lane, const std::string& path, std::size_t times) {
+  lanes_.resize(std::max(lanes_.size(), lane + 1));
+  lanes_[lane].paths.insert(lanes_[lane].paths.end(), times, path);
+}
+
+void StreamingFiles::run() {
+  (void)client_.descriptor();  // changes are told from here on
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) go_on(lane, Clock::now());
+  while (!by_stream_.empty()) {
+    await_change();
+    const Time now = Clock::now();
+    for (const std::uint64_t stream : client_.changed())
+      if (const auto found = by_stream_.find(stream); found != by_stream_.end())
+        go_on(found->second, now);
+    while (!due_.empty() && due_.begin()->first <= now) go_on(due_.begin()->second, now);
+  }
+}
+
+void StreamingFiles::await_change() {
+  pollfd changed{client_.descriptor(), POLLIN, 0};
+  if (due_.empty()) {
+    (void)::poll(&changed, 1, -1);
+    return;
+  }
+  const Duration left = std::max(Duration::zero(), Duration(due_.begin()->first - Clock::now()));
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+  const timespec time{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+  (void)::ppoll(&changed, 1, &time, nullptr);
+}
+
+void StreamingFiles::go_on(std::size_t number, Time now) {
+  Lane& lane = lanes_[number];
+  due_.erase({lane.due, number});
+  lane.due = Time::max();
+  while (!lane.paths.empty()) {
+    if (!lane.stream && !begin(lane)) continue;
+    by_stream_[lane.stream->number()] = number;
+    if (const auto due = lane.stream->go_on(now)) {
+      lane.due = *due;
+      if (lane.due != Time::max()) due_.emplace(lane.due, number);
+      return;
+    }
+    if (!lane.stream->failure().empty()) fail(lane, lane.stream->failure());
+    by_stream_.erase(lane.stream->number());
+    lane.stream.reset();
+    lane.paths.pop_front();
+  }
+}
+
+// False where the file cannot be read, which is told.
+bool StreamingFiles::begin(Lane& lane) {
+  auto file = AudioFile::open(lane.paths.front());
+  if (file) {
+    lane.stream = std::make_unique<FileStream>(client_, plan_, std::move(*file), console_.out);
+    return true;
+  }
+  fail(lane, file.error());
+  lane.paths.pop_front();
+  return false;
+}
+
+void StreamingFiles::fail(const Lane& lane, const std::string& why) {
+  console_.err << "millrace stream: " << lane.paths.front() << ": " << why << std::endl;
+  console_.exit_code = 1;
+}
+
+}  // namespace millrace
