@@ -3,6 +3,7 @@
 import ast
 import importlib.metadata
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -43,6 +44,10 @@ class Types(unittest.TestCase):
 
     def test_the_package_is_strictly_typed(self):
         self.mypy("-p", "millrace")
+
+    def test_a_worker_of_somebody_elses_is(self):
+        document = (Path(__file__).parents[2] / "docs" / "workers.md").read_text()
+        self.mypy("-c", re.search(r"```python\n(.*?)```", document, re.DOTALL)[1])
 
     def test_the_stub_names_what_the_extension_has(self):
         stub = ast.parse((Path(millrace.__file__).parent / "_core.pyi").read_text())

@@ -130,7 +130,7 @@ class Leaving(WorkerTest):
         worker = self.worker()
         self.served.stop(signal.SIGKILL)
         threading.Timer(0.1, worker.interrupt).start()
-        self.assertIsNone(worker.next(PATIENCE))
+        self.assertIsNone(worker.next())
 
     def test_nothing_comes_within_the_time(self):
         self.assertIsNone(self.worker().next(0))

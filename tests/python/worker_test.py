@@ -74,6 +74,13 @@ class Batches(WorkerTest):
         batch.done([], ["heard"])
         self.assertEqual(stream.said("result")[0]["data"], "heard")
         self.assertEqual(stream.said("flushed")[0]["mark"], 7)
+        stream.frames(1, 2, 3, 4)
+        batch = self.batch(worker)
+        self.assertEqual((batch.flags.tolist(), batch.reset.tolist()), ([Flag.SEGMENT], [False]))
+
+    def test_the_markers_have_the_numbers_of_the_protocol(self):
+        self.assertEqual([(flag.name, flag.value) for flag in Flag],
+                         [("START", 1), ("RESET", 2), ("SEGMENT", 4), ("GAP", 8), ("LAST", 16), ("END", 32), ("ABORT", 64)])
 
     def test_a_stream_opens_with_its_name_and_options(self):
         worker = self.worker()
