@@ -174,8 +174,11 @@ void ZeromqServer::abort() {
   aborted_ = true;
   for (auto& [id, peer] : peers_) {
     stats_.closed[Closing::drain].add();
+    // Of whose streams are over, the last words may still be on their way: those the router brings
+    // out.
+    const bool cut = peer->client().streams() > 0;
     peer->client().lost(Clock::now());
-    peer->cut();
+    if (cut) peer->cut();
   }
   stats_.connections.set(0);
   peers_.clear();

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/allocations.h"
 #include "tests/transport/peer_fixture.h"
 
 using namespace millrace;
@@ -289,4 +290,23 @@ TEST_CASE_METHOD(TwoStreams, "a peer that is gone loses all of its streams") {
   CHECK(calls(0) == Lines{"lost"});
   CHECK(calls(1) == Lines{"lost"});
   CHECK(peer.streams() == 0);
+}
+
+TEST_CASE_METHOD(TwoStreams,
+                 "in steady state no message costs an allocation, in either direction") {
+  wire.quiet = door.streams[0].quiet = true;
+  const std::array<std::byte, 20> bytes{};
+  const Answer answer{Answer::Kind::text, "what was said"};
+  std::uint64_t at = 0;
+  const auto exchange = [&] {
+    peer.received(cp::ToService(cp::Frames{.stream = 1, .at = at, .bytes = bytes}), now);
+    at += 10;
+    (void)door.streams[0].outbox->result({}, answer);
+    peer.flush(now);
+  };
+  for (int i = 0; i < 100; ++i) exchange();
+  const std::size_t before = test::allocations();
+  for (int i = 0; i < 100; ++i) exchange();
+  CHECK(test::allocations() == before);
+  CHECK(stats.messages[MessageType::data].value() == 200);
 }

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,7 @@ class MemoryWire final : public PeerWire {
  public:
   Sent send(Bytes message) override {
     if (!reads) return Sent::full;
+    if (quiet) return Sent::taken;
     const auto decoded = decoder_.to_client(message);
     lines.push_back(decoded ? std::visit(LineOf(), *decoded) : "no message");
     return Sent::taken;
@@ -62,6 +64,7 @@ class MemoryWire final : public PeerWire {
 
   Lines lines;
   bool reads = true;
+  bool quiet = false;  // nothing is kept of what it was given
   int woken = 0;
   int cuts = 0;
 
@@ -74,6 +77,8 @@ struct Told {
   Lines calls;
   std::uint64_t room = 100;
   bool overrun = false;
+  bool fails = false;  // to reset
+  bool quiet = false;  // nothing is kept of what it was told
   std::size_t written = 0;
   ClientOutbox* outbox = nullptr;
 };
@@ -83,13 +88,17 @@ class ToldSink final : public StreamSink {
   explicit ToldSink(Told& told) : told_(told) {}
 
   void frames(Bytes bytes, Time) override {
+    if (told_.quiet) return;
     say("frames " + std::to_string(bytes.size()) + " from " +
         std::to_string(static_cast<int>(bytes[0])));
   }
   void flush(std::optional<std::uint64_t> mark, Time) override {
     say("flush" + (mark ? " " + std::to_string(*mark) : std::string()));
   }
-  void reset(Time) override { say("reset"); }
+  void reset(Time) override {
+    if (told_.fails) throw std::length_error("too much");
+    say("reset");
+  }
   void gap(std::uint64_t frames, Time) override { say("gap " + std::to_string(frames)); }
   void end(Time) override { say("end"); }
   void refused(ErrorCode code, std::string_view, Time) override {

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ZeroMQ door over real sockets: what it brings to its peers, and how it ends.
+#include "transport/zeromq_server.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <catch2/catch.hpp>
+
+#include "tests/support/patience.h"
+#include "tests/transport/peer_fixture.h"
+#include "tests/transport/zeromq_peers.h"
+
+using namespace millrace;
+using test::Dealer;
+using test::Lines;
+namespace cp = client_protocol;
+
+namespace {
+
+// Its thread is the test.
+class Served {
+ public:
+  Served() { server->start(); }
+  ~Served() {
+    scope.stop();
+    run_until([] { return false; }, 50);
+    server.reset();
+  }
+
+  template <class Message>
+  void says(Dealer& dealer, const Message& message) {
+    const Bytes bytes = encoder.encode(message);
+    dealer.send({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  // The next line that the service says.
+  std::string next_of(Dealer& dealer) {
+    std::optional<std::string> text;
+    run_until([&] { return text = dealer.receive(); });
+    const auto said = decoder.to_client(std::as_bytes(std::span(*text)));
+    return said ? std::visit(test::LineOf(), *said) : "no message";
+  }
+  void opens(Dealer& dealer) {
+    says(dealer, cp::Open{.stream = 1});
+    (void)next_of(dealer);
+    (void)next_of(dealer);  // its credit
+  }
+  // Or until that much has been done without it.
+  void run_until(const auto& happened, int most = 0) {
+    const Time guard = Clock::now() + patience;
+    for (int done = 0; !happened() && (most == 0 || done < most); ++done) {
+      if (Clock::now() > guard) throw std::runtime_error("it does not happen");
+      context.restart();
+      context.run_one_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  net::io_context context{1};
+  ConnectionLimits limits;
+  DoorStats websocket;
+  std::vector<std::string> reports;
+  SessionScope scope{context.get_executor(), limits, websocket,
+                     [this](std::string_view what) { reports.emplace_back(what); }};
+  test::ToldDoor door;
+  Budget sockets{10};
+  std::optional<ZeromqServer> server{std::in_place, scope, "tcp://127.0.0.1:0", door, sockets};
+  cp::Encoder encoder;
+  cp::Decoder decoder{1 << 16};
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Served, "a peer's messages reach its stream, and it reads what that is told") {
+  Dealer dealer(server->port());
+  says(dealer, cp::Open{.stream = 1});
+  CHECK(next_of(dealer) == "ready 1 s0 default 0 2");
+  CHECK(next_of(dealer) == "credit 1 100");
+  says(dealer, cp::Flush{.stream = 1, .mark = 4});
+  run_until([&] { return !door.streams[0].calls.empty(); });
+  CHECK(door.streams[0].calls == Lines{"flush 4"});
+  door.streams[0].outbox->flushed(4);
+  CHECK(next_of(dealer) == "flushed 1 4");
+  CHECK(server->stats().connections.value() == 1);
+  CHECK(server->stats().messages[MessageType::control].value() == 1);
+}
+
+TEST_CASE_METHOD(Served, "what is no message, and one of two parts, is answered and counted") {
+  Dealer dealer(server->port());
+  dealer.send("x");
+  CHECK(next_of(dealer) == "error - schema");
+  dealer.send("x", true).send("y");
+  CHECK(next_of(dealer) == "error - schema");
+  CHECK(server->stats().rejected[MessageFault::verify].value() == 1);
+  CHECK(server->stats().rejected[MessageFault::schema].value() == 1);
+}
+
+TEST_CASE_METHOD(Served, "a peer that is gone loses its streams, and no other does") {
+  Dealer first(server->port()), second(server->port());
+  opens(first);
+  opens(second);
+  first.vanish();
+  run_until([&] { return !door.streams[0].calls.empty(); });
+  CHECK(door.streams[0].calls == Lines{"lost"});
+  CHECK(door.streams[1].calls.empty());
+  CHECK(server->stats().closed[Closing::client].value() == 1);
+  CHECK(server->stats().connections.value() == 1);
+}
+
+TEST_CASE_METHOD(Served, "what fails costs the peer it happened to, and is reported") {
+  Dealer first(server->port()), second(server->port());
+  opens(first);
+  opens(second);
+  door.streams[0].fails = true;
+  says(first, cp::Reset{.stream = 1});
+  run_until([&] { return server->stats().closed[Closing::internal].value() == 1; });
+  CHECK(reports.size() == 1);
+  CHECK(door.streams[0].calls == Lines{"lost"});
+  says(second, cp::Reset{.stream = 1});
+  run_until([&] { return !door.streams[1].calls.empty(); });
+  CHECK(door.streams[1].calls == Lines{"reset"});
+}
+
+TEST_CASE_METHOD(Served, "a drain waits until the last stream is over") {
+  Dealer dealer(server->port());
+  opens(dealer);
+  bool over = false;
+  scope.start();
+  scope.drain();
+  net::co_spawn(context, scope.join(), [&](std::exception_ptr) { over = true; });
+  door.streams[0].outbox->goaway(std::chrono::seconds(1));
+  CHECK(next_of(dealer) == "goaway 1");
+  CHECK_FALSE(over);
+  door.streams[0].outbox->closed(0, 0, true);
+  CHECK(next_of(dealer) == "closed 1 0 0");
+  run_until([&] { return over; });
+}
+
+TEST_CASE_METHOD(Served, "a stop loses every stream at once") {
+  Dealer dealer(server->port());
+  opens(dealer);
+  scope.stop();
+  CHECK(door.streams[0].calls == Lines{"lost"});
+  CHECK(server->stats().connections.value() == 0);
+}
+
+TEST_CASE_METHOD(Served, "a stop cuts no last words") {
+  Dealer dealer(server->port());
+  opens(dealer);
+  door.streams[0].outbox->closed(0, 0, true);
+  run_until([&] { return !door.streams[0].calls.empty(); });
+  scope.stop();
+  CHECK(next_of(dealer) == "closed 1 0 0");
+}
+
+TEST_CASE_METHOD(Served, "an address in use is named") {
+  const std::string endpoint = "tcp://127.0.0.1:" + std::to_string(server->port());
+  CHECK_THROWS_WITH(ZeromqServer(scope, endpoint, door, sockets), Catch::Contains(endpoint));
+}
