@@ -6,27 +6,16 @@
 #include <nanobind/stl/string_view.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <utility>
 
 #include "python/extension/held_batch.h"
+#include "python/extension/waits.h"
 
 namespace millrace::python {
 namespace {
 
 namespace nb = nanobind;
-using namespace std::chrono_literals;
-
-// Python's own signal handler only sets a flag, and does not always interrupt the wait.
-constexpr Duration signal_interval = 100ms;
-
-// Sleeps are bounded by a year, so that sums of times stay in range.
-Time deadline_in(std::optional<double> seconds) {
-  if (!seconds) return Time::max();
-  const std::chrono::duration<double> wait(std::clamp(*seconds, 0.0, 3e7));
-  return Clock::now() + std::chrono::duration_cast<Duration>(wait);
-}
 
 // Sentences that a Python program sees are millrace.errors': one class for each way to fail.
 void translate(const std::exception_ptr& thrown, void*) {

@@ -3,6 +3,7 @@
 
 #include "python/extension/attachment.h"
 #include "python/extension/chunks.h"
+#include "python/extension/client.h"
 #include "python/extension/held_batch.h"
 
 // millrace._core: what the package's Python files are built on. Their signatures are in
@@ -12,4 +13,5 @@ NB_MODULE(_core, module) {
   add_chunks(module);
   add_batch(module);
   add_attachment(module);
+  add_client(module);
 }

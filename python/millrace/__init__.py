@@ -1,23 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chunks, batches and state resets for streaming models: workers, and the chunk rules as functions."""
+"""Chunks, batches and state resets for streaming models: workers, clients, and the chunk rules as
+functions."""
 
+from millrace.aio import AsyncClient, AsyncStream, connect
 from millrace.batch import Batch
 from millrace.chunking import chunks, values
-from millrace.errors import Failure, Refused, ServiceGone, WorkerError
+from millrace.client import Client, Stream
+from millrace.errors import (
+    ClientError,
+    ConnectionLost,
+    Failure,
+    Refused,
+    ServiceGone,
+    StreamFailed,
+    StreamRefused,
+    WorkerError,
+)
+from millrace.events import Closed, Event, Flushed, Goaway, Rejected, Result
 from millrace.rows import Flag, Opened, Row, Rows
 from millrace.worker import Worker
 
 __all__ = [
+    "AsyncClient",
+    "AsyncStream",
     "Batch",
+    "Client",
+    "ClientError",
+    "Closed",
+    "ConnectionLost",
+    "Event",
     "Failure",
     "Flag",
+    "Flushed",
+    "Goaway",
     "Opened",
     "Refused",
+    "Rejected",
+    "Result",
     "Row",
     "Rows",
     "ServiceGone",
+    "Stream",
+    "StreamFailed",
+    "StreamRefused",
     "Worker",
     "WorkerError",
     "chunks",
+    "connect",
     "values",
 ]

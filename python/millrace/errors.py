@@ -22,6 +22,37 @@ class Refused(WorkerError):
         self.code = code
 
 
+class ClientError(Exception):
+    """A client's stream was not opened, or cannot go on."""
+
+
+class StreamRefused(ClientError):
+    """The service did not open the stream.
+
+    ``code`` is one of docs/protocol.md, ``parameter`` the one of ``open`` that is at fault, or None,
+    ``retry_after`` when it is worth to come again, in seconds, or None.
+    """
+
+    def __init__(self, message: str, code: str, parameter: str, retry_after: float | None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.parameter = parameter or None
+        self.retry_after = retry_after
+
+
+class StreamFailed(ClientError):
+    """The service ended the stream; ``code``, one of docs/protocol.md, says why. Or something was
+    sent when it was over already: ``closed``."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ConnectionLost(ClientError):
+    """The service could not be reached, or the connection to it was lost."""
+
+
 class Failure(Exception):
     """The answer to a row that the model could not process. Its text is for the service's log; the
     client hears ``worker_failed``. Any other exception is such an answer too."""

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "base/time.h"
+
+namespace millrace::python {
+
+// Python's own signal handler only sets a flag, and does not always interrupt the wait.
+inline constexpr Duration signal_interval = std::chrono::milliseconds(100);
+
+// Waits are bounded by a year, so that sums of times stay in range. 0 does not wait.
+inline Time deadline_in(std::optional<double> seconds) {
+  if (!seconds) return Time::max();
+  if (*seconds <= 0) return Time::min();
+  const std::chrono::duration<double> wait(std::min(*seconds, 3e7));
+  return Clock::now() + std::chrono::duration_cast<Duration>(wait);
+}
+
+// Calls `attempt(until)` without the GIL until it gives something, or until the deadline, and runs
+// Python's signal handlers meanwhile.
+template <class Attempt>
+auto wait_for(Time deadline, Attempt attempt) {
+  for (;;) {
+    auto outcome = [&] {
+      const nanobind::gil_scoped_release released;
+      return attempt(deadline == Time::min() ? deadline
+                                             : std::min(deadline, Clock::now() + signal_interval));
+    }();
+    if (outcome || deadline <= Clock::now()) return outcome;
+    if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
+  }
+}
+
+}  // namespace millrace::python

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client that waits: streams in, and takes results. For asyncio: aio.py."""
+
+import logging
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from millrace import _core
+from millrace.events import Closed, Event, Ready, Rejected, Result, event_of
+from millrace.request import Frames, Request
+
+_log = logging.getLogger("millrace")
+
+
+def note_rejected(name: str, event: Event) -> None:
+    """For those who iterate over results, and see nothing else."""
+    if isinstance(event, Rejected):
+        _log.warning("stream %s: %s: %s", name, event.code, event.message)
+
+
+class Stream:
+    """One stream of a Client: what a microphone gives goes in, results come out.
+
+        with client.open(rate=16000) as stream:
+            stream.send(frames)
+            stream.end()
+            for result in stream:
+                print(result.data)
+
+    One thread may send while another takes results. Sending waits while the service has no room; a
+    TimeoutError says that it did not within ``timeout`` seconds, and nothing was sent. Results have to
+    be taken meanwhile: the service ends streams whose results nobody takes.
+
+    A stream that failed says so in every call: StreamFailed or ConnectionLost. Leaving the ``with``
+    ends it, if it has not ended; the results that are still to come are dropped.
+    """
+
+    def __init__(self, core: _core.Stream, request: Request) -> None:
+        self._stream: _core.Stream | None = core
+        self._request = request
+        ready = event_of(self._live.next(None) or ())
+        assert isinstance(ready, Ready)
+        #: The name that it has.
+        self.name = ready.stream
+        self.pipeline = ready.pipeline
+        #: How many frames and chunks there were, when it is over.
+        self.totals: Closed | None = None
+
+    @property
+    def _live(self) -> _core.Stream:
+        if self._stream is None:
+            raise RuntimeError("the stream is closed")
+        return self._stream
+
+    def send(self, frames: Frames, timeout: float | None = None) -> None:
+        """Bytes in the stream's format, of any number, or an array of its values."""
+        self._timely(self._live.send(self._request.frames(frames), timeout))
+
+    def flush(self, mark: int | None = None, timeout: float | None = None) -> None:
+        """The segment ends here; its final result is due. With a mark, Flushed follows it."""
+        self._timely(self._live.flush(mark, timeout))
+
+    def reset(self, timeout: float | None = None) -> None:
+        """The model starts afresh."""
+        self._timely(self._live.reset(timeout))
+
+    def gap(self, frames: int, timeout: float | None = None) -> None:
+        """So many frames were lost here."""
+        self._timely(self._live.gap(frames, timeout))
+
+    def end(self, timeout: float | None = None) -> None:
+        """Nothing follows; results come until the stream is over."""
+        self._timely(self._live.end(timeout))
+
+    def next(self, timeout: float | None = None) -> Event | None:
+        """What comes next. None: the stream is over, or nothing came within ``timeout`` seconds."""
+        fields = self._live.next(timeout)
+        if fields is None:
+            return None
+        event = event_of(fields)
+        assert not isinstance(event, Ready)
+        if isinstance(event, Closed):
+            self.totals = event
+        return event
+
+    def __iter__(self) -> Iterator[Result]:
+        """The results, until the stream is over. Other events are passed over: next() gives all."""
+        while event := self.next():
+            note_rejected(self.name, event)
+            if isinstance(event, Result):
+                yield event
+
+    @staticmethod
+    def _timely(sent: bool) -> None:
+        if not sent:
+            raise TimeoutError("the service had no room in time")
+
+    def close(self) -> None:
+        """Ends it where it has not ended, and drops what is still to come."""
+        self._stream = None
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+
+class Client:
+    """A process's way to a service.
+
+    Over ``ws://HOST:PORT`` each stream is a connection; over ``tcp://HOST:PORT`` (ZeroMQ) all share one. A
+    thread of the library's own has the connections. Thread-safe.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Connects to nobody yet. A ValueError for what is no url of a service."""
+        self._core = _core.Client(url)
+
+    def open(
+        self,
+        pipeline: str = "default",
+        *,
+        id: str | None = None,
+        format: str | None = None,
+        rate: float | None = None,
+        channels: int | None = None,
+        dim: int | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> Stream:
+        """Opens a stream. Raises StreamRefused or ConnectionLost.
+
+        ``format``: s16le, f32le, f16le; ``rate``: frames per second; ``options``: for the worker. What is
+        left out is as docs/protocol.md says.
+        """
+        request = Request(
+            pipeline=pipeline,
+            id=id,
+            format=format,
+            rate=rate,
+            channels=channels,
+            dim=dim,
+            options=options,
+        )
+        return Stream(request.start(self._core), request)
