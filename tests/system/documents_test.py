@@ -89,6 +89,34 @@ class Programs(SystemTest):
         for _ in range(2):
             self.assertEqual(self.answers(service, s16((300, 1600), (-400, 1600), (0, 800))), [90000, 125000, 100000])
 
+    def over(self, client, *doors):
+        """A client streams 4000 frames, and prints where the rows lie that were answered."""
+        service = self.service()
+        self.tap(service)
+        urls = {"websocket": f"ws://127.0.0.1:{service.port}", "zeromq": f"tcp://127.0.0.1:{service.zeromq_port}"}
+        for door in doors:
+            with self.subTest(door):
+                url = urls[door]
+                lines = self.output(*client, url, given=samples(0, 4000))
+                self.assertEqual([[float(word) for word in line.split()[:2]] for line in lines],
+                                 [[0, 0.1], [0.1, 0.2], [0.2, 0.25]])
+
+    @runs("client_websockets")
+    def test_a_client_without_a_library_gets_its_results(self, client):
+        self.over(client, "websocket")
+
+    @runs("client_asyncio")
+    def test_the_asyncio_client_gets_its_results_over_each_door(self, client):
+        self.over(client, "websocket", "zeromq")
+
+    @runs("client_threads")
+    def test_the_client_of_two_threads_gets_its_results_over_each_door(self, client):
+        self.over(client, "websocket", "zeromq")
+
+    @runs("client_cpp")
+    def test_the_client_in_cpp_gets_its_results_over_each_door(self, client):
+        self.over(client, "websocket", "zeromq")
+
     @runs("readme_worker")
     def test_the_worker_of_the_readme_answers_with_the_power_of_the_stream_so_far(self, worker):
         self.power_of_two_streams(worker)
