@@ -11,9 +11,11 @@ import unittest
 
 import websockets
 
+import client_wire as wire
 from conformance_test import contract, crc32c
 from harness import SystemTest, read_all, run
 from worker_wire import names
+from zeromq_client import Peer
 
 FILES = sorted(glob.glob("/usr/share/pocketsphinx/test/data/tidigits/*.mfc"))
 DIM = 13
@@ -70,6 +72,37 @@ async def send(service, events, frames, query, shuffle):
         return (await read_all(connection))[0]
 
 
+def send_over_zeromq(service, streams, query, shuffle):
+    """The same of all streams at once over one socket, in whole vectors; every message by stream."""
+    with Peer(service.zeromq_port) as peer:
+        senders = {name: peer.open(id=name, **query) for name in streams}
+        left = {name: list(events) for name, (events, _) in streams.items()}
+        while left:
+            name = shuffle.choice(sorted(left))
+            sender, frames = senders[name], streams[name][1]
+            kind, n = left[name].pop(0)
+            if kind == "frames":
+                part = shuffle.randint(1, min(n, 40))
+                sender.send(packed(frames[sender.position:sender.position + part], query.get("format", "f32le")[:3]))
+                if part < n:
+                    left[name].insert(0, (kind, n - part))
+            elif kind == "gap":
+                sender.gap(n)
+            else:
+                sender.say({"flush": wire.flush, "reset": wire.reset, "end": wire.end}[kind])
+            if not left[name]:
+                del left[name]
+        return {name: sender.rest() for name, sender in senders.items()}
+
+
+def send_over_websocket(service, streams, query, shuffle):
+    async def send_all():
+        return await asyncio.gather(*(send(service, events, frames, {**query, "id": name}, shuffle)
+                                      for name, (events, frames) in streams.items()))
+
+    return dict(zip(streams, run(send_all())))
+
+
 def schedule(frames, shuffle):
     """All frames of a stream but those of a gap, with a flush and a reset somewhere."""
     a, b, c = sorted(shuffle.sample(range(1, len(frames)), 3))
@@ -86,25 +119,22 @@ class Features(SystemTest):
                 f'chunk = {{ {keys}{more} }}\nbatch = {{ rows = 4 }}\n')
 
     def check(self, element, format, files=4, **rule):
-        """Streams files at once in this format to a pipeline of this element."""
-        shuffle = random.Random(f"{element} {format}")
+        """Streams files at once in this format to a pipeline of this element, over each door."""
         service = self.service(self.pipeline(element, "".join(f', {key} = "{value}"' for key, value in rule.items())))
         tap = self.tap(service, element, "--data", "crc32c")
-        streams = {f"digits-{i}": vectors(path) for i, path in enumerate(FILES[:files])}
-        events = {name: schedule(frames, shuffle) for name, frames in streams.items()}
-
-        async def send_all():
-            return await asyncio.gather(*(
-                send(service, events[name], frames, {"pipeline": element, "format": format, "dim": DIM, "id": name},
-                     shuffle) for name, frames in streams.items()))
-
-        for messages in run(send_all()):
-            self.assertEqual(messages[-1]["type"], "closed")
-        for name, frames in streams.items():
-            sent = [as_read(frame, format) for frame in frames]
-            rows = [[row["seq"], row["begin"], row["left"], row["size"], row["right"], row["flags"], row["gap"],
-                     row["crc32c"]] for row in self.rows(tap, name)]
-            self.assertEqual(rows, list(expected(self.SPEC, events[name], sent, element, **rule)))
+        for send_over in (send_over_websocket, send_over_zeromq):
+            with self.subTest(send_over.__name__):
+                shuffle = random.Random(f"{element} {format}")
+                streams = {f"{send_over.__name__}-{i}": (schedule(frames, shuffle), frames)
+                           for i, frames in enumerate(map(vectors, FILES[:files]))}
+                query = {"pipeline": element, "format": format, "dim": DIM}
+                for messages in send_over(service, streams, query, shuffle).values():
+                    self.assertEqual(messages[-1]["type"], "closed")
+                for name, (events, frames) in streams.items():
+                    sent = [as_read(frame, format) for frame in frames]
+                    rows = [[row["seq"], row["begin"], row["left"], row["size"], row["right"], row["flags"], row["gap"],
+                             row["crc32c"]] for row in self.rows(tap, name)]
+                    self.assertEqual(rows, list(expected(self.SPEC, events, sent, element, **rule)))
 
     def test_every_vector_of_real_speech_comes_out_as_it_went_in(self):
         self.assertGreater(len(FILES), 8)
@@ -129,15 +159,18 @@ class FractionalRate(SystemTest):
     def test_positions_in_seconds_are_those_of_a_rate_that_is_no_whole_number(self):
         service = self.service(self.PIPELINE)
         tap = self.tap(service)
-        frames = vectors(FILES[0])[:32]
-        messages = run(send(service, [("frames", 12), ("gap", 4), ("frames", 16), ("end", 0)], frames,
-                            {"rate": 12.5, "id": "slow"}, random.Random(1)))
-        results = [message for message in messages if message["type"] == "result"]
-        self.assertEqual([(r["begin"], r["end"], r["begin_s"], r["end_s"]) for r in results if r["end"] > r["begin"]],
-                         [(0, 5, 0, 0.4), (5, 10, 0.4, 0.8), (10, 12, 0.8, 0.96),
-                          (16, 21, 1.28, 1.68), (21, 26, 1.68, 2.08), (26, 31, 2.08, 2.48), (31, 32, 2.48, 2.56)])
-        self.assertEqual([row["right"] for row in self.rows(tap, "slow") if row["size"]], [1, 1, 0, 1, 1, 1, 0])
-        self.assertEqual(messages[-1], {"type": "closed", "frames": 28, "chunks": 7})
+        events = [("frames", 12), ("gap", 4), ("frames", 16), ("end", 0)]
+        for send_over in (send_over_websocket, send_over_zeromq):
+            with self.subTest(send_over.__name__):
+                name = send_over.__name__
+                messages = send_over(service, {name: (events, vectors(FILES[0])[:32])}, {"rate": 12.5}, random.Random(1))[name]
+                results = [message for message in messages if message["type"] == "result"]
+                self.assertEqual(
+                    [(r["begin"], r["end"], r["begin_s"], r["end_s"]) for r in results if r["end"] > r["begin"]],
+                    [(0, 5, 0, 0.4), (5, 10, 0.4, 0.8), (10, 12, 0.8, 0.96),
+                     (16, 21, 1.28, 1.68), (21, 26, 1.68, 2.08), (26, 31, 2.08, 2.48), (31, 32, 2.48, 2.56)])
+                self.assertEqual([row["right"] for row in self.rows(tap, name) if row["size"]], [1, 1, 0, 1, 1, 1, 0])
+                self.assertEqual((messages[-1]["frames"], messages[-1]["chunks"]), (28, 7))
 
     def test_a_client_of_another_rate_is_refused(self):
         service = self.service(self.PIPELINE)
@@ -183,6 +216,20 @@ class Refusals(SystemTest):
         rejected = next(message for message in messages if message["type"] == "rejected")
         self.assertEqual((rejected["code"], rejected["frames"]), ("values", 0))
         self.assertEqual(messages[-1], {"type": "closed", "frames": 4, "chunks": 1})
+
+    def test_half_a_vector_over_zeromq_is_rejected_where_it_comes(self):  # B7 B8
+        service = self.service(f"[[pipeline]]\ndim = {DIM}\nchunk = {{ size = 4 }}\n")
+        self.tap(service)
+        with Peer(service.zeromq_port) as peer:
+            stream = peer.open()
+            self.assertEqual(stream.frame, 4 * DIM)
+            stream.send_at(0, packed(vectors(FILES[0])[:5], "f32")[:-4])
+            rejected = stream.next()
+            self.assertEqual((rejected["code"], rejected["frames"]), ("values", 4))
+            stream.position = 4
+            stream.send(packed(vectors(FILES[0])[4:8], "f32")).say(wire.end)
+            row = next(message for message in stream.rest() if message["type"] == "result" and message["end"] > message["begin"])
+            self.assertEqual((row["begin"], row["end"], stream.said[-1]["frames"]), (4, 8, 4))
 
 
 if __name__ == "__main__":
