@@ -63,7 +63,8 @@ Answer answer_of(nb::handle value, nb::handle encode) {
 
 nb::list elements_of(nb::handle given) {
   if (nb::hasattr(given, "tolist")) return nb::list(given.attr("tolist")());
-  if (PyUnicode_Check(given.ptr()) || PyBytes_Check(given.ptr()) || PyDict_Check(given.ptr()))
+  if (PyUnicode_Check(given.ptr()) || PyBytes_Check(given.ptr()) || PyDict_Check(given.ptr()) ||
+      PyAnySet_Check(given.ptr()))
     throw nb::type_error("answers are a sequence or an array: one for each row");
   return nb::list(given);
 }

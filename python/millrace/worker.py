@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker: takes the batches of a pipeline and gives them back done."""
 
-import dataclasses
 import json
 import logging
 import math
@@ -27,17 +26,18 @@ _PASSING = ("timeout", "no_room", "stopping", "internal")  # what a new attachme
 _DTYPES = {"s16": "int16", "f16": "float16", "f32": "float32"}
 
 
-@dataclasses.dataclass
 class _Outage:
-    """The time without a service."""
+    """The time without a service: when to attach again, and until when to try."""
 
-    give_up: float
-    pause: float = _PAUSES[0]
+    def __init__(self, patience: float) -> None:
+        self.give_up = time.monotonic() + patience
+        self._pause = _PAUSES[0]
+        self.postpone()
 
-    def next_pause(self) -> float:
-        """Longer each time, and never the same for all workers of a service."""
-        pause, self.pause = self.pause, min(2 * self.pause, _PAUSES[1])
-        return random.uniform(pause / 2, pause)
+    def postpone(self) -> None:
+        """Pauses are longer each time, and never the same for all workers of a service."""
+        self.retry_at = time.monotonic() + random.uniform(self._pause / 2, self._pause)
+        self._pause = min(2 * self._pause, _PAUSES[1])
 
 
 class Worker:
@@ -205,38 +205,46 @@ class Worker:
     def _lose(self, why: str) -> None:
         if self._outage is None:
             _log.warning("attaching again: %s", why)
-            self._outage = _Outage(give_up=time.monotonic() + self._reattach)
+            self._outage = _Outage(self._reattach)
 
     def _attach_again(self, deadline: float) -> bool:
         """False: interrupted, or it is past the deadline."""
         outage = self._outage
         assert outage is not None
-        while self._rest(min(outage.next_pause(), deadline - time.monotonic())):
+        while self._rest(min(outage.retry_at, deadline)):
+            if time.monotonic() < outage.retry_at:
+                return False
             try:
                 self._attach()
                 return True
             except WorkerError as error:
                 if not self._may_return(error) or time.monotonic() >= outage.give_up:
                     raise
+                outage.postpone()
         return False
 
     def _attach(self) -> None:
         attached = _core.Attachment(*self._settings)
         if attached.welcome != self._welcome:
+            attached.close()
             raise Refused("the service came back with another shape of batches", "pipeline")
         self._core, self._outage = attached, None
         self.attachments += 1
         _log.warning("attached again")
-        if self._leaving:  # meanwhile, by another thread
+        # What another thread asked for meanwhile, the one before was told.
+        if self._leaving:
             attached.bye()
+        if self._closed:
+            attached.close()
+        if self._interrupted:
+            attached.interrupt()
 
-    def _rest(self, seconds: float) -> bool:
-        """False: interrupted, or there was no time left. No lock: a signal handler may interrupt."""
-        end = time.monotonic() + seconds
+    def _rest(self, until: float) -> bool:
+        """False: interrupted. No lock: a signal handler may interrupt."""
         while not (self._interrupted or self._closed or self._leaving):
-            left = end - time.monotonic()
+            left = until - time.monotonic()
             if left <= 0:
-                return seconds > 0
+                return True
             time.sleep(min(left, _PATIENCE))
         self._interrupted = False
         return False

@@ -4,11 +4,13 @@ import os
 import signal
 import threading
 import unittest
+from unittest import mock
 
 from harness import PATIENCE, wait_for
 from streams import PIPELINE, WorkerTest
 
 import millrace
+from millrace import _core
 
 
 def again(service, change=("", "")):
@@ -59,7 +61,7 @@ class Losses(WorkerTest):
         _, batch = self.one_row(worker)  # in the middle of which it is lost
         waiting = threading.Thread(target=again, args=(self.served,))
         waiting.start()
-        self.assertIsNone(worker.next(0.5) or None)
+        self.assertIsNone(worker.next(0.5))
         waiting.join()
         batch.done(["nobody hears it"])
         wait_for(lambda: worker.next(0.1) is None and worker.attachments == 2, "the worker to attach")
@@ -105,6 +107,87 @@ class Losses(WorkerTest):
         self.assertEqual(stream.said("result")[0]["data"], "done")
 
 
+class Attempts(WorkerTest):
+    """To attach again, where what is asked of the worker meanwhile falls between two of its lives."""
+
+    def lost(self):
+        """A worker whose service has been lost, and is back."""
+        worker = self.worker()
+        again(self.served)
+        return worker
+
+    def meanwhile(self, ask):
+        """While a worker attaches again, another thread asks for something."""
+        def attach(*settings):
+            attached.append(real(*settings))
+            ask()
+            return attached[-1]
+
+        attached, real = [], _core.Attachment
+        patch = mock.patch.object(_core, "Attachment", attach)
+        patch.start()
+        self.addCleanup(patch.stop)
+        return attached
+
+    def test_who_never_waits_attaches_again_too(self):
+        worker = self.lost()
+        wait_for(lambda: worker.next(0) is None and worker.attachments == 2, "the worker to attach")
+
+    def test_the_pauses_do_not_depend_on_how_long_batches_are_waited_for(self):
+        worker = self.worker()
+        self.served.stop(signal.SIGKILL)
+        attempts, clock = [], FakeTime()
+
+        def attach(*_):
+            attempts.append(clock.now)
+            raise millrace.ServiceGone("nobody is there")
+
+        with mock.patch.object(millrace.worker, "time", clock), mock.patch.object(_core, "Attachment", attach):
+            while clock.now < 60:
+                self.assertIsNone(worker.next(0.01))
+        pauses = [after - before for before, after in zip(attempts, attempts[1:])]
+        for least, pause in zip((0.1, 0.2, 0.4, 0.8, 1.6, *[2.5] * len(pauses)), pauses):
+            self.assertTrue(least - 1e-6 <= pause <= 2 * least + 0.02, pauses)
+        self.assertGreater(len(pauses), 8)
+
+    def test_an_interruption_while_it_attaches_is_heard(self):
+        worker = self.lost()
+        self.meanwhile(worker.interrupt)
+        self.assertIsNone(worker.next(PATIENCE))
+        self.assertEqual(worker.attachments, 2)
+        self.one_row(worker)[1].done()
+
+    def test_one_that_is_closed_while_it_attaches_is_gone(self):
+        worker = self.lost()
+        self.meanwhile(worker.close)
+        self.assertIsNone(worker.next(PATIENCE))
+        self.await_none_attached()
+
+    def test_one_that_finds_another_shape_does_not_stay(self):
+        worker = self.worker()
+        again(self.served, ("slots = 4", "slots = 5"))
+        attached = self.meanwhile(lambda: None)
+        with self.assertRaisesRegex(millrace.Refused, "another shape"):
+            worker.next(PATIENCE)
+        self.await_none_attached()
+        self.assertEqual(len(attached), 1)  # which is still there, and holds nothing
+
+    def await_none_attached(self):
+        wait_for(lambda: "pipeline default " in self.served.get("/readyz")[1], "no worker to be attached")
+
+
+class FakeTime:
+    """What the worker knows of time: it passes where somebody sleeps."""
+
+    now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
 class Leaving(WorkerTest):
     def test_a_worker_that_says_bye_ends_when_its_streams_have_moved(self):
         leaving, staying = self.worker(), None
@@ -143,8 +226,8 @@ class Signals(WorkerTest):
 
     def test_a_key_that_interrupts_is_heard_while_waiting(self):
         worker = self.worker()
-        self.signal_soon(signal.SIGINT)
         with self.assertRaises(KeyboardInterrupt):
+            self.signal_soon(signal.SIGINT)
             worker.next(PATIENCE)
         self.one_row(worker)[1].done()
 
