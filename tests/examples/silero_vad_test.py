@@ -12,9 +12,11 @@ import sys
 import unittest
 
 import numpy as np
+import torch
 import websockets
 from harness import Process, SystemTest, run
 from silero_alone import MODEL, UTTERANCES, Alone, contract, stream_rows, utterance
+from silero_vad.utils_vad import OnnxWrapper
 
 EXAMPLE = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "silero_vad")
 WORKER = os.path.join(EXAMPLE, "worker.py")
@@ -199,12 +201,6 @@ class SileroVad(SystemTest):
 
 class Reference(unittest.TestCase):
     def test_what_counts_as_alone_is_what_the_wheel_does(self):
-        try:
-            import torch
-        except ImportError:
-            self.skipTest("PyTorch is not installed, which the wheel's own code needs")
-        from silero_vad.utils_vad import OnnxWrapper
-
         original, model = OnnxWrapper(MODEL, force_onnx_cpu=True), Alone()
         for number in UTTERANCES:
             samples = utterance(number)

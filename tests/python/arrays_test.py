@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tensor of a batch in NumPy, PyTorch and JAX: the same memory, nothing is copied."""
-import importlib
 import unittest
 
+import jax
+import jax.dlpack
 import numpy as np
+import torch
 from streams import WorkerTest
 
 SAMPLES = (-32768, -1, 0, 16384)
-
-
-def library(name):
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise unittest.SkipTest(f"{name} is not installed") from None
 
 
 class Arrays(WorkerTest):
@@ -41,7 +36,6 @@ class Arrays(WorkerTest):
             self.assertEqual(data[0, 0, 0], 7)
 
     def test_torch_sees_the_memory_of_the_batch(self):
-        torch = library("torch")
         for dtype, values, batch in self.batches():
             tensor = torch.from_dlpack(batch.data)
             self.assertEqual((str(tensor.dtype), tensor.shape), (f"torch.{dtype}", (1, 4, 1)))
@@ -51,11 +45,9 @@ class Arrays(WorkerTest):
                 self.assertEqual(torch.from_dlpack(array).data_ptr(), array.ctypes.data)
 
     def test_jax_sees_the_memory_of_the_batch(self):
-        jax = library("jax")
-        dlpack = importlib.import_module("jax.dlpack")
         jax.config.update("jax_platforms", "cpu")
         for dtype, values, batch in self.batches():
-            array = dlpack.from_dlpack(batch.data)
+            array = jax.dlpack.from_dlpack(batch.data)
             self.assertEqual((array.dtype, array.shape), (dtype, (1, 4, 1)))
             self.assertEqual(array.unsafe_buffer_pointer(), batch.data.ctypes.data)
 
