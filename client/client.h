@@ -41,8 +41,8 @@ struct ClientSettings {
 // to be taken while frames are sent: a full queue of them holds up its connection, which over
 // tcp:// is that of all streams.
 //
-// Thread-safe. Streams may outlive it: they are lost. Destroying it waits for nothing but a name
-// that is being looked up; no call of a stream may be running.
+// Thread-safe. Streams may outlive it: they are lost, and calls of them that are running say so.
+// Destroying it waits for nothing but a name that is being looked up.
 class Client {
  public:
   // "ws://HOST:PORT" or "tcp://HOST:PORT". Connects to nobody yet. Throws std::invalid_argument for

@@ -36,7 +36,8 @@ class StreamRefused : public ClientError {
   std::optional<std::chrono::milliseconds> retry_after_;
 };
 
-// The service ended it: it cannot go on. Or it was over when something was sent ("closed").
+// The service ended it: it cannot go on. Or it was over when something was sent, or was closed here
+// (both "closed").
 class StreamFailed : public ClientError {
  public:
   StreamFailed(std::string code, const std::string& message)

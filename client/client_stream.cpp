@@ -41,6 +41,7 @@ bool ClientStream::send_until(const ClientMessage& command, Time deadline) {
 }
 
 std::optional<ClientEvent> ClientStream::next_until(Time deadline) { return pipe_->next(deadline); }
+void ClientStream::close() { pipe_->abandon(); }
 bool ClientStream::over() const { return pipe_->over(); }
 std::string ClientStream::name() const { return pipe_->name(); }
 std::uint64_t ClientStream::number() const { return pipe_->number(); }

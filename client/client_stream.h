@@ -21,8 +21,7 @@ class StreamPipe;
 // A stream that failed says so in every call: StreamRefused, StreamFailed or ConnectionLost
 // (client_error.h). What came before the failure is still given by next().
 //
-// Destroying one that is not over ends it: the service works off what was sent, its results are
-// dropped. Thread-safe, but for moving and destroying.
+// Destroying one that is not over closes it. Thread-safe, but for moving and destroying.
 class ClientStream {
  public:
   explicit ClientStream(std::shared_ptr<StreamPipe> pipe);
@@ -55,6 +54,10 @@ class ClientStream {
   std::optional<ClientEvent> next() { return next_until(Time::max()); }
   std::optional<ClientEvent> next_until(Time deadline);
   std::optional<ClientEvent> try_next() { return next_until(Time::min()); }
+
+  // Lets go of it: the service works off what was sent, its results are dropped. Every call that is
+  // running or comes throws StreamFailed ("closed"). Nothing where the stream has ended.
+  void close();
 
   // next() has given Closed.
   bool over() const;

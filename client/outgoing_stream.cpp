@@ -62,6 +62,7 @@ void OutgoingStream::open(const cp::Ready& ready) {
 
 // A message out of what was said; passes over what makes none.
 Bytes OutgoingStream::words(cp::Encoder& encoder) {
+  const bool last = pipe_.abandoned();  // asked before what was said is taken: then that is all
   while (find_words()) {
     if (const auto* command = std::get_if<ClientMessage>(&said_[current_])) {
       if (!std::holds_alternative<client_message::Keepalive>(*command))
@@ -74,7 +75,7 @@ Bytes OutgoingStream::words(cp::Encoder& encoder) {
       pass();
     }
   }
-  next_.end = cut_short_ || pipe_.abandoned();
+  next_.end = cut_short_ || last;
   return next_.end ? encoder.encode(cp::End{.stream = number_}) : Bytes();
 }
 

@@ -34,6 +34,8 @@ bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, 
   return true;
 }
 
+StreamFailed let_go() { return {"closed", "the stream was closed"}; }
+
 }  // namespace
 
 StreamPipe::StreamPipe(std::uint64_t number, Bounds bounds, Changes& changes,
@@ -43,7 +45,7 @@ StreamPipe::StreamPipe(std::uint64_t number, Bounds bounds, Changes& changes,
 bool StreamPipe::say(Bytes frames, Time deadline) {
   Lock lock(mutex_);
   if (!await_room(lock, deadline)) return false;
-  push(std::move(lock), std::string(reinterpret_cast<const char*>(frames.data()), frames.size()));
+  push(std::string(reinterpret_cast<const char*>(frames.data()), frames.size()));
   return true;
 }
 
@@ -51,13 +53,15 @@ bool StreamPipe::say(const ClientMessage& command, Time deadline) {
   Lock lock(mutex_);
   if (!await_room(lock, deadline)) return false;
   end_said_ = std::holds_alternative<client_message::End>(command);
-  push(std::move(lock), command);
+  push(command);
   return true;
 }
 
 bool StreamPipe::await_room(Lock& lock, Time deadline) {
-  const bool possible = wait(room_, lock, deadline,
-                             [this] { return ended() || end_said_ || unsent_ < bounds_.unsent; });
+  const bool possible = wait(room_, lock, deadline, [this] {
+    return abandoned_ || ended() || end_said_ || unsent_ < bounds_.unsent;
+  });
+  if (abandoned_) throw let_go();
   if (failure_) std::rethrow_exception(failure_);
   if (closed_) throw StreamFailed("closed", "the service has ended the stream");
   if (end_said_) throw std::logic_error("nothing follows the end of a stream");
@@ -65,17 +69,18 @@ bool StreamPipe::await_room(Lock& lock, Time deadline) {
   return possible;
 }
 
-void StreamPipe::push(Lock lock, Said said) {
+void StreamPipe::push(Said said) {
   unsent_ += size_of(said);
   said_.push_back(std::move(said));
-  const bool first = said_.size() == 1;
-  lock.unlock();
-  if (first) wake_();
+  if (said_.size() == 1) wake_();
 }
 
 std::optional<ClientEvent> StreamPipe::next(Time deadline) {
   Lock lock(mutex_);
-  if (!wait(came_, lock, deadline, [this] { return ended() || !events_.empty(); })) {
+  const bool came =
+      wait(came_, lock, deadline, [this] { return abandoned_ || ended() || !events_.empty(); });
+  if (abandoned_) throw let_go();
+  if (!came) {
     event_wanted_ = true;
     return std::nullopt;
   }
@@ -86,16 +91,16 @@ std::optional<ClientEvent> StreamPipe::next(Time deadline) {
   ClientEvent event = std::move(events_.front());
   events_.pop_front();
   untaken_ -= size_of(event);
-  const bool resume = held_up_ && !ended() && untaken_ < bounds_.untaken;
-  if (resume) held_up_ = false;
-  lock.unlock();
-  if (resume) wake_();
+  if (held_up_ && !ended() && untaken_ < bounds_.untaken) {
+    held_up_ = false;
+    wake_();
+  }
   return event;
 }
 
 bool StreamPipe::over() const {
   const Lock lock(mutex_);
-  return closed_ && events_.empty();
+  return closed_ && !abandoned_ && events_.empty();
 }
 
 std::string StreamPipe::name() const {
@@ -104,11 +109,15 @@ std::string StreamPipe::name() const {
 }
 
 void StreamPipe::abandon() {
-  Lock lock(mutex_);
-  if (std::exchange(abandoned_, true) || ended()) return;
+  const Lock lock(mutex_);
+  if (abandoned_ || ended()) return;
+  abandoned_ = true;
   events_.clear();
   untaken_ = 0;
-  lock.unlock();
+  room_.notify_all();
+  came_.notify_all();
+  announce(event_wanted_);
+  announce(room_wanted_);
   wake_();
 }
 

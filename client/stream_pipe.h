@@ -35,8 +35,8 @@ class StreamPipe {
     std::size_t untaken = 0;  // bytes of events; from there on nothing more is read
   };
 
-  // `wake` tells the client's thread that there is something to do; it is called by any thread, and
-  // not once the stream has ended. `changes` lives until then.
+  // `wake` tells the client's thread that there is something to do; it is called by any thread,
+  // under the mutex, and not once the stream has ended: so it need not live longer, as `changes`.
   StreamPipe(std::uint64_t number, Bounds bounds, Changes& changes, std::function<void()> wake);
 
   std::uint64_t number() const { return number_; }
@@ -47,7 +47,8 @@ class StreamPipe {
   std::optional<ClientEvent> next(Time deadline);
   bool over() const;
   std::string name() const;
-  // The user is gone: takes nothing more.
+  // The user is gone: takes nothing more, each of its calls throws. What was said is still to be
+  // sent. Nothing where the stream has ended.
   void abandon();
 
   // Exchanges everything that was said for the content of `into`, which is cleared first. It counts
@@ -67,7 +68,7 @@ class StreamPipe {
 
   bool ended() const { return closed_ || failure_; }
   bool await_room(Lock& lock, Time deadline);
-  void push(Lock lock, Said said);
+  void push(Said said);
   void add(ClientEvent event);
   void announce(bool& wanted);
   void end();

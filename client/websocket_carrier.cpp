@@ -120,8 +120,9 @@ class WebsocketCarrier::Stream {
   Task<> write() {
     std::vector<StreamPipe::Said> said;
     while (!over_) {
+      const bool last = pipe_->abandoned();  // asked first: then what is taken is all
       pipe_->take(said);
-      if (said.empty() && pipe_->abandoned()) co_return co_await close();
+      if (said.empty() && last) co_return co_await close();
       for (const auto& one : said) {
         co_await send(one);
         pipe_->sent(one);

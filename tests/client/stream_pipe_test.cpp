@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <catch2/catch.hpp>
+#include <future>
 #include <thread>
 
 #include "client/client_error.h"
@@ -135,6 +136,39 @@ TEST_CASE_METHOD(PipeFixture, "a stream whose user has gone takes nothing more, 
   pipe.close({});
   pipe.abandon();
   CHECK(wakes == 1);
+}
+
+TEST_CASE_METHOD(PipeFixture,
+                 "who waits learns that the stream was closed here, as does who comes") {
+  CHECK(say("abcd"));
+  const auto code = [](auto call) {
+    try {
+      call();
+    } catch (const StreamFailed& failed) {
+      return failed.code();
+    }
+    return std::string();
+  };
+  const auto next = [&] { return code([&] { (void)pipe.next(whenever); }); };
+  const auto send = [&] { return code([&] { (void)pipe.say(bytes_of("e"), whenever); }); };
+  auto taker = std::async(std::launch::async, next), sender = std::async(std::launch::async, send);
+  pipe.abandon();
+  CHECK(taker.get() == "closed");
+  CHECK(sender.get() == "closed");
+  CHECK(taken() == std::vector<std::string>{"abcd"});
+  pipe.close({});
+  CHECK(next() == "closed");
+  CHECK(send() == "closed");
+  CHECK_FALSE(pipe.over());
+}
+
+TEST_CASE_METHOD(PipeFixture, "a stream that has ended cannot be closed any more") {
+  deliver(1);
+  pipe.close({.frames = 5, .chunks = 1});
+  pipe.abandon();
+  CHECK(next_mark() == 1);
+  CHECK(pipe.next(at_once) == ClientEvent(client_event::Closed{5, 1}));
+  CHECK(pipe.over());
 }
 
 TEST_CASE_METHOD(PipeFixture, "a change is told to who has looked in vain before, once") {

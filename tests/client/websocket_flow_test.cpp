@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <future>
 #include <map>
 #include <semaphore>
 
@@ -174,6 +175,34 @@ TEST_CASE_METHOD(FlowFixture, "streams outlive their client, and are lost") {
   CHECK_THROWS_WITH(stream.next(), "the client was closed");
   CHECK_THROWS_AS(stream.send(bytes_of("a")), ConnectionLost);
   CHECK(now.await_end());
+}
+
+TEST_CASE_METHOD(FlowFixture, "calls that are running when their client goes are lost") {
+  ScriptedService service(&open_and_note);
+  std::optional<Client> client(service.url());
+  ClientStream stream = client->open();
+  auto taker = std::async(std::launch::async, [&] { return stream.next(); });
+  auto sender = std::async(std::launch::async, [&] {
+    for (;;) stream.send(bytes_of("abcd"));
+  });
+  const Time limit = Clock::now() + patience;
+  while (now.messages < 3 && Clock::now() < limit) std::this_thread::yield();
+  client.reset();
+  CHECK_THROWS_AS(taker.get(), ConnectionLost);
+  CHECK_THROWS_AS(sender.get(), ConnectionLost);
+}
+
+TEST_CASE_METHOD(FlowFixture, "a stream that is closed wakes who waits in it, and ends cleanly") {
+  ScriptedService service(&open_and_note);
+  Client client(service.url());
+  ClientStream stream = client.open();
+  stream.send(bytes_of("abcd"));
+  auto taker = std::async(std::launch::async, [&] { return stream.next(); });
+  stream.close();
+  CHECK_THROWS_WITH(taker.get(), "closed: the stream was closed");
+  CHECK(now.await_end());
+  CHECK(now.how == 1000);
+  CHECK(now.messages == 1);
 }
 
 TEST_CASE_METHOD(FlowFixture, "a client that says nothing is heard to live") {
