@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -8,14 +9,14 @@
 #include "base/time.h"
 #include "schemas/worker_codec.h"
 #include "transport/file_descriptor.h"
-#include "transport/local_socket.h"
+#include "workers/worker_wire.h"
 
 namespace millrace {
 
 // A worker's connection to the service: decoded messages in, bytes out, and when either last
 // happened. Nothing but wait() blocks. Throws WorkerError where the connection is of no more use.
 //
-// Confined to one thread, but for wait(), which touches the descriptors only.
+// Confined to one thread, but for wait(), which looks at the descriptors only.
 class WorkerLink {
  public:
   // To a worker url; empty: the default one.
@@ -24,13 +25,13 @@ class WorkerLink {
   // The next message, if one is complete.
   std::optional<worker_protocol::ToWorker> receive();
   void reuse(worker_protocol::HandedBatch&& batch) { decoder_.reuse(std::move(batch)); }
-  FileDescriptor take_descriptor() { return socket_.take_descriptor(); }
+  FileDescriptor take_descriptor() { return wire_->take_descriptor(); }
 
   // False: nothing was taken, too much waits to be sent.
   bool try_send(Bytes message);
-  void flush();
-  void end() { socket_.end(); }
-  bool has_output() const { return socket_.has_output(); }
+  void flush() { wire_->flush(); }
+  void end() { wire_->end(); }
+  bool has_output() const { return wire_->has_output(); }
 
   // Until there is something to receive, or to send if `output`, or `wake` is readable, or then.
   void wait(Time deadline, bool output, int wake) const;
@@ -39,7 +40,7 @@ class WorkerLink {
   Time sent() const { return sent_; }
 
  private:
-  LocalSocket socket_;
+  std::unique_ptr<WorkerWire> wire_;
   worker_protocol::Decoder decoder_;
   Time heard_ = Clock::now(), sent_ = Clock::now();
 };

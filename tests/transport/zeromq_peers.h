@@ -55,6 +55,45 @@ class Dealer {
   zmq::socket_t socket_;
 };
 
+// A ROUTER of libzmq with one peer, in a context of its own: the service, for the other end's
+// tests.
+class RawRouter {
+ public:
+  RawRouter() : socket_(context_, zmq::socket_type::router) {
+    socket_.set(zmq::sockopt::linger, 0);
+    socket_.set(zmq::sockopt::rcvtimeo, 30'000);
+    socket_.bind("tcp://127.0.0.1:*");
+    endpoint_ = socket_.get(zmq::sockopt::last_endpoint);
+  }
+
+  const std::string& endpoint() const { return endpoint_; }
+
+  // The next message; the last one to send is its peer's. Throws when none comes.
+  std::string receive() {
+    zmq::message_t message;
+    if (!socket_.recv(name_) || !socket_.recv(message))
+      throw std::runtime_error("the peer does nothing");
+    return message.to_string();
+  }
+  void send(std::string_view message, bool more = false) {
+    if (!more_) send_part({name_.data<char>(), name_.size()}, true);
+    send_part(message, more_ = more);
+  }
+  void hang_up() { socket_.close(); }
+
+ private:
+  void send_part(std::string_view bytes, bool more) {
+    if (!socket_.send(zmq::buffer(bytes), more ? zmq::send_flags::sndmore : zmq::send_flags::none))
+      throw std::runtime_error("the peer does not read");
+  }
+
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+  std::string endpoint_;
+  zmq::message_t name_;
+  bool more_ = false;  // of a message some parts were sent
+};
+
 // Bytes over TCP, by hand: ZMTP as it should be, or not.
 class RawPeer {
  public:

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <exception>
+#include <utility>
+
+#include "transport/local_path.h"
+#include "transport/local_socket.h"
+#include "workers/protocol.h"
+#include "workers/worker.h"
+#include "workers/worker_wire.h"
+
+namespace millrace {
+namespace {
+
+LocalSocket connect(const std::string& url) {
+  const auto path = local_path(url);
+  if (!path)
+    throw WorkerError(url +
+                      ": not a worker url; unix:PATH with a path of 1 to 107 bytes, or "
+                      "tcp://HOST:PORT");
+  try {
+    check_directory_owner(*path);
+    return LocalSocket::connect(*path, {.max_message = worker_protocol::max_to_worker,
+                                        .max_outgoing = 2 * worker_protocol::max_to_service,
+                                        .takes_descriptor = true});
+  } catch (const std::exception& error) {
+    throw WorkerError("no service at " + url + " (" + error.what() + ")");
+  }
+}
+
+std::string sentence(LocalError error) {
+  switch (error) {
+    case LocalError::closed: return "the service closed the connection";
+    case LocalError::lost: return "the connection to the service broke";
+    case LocalError::too_long: return "the service sent a message that is too long";
+    case LocalError::descriptor:
+      return "the service sent a descriptor that nobody asked for, or this process has too many";
+  }
+  return "";
+}
+
+class LocalWire final : public WorkerWire {
+ public:
+  explicit LocalWire(const std::string& url) : socket_(connect(url)) {}
+
+  std::optional<Bytes> receive() override {
+    const auto message = socket_.try_receive();
+    if (!message) throw WorkerError(sentence(message.error()));
+    return *message;
+  }
+  FileDescriptor take_descriptor() override { return socket_.take_descriptor(); }
+
+  bool try_send(Bytes message) override {
+    const LocalSocket::Sent sent = socket_.try_send(message);
+    if (sent == LocalSocket::Sent::failed) throw WorkerError(sentence(LocalError::lost));
+    return sent == LocalSocket::Sent::taken;
+  }
+  void flush() override {
+    if (!socket_.flush()) throw WorkerError(sentence(LocalError::lost));
+  }
+  bool has_output() const override { return socket_.has_output(); }
+  void end() override { socket_.end(); }
+
+  Waits waits(bool output) const override {
+    const short events = output ? POLLIN | POLLOUT : POLLIN;
+    return {pollfd{socket_.native_handle(), events, 0}, pollfd{-1, 0, 0}, pollfd{-1, 0, 0}};
+  }
+
+ private:
+  LocalSocket socket_;
+};
+
+}  // namespace
+
+std::unique_ptr<WorkerWire> connect_local(const std::string& url) {
+  return std::make_unique<LocalWire>(url);
+}
+
+}  // namespace millrace
