@@ -5,11 +5,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "transport/file_descriptor.h"
-#include "transport/zeromq_socket.h"
 
 namespace millrace {
 
@@ -17,40 +15,11 @@ namespace {
 
 constexpr int watched = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
 
-struct Event {
-  std::uint16_t what = 0;
-  std::int32_t value = 0;
-};
-
-// As the monitor writes it: number and value in the first part, the endpoint in the second.
-std::optional<Event> next_event(zmq::socket_t& events) {
-  zmq::message_t part;
-  if (!zeromq::receive(events, part)) return std::nullopt;
-  Event event;
-  if (part.size() == sizeof event.what + sizeof event.value) {
-    std::memcpy(&event.what, part.data(), sizeof event.what);
-    std::memcpy(&event.value, static_cast<const char*>(part.data()) + sizeof event.what,
-                sizeof event.value);
-  }
-  while (part.more() && zeromq::receive(events, part)) {
-  }
-  return event;
-}
-
 }  // namespace
 
 ZeromqConnections::ZeromqConnections(zmq::context_t& context, zmq::socket_t& socket, Budget& room,
                                      ZeromqStats& stats)
-    : socket_(socket), events_(context, zmq::socket_type::pair), room_(room), stats_(stats) {
-  constexpr const char* place = "inproc://connections";
-  // A monitor whose reader is late holds up libzmq's own thread, and with it all peers.
-  events_.set(zmq::sockopt::rcvhwm, 0);
-  events_.set(zmq::sockopt::linger, 0);
-  if (zmq_socket_monitor(socket_.handle(), place, watched) != 0) throw zmq::error_t();
-  events_.connect(place);
-}
-
-ZeromqConnections::~ZeromqConnections() { zmq_socket_monitor(socket_.handle(), nullptr, 0); }
+    : monitor_(context, socket, "inproc://connections", watched), room_(room), stats_(stats) {}
 
 void ZeromqConnections::read(Time now) {
   read_events(now);
@@ -61,7 +30,7 @@ void ZeromqConnections::read(Time now) {
 }
 
 void ZeromqConnections::read_events(Time now) {
-  while (const auto event = next_event(events_)) {
+  while (const auto event = monitor_.next()) {
     switch (event->what) {
       case ZMQ_EVENT_ACCEPTED: accepted(event->value, now); break;
       case ZMQ_EVENT_DISCONNECTED: disconnected(event->value); break;

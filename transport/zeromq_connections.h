@@ -11,6 +11,7 @@
 #include "base/budget.h"
 #include "base/time.h"
 #include "transport/stats.h"
+#include "transport/zeromq_monitor.h"
 
 namespace millrace {
 
@@ -25,12 +26,9 @@ class ZeromqConnections {
   // `socket` is not bound yet. A connection takes 1 of `room`, or is cut.
   ZeromqConnections(zmq::context_t& context, zmq::socket_t& socket, Budget& room,
                     ZeromqStats& stats);
-  ~ZeromqConnections();
-  ZeromqConnections(const ZeromqConnections&) = delete;
-  ZeromqConnections& operator=(const ZeromqConnections&) = delete;
 
   // Readable: read() has something to do.
-  zmq::socket_t& events() { return events_; }
+  zmq::socket_t& events() { return monitor_.socket(); }
   // Takes in what has happened.
   void read(Time now);
 
@@ -63,8 +61,7 @@ class ZeromqConnections {
   void disconnected(int descriptor);
   bool cut(int descriptor, Id id);
 
-  zmq::socket_t& socket_;
-  zmq::socket_t events_;
+  ZeromqMonitor monitor_;
   Budget& room_;
   ZeromqStats& stats_;
   Open open_;

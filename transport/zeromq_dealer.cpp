@@ -16,7 +16,8 @@ constexpr int watched = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAIL
                         ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
                         ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED;
 
-void set_options(zmq::socket_t& socket, std::size_t max_message, bool ipv6) {
+void set_options(zmq::socket_t& socket, std::size_t max_message, std::chrono::milliseconds linger,
+                 bool ipv6) {
   using namespace zmq;
   socket.set(sockopt::maxmsgsize, static_cast<std::int64_t>(max_message));
   socket.set(sockopt::sndhwm, high_water);
@@ -27,7 +28,7 @@ void set_options(zmq::socket_t& socket, std::size_t max_message, bool ipv6) {
   socket.set(sockopt::heartbeat_ttl, 6'000);
   socket.set(sockopt::reconnect_ivl, -1);
   socket.set(sockopt::immediate, true);
-  socket.set(sockopt::linger, 0);
+  socket.set(sockopt::linger, static_cast<int>(linger.count()));
   socket.set(sockopt::tcp_keepalive, 1);
   socket.set(sockopt::ipv6, ipv6);
 }
@@ -36,11 +37,11 @@ void set_options(zmq::socket_t& socket, std::size_t max_message, bool ipv6) {
 
 class ZeromqDealer::Connected {
  public:
-  Connected(const std::string& endpoint, std::size_t max_message)
+  Connected(const std::string& endpoint, std::size_t max_message, std::chrono::milliseconds linger)
       : context_(1, sockets),
         socket_(context_, zmq::socket_type::dealer),
         monitor_(context_, socket_, "inproc://connection", watched) {
-    set_options(socket_, max_message, endpoint.find('[') != std::string::npos);
+    set_options(socket_, max_message, linger, endpoint.find('[') != std::string::npos);
     socket_.connect(endpoint);
   }
 
@@ -104,9 +105,10 @@ class ZeromqDealer::Connected {
   std::string reason_;
 };
 
-ZeromqDealer::ZeromqDealer(const std::string& endpoint, std::size_t max_message) {
+ZeromqDealer::ZeromqDealer(const std::string& endpoint, std::size_t max_message,
+                           std::chrono::milliseconds linger) {
   try {
-    connected_ = std::make_unique<Connected>(endpoint, max_message);
+    connected_ = std::make_unique<Connected>(endpoint, max_message, linger);
   } catch (const zmq::error_t& error) {
     throw std::runtime_error("cannot connect to " + endpoint + ": " + error.what());
   }

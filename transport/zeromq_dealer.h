@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -24,8 +25,9 @@ class ZeromqDealer {
  public:
   // Begins to connect. `endpoint` is "tcp://ADDRESS:PORT", an address and no name. A longer message
   // than `max_message` ends the connection. Throws std::runtime_error.
-  ZeromqDealer(const std::string& endpoint, std::size_t max_message);
-  // What the other end has not read yet is dropped.
+  ZeromqDealer(const std::string& endpoint, std::size_t max_message,
+               std::chrono::milliseconds linger = {});
+  // Waits at most `linger` for what was sent to be on its way; what is not is dropped.
   ~ZeromqDealer();
 
   std::array<int, 2> descriptors() const;

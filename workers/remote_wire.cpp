@@ -23,6 +23,9 @@
 namespace millrace {
 namespace {
 
+// How long the service may take to read what it was told last, before this end goes away.
+constexpr auto last_words = std::chrono::milliseconds(1000);
+
 // Host and port of "tcp://HOST:PORT", "tcp://[::1]:5556".
 struct Place {
   std::string host, port;
@@ -63,7 +66,7 @@ FileDescriptor event() {
 std::unique_ptr<ZeromqDealer> dealer_to(const std::string& url) {
   const std::string endpoint = endpoint_of(url);
   try {
-    return std::make_unique<ZeromqDealer>(endpoint, worker_protocol::max_to_worker);
+    return std::make_unique<ZeromqDealer>(endpoint, worker_protocol::max_to_worker, last_words);
   } catch (const std::exception& error) {
     throw WorkerError("no service at " + url + " (" + error.what() + ")");
   }

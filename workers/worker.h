@@ -63,8 +63,9 @@ class WorkerError : public std::runtime_error {
 // next, next_until and done: confined to one thread. Everything else: thread-safe.
 class Worker {
  public:
-  // `url` is "unix:PATH"; empty: $MILLRACE_WORKERS, or where a service on this machine listens
-  // unless told otherwise. Throws WorkerError.
+  // `url` is "unix:PATH", or "tcp://HOST:PORT" of a service on another machine: nothing else
+  // differs then. Empty: $MILLRACE_WORKERS, or where a service on this machine listens unless told
+  // otherwise. Throws WorkerError.
   explicit Worker(const std::string& url = "", const WorkerSettings& settings = {});
   ~Worker();
   Worker(Worker&&) noexcept;

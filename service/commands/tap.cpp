@@ -73,7 +73,7 @@ void add_tap_command(CLI::App& program, Console& console) {
   CLI::App& command =
       *program.add_subcommand("tap", "Prints every row of a pipeline as a line of JSON");
   command.add_option("--url", options->url, "Where the service listens for workers")
-      ->type_name("unix:PATH");
+      ->type_name("unix:PATH|tcp://HOST:PORT");
   command.add_option("--pipeline", options->pipeline, "Whose rows")->type_name("NAME");
   command.add_option("--data", *values, "crc32c adds a checksum of each row's values")
       ->check(CLI::IsMember({"none", "crc32c"}));

@@ -91,6 +91,7 @@ class Service(Process):
     def _start(self):
         super().__init__(*self.limits, MILLRACE, "serve", "--config", self.config, environment=self.environment())
         line = wait_for(self._listening, "the service to listen")
+        self.workers_remote = re.search(r"workers_remote=(\S*)", line)[1]  # "off" unless it was asked for
         self.port, self.admin_port, self.zeromq_port = (
             int(re.search(rf"{name}=\S*:(\d+)", line).group(1)) for name in ("websocket", "admin", "zeromq"))
 

@@ -21,7 +21,7 @@ import time
 import zlib
 
 import worker_wire as wire
-from raw_worker import RawWorker
+from remote_worker import raw_worker
 
 DOZE = 12  # seconds; an answer is due after 10
 
@@ -30,7 +30,7 @@ class LoggingWorker:
     def __init__(self, url, pipeline, name, log, credits, pace):
         self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.name, self.pace, self.random = name, float(pace) / 1000, random.Random(name)
-        self.link = RawWorker(url, pipeline=pipeline, name=name, credits=int(credits)).attached()
+        self.link = raw_worker(url, pipeline=pipeline, name=name, credits=int(credits)).attached()
         self.write(attached=time.monotonic_ns())
         self.leaving, self.dozing = threading.Event(), threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: self.leaving.set())
@@ -49,7 +49,7 @@ class LoggingWorker:
         self.link.send(wire.bye)
 
     def work(self):
-        self.link.socket.settimeout(None)
+        self.link.wait_for_ever()
         while (batch := self.link.batch()) is not None:
             rows = [[*row, zlib.crc32(self.link.row(batch, i))] for i, row in enumerate(batch.framed)]
             rows += [[*row, None] for row in batch.marks]

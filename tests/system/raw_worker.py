@@ -36,6 +36,9 @@ class RawWorker:
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
+    def wait_for_ever(self):
+        self.socket.settimeout(None)
+
     def close(self):
         self.stopped.set()
         if self.heart:
@@ -97,6 +100,9 @@ class RawWorker:
         if not self._need(4 + size):
             return None
         text, self.buffer = self.buffer[4:4 + size], self.buffer[4 + size:]
+        return self.heard(text)
+
+    def heard(self, text):
         kind, said = wire.read(text)
         if kind == wire.REFUSED:
             self.refused = said[0]
@@ -143,7 +149,7 @@ class Honest:
         self.thread.start()
 
     def _work(self, answer):
-        self.link.socket.settimeout(None)
+        self.link.wait_for_ever()
         while (batch := self.link.batch()) is not None:
             self.rows += batch.framed + batch.marks
             self.link.answer(batch, answer)

@@ -7,21 +7,35 @@ import worker_wire as wire
 from faults import PACKET, FaultTest
 from harness import samples
 from raw_client import BINARY, RawClient, frame, upgrade
-from raw_worker import Honest, RawWorker
+from raw_worker import Honest
+from remote_worker import raw_worker
 
 
 def packet(number=0):
     return frame(BINARY, samples(number * PACKET, PACKET))
 
 
+REMOTE = 'workers_remote = "tcp://127.0.0.1:0"\n'
+
+
 class WorkerFaultTest(FaultTest):
+    """Its bad workers are on this machine, or on another."""
+
+    remote = False
+
+    def service(self, pipelines="[[pipeline]]\nchunk = { size = 1600 }\n", extra="", descriptors=None):
+        return super().service(pipelines, REMOTE * self.remote + extra, descriptors)
+
+    def url(self, service):
+        return service.workers_remote if self.remote else service.workers
+
     def worker(self, service, **of_hello):
-        worker = RawWorker(service.workers, **of_hello).attached()
+        worker = raw_worker(self.url(service), **of_hello).attached()
         self.addCleanup(worker.close)
         return worker
 
     def honest(self, service, answer=b"1", **of_hello):
-        honest = Honest(RawWorker(service.workers, **of_hello).attached().beat(), answer)
+        honest = Honest(raw_worker(service.workers, **of_hello).attached().beat(), answer)
         self.addCleanup(honest.close)
         return honest
 

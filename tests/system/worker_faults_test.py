@@ -50,7 +50,7 @@ class Losses(WorkerFaultTest):
         service = self.service()
         log = os.path.join(service.folder.name, "stopped.log")
         with self.moved(service, {("worker_failures", "timeout"): 2}), self.beside(service) as (good, honest):
-            silent = Process("/usr/bin/python3", SCRIPT, service.workers, "default", "stopped", log, "2", "0")
+            silent = Process("/usr/bin/python3", SCRIPT, self.url(service), "default", "stopped", log, "2", "0")
             self.addCleanup(silent.kill)
             wait_for(lambda: silent.lines, "the worker to attach")
             of_silent = self.client(service)

@@ -5,7 +5,7 @@ import unittest
 
 import worker_wire as wire
 from faults import PACKET, text
-from raw_worker import RawWorker
+from remote_worker import raw_worker
 from worker_faults import WorkerFaultTest, packet
 
 PROTOCOL = ("worker_failures", "protocol")
@@ -116,7 +116,7 @@ class Liars(WorkerFaultTest):
         service = self.service(extra='[limits]\nslab_bytes = "1MiB"\n')
         with self.moved(service, {}), self.beside(service):
             for name, (hello, code) in HELLOS.items():
-                with self.subTest(name), RawWorker(service.workers, hello) as worker:
+                with self.subTest(name), raw_worker(self.url(service), hello) as worker:
                     self.assertEqual(worker.ended(), code)
 
 

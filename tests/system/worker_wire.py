@@ -15,7 +15,7 @@ REASONS = (None, "start", "client", "endpoint", "gap", "overflow", "worker_lost"
 ROW, OPENED = "<QQQQqIIIIBB6x", "<QIII4x"  # structs
 Row = collections.namedtuple("Row", "stream seq begin gap mark slot left size right flags reason")
 Opened = collections.namedtuple("Opened", "stream slot name options")
-Batch = collections.namedtuple("Batch", "id slab rows width trigger closed copied framed marks opened")
+Batch = collections.namedtuple("Batch", "id slab rows width trigger closed copied framed marks opened tensor")
 Welcome = collections.namedtuple(
     "Welcome", "version slots rows width element values rate features chunk slabs slab_bytes")
 
@@ -65,7 +65,8 @@ def read(text):
         return kind, Welcome(*table.scalars("IIIIBIdB"), table.string(8), *table.scalars("IQ", 9))
     if kind == BATCH:
         return kind, Batch(*table.scalars("QIIIBqq"), [Row(*row) for row in table.vector(7, ROW)],
-                           [Row(*row) for row in table.vector(8, ROW)], _read_opened(table))
+                           [Row(*row) for row in table.vector(8, ROW)], _read_opened(table),
+                           table.bytes(11))
     if kind == COMPANY:
         return kind, table.scalars("I")[0]
     if kind == REFUSED:

@@ -25,7 +25,7 @@ class Wire(unittest.TestCase):
         marks = [wire.Row(12, 10, (1 << 40) + 2, 0, -1, 0, 0, 0, 0, wire.LAST | wire.END, 0)]
         opened = [wire.Opened(11, 5, "mic-7", ""), wire.Opened(12, 6, "b", '{"l":"de"}')]
         self.assertEqual(wire.read(golden("worker_batch.bin")), (wire.BATCH, wire.Batch(
-            7, 2, 3, 4, 2, 5_000_000_000, 5_000_100_000, framed, marks, opened)))
+            7, 2, 3, 4, 2, 5_000_000_000, 5_000_100_000, framed, marks, opened, b"\1\2\3" + bytes(21))))
 
     def test_what_is_written_is_aligned(self):
         # A Done's number stands at a multiple of 8, whatever stands before it.
