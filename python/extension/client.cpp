@@ -6,10 +6,15 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
+#include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "client/client.h"
 #include "python/extension/waits.h"
@@ -113,19 +118,65 @@ bool say(ClientStream& stream, const ClientMessage& command, std::optional<doubl
                   [&](Time until) { return stream.send_until(command, until); });
 }
 
+Duration duration_of(double seconds) {
+  if (!(seconds > 0)) throw nb::value_error("a time of a client must be above 0");
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(std::min(seconds, longest_wait)));
+}
+
+// Its thread ends without the GIL. Calls come with it, and keep it: none overtakes close().
+class HeldClient {
+ public:
+  HeldClient(const std::string& url, const ClientSettings& settings)
+      : client_(std::make_unique<Client>(url, settings)) {}
+  ~HeldClient() { close(); }
+  HeldClient(const HeldClient&) = delete;
+  HeldClient& operator=(const HeldClient&) = delete;
+
+  void close() {
+    auto closing = std::move(client_);
+    const nb::gil_scoped_release released;
+    closing.reset();
+  }
+  Client& live() const {
+    if (!client_) throw std::runtime_error("the client is closed");
+    return *client_;
+  }
+
+ private:
+  std::unique_ptr<Client> client_;
+};
+
+void make(HeldClient* into, const std::string& url, std::size_t unsent, std::size_t untaken,
+          double taking, double connect, double keepalive) {
+  if (unsent == 0 || untaken == 0) throw nb::value_error("a bound of a client must be above 0");
+  new (into) HeldClient(url, {.unsent = unsent,
+                              .untaken = untaken,
+                              .taking = duration_of(taking),
+                              .connect = duration_of(connect),
+                              .keepalive = duration_of(keepalive)});
+}
+
+nb::tuple defaults() {
+  const ClientSettings settings;
+  const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
+  return nb::make_tuple(settings.unsent, settings.untaken, seconds(settings.taking),
+                        seconds(settings.connect), seconds(settings.keepalive));
+}
+
 using Number = std::optional<std::uint32_t>;
 using Text = std::optional<std::string>;
 
-ClientStream start(Client& client, const std::string& pipeline, const std::string& id,
+ClientStream start(HeldClient& client, const std::string& pipeline, const std::string& id,
                    const Text& format, std::optional<double> rate, Number channels, Number dim,
                    const std::string& options) {
-  return client.start({.pipeline = pipeline,
-                       .id = id,
-                       .options = options,
-                       .format = format,
-                       .rate = rate,
-                       .channels = channels,
-                       .dim = dim});
+  return client.live().start({.pipeline = pipeline,
+                              .id = id,
+                              .options = options,
+                              .format = format,
+                              .rate = rate,
+                              .channels = channels,
+                              .dim = dim});
 }
 
 }  // namespace
@@ -158,15 +209,18 @@ void add_client(nb::module_& module) {
           [](ClientStream& stream, Seconds wait) { return say(stream, say_what::End{}, wait); },
           seconds)
       .def("next", &next, seconds)
+      .def("close", &ClientStream::close)
       .def_prop_ro("over", &ClientStream::over)
       .def_prop_ro("number", &ClientStream::number);
-  nb::class_<Client>(module, "Client")
-      .def(nb::init<const std::string&>(), nb::arg("url"))
+  module.attr("client_settings") = defaults();
+  nb::class_<HeldClient>(module, "Client")
+      .def("__init__", &make)
       .def("start", &start, nb::arg("pipeline"), nb::arg("id"), nb::arg("format").none(),
            nb::arg("rate").none(), nb::arg("channels").none(), nb::arg("dim").none(),
            nb::arg("options"), nb::keep_alive<0, 1>())  // a stream is lost with its client
-      .def("descriptor", &Client::descriptor)
-      .def("changed", &Client::changed);
+      .def("close", &HeldClient::close)
+      .def("descriptor", [](HeldClient& client) { return client.live().descriptor(); })
+      .def("changed", [](HeldClient& client) { return client.live().changed(); });
 }
 
 }  // namespace millrace::python

@@ -14,11 +14,13 @@ namespace millrace::python {
 // Python's own signal handler only sets a flag, and does not always interrupt the wait.
 inline constexpr Duration signal_interval = std::chrono::milliseconds(100);
 
-// Waits are bounded by a year, so that sums of times stay in range. 0 does not wait.
+inline constexpr double longest_wait = 3e7;  // seconds, a year: so that sums of times stay in range
+
+// 0 does not wait.
 inline Time deadline_in(std::optional<double> seconds) {
   if (!seconds) return Time::max();
   if (*seconds <= 0) return Time::min();
-  const std::chrono::duration<double> wait(std::min(*seconds, 3e7));
+  const std::chrono::duration<double> wait(std::min(*seconds, longest_wait));
   return Clock::now() + std::chrono::duration_cast<Duration>(wait);
 }
 

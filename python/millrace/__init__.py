@@ -18,6 +18,7 @@ from millrace.errors import (
 )
 from millrace.events import Closed, Event, Flushed, Goaway, Rejected, Result
 from millrace.rows import Flag, Opened, Row, Rows
+from millrace.settings import ClientSettings
 from millrace.worker import Worker
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Batch",
     "Client",
     "ClientError",
+    "ClientSettings",
     "Closed",
     "ConnectionLost",
     "Event",

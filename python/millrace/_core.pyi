@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The extension: millrace::Worker and the chunker, for the files beside this one.
+# The extension: millrace::Worker, millrace::Client and the chunker, for the files beside this one.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 row_fields: dict[str, Any]
 reasons: list[str]
+client_settings: tuple[int, int, float, float, float]
 
 def chunks(
     spec: dict[str, int | str], events: Iterable[Sequence[str | int]], rate: float | None
@@ -25,9 +26,13 @@ class Stream:
     def gap(self, frames: int, seconds: float | None) -> bool: ...
     def end(self, seconds: float | None) -> bool: ...
     def next(self, seconds: float | None) -> tuple[Any, ...] | None: ...
+    def close(self) -> None: ...
 
 class Client:
-    def __init__(self, url: str) -> None: ...
+    def __init__(
+        self, url: str, unsent: int, untaken: int, taking: float, connect: float, keepalive: float
+    ) -> None: ...
+    def close(self) -> None: ...
     def start(
         self,
         pipeline: str,

@@ -2,14 +2,16 @@
 """A client for asyncio: the one of client.py, which waits by the event loop."""
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
 from millrace import _core
 from millrace.client import note_rejected
-from millrace.events import Closed, Event, Ready, Result, event_of
+from millrace.events import Closed, Event, Ready, Result, event_of, ready_of
 from millrace.request import Frames, Request
+from millrace.settings import ClientSettings
 
 _T = TypeVar("_T")
 
@@ -21,26 +23,42 @@ class _Changes:
     def __init__(self, client: _core.Client) -> None:
         self._client = client
         self._descriptor = client.descriptor()
+        self._watching: asyncio.AbstractEventLoop | None = None
         self._waiting: dict[int, list[asyncio.Future[None]]] = {}
 
     async def wait(self, stream: int) -> None:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        if not self._waiting:
+        if self._watching is None:
             loop.add_reader(self._descriptor, self._wake)
+            self._watching = loop
         self._waiting.setdefault(stream, []).append(future)
         try:
             await future
         finally:
             self._forget(stream, future)
             if not self._waiting:
-                loop.remove_reader(self._descriptor)
+                self._unwatch()
+
+    def close(self) -> None:
+        """Before the descriptor goes: everybody looks again."""
+        self._unwatch()
+        for stream in self._waiting:
+            self._tell(stream)
+
+    def _unwatch(self) -> None:
+        if self._watching is not None:
+            self._watching.remove_reader(self._descriptor)
+            self._watching = None
 
     def _wake(self) -> None:
         for stream in self._client.changed():
-            for future in self._waiting.get(stream, ()):
-                if not future.done():
-                    future.set_result(None)
+            self._tell(stream)
+
+    def _tell(self, stream: int) -> None:
+        for future in self._waiting.get(stream, ()):
+            if not future.done():
+                future.set_result(None)
 
     def _forget(self, stream: int, future: asyncio.Future[None]) -> None:
         waiting = self._waiting[stream]
@@ -58,9 +76,8 @@ class AsyncStream:
                 print(result.data)
 
     Tasks may send and take results at the same time. Sending waits while the service has no room;
-    ``asyncio.timeout`` bounds any wait. A stream that failed says so in every call: StreamFailed or
-    ConnectionLost. Leaving the ``async with`` ends it, if it has not ended; the results that are still
-    to come are dropped.
+    ``asyncio.wait_for`` bounds any wait. A stream that failed says so in every call: StreamFailed or
+    ConnectionLost. Leaving the ``async with`` closes it.
     """
 
     def __init__(self, client: _core.Client, changes: _Changes, request: Request) -> None:
@@ -87,6 +104,7 @@ class AsyncStream:
         """Bytes in the stream's format, of any number, or an array of its values."""
         given = self._request.frames(frames)
         await self._until(lambda stream: stream.send(given, 0))
+        await asyncio.sleep(0)  # other tasks have their turn, where there is always room
 
     async def flush(self, mark: int | None = None) -> None:
         """The segment ends here; its final result is due. With a mark, Flushed follows it."""
@@ -129,17 +147,18 @@ class AsyncStream:
                 yield event
 
     def close(self) -> None:
-        """Ends it where it has not ended, and drops what is still to come."""
-        self._stream = None
+        """Ends it where it has not ended, and drops what is still to come. Every call that waits or comes
+        raises StreamFailed, ``closed``."""
+        if self._stream is not None:
+            self._stream.close()
 
     async def __aenter__(self) -> "AsyncStream":
         self._stream = self._request.start(self._client)
         try:
-            ready = event_of(await self._next() or ())
+            ready = ready_of(await self._next())
         except BaseException:
             self.close()
             raise
-        assert isinstance(ready, Ready)
         self.name, self.pipeline = ready.stream, ready.pipeline
         return self
 
@@ -149,11 +168,11 @@ class AsyncStream:
 
 class AsyncClient:
     """A process's way to a service, for the tasks of one event loop at a time. What Client says of
-    urls holds."""
+    urls holds. Leaving an ``async with`` of it closes it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, settings: ClientSettings = ClientSettings()) -> None:
         """Connects to nobody yet. A ValueError for what is no url of a service."""
-        self._core = _core.Client(url)
+        self._core = _core.Client(url, *dataclasses.astuple(settings))
         self._changes = _Changes(self._core)
 
     def open(
@@ -169,8 +188,8 @@ class AsyncClient:
     ) -> AsyncStream:
         """A stream that ``async with`` opens. Raises there StreamRefused or ConnectionLost.
 
-        ``format``: s16le, f32le, f16le; ``rate``: frames per second; ``options``: for the worker. What is
-        left out is as docs/protocol.md says.
+        ``format``: s16le, f32le, f16le, and f32le with ``dim``, else s16le, where it is left out; ``rate``: frames
+        per second; ``options``: for the worker. What else is left out is as docs/protocol.md says.
         """
         request = Request(
             pipeline=pipeline,
@@ -183,7 +202,18 @@ class AsyncClient:
         )
         return AsyncStream(self._core, self._changes, request)
 
+    def close(self) -> None:
+        """Ends its connections: what is open is lost, and calls that wait say so."""
+        self._changes.close()
+        self._core.close()
 
-def connect(url: str) -> AsyncClient:
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+
+def connect(url: str, settings: ClientSettings = ClientSettings()) -> AsyncClient:
     """The asyncio client of the service at ``ws://HOST:PORT`` or ``tcp://HOST:PORT``."""
-    return AsyncClient(url)
+    return AsyncClient(url, settings)

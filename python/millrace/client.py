@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client that waits: streams in, and takes results. For asyncio: aio.py."""
 
+import dataclasses
 import logging
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
 from millrace import _core
-from millrace.events import Closed, Event, Ready, Rejected, Result, event_of
+from millrace.events import Closed, Event, Ready, Rejected, Result, event_of, ready_of
 from millrace.request import Frames, Request
+from millrace.settings import ClientSettings
 
 _log = logging.getLogger("millrace")
 
@@ -33,49 +35,41 @@ class Stream:
     be taken meanwhile: the service ends streams whose results nobody takes.
 
     A stream that failed says so in every call: StreamFailed or ConnectionLost. Leaving the ``with``
-    ends it, if it has not ended; the results that are still to come are dropped.
+    closes it.
     """
 
     def __init__(self, core: _core.Stream, request: Request) -> None:
-        self._stream: _core.Stream | None = core
-        self._request = request
-        ready = event_of(self._live.next(None) or ())
-        assert isinstance(ready, Ready)
+        self._stream, self._request = core, request
+        ready = ready_of(core.next(None))
         #: The name that it has.
         self.name = ready.stream
         self.pipeline = ready.pipeline
         #: How many frames and chunks there were, when it is over.
         self.totals: Closed | None = None
 
-    @property
-    def _live(self) -> _core.Stream:
-        if self._stream is None:
-            raise RuntimeError("the stream is closed")
-        return self._stream
-
     def send(self, frames: Frames, timeout: float | None = None) -> None:
         """Bytes in the stream's format, of any number, or an array of its values."""
-        self._timely(self._live.send(self._request.frames(frames), timeout))
+        self._timely(self._stream.send(self._request.frames(frames), timeout))
 
     def flush(self, mark: int | None = None, timeout: float | None = None) -> None:
         """The segment ends here; its final result is due. With a mark, Flushed follows it."""
-        self._timely(self._live.flush(mark, timeout))
+        self._timely(self._stream.flush(mark, timeout))
 
     def reset(self, timeout: float | None = None) -> None:
         """The model starts afresh."""
-        self._timely(self._live.reset(timeout))
+        self._timely(self._stream.reset(timeout))
 
     def gap(self, frames: int, timeout: float | None = None) -> None:
         """So many frames were lost here."""
-        self._timely(self._live.gap(frames, timeout))
+        self._timely(self._stream.gap(frames, timeout))
 
     def end(self, timeout: float | None = None) -> None:
         """Nothing follows; results come until the stream is over."""
-        self._timely(self._live.end(timeout))
+        self._timely(self._stream.end(timeout))
 
     def next(self, timeout: float | None = None) -> Event | None:
         """What comes next. None: the stream is over, or nothing came within ``timeout`` seconds."""
-        fields = self._live.next(timeout)
+        fields = self._stream.next(timeout)
         if fields is None:
             return None
         event = event_of(fields)
@@ -97,8 +91,9 @@ class Stream:
             raise TimeoutError("the service had no room in time")
 
     def close(self) -> None:
-        """Ends it where it has not ended, and drops what is still to come."""
-        self._stream = None
+        """Ends it where it has not ended, and drops what is still to come; from any thread. Every call
+        that is running or comes raises StreamFailed, ``closed``."""
+        self._stream.close()
 
     def __enter__(self) -> "Stream":
         return self
@@ -111,12 +106,12 @@ class Client:
     """A process's way to a service.
 
     Over ``ws://HOST:PORT`` each stream is a connection; over ``tcp://HOST:PORT`` (ZeroMQ) all share one. A
-    thread of the library's own has the connections. Thread-safe.
+    thread of the library's own has the connections. Thread-safe. Leaving a ``with`` of it closes it.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, settings: ClientSettings = ClientSettings()) -> None:
         """Connects to nobody yet. A ValueError for what is no url of a service."""
-        self._core = _core.Client(url)
+        self._core = _core.Client(url, *dataclasses.astuple(settings))
 
     def open(
         self,
@@ -131,8 +126,8 @@ class Client:
     ) -> Stream:
         """Opens a stream. Raises StreamRefused or ConnectionLost.
 
-        ``format``: s16le, f32le, f16le; ``rate``: frames per second; ``options``: for the worker. What is
-        left out is as docs/protocol.md says.
+        ``format``: s16le, f32le, f16le, and f32le with ``dim``, else s16le, where it is left out; ``rate``: frames
+        per second; ``options``: for the worker. What else is left out is as docs/protocol.md says.
         """
         request = Request(
             pipeline=pipeline,
@@ -144,3 +139,13 @@ class Client:
             options=options,
         )
         return Stream(request.start(self._core), request)
+
+    def close(self) -> None:
+        """Ends its connections: what is open is lost, and calls that are running say so."""
+        self._core.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()

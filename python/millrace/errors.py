@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong between a worker and its service, and what a worker may say of a row."""
+"""What can go wrong between a worker or a client and its service, and what a worker may say of a row."""
 
 
 class WorkerError(Exception):
@@ -42,7 +42,7 @@ class StreamRefused(ClientError):
 
 class StreamFailed(ClientError):
     """The service ended the stream; ``code``, one of docs/protocol.md, says why. Or something was
-    sent when it was over already: ``closed``."""
+    sent when it was over already, or it was closed here: ``closed``."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)

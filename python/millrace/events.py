@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from millrace.errors import ConnectionLost
 from millrace.rows import Flag
 
 
@@ -92,3 +93,11 @@ _KINDS: dict[str, Callable[..., Event | Ready]] = {
 def event_of(fields: tuple[Any, ...]) -> Event | Ready:
     """An event as the extension gives it."""
     return _KINDS[fields[0]](*fields[1:])
+
+
+def ready_of(fields: tuple[Any, ...] | None) -> Ready:
+    """The first event of a stream."""
+    ready = event_of(fields) if fields else None
+    if not isinstance(ready, Ready):
+        raise ConnectionLost("the service ended the stream before it was open")
+    return ready

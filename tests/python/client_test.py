@@ -1,44 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package's clients with a running service: both doors, waiting and for asyncio, the same results."""
-import asyncio
+"""The package's client with a running service: the same results over both doors."""
+import dataclasses
 import signal
+import socket
 import threading
+import time
 import unittest
 
 import numpy as np
-from harness import COUNTED, PATIENCE, SystemTest, run, samples, wait_for
+from clients import PIPELINE, ClientTest, told
+from harness import PATIENCE, samples
 
 import millrace
-from millrace import Closed, Flag, Flushed
-
-DOORS = ("websocket", "zeromq")
-PIPELINE = '[[pipeline]]\nslots = 2\nchunk = { size = 1600 }\nworker_wait = "1s"\n'
-ROW = ("seq", "begin", "size", "flags", "reason", "gap", "mark", "crc32c")
-
-
-class ClientTest(SystemTest):
-    def setUp(self):
-        self.served = self.service(PIPELINE)
-        self.attached = self.tap(self.served, "default", "--data", "crc32c")
-
-    def url(self, door):
-        return {"websocket": f"ws://127.0.0.1:{self.served.port}",
-                "zeromq": f"tcp://127.0.0.1:{self.served.zeromq_port}"}[door]
-
-    def await_none_open(self):
-        wait_for(lambda: self.served.metric("millrace_streams") == 0, "no stream to be open", COUNTED)
-
-    def doors(self):
-        for door in DOORS:
-            with self.subTest(door):
-                yield self.url(door)
-
-
-def told(events):
-    """What a client was told, without what differs from stream to stream."""
-    return [(event.seq, event.begin, event.end, event.begin_s, event.end_s, event.flags,
-             [event.data[field] for field in ROW]) if isinstance(event, millrace.Result) else event
-            for event in events]
+from millrace import Closed, Flag, Flushed, _core
+from millrace.events import ready_of
 
 
 class Waiting(ClientTest):
@@ -161,83 +136,91 @@ class Errors(ClientTest):
                 stream.send(np.zeros(4))
             with self.assertRaises(ValueError):
                 stream.gap(0)
-        with self.assertRaisesRegex(RuntimeError, "closed"):
+        with self.assertRaisesRegex(millrace.StreamFailed, "closed"):
             stream.send(b"")
 
+    def test_a_stream_that_is_over_before_it_is_open_is_lost(self):
+        for fields in (None, ("closed", 0, 0)):
+            with self.assertRaises(millrace.ConnectionLost):
+                ready_of(fields)
 
-class Asynchronous(ClientTest):
-    async def talk(self, stream):
-        async def send():
-            for packet in range(5):
-                await stream.send(samples(packet * 1600, 1600))
-            await stream.flush(7)
-            await stream.gap(500)
-            await stream.reset()
-            await stream.send(samples(8500, 800))
-            await stream.end()
-
-        sending = asyncio.create_task(send())
-        results = told([result async for result in stream])
-        await sending
-        return results, stream.totals
-
-    def test_results_are_iterated_over_while_frames_are_sent(self):
-        async def over(url):
-            async with millrace.connect(url).open(rate=16000) as stream:
-                return await self.talk(stream)
-
-        first = run(over(self.url("websocket")))
-        self.assertEqual(first[1], Closed(8800, 6))
-        self.assertEqual(run(over(self.url("zeromq"))), first)
-
-    def test_many_streams_share_a_loop(self):
-        served = self.service(PIPELINE.replace("slots = 2", "slots = 64"))
-        self.tap(served, "default", "--data", "crc32c")
-
-        async def one(client):
-            async with client.open() as stream:
-                return await self.talk(stream)
-
-        async def many(url):
-            client = millrace.connect(url)
-            return await asyncio.gather(*(one(client) for _ in range(32)))
-
-        for url in (f"ws://127.0.0.1:{served.port}", f"tcp://127.0.0.1:{served.zeromq_port}"):
-            talks = run(many(url))
-            self.assertEqual(talks, [talks[0]] * 32)
-
-    def test_sending_waits_while_there_is_no_room_and_can_be_given_up(self):
-        self.attached.process.send_signal(signal.SIGSTOP)
-
-        async def flood(stream):
-            while True:
-                await stream.send(samples(0, 1600))
-
-        async def over(url):
-            async with millrace.connect(url).open() as stream:
-                with self.assertRaises(asyncio.TimeoutError):
-                    await asyncio.wait_for(flood(stream), 1)
-
-        for url in self.doors():
-            run(over(url))
-        self.attached.process.send_signal(signal.SIGCONT)
-
-    def test_a_refusal_and_a_lost_service_are_exceptions(self):
-        async def over(url):
-            with self.assertRaises(millrace.StreamRefused):
-                async with millrace.connect(url).open("elsewhere"):
-                    pass
-            async with millrace.connect(url).open() as stream:
-                waiting = asyncio.create_task(stream.next())
-                await asyncio.sleep(0)
-                self.served.stop(signal.SIGKILL)
+    def test_a_client_keeps_to_its_settings(self):
+        self.assertEqual(dataclasses.astuple(millrace.ClientSettings()), _core.client_settings)
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            for scheme in ("ws", "tcp"):
+                client = millrace.Client(f"{scheme}://127.0.0.1:{silent.getsockname()[1]}",
+                                         millrace.ClientSettings(connect=0.1))
+                begin = time.monotonic()
                 with self.assertRaises(millrace.ConnectionLost):
-                    await waiting
+                    client.open()
+                self.assertLess(time.monotonic() - begin, 8)  # instead of 10 s
+        for wrong in ({"connect": 0}, {"taking": float("nan")}, {"unsent": 0}):
+            with self.assertRaises(ValueError):
+                millrace.Client("ws://127.0.0.1", millrace.ClientSettings(**wrong))
 
-        for door in DOORS:
-            with self.subTest(door):
-                run(over(self.url(door)))
-                self.served = self.service(PIPELINE)
+
+class Features(ClientTest):
+    def test_arrays_are_what_the_service_reads_unless_a_format_was_said(self):
+        self.served = self.service('[[pipeline]]\nrate = 10\ndim = 2\nchunk = { size = 1 }\n')
+        worker = millrace.Worker(self.served.workers)
+        self.addCleanup(worker.close)
+        vector = [1.5, -2.25]
+        for url in self.doors():
+            for said, dtype in ({}, np.float32), ({"format": "f16le"}, np.float16):
+                with millrace.Client(url).open(dim=2, **said) as stream:
+                    with self.assertRaisesRegex(TypeError, "int16 is no f"):
+                        stream.send(np.zeros(2, np.int16))
+                    stream.send(np.array([vector], dtype))
+                    batch = worker.next(PATIENCE)
+                    self.assertEqual(batch.data.tolist(), [[vector]])
+                    batch.done()
+                    stream.end()
+                    worker.next(PATIENCE).done()
+                    self.assertIsInstance(stream.next(PATIENCE), Closed)
+
+
+class Closing(ClientTest):
+    """What is closed by another thread while one waits in it."""
+
+    def waiting(self, call):
+        """The exception that a thread gets which waits there; and the thread."""
+        def wait():
+            try:
+                while True:
+                    call()
+            except millrace.ClientError as error:
+                caught.append(error)
+
+        caught = []
+        thread = threading.Thread(target=wait)
+        thread.start()
+        return caught, thread
+
+    def ended(self, waits):
+        for _, thread in waits:
+            thread.join(PATIENCE)
+        return [error for caught, _ in waits for error in caught]
+
+    def test_a_stream_that_is_closed_wakes_who_waits_in_it(self):
+        self.attached.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.attached.process.send_signal, signal.SIGCONT)
+        for url in self.doors():
+            stream = millrace.Client(url).open()
+            waits = [self.waiting(stream.next), self.waiting(lambda: stream.send(samples(0, 1600)))]
+            self.assertEqual([thread.is_alive() for _, thread in waits], [True, True])
+            stream.close()
+            self.assertEqual([(type(error), error.code) for error in self.ended(waits)],
+                             [(millrace.StreamFailed, "closed")] * 2)
+
+    def test_a_client_that_is_closed_loses_its_streams(self):
+        for url in self.doors():
+            with millrace.Client(url) as client:
+                waits = [self.waiting(client.open().next) for _ in range(2)]
+            self.assertEqual([type(error) for error in self.ended(waits)], [millrace.ConnectionLost] * 2)
+            with self.assertRaisesRegex(RuntimeError, "closed"):
+                client.open()
+            client.close()
+            self.await_none_open()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a client keeps to."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClientSettings:
+    """Bounds in bytes for each stream, times in seconds; each above 0."""
+
+    #: What was sent and could not go out yet; from there on sending waits.
+    unsent: int = 64 << 10
+    #: Results that nobody has taken yet; beyond them the stream is held up, and so long:
+    untaken: int = 1 << 20
+    #: then it fails as slow_reader.
+    taking: float = 10
+    #: Until the service has answered.
+    connect: float = 10
+    #: Of silence; then the service hears that we live.
+    keepalive: float = 10

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client for asyncio with a running service, over both doors."""
+import asyncio
+import itertools
+import signal
+import unittest
+
+from clients import DOORS, PIPELINE, ClientTest, told
+from harness import run, samples
+
+import millrace
+from millrace import Closed
+
+
+class Asynchronous(ClientTest):
+    async def talk(self, stream):
+        async def send():
+            for packet in range(5):
+                await stream.send(samples(packet * 1600, 1600))
+            await stream.flush(7)
+            await stream.gap(500)
+            await stream.reset()
+            await stream.send(samples(8500, 800))
+            await stream.end()
+
+        sending = asyncio.create_task(send())
+        results = told([result async for result in stream])
+        await sending
+        return results, stream.totals
+
+    def test_results_are_iterated_over_while_frames_are_sent(self):
+        async def over(url):
+            async with millrace.connect(url).open(rate=16000) as stream:
+                return await self.talk(stream)
+
+        first = run(over(self.url("websocket")))
+        self.assertEqual(first[1], Closed(8800, 6))
+        self.assertEqual(run(over(self.url("zeromq"))), first)
+
+    def test_many_streams_share_a_loop(self):
+        served = self.service(PIPELINE.replace("slots = 2", "slots = 64"))
+        self.tap(served, "default", "--data", "crc32c")
+
+        async def one(client):
+            async with client.open() as stream:
+                return await self.talk(stream)
+
+        async def many(url):
+            client = millrace.connect(url)
+            return await asyncio.gather(*(one(client) for _ in range(32)))
+
+        for url in (f"ws://127.0.0.1:{served.port}", f"tcp://127.0.0.1:{served.zeromq_port}"):
+            talks = run(many(url))
+            self.assertEqual(talks, [talks[0]] * 32)
+
+    def test_who_sends_lets_others_go_on(self):
+        async def over(url):
+            async def count():
+                while True:
+                    turns.append(len(turns))
+                    await asyncio.sleep(0)
+
+            turns = []
+            async with millrace.connect(url).open() as stream:
+                counting = asyncio.create_task(count())
+                for _ in range(10):
+                    await stream.send(b"")
+                counting.cancel()
+            self.assertGreater(len(turns), 8)
+
+        for url in self.doors():
+            run(over(url))
+
+    def test_sending_waits_while_there_is_no_room_and_can_be_given_up(self):
+        async def flood(stream):
+            """How many packets it took, until it took none."""
+            for packets in itertools.count():
+                try:
+                    await asyncio.wait_for(stream.send(samples(0, 1600)), 1)
+                except asyncio.TimeoutError:
+                    return packets
+
+        async def over(url):
+            async with millrace.connect(url).open() as stream:
+                self.attached.process.send_signal(signal.SIGSTOP)
+                packets = await flood(stream)
+                self.attached.process.send_signal(signal.SIGCONT)
+                sending = asyncio.create_task(stream.send(samples(0, 1600)))
+                results = [await anext(aiter(stream)) for _ in range(packets)]
+                await sending
+                await stream.end()
+                results += [result async for result in stream]
+                self.assertEqual(stream.totals, Closed(1600 * (packets + 1), packets + 1))
+            return packets
+
+        # 5 s of the service's buffer, and 64 KiB of ours. With WebSocket what sockets take, too.
+        self.assertLessEqual(run(over(self.url("zeromq"))), 50 + 21)
+        self.assertLess(run(over(self.url("websocket"))), (16 << 20) // 3200)
+
+    def test_a_refusal_and_a_lost_service_are_exceptions(self):
+        async def over(url):
+            with self.assertRaises(millrace.StreamRefused):
+                async with millrace.connect(url).open("elsewhere"):
+                    pass
+            async with millrace.connect(url).open() as stream:
+                waiting = asyncio.create_task(stream.next())
+                await asyncio.sleep(0)
+                self.served.stop(signal.SIGKILL)
+                with self.assertRaises(millrace.ConnectionLost):
+                    await waiting
+
+        for door in DOORS:
+            with self.subTest(door):
+                run(over(self.url(door)))
+                self.served = self.service(PIPELINE)
+
+    def test_tasks_that_wait_are_woken_too(self):
+        async def over(url):
+            async with millrace.connect(url) as client, client.open() as first, client.open() as second:
+                waits = [asyncio.create_task(stream.next()) for stream in (first, second)]
+                await asyncio.sleep(0)
+                first.close()
+                with self.assertRaisesRegex(millrace.StreamFailed, "closed"):
+                    await waits[0]
+                client.close()
+                with self.assertRaises(millrace.ConnectionLost):
+                    await waits[1]
+
+        for url in self.doors():
+            run(over(url))
+            self.await_none_open()
+
+
+if __name__ == "__main__":
+    unittest.main()
