@@ -12,6 +12,9 @@ namespace {
 
 constexpr int high_water = 256;
 constexpr int sockets = 8;  // ours, the monitor's two ends, and those that libzmq wants for itself
+// libzmq drops what it has received and nobody has read yet as soon as a connection ends that is
+// not to be made again. So it is to be: after the dealer is long gone.
+constexpr int never = 24 * 60 * 60 * 1'000;  // ms
 constexpr int watched = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                         ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
                         ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED;
@@ -26,8 +29,7 @@ void set_options(zmq::socket_t& socket, std::size_t max_message, std::chrono::mi
   socket.set(sockopt::heartbeat_ivl, 2'000);
   socket.set(sockopt::heartbeat_timeout, 6'000);
   socket.set(sockopt::heartbeat_ttl, 6'000);
-  socket.set(sockopt::reconnect_ivl, -1);
-  socket.set(sockopt::immediate, true);
+  socket.set(sockopt::reconnect_ivl, never);
   socket.set(sockopt::linger, static_cast<int>(linger.count()));
   socket.set(sockopt::tcp_keepalive, 1);
   socket.set(sockopt::ipv6, ipv6);
@@ -43,6 +45,9 @@ class ZeromqDealer::Connected {
         monitor_(context_, socket_, "inproc://connection", watched) {
     set_options(socket_, max_message, linger, endpoint.find('[') != std::string::npos);
     socket_.connect(endpoint);
+  }
+  ~Connected() {
+    if (follow() == State::ended) socket_.set(zmq::sockopt::linger, 0);
   }
 
   std::array<int, 2> descriptors() {
@@ -77,12 +82,14 @@ class ZeromqDealer::Connected {
   }
 
   bool send(Bytes bytes) {
+    if (state_ != State::connected) return false;  // libzmq would keep it for the next connection
     ZeromqMessage message = ZeromqMessage::copy_of(bytes);
     return zeromq::send(socket_, part(message), 0) == 0;
   }
 
   bool is_news(bool to_receive, bool to_send) {
-    const int of_socket = (to_receive ? ZMQ_POLLIN : 0) | (to_send ? ZMQ_POLLOUT : 0);
+    const bool may_send = to_send && state_ == State::connected;
+    const int of_socket = (to_receive ? ZMQ_POLLIN : 0) | (may_send ? ZMQ_POLLOUT : 0);
     return (socket_.get(zmq::sockopt::events) & of_socket) != 0 ||
            (monitor_.socket().get(zmq::sockopt::events) & ZMQ_POLLIN) != 0;
   }

@@ -40,7 +40,8 @@ class ZeromqDealer {
 
   // Nothing when there is none. One of more parts ends the connection.
   std::optional<ZeromqMessage> receive();
-  // False when the other end has to read first, or is not there: nothing was taken.
+  // False when the other end has to read first, or follow() has not told that it is connected, or
+  // that it is not any more: nothing was taken.
   [[nodiscard]] bool send(Bytes message);
   // Whether it is worth to try at once. `to_receive`, `to_send`: what the caller would do.
   bool is_news(bool to_receive, bool to_send);

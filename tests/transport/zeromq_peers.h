@@ -80,6 +80,12 @@ class RawRouter {
     send_part(message, more_ = more);
   }
   void hang_up() { socket_.close(); }
+  // What waits is sent first.
+  void leave() {
+    socket_.set(zmq::sockopt::linger, 30'000);
+    socket_.close();
+    context_.close();
+  }
 
  private:
   void send_part(std::string_view bytes, bool more) {
