@@ -3,6 +3,7 @@
 somewhere. What a program is told (an address, a file) it takes from its arguments or environment."""
 import array
 import functools
+import itertools
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ import unittest
 from pathlib import Path
 
 from harness import PATIENCE, Process, SystemTest, read_all, run, samples, wait_for
+from worker_faults import REMOTE
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import printed_programs as printed  # noqa: E402
@@ -45,15 +47,19 @@ def s16(*runs_of_values):
     return b"".join(array.array("h", [value] * count).tobytes() for value, count in runs_of_values)
 
 
+def doors(service):
+    return {"websocket": f"ws://127.0.0.1:{service.port}", "zeromq": f"tcp://127.0.0.1:{service.zeromq_port}"}
+
+
 class Programs(SystemTest):
     def started(self, *arguments, **environment):
         process = Process(*arguments, environment=environment)
         self.addCleanup(process.kill)
         return process
 
-    def worker(self, service, program, pipeline="default"):
+    def worker(self, service, program, pipeline="default", url=None):
         """Starts it, and waits until it is attached."""
-        worker = self.started(*program, MILLRACE_WORKERS=service.workers)
+        worker = self.started(*program, MILLRACE_WORKERS=url or service.workers)
         wait_for(lambda: f"pipeline {pipeline} " not in service.get("/readyz")[1] or worker.process.poll() is not None,
                  "the worker to attach")
         self.assertIsNone(worker.process.poll(), worker.errors)
@@ -75,12 +81,35 @@ class Programs(SystemTest):
 
         return [message.get("data") for message in run(stream()) if message["type"] == "result"]
 
-    @runs("readme_client")
-    def test_the_client_of_the_readme_gets_its_results(self, client):
+    def heard(self, *client, frames):
+        """The lines that a client prints of what it is given, of the first 0.1 s before the rest comes."""
+        process = Process(*client, stdin=subprocess.PIPE)
+        self.addCleanup(process.kill)
+        with process.process.stdin as stdin:
+            stdin.buffer.write(frames[:3200])
+            stdin.flush()
+            wait_for(lambda: process.lines or process.process.poll() is not None, "a result of what was sent")
+            stdin.buffer.write(frames[3200:])
+        self.assertEqual(process.wait(), 0, process.errors)
+        return process.lines
+
+    def over(self, client, **urls):
+        """A client streams 4000 frames, and prints where the rows lie that were answered."""
+        for door, url in urls.items():
+            with self.subTest(door):
+                lines = self.heard(*client, url, frames=samples(0, 4000))
+                self.assertEqual([[float(word) for word in line.split()[:2]] for line in lines],
+                                 [[0, 0.1], [0.1, 0.2], [0.2, 0.25]])
+
+    def tapped(self):
+        """A service whose worker answers with lines."""
         service = self.service()
         self.tap(service)
-        lines = self.output(*client, service.url(), given=samples(0, 4000))
-        self.assertEqual([line.split()[:2] for line in lines], [["0", "0.1"], ["0.1", "0.2"], ["0.2", "0.25"]])
+        return service
+
+    @runs("readme_client")
+    def test_the_client_of_the_readme_gets_its_results(self, client):
+        self.over(client, websocket=self.tapped().url())
 
     def power_of_two_streams(self, worker):
         """The mean power of the stream so far, of two streams one after the other in one slot."""
@@ -89,33 +118,21 @@ class Programs(SystemTest):
         for _ in range(2):
             self.assertEqual(self.answers(service, s16((300, 1600), (-400, 1600), (0, 800))), [90000, 125000, 100000])
 
-    def over(self, client, *doors):
-        """A client streams 4000 frames, and prints where the rows lie that were answered."""
-        service = self.service()
-        self.tap(service)
-        urls = {"websocket": f"ws://127.0.0.1:{service.port}", "zeromq": f"tcp://127.0.0.1:{service.zeromq_port}"}
-        for door in doors:
-            with self.subTest(door):
-                url = urls[door]
-                lines = self.output(*client, url, given=samples(0, 4000))
-                self.assertEqual([[float(word) for word in line.split()[:2]] for line in lines],
-                                 [[0, 0.1], [0.1, 0.2], [0.2, 0.25]])
-
     @runs("client_websockets")
     def test_a_client_without_a_library_gets_its_results(self, client):
-        self.over(client, "websocket")
+        self.over(client, websocket=f"ws://127.0.0.1:{self.tapped().port}")
 
     @runs("client_asyncio")
     def test_the_asyncio_client_gets_its_results_over_each_door(self, client):
-        self.over(client, "websocket", "zeromq")
+        self.over(client, **doors(self.tapped()))
 
     @runs("client_threads")
     def test_the_client_of_two_threads_gets_its_results_over_each_door(self, client):
-        self.over(client, "websocket", "zeromq")
+        self.over(client, **doors(self.tapped()))
 
     @runs("client_cpp")
     def test_the_client_in_cpp_gets_its_results_over_each_door(self, client):
-        self.over(client, "websocket", "zeromq")
+        self.over(client, **doors(self.tapped()))
 
     @runs("readme_worker")
     def test_the_worker_of_the_readme_answers_with_the_power_of_the_stream_so_far(self, worker):
@@ -128,6 +145,17 @@ class Programs(SystemTest):
     @runs("worker_cpp")
     def test_the_worker_in_cpp_does(self, worker):
         self.power_of_two_streams(worker)
+
+    def test_every_client_hears_the_same_of_every_worker_over_every_door(self):
+        spoken = s16((300, 1600), (-400, 1600), (0, 800))
+        for worker, place in itertools.product(("worker_python", "worker_cpp"), ("workers", "workers_remote")):
+            service = self.service(extra=REMOTE)
+            self.worker(service, command(PROGRAMS[worker]), url=getattr(service, place))
+            for client, url in itertools.product(("client_asyncio", "client_threads", "client_cpp"), doors(service).values()):
+                with self.subTest(worker=worker, place=place, client=client, url=url):
+                    lines = self.heard(*command(PROGRAMS[client]), url, frames=spoken)
+                    self.assertEqual([[float(word) for word in line.split()] for line in lines],
+                                     [[0, 0.1, 90000], [0.1, 0.2, 125000], [0.2, 0.25, 100000]])
 
     def test_what_is_printed_of_an_interpreter_is_what_it_says(self):
         sessions = [block.text for block in printed.blocks() if block.language == "pycon"]

@@ -37,10 +37,10 @@ def wait_for(condition, what, every=0.01):
 class Process:
     """A process whose lines of output are kept as they come."""
 
-    def __init__(self, *arguments, environment=None):
+    def __init__(self, *arguments, environment=None, stdin=None):
         self.lines, self.errors = [], []
         self.process = subprocess.Popen(
-            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            arguments, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**os.environ, **(environment or {})})
         self.readers = [threading.Thread(target=self._read, args=pair, daemon=True) for pair in
                         ((self.process.stdout, self.lines), (self.process.stderr, self.errors))]
