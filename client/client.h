@@ -18,11 +18,12 @@ namespace millrace {
 
 // What a client keeps to.
 struct ClientSettings {
-  std::size_t unsent = 64 << 10;                // bytes of a stream; then sending waits
-  std::size_t untaken = 1 << 20;                // bytes of events of a stream; then the connection
-                                                // is not read
-  Duration taking = std::chrono::seconds(10);   // so long; then the stream fails as `slow_reader`
-  Duration connect = std::chrono::seconds(10);  // until the service has answered
+  std::size_t unsent = 64 << 10;  // bytes of a stream; then sending waits
+  std::size_t untaken = 1 << 20;  // bytes of events of a stream that wait to be taken; then it is
+                                  // held up until half of them are
+  Duration taking = std::chrono::seconds(10);     // of that, and nothing is taken; then it fails as
+                                                  // `slow_reader`
+  Duration connect = std::chrono::seconds(10);    // until the service has answered
   Duration keepalive = std::chrono::seconds(10);  // of silence; then the service hears we live
 };
 
@@ -38,8 +39,9 @@ struct ClientSettings {
 // anew where it was lost: what was open then is lost with it, on either way.
 //
 // A thread of its own has the connections; each stream shares bounded queues with it. Results have
-// to be taken while frames are sent: a full queue of them holds up its connection, which over
-// tcp:// is that of all streams.
+// to be taken while frames are sent: a full queue of them holds up its stream, and no other. Over
+// ws:// its connection is not read then; over tcp:// its frames are not sent, and where twice as
+// much waits nevertheless it fails at once.
 //
 // Thread-safe. Streams may outlive it: they are lost, and calls of them that are running say so.
 // Destroying it waits for nothing but a name that is being looked up.

@@ -12,12 +12,6 @@ namespace {
 
 namespace cp = client_protocol;
 
-// What the service counts as a frame where it does not say so: by what was asked for.
-std::size_t frame_bytes(const StreamRequest& request) {
-  const std::size_t value = request.format == "f32le" ? 4 : 2;
-  return value * std::max(1u, request.channels.value_or(1)) * std::max(1u, request.dim.value_or(1));
-}
-
 std::optional<std::string_view> given(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
 }
@@ -57,26 +51,25 @@ void OutgoingStream::open(const cp::Ready& ready) {
   if (stage_ != Stage::opening) return;
   stage_ = Stage::open;
   position_ = ready.frames;
-  frame_ = ready.frame_bytes > 0 ? ready.frame_bytes : frame_bytes(request_);
+  frame_ = std::max<std::size_t>(1, ready.frame_bytes);
 }
 
-// A message out of what was said; passes over what makes none.
+// A message out of what was said.
 Bytes OutgoingStream::words(cp::Encoder& encoder) {
   const bool last = pipe_.abandoned();  // asked before what was said is taken: then that is all
+  if (pipe_.held_up()) return sign_of_life(encoder);
   while (find_words()) {
     if (const auto* command = std::get_if<ClientMessage>(&said_[current_])) {
-      if (!std::holds_alternative<client_message::Keepalive>(*command))
-        return command_message(encoder, *command);
-      pass();
+      return command_message(encoder, *command);
     } else if (part_.size() + left().size() >= frame_) {
-      return credit_ > 0 ? frames_message(encoder) : Bytes();
+      return credit_ > 0 ? frames_message(encoder) : sign_of_life(encoder);
     } else {
       part_ += left();
       pass();
     }
   }
   next_.end = cut_short_ || last;
-  return next_.end ? encoder.encode(cp::End{.stream = number_}) : Bytes();
+  return next_.end ? encoder.encode(cp::End{.stream = number_}) : sign_of_life(encoder);
 }
 
 bool OutgoingStream::find_words() {
@@ -115,7 +108,13 @@ Bytes OutgoingStream::command_message(cp::Encoder& encoder, const ClientMessage&
     next_.frames = gap->frames;
     return encoder.encode(cp::Gap{.stream = number_, .frames = gap->frames});
   }
+  if (std::holds_alternative<client_message::Keepalive>(command)) return frames_of(encoder, "");
   return encoder.encode(cp::End{.stream = number_});
+}
+
+// No frames: which needs no credit.
+Bytes OutgoingStream::sign_of_life(cp::Encoder& encoder) {
+  return sign_due_ ? frames_of(encoder, "") : Bytes();
 }
 
 Bytes OutgoingStream::frames_of(cp::Encoder& encoder, std::string_view bytes) {
@@ -123,6 +122,7 @@ Bytes OutgoingStream::frames_of(cp::Encoder& encoder, std::string_view bytes) {
 }
 
 void OutgoingStream::sent() {
+  quiet_ = sign_due_ = false;
   if (stage_ == Stage::closed) {
     stage_ = Stage::opening;
     return;
@@ -134,6 +134,11 @@ void OutgoingStream::sent() {
   credit_ -= next_.frames;
   begun_ += next_.bytes;
   if (next_.bytes > 0 && left().empty()) pass();
+}
+
+bool OutgoingStream::beat() {
+  sign_due_ = std::exchange(quiet_, true) && stage_ == Stage::open;
+  return sign_due_;
 }
 
 void OutgoingStream::cut_short() {

@@ -15,8 +15,9 @@
 namespace millrace {
 
 // What one stream says over ZeroMQ, message by message: its opening, then what its pipe holds, in
-// whole frames, from where the stream stands, and no more of them than it has credit for. A socket
-// is not in here. Confined to the client's thread.
+// whole frames, from where the stream stands, and no more of them than it has credit for; nothing
+// of it while too much waits for the user, so that the service, which gets no more frames, has no
+// more to answer. A socket is not in here. Confined to the client's thread.
 class OutgoingStream {
  public:
   // `pipe` outlives it.
@@ -31,6 +32,8 @@ class OutgoingStream {
   void open(const client_protocol::Ready& ready);
   // So many frames more may be sent.
   void grant(std::uint64_t frames) { credit_ += frames; }
+  // Time has passed. Whether nothing was sent since it last had: then next() says that it lives.
+  bool beat();
   // It ends here, whatever else was said. Requires: the pipe has ended.
   void cut_short();
 
@@ -52,6 +55,7 @@ class OutgoingStream {
   bool find_words();
   Bytes frames_message(client_protocol::Encoder& encoder);
   Bytes command_message(client_protocol::Encoder& encoder, const ClientMessage& command);
+  Bytes sign_of_life(client_protocol::Encoder& encoder);
   Bytes frames_of(client_protocol::Encoder& encoder, std::string_view bytes);
   std::string_view left() const;
   void pass();
@@ -67,7 +71,9 @@ class OutgoingStream {
   std::size_t current_ = 0;  // of said_
   std::size_t begun_ = 0;    // bytes of the current frames that were sent
   bool cut_short_ = false;
-  std::string part_;  // the beginning of a frame, whose end was not said yet
+  bool quiet_ = false;     // since the last beat
+  bool sign_due_ = false;  // of life
+  std::string part_;       // the beginning of a frame, whose end was not said yet
   Next next_;
 };
 

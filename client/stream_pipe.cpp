@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/stream_pipe.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -91,11 +92,16 @@ std::optional<ClientEvent> StreamPipe::next(Time deadline) {
   ClientEvent event = std::move(events_.front());
   events_.pop_front();
   untaken_ -= size_of(event);
-  if (held_up_ && !ended() && untaken_ < bounds_.untaken) {
-    held_up_ = false;
-    wake_();
-  }
+  if (events_.empty()) longest_ = 0;
+  if (held_up_) go_on();
   return event;
+}
+
+void StreamPipe::go_on() {
+  held_up_since_ = Clock::now();
+  if (ended() || untaken_ > bounds_.untaken / 2) return;
+  held_up_ = false;
+  wake_();
 }
 
 bool StreamPipe::over() const {
@@ -113,7 +119,7 @@ void StreamPipe::abandon() {
   if (abandoned_ || ended()) return;
   abandoned_ = true;
   events_.clear();
-  untaken_ = 0;
+  untaken_ = longest_ = 0;
   room_.notify_all();
   came_.notify_all();
   announce(event_wanted_);
@@ -144,8 +150,22 @@ void StreamPipe::deliver(ClientEvent event) {
 
 bool StreamPipe::held_up() {
   const Lock lock(mutex_);
-  held_up_ = !ended() && !abandoned_ && untaken_ >= bounds_.untaken;
+  if (ended() || abandoned_) return held_up_ = false;
+  if (!held_up_ && untaken_ >= bounds_.untaken) {
+    held_up_ = true;
+    held_up_since_ = Clock::now();
+  }
   return held_up_;
+}
+
+Time StreamPipe::held_up_since() const {
+  const Lock lock(mutex_);
+  return held_up_since_;
+}
+
+bool StreamPipe::overfull() const {
+  const Lock lock(mutex_);
+  return !ended() && untaken_ - longest_ >= 2 * bounds_.untaken;
 }
 
 bool StreamPipe::abandoned() const {
@@ -169,7 +189,9 @@ void StreamPipe::fail(std::exception_ptr why) {
 }
 
 void StreamPipe::add(ClientEvent event) {
-  untaken_ += size_of(event);
+  const std::size_t size = size_of(event);
+  untaken_ += size;
+  longest_ = std::max(longest_, size);
   events_.push_back(std::move(event));
   came_.notify_all();
   announce(event_wanted_);

@@ -32,7 +32,7 @@ class StreamPipe {
 
   struct Bounds {
     std::size_t unsent = 0;   // bytes that were said and not sent; from there on saying waits
-    std::size_t untaken = 0;  // bytes of events; from there on nothing more is read
+    std::size_t untaken = 0;  // bytes of events; from there on no more of them should come
   };
 
   // `wake` tells the client's thread that there is something to do; it is called by any thread,
@@ -56,8 +56,12 @@ class StreamPipe {
   void take(std::vector<Said>& into);
   void sent(const Said& said);
   void deliver(ClientEvent event);
-  // Too much waits for the user: read nothing more until the wake that follows.
+  // Too much waits for the user: from the bound on, until half of that was taken and the wake that
+  // follows. Since when: that began, or something was taken.
   bool held_up();
+  Time held_up_since() const;
+  // Twice the bound waits, not counting the longest event: one answer may be of any length.
+  bool overfull() const;
   bool abandoned() const;
   // The end, one of the two; what comes later is dropped.
   void close(client_event::Closed closed);
@@ -69,6 +73,7 @@ class StreamPipe {
   bool ended() const { return closed_ || failure_; }
   bool await_room(Lock& lock, Time deadline);
   void push(Said said);
+  void go_on();
   void add(ClientEvent event);
   void announce(bool& wanted);
   void end();
@@ -84,12 +89,14 @@ class StreamPipe {
   std::size_t unsent_ = 0;  // bytes
   std::deque<ClientEvent> events_;
   std::size_t untaken_ = 0;  // bytes
+  std::size_t longest_ = 0;  // bytes of one of them, since there was none
   std::string name_;
   std::exception_ptr failure_;
   bool closed_ = false;  // the service has closed it
   bool end_said_ = false;
   bool abandoned_ = false;
-  bool held_up_ = false;                             // reading waits for the user
+  bool held_up_ = false;
+  Time held_up_since_{};
   bool room_wanted_ = false, event_wanted_ = false;  // the user came and went away
 };
 

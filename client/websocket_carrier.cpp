@@ -108,10 +108,11 @@ class WebsocketCarrier::Stream {
 
   // Nothing is read while the user takes nothing, for as long as it may.
   Task<> await_room() {
-    to_read_.expires_after(settings_.taking);
     while (pipe_->held_up()) {
+      const Time due = pipe_->held_up_since() + settings_.taking;
+      to_read_.expires_at(due);
       const auto [woken] = co_await to_read_.async_wait(no_throw);
-      if (woken) continue;
+      if (woken || due < pipe_->held_up_since() + settings_.taking) continue;
       pipe_->fail(std::make_exception_ptr(StreamFailed("slow_reader", "results were not taken")));
       connection_->abort();
     }

@@ -26,6 +26,10 @@ std::exception_ptr failure(Arguments&&... arguments) {
   return std::make_exception_ptr(Error(std::forward<Arguments>(arguments)...));
 }
 
+std::exception_ptr slow_reader() {
+  return failure<StreamFailed>("slow_reader", "results were not taken");
+}
+
 }  // namespace
 
 ZeromqCarrier::Stream::Stream(Executor executor, std::shared_ptr<StreamPipe> its_pipe,
@@ -36,17 +40,20 @@ ZeromqCarrier::ZeromqCarrier(Executor executor, ServiceUrl service, const Client
     : executor_(std::move(executor)),
       service_(std::move(service)),
       settings_(settings),
-      decoder_(longest_message) {}
+      decoder_(longest_message),
+      beat_(executor_) {}
 ZeromqCarrier::~ZeromqCarrier() = default;
 
 void ZeromqCarrier::open(std::shared_ptr<StreamPipe> pipe, StreamRequest request) {
   const std::uint64_t number = pipe->number();
-  if (!link_)
+  if (!link_) {
     link_ =
         std::make_unique<ZeromqLink>(executor_, service_, settings_.connect, [this] { turn(); });
+    beat_later();
+  }
   Stream& stream = *(streams_[number] =
                          std::make_unique<Stream>(executor_, std::move(pipe), std::move(request)));
-  limit(stream, settings_.connect);
+  limit(stream, Clock::now() + settings_.connect);
   list(stream);
   turn();
 }
@@ -56,8 +63,8 @@ void ZeromqCarrier::woken(std::uint64_t number) {
   if (found == streams_.end()) return;
   Stream& stream = *found->second;
   list(stream);
-  if (held_up_ == number && !stream.pipe->held_up()) {
-    held_up_ = 0;
+  if (stream.is_awaited && !stream.pipe->held_up()) {
+    stream.is_awaited = false;
     stream.due.cancel();
   }
   turn();
@@ -75,7 +82,7 @@ void ZeromqCarrier::turn() {
     if (!link_) return;
     if (state == State::ended && drained) return lose(link_->reason());
     if (state == State::connected) send();
-    link_->look_again(held_up_ == 0, !to_send_.empty());
+    link_->look_again(true, !to_send_.empty());
   } catch (const std::exception& broken) {  // of memory, or libzmq's
     lose(broken.what());
   }
@@ -84,7 +91,7 @@ void ZeromqCarrier::turn() {
 // Whether nothing is left that could be received.
 bool ZeromqCarrier::receive() {
   for (unsigned i = 0; i < messages_per_turn; ++i) {
-    if (!link_ || held_up_ != 0) return false;
+    if (!link_) return false;
     const auto message = link_->receive();
     if (!message) return true;
     hear(message->bytes());
@@ -111,10 +118,15 @@ void ZeromqCarrier::hear(Bytes bytes) {
   millrace::hear(*stream.pipe, *message);
   if (std::holds_alternative<cp::Closed>(*message) || std::holds_alternative<cp::Error>(*message)) {
     streams_.erase(found);
-  } else if (stream.pipe->held_up()) {
-    held_up_ = *number;
-    limit(stream, settings_.taking);
+  } else {
+    await_user(stream);
   }
+}
+
+void ZeromqCarrier::await_user(Stream& stream) {
+  if (stream.pipe->overfull()) return give_up(stream, slow_reader());
+  if (!stream.pipe->held_up() || std::exchange(stream.is_awaited, true)) return;
+  limit(stream, stream.pipe->held_up_since() + settings_.taking);
 }
 
 // What has room, one stream after the other: credit bounds what one of them has to say.
@@ -141,8 +153,8 @@ void ZeromqCarrier::list(Stream& stream) {
   if (!std::exchange(stream.is_listed, true)) to_send_.push_back(stream.pipe->number());
 }
 
-void ZeromqCarrier::limit(Stream& stream, Duration time) {
-  stream.due.expires_after(time);
+void ZeromqCarrier::limit(Stream& stream, Time due) {
+  stream.due.expires_at(due);
   stream.due.async_wait(
       [this, number = stream.pipe->number()](boost::system::error_code cancelled) {
         if (!cancelled) expire(number);
@@ -153,24 +165,46 @@ void ZeromqCarrier::expire(std::uint64_t number) {
   const auto found = streams_.find(number);
   if (found == streams_.end()) return;
   Stream& stream = *found->second;
-  if (held_up_ == number) {
-    held_up_ = 0;
-    stream.pipe->fail(failure<StreamFailed>("slow_reader", "results were not taken"));
+  if (stream.is_awaited) {
+    const Time due = stream.pipe->held_up_since() + settings_.taking;
+    if (Clock::now() < due) return limit(stream, due);  // it took something meanwhile
+    give_up(stream, slow_reader());
   } else if (stream.pipe->name().empty()) {
-    stream.pipe->fail(failure<ConnectionLost>("the service does not answer"));
-  } else {
-    return;
+    give_up(stream, failure<ConnectionLost>("the service does not answer"));
   }
-  stream.outgoing.cut_short();
-  list(stream);
   turn();
+}
+
+// Which the service hears, where it knows of the stream.
+void ZeromqCarrier::give_up(Stream& stream, std::exception_ptr why) {
+  stream.pipe->fail(std::move(why));
+  stream.outgoing.cut_short();
+  if (stream.outgoing.has_ended())
+    streams_.erase(stream.pipe->number());
+  else
+    list(stream);
+}
+
+// The service ends streams that it does not hear of for too long.
+void ZeromqCarrier::beat() {
+  for (const auto& [number, stream] : streams_)
+    if (stream->outgoing.beat()) list(*stream);
+  turn();
+  if (link_) beat_later();
+}
+
+void ZeromqCarrier::beat_later() {
+  beat_.expires_after(settings_.keepalive);
+  beat_.async_wait([this](boost::system::error_code cancelled) {
+    if (!cancelled && link_) beat();
+  });
 }
 
 void ZeromqCarrier::lose(const std::string& reason) {
   for (const auto& [number, stream] : streams_) stream->pipe->fail(failure<ConnectionLost>(reason));
   streams_.clear();
   to_send_.clear();
-  held_up_ = 0;
+  beat_.cancel();
   link_.reset();
 }
 

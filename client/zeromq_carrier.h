@@ -18,7 +18,8 @@
 namespace millrace {
 
 // Over ZeroMQ: all streams share one connection, which is made when a stream is opened and there is
-// none. Its end is the end of all of them.
+// none. Its end is the end of all of them. It is read whatever their users take: where it is not,
+// libzmq misses the service's heartbeats and ends it. So one stream never waits for another's user.
 class ZeromqCarrier final : public Carrier {
  public:
   // `settings` outlive it.
@@ -36,8 +37,9 @@ class ZeromqCarrier final : public Carrier {
 
     std::shared_ptr<StreamPipe> pipe;
     OutgoingStream outgoing;
-    Timer due;               // its opening, or that its user takes what came
-    bool is_listed = false;  // in to_send_
+    Timer due;                // its opening, or that its user takes what came
+    bool is_listed = false;   // in to_send_
+    bool is_awaited = false;  // by `due`: too much waits for its user
   };
 
   void turn();
@@ -46,8 +48,12 @@ class ZeromqCarrier final : public Carrier {
   void send();
   bool send(Stream& stream);
   void list(Stream& stream);
-  void limit(Stream& stream, Duration time);
+  void await_user(Stream& stream);
+  void limit(Stream& stream, Time due);
   void expire(std::uint64_t number);
+  void give_up(Stream& stream, std::exception_ptr why);
+  void beat();
+  void beat_later();
   void lose(const std::string& reason);
 
   const Executor executor_;
@@ -57,7 +63,7 @@ class ZeromqCarrier final : public Carrier {
   client_protocol::Decoder decoder_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Stream>> streams_;
   Ring<std::uint64_t> to_send_;  // numbers of those that may have something to say
-  std::uint64_t held_up_ = 0;    // the stream for which nothing is read; 0: none
+  Timer beat_;                   // while there is a link
   std::unique_ptr<ZeromqLink> link_;
 };
 

@@ -156,12 +156,38 @@ TEST_CASE_METHOD(OutgoingFixture, "a stream that is cut short says no more than 
   CHECK(said() == Words{"3 end"});
 }
 
-TEST_CASE("the service need not say how long a frame is where the client did") {
-  OutgoingFixture stereo(StreamRequest{.format = "f32le", .channels = 2});
-  (void)stereo.said();
-  stereo.outgoing.open({.stream = 3, .id = "mic", .pipeline = "default"});
-  stereo.outgoing.grant(10);
-  stereo.say("12345678");
-  stereo.say("1234567");
-  CHECK(stereo.said() == Words{"3 frames at 0: 12345678"});
+TEST_CASE_METHOD(OutgoingFixture, "who has sent nothing between two beats says that it lives") {
+  CHECK(said() == Words{"3 open pipeline=default"});
+  CHECK_FALSE(outgoing.beat());
+  CHECK_FALSE(outgoing.beat());  // it waits for the service
+  open();
+  outgoing.grant(1);
+  say("aabb");
+  CHECK(said() == Words{"3 frames at 0: aa"});
+  CHECK_FALSE(outgoing.beat());
+  CHECK(said().empty());
+  CHECK(outgoing.beat());
+  CHECK(said() == Words{"3 frames at 1: "});  // without credit, and once
+  CHECK_FALSE(outgoing.beat());
+  say(client_message::Reset{});
+  outgoing.grant(1);
+  CHECK(said() == Words{"3 frames at 1: bb", "3 reset"});
+  say(client_message::Keepalive{});
+  CHECK(said() == Words{"3 frames at 2: "});
+}
+
+TEST_CASE_METHOD(OutgoingFixture,
+                 "nothing is sent while too much waits for the user, but a sign of life") {
+  open();
+  outgoing.grant(10);
+  pipe.deliver(client_event::Flushed{1});
+  pipe.deliver(client_event::Flushed{2});
+  say("aa");
+  say(client_message::End{});
+  CHECK(said().empty());
+  CHECK_FALSE(outgoing.beat());
+  CHECK(outgoing.beat());
+  CHECK(said() == Words{"3 frames at 0: "});
+  (void)pipe.next(at_once);
+  CHECK(said() == Words{"3 frames at 0: aa", "3 end"});
 }

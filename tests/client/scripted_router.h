@@ -72,8 +72,8 @@ class ScriptedRouter : private ZeromqSink {
   std::jthread thread_;
 };
 
-// Opens each stream as "mic-N" with so much credit, answers each message of frames with their
-// bytes, and closes what ends.
+// Opens each stream as "mic-N" with so much credit, answers each message that has frames with
+// their bytes, and closes what ends.
 inline ScriptedRouter::Script echo(std::uint64_t credit = 1 << 20) {
   return [credit](ScriptedRouter& service, const client_protocol::ToService& message) {
     namespace cp = client_protocol;
@@ -83,6 +83,7 @@ inline ScriptedRouter::Script echo(std::uint64_t credit = 1 << 20) {
           cp::Ready{.stream = open->stream, .id = name, .pipeline = "default", .frame_bytes = 2});
       service.tell(cp::Credit{.stream = open->stream, .frames = credit});
     } else if (const auto* frames = std::get_if<cp::Frames>(&message)) {
+      if (frames->bytes.empty()) return;
       service.tell(cp::Result{.stream = frames->stream,
                               .begin = frames->at,
                               .end = frames->at + 1,

@@ -70,18 +70,44 @@ TEST_CASE_METHOD(PipeFixture, "saying waits from the bound on until something is
   CHECK(taken() == std::vector<std::string>{"i"});
 }
 
-TEST_CASE_METHOD(PipeFixture, "events are taken in order, and from the bound on nothing is read") {
+TEST_CASE_METHOD(PipeFixture, "from the bound on the user is waited for, until half is taken") {
   deliver(1);
   CHECK_FALSE(pipe.held_up());
   deliver(2);
+  deliver(3);
+  const Time before = Clock::now();
+  CHECK(pipe.held_up());
+  CHECK(next_mark() == 1);
   CHECK(pipe.held_up());
   CHECK(wakes == 0);
-  CHECK(next_mark() == 1);
-  CHECK(wakes == 1);
-  CHECK_FALSE(pipe.held_up());
+  CHECK(pipe.held_up_since() >= before);
   CHECK(next_mark() == 2);
   CHECK(wakes == 1);
+  CHECK_FALSE(pipe.held_up());
+  CHECK(next_mark() == 3);
+  CHECK(wakes == 1);
   CHECK_FALSE(pipe.next(at_once));
+}
+
+TEST_CASE_METHOD(PipeFixture, "who takes something, however slowly, is waited for anew") {
+  for (std::uint64_t mark : {1, 2, 3, 4}) deliver(mark);
+  CHECK(pipe.held_up());
+  const Time before = Clock::now();
+  CHECK(next_mark() == 1);
+  CHECK(pipe.held_up());
+  CHECK(pipe.held_up_since() >= before);
+}
+
+TEST_CASE_METHOD(PipeFixture, "twice the bound is too much, but for one answer of any length") {
+  deliver(1);
+  pipe.deliver(client_event::Result{.answer = {Answer::Kind::text, std::string(1000, 'x')}});
+  for (std::uint64_t mark : {2, 3, 4}) {
+    CHECK_FALSE(pipe.overfull());
+    deliver(mark);
+  }
+  CHECK(pipe.overfull());
+  pipe.fail(std::make_exception_ptr(ConnectionLost("gone")));
+  CHECK_FALSE(pipe.overfull());
 }
 
 TEST_CASE_METHOD(PipeFixture, "who waits for an event gets it, or learns of the end") {

@@ -162,32 +162,81 @@ TEST_CASE("a service that does not answer, or talks nonsense, is a lost connecti
   CHECK_THROWS_WITH(Client(nonsense.url()).open(), Catch::Contains("none of its messages"));
 }
 
-TEST_CASE("results that nobody takes hold up the connection until their stream fails") {
+TEST_CASE("a stream whose results nobody takes is not sent; the others go on") {
   ScriptedRouter service(echo());
-  Client client(service.url(), {.untaken = 256, .taking = 100ms});
+  Client client(service.url(), {.untaken = 256});
   ClientStream lazy = client.open(), keen = client.open();
-  for (int i = 0; i < 10; ++i) lazy.send(bytes_of("aa"));
-  while (service.heard() != "1 frames at 9: aa") continue;
+  for (int i = 0; i < 4; ++i) lazy.send(bytes_of("aa"));
+  while (service.heard() != "1 frames at 3: aa") continue;
   keen.send(bytes_of("bb"));
-  CHECK(std::get<Answered>(*keen.next()).answer.data == "bb");  // when the other has failed
+  CHECK(std::get<Answered>(*keen.next()).answer.data == "bb");
+  CHECK(service.heard() == "2 frames at 0: bb");
+  lazy.send(bytes_of("cc"));  // the results of the first wait
+  keen.send(bytes_of("dd"));
+  CHECK(service.heard() == "2 frames at 1: dd");
+  for (int i = 0; i < 4; ++i) CHECK(std::get<Answered>(*lazy.next()).answer.data == "aa");
+  CHECK(std::get<Answered>(*lazy.next()).answer.data == "cc");
+}
+
+namespace {
+
+// Takes what came before the stream failed as `slow_reader`.
+int results_of_slow(ClientStream& stream) {
   int taken = 0;
   try {
-    while (lazy.next()) ++taken;
+    while (stream.next()) ++taken;
     FAIL("it ended well");
   } catch (const StreamFailed& failed) {
     CHECK(failed.code() == "slow_reader");
   }
-  CHECK(taken == 4);  // of 66 bytes each
-  std::string heard;
-  while (heard != "1 end" && (heard = service.heard()) != "") continue;
-  CHECK(heard == "1 end");
+  return taken;
+}
+
+bool await(ScriptedRouter& service, const std::string& words) {
+  for (;;) {
+    const std::string heard = service.heard();
+    if (heard == words || heard.empty()) return heard == words;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("results that nobody takes for too long end their stream over ZeroMQ") {
+  ScriptedRouter service(echo());
+  Client client(service.url(), {.untaken = 256, .taking = 10ms});
+  ClientStream stream = client.open();
+  for (int i = 0; i < 4; ++i) stream.send(bytes_of("aa"));
+  CHECK(await(service, "1 end"));
+  CHECK(results_of_slow(stream) == 4);  // of 66 bytes each
+}
+
+TEST_CASE("a stream over ZeroMQ for which twice too much waits ends at once") {
+  ScriptedRouter service([](ScriptedRouter& router, const cp::ToService& message) {
+    echo()(router, message);
+    if (!std::holds_alternative<cp::Flush>(message)) return;
+    for (int i = 0; i < 20; ++i) router.tell(cp::Result{.stream = 1, .data = bytes_of("aa")});
+  });
+  Client client(service.url(), {.untaken = 256, .taking = 1h});
+  ClientStream stream = client.open();
+  stream.flush();
+  CHECK(await(service, "1 end"));
+  CHECK(results_of_slow(stream) == 9);  // of 66 bytes each
+}
+
+TEST_CASE("a stream over ZeroMQ that says nothing is heard to live") {
+  ScriptedRouter service(echo());
+  Client client(service.url(), {.keepalive = 1ms});
+  ClientStream stream = client.open();
+  for (int i = 0; i < 3; ++i) CHECK(await(service, "1 frames at 0: "));
+  stream.send(bytes_of("aa"));
+  CHECK(await(service, "1 frames at 1: "));
 }
 
 TEST_CASE("results that are taken late are all there") {
   ScriptedRouter service(echo());
-  Client client(service.url(), {.unsent = 1 << 20, .untaken = 256});
+  Client client(service.url(), {.unsent = 1 << 20, .untaken = 10'000});
   ClientStream stream = client.open();
-  for (int i = 0; i < 200; ++i) stream.send(bytes_of("aa"));  // fewer than the sockets hold
+  for (int i = 0; i < 200; ++i) stream.send(bytes_of("aa"));  // of 66 bytes each when they return
   stream.end();
   CHECK(answers_of(stream).size() == 200);
 }
