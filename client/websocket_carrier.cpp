@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/websocket_carrier.h"
 
+#include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <exception>
 #include <utility>
@@ -20,6 +21,8 @@ using net::experimental::awaitable_operators::operator||;
 using Kind = Connection::Kind;
 
 constexpr std::uint16_t close_normal = 1000;
+constexpr int looks = 8;         // at whether the other host is there, in the time that it has
+constexpr std::size_t head = 6;  // bytes of a message besides its own, at least
 
 std::exception_ptr lost(const std::string& why) {
   return std::make_exception_ptr(ConnectionLost(why));
@@ -42,11 +45,12 @@ class WebsocketCarrier::Stream {
         request_(std::move(request)),
         settings_(settings),
         to_write_(executor),
-        to_read_(executor) {}
+        to_read_(executor),
+        to_watch_(executor) {}
 
   Task<> run(ServiceUrl service) {
     co_await open(std::move(service));
-    if (connection_) co_await (read() && write());
+    if (connection_) co_await (read() && write() && watch());
   }
 
   StreamPipe& pipe() { return *pipe_; }
@@ -68,20 +72,23 @@ class WebsocketCarrier::Stream {
     const std::string where = service.host + ":" + service.port;
     to_write_.expires_after(settings_.connect);
     auto outcome = co_await (open_stream(executor_, std::move(service), std::move(request_)) ||
-                             passed(to_write_));
-    if (outcome.index() == 1) co_return pipe_->fail(lost(where + " does not answer"));
+                             keep_to_time(where));
+    if (outcome.index() == 1) co_return;
     auto& opened = std::get<0>(outcome);
     if (!opened) co_return pipe_->fail(refusal_of(opened.error()));
     connection_ = std::move(*opened);
     if (stopped_) connection_->abort();
   }
 
-  // Until the time has passed, or the client stops.
-  Task<> passed(Timer& timer) {
-    for (bool woken = true; woken && !stopped_;) {
-      const auto [error] = co_await timer.async_wait(no_throw);
+  // Until the time has passed, or the client stops. The user is told at once: a name that is being
+  // looked up cannot be given up, and who waits for both waits for that.
+  Task<> keep_to_time(const std::string& where) {
+    while (!stopped_) {
+      const auto [woken] = co_await to_write_.async_wait(no_throw);
       const auto cancelled = co_await net::this_coro::cancellation_state;
-      woken = error && cancelled.cancelled() == net::cancellation_type::none;
+      if (cancelled.cancelled() != net::cancellation_type::none) co_return;
+      if (woken) continue;
+      co_return pipe_->fail(lost(where + " does not answer"));
     }
   }
 
@@ -104,6 +111,7 @@ class WebsocketCarrier::Stream {
     over_ = true;
     connection_->abort();  // nobody takes what is still being written
     to_write_.cancel();
+    to_watch_.cancel();
   }
 
   // Nothing is read while the user takes nothing, for as long as it may.
@@ -133,42 +141,81 @@ class WebsocketCarrier::Stream {
   }
 
   // Which the service takes for an end, whose results are dropped.
-  Task<> close() {
-    to_write_.expires_after(settings_.connect);
-    to_write_.async_wait([this](boost::system::error_code over) {
-      if (!over) connection_->abort();
-    });
+  Task<> close() { co_await (say_close() && cut_late()); }
+
+  Task<> say_close() {
     co_await connection_->close(close_normal, "");
+    is_closed_ = true;
+    to_write_.cancel();
+  }
+
+  Task<> cut_late() {
+    to_write_.expires_after(settings_.connect);
+    while (!is_closed_) {
+      const auto [woken] = co_await to_write_.async_wait(no_throw);
+      if (woken) continue;
+      connection_->abort();
+      co_return;
+    }
   }
 
   // A service hangs up on those that say nothing for too long: they may be gone.
   Task<> await_words() {
-    to_write_.expires_after(settings_.keepalive);
+    to_write_.expires_at(sent_ + settings_.keepalive);
     const auto [woken] = co_await to_write_.async_wait(no_throw);
-    if (!woken) co_await connection_->send(Kind::binary, "", false);
+    if (!woken) co_await send(Kind::binary, "", false);
+  }
+
+  // A host that vanished says nothing, not even that it got what was sent; TCP alone would try for
+  // a quarter of an hour. While we read nothing, or the service, there are signs of life all the
+  // same: the user takes something; the service sends pings.
+  Task<> watch() {
+    Time alive = Clock::now();
+    std::int64_t most = 0;  // bytes that it got
+    while (!over_) {
+      to_watch_.expires_after(settings_.silence / looks);
+      const auto [woken] = co_await to_watch_.async_wait(no_throw);
+      if (woken) continue;
+      const auto waiting = static_cast<std::int64_t>(connection_->untaken());
+      const std::int64_t got = written_ - waiting;
+      if (waiting == 0 || got > most || pipe_->held_up()) alive = Clock::now();
+      most = std::max(most, got);
+      alive = std::max(alive, connection_->heard());
+      if (Clock::now() - alive <= settings_.silence) continue;
+      pipe_->fail(lost("nothing is heard of the service's host any more"));
+      connection_->abort();
+    }
   }
 
   Task<> send(const StreamPipe::Said& said) {
     if (const auto* command = std::get_if<ClientMessage>(&said)) {
       const std::string text = to_json(*command);
-      co_await connection_->send(Kind::text, text, false);
-      co_return;
+      co_return co_await send(Kind::text, text, false);
     }
     std::string_view frames = std::get<std::string>(said);
     while (!frames.empty()) {
       const std::string_view message = frames.substr(0, longest_frames);
       frames.remove_prefix(message.size());
-      co_await connection_->send(Kind::binary, message, !frames.empty());
+      co_await send(Kind::binary, message, !frames.empty());
     }
+  }
+
+  Task<> send(Kind kind, std::string_view message, bool more) {
+    co_await connection_->send(kind, message, more);
+    sent_ = Clock::now();
+    written_ += static_cast<std::int64_t>(message.size() + head);
   }
 
   const Executor executor_;
   const std::shared_ptr<StreamPipe> pipe_;
   StreamRequest request_;
   const ClientSettings& settings_;
-  Timer to_write_, to_read_;  // what wakes the one who waits is their end
+  Timer to_write_, to_read_, to_watch_;  // what wakes the one who waits is their end
   std::unique_ptr<Connection> connection_;
+  Time sent_ = Clock::now();
+  std::int64_t written_ = 0;  // bytes
   bool over_ = false;
+  bool is_closed_ = false;  // by us
   bool stopped_ = false;
 };
 

@@ -214,6 +214,30 @@ TEST_CASE_METHOD(FlowFixture, "a client that says nothing is heard to live") {
   CHECK(now.messages >= 3);
 }
 
+TEST_CASE_METHOD(FlowFixture,
+                 "a service whose host takes nothing and says nothing any more is lost") {
+  ScriptedService service(&open_and_wait);
+  Client client(service.url(), {.silence = 100ms});
+  ClientStream stream = client.open();
+  const auto send_on = [&] {
+    for (const std::string packet(50'000, 'x');;) stream.send(bytes_of(packet));
+  };
+  CHECK_THROWS_WITH(send_on(), Catch::Contains("nothing is heard"));
+  CHECK_THROWS_AS(stream.next(), ConnectionLost);
+  now.read = true;
+  CHECK(now.await_end());
+}
+
+TEST_CASE_METHOD(FlowFixture,
+                 "a service that says nothing is not lost while its host takes what is sent") {
+  ScriptedService service(&open_and_note);
+  Client client(service.url(), {.keepalive = 1ms, .silence = 400ms});
+  ClientStream stream = client.open();
+  const Time limit = Clock::now() + 1s;
+  while (Clock::now() < limit) CHECK_FALSE(stream.next_until(limit));
+  CHECK(now.messages > 3);
+}
+
 TEST_CASE_METHOD(FlowFixture, "two threads send and take at once") {
   ScriptedService service(&open_and_note);
   Client client(service.url());
