@@ -64,9 +64,10 @@ class WorkerTest(SystemTest):
     """Has a service, whose pipeline has 4 slots and batches of at most 4 rows of 4 frames."""
 
     pipeline = PIPELINE
+    listen = ""  # more of [listen]
 
     def setUp(self):
-        self.served = self.service(self.pipeline)
+        self.served = self.service(self.pipeline, self.listen)
         logging.getLogger("millrace").setLevel(logging.ERROR)
 
     def service(self, *arguments):
@@ -75,8 +76,11 @@ class WorkerTest(SystemTest):
         self.addCleanup(lambda: service.stop(signal.SIGKILL))
         return service
 
+    def url(self):
+        return self.served.workers
+
     def worker(self, **settings):
-        worker = millrace.Worker(self.served.workers, **settings)
+        worker = millrace.Worker(self.url(), **settings)
         self.addCleanup(worker.close)
         return worker
 

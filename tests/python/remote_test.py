@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker on another machine is told and says the same: tensors come over TCP, into memory of its own."""
+import re
+import unittest
+
+import arrays_test
+import worker_test
+
+
+class Remote:
+    listen = 'workers_remote = "tcp://127.0.0.1:0"\n'
+
+    def url(self):
+        line = next(line for line in self.served.errors if "workers_remote=" in line)
+        return re.search(r"workers_remote=(tcp://\S+)", line)[1]
+
+
+class Batches(Remote, worker_test.Batches):
+    pass
+
+
+class Padding(Remote, worker_test.Padding):
+    pass
+
+
+class Answers(Remote, worker_test.Answers):
+    pass
+
+
+class Misuse(Remote, worker_test.Misuse):
+    pass
+
+
+class Arrays(Remote, arrays_test.Arrays):
+    pass
+
+
+if __name__ == "__main__":
+    unittest.main()
