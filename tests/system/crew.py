@@ -11,16 +11,18 @@ from logging_worker import DOZE
 from traces import SECOND, Worker, read_worker
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "logging_worker.py")
+REMOTE = 0.3  # of them are on another machine, as far as the service knows
 SILENCE = 6  # seconds without a heartbeat until a worker is given up
 
 
 class Member:
     """A worker: its process, and what is known of it."""
 
-    def __init__(self, service, trace, pace):
+    def __init__(self, service, trace, pace, remote):
         self.trace, self.killed, self.finished = trace, False, False
         self.log = os.path.join(service.folder.name, trace.name + ".log")
-        self.process = Process(sys.executable, SCRIPT, service.workers, trace.pipeline, trace.name,
+        url = service.workers_remote if remote else service.workers
+        self.process = Process(sys.executable, SCRIPT, url, trace.pipeline, trace.name,
                                self.log, str(trace.credits), str(pace))
 
     def signal(self, which):
@@ -65,7 +67,8 @@ class Crew:
     async def attach(self):
         name = f"{self.pipeline}-{len(self.members)}"
         trace = Worker(name, self.pipeline, credits=self.random.randint(1, 3))
-        member = Member(self.service, trace, self.random.choice([2, 10, 60]))
+        member = Member(self.service, trace, self.random.choice([2, 10, 60]),
+                        remote=self.random.random() < REMOTE)
         self.members.append(member)
         attached = lambda: member.process.lines or member.process.process.poll() is not None
         await asyncio.to_thread(wait_for, attached, f"worker {name} to attach")
