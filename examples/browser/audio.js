@@ -25,7 +25,16 @@ export async function fromMicrophone(stop) {
   const asItIs = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
   const microphone = await navigator.mediaDevices.getUserMedia({ audio: asItIs });
   const context = new AudioContext({ sampleRate: rate });
-  await context.audioWorklet.addModule(new URL("packets.js", import.meta.url));
+  const release = () => {
+    microphone.getTracks().forEach((track) => track.stop());
+    return context.close();
+  };
+  try {
+    await context.audioWorklet.addModule(new URL("packets.js", import.meta.url));
+  } catch (error) {
+    await release();
+    throw error;
+  }
   const mono = { channelCount: 1, channelCountMode: "explicit", numberOfOutputs: 0 };
   const packets = new AudioWorkletNode(context, "packets", { ...mono, processorOptions: { packet } });
   context.createMediaStreamSource(microphone).connect(packets);
@@ -34,11 +43,6 @@ export async function fromMicrophone(stop) {
   stop.addEventListener("abort", end);
   if (stop.aborted) end(); // while somebody was asked for the microphone
   microphone.getTracks()[0].addEventListener("ended", end); // it was unplugged
-  const release = () => {
-    packets.port.onmessage = null;
-    microphone.getTracks().forEach((track) => track.stop());
-    return context.close();
-  };
   let lost = 0;
   return new ReadableStream({
     start: (audio) => {
@@ -56,6 +60,9 @@ export async function fromMicrophone(stop) {
         }
       };
     },
-    cancel: release,
+    cancel: () => {
+      packets.port.onmessage = null;
+      return release();
+    },
   }, { highWaterMark: waiting });
 }

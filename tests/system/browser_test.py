@@ -15,6 +15,15 @@ from raw_worker import Honest, RawWorker
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "browser")
 RATE, PACKET = 16000, 1600
+# The microphone that the page was given, and whether it has been let go.
+KEEP_DEVICE = """{
+    const ask = MediaDevices.prototype.getUserMedia;
+    MediaDevices.prototype.getUserMedia = async function (what) {
+        return globalThis.device = await ask.call(this, what);
+    };
+    null;
+}"""
+RELEASED = "device.getTracks().every((track) => track.readyState === 'ended')"
 
 
 class Listener(Honest):
@@ -82,6 +91,10 @@ class BrowserTest(SystemTest):
         message, _, code = state.rpartition(" (connection closed: ")
         return json.loads(message or "null"), int(code.rstrip(")"))
 
+
+class Files(BrowserTest):
+    """What the page does with a file is the same with every build of the service."""
+
     def chosen(self, service, browser, sound):
         """What ended() gives after the file was chosen, and the lines of results."""
         async def choose():
@@ -137,6 +150,18 @@ class BrowserTest(SystemTest):
         self.assertEqual(ended, ({"type": "closed", "frames": frames, "chunks": 600}, 1000))
         self.assertLessEqual(most, 64000 + 2 * PACKET + 100)  # 100: the headers of frames
 
+    def test_a_stream_that_is_refused_is_seen_to_be(self):
+        service, browser = self.service(), self.browser()
+
+        async def choose():
+            async with self.page(browser, service, pipeline="none") as page:
+                await page.choose("file", write_wav(browser.folder.name, samples(0, 4000)))
+                return await self.ended(page)
+
+        self.assertEqual(run(choose()), (None, 1006))
+
+
+class Microphone(BrowserTest):
     def microphone(self, service, stop):
         """What ended() gives when the microphone was heard for a while, and stop(page) awaited; nobody
         listens to it any more."""
@@ -145,18 +170,12 @@ class BrowserTest(SystemTest):
 
             async def listen():
                 async with self.page(browser, service) as page:
-                    await page.value("""{
-                        const ask = MediaDevices.prototype.getUserMedia;
-                        MediaDevices.prototype.getUserMedia = async function (what) {
-                            return globalThis.device = await ask.call(this, what);
-                        };
-                        null;
-                    }""")
+                    await page.value(KEEP_DEVICE)
                     await page.click("listen")
                     await page.until("results.textContent.split('\\n').length > 15")
                     await stop(page)
                     ended = await self.ended(page)
-                    await page.until("device.getTracks().every((track) => track.readyState === 'ended')")
+                    await page.until(RELEASED)
                     self.assertFalse(await page.value("listen.disabled || file.disabled"))
                     return ended
 
@@ -209,15 +228,18 @@ class BrowserTest(SystemTest):
         closed, code = self.microphone(service, stop)
         self.assertEqual((closed["type"], code), ("closed", 1012))
 
-    def test_a_stream_that_is_refused_is_seen_to_be(self):
+    def test_a_microphone_that_cannot_be_listened_to_is_let_go(self):
         service, browser = self.service(), self.browser()
 
-        async def choose():
-            async with self.page(browser, service, pipeline="none") as page:
-                await page.choose("file", write_wav(browser.folder.name, samples(0, 4000)))
-                return await self.ended(page)
+        async def listen():
+            async with self.page(browser, service) as page:
+                await page.value(KEEP_DEVICE)
+                await page.value("AudioWorklet.prototype.addModule = () => Promise.reject('no module'); null")
+                await page.click("listen")
+                await page.until("state.textContent === 'no module'")
+                await page.until(RELEASED)
 
-        self.assertEqual(run(choose()), (None, 1006))
+        run(listen())
 
 
 if __name__ == "__main__":
