@@ -12,7 +12,7 @@ import threading
 
 import websockets
 
-from harness import PATIENCE, Process, wait_for
+from harness import PATIENCE, Process
 
 # Neither a window nor a keyring nor anything of the network but loopback; a microphone of its own.
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
@@ -49,13 +49,15 @@ class Browser(Process):
         super().__init__("chromium", *OPTIONS, *microphone, f"--user-data-dir={self.folder.name}", "about:blank",
                          environment={"HOME": self.folder.name, "DBUS_SESSION_BUS_ADDRESS": ""})
         listens = re.compile(r"DevTools listening on (ws://\S+)")
-        self.tools = wait_for(lambda: next(filter(None, map(listens.search, list(self.errors))), None),
-                              "the browser to start")[1]
+        self.tools = self.sign(lambda: next(filter(None, map(listens.search, list(self.errors))), None),
+                               "the browser to start")[1]
 
     def close(self):
-        self.stop()
-        self.kill()
-        self.folder.cleanup()
+        try:
+            self.stop()
+        finally:
+            self.kill()
+            self.folder.cleanup()
 
 
 class Page:

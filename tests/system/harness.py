@@ -47,6 +47,14 @@ class Process:
         for reader in self.readers:
             reader.start()
 
+    def sign(self, find, what):
+        """What it says when it is ready. Where that does not come, it ends."""
+        try:
+            return wait_for(find, what)
+        except BaseException:
+            self.kill()
+            raise
+
     @staticmethod
     def _read(pipe, lines):
         for line in pipe:
@@ -90,7 +98,7 @@ class Service(Process):
 
     def _start(self):
         super().__init__(*self.limits, MILLRACE, "serve", "--config", self.config, environment=self.environment())
-        line = wait_for(self._listening, "the service to listen")
+        line = self.sign(self._listening, "the service to listen")
         self.workers_remote = re.search(r"workers_remote=(\S*)", line)[1]  # "off" unless it was asked for
         self.port, self.admin_port, self.zeromq_port = (
             int(re.search(rf"{name}=\S*:(\d+)", line).group(1)) for name in ("websocket", "admin", "zeromq"))
@@ -184,9 +192,11 @@ class Service(Process):
     def close(self):
         """Drains it, and fails on whatever it complained of."""
         judged = self.process.poll() is not None  # by the test
-        code = self.stop()
-        self.kill()
-        self.folder.cleanup()
+        try:
+            code = self.stop()
+        finally:
+            self.kill()
+            self.folder.cleanup()
         complaints = [line for line in self.errors if re.search("Sanitizer|runtime error|ssertion|terminate", line)]
         if complaints or (code != 0 and not judged):
             raise AssertionError(f"the service ended with {code}: " + "\n".join(complaints or self.errors[-5:]))

@@ -15,6 +15,7 @@ class Peer:
         self.context = zmq.Context()
         self.socket = self.context.socket(zmq.DEALER)
         self.socket.linger = 0
+        self.socket.sndtimeo = 1000 * PATIENCE
         for name, value in options.items():
             setattr(self.socket, name, value)
         self.socket.connect(f"tcp://127.0.0.1:{port}")
