@@ -148,20 +148,22 @@ class HeldClient {
 };
 
 void make(HeldClient* into, const std::string& url, std::size_t unsent, std::size_t untaken,
-          double taking, double connect, double keepalive) {
+          double taking, double connect, double keepalive, double silence) {
   if (unsent == 0 || untaken == 0) throw nb::value_error("a bound of a client must be above 0");
   new (into) HeldClient(url, {.unsent = unsent,
                               .untaken = untaken,
                               .taking = duration_of(taking),
                               .connect = duration_of(connect),
-                              .keepalive = duration_of(keepalive)});
+                              .keepalive = duration_of(keepalive),
+                              .silence = duration_of(silence)});
 }
 
 nb::tuple defaults() {
   const ClientSettings settings;
   const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
   return nb::make_tuple(settings.unsent, settings.untaken, seconds(settings.taking),
-                        seconds(settings.connect), seconds(settings.keepalive));
+                        seconds(settings.connect), seconds(settings.keepalive),
+                        seconds(settings.silence));
 }
 
 using Number = std::optional<std::uint32_t>;

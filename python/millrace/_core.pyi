@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 row_fields: dict[str, Any]
 reasons: list[str]
-client_settings: tuple[int, int, float, float, float]
+client_settings: tuple[int, int, float, float, float, float]
 
 def chunks(
     spec: dict[str, int | str], events: Iterable[Sequence[str | int]], rate: float | None
@@ -30,7 +30,14 @@ class Stream:
 
 class Client:
     def __init__(
-        self, url: str, unsent: int, untaken: int, taking: float, connect: float, keepalive: float
+        self,
+        url: str,
+        unsent: int,
+        untaken: int,
+        taking: float,
+        connect: float,
+        keepalive: float,
+        silence: float,
     ) -> None: ...
     def close(self) -> None: ...
     def start(

@@ -10,11 +10,13 @@ class ClientSettings:
 
     #: What was sent and could not go out yet; from there on sending waits.
     unsent: int = 64 << 10
-    #: Results that nobody has taken yet; beyond them the stream is held up, and so long:
+    #: Results that nobody has taken yet; there the stream is held up until half of them are taken.
     untaken: int = 1 << 20
-    #: then it fails as slow_reader.
+    #: Of that, with nothing taken; then it fails as slow_reader.
     taking: float = 10
     #: Until the service has answered.
     connect: float = 10
     #: Of silence; then the service hears that we live.
     keepalive: float = 10
+    #: Of the service's host, to what we send; then the stream is lost. Over tcp:// it is 8 s always.
+    silence: float = 30
