@@ -26,7 +26,7 @@ struct ClientSettings {
   Duration connect = std::chrono::seconds(10);    // until the service has answered
   Duration keepalive = std::chrono::seconds(10);  // of silence; then the service hears we live
   Duration silence = std::chrono::seconds(30);    // of its host, to what we send; then it is lost
-                                                // (over tcp:// ZeroMQ's heartbeats: 8 s)
+                                                  // (over tcp:// ZeroMQ's heartbeats: 8 s)
 };
 
 // A process's way to a service: opens streams, sends frames, takes results.
