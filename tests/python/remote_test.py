@@ -4,6 +4,7 @@ import re
 import unittest
 
 import arrays_test
+import service_lost_test
 import worker_test
 
 
@@ -28,6 +29,14 @@ class Answers(Remote, worker_test.Answers):
 
 
 class Misuse(Remote, worker_test.Misuse):
+    pass
+
+
+class Losses(Remote, service_lost_test.Losses):
+    pass
+
+
+class Attempts(Remote, service_lost_test.Attempts):
     pass
 
 

@@ -232,7 +232,7 @@ class Misuse(WorkerTest):
         self.one_row(worker)[1].done()
 
     def test_arrays_outlive_their_batch_and_worker_without_harm(self):
-        worker = millrace.Worker(self.served.workers)  # which nothing else holds
+        worker = millrace.Worker(self.url())  # which nothing else holds
         _, batch = self.one_row(worker, 1, 2, 3, 4)
         data, slot, framed = batch.data, batch.slot, batch.framed
         worker.close()

@@ -107,7 +107,8 @@ class Service(Process):
         """Starts it with the same configuration, on the same ports, when it has ended."""
         with open(self.config) as file:
             config = file.read()
-        for name, port in (("websocket", self.port), ("admin", self.admin_port), ("zeromq", self.zeromq_port)):
+        for name, port in (("websocket", self.port), ("admin", self.admin_port), ("zeromq", self.zeromq_port),
+                           ("workers_remote", self.workers_remote.rpartition(":")[2])):
             config = re.sub(rf'({name} = "\S*):0"', rf'\g<1>:{port}"', config)
         with open(self.config, "w") as file:
             file.write(config)
