@@ -42,14 +42,15 @@ def run(*command):
 
 def main():
     folder = Path(sys.argv[1])
+    needed, alone = HERE / "requirements.txt", HERE / "requirements_alone.txt"
     python = folder / "venv" / "bin" / "python"
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 
     def fresh_environment():
         shutil.rmtree(folder, ignore_errors=True)
         run(sys.executable, "-m", "venv", "--system-site-packages", folder / "venv")
-        run(*pip, "--requirement", HERE / "requirements.txt")
-        run(*pip, "--no-deps", "silero-vad")  # it carries the model, and asks for another PyTorch
+        run(*pip, "--requirement", needed)
+        run(*pip, "--no-deps", "--requirement", alone)
 
     def package():
         run(*pip, "--force-reinstall", "--no-deps", PACKAGE)
@@ -63,7 +64,7 @@ def main():
     fcntl.flock(lock, fcntl.LOCK_EX)
     files = list(sources())
     how = [path for path in files if path.suffix in (".txt", ".cmake", ".toml")]
-    for step, changes in ((fresh_environment, digest([sys.version], [HERE / "requirements.txt"])),
+    for step, changes in ((fresh_environment, digest([sys.version], [needed, alone])),
                           (package, digest(files, files)),
                           (distributions, digest(files, how))):  # no need where only their contents differ
         stamp = folder / step.__name__
