@@ -163,7 +163,8 @@ TEST_CASE("a thousand that come and go leave nothing behind") {
     if (i % 100 == 0) router.welcome(peer).part("hello");
   }
   router.run_until([&] { return router.stats.disconnected.value() == 1001; });
-  CHECK(open_descriptors() == before);
+  // libzmq tells of an end before it closes the descriptor, of the one before these too.
+  router.run_until([&] { return open_descriptors() <= before; });
   CHECK(router.room.taken() == 0);
   check_service(router);
 }
