@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/client_thread.h"
 
-#include <pthread.h>
-
 #include <boost/asio/post.hpp>
 #include <stdexcept>
 #include <utility>
 
+#include "base/quiet_thread.h"
 #include "client/websocket_carrier.h"
 #include "client/zeromq_carrier.h"
 #include "transport/client.h"
@@ -29,10 +28,7 @@ ClientThread::ClientThread(const std::string& url, const ClientSettings& setting
     : settings_(settings),
       work_(context_.get_executor()),
       carrier_(carrier_to(url, context_.get_executor(), settings_)),
-      thread_([this] {
-        ::pthread_setname_np(::pthread_self(), "client");
-        context_.run();
-      }) {}
+      thread_(quiet_thread("millrace-client", [this] { context_.run(); })) {}
 
 ClientThread::~ClientThread() {
   net::post(context_, [this] {

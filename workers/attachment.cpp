@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workers/attachment.h"
 
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/quiet_thread.h"
 #include "workers/protocol.h"
 
 namespace millrace {
@@ -70,7 +70,7 @@ Attachment::Attachment(const std::string& url, const WorkerSettings& settings)
       link_(url),
       welcome_(shake_hands()),
       slabs_(welcome_, link_.take_descriptor()),
-      heart_([this](const std::stop_token& stop) { beat(stop); }) {}
+      heart_(quiet_thread("millrace-beat", [this](const std::stop_token& stop) { beat(stop); })) {}
 
 Attachment::~Attachment() = default;
 
@@ -268,7 +268,6 @@ void Attachment::lose(const WorkerError& reason) {
 }
 
 void Attachment::beat(const std::stop_token& stop) {
-  ::pthread_setname_np(::pthread_self(), "millrace-beat");
   Encoder encoder;
   const Bytes heartbeat = encoder.encode(Heartbeat{});
   const Duration interval = settings_.heartbeats.interval;
