@@ -30,11 +30,13 @@ class ZeromqLink::Waiting {
  public:
   using Self = std::shared_ptr<Waiting>;
 
-  Waiting(Executor executor, ServiceUrl service, std::function<void()> turn)
+  Waiting(Executor executor, ServiceUrl service, Duration limit, std::function<void()> turn)
       : executor_(executor),
         service_(std::move(service)),
         turn_(std::move(turn)),
         resolver_(executor),
+        end_(Clock::now() + limit),
+        due_(end_),
         limit_(executor) {}
 
   static Task<> connect(Self self) {
@@ -46,12 +48,17 @@ class ZeromqLink::Waiting {
     connect_next(self);
   }
 
-  static Task<> keep_to(Self self, Duration limit) {
-    if (self->let_go_) co_return;
-    self->limit_.expires_after(limit);
-    const auto [cancelled] = co_await self->limit_.async_wait(no_throw);
-    if (!cancelled && !self->let_go_ && self->state_ == State::connecting)
-      end(self, "it does not answer");
+  // Each place has its part of the time that is left.
+  static Task<> keep_to(Self self) {
+    while (!self->let_go_ && self->state_ == State::connecting) {
+      self->limit_.expires_at(self->due_);
+      const auto [changed] = co_await self->limit_.async_wait(no_throw);
+      if (changed || self->let_go_ || self->state_ != State::connecting) continue;
+      if (self->places_.empty())
+        end(self, "it does not answer");
+      else
+        connect_next(self);
+    }
   }
 
   void let_go() {
@@ -87,6 +94,9 @@ class ZeromqLink::Waiting {
     Waiting& link = *self;
     link.hang_up();
     try {
+      const Time now = Clock::now();
+      link.due_ = now + (link.end_ - now) / static_cast<int>(link.places_.size());
+      link.limit_.cancel();
       const Tcp::endpoint place = link.places_.pop_front();
       link.dealer_.emplace(endpoint_of(place), longest_message);
       for (const int descriptor : link.dealer_->descriptors()) {
@@ -138,6 +148,8 @@ class ZeromqLink::Waiting {
   const ServiceUrl service_;
   const std::function<void()> turn_;
   Resolver resolver_;
+  const Time end_;  // of all the time there is to connect
+  Time due_;        // of what the place that is tried has of it
   Timer limit_;
   Ring<Tcp::endpoint> places_;  // that were not tried yet
   State state_ = State::connecting;
@@ -151,9 +163,9 @@ class ZeromqLink::Waiting {
 
 ZeromqLink::ZeromqLink(Executor executor, ServiceUrl service, Duration limit,
                        std::function<void()> turn)
-    : waiting_(std::make_shared<Waiting>(executor, std::move(service), std::move(turn))) {
+    : waiting_(std::make_shared<Waiting>(executor, std::move(service), limit, std::move(turn))) {
   spawn(executor, Waiting::connect(waiting_));
-  spawn(executor, Waiting::keep_to(waiting_, limit));
+  spawn(executor, Waiting::keep_to(waiting_));
 }
 ZeromqLink::~ZeromqLink() { waiting_->let_go(); }
 
