@@ -122,9 +122,11 @@ TEST_CASE_METHOD(FlowFixture, "results that nobody takes hold up the service, an
   ScriptedService service(&answer_much);
   Client client(service.url(), {.untaken = 10'000});
   ClientStream stream = client.open();
-  int results = 0;
+  int results = 0, before = -1;
+  for (Time still = Clock::now(); Clock::now() < still + 200ms; std::this_thread::yield())
+    if (std::exchange(before, now.messages) != before) still = Clock::now();
+  CHECK(before < many);
   while (auto event = stream.next()) {
-    if (results == 0) CHECK(now.messages < many);
     results += std::holds_alternative<Answered>(*event);
   }
   CHECK(results == many);
@@ -226,16 +228,6 @@ TEST_CASE_METHOD(FlowFixture,
   CHECK_THROWS_AS(stream.next(), ConnectionLost);
   now.read = true;
   CHECK(now.await_end());
-}
-
-TEST_CASE_METHOD(FlowFixture,
-                 "a service that says nothing is not lost while its host takes what is sent") {
-  ScriptedService service(&open_and_note);
-  Client client(service.url(), {.keepalive = 1ms, .silence = 400ms});
-  ClientStream stream = client.open();
-  const Time limit = Clock::now() + 1s;
-  while (Clock::now() < limit) CHECK_FALSE(stream.next_until(limit));
-  CHECK(now.messages > 3);
 }
 
 TEST_CASE_METHOD(FlowFixture, "two threads send and take at once") {
