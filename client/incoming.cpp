@@ -66,7 +66,7 @@ client_event::Result result_of(ServerMessage& message) {
           .answer = {message.kind, json ? std::string(message.data) : std::move(message.text)}};
 }
 
-// What a status of HTTP means in the words of the protocol.
+// What a status of HTTP means in the words of the protocol, where the answer has none of them.
 std::string code_of(unsigned status) {
   switch (status) {
     case 404: return "unknown_pipeline";
@@ -88,11 +88,16 @@ std::string error_member(const json::value& body, std::string_view name) {
   return {value->get_string().data(), value->get_string().size()};
 }
 
+std::exception_ptr refusal(std::string code, const std::string& message, std::string parameter,
+                           std::optional<std::chrono::milliseconds> retry_after) {
+  std::string what = "refused as " + code + ": " + message;
+  if (!parameter.empty()) what += " (" + parameter + ")";
+  return failure<StreamRefused>(what, std::move(code), std::move(parameter), retry_after);
+}
+
 std::exception_ptr refusal_of(const cp::Error& error) {
-  std::string what = "refused as " + std::string(error.code) + ": " + std::string(error.message);
-  if (!error.parameter.empty()) what += " (" + std::string(error.parameter) + ")";
-  return failure<StreamRefused>(what, std::string(error.code), std::string(error.parameter),
-                                error.retry_after);
+  return refusal(std::string(error.code), std::string(error.message), std::string(error.parameter),
+                 error.retry_after);
 }
 
 struct Hearing {
@@ -173,11 +178,11 @@ std::exception_ptr refusal_of(const ConnectError& error) {
   if (error.status == 0) return failure<ConnectionLost>(error.message);
   json::error_code wrong;
   const json::value body = json::parse(error.message, wrong);
-  const std::string message = error_member(body, "message");
-  const std::string parameter = error_member(body, "parameter");
-  std::string what = "refused with " + std::to_string(error.status) + ": " + message;
-  if (!parameter.empty()) what += " (" + parameter + ")";
-  return failure<StreamRefused>(what, code_of(error.status), parameter, error.retry_after);
+  std::string code = error_member(body, "code");
+  if (code.empty()) code = code_of(error.status);
+  std::string message = error_member(body, "message");
+  if (message.empty()) message = "HTTP " + std::to_string(error.status);
+  return refusal(std::move(code), message, error_member(body, "parameter"), error.retry_after);
 }
 
 }  // namespace millrace

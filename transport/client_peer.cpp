@@ -15,16 +15,6 @@ constexpr std::chrono::seconds offence_memory{10};
 constexpr std::size_t max_unknown = ClientPeer::max_streams;
 constexpr std::string_view not_read = "what is sent is not read";
 
-ErrorCode code_of(const RequestError& error) {
-  switch (error.status) {
-    case 404: return ErrorCode::unknown_pipeline;
-    case 409: return ErrorCode::conflict;
-    case 415: return ErrorCode::format;
-    case 503: return error.reason == Refusal::draining ? ErrorCode::stopping : ErrorCode::no_room;
-    default: return ErrorCode::schema;
-  }
-}
-
 }  // namespace
 
 ClientPeer::ClientPeer(PeerWire& wire, const PeerPlace& place, Time now)

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/error_code.h"
 #include "transport/stats.h"
 
 namespace millrace {
@@ -17,5 +18,17 @@ struct RequestError {
   std::optional<std::chrono::seconds> retry_after{};
   Refusal reason = Refusal::parameter;  // how it is counted
 };
+
+// The word for it, the same over each door.
+constexpr ErrorCode code_of(const RequestError& error) {
+  switch (error.status) {
+    case 404: return ErrorCode::unknown_pipeline;
+    case 409: return ErrorCode::conflict;
+    case 414: return ErrorCode::too_long;
+    case 415: return ErrorCode::format;
+    case 503: return error.reason == Refusal::draining ? ErrorCode::stopping : ErrorCode::no_room;
+    default: return ErrorCode::schema;
+  }
+}
 
 }  // namespace millrace

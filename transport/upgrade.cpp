@@ -79,7 +79,8 @@ Result<StreamUpgrade, RequestError> parse_upgrade(const HttpQuery& query) {
 }
 
 HttpAnswer answer_to(const RequestError& error) {
-  HttpAnswer answer{.status = error.status, .body = R"({"error":{)"};
+  HttpAnswer answer{.status = error.status, .body = R"({"error":{"code":")"};
+  answer.body.append(name_of(code_of(error))).append(R"(",)");
   if (!error.parameter.empty()) {
     // A name that is no UTF-8 would make the body no JSON.
     append_string(answer.body += R"("parameter":)",

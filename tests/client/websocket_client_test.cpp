@@ -181,19 +181,21 @@ TEST_CASE("what the service says besides results is told") {
 }
 
 TEST_CASE("a refusal says why, and when to come again") {
-  ScriptedService service(
-      std::string("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nContent-Length: 58\r\n\r\n"
-                  R"({"error":{"parameter":"pipeline","message":"no room yet"}})"));
+  ScriptedService service(std::string(
+      "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nContent-Length: 75\r\n\r\n"
+      R"({"error":{"code":"stopping","parameter":"pipeline","message":"come again"}})"));
   Client client(service.url());
   try {
     (void)client.open();
     FAIL("it is open");
   } catch (const StreamRefused& refused) {
-    CHECK(refused.what() == std::string("refused with 503: no room yet (pipeline)"));
-    CHECK(refused.code() == "no_room");
+    CHECK(refused.what() == std::string("refused as stopping: come again (pipeline)"));
+    CHECK(refused.code() == "stopping");
     CHECK(refused.parameter() == "pipeline");
     CHECK(refused.retry_after() == 2000ms);
   }
+  const ScriptedService plain(std::string("HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n"));
+  CHECK_THROWS_WITH(Client(plain.url()).open(), "refused as no_room: HTTP 503");
 }
 
 TEST_CASE("a service that is not there, does not answer or talks nonsense is a lost connection") {

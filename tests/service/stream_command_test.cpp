@@ -110,8 +110,8 @@ TEST_CASE_METHOD(StreamCommandFixture, "a stream that fails is told, and the oth
 
 TEST_CASE_METHOD(StreamCommandFixture, "a refusal is told with its reason") {
   CHECK(millrace_stream({audio("a.wav", 100), "--pipeline", "none"}) == 1);
-  CHECK_THAT(err.str(),
-             Catch::Contains("refused with 404: ") && Catch::Contains("no such pipeline"));
+  CHECK_THAT(err.str(), Catch::Contains("refused as unknown_pipeline: ") &&
+                            Catch::Contains("no such pipeline"));
 }
 
 TEST_CASE_METHOD(StreamCommandFixture, "a url or a packet that is none is refused") {

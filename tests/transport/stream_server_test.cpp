@@ -59,9 +59,10 @@ TEST_CASE_METHOD(ServerFixture, "our subprotocol is echoed, an extension is not 
 }
 
 TEST_CASE_METHOD(ServerFixture, "a wrong upgrade is refused with a status and a reason") {
-  CHECK_THAT(send(request("/v1/stream?rate=fast")),
-             StartsWith("HTTP/1.1 400 ") && Contains("Content-Type: application/json\r\n") &&
-                 EndsWith(R"({"error":{"parameter":"rate","message":"not a number"}})"));
+  CHECK_THAT(
+      send(request("/v1/stream?rate=fast")),
+      StartsWith("HTTP/1.1 400 ") && Contains("Content-Type: application/json\r\n") &&
+          EndsWith(R"({"error":{"code":"schema","parameter":"rate","message":"not a number"}})"));
   CHECK_THAT(send(request("/v1/stream?pipeline=none")),
              StartsWith("HTTP/1.1 404 ") && Contains(R"("parameter":"pipeline")"));
   CHECK_THAT(send(request("/")), StartsWith("HTTP/1.1 404 "));

@@ -102,8 +102,11 @@ TEST_CASE("a refusal is JSON that names the parameter") {
                                              .parameter = "pipeline",
                                              .message = "no \"room\"",
                                              .retry_after = std::chrono::seconds(3)});
-  CHECK(answer.body == R"({"error":{"parameter":"pipeline","message":"no \"room\""}})");
+  CHECK(answer.body ==
+        R"({"error":{"code":"no_room","parameter":"pipeline","message":"no \"room\""}})");
   CHECK(answer.fields == HttpFields{{"Retry-After", "3"}});
   CHECK(answer_to(RequestError{.parameter = "\xff", .message = "no such parameter"}).body ==
-        R"({"error":{"parameter":"?","message":"no such parameter"}})");
+        R"({"error":{"code":"schema","parameter":"?","message":"no such parameter"}})");
+  CHECK(answer_to(RequestError{.status = 503, .message = "later", .reason = Refusal::draining})
+            .body == R"({"error":{"code":"stopping","message":"later"}})");
 }

@@ -67,7 +67,9 @@ TEST_CASE_METHOD(ServerFixture, "a client learns why it was refused") {
   };
   const auto error = run(context, refused(context.get_executor(), server.endpoint()));
   CHECK(error.status == 404);
-  CHECK(error.message == R"({"error":{"parameter":"pipeline","message":"no such pipeline"}})");
+  CHECK(
+      error.message ==
+      R"({"error":{"code":"unknown_pipeline","parameter":"pipeline","message":"no such pipeline"}})");
 
   const auto absent = run(context, refused(context.get_executor(), Tcp::endpoint()));
   CHECK(absent.status == 0);
