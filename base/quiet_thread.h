@@ -9,9 +9,8 @@
 
 namespace millrace {
 
-// A library's thread: no signal of the process that links it is delivered there, where it would run
-// the user's code or interrupt nothing that waits for it. `name` has at most 15 bytes. Throws
-// std::system_error.
+// A library's thread: signals of the process that links it go to its own threads, which may wait
+// for them. `name` has at most 15 bytes. Throws std::system_error.
 template <class Run>
 std::jthread quiet_thread(const char* name, Run run) {
   sigset_t all, before;
