@@ -88,7 +88,7 @@ TEST_CASE_METHOD(FlowFixture, "sending waits while the service does not read, an
   ClientStream stream = client.open();
   const std::string packet(50'000, 'x');
   int sent = 0;
-  while (stream.send_until(bytes_of(packet), Clock::now() + 50ms)) ++sent;
+  while (stream.send_until(bytes_of(packet), Clock::now() + 500ms)) ++sent;
   CHECK_FALSE(stream.try_send(bytes_of(packet)));
   CHECK_FALSE(stream.try_send(client_message::Flush{}));
   now.read = true;
