@@ -11,12 +11,14 @@
 #include "base/budget.h"
 #include "base/time.h"
 #include "transport/stats.h"
+#include "transport/zeromq_gate.h"
+#include "transport/zeromq_message.h"
 #include "transport/zeromq_monitor.h"
 
 namespace millrace {
 
-// The TCP connections of one bound ZeroMQ socket, as libzmq's monitor tells of them: how many there
-// are, which have ended, and the means to cut one, which libzmq lacks.
+// The TCP connections of one bound ZeroMQ socket, as libzmq's monitor tells of them: who is let in,
+// how many there are, which have ended, and the means to cut one, which libzmq lacks.
 //
 // Confined to the thread of the socket; destroyed before it.
 class ZeromqConnections {
@@ -32,18 +34,30 @@ class ZeromqConnections {
   // Takes in what has happened.
   void read(Time now);
 
-  // Somebody's first message came over the connection that has this descriptor, or had it: which
-  // one it is; nothing where it has ended, or is being cut.
-  std::optional<Id> heard(int descriptor);
+  // Readable: answer() has something to do.
+  zmq::socket_t& asked() { return gate_.socket(); }
+  // Lets in who may come in.
+  void answer(Time now);
+
+  // Over which one somebody's first message came; nothing where it has ended, or is being cut.
+  std::optional<Id> heard(ZeromqMessage& part);
+  // Another message came over it.
+  void spoke(Id id);
   // Those that were heard and have ended since the last call.
   std::vector<Id> take_ended() { return std::exchange(ended_, {}); }
 
   void cut(Id id);
   // All that has arrived was received: those that ended and were not heard until now never will be.
-  // Cuts those that were accepted before then, and were not heard either.
-  void end_silent(Time before);
-  bool empty() const { return open_.empty() && unheard_.empty(); }
-  // end_silent() has something to count.
+  void settle();
+  // Cuts those that were accepted before then, and were not heard. Requires: as settle().
+  void cut_silent(Time before);
+  // Cuts those whose message does not end: libzmq has read more than `longest` bytes of it, which
+  // it keeps and never gives out. Requires: since the last call each connection that had a message
+  // was heard once.
+  void cut_endless(std::uint64_t longest);
+
+  std::size_t size() const { return open_.size() + unheard_.size(); }
+  // settle() has something to count.
   bool is_unsettled() const { return !unheard_.empty(); }
 
  private:
@@ -51,24 +65,31 @@ class ZeromqConnections {
     Id id;
     Share room;
     Time accepted;
+    std::uint64_t admitted;  // by the gate before it
     bool heard = false;
-    bool cut = false;
+    bool spoke = false;   // since the last cut_endless()
+    bool doomed = false;  // to be cut, or cut
+    // Bytes that libzmq had read at the last cut_endless(), and at the last after it spoke.
+    std::uint64_t read = 0, read_when_it_spoke = 0;
   };
   using Open = std::unordered_map<int, Connection>;  // by descriptor
 
   void read_events(Time now);
   void accepted(int descriptor, Time now);
   void disconnected(int descriptor);
-  bool cut(int descriptor, Id id);
+  Connection* find(Id id);
+  void doom(Connection& connection);
+  void cut_doomed();
 
+  ZeromqGate gate_;
   ZeromqMonitor monitor_;
   Budget& room_;
   ZeromqStats& stats_;
   Open open_;
   std::vector<Id> ended_;
-  std::vector<int> unheard_;   // descriptors that ended connections had
-  std::vector<int> unwanted_;  // descriptors of connections that found no room
-  Id next_ = 1;
+  std::vector<int> unheard_;  // descriptors that ended connections had
+  std::vector<Id> doomed_;    // to be cut as soon as there is a descriptor for it
+  std::uint64_t last_ = 0;
 };
 
 }  // namespace millrace

@@ -28,11 +28,12 @@ class ZeromqPeers {
     // stays where it is, and tells its messages from those of a later one with the same name.
     ZeromqMessage first;
     const char* origin = nullptr;
-    bool told = false;     // the sink was, of it
-    bool cut = false;      // nothing is heard of it or sent to it any more
-    bool blocked = false;  // something waits until it has room
-    bool ended = false;    // its connection is; it may have sent more than was received yet
-    bool gone = false;     // nothing can be sent to it
+    std::uint64_t heard_at = 0;  // as many messages had come, of anybody
+    bool told = false;           // the sink was, of it
+    bool cut = false;            // nothing is heard of it or sent to it any more
+    bool blocked = false;        // something waits until it has room
+    bool ended = false;          // its connection is; it may have sent more than was received yet
+    bool gone = false;           // nothing can be sent to it
   };
 
   // Null where there is none.
@@ -42,6 +43,7 @@ class ZeromqPeers {
   // Requires: nobody has this name. `first` is its first message's first part, the name.
   Peer& add(ZeromqMessage first, const char* origin, std::optional<Connection> connection);
   void remove(ZeromqPeer id);
+  std::size_t size() const { return by_id_.size(); }
 
   // Those whose messages came over this connection; it is forgotten.
   template <class Visit>

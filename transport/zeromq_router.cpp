@@ -4,14 +4,13 @@
 #include <array>
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <zmq.hpp>
 
 #include "base/ring.h"
+#include "transport/zeromq_bind.h"
 #include "transport/zeromq_connections.h"
-#include "transport/zeromq_gate.h"
 #include "transport/zeromq_peers.h"
 #include "transport/zeromq_socket.h"
 
@@ -22,37 +21,11 @@ namespace {
 constexpr unsigned messages_per_turn = 256;
 // ours, the monitor's two ends, the gate's, and those that libzmq wants for itself
 constexpr int sockets = 8;
-constexpr auto sweep = std::chrono::seconds(1);
+constexpr auto sweep = std::chrono::milliseconds(200);
+// What may come of one message beside it: the answers to heartbeats of many hours among it.
+constexpr std::uint64_t beside_a_message = 256 * 1024;
 // A send may take in what libzmq has to say of other peers, and then no descriptor tells of it.
 constexpr auto second_look = std::chrono::milliseconds(10);
-
-void set_options(zmq::socket_t& socket, const ZeromqBinding& binding) {
-  using namespace zmq;
-  socket.set(sockopt::maxmsgsize, static_cast<std::int64_t>(binding.max_message));
-  socket.set(sockopt::sndhwm, binding.high_water);
-  socket.set(sockopt::rcvhwm, binding.high_water);
-  const auto milliseconds = [](std::chrono::milliseconds time) {
-    return static_cast<int>(time.count());
-  };
-  socket.set(sockopt::handshake_ivl, milliseconds(binding.times.handshake));
-  socket.set(sockopt::heartbeat_ivl, milliseconds(binding.times.heartbeat));
-  socket.set(sockopt::heartbeat_timeout, milliseconds(binding.times.silence));
-  socket.set(sockopt::heartbeat_ttl, milliseconds(binding.times.silence));
-  socket.set(sockopt::linger, 1'000);
-  socket.set(sockopt::backlog, 1'024);
-  socket.set(sockopt::tcp_keepalive, 1);
-  socket.set(sockopt::router_mandatory, true);
-  socket.set(sockopt::router_handover, false);
-  socket.set(sockopt::ipv6, binding.endpoint.find('[') != std::string::npos);
-}
-
-void bind(zmq::socket_t& socket, const std::string& endpoint) {
-  try {
-    socket.bind(endpoint);
-  } catch (const zmq::error_t& error) {
-    throw std::runtime_error("cannot listen on " + endpoint + ": " + error.what());
-  }
-}
 
 zmq_msg_t* part(ZeromqMessage& message) { return static_cast<zmq_msg_t*>(message.handle()); }
 
@@ -66,16 +39,14 @@ class ZeromqRouter::Bound {
   Bound(Executor executor, const ZeromqBinding& binding, Budget& connections, ZeromqStats& stats)
       : executor_(executor),
         greeting_(binding.times.greeting),
+        longest_(binding.max_message + beside_a_message),
         stats_(stats),
         context_(1, sockets),
-        gate_(context_),
         socket_(context_, zmq::socket_type::router),
         connections_(context_, socket_, connections, stats),
         waits_{Wait(executor), Wait(executor), Wait(executor)},
         timer_(executor) {
-    set_options(socket_, binding);
-    gate_.guard(socket_);
-    bind(socket_, binding.endpoint);
+    bind(socket_, binding);
   }
   ~Bound() {
     for (Wait& wait : waits_)
@@ -89,7 +60,7 @@ class ZeromqRouter::Bound {
       wait_for(wait, take);
       (this->*take)();
     };
-    watch(waits_[0], gate_.socket(), &Bound::answer_gate);
+    watch(waits_[0], connections_.asked(), &Bound::let_in);
     watch(waits_[1], connections_.events(), &Bound::follow_connections);
     watch(waits_[2], socket_, &Bound::take_messages);
   }
@@ -153,7 +124,10 @@ class ZeromqRouter::Bound {
     return !blocked_.empty() || !ended_.empty() || connections_.is_unsettled();
   }
 
-  void answer_gate() { gate_.answer(); }
+  void let_in() {
+    connections_.answer(Clock::now());
+    follow_ended();
+  }
 
   void follow_connections() {
     connections_.read(Clock::now());
@@ -172,13 +146,11 @@ class ZeromqRouter::Bound {
   void take_messages() {
     const Turning turn(turning_);
     find_unreachable();
-    if (receive_some()) {
-      while (!unreachable_.empty()) forget(unreachable_.pop_front());
-      connections_.end_silent(Clock::now() - greeting_);
-      follow_ended();
-    } else {
-      look_again();
-    }
+    const bool all = receive_some();
+    if (!all) look_again();
+    forget_unreachable(all);
+    look_after_connections(all);
+    follow_ended();
     offer_room();
     if (std::exchange(sent_, false)) look_again();
     set_timer();
@@ -192,8 +164,35 @@ class ZeromqRouter::Bound {
       if (!peer) continue;
       ZeromqMessage nothing;
       peer->gone = try_send(*peer, nothing) == Sent::gone;
+      peer->heard_at = received_;
       (peer->gone ? unreachable_ : ended_).push_back(peer->id);
     }
+  }
+
+  // libzmq gives out messages of all connections in turn. So whoever has one is heard before more
+  // than these were.
+  std::uint64_t round() const { return peers_.size() + connections_.size(); }
+
+  // What they sent was given out.
+  void forget_unreachable(bool all) {
+    for (std::size_t left = unreachable_.size(); left > 0; --left) {
+      const Peer* const peer = peers_.find(unreachable_.pop_front());
+      if (!peer) continue;
+      if (all || received_ - peer->heard_at > round())
+        forget(peer->id);
+      else
+        unreachable_.push_back(peer->id);
+    }
+  }
+
+  void look_after_connections(bool all) {
+    if (all) connections_.settle();
+    const Time now = Clock::now();
+    if (now < sweep_at_ || !(all || received_ - swept_at_ > round())) return;
+    sweep_at_ = now + sweep;
+    swept_at_ = received_;
+    connections_.cut_endless(longest_);
+    if (all) connections_.cut_silent(now - greeting_);
   }
 
   // False where there may be more.
@@ -206,6 +205,7 @@ class ZeromqRouter::Bound {
         if (!zeromq::receive(socket_, part(body))) break;  // no: they come together
         ++parts;
       }
+      ++received_;
       give(peer_of(name), std::move(body), parts);
     }
     return false;
@@ -223,13 +223,18 @@ class ZeromqRouter::Bound {
     const char* const origin = origin_of(name);
     if (Peer* const peer = peers_.named(name.text())) {
       // Nothing: of a message that libzmq held back for want of room. No peer's first one is.
-      if (!origin || peer->origin == origin) return *peer;
+      if (!origin || peer->origin == origin) return heard(*peer);
       forget(peer->id);  // its name is given again only after all that it sent
     }
     follow_connections();  // who had its descriptor before is gone
-    const auto connection = connections_.heard(zmq_msg_get(part(name), ZMQ_SRCFD));
+    const auto connection = connections_.heard(name);
     Peer& peer = peers_.add(std::move(name), origin, connection);
     if (!connection) note_ended(peer);
+    return heard(peer);
+  }
+  Peer& heard(Peer& peer) {
+    peer.heard_at = received_;
+    connections_.spoke(peer.connection);
     return peer;
   }
 
@@ -260,7 +265,7 @@ class ZeromqRouter::Bound {
   }
 
   void set_timer() {
-    if (!is_unsettled() && connections_.empty()) return;
+    if (!is_unsettled() && connections_.size() == 0) return;
     const Time due = Clock::now() + (is_unsettled() ? Duration(second_look) : Duration(sweep));
     if (due >= timer_at_) return;
     timer_at_ = due;
@@ -284,19 +289,22 @@ class ZeromqRouter::Bound {
 
   const Executor executor_;
   const Duration greeting_;
+  const std::uint64_t longest_;  // that a message may have come to before it ends, in bytes
   ZeromqStats& stats_;
   ZeromqSink* sink_ = nullptr;
 
   zmq::context_t context_;
-  ZeromqGate gate_;
   zmq::socket_t socket_;
   ZeromqConnections connections_;
   std::array<Wait, 3> waits_;
   Timer timer_;
   Time timer_at_ = Time::max();
-  bool due_ = false;      // a look is on its way
-  bool turning_ = false;  // one is being taken
-  bool sent_ = false;     // something, meanwhile
+  Time sweep_at_{};
+  std::uint64_t received_ = 0;  // messages
+  std::uint64_t swept_at_ = 0;  // when there were so many
+  bool due_ = false;            // a look is on its way
+  bool turning_ = false;        // one is being taken
+  bool sent_ = false;           // something, meanwhile
 
   ZeromqPeers peers_;
   Ring<ZeromqPeer> blocked_, ended_, unreachable_;

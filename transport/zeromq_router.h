@@ -57,7 +57,8 @@ class ZeromqSink {
 //
 // Memory: per peer `high_water` messages each way. A peer that sends faster than it is heard is
 // held up by TCP, alone; one that does not read fills its own queue, and send() says so. Nothing is
-// dropped unseen.
+// dropped unseen. libzmq counts whole messages only, and keeps a message of many parts until it is
+// whole: who has sent `max_message` and 256 KiB of one that is not is cut, 0.6 s later at most.
 //
 // Bad peers: a connection takes a part of the budget from its TCP accept on, and is cut at once
 // where none is left. libzmq ends those that do not shake hands, speak ZMTP 1 or 2 or another
