@@ -79,15 +79,23 @@ void ClientPeer::refuse(const cp::Open& open, const RequestError& error) {
                         .retry_after = error.retry_after});
 }
 
-// Once: what it sent before it read that its stream is over comes to many messages.
+// Once: what it sent before it read that its stream is over comes to many messages. And not at all
+// where it was told the end, after which the number is free: the answer would be taken for that of
+// the next stream of this number.
 void ClientPeer::answer_unknown(std::uint64_t number) {
   place_.stats.rejected[MessageFault::unknown_stream].add();
-  if (std::ranges::find(unknown_, number) != unknown_.end()) return;
-  if (unknown_.size() == max_unknown) unknown_.erase(unknown_.begin());
-  unknown_.push_back(number);
+  if (!note_unknown(number)) return;
   outbox_.put(cp::Error{.stream = number,
                         .code = name_of(ErrorCode::unknown_stream),
                         .message = "no stream of this number is open"});
+}
+
+// False where it is noted.
+bool ClientPeer::note_unknown(std::uint64_t number) {
+  if (std::ranges::find(unknown_, number) != unknown_.end()) return false;
+  if (unknown_.size() == max_unknown) unknown_.erase(unknown_.begin());
+  unknown_.push_back(number);
+  return true;
 }
 
 void ClientPeer::malformed(MessageFault how, std::string_view what, Time now) {
@@ -113,12 +121,13 @@ void ClientPeer::end(Closing why, ErrorCode code, std::string_view message, Time
 
 void ClientPeer::flush(Time now) {
   while (const auto sent = outbox_.send_next()) {
-    progress_ = now;
+    taken_ += sent->bytes;
     PeerStream* const stream = sent->stream;
     if (!stream) continue;
     stream->sent(*sent, now);
     if (!stream->over()) continue;
     stream->lost(now);
+    (void)note_unknown(stream->number());
     streams_.erase(stream->number());
   }
 }
@@ -129,7 +138,10 @@ void ClientPeer::check(Time now) {
     if (now - ended_ > place_.limits.close && !std::exchange(cut_, true)) wire_.cut();
     return;
   }
-  if (outbox_.empty()) progress_ = now;
+  if (outbox_.empty() || taken_ >= place_.limits.full) {
+    progress_ = now;
+    taken_ = 0;
+  }
   if (now - progress_ > place_.limits.write_stall)
     return end(Closing::slow_reader, ErrorCode::slow_reader, not_read, now);
   for (auto& [number, stream] : streams_) stream->check(now);

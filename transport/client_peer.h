@@ -28,8 +28,9 @@ struct PeerPlace {
 // says when it came. Streams that it has when it is destroyed are lost.
 //
 // What a peer does wrong with a stream costs it that stream at most. The third message in ten
-// seconds that is none costs it all of them, as does taking nothing for `limits.write_stall`: it is
-// not heard any more, and cut `limits.close` later, when it had time to read why.
+// seconds that is none costs it all of them, as does reading too slowly: something waits all the
+// time, and of that less than `limits.full` is taken in `limits.write_stall`. It is not heard any
+// more then, and cut `limits.close` later, when it had time to read why.
 //
 // Confined to one thread.
 class ClientPeer {
@@ -69,6 +70,7 @@ class ClientPeer {
   template <class Message>
   void bring(const Message& message, Time now);
   void answer_unknown(std::uint64_t number);
+  bool note_unknown(std::uint64_t number);
   bool offends_too_often(Time now);
   void end(Closing why, ErrorCode code, std::string_view message, Time now);
 
@@ -76,9 +78,11 @@ class ClientPeer {
   const PeerPlace& place_;
   PeerOutbox outbox_;
   Streams streams_;
-  std::vector<std::uint64_t> unknown_;  // numbers that were answered as such, the oldest first
+  // Numbers of no stream that were told so, or that it is over; the oldest first.
+  std::vector<std::uint64_t> unknown_;
   std::array<std::optional<Time>, 2> offences_;  // the last ones
-  Time progress_;                                // when the wire last took something
+  Time progress_;                                // when the wire last had taken enough
+  std::size_t taken_ = 0;                        // bytes since
   std::optional<Closing> ending_;
   Time ended_;
   bool cut_ = false;

@@ -130,12 +130,17 @@ TEST_CASE_METHOD(TwoStreams, "of a stream that is not open a client hears once")
   says(cp::End{.stream = 5});
   CHECK(told() == Lines{"error 5 unknown_stream", "error 6 unknown_stream"});
   CHECK(stats.rejected[MessageFault::unknown_stream].value() == 4);
-  opens(5);
-  (void)told();
-  door.streams[2].outbox->error(ErrorCode::no_worker, "none came");
+}
+
+TEST_CASE_METHOD(TwoStreams,
+                 "what was under way when a stream ended is nobody's, and its number is free") {
+  door.streams[0].outbox->error(ErrorCode::no_worker, "none came");
   peer.flush(now);
-  sends(5, 0, 1);
-  CHECK(told() == Lines{"error 5 no_worker", "error 5 unknown_stream"});
+  sends(1, 0, 5);
+  sends(1, 5, 5);
+  opens(1);
+  CHECK(told() == Lines{"error 1 no_worker", "ready 1 s2 default 0 2", "credit 1 100"});
+  CHECK(stats.rejected[MessageFault::unknown_stream].value() == 2);
 }
 
 TEST_CASE_METHOD(TwoStreams,
@@ -211,7 +216,7 @@ TEST_CASE_METHOD(TwoStreams,
   CHECK(wire.cuts == 1);
 }
 
-TEST_CASE_METHOD(TwoStreams, "who takes a little now and then is no slow reader") {
+TEST_CASE_METHOD(TwoStreams, "who reads all that waits now and then is no slow reader") {
   for (int i = 0; i < 3; ++i) {
     wire.reads = false;
     result(0, "a");
@@ -220,6 +225,29 @@ TEST_CASE_METHOD(TwoStreams, "who takes a little now and then is no slow reader"
     after(1ms);
   }
   CHECK_FALSE(peer.ending());
+}
+
+TEST_CASE_METHOD(TwoStreams, "who is always behind but reads much is no slow reader") {
+  wire.quiet = true;
+  for (int i = 0; i < 4; ++i) {
+    wire.room = 1;
+    result(0, std::string(limits.full, 'x'));
+    result(0, std::string(limits.full, 'x'));
+    after(limits.write_stall);
+    CHECK_FALSE(peer.ending());
+  }
+}
+
+TEST_CASE_METHOD(TwoStreams, "who reads a little now and then is a slow reader") {
+  wire.quiet = true;
+  for (int i = 0; i < 2; ++i) {
+    CHECK_FALSE(peer.ending());
+    wire.room = 1;
+    result(0, "a");
+    result(0, "b");
+    after(limits.write_stall - 1s);
+  }
+  CHECK(peer.ending() == Closing::slow_reader);
 }
 
 TEST_CASE_METHOD(TwoStreams, "a message that is none is answered") {

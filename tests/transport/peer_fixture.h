@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -53,7 +54,8 @@ struct LineOf {
 class MemoryWire final : public PeerWire {
  public:
   Sent send(Bytes message) override {
-    if (!reads) return Sent::full;
+    if (!reads || room == 0) return Sent::full;
+    --room;
     if (quiet) return Sent::taken;
     const auto decoded = decoder_.to_client(message);
     lines.push_back(decoded ? std::visit(LineOf(), *decoded) : "no message");
@@ -64,6 +66,7 @@ class MemoryWire final : public PeerWire {
 
   Lines lines;
   bool reads = true;
+  std::size_t room = std::numeric_limits<std::size_t>::max();  // messages
   bool quiet = false;  // nothing is kept of what it was given
   int woken = 0;
   int cuts = 0;
