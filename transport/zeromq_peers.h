@@ -32,6 +32,7 @@ class ZeromqPeers {
     bool told = false;           // the sink was, of it
     bool cut = false;            // nothing is heard of it or sent to it any more
     bool blocked = false;        // something waits until it has room
+    bool was_blocked = false;    // it had no room when it was tried last
     bool ended = false;          // its connection is; it may have sent more than was received yet
     bool gone = false;           // nothing can be sent to it
   };

@@ -24,7 +24,8 @@ constexpr int sockets = 8;
 constexpr auto sweep = std::chrono::milliseconds(200);
 // What may come of one message beside it: the answers to heartbeats of many hours among it.
 constexpr std::uint64_t beside_a_message = 256 * 1024;
-// A send may take in what libzmq has to say of other peers, and then no descriptor tells of it.
+// While somebody has no room or is gone, libzmq tells of no change: what it has to say of a peer
+// may be taken in by a send to another, and then no descriptor tells of it. So it is asked.
 constexpr auto second_look = std::chrono::milliseconds(10);
 
 zmq_msg_t* part(ZeromqMessage& message) { return static_cast<zmq_msg_t*>(message.handle()); }
@@ -65,13 +66,19 @@ class ZeromqRouter::Bound {
     watch(waits_[2], socket_, &Bound::take_messages);
   }
 
-  Sent send(ZeromqPeer id, ZeromqMessage& message) {
+  // `message` gives the message when there is room for it.
+  template <class Message>
+  Sent send(ZeromqPeer id, Message message) {
     Peer* const peer = peers_.find(id);
     if (!peer || peer->cut || peer->gone) return Sent::gone;
+    if (peer->blocked) return Sent::full;
     const Sent sent = try_send(*peer, message);
     if (sent == Sent::full) {
-      stats_.would_block.add();
-      if (!std::exchange(peer->blocked, true)) blocked_.push_back(id);
+      if (!std::exchange(peer->was_blocked, true)) stats_.would_block.add();
+      peer->blocked = true;
+      blocked_.push_back(id);
+    } else {
+      peer->was_blocked = false;
     }
     if (turning_)
       sent_ |= sent == Sent::taken;
@@ -162,8 +169,7 @@ class ZeromqRouter::Bound {
     for (std::size_t left = ended_.size(); left > 0; --left) {
       Peer* const peer = peers_.find(ended_.pop_front());
       if (!peer) continue;
-      ZeromqMessage nothing;
-      peer->gone = try_send(*peer, nothing) == Sent::gone;
+      peer->gone = try_send(*peer, [] { return ZeromqMessage(); }) == Sent::gone;
       peer->heard_at = received_;
       (peer->gone ? unreachable_ : ended_).push_back(peer->id);
     }
@@ -246,16 +252,28 @@ class ZeromqRouter::Bound {
     if (told) sink_->lost(id);
   }
 
-  Sent try_send(const Peer& peer, ZeromqMessage& message) {
+  template <class Message>
+  Sent try_send(const Peer& peer, Message message) {
     ZeromqMessage name = ZeromqMessage::copy_of(peer.first.bytes());
     if (const int error = zeromq::send(socket_, part(name), ZMQ_SNDMORE))
       return error == EAGAIN ? Sent::full : Sent::gone;
-    (void)zeromq::send(socket_, part(message), 0);  // as the first part went, so does this
+    // As the first part went, so does this. There must be one.
+    ZeromqMessage body;
+    try {
+      body = message();
+    } catch (...) {
+      (void)zeromq::send(socket_, part(body), 0);
+      throw;
+    }
+    (void)zeromq::send(socket_, part(body), 0);
     return Sent::taken;
   }
 
-  // Once each, whatever they answer.
+  // Once each, whatever they answer, and not at every turn: there may be many.
   void offer_room() {
+    const Time now = Clock::now();
+    if (blocked_.empty() || now < offer_at_) return;
+    offer_at_ = now + second_look;
     for (std::size_t left = blocked_.size(); left > 0; --left) {
       Peer* const peer = peers_.find(blocked_.pop_front());
       if (!peer) continue;
@@ -299,7 +317,7 @@ class ZeromqRouter::Bound {
   std::array<Wait, 3> waits_;
   Timer timer_;
   Time timer_at_ = Time::max();
-  Time sweep_at_{};
+  Time sweep_at_{}, offer_at_{};
   std::uint64_t received_ = 0;  // messages
   std::uint64_t swept_at_ = 0;  // when there were so many
   bool due_ = false;            // a look is on its way
@@ -317,11 +335,10 @@ ZeromqRouter::~ZeromqRouter() = default;
 
 void ZeromqRouter::start(ZeromqSink& sink) { bound_->start(sink); }
 ZeromqRouter::Sent ZeromqRouter::send(ZeromqPeer peer, ZeromqMessage& message) {
-  return bound_->send(peer, message);
+  return bound_->send(peer, [&] { return std::move(message); });
 }
 ZeromqRouter::Sent ZeromqRouter::send(ZeromqPeer peer, Bytes message) {
-  ZeromqMessage copy = ZeromqMessage::copy_of(message);
-  return bound_->send(peer, copy);
+  return bound_->send(peer, [&] { return ZeromqMessage::copy_of(message); });
 }
 void ZeromqRouter::cut(ZeromqPeer peer) { bound_->cut(peer); }
 std::uint16_t ZeromqRouter::port() const { return bound_->port(); }

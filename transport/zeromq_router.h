@@ -83,6 +83,7 @@ class ZeromqRouter {
     full,  // nothing was taken, the peer has to read first; writable() follows
     gone,  // nothing was taken, nobody is there; lost() follows unless it came
   };
+  // Copies the message when it is taken. Throws std::bad_alloc: the peer got an empty one, cut it.
   [[nodiscard]] Sent send(ZeromqPeer peer, Bytes message);
   // Moves from the message when it is taken.
   [[nodiscard]] Sent send(ZeromqPeer peer, ZeromqMessage& message);
