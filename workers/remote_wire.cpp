@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <netdb.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -13,6 +15,7 @@
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/time.h"
 #include "transport/zeromq_dealer.h"
@@ -42,19 +45,23 @@ Place place_of(const std::string& url) {
 }
 
 // libzmq would look up a name in its own thread, and never say that there is none.
-std::string endpoint_of(const std::string& url) {
+std::vector<std::string> endpoints_of(const std::string& url) {
   const Place place = place_of(url);
   addrinfo wanted{}, *found = nullptr;
   wanted.ai_socktype = SOCK_STREAM;
   const int error = ::getaddrinfo(place.host.c_str(), place.port.c_str(), &wanted, &found);
   if (error != 0) throw WorkerError("no service at " + url + " (" + ::gai_strerror(error) + ")");
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, ::freeaddrinfo);
-  char host[NI_MAXHOST], port[NI_MAXSERV];
-  if (::getnameinfo(found->ai_addr, found->ai_addrlen, host, sizeof host, port, sizeof port,
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-    throw WorkerError(url + ": not a worker url");
-  const std::string address = found->ai_family == AF_INET6 ? "[" + std::string(host) + "]" : host;
-  return "tcp://" + address + ":" + port;
+  std::vector<std::string> endpoints;
+  for (const addrinfo* each = found; each; each = each->ai_next) {
+    char host[NI_MAXHOST], port[NI_MAXSERV];
+    if (::getnameinfo(each->ai_addr, each->ai_addrlen, host, sizeof host, port, sizeof port,
+                      NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+      throw WorkerError(url + ": not a worker url");
+    const std::string address = each->ai_family == AF_INET6 ? "[" + std::string(host) + "]" : host;
+    endpoints.push_back("tcp://" + address + ":" + port);
+  }
+  return endpoints;
 }
 
 FileDescriptor event() {
@@ -63,13 +70,39 @@ FileDescriptor event() {
   return made;
 }
 
-std::unique_ptr<ZeromqDealer> dealer_to(const std::string& url) {
-  const std::string endpoint = endpoint_of(url);
-  try {
-    return std::make_unique<ZeromqDealer>(endpoint, worker_protocol::max_to_worker, last_words);
-  } catch (const std::exception& error) {
-    throw WorkerError("no service at " + url + " (" + error.what() + ")");
+// Why there is no connection by then; "" where there is one.
+std::string await(ZeromqDealer& dealer, Time limit) {
+  for (;;) {
+    const auto state = dealer.follow();
+    if (state == ZeromqDealer::State::connected) return "";
+    if (state == ZeromqDealer::State::ended) return dealer.reason();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(limit - Clock::now()).count();
+    if (left <= 0) return "it does not answer";
+    if (dealer.is_news(false, false)) continue;
+    const auto descriptors = dealer.descriptors();
+    std::array<pollfd, 2> waits{pollfd{descriptors[0], POLLIN, 0},
+                                pollfd{descriptors[1], POLLIN, 0}};
+    ::poll(waits.data(), waits.size(), static_cast<int>(left));
   }
+}
+
+// Tries all addresses of a name, one after another, each for its part of the time that is left.
+std::unique_ptr<ZeromqDealer> connect_to(const std::string& url) {
+  std::vector<std::string> endpoints = endpoints_of(url);
+  const Time limit = Clock::now() + worker_protocol::handshake_limit;
+  std::string reason;
+  for (std::size_t left = endpoints.size(); left > 0; --left) {
+    const Time now = Clock::now();
+    try {
+      auto dealer = std::make_unique<ZeromqDealer>(endpoints[endpoints.size() - left],
+                                                   worker_protocol::max_to_worker, last_words);
+      reason = await(*dealer, now + (limit - now) / left);
+      if (reason.empty()) return dealer;
+    } catch (const std::exception& error) {
+      reason = error.what();
+    }
+  }
+  throw WorkerError("no service at " + url + " (" + reason + ")");
 }
 
 // libzmq's descriptors tell of news once. One thread may take the news in with a heartbeat that it
@@ -77,9 +110,7 @@ std::unique_ptr<ZeromqDealer> dealer_to(const std::string& url) {
 class RemoteWire final : public WorkerWire {
  public:
   explicit RemoteWire(const std::string& url)
-      : dealer_(dealer_to(url)), descriptors_(dealer_->descriptors()), news_(event()) {
-    connect(url);
-  }
+      : dealer_(connect_to(url)), descriptors_(dealer_->descriptors()), news_(event()) {}
 
   std::optional<Bytes> receive() override {
     forget_news();
@@ -91,6 +122,7 @@ class RemoteWire final : public WorkerWire {
       }
       if (ended) throw_ended();
     } while (dealer_->is_news(true, false));
+    if (full_ && dealer_->is_news(false, true)) tell_news();  // to who waits for room
     return std::nullopt;
   }
   FileDescriptor take_descriptor() override { return FileDescriptor(); }
@@ -121,21 +153,6 @@ class RemoteWire final : public WorkerWire {
   }
 
  private:
-  void connect(const std::string& url) {
-    const Time limit = Clock::now() + worker_protocol::handshake_limit;
-    for (;;) {
-      const auto state = dealer_->follow();
-      if (state == ZeromqDealer::State::connected) return;
-      if (state == ZeromqDealer::State::ended)
-        throw WorkerError("no service at " + url + " (" + dealer_->reason() + ")");
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(limit - Clock::now()).count();
-      if (left <= 0) throw WorkerError("no service at " + url + " (it does not answer)");
-      if (dealer_->is_news(false, false)) continue;
-      Waits for_it = waits(false);
-      ::poll(for_it.data(), for_it.size(), static_cast<int>(left));
-    }
-  }
-
   [[noreturn]] void throw_ended() {
     throw WorkerError("the connection to the service ended: " + dealer_->reason());
   }

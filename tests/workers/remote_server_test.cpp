@@ -135,7 +135,7 @@ TEST_CASE("one that was told the end and stays is cut") {
 }
 
 TEST_CASE("a worker of another machine that is silent is cut, and another gets its rows") {
-  RemoteDoor door({.silence = 50ms, .answer = 1h, .first_answer = 1h});
+  RemoteDoor door({.silence = 1s, .answer = 1h, .first_answer = 1h});
   door.open(1);
   door.row(1);
   RemoteWorker worker(door);

@@ -121,7 +121,7 @@ TEST_CASE("a worker that waits is woken by each batch, whatever its heart sends 
     service.send(Bye{});
   });
   int batches = 0;
-  while (auto batch = worker.next_until(Clock::now() + 5s)) {
+  while (auto batch = worker.next_until(Clock::now() + patience)) {
     ++batches;
     worker.done(*batch);
   }
