@@ -21,10 +21,11 @@ struct Sender {
   std::uint64_t number = 0;
   PlainStream* plain = nullptr;
   bool obeys = true;
-  std::uint64_t position = 0;                     // where the service is
-  std::int64_t granted = 0;                       // as the service counts
-  std::int64_t heard = 0;                         // of that, what the client has read
-  std::uint64_t had = 0, lost = 0, received = 0;  // frames
+  std::uint64_t position = 0;            // where the service is
+  std::int64_t granted = 0;              // as the service counts
+  std::int64_t heard = 0;                // of that, what the client has read
+  std::uint64_t lost = 0, received = 0;  // frames
+  std::uint64_t had = 0;                 // messages of some frames that were there
   std::vector<Event> events;
   bool ended = false;
   test::Lines said{};
@@ -38,8 +39,9 @@ struct Client {
   bool lost = false;
 };
 
-std::int16_t value_at(std::uint64_t position) {
-  return static_cast<std::int16_t>(position % 30'000 + 1);
+// Of no two streams of a client the same.
+std::int16_t value_at(std::uint64_t stream, std::uint64_t position) {
+  return static_cast<std::int16_t>((stream * 1'000 + position) % 30'000 + 1);
 }
 
 class Play {
@@ -56,8 +58,13 @@ class Play {
   }
 
   void check() const {
+    std::uint64_t had = 0;
     for (const Client& client : clients_)
-      for (const Sender& sender : client.senders) check(client, sender);
+      for (const Sender& sender : client.senders) {
+        check(client, sender);
+        had += sender.had;
+      }
+    CHECK(stats_.rejected[MessageFault::position].value() == had);
     CHECK(stats_.send_buffer.value() == 0);
   }
 
@@ -108,7 +115,7 @@ class Play {
     if (sender.obeys) count = std::min(count, static_cast<std::uint64_t>(sender.heard));
     const bool whole = !chance(3) && count > 0;
     std::vector<std::int16_t> values(count);
-    for (std::uint64_t i = 0; i < count; ++i) values[i] = value_at(at + i);
+    for (std::uint64_t i = 0; i < count; ++i) values[i] = value_at(sender.number, at + i);
     auto bytes = test::bytes_of(values);
     if (!whole) bytes.push_back({});
     expect(sender, at, count, whole);
@@ -122,7 +129,7 @@ class Play {
     sender.heard -= static_cast<std::int64_t>(count);
     if (at > sender.position) lose_frames(sender, Cause::client, at - sender.position);
     const std::uint64_t had = std::min(count, sender.position - at);
-    sender.had += had;
+    if (had > 0) ++sender.had;
     if (count == had) return;
     if (!whole || !within) return lose_frames(sender, Cause::rejected, count - had);
     sender.events.push_back({.kind = Kind::frames, .count = count - had});
@@ -174,18 +181,18 @@ class Play {
       ++plain->taken;
       plain->stream.taken(1, now_);
     } else if (plain->answered < plain->taken) {
-      check_values(plain->lane.rows[plain->answered]);
+      check_values(sender, plain->lane.rows[plain->answered]);
       plain->stream.done({.seq = plain->answered++, .answer = {Answer::Kind::text, "x"}, .at = {}},
                          now_);
     }
     if (!client.lost) settle(client);
   }
 
-  static void check_values(const ReadyRow& ready) {
+  static void check_values(const Sender& sender, const ReadyRow& ready) {
     std::uint64_t position = ready.row.window_begin();
     for (const Bytes part : ready.window)
       for (const std::int16_t value : test::values_of<std::int16_t>(part))
-        if (value != value_at(position++)) FAIL("a value of row " << ready.row.seq);
+        if (value != value_at(sender.number, position++)) FAIL("a value of row " << ready.row.seq);
   }
 
   // What the client is told reaches it; of credit the client knows when it reads it.
