@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "client/client_error.h"
 #include "schemas/client_codec.h"
 #include "transport/server_messages.h"
 
@@ -16,11 +15,6 @@ namespace {
 
 namespace cp = client_protocol;
 namespace json = boost::json;
-
-template <class Error, class... Arguments>
-std::exception_ptr failure(Arguments&&... arguments) {
-  return std::make_exception_ptr(Error(std::forward<Arguments>(arguments)...));
-}
 
 std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -88,14 +82,15 @@ std::string error_member(const json::value& body, std::string_view name) {
   return {value->get_string().data(), value->get_string().size()};
 }
 
-std::exception_ptr refusal(std::string code, const std::string& message, std::string parameter,
-                           std::optional<std::chrono::milliseconds> retry_after) {
+StreamFailure refusal(std::string code, const std::string& message, std::string parameter,
+                      std::optional<std::chrono::milliseconds> retry_after) {
   std::string what = "refused as " + code + ": " + message;
   if (!parameter.empty()) what += " (" + parameter + ")";
-  return failure<StreamRefused>(what, std::move(code), std::move(parameter), retry_after);
+  return StreamFailure::refused(std::move(what), std::move(code), std::move(parameter),
+                                retry_after);
 }
 
-std::exception_ptr refusal_of(const cp::Error& error) {
+StreamFailure refusal_of(const cp::Error& error) {
   return refusal(std::string(error.code), std::string(error.message), std::string(error.parameter),
                  error.retry_after);
 }
@@ -120,7 +115,7 @@ struct Hearing {
   void operator()(const cp::Error& error) const {
     pipe.fail(pipe.name().empty()
                   ? refusal_of(error)
-                  : failure<StreamFailed>(std::string(error.code), std::string(error.message)));
+                  : StreamFailure::failed(std::string(error.code), std::string(error.message)));
   }
   void operator()(const cp::Closed& closed) const {
     pipe.close({.frames = closed.frames, .chunks = closed.chunks});
@@ -163,7 +158,7 @@ bool hear_text(StreamPipe& pipe, std::string_view text) {
                .code = message->code, .message = message->message, .frames = message->frames});
       return true;
     case Type::error:
-      pipe.fail(failure<StreamFailed>(message->code, message->message));
+      pipe.fail(StreamFailure::failed(message->code, message->message));
       return true;
     case Type::goaway: hear(pipe, cp::Goaway{.retry_after = message->retry_after}); return true;
     case Type::closed:
@@ -174,8 +169,8 @@ bool hear_text(StreamPipe& pipe, std::string_view text) {
   return true;
 }
 
-std::exception_ptr refusal_of(const ConnectError& error) {
-  if (error.status == 0) return failure<ConnectionLost>(error.message);
+StreamFailure refusal_of(const ConnectError& error) {
+  if (error.status == 0) return StreamFailure::lost(error.message);
   json::error_code wrong;
   const json::value body = json::parse(error.message, wrong);
   std::string code = error_member(body, "code");

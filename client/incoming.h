@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <exception>
 #include <string_view>
 #include <variant>
 
@@ -24,7 +23,7 @@ namespace millrace {
 // One over ZeroMQ. Credit is not for the user.
 void hear(StreamPipe& pipe, const client_protocol::ToClient& message);
 
-// Why an upgrade to WebSocket failed: StreamRefused or ConnectionLost.
-std::exception_ptr refusal_of(const ConnectError& error);
+// Why an upgrade to WebSocket failed: refused or lost.
+StreamFailure refusal_of(const ConnectError& error);
 
 }  // namespace millrace

@@ -63,7 +63,7 @@ bool StreamPipe::await_room(Lock& lock, Time deadline) {
     return abandoned_ || ended() || end_said_ || unsent_ < bounds_.unsent;
   });
   if (abandoned_) throw let_go();
-  if (failure_) std::rethrow_exception(failure_);
+  if (failure_) failure_->raise();
   if (closed_) throw StreamFailed("closed", "the service has ended the stream");
   if (end_said_) throw std::logic_error("nothing follows the end of a stream");
   if (!possible) room_wanted_ = true;
@@ -86,7 +86,7 @@ std::optional<ClientEvent> StreamPipe::next(Time deadline) {
     return std::nullopt;
   }
   if (events_.empty()) {
-    if (failure_) std::rethrow_exception(failure_);
+    if (failure_) failure_->raise();
     return std::nullopt;
   }
   ClientEvent event = std::move(events_.front());
@@ -181,7 +181,7 @@ void StreamPipe::close(client_event::Closed closed) {
   end();
 }
 
-void StreamPipe::fail(std::exception_ptr why) {
+void StreamPipe::fail(StreamFailure why) {
   const Lock lock(mutex_);
   if (ended()) return;
   failure_ = std::move(why);

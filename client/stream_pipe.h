@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "base/time.h"
 #include "client/changes.h"
 #include "client/client_event.h"
+#include "client/stream_failure.h"
 #include "transport/client_messages.h"
 
 namespace millrace {
@@ -65,7 +65,7 @@ class StreamPipe {
   bool abandoned() const;
   // The end, one of the two; what comes later is dropped.
   void close(client_event::Closed closed);
-  void fail(std::exception_ptr why);
+  void fail(StreamFailure why);
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -91,7 +91,7 @@ class StreamPipe {
   std::size_t untaken_ = 0;  // bytes
   std::size_t longest_ = 0;  // bytes of one of them, since there was none
   std::string name_;
-  std::exception_ptr failure_;
+  std::optional<StreamFailure> failure_;
   bool closed_ = false;  // the service has closed it
   bool end_said_ = false;
   bool abandoned_ = false;

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "client/client_error.h"
 #include "client/incoming.h"
 #include "client/limits.h"
 #include "transport/client_messages.h"
@@ -23,10 +22,6 @@ using Kind = Connection::Kind;
 constexpr std::uint16_t close_normal = 1000;
 constexpr int looks = 8;         // at whether the other host is there, in the time that it has
 constexpr std::size_t head = 6;  // bytes of a message besides its own, at least
-
-std::exception_ptr lost(const std::string& why) {
-  return std::make_exception_ptr(ConnectionLost(why));
-}
 
 std::string why(const Connection::Ended& ended) {
   if (ended.how != Connection::Ended::How::closed) return "the connection was lost";
@@ -62,7 +57,7 @@ class WebsocketCarrier::Stream {
 
   void stop() {
     stopped_ = true;
-    pipe_->fail(lost("the client was closed"));
+    pipe_->fail(StreamFailure::lost("the client was closed"));
     if (connection_) connection_->abort();
     woken();
   }
@@ -88,7 +83,7 @@ class WebsocketCarrier::Stream {
       const auto cancelled = co_await net::this_coro::cancellation_state;
       if (cancelled.cancelled() != net::cancellation_type::none) co_return;
       if (woken) continue;
-      co_return pipe_->fail(lost(where + " does not answer"));
+      co_return pipe_->fail(StreamFailure::lost(where + " does not answer"));
     }
   }
 
@@ -96,14 +91,14 @@ class WebsocketCarrier::Stream {
     for (;;) {
       const auto received = co_await connection_->receive();
       if (const auto* ended = std::get_if<Connection::Ended>(&received)) {
-        pipe_->fail(lost(why(*ended)));
+        pipe_->fail(StreamFailure::lost(why(*ended)));
         break;
       }
       const auto& message = std::get<Connection::Message>(received);
       const bool known = message.kind == Kind::text ? hear_text(*pipe_, message.text())
                                                     : hear_bytes(*pipe_, message.bytes);
       if (!known) {
-        pipe_->fail(lost("the service sent what is none of its messages"));
+        pipe_->fail(StreamFailure::lost("the service sent what is none of its messages"));
         connection_->abort();
       }
       if (pipe_->held_up()) co_await await_room();
@@ -121,7 +116,7 @@ class WebsocketCarrier::Stream {
       to_read_.expires_at(due);
       const auto [woken] = co_await to_read_.async_wait(no_throw);
       if (woken || due < pipe_->held_up_since() + settings_.taking) continue;
-      pipe_->fail(std::make_exception_ptr(StreamFailed("slow_reader", "results were not taken")));
+      pipe_->fail(StreamFailure::failed("slow_reader", "results were not taken"));
       connection_->abort();
     }
   }
@@ -182,7 +177,7 @@ class WebsocketCarrier::Stream {
       most = std::max(most, got);
       alive = std::max(alive, connection_->heard());
       if (Clock::now() - alive <= settings_.silence) continue;
-      pipe_->fail(lost("nothing is heard of the service's host any more"));
+      pipe_->fail(StreamFailure::lost("nothing is heard of the service's host any more"));
       connection_->abort();
     }
   }
@@ -235,7 +230,7 @@ Task<> WebsocketCarrier::serve(Stream& stream) {
     ServiceUrl service = service_;
     co_await stream.run(std::move(service));
   } catch (const std::exception& failure) {  // of memory or descriptors
-    stream.pipe().fail(lost(failure.what()));
+    stream.pipe().fail(StreamFailure::lost(failure.what()));
   }
   streams_.erase(stream.pipe().number());
 }

@@ -4,7 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include "client/client_error.h"
 #include "client/incoming.h"
 
 namespace millrace {
@@ -21,13 +20,8 @@ struct StreamOf {
   std::optional<std::uint64_t> operator()(const auto& message) const { return message.stream; }
 };
 
-template <class Error, class... Arguments>
-std::exception_ptr failure(Arguments&&... arguments) {
-  return std::make_exception_ptr(Error(std::forward<Arguments>(arguments)...));
-}
-
-std::exception_ptr slow_reader() {
-  return failure<StreamFailed>("slow_reader", "results were not taken");
+StreamFailure slow_reader() {
+  return StreamFailure::failed("slow_reader", "results were not taken");
 }
 
 }  // namespace
@@ -170,13 +164,13 @@ void ZeromqCarrier::expire(std::uint64_t number) {
     if (Clock::now() < due) return limit(stream, due);  // it took something meanwhile
     give_up(stream, slow_reader());
   } else if (stream.pipe->name().empty()) {
-    give_up(stream, failure<ConnectionLost>("the service does not answer"));
+    give_up(stream, StreamFailure::lost("the service does not answer"));
   }
   turn();
 }
 
 // Which the service hears, where it knows of the stream.
-void ZeromqCarrier::give_up(Stream& stream, std::exception_ptr why) {
+void ZeromqCarrier::give_up(Stream& stream, StreamFailure why) {
   stream.pipe->fail(std::move(why));
   stream.outgoing.cut_short();
   if (stream.outgoing.has_ended())
@@ -201,7 +195,7 @@ void ZeromqCarrier::beat_later() {
 }
 
 void ZeromqCarrier::lose(const std::string& reason) {
-  for (const auto& [number, stream] : streams_) stream->pipe->fail(failure<ConnectionLost>(reason));
+  for (const auto& [number, stream] : streams_) stream->pipe->fail(StreamFailure::lost(reason));
   streams_.clear();
   to_send_.clear();
   beat_.cancel();

@@ -51,7 +51,7 @@ class ZeromqCarrier final : public Carrier {
   void await_user(Stream& stream);
   void limit(Stream& stream, Time due);
   void expire(std::uint64_t number);
-  void give_up(Stream& stream, std::exception_ptr why);
+  void give_up(Stream& stream, StreamFailure why);
   void beat();
   void beat_later();
   void lose(const std::string& reason);

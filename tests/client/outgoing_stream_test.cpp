@@ -151,7 +151,7 @@ TEST_CASE_METHOD(OutgoingFixture, "a stream that is cut short says no more than 
   open();
   say("aa");
   CHECK(said().empty());
-  pipe.fail(std::make_exception_ptr(ConnectionLost("")));
+  pipe.fail(StreamFailure::lost(""));
   outgoing.cut_short();
   CHECK(said() == Words{"3 end"});
 }

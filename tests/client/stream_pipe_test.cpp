@@ -106,7 +106,7 @@ TEST_CASE_METHOD(PipeFixture, "twice the bound is too much, but for one answer o
     deliver(mark);
   }
   CHECK(pipe.overfull());
-  pipe.fail(std::make_exception_ptr(ConnectionLost("gone")));
+  pipe.fail(StreamFailure::lost("gone"));
   CHECK_FALSE(pipe.overfull());
 }
 
@@ -129,7 +129,7 @@ TEST_CASE_METHOD(PipeFixture, "a deadline passes") {
 
 TEST_CASE_METHOD(PipeFixture, "a failure is heard after what came before it, and by every call") {
   deliver(1);
-  pipe.fail(std::make_exception_ptr(ConnectionLost("gone")));
+  pipe.fail(StreamFailure::lost("gone"));
   pipe.close({});
   deliver(2);
   CHECK_THROWS_AS(say("a"), ConnectionLost);
@@ -218,7 +218,7 @@ TEST_CASE_METHOD(PipeFixture, "a change is told to who has looked in vain before
 TEST_CASE_METHOD(PipeFixture, "the end of a stream is a change") {
   (void)changes.descriptor();
   CHECK(next_mark() == 0);
-  pipe.fail(std::make_exception_ptr(ConnectionLost("gone")));
+  pipe.fail(StreamFailure::lost("gone"));
   CHECK(changes.take() == std::vector<std::uint64_t>{3});
 }
 
