@@ -220,7 +220,7 @@ class Streams(SystemTest):
         second, messages, code = run(until_watched())
         self.assertEqual(code, 1000)
         for tap in (first, second):
-            wait_for(lambda: "END" in tap.lines[-1], "the last row")
+            wait_for(lambda: any("END" in line for line in tap.lines), "the last row")
         self.assertEqual(len(results(messages)), len(first.lines))
         self.assertEqual(second.lines, first.lines[-len(second.lines):])
         self.assertIn('{"stream":"watched",', second.lines[0])
