@@ -2,10 +2,12 @@
 #pragma once
 
 #include <boost/asio/post.hpp>
+#include <deque>
 #include <functional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/queue.h"
 #include "schemas/client_codec.h"
@@ -41,12 +43,10 @@ class ScriptedRouter : private ZeromqSink {
   // What comes next; "" where nothing does.
   std::string heard() { return heard_.pop_until(Clock::now() + patience).value_or(""); }
 
-  // To the peer that spoke last. Called by the script, or by post(). False when there is no room.
-  bool tell(const auto& message) {
-    return router_.send(peer_, encoder_.encode(message)) == ZeromqRouter::Sent::taken;
-  }
+  // To the peer that spoke last, when it has room. Called by the script, or by post().
+  void tell(const auto& message) { send(encoder_.encode(message)); }
   void tell_raw(std::string_view bytes) {
-    (void)router_.send(peer_, {reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()});
+    send({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()});
   }
   void post(std::function<void()> task) { net::post(context_, std::move(task)); }
 
@@ -58,8 +58,19 @@ class ScriptedRouter : private ZeromqSink {
     if (decoded) script_(*this, *decoded);
   }
   void malformed(ZeromqPeer) override { (void)heard_.try_push("malformed"); }
-  void writable(ZeromqPeer) override {}
+  void writable(ZeromqPeer) override {
+    for (; !waiting_.empty(); waiting_.pop_front())
+      if (!is_sent(waiting_.front().first, waiting_.front().second)) return;
+  }
   void lost(ZeromqPeer) override { (void)heard_.try_push("lost"); }
+
+  void send(Bytes message) {
+    if (waiting_.empty() && is_sent(peer_, message)) return;
+    waiting_.emplace_back(peer_, std::vector(message.begin(), message.end()));
+  }
+  bool is_sent(ZeromqPeer peer, Bytes message) {
+    return router_.send(peer, message) != ZeromqRouter::Sent::full;
+  }
 
   const Script script_;
   Queue<std::string> heard_{100'000};
@@ -68,6 +79,7 @@ class ScriptedRouter : private ZeromqSink {
   client_protocol::Encoder encoder_;
   client_protocol::Decoder decoder_{1 << 20};
   ZeromqPeer peer_{};
+  std::deque<std::pair<ZeromqPeer, std::vector<std::byte>>> waiting_;
   net::io_context context_{1};
   ZeromqRouter router_;
   std::jthread thread_;
