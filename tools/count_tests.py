@@ -4,12 +4,15 @@
 
   tools/count_tests.py REPORT
 
-Prints `PASSED FAILED SKIPPED`. Skipped is what a test said of itself, or what is disabled; a test
-that could not be started, or whose fixture failed, has failed.
+Prints `PASSED FAILED SKIPPED`, then of each test that failed its name and how its output ended.
+Skipped is what a test said of itself, or what is disabled; a test that could not be started, or
+whose fixture failed, has failed.
 """
 
 import sys
 import xml.etree.ElementTree as ElementTree
+
+OUTPUT_LINES = 25
 
 
 def outcome(case):
@@ -26,8 +29,14 @@ def outcome(case):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    outcomes = [outcome(case) for case in ElementTree.parse(sys.argv[1]).iter("testcase")]
+    cases = list(ElementTree.parse(sys.argv[1]).iter("testcase"))
+    outcomes = [outcome(case) for case in cases]
     print(*(outcomes.count(what) for what in ("passed", "failed", "skipped")))
+    for case, what in zip(cases, outcomes):
+        if what == "failed":
+            print(f"FAILED: {case.get('name')}")
+            for line in (case.findtext("system-out") or "").splitlines()[-OUTPUT_LINES:]:
+                print(f"  {line}")
 
 
 if __name__ == "__main__":

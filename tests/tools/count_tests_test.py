@@ -25,10 +25,17 @@ class CountTests(unittest.TestCase):
             return subprocess.run([sys.executable, TOOL, report.name], capture_output=True, text=True)
 
     def assert_counts(self, counts, *cases):
-        self.assertEqual(self.count(*cases).stdout, counts + "\n")
+        self.assertEqual(self.count(*cases).stdout.splitlines()[0], counts)
 
     def test_what_ran_well_passed_and_what_did_not_failed(self):
         self.assert_counts("2 1 0", RUN, FAIL, RUN)
+
+    def test_what_failed_is_named_with_the_end_of_its_output(self):
+        said = "\n".join(f"line {n}" for n in range(100))
+        case = f'<testcase name="b" status="fail"><system-out>{said}</system-out></testcase>'
+        lines = self.count(RUN, case).stdout.splitlines()
+        self.assertEqual(lines[:2], ["1 1 0", "FAILED: b"])
+        self.assertEqual(lines[2:], [f"  line {n}" for n in range(75, 100)])
 
     def test_what_could_not_be_started_failed(self):
         self.assert_counts("0 2 0", NOT_FOUND, NO_FIXTURE)
