@@ -29,8 +29,8 @@ Result<void, std::string> StreamEvents::add(std::string_view kind, std::uint64_t
   if (ended_) return {};
   const auto* word = std::ranges::find(words, kind, &Word::name);
   if (word == words.end())
-    return "\"" + std::string(kind) +
-           "\" must be \"frames\", \"size\", \"flush\", \"reset\", \"gap\", \"end\" or \"abort\"";
+    return std::string("\"").append(kind).append(
+        "\" must be \"frames\", \"size\", \"flush\", \"reset\", \"gap\", \"end\" or \"abort\"");
   Event event;
   event.kind = word->kind;
   event.count = count;
