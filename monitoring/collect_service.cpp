@@ -89,6 +89,51 @@ void collect_back_pressure(const Transports& transports, Families& into) {
   add_gauge(transports, &DoorStats::send_buffer, into);
 }
 
+// The connections below ZeroMQ's messages, which doors and lanes do not see.
+struct Port {
+  std::string_view name;
+  const Shards<ZeromqStats>& sockets;
+};
+using Ports = std::array<Port, 2>;
+
+void add_counter(const Ports& ports, Counter ZeromqStats::*which, Families& into) {
+  for (const auto& [name, sockets] : ports)
+    into.add({{"port", std::string(name)}}, sum(sockets, which));
+}
+
+// The other reasons are not a socket's.
+void add_refusals(const Ports& ports, Families& into) {
+  for (const auto& [name, sockets] : ports)
+    for (const Refusal reason : {Refusal::limit_global, Refusal::handshake}) {
+      const auto refused = [&](const ZeromqStats& stats) -> const Counter& {
+        return stats.refused[reason];
+      };
+      into.add({{"port", std::string(name)}, {"reason", std::string(name_of(reason))}},
+               sum(sockets, refused));
+    }
+}
+
+void collect_sockets(const Ports& ports, Families& into) {
+  into.begin_gauge("millrace_zmq_connections", "TCP connections of a ZeroMQ port.");
+  for (const auto& [name, sockets] : ports)
+    into.add({{"port", std::string(name)}}, sum(sockets, &ZeromqStats::connections));
+  into.begin_counter("millrace_zmq_connections_opened_total",
+                     "Connections of a ZeroMQ port that shook hands.");
+  add_counter(ports, &ZeromqStats::opened, into);
+  into.begin_counter("millrace_zmq_connections_rejected_total",
+                     "Connections of a ZeroMQ port refused before anything was heard.");
+  add_refusals(ports, into);
+  into.begin_counter("millrace_zmq_connections_closed_total",
+                     "Connections of a ZeroMQ port that ended, refused ones too.");
+  add_counter(ports, &ZeromqStats::disconnected, into);
+  into.begin_counter("millrace_zmq_messages_malformed_total",
+                     "Messages of more than one part, which are dropped.");
+  add_counter(ports, &ZeromqStats::malformed, into);
+  into.begin_counter("millrace_zmq_sends_blocked_total",
+                     "Messages that had to wait for their peer to read.");
+  add_counter(ports, &ZeromqStats::would_block, into);
+}
+
 void collect_build(Families& into) {
   const Build is = build();
   into.begin_gauge("millrace_build_info", "Build information, always 1.");
@@ -107,6 +152,7 @@ void collect_doors(const Sources& sources, Families& into) {
   collect_connections(transports, sources.zmq_sockets, into);
   collect_messages(transports, into);
   collect_back_pressure(transports, into);
+  collect_sockets({{{"clients", sources.zmq_sockets}, {"workers", sources.worker_sockets}}}, into);
 }
 
 void collect_service(const Sources& sources, Families& into) {

@@ -29,7 +29,8 @@ struct Sources {
   Shards<ThreadStats> threads;
   Shards<DoorStats> websocket;
   Shards<DoorStats> zmq;
-  Shards<ZeromqStats> zmq_sockets;
+  Shards<ZeromqStats> zmq_sockets;     // of clients
+  Shards<ZeromqStats> worker_sockets;  // of workers on other machines
   std::vector<PipelineSource> pipelines;
 };
 

@@ -134,6 +134,7 @@ Sources Server::sources() const {
       sources.zmq_sockets.push_back(&zeromq->socket_stats());
     }
   }
+  if (remote_server_) sources.worker_sockets.push_back(&remote_server_->stats());
   for (std::size_t i = 0; i < pipelines_.size(); ++i) {
     PipelineSource source;
     source.name = pipelines_[i]->name();

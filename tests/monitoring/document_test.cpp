@@ -86,6 +86,7 @@ TEST_CASE("what is exported is what is documented") {
                      .websocket = {&door},
                      .zmq = {},
                      .zmq_sockets = {},
+                     .worker_sockets = {},
                      .pipelines = {{"default", 16000, {&streams}, {&lanes}}}});
   const auto document = documented(), metrics = exported(exporter.text(Time(1s)));
   CHECK(document.size() > 50);

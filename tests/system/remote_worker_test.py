@@ -110,6 +110,7 @@ class Network(WorkerFaultTest):
                         while stranger.recv(4096):
                             pass
                 good.row()
+            self.await_metric(service, 3, "millrace_zmq_connections_rejected_total", port="workers", reason="handshake")
             for parts in ([b"a", b"b"], [wire.hello()] * 1000, [b""]):
                 with RemoteRawWorker(service.workers_remote, parts[0]) if len(parts) == 1 else \
                         Parts(service.workers_remote, parts) as liar:
