@@ -5,8 +5,7 @@
 
 namespace millrace::python {
 
-// Client and Stream: millrace::Client and millrace::ClientStream without the GIL, and with Python's
-// signals. Events are tuples, which millrace/events.py names.
+// Client: millrace::Client without the GIL, whose streams are those of client_stream.h.
 void add_client(nanobind::module_& module);
 
 }  // namespace millrace::python

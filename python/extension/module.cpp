@@ -4,6 +4,7 @@
 #include "python/extension/attachment.h"
 #include "python/extension/chunks.h"
 #include "python/extension/client.h"
+#include "python/extension/client_stream.h"
 #include "python/extension/held_batch.h"
 
 // millrace._core: what the package's Python files are built on. Their signatures are in
@@ -13,5 +14,6 @@ NB_MODULE(_core, module) {
   add_chunks(module);
   add_batch(module);
   add_attachment(module);
+  add_client_stream(module);
   add_client(module);
 }

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/extension/client_stream.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "client/client_error.h"
+#include "client/client_stream.h"
+#include "python/extension/waits.h"
+
+namespace millrace::python {
+namespace {
+
+namespace nb = nanobind;
+using namespace client_event;
+
+double seconds_of(std::chrono::milliseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+void raise(const char* name, const nb::tuple& arguments) {
+  const nb::object raised = nb::module_::import_("millrace.errors").attr(name)(*arguments);
+  PyErr_SetObject(raised.type().ptr(), raised.ptr());
+}
+
+void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const StreamRefused& refused) {
+    std::optional<double> retry_after;
+    if (refused.retry_after()) retry_after = seconds_of(*refused.retry_after());
+    raise("StreamRefused",
+          nb::make_tuple(refused.what(), refused.code(), refused.parameter(), retry_after));
+  } catch (const StreamFailed& failed) {
+    raise("StreamFailed", nb::make_tuple(failed.what(), failed.code()));
+  } catch (const ConnectionLost& lost) {
+    raise("ConnectionLost", nb::make_tuple(lost.what()));
+  }
+}
+
+nb::object value_of(const Answer& answer) {
+  if (answer.kind == Answer::Kind::bytes) return nb::bytes(answer.data.data(), answer.data.size());
+  return nb::str(answer.data.data(), answer.data.size());
+}
+
+// The kind of event, and its fields.
+struct AsTuple {
+  nb::tuple operator()(const Opened& opened) const {
+    return nb::make_tuple("opened", opened.stream, opened.pipeline, opened.frames);
+  }
+  nb::tuple operator()(const client_event::Result& result) const {
+    return nb::make_tuple("result", result.seq, result.begin, result.end, result.begin_s,
+                          result.end_s, result.flags, static_cast<int>(result.answer.kind),
+                          value_of(result.answer));
+  }
+  nb::tuple operator()(const Flushed& flushed) const {
+    return nb::make_tuple("flushed", flushed.mark);
+  }
+  nb::tuple operator()(const Rejected& rejected) const {
+    return nb::make_tuple("rejected", rejected.code, rejected.message, rejected.frames);
+  }
+  nb::tuple operator()(const Goaway& goaway) const {
+    return nb::make_tuple("goaway", seconds_of(goaway.retry_after));
+  }
+  nb::tuple operator()(const Closed& closed) const {
+    return nb::make_tuple("closed", closed.frames, closed.chunks);
+  }
+};
+
+// None: it is over, or nothing came in time.
+nb::object next(ClientStream& stream, std::optional<double> seconds) {
+  using Next = std::optional<ClientEvent>;
+  const auto next = wait_for(deadline_in(seconds), [&stream](Time until) -> std::optional<Next> {
+    Next event = stream.next_until(until);
+    if (!event && !stream.over()) return std::nullopt;
+    return std::make_optional(std::move(event));
+  });
+  return next && *next ? nb::object(std::visit(AsTuple(), **next)) : nb::none();
+}
+
+// The bytes of an object that has them in one piece.
+class Buffer {
+ public:
+  explicit Buffer(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  }
+  ~Buffer() { PyBuffer_Release(&view_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  Bytes bytes() const {
+    return {static_cast<const std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
+  }
+
+ private:
+  Py_buffer view_{};
+};
+
+// False: there was no room in time.
+bool send(ClientStream& stream, nb::handle frames, std::optional<double> seconds) {
+  const Buffer buffer(frames);
+  return wait_for(deadline_in(seconds),
+                  [&](Time until) { return stream.send_until(buffer.bytes(), until); });
+}
+bool say(ClientStream& stream, const ClientMessage& command, std::optional<double> seconds) {
+  return wait_for(deadline_in(seconds),
+                  [&](Time until) { return stream.send_until(command, until); });
+}
+
+}  // namespace
+
+void add_client_stream(nb::module_& module) {
+  namespace say_what = client_message;
+  using Seconds = std::optional<double>;
+  const auto seconds = nb::arg("seconds").none();
+  nb::register_exception_translator(translate);
+  nb::class_<ClientStream>(module, "Stream")
+      .def("send", &send, nb::arg("frames"), seconds)
+      .def(
+          "flush",
+          [](ClientStream& stream, std::optional<std::uint64_t> mark, Seconds wait) {
+            return say(stream, say_what::Flush{mark}, wait);
+          },
+          nb::arg("mark").none(), seconds)
+      .def(
+          "reset",
+          [](ClientStream& stream, Seconds wait) { return say(stream, say_what::Reset{}, wait); },
+          seconds)
+      .def(
+          "gap",
+          [](ClientStream& stream, std::uint64_t frames, Seconds wait) {
+            return say(stream, say_what::Gap{frames}, wait);
+          },
+          nb::arg("frames"), seconds)
+      .def(
+          "end",
+          [](ClientStream& stream, Seconds wait) { return say(stream, say_what::End{}, wait); },
+          seconds)
+      .def("next", &next, seconds)
+      .def("close", &ClientStream::close)
+      .def_prop_ro("over", &ClientStream::over)
+      .def_prop_ro("number", &ClientStream::number);
+}
+
+}  // namespace millrace::python
