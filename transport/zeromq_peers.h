@@ -28,21 +28,22 @@ class ZeromqPeers {
     // stays where it is, and tells its messages from those of a later one with the same name.
     ZeromqMessage first;
     const char* origin = nullptr;
-    std::uint64_t heard_at = 0;  // as many messages had come, of anybody
-    bool told = false;           // the sink was, of it
-    bool cut = false;            // nothing is heard of it or sent to it any more
-    bool blocked = false;        // something waits until it has room
-    bool was_blocked = false;    // it had no room when it was tried last
-    bool ended = false;          // its connection is; it may have sent more than was received yet
-    bool gone = false;           // nothing can be sent to it
+    bool told = false;         // the sink was, of it
+    bool cut = false;          // nothing is heard of it or sent to it any more
+    bool blocked = false;      // something waits until it has room
+    bool was_blocked = false;  // it had no room when it was tried last
+    bool gone = false;         // nothing can be sent to it
   };
 
   // Null where there is none.
   Peer* find(ZeromqPeer id);
   Peer* named(std::string_view name);
 
+  // Whose message begins with this part, the name. Null where it is another's than who had it.
+  Peer* speaker(ZeromqMessage& name);
+
   // Requires: nobody has this name. `first` is its first message's first part, the name.
-  Peer& add(ZeromqMessage first, const char* origin, std::optional<Connection> connection);
+  Peer& add(ZeromqMessage first, std::optional<Connection> connection);
   void remove(ZeromqPeer id);
   std::size_t size() const { return by_id_.size(); }
 

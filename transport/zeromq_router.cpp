@@ -1,37 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/zeromq_router.h"
 
-#include <array>
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <string>
 #include <utility>
 #include <zmq.hpp>
 
-#include "base/ring.h"
 #include "transport/zeromq_bind.h"
 #include "transport/zeromq_connections.h"
 #include "transport/zeromq_peers.h"
+#include "transport/zeromq_schedule.h"
 #include "transport/zeromq_socket.h"
+#include "transport/zeromq_watch.h"
 
 namespace millrace {
-
 namespace {
 
 constexpr unsigned messages_per_turn = 256;
-// ours, the monitor's two ends, the gate's, and those that libzmq wants for itself
-constexpr int sockets = 8;
-constexpr auto sweep = std::chrono::milliseconds(200);
+constexpr int sockets = 8;  // ours, the monitor's two ends, the gate's, and libzmq's own
 // What may come of one message beside it: the answers to heartbeats of many hours among it.
 constexpr std::uint64_t beside_a_message = 256 * 1024;
-// While somebody has no room or is gone, libzmq tells of no change: what it has to say of a peer
-// may be taken in by a send to another, and then no descriptor tells of it. So it is asked.
-constexpr auto second_look = std::chrono::milliseconds(10);
-
-zmq_msg_t* part(ZeromqMessage& message) { return static_cast<zmq_msg_t*>(message.handle()); }
-
-// Where libzmq keeps the descriptor of a message's connection, as text.
-const char* origin_of(ZeromqMessage& message) { return zmq_msg_gets(part(message), "__fd"); }
 
 }  // namespace
 
@@ -45,25 +33,18 @@ class ZeromqRouter::Bound {
         context_(1, sockets),
         socket_(context_, zmq::socket_type::router),
         connections_(context_, socket_, connections, stats),
-        waits_{Wait(executor), Wait(executor), Wait(executor)},
+        asked_(executor),
+        events_(executor),
+        messages_(executor),
         timer_(executor) {
     bind(socket_, binding);
-  }
-  ~Bound() {
-    for (Wait& wait : waits_)
-      if (wait.is_open()) wait.release();  // libzmq closes them
   }
 
   void start(ZeromqSink& sink) {
     sink_ = &sink;
-    const auto watch = [this](Wait& wait, zmq::socket_t& socket, void (Bound::*take)()) {
-      wait.assign(socket.get(zmq::sockopt::fd));
-      wait_for(wait, take);
-      (this->*take)();
-    };
-    watch(waits_[0], connections_.asked(), &Bound::let_in);
-    watch(waits_[1], connections_.events(), &Bound::follow_connections);
-    watch(waits_[2], socket_, &Bound::take_messages);
+    asked_.start(connections_.asked(), [this] { let_in(); });
+    events_.start(connections_.events(), [this] { follow_connections(); });
+    messages_.start(socket_, [this] { take_messages(); });
   }
 
   // `message` gives the message when there is room for it.
@@ -76,7 +57,7 @@ class ZeromqRouter::Bound {
     if (sent == Sent::full) {
       if (!std::exchange(peer->was_blocked, true)) stats_.would_block.add();
       peer->blocked = true;
-      blocked_.push_back(id);
+      schedule_.full(id);
     } else {
       peer->was_blocked = false;
     }
@@ -100,22 +81,7 @@ class ZeromqRouter::Bound {
   }
 
  private:
-  using Wait = net::posix::basic_stream_descriptor<Executor>;
   using Peer = ZeromqPeers::Peer;
-
-  // A descriptor of libzmq tells of news once: who is told takes all of it, or comes again.
-  void wait_for(Wait& wait, void (Bound::*take)()) {
-    wait.async_wait(Wait::wait_read, [this, &wait, take](boost::system::error_code cancelled) {
-      if (cancelled) return;
-      try {
-        (this->*take)();
-      } catch (...) {
-        wait_for(wait, take);
-        throw;
-      }
-      wait_for(wait, take);
-    });
-  }
 
   // A send may have taken in the news that the descriptor would have told. To ask libzmq whether
   // there is some (ZMQ_EVENTS) would cost as much, and make it forget whose the next message is.
@@ -127,91 +93,56 @@ class ZeromqRouter::Bound {
     });
   }
 
-  bool is_unsettled() const {
-    return !blocked_.empty() || !ended_.empty() || connections_.is_unsettled();
-  }
+  bool is_unsettled() const { return schedule_.is_unsettled() || connections_.is_unsettled(); }
 
   void let_in() {
     connections_.answer(Clock::now());
     follow_ended();
   }
-
   void follow_connections() {
     connections_.read(Clock::now());
     follow_ended();
   }
   void follow_ended() {
     for (const ZeromqConnections::Id connection : connections_.take_ended())
-      peers_.end(connection, [this](Peer& peer) { note_ended(peer); });
+      peers_.end(connection, [this](const Peer& peer) { schedule_.ended(peer.id); });
     if (!turning_ && is_unsettled()) look_again();
     set_timer();
   }
-  void note_ended(Peer& peer) {
-    if (!std::exchange(peer.ended, true)) ended_.push_back(peer.id);
-  }
 
   void take_messages() {
-    const Turning turn(turning_);
-    find_unreachable();
+    const Turning turning(turning_);
+    schedule_.find_unreachable([this](ZeromqPeer id) { return is_unreachable(id); });
     const bool all = receive_some();
     if (!all) look_again();
-    forget_unreachable(all);
-    look_after_connections(all);
+    const ZeromqSchedule::Turn turn{all, peers_.size() + connections_.size()};
+    schedule_.forget_unreachable(turn, [this](ZeromqPeer id) { forget(id); });
+    look_after_connections(turn);
     follow_ended();
-    offer_room();
+    schedule_.offer_room(Clock::now(), [this](ZeromqPeer id) { offer_room(id); });
     if (std::exchange(sent_, false)) look_again();
     set_timer();
   }
 
-  // Those among the ended that libzmq takes nothing more for: what they sent is all there to be
-  // received.
-  void find_unreachable() {
-    for (std::size_t left = ended_.size(); left > 0; --left) {
-      Peer* const peer = peers_.find(ended_.pop_front());
-      if (!peer) continue;
-      peer->gone = try_send(*peer, [] { return ZeromqMessage(); }) == Sent::gone;
-      peer->heard_at = received_;
-      (peer->gone ? unreachable_ : ended_).push_back(peer->id);
-    }
+  bool is_unreachable(ZeromqPeer id) {
+    Peer* const peer = peers_.find(id);
+    if (peer) peer->gone = try_send(*peer, [] { return ZeromqMessage(); }) == Sent::gone;
+    return !peer || peer->gone;
   }
 
-  // libzmq gives out messages of all connections in turn. So whoever has one is heard before more
-  // than these were.
-  std::uint64_t round() const { return peers_.size() + connections_.size(); }
-
-  // What they sent was given out.
-  void forget_unreachable(bool all) {
-    for (std::size_t left = unreachable_.size(); left > 0; --left) {
-      const Peer* const peer = peers_.find(unreachable_.pop_front());
-      if (!peer) continue;
-      if (all || received_ - peer->heard_at > round())
-        forget(peer->id);
-      else
-        unreachable_.push_back(peer->id);
-    }
-  }
-
-  void look_after_connections(bool all) {
-    if (all) connections_.settle();
-    const Time now = Clock::now();
-    if (now < sweep_at_ || !(all || received_ - swept_at_ > round())) return;
-    sweep_at_ = now + sweep;
-    swept_at_ = received_;
+  void look_after_connections(const ZeromqSchedule::Turn& turn) {
+    if (turn.all) connections_.settle();
+    if (!schedule_.sweeps(Clock::now(), turn)) return;
     connections_.cut_endless(longest_);
-    if (all) connections_.cut_silent(now - greeting_);
+    if (turn.all) connections_.cut_silent(Clock::now() - greeting_);
   }
 
   // False where there may be more.
   bool receive_some() {
     for (unsigned i = 0; i < messages_per_turn; ++i) {
       ZeromqMessage name, body;
-      if (!zeromq::receive(socket_, part(name))) return true;
-      unsigned parts = 0;
-      for (bool more = zmq_msg_more(part(name)) != 0; more; more = zmq_msg_more(part(body)) != 0) {
-        if (!zeromq::receive(socket_, part(body))) break;  // no: they come together
-        ++parts;
-      }
-      ++received_;
+      const unsigned parts = zeromq::receive_from(socket_, name, body);
+      if (parts == 0) return true;
       give(peer_of(name), std::move(body), parts);
     }
     return false;
@@ -220,26 +151,23 @@ class ZeromqRouter::Bound {
   void give(Peer& peer, ZeromqMessage message, unsigned parts) {
     if (peer.cut) return;
     peer.told = true;
-    if (parts == 1) return sink_->received(peer.id, std::move(message));
+    if (parts == 2) return sink_->received(peer.id, std::move(message));
     stats_.malformed.add();
     sink_->malformed(peer.id);
   }
 
   Peer& peer_of(ZeromqMessage& name) {
-    const char* const origin = origin_of(name);
-    if (Peer* const peer = peers_.named(name.text())) {
-      // Nothing: of a message that libzmq held back for want of room. No peer's first one is.
-      if (!origin || peer->origin == origin) return heard(*peer);
-      forget(peer->id);  // its name is given again only after all that it sent
-    }
+    if (Peer* const peer = peers_.speaker(name)) return heard(*peer);
+    // Who had the name is heard no more: it is given again only after all that it sent.
+    if (const Peer* const before = peers_.named(name.text())) forget(before->id);
     follow_connections();  // who had its descriptor before is gone
     const auto connection = connections_.heard(name);
-    Peer& peer = peers_.add(std::move(name), origin, connection);
-    if (!connection) note_ended(peer);
+    Peer& peer = peers_.add(std::move(name), connection);
+    if (!connection) schedule_.ended(peer.id);
     return heard(peer);
   }
   Peer& heard(Peer& peer) {
-    peer.heard_at = received_;
+    schedule_.heard(peer.id);
     connections_.spoke(peer.connection);
     return peer;
   }
@@ -254,43 +182,24 @@ class ZeromqRouter::Bound {
 
   template <class Message>
   Sent try_send(const Peer& peer, Message message) {
-    ZeromqMessage name = ZeromqMessage::copy_of(peer.first.bytes());
-    if (const int error = zeromq::send(socket_, part(name), ZMQ_SNDMORE))
-      return error == EAGAIN ? Sent::full : Sent::gone;
-    // As the first part went, so does this. There must be one.
-    ZeromqMessage body;
-    try {
-      body = message();
-    } catch (...) {
-      (void)zeromq::send(socket_, part(body), 0);
-      throw;
-    }
-    (void)zeromq::send(socket_, part(body), 0);
-    return Sent::taken;
+    const int error = zeromq::send_to(socket_, ZeromqMessage::copy_of(peer.first.bytes()), message);
+    return error == 0 ? Sent::taken : error == EAGAIN ? Sent::full : Sent::gone;
   }
 
-  // Once each, whatever they answer, and not at every turn: there may be many.
-  void offer_room() {
-    const Time now = Clock::now();
-    if (blocked_.empty() || now < offer_at_) return;
-    offer_at_ = now + second_look;
-    for (std::size_t left = blocked_.size(); left > 0; --left) {
-      Peer* const peer = peers_.find(blocked_.pop_front());
-      if (!peer) continue;
-      peer->blocked = false;
-      if (!peer->cut) sink_->writable(peer->id);
-    }
+  void offer_room(ZeromqPeer id) {
+    Peer* const peer = peers_.find(id);
+    if (peer) peer->blocked = false;
+    if (peer && !peer->cut) sink_->writable(id);
   }
 
   void set_timer() {
     if (!is_unsettled() && connections_.size() == 0) return;
-    const Time due = Clock::now() + (is_unsettled() ? Duration(second_look) : Duration(sweep));
-    if (due >= timer_at_) return;
-    timer_at_ = due;
-    timer_.expires_at(due);
+    const auto due = schedule_.alarm(Clock::now(), is_unsettled());
+    if (!due) return;
+    timer_.expires_at(*due);
     timer_.async_wait([this](boost::system::error_code cancelled) {
       if (cancelled) return;
-      timer_at_ = Time::max();
+      schedule_.went_off();
       take_messages();
     });
   }
@@ -314,18 +223,13 @@ class ZeromqRouter::Bound {
   zmq::context_t context_;
   zmq::socket_t socket_;
   ZeromqConnections connections_;
-  std::array<Wait, 3> waits_;
-  Timer timer_;
-  Time timer_at_ = Time::max();
-  Time sweep_at_{}, offer_at_{};
-  std::uint64_t received_ = 0;  // messages
-  std::uint64_t swept_at_ = 0;  // when there were so many
-  bool due_ = false;            // a look is on its way
-  bool turning_ = false;        // one is being taken
-  bool sent_ = false;           // something, meanwhile
-
   ZeromqPeers peers_;
-  Ring<ZeromqPeer> blocked_, ended_, unreachable_;
+  ZeromqSchedule schedule_;
+  ZeromqWatch asked_, events_, messages_;
+  Timer timer_;
+  bool due_ = false;      // a look is on its way
+  bool turning_ = false;  // one is being taken
+  bool sent_ = false;     // something, meanwhile
 };
 
 ZeromqRouter::ZeromqRouter(Executor executor, const ZeromqBinding& binding, Budget& connections,
