@@ -156,6 +156,13 @@ TEST_CASE_METHOD(OutgoingFixture, "a stream that is cut short says no more than 
   CHECK(said() == Words{"3 end"});
 }
 
+TEST_CASE_METHOD(OutgoingFixture, "a stream that is cut short before it was asked for has ended") {
+  pipe.fail(StreamFailure::lost(""));
+  outgoing.cut_short();
+  CHECK(outgoing.has_ended());
+  CHECK(said().empty());
+}
+
 TEST_CASE_METHOD(OutgoingFixture, "who has sent nothing between two beats says that it lives") {
   CHECK(said() == Words{"3 open pipeline=default"});
   CHECK_FALSE(outgoing.beat());

@@ -27,7 +27,7 @@ std::string result_with(const std::string& answer) {
          answer + "}";
 }
 
-// Tells each message that it gets back as one: "4", or the text.
+// Tells each message that it gets back as one: "4", or the text. The client hangs up.
 Task<> echo(Connection& connection, std::string target) {
   co_await tell(connection, ready);
   std::uint64_t frames = 0;
@@ -44,7 +44,6 @@ Task<> echo(Connection& connection, std::string target) {
     std::string closed = R"({"type":"closed","frames":)" + std::to_string(frames) +
                          R"(,"chunks":)" + std::to_string(target.size()) + "}";
     co_await tell(connection, std::move(closed));
-    co_await connection.close(1000, "");
   }
 }
 

@@ -24,6 +24,14 @@ std::vector<std::string> answers_of(ClientStream& stream) {
   return answers;
 }
 
+// What comes before is passed over.
+bool await(ScriptedRouter& service, const std::string& words) {
+  for (;;) {
+    const std::string heard = service.heard();
+    if (heard == words || heard.empty()) return heard == words;
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a stream over ZeroMQ is opened, sent and closed") {
@@ -167,7 +175,7 @@ TEST_CASE("a stream whose results nobody takes is not sent; the others go on") {
   Client client(service.url(), {.untaken = 256});
   ClientStream lazy = client.open(), keen = client.open();
   for (int i = 0; i < 4; ++i) lazy.send(bytes_of("aa"));
-  while (service.heard() != "1 frames at 3: aa") continue;
+  REQUIRE(await(service, "1 frames at 3: aa"));
   keen.send(bytes_of("bb"));
   CHECK(std::get<Answered>(*keen.next()).answer.data == "bb");
   CHECK(service.heard() == "2 frames at 0: bb");
@@ -190,13 +198,6 @@ int results_of_slow(ClientStream& stream) {
     CHECK(failed.code() == "slow_reader");
   }
   return taken;
-}
-
-bool await(ScriptedRouter& service, const std::string& words) {
-  for (;;) {
-    const std::string heard = service.heard();
-    if (heard == words || heard.empty()) return heard == words;
-  }
 }
 
 }  // namespace
