@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 from harness import PATIENCE, Process, SystemTest, read_all, run, samples, wait_for
@@ -18,10 +19,10 @@ from worker_faults import REMOTE
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import printed_programs as printed  # noqa: E402
 
-PYTHON = os.environ["PYTHON"]  # has the package millrace
+PYTHON = os.environ["PYTHON"]  # has the packages millrace, zmq, and flatbuffers, which onnxruntime brings
 COMPILED = Path(os.environ["PRINTED_PROGRAMS"])  # those in C++, built against the installed library
 PROGRAMS = printed.programs()
-TESTED = set()
+TESTED = {"client_flatbuffers_code"}  # before all others
 
 
 def runs(name):
@@ -52,6 +53,15 @@ def doors(service):
 
 
 class Programs(SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        """What flatc makes of the schema can be imported."""
+        super().setUpClass()
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        os.symlink(printed.ROOT / "schemas", Path(folder) / "schemas")
+        subprocess.run(command(PROGRAMS["client_flatbuffers_code"]), cwd=folder, check=True)
+        cls.enterClassContext(unittest.mock.patch.dict(os.environ, PYTHONPATH=folder))
+
     def started(self, *arguments, **environment):
         process = Process(*arguments, environment=environment)
         self.addCleanup(process.kill)
@@ -122,6 +132,10 @@ class Programs(SystemTest):
     def test_a_client_without_a_library_gets_its_results(self, client):
         self.over(client, websocket=f"ws://127.0.0.1:{self.tapped().port}")
 
+    @runs("client_flatbuffers")
+    def test_a_client_out_of_flatc_s_code_gets_its_results(self, client):
+        self.over(client, zeromq=doors(self.tapped())["zeromq"])
+
     @runs("client_asyncio")
     def test_the_asyncio_client_gets_its_results_over_each_door(self, client):
         self.over(client, **doors(self.tapped()))
@@ -151,7 +165,8 @@ class Programs(SystemTest):
         for worker, place in itertools.product(("worker_python", "worker_cpp"), ("workers", "workers_remote")):
             service = self.service(extra=REMOTE)
             self.worker(service, command(PROGRAMS[worker]), url=getattr(service, place))
-            for client, url in itertools.product(("client_asyncio", "client_threads", "client_cpp"), doors(service).values()):
+            libraries = itertools.product(("client_asyncio", "client_threads", "client_cpp"), doors(service).values())
+            for client, url in (*libraries, ("client_flatbuffers", doors(service)["zeromq"])):
                 with self.subTest(worker=worker, place=place, client=client, url=url):
                     lines = self.heard(*command(PROGRAMS[client]), url, frames=spoken)
                     self.assertEqual([[float(word) for word in line.split()] for line in lines],
