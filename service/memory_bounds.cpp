@@ -9,6 +9,8 @@
 #include "gpu/slab_ring.h"
 #include "streams/frame_buffer.h"
 #include "streams/waiting_events.h"
+#include "workers/protocol.h"
+#include "workers/remote_line.h"
 
 namespace millrace {
 
@@ -20,6 +22,10 @@ std::size_t product(std::initializer_list<std::size_t> factors) {
   for (const std::size_t factor : factors)
     if (__builtin_mul_overflow(all, factor, &all)) return std::numeric_limits<std::size_t>::max();
   return all;
+}
+std::size_t sum(std::size_t a, std::size_t b) {
+  std::size_t both = 0;
+  return __builtin_add_overflow(a, b, &both) ? std::numeric_limits<std::size_t>::max() : both;
 }
 
 std::size_t slab_bytes(const PipelineOptions& pipeline) {
@@ -43,7 +49,7 @@ std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
   const std::size_t held = product({pipeline.stream_frames, frame});
   const std::size_t most =
       message + message / 2 * size_of(pipeline.frames.element) + (2 * buffers + 1) * block;
-  return held > std::numeric_limits<std::size_t>::max() - most ? held : held + most;
+  return sum(held, most);
 }
 
 // So many streams, without slabs.
@@ -57,6 +63,11 @@ MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptio
 }
 
 }  // namespace
+
+std::size_t unread_bytes(const LimitOptions& limits) {
+  constexpr std::size_t one = worker_protocol::max_to_service + own_unread;
+  return std::max(limits.slab_bytes, one);
+}
 
 MemoryBounds memory_bounds(const PipelineOptions& pipeline, const LimitOptions& limits) {
   MemoryBounds bounds = bounds_of_streams(pipeline, limits, pipeline.batch.slots);
@@ -73,6 +84,8 @@ MemoryBounds memory_bounds(const Options& options) {
     most.results = std::max(most.results, bounds.results);
   }
   most.slabs = options.limits.slab_bytes;
+  if (options.listen.workers_remote)
+    most.results = sum(most.results, unread_bytes(options.limits) + max_remote_lines * own_unread);
   return most;
 }
 

@@ -12,10 +12,14 @@ struct MemoryBounds {
   std::size_t frames = 0;   // in the buffers of its streams, and the messages on their way there
   std::size_t rows = 0;     // cut, in no batch, and the events that wait to become some
   std::size_t slabs = 0;    // with the credits that a worker has unless it says otherwise
-  std::size_t results = 0;  // not yet sent
+  std::size_t results = 0;  // not yet sent; of workers on other machines, not yet read
 };
 
 inline constexpr std::uint32_t default_credits = 2;
+
+// What workers on other machines may have said that nobody has read, all of them, beside what each
+// has of its own (workers/remote_line.h): as much as slabs, at least a message.
+std::size_t unread_bytes(const LimitOptions& limits);
 
 // One lane of the pipeline: one worker, all its slots taken.
 MemoryBounds memory_bounds(const PipelineOptions& pipeline, const LimitOptions& limits);

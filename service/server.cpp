@@ -105,7 +105,8 @@ void Server::listen() {
   IoThread& first = *threads_.front();
   worker_server_.emplace(first.context().get_executor(), options_.listen.workers, reception());
   if (const auto& address = options_.listen.workers_remote)
-    remote_server_.emplace(first.context(), "tcp://" + readable(*address), reception());
+    remote_server_.emplace(first.context(), "tcp://" + readable(*address), reception(),
+                           unread_bytes(options_.limits));
 }
 
 WorkerReception Server::reception() {

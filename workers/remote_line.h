@@ -6,6 +6,7 @@
 #include <string_view>
 #include <variant>
 
+#include "base/budget.h"
 #include "base/bytes.h"
 #include "schemas/worker_messages.h"
 #include "transport/zeromq_message.h"
@@ -14,7 +15,7 @@
 namespace millrace {
 
 // A worker on another machine, between the thread that has the socket and the home thread of its
-// pipeline. What waits on the way is bounded by these counts: the mailboxes have room for it.
+// pipeline. What waits on the way is bounded by these counts.
 //
 // The thread of the socket owns it, from the Hello until the home thread has said `ended`.
 struct RemoteLine {
@@ -29,12 +30,19 @@ struct RemoteLine {
 // So many at once, watchers and those that have not said Hello among them.
 inline constexpr std::size_t max_remote_lines = 1024;
 
-// What may wait for the home thread of one line. One that sends more is cut: it has batches to give
-// back for its credits alone.
-inline constexpr std::size_t max_unread = std::size_t{256} << 20;
+// So much of each line may wait for its home thread, whatever the others do: what a worker says
+// while that is busy. What waits beyond takes its weight from a budget that all lines share, and
+// when there is no room in it, the line that it is of is cut. To stop reading would stop all, for
+// they have one socket.
+inline constexpr std::size_t own_unread = std::size_t{256} << 10;
 
-// What a message weighs beside its bytes: libzmq may keep a whole buffer for a small one.
+// What a message weighs in bytes, on its way to a worker, and from one: for each small message that
+// came alone libzmq keeps the buffer it was read to, and that buffer's counters.
 inline std::size_t weight_of(Bytes message) { return message.size() + 1024; }
+inline std::size_t received_weight_of(Bytes message) { return message.size() + (18 << 10); }
+
+// Capacity of the mailboxes between: weights bound what waits in them, and never let in so many.
+inline constexpr std::size_t max_messages = std::size_t{1} << 28;
 
 // To the home thread. The last one of a line is `lost`.
 struct FromRemote {
@@ -45,6 +53,7 @@ struct FromRemote {
 
   RemoteLine* line = nullptr;
   std::variant<Lost, worker_protocol::Hello, ZeromqMessage, Malformed> what;
+  Share room = {};  // of the budget of all lines, where it is beyond what the line has of its own
 };
 
 // To the thread of the socket. The last one of a line is `ended`; then the home thread has nothing

@@ -22,6 +22,8 @@ constexpr auto last_words = std::chrono::seconds(2);
 constexpr int high_water = 16;
 
 constexpr const char* parts = "a message of more than one part";
+constexpr const char* no_room = "there is no room for what it says";
+constexpr const char* failed = "worker's connection failed";
 
 ZeromqBinding binding(const std::string& endpoint, Duration patience) {
   ZeromqBinding binding{
@@ -43,9 +45,10 @@ struct RemoteServer::Worker {
 };
 
 RemoteServer::RemoteServer(net::io_context& io, const std::string& endpoint,
-                           WorkerReception reception)
+                           WorkerReception reception, std::uint64_t max_unread)
     : reception_(std::move(reception)),
-      from_homes_(io, max_remote_lines * (max_unread / weight_of({}) + 4),
+      unread_(max_unread),
+      from_homes_(io, max_messages,
                   [this](std::vector<ToRemote>& arrivals) {
                     for (ToRemote& arrival : arrivals) take(std::move(arrival));
                   }),
@@ -62,11 +65,14 @@ void RemoteServer::received(ZeromqPeer peer, ZeromqMessage message) {
   if (found == workers_.end()) return greet(peer, message.bytes());
   Worker& worker = *found->second;
   if (!worker.home || worker.muted) return;
-  const std::size_t weight = weight_of(message.bytes());
-  const std::size_t waiting = worker.line.unread.load(std::memory_order_relaxed);
-  if (waiting > 0 && waiting + weight > max_unread) return mute(worker, "more than it has to say");
+  const std::size_t weight = received_weight_of(message.bytes());
+  Share room;
+  if (worker.line.unread.load(std::memory_order_relaxed) + weight > own_unread) {
+    room = Share(unread_, weight);
+    if (!room) return mute(worker, no_room);
+  }
   worker.line.unread.fetch_add(weight, std::memory_order_relaxed);
-  worker.home->put({&worker.line, std::move(message)});
+  worker.home->put({&worker.line, std::move(message), std::move(room)});
 }
 
 void RemoteServer::malformed(ZeromqPeer peer) {
@@ -78,12 +84,12 @@ void RemoteServer::malformed(ZeromqPeer peer) {
 // It hears from its home thread what it did, and is cut.
 void RemoteServer::mute(Worker& worker, std::string_view why) {
   worker.muted = true;
-  worker.home->put({&worker.line, FromRemote::Malformed{why}});
+  worker.home->put({.line = &worker.line, .what = FromRemote::Malformed{why}});
 }
 
 void RemoteServer::writable(ZeromqPeer peer) {
   const auto found = workers_.find(peer);
-  if (found != workers_.end()) flush(*found->second);
+  if (found != workers_.end()) act_or_cut(peer, failed, [&] { flush(*found->second); });
 }
 
 void RemoteServer::lost(ZeromqPeer peer) {
@@ -93,20 +99,27 @@ void RemoteServer::lost(ZeromqPeer peer) {
   worker.outbox.clear();
   worker.lost = true;
   if (!worker.home) return (void)workers_.erase(found);
-  worker.home->put({&worker.line, FromRemote::Lost{}});
+  worker.home->put({.line = &worker.line, .what = FromRemote::Lost{}});
 }
 
-// What fails costs this one.
-void RemoteServer::greet(ZeromqPeer peer, Bytes message) {
+// What fails, for want of memory most likely, costs this one.
+template <class Act>
+void RemoteServer::act_or_cut(ZeromqPeer peer, std::string_view what, Act act) {
   try {
+    act();
+  } catch (const std::exception& error) {
+    router_.cut(peer);
+    reception_.log(what, "", error.what());
+  }
+}
+
+void RemoteServer::greet(ZeromqPeer peer, Bytes message) {
+  act_or_cut(peer, "worker refused", [&] {
     auto decoded = decoder_.to_service(message);
     auto* hello = decoded ? std::get_if<wp::Hello>(&*decoded) : nullptr;
     if (!hello) return refuse(peer, "", {"protocol", "the first message is Hello"});
     dispatch(peer, std::move(*hello));
-  } catch (const std::exception& error) {
-    reception_.log("worker refused", "", error.what());
-    router_.cut(peer);
-  }
+  });
 }
 
 void RemoteServer::dispatch(ZeromqPeer peer, wp::Hello hello) {
@@ -114,7 +127,7 @@ void RemoteServer::dispatch(ZeromqPeer peer, wp::Hello hello) {
   if (!home) return refuse(peer, hello.name, home.error());
   auto& worker = *workers_.emplace(peer, std::make_unique<Worker>(peer)).first->second;
   worker.home = &workers_of(*home);
-  worker.home->put({&worker.line, std::move(hello)});
+  worker.home->put({.line = &worker.line, .what = std::move(hello)});
 }
 
 RemoteWorkers& RemoteServer::workers_of(const HubHome& home) {
@@ -132,6 +145,11 @@ void RemoteServer::refuse(ZeromqPeer peer, std::string_view name, const wp::Refu
 
 void RemoteServer::take(ToRemote arrival) {
   Worker& worker = *workers_.at(arrival.line->peer);
+  const ZeromqPeer peer = worker.line.peer;  // which it may not outlive
+  act_or_cut(peer, failed, [&] { carry(worker, std::move(arrival)); });
+}
+
+void RemoteServer::carry(Worker& worker, ToRemote arrival) {
   if (auto* message = std::get_if<ZeromqMessage>(&arrival.what)) {
     if (worker.lost) return;
     worker.outbox.push_back(std::move(*message));

@@ -23,19 +23,23 @@ namespace millrace {
 
 // The door for workers of other machines: ZeroMQ over TCP. Reads who they are, and then carries
 // their messages to the home thread of their pipeline's hub and back, through bounded mailboxes.
-// Nothing else of a lane happens here. Whoever sends what no worker does is cut, alone.
+// Nothing else of a lane happens here. Whoever sends what no worker does is cut, alone, and so is
+// one for which there is no memory, or no room (remote_line.h): its lane is told that it is lost.
 //
 // Constructed anywhere; from start() on confined to the thread that runs `io`, which it outlives,
 // as hubs and homes outlive it.
 class RemoteServer final : private ZeromqSink {
  public:
-  // `endpoint` is "tcp://ADDRESS:PORT". Throws std::runtime_error that names it.
-  RemoteServer(net::io_context& io, const std::string& endpoint, WorkerReception reception);
+  // `endpoint` is "tcp://ADDRESS:PORT"; `max_unread` is the weight of what may wait for the home
+  // threads of all workers together. Throws std::runtime_error that names the endpoint.
+  RemoteServer(net::io_context& io, const std::string& endpoint, WorkerReception reception,
+               std::uint64_t max_unread);
   ~RemoteServer() override;
 
   void start();
   std::uint16_t port() const { return router_.port(); }
   const ZeromqStats& stats() const { return stats_; }
+  const Budget& unread() const { return unread_; }
 
  private:
   struct Worker;
@@ -56,13 +60,17 @@ class RemoteServer final : private ZeromqSink {
   void mute(Worker& worker, std::string_view why);
   RemoteWorkers& workers_of(const HubHome& home);
 
+  template <class Act>
+  void act_or_cut(ZeromqPeer peer, std::string_view what, Act act);
   void take(ToRemote arrival);
+  void carry(Worker& worker, ToRemote arrival);
   void flush(Worker& worker);
   void leave(ZeromqPeer peer);
   void wait_for_leaving();
 
   const WorkerReception reception_;
   Budget connections_{max_remote_lines};
+  Budget unread_;
   ZeromqStats stats_;
   Mailbox<ToRemote> from_homes_;
   std::unordered_map<Hub*, std::unique_ptr<RemoteWorkers>> homes_;

@@ -66,7 +66,7 @@ RemoteWorkers::RemoteWorkers(Hub& hub, net::io_context& home, Mailbox<ToRemote>&
     : hub_(hub),
       home_(home),
       out_(out),
-      arrivals_(home, max_remote_lines * (max_unread / weight_of({}) + 4),
+      arrivals_(home, max_messages,
                 [this](std::vector<FromRemote>& arrivals) {
                   for (FromRemote& arrival : arrivals) take(std::move(arrival));
                 }),
@@ -106,7 +106,8 @@ void RemoteWorkers::receive(const FromRemote& arrival) {
   if (found == connections_.end()) return;
   Connection& connection = *found->second;
   if (const auto* message = std::get_if<ZeromqMessage>(&arrival.what)) {
-    connection.line.unread.fetch_sub(weight_of(message->bytes()), std::memory_order_relaxed);
+    connection.line.unread.fetch_sub(received_weight_of(message->bytes()),
+                                     std::memory_order_relaxed);
     if (!connection.ended && !connection.cut) receive(connection, message->bytes());
   } else if (const auto* malformed = std::get_if<FromRemote::Malformed>(&arrival.what)) {
     if (!connection.ended) hub_.protocol_error(connection, malformed->why);

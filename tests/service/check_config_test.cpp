@@ -86,6 +86,12 @@ batch = { rows = 16, max_wait = "2ms" }
 )");
 }
 
+TEST_CASE("what workers on other machines may have said and nobody has read counts as memory") {
+  const std::string remote = "[listen]\nworkers_remote = \"tcp://127.0.0.1:5556\"\n";
+  CHECK_THAT(effective(remote), Contains("results 11.02 GiB"));
+  CHECK_THAT(effective(remote + "[limits]\nslab_bytes = \"1MiB\""), Contains("results 10.08 GiB"));
+}
+
 TEST_CASE("what is printed is a configuration of the same effect") {
   for (const std::string text : {
            "",

@@ -10,7 +10,7 @@ namespace millrace::test {
 // How often the program has asked for memory.
 std::size_t allocations();
 
-// While it lives, nobody gets so many bytes or more at once.
+// While it lives, its thread does not get so many bytes or more at once.
 class Scarcity {
  public:
   explicit Scarcity(std::size_t from) { set(from); }

@@ -18,16 +18,32 @@
 
 namespace millrace::test {
 
-// A hub behind a real door for workers of other machines; the test runs its thread.
+// A hub behind a real door for workers of other machines, and another hub with a thread of its own,
+// of the pipeline "other"; the test runs the threads.
 class RemoteDoor : public HubUnderTest {
  public:
+  static constexpr std::size_t max_unread = std::size_t{1} << 20;
+
   explicit RemoteDoor(Patience patience = patient, Duration handshake = 1h)
-      : HubUnderTest(patience), server(io(), "tcp://127.0.0.1:0", reception(handshake)) {
+      : HubUnderTest(patience),
+        server(io(), "tcp://127.0.0.1:0", reception(handshake), max_unread) {
     server.start();
   }
   ~RemoteDoor() {
-    hub.dismiss();
-    run();
+    for (HubUnderTest* each : {static_cast<HubUnderTest*>(this), &other}) {
+      each->hub.dismiss();
+      each->run();
+    }
+  }
+
+  HubUnderTest other;
+  bool other_runs = true;
+
+  void run_until(const auto& happened) {
+    HubUnderTest::run_until([&] {
+      if (other_runs) other.run();
+      return happened();
+    });
   }
 
   std::uint64_t failures(WorkerFailure why) const { return stats.failures[why].value(); }
@@ -40,6 +56,7 @@ class RemoteDoor : public HubUnderTest {
     WorkerReception reception;
     reception.find = [this](std::string_view pipeline) {
       if (pipeline == "broken") throw std::runtime_error("no memory, or something like it");
+      if (pipeline == "other") return HubHome{&other.hub, &other.io()};
       return pipeline == "default" ? HubHome{&hub, &io()} : HubHome{};
     };
     reception.log = [this](std::string_view event, std::string_view, std::string_view) {
@@ -83,10 +100,16 @@ class RemoteWorker {
     }
   }
   // Says Hello and is welcomed.
-  RemoteWorker& attach(std::uint32_t credits = 2) {
-    send(Hello{.name = "raw", .credits = credits});
+  RemoteWorker& attach(std::uint32_t credits = 2, std::string pipeline = "default") {
+    send(Hello{.pipeline = std::move(pipeline), .name = "raw", .credits = credits});
     (void)take<Welcome>();
     return *this;
+  }
+  // A message that means nothing, of so many bytes or some more: what is behind one is not read.
+  RemoteWorker& beat(std::size_t bytes = 0) {
+    const Bytes beat = encoder_.encode(Heartbeat{});
+    std::string text(reinterpret_cast<const char*>(beat.data()), beat.size());
+    return send_bytes(text.append(bytes, '\0'));
   }
   // What waits to be sent is dropped, and so is the connection.
   void vanish() { dealer_.vanish(); }

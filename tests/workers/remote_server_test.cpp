@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/allocations.h"
 #include "tests/workers/remote_fixture.h"
 
 using namespace millrace;
@@ -169,4 +170,68 @@ TEST_CASE("a watcher on another machine sees what workers of this one get") {
   door.open(1);
   door.row(1);
   CHECK(values(watcher.take<HandedBatch>().tensor, 1) == std::vector<int>{100, 101, 102, 0});
+}
+
+TEST_CASE("workers on other machines get the rows of their own pipelines") {
+  RemoteDoor door;
+  RemoteWorker worker(door), another(door);
+  worker.attach();
+  another.attach(2, "other");
+  CHECK(door.stats.workers.value() == 1);
+  CHECK(door.other.stats.workers.value() == 1);
+  door.open(1);
+  door.other.open(2);
+  door.row(1);
+  door.other.row(2);
+  CHECK(rows_of(worker.take<HandedBatch>()) == "1.0");
+  CHECK(rows_of(another.take<HandedBatch>()) == "2.0");
+}
+
+TEST_CASE("what waits for busy home threads has one bound, and who finds no room in it is cut") {
+  RemoteDoor door;
+  constexpr std::size_t half = RemoteDoor::max_unread / 2;
+  RemoteWorker loud(door), cut(door), quiet(door);
+  loud.attach(2, "other");
+  cut.attach();
+  quiet.attach();
+  door.other_runs = false;
+  loud.beat(half + own_unread);
+  door.run_until([&] { return door.server.unread().taken() > half; });
+  CHECK(cut.beat(half).take<Refused>().code == "protocol");
+  CHECK(door.failures(WorkerFailure::protocol) == 1);
+  door.open(1);
+  door.row(1);
+  const BatchId batch = quiet.beat(own_unread / 2).take<HandedBatch>().id;
+  quiet.send(done(batch, texts({"yes"})));
+  door.run_until([&] { return door.back.size() == 2; });
+
+  door.other_runs = true;
+  door.run_until([&] { return door.server.unread().taken() == 0; });
+  CHECK(door.other.stats.workers.value() == 1);
+}
+
+TEST_CASE("a small message counts for what is kept of it until it is read") {
+  RemoteDoor door;
+  RemoteWorker worker(door);
+  worker.attach(2, "other");
+  door.other_runs = false;
+  for (int some = 0; some < 20; ++some) worker.beat();
+  door.run_until([&] { return door.server.unread().taken() > 5 * (16 << 10); });
+}
+
+TEST_CASE("a worker that there is no memory to send to is cut, and no other") {
+  RemoteDoor door;
+  RemoteWorker worker(door), other(door);
+  other.attach();
+  worker.send(Hello{.pipeline = "other", .name = "w"});
+  door.run_until([&] { return door.other.stats.workers.value() == 1; });
+  {
+    const Scarcity scarcity(256);
+    door.run();
+  }
+  door.run_until([&] { return door.other.stats.workers.value() == 0; });
+  CHECK(door.other.stats.failures[WorkerFailure::disconnect].value() == 1);
+  CHECK(door.logged("worker's connection failed"));
+  CHECK(door.stats.workers.value() == 1);
+  worker.vanish();
 }
