@@ -14,6 +14,7 @@ namespace {
 constexpr std::chrono::seconds offence_memory{10};
 constexpr std::size_t max_unknown = ClientPeer::max_streams;
 constexpr std::string_view not_read = "what is sent is not read";
+constexpr std::string_view silent = "no stream was opened, and nothing was heard for too long";
 
 }  // namespace
 
@@ -21,12 +22,14 @@ ClientPeer::ClientPeer(PeerWire& wire, const PeerPlace& place, Time now)
     : wire_(wire),
       place_(place),
       outbox_(wire, place.encoder, place.stats.send_buffer),
-      progress_(now) {}
+      progress_(now),
+      heard_(now) {}
 
 ClientPeer::~ClientPeer() = default;
 
 void ClientPeer::received(const cp::ToService& message, Time now) {
   if (ending_) return;
+  heard_ = now;
   if (outbox_.unsent_of_nobody() > place_.limits.overflow)
     return end(Closing::slow_reader, ErrorCode::slow_reader, not_read, now);
   std::visit(
@@ -68,6 +71,7 @@ void ClientPeer::open(const cp::Open& open, Time now) {
   std::erase(unknown_, open.stream);
   PeerStream& opened = *streams_.emplace(open.stream, std::move(stream)).first->second;
   opened.begin(std::move(*sink), now);
+  opened_ = true;
 }
 
 void ClientPeer::refuse(const cp::Open& open, const RequestError& error) {
@@ -100,6 +104,7 @@ bool ClientPeer::note_unknown(std::uint64_t number) {
 
 void ClientPeer::malformed(MessageFault how, std::string_view what, Time now) {
   if (ending_) return;
+  heard_ = now;
   place_.stats.rejected[how].add();
   outbox_.put(
       cp::Error{.stream = std::nullopt, .code = name_of(ErrorCode::schema), .message = what});
@@ -144,7 +149,14 @@ void ClientPeer::check(Time now) {
   }
   if (now - progress_ > place_.limits.write_stall)
     return end(Closing::slow_reader, ErrorCode::slow_reader, not_read, now);
+  if (!opened_ && now - heard_ > place_.limits.idle) return give_up_silent(now);
   for (auto& [number, stream] : streams_) stream->check(now);
+}
+
+void ClientPeer::give_up_silent(Time now) {
+  outbox_.put(
+      cp::Error{.stream = std::nullopt, .code = name_of(ErrorCode::idle), .message = silent});
+  end(Closing::idle, ErrorCode::idle, silent, now);
 }
 
 void ClientPeer::lost(Time now) {

@@ -30,7 +30,9 @@ struct PeerPlace {
 // What a peer does wrong with a stream costs it that stream at most. The third message in ten
 // seconds that is none costs it all of them, as does reading too slowly: something waits all the
 // time, and of that less than `limits.full` is taken in `limits.write_stall`. It is not heard any
-// more then, and cut `limits.close` later, when it had time to read why.
+// more then, and cut `limits.close` later, when it had time to read why. So is one that has never
+// opened a stream and says nothing for `limits.idle`. One that has may stay without any: its socket
+// answers heartbeats, so somebody is there, and may open the next one at any time.
 //
 // Confined to one thread.
 class ClientPeer {
@@ -72,6 +74,7 @@ class ClientPeer {
   void answer_unknown(std::uint64_t number);
   bool note_unknown(std::uint64_t number);
   bool offends_too_often(Time now);
+  void give_up_silent(Time now);
   void end(Closing why, ErrorCode code, std::string_view message, Time now);
 
   PeerWire& wire_;
@@ -83,6 +86,8 @@ class ClientPeer {
   std::array<std::optional<Time>, 2> offences_;  // the last ones
   Time progress_;                                // when the wire last had taken enough
   std::size_t taken_ = 0;                        // bytes since
+  Time heard_;
+  bool opened_ = false;  // a stream, ever
   std::optional<Closing> ending_;
   Time ended_;
   bool cut_ = false;
