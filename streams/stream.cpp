@@ -11,9 +11,12 @@ namespace {
 
 using Kind = Event::Kind;
 
-// The one place where the client's frames become the pipeline's. Their rates are equal; where they
-// are not, this becomes the difference of the stream's totals, so that rounding never adds up.
+// The one place where the client's frames become the pipeline's, and room for these room for those.
+// A frame of either is all channels, or one vector, in whatever format, and their rates are equal;
+// where they are not, this becomes the difference of the stream's totals, so that rounding never
+// adds up, and room is rounded down.
 std::uint64_t pipeline_frames(std::uint64_t client_frames) { return client_frames; }
+std::uint64_t client_frames(std::uint64_t pipeline_frames) { return pipeline_frames; }
 
 constexpr std::string_view too_far = "positions end at 2^53";
 
@@ -305,7 +308,7 @@ void Stream::update_pause() {
 
 std::uint64_t Stream::room() const {
   if (input_ != Input::open || !(settings_.shed_after || relieved())) return 0;
-  return settings_.frames_limit - std::min(held(), settings_.frames_limit);
+  return client_frames(settings_.frames_limit - std::min(held(), settings_.frames_limit));
 }
 
 void Stream::finish(Time now) {

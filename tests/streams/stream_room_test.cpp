@@ -53,6 +53,18 @@ TEST_CASE("with shed_after there is room for all that is not held") {
   CHECK(live.stream.room() == 50);
 }
 
+TEST_CASE("room is in frames of the client, whatever one of them is in bytes") {
+  LiveStream live(
+      StreamSettings{.id = StreamId{5},
+                     .type = {.element = Element::f32, .values = 3, .rate = 12.5, .features = true},
+                     .format = SampleFormat::f16le,
+                     .spec = tens,
+                     .frames_limit = 200,
+                     .opened = at(0)});
+  live.stream.frames(test::bytes_of(std::vector<std::uint16_t>(3 * 4)), live.now);
+  CHECK(live.stream.room() == 196);
+}
+
 TEST_CASE("a stream that takes nothing more has no room") {
   LiveStream live(tens, 200);
   live.stream.end(at(0));

@@ -7,6 +7,7 @@ import threading
 import time
 import unittest
 
+import client_wire
 import worker_wire as wire
 from crew import SCRIPT
 from faults import PACKET, text
@@ -14,6 +15,7 @@ from harness import PATIENCE, Process, samples, wait_for
 from raw_client import BINARY, closing, frame
 from raw_worker import Honest, RawWorker
 from worker_faults import WorkerFaultTest, packet
+from zeromq_client import Peer
 
 MANY = 3000  # packets, more than buffers of sockets hold
 
@@ -225,6 +227,25 @@ class Sharing(WorkerFaultTest):
             honest = Honest(worker, b'"mine"')
             self.addCleanup(honest.close)
             self.assertEqual([data for _, _, data in self.results(client)], ["mine", "mine"])
+
+    def test_an_answer_to_a_stream_that_is_gone_is_not_for_the_next_of_its_number(self):  # C11
+        service = self.service()
+        worker = self.worker(service)
+        peer = Peer(service.zeromq_port)
+        self.addCleanup(peer.close)
+        with self.moved(service, {("streams_closed", "error"): 1}):
+            gone = peer.open(id="a").send(samples(0, PACKET))
+            batch = worker.batch()
+            self.assertEqual(gone.gap((1 << 53) - 1).next()["code"], "values")
+            peer.numbers = iter([gone.number])
+            stream = peer.open(id="b").send(samples(0, PACKET)).say(client_wire.end)
+            worker.answer(batch, b'"of the one before"')
+            honest = Honest(worker, b'"mine"')
+            self.addCleanup(honest.close)
+            results = [message for message in stream.rest() if message["type"] == "result"]
+            self.assertEqual([result["data"] for result in results], ['"mine"', '"mine"'])
+            # It, and that of the row that says ABORT; neither is an orphan, for the stream waits for them.
+            self.await_metric(service, 2, "millrace_results_dropped_total", reason="stream_closed")
 
 
 if __name__ == "__main__":

@@ -313,32 +313,6 @@ TEST_CASE_METHOD(TwoStreams, "who may not send, or has ended, is not silent") {
   CHECK(told() == Lines{"error 1 idle"});
 }
 
-TEST_CASE_METHOD(PeerFixture, "a peer that opens no stream and says nothing is told so, then cut") {
-  door.error = RequestError{.status = 503, .reason = Refusal::no_room};
-  opens(1);
-  (void)told();
-  after(20s);
-  sends(1, 0, 1);
-  (void)told();
-  after(limits.idle);
-  CHECK(told().empty());
-  after(1ms);
-  CHECK(told() == Lines{"error - idle"});
-  CHECK(peer.ending() == Closing::idle);
-  after(limits.close + 1ms);
-  CHECK(wire.cuts == 1);
-}
-
-TEST_CASE_METHOD(PeerFixture, "a peer that had a stream may be without one as long as it likes") {
-  opens(1);
-  door.streams[0].outbox->closed(0, 0, false);
-  peer.flush(now);
-  after(24h);
-  CHECK_FALSE(peer.ending());
-  opens(2);
-  CHECK(peer.streams() == 1);
-}
-
 TEST_CASE_METHOD(TwoStreams, "a peer that is gone loses all of its streams") {
   peer.lost(now);
   CHECK(calls(0) == Lines{"lost"});
