@@ -94,7 +94,7 @@ class Source {
         returns_(io_, 1000, [this](std::vector<Returned>& some) { take(some); }),
         hub_(io_, settings(), slab_bytes_, stats_),
         local_(io_.get_executor(), directory_ / "workers.sock", reception()),
-        remote_(io_, "tcp://127.0.0.1:0", reception()),
+        remote_(io_, "tcp://127.0.0.1:0", reception(), 256 << 20),
         timer_(io_.get_executor()) {
     spawn(io_.get_executor(), local_.serve());
     remote_.start();
