@@ -51,10 +51,12 @@ bool StreamPipe::say(Bytes frames, Time deadline) {
 }
 
 bool StreamPipe::say(const ClientMessage& command, Time deadline) {
+  const bool end = std::holds_alternative<client_message::End>(command);
   Lock lock(mutex_);
   if (!await_room(lock, deadline)) return false;
-  end_said_ = std::holds_alternative<client_message::End>(command);
+  if (end && end_said_) return true;
   push(command);
+  end_said_ = end;
   return true;
 }
 
@@ -64,13 +66,13 @@ bool StreamPipe::await_room(Lock& lock, Time deadline) {
   });
   if (abandoned_) throw let_go();
   if (failure_) failure_->raise();
-  if (closed_) throw StreamFailed("closed", "the service has ended the stream");
-  if (end_said_) throw std::logic_error("nothing follows the end of a stream");
+  if (closed_ && !end_said_) throw StreamFailed("closed", "the service has ended the stream");
   if (!possible) room_wanted_ = true;
   return possible;
 }
 
 void StreamPipe::push(Said said) {
+  if (end_said_) throw std::logic_error("nothing follows the end of a stream");
   unsent_ += size_of(said);
   said_.push_back(std::move(said));
   if (said_.size() == 1) wake_();

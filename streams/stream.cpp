@@ -98,7 +98,7 @@ void Stream::refuse(ErrorCode code, std::string_view message, std::uint64_t clie
 void Stream::end(Time now) {
   if (input_ != Input::open) return;
   if (converter_.has_partial())
-    links_.client.rejected(ErrorCode::values, "half a frame is left at the end", 0);
+    links_.client.rejected(ErrorCode::values, "not a whole number of frames", 0);
   close_input(Input::ended, {.kind = Kind::end}, now);
 }
 

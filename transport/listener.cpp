@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/asio/detail/socket_option.hpp>
 #include <sstream>
+#include <stdexcept>
 
 namespace millrace {
 namespace {
@@ -47,8 +48,8 @@ std::vector<Acceptor> listen_on(const Tcp::endpoint& endpoint,
     }
   } catch (const boost::system::system_error& error) {
     std::ostringstream text;
-    text << "cannot listen on " << endpoint;
-    throw boost::system::system_error(error.code(), text.str());
+    text << "cannot listen on " << endpoint << ": " << error.code().message();
+    throw std::runtime_error(text.str());
   }
   return acceptors;
 }

@@ -11,7 +11,7 @@ namespace millrace {
 
 // One address, listened to by several io threads: an acceptor for each context, among which the
 // kernel deals the connections. Port 0 is any free one, the same for all. Throws
-// boost::system::system_error, whose text names the address, if another socket listens there.
+// std::runtime_error, whose text names the address, if another socket listens there.
 std::vector<Acceptor> listen_on(const Tcp::endpoint& endpoint,
                                 std::span<net::io_context* const> contexts);
 

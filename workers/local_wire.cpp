@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "transport/local_path.h"
@@ -14,9 +15,8 @@ namespace {
 LocalSocket connect(const std::string& url) {
   const auto path = local_path(url);
   if (!path)
-    throw WorkerError(url +
-                      ": not a worker url; unix:PATH with a path of 1 to 107 bytes, or "
-                      "tcp://HOST:PORT");
+    throw std::invalid_argument(
+        "\"" + url + "\" must be unix:PATH, with a path of 1 to 107 bytes, or tcp://HOST:PORT");
   try {
     check_directory_owner(*path);
     return LocalSocket::connect(*path, {.max_message = worker_protocol::max_to_worker,

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -40,7 +41,7 @@ Place place_of(const std::string& url) {
   const std::string host = rest.substr(0, colon);
   const bool v6 = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (colon == rest.npos || host.empty() || colon + 1 == rest.size())
-    throw WorkerError(url + ": not a worker url; tcp://HOST:PORT");
+    throw std::invalid_argument("\"" + url + "\" must be tcp://HOST:PORT");
   return {v6 ? host.substr(1, host.size() - 2) : host, rest.substr(colon + 1)};
 }
 
@@ -57,7 +58,7 @@ std::vector<std::string> endpoints_of(const std::string& url) {
     char host[NI_MAXHOST], port[NI_MAXSERV];
     if (::getnameinfo(each->ai_addr, each->ai_addrlen, host, sizeof host, port, sizeof port,
                       NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-      throw WorkerError(url + ": not a worker url");
+      throw WorkerError("no service at " + url + " (its address cannot be read)");
     const std::string address = each->ai_family == AF_INET6 ? "[" + std::string(host) + "]" : host;
     endpoints.push_back("tcp://" + address + ":" + port);
   }

@@ -65,7 +65,7 @@ class Worker {
  public:
   // `url` is "unix:PATH", or "tcp://HOST:PORT" of a service on another machine: nothing else
   // differs then. Empty: $MILLRACE_WORKERS, or where a service on this machine listens unless told
-  // otherwise. Throws WorkerError.
+  // otherwise. Throws WorkerError, and std::invalid_argument for what is no url of a service.
   explicit Worker(const std::string& url = "", const WorkerSettings& settings = {});
   ~Worker();
   Worker(Worker&&) noexcept;

@@ -30,8 +30,8 @@ std::optional<worker_protocol::ToWorker> WorkerLink::receive() {
   heard_ = Clock::now();
   auto message = decoder_.to_worker(*bytes);
   if (!message)
-    throw WorkerError("the service sent what is no message: " +
-                      std::string(name_of(message.error())));
+    throw WorkerError("the service sent what is no message for workers (" +
+                      std::string(name_of(message.error())) + "); clients have another port");
   return std::move(*message);
 }
 

@@ -38,9 +38,11 @@ StreamEvents events_from(nb::iterable pairs, const Spec& spec) {
     std::string kind;
     std::uint64_t count = 0;
     const std::string place = "event " + std::to_string(index++) + ": ";
-    if (!nb::isinstance<nb::sequence>(pair) || nb::len(pair) != 2 || !nb::try_cast(pair[0], kind) ||
-        !nb::try_cast(pair[1], count, false))
-      refuse(place + "must be a pair (\"frames\", 1600) of what happens and a count, at least 0");
+    if (!nb::isinstance<nb::sequence>(pair) || nb::len(pair) != 2 || !nb::try_cast(pair[0], kind))
+      refuse(place + "must be a pair of what happens and a count, as (\"frames\", 1600)");
+    if (!nb::try_cast(pair[1], count, false))
+      refuse(place + "the count of \"" + kind + "\" must be a whole number, at least 0, not " +
+             nb::repr(pair[1]).c_str());
     if (const auto added = events.add(kind, count); !added) refuse(place + added.error());
   }
   return events;

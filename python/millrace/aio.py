@@ -3,14 +3,14 @@
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Generator
 from types import TracebackType
 from typing import Any, TypeVar
 
 from millrace import _core
 from millrace.client import note_rejected
 from millrace.events import Closed, Event, Ready, Result, event_of, ready_of
-from millrace.request import Frames, Request
+from millrace.request import Frames, Request, mark_of, whole
 from millrace.settings import ClientSettings
 
 _T = TypeVar("_T")
@@ -75,7 +75,7 @@ class AsyncStream:
             async for result in stream:
                 print(result.data)
 
-    Tasks may send and take results at the same time. Sending waits while the service has no room;
+    ``stream = await client.open()`` opens it too; then close() is yours. Tasks may send and take results at the same time. Sending waits while the service has no room;
     ``asyncio.wait_for`` bounds any wait. A stream that failed says so in every call: StreamFailed or
     ConnectionLost. Leaving the ``async with`` closes it.
     """
@@ -91,7 +91,7 @@ class AsyncStream:
     @property
     def _live(self) -> _core.Stream:
         if self._stream is None:
-            raise RuntimeError("the stream is not open")
+            raise RuntimeError("the stream is not open: await it, or use async with")
         return self._stream
 
     async def _until(self, attempt: Callable[[_core.Stream], _T]) -> _T:
@@ -101,14 +101,15 @@ class AsyncStream:
         return outcome
 
     async def send(self, frames: Frames) -> None:
-        """Bytes in the stream's format, of any number, or an array of its values."""
+        """Any number of bytes in the stream's format, or an array of whole frames: (n, dim) or (n, channels)."""
         given = self._request.frames(frames)
         await self._until(lambda stream: stream.send(given, 0))
         await asyncio.sleep(0)  # other tasks have their turn, where there is always room
 
     async def flush(self, mark: int | None = None) -> None:
         """The segment ends here; its final result is due. With a mark, Flushed follows it."""
-        await self._until(lambda stream: stream.flush(mark, 0))
+        said = mark_of(mark)
+        await self._until(lambda stream: stream.flush(said, 0))
 
     async def reset(self) -> None:
         """The model starts afresh."""
@@ -116,10 +117,12 @@ class AsyncStream:
 
     async def gap(self, frames: int) -> None:
         """So many frames were lost here."""
-        await self._until(lambda stream: stream.gap(frames, 0))
+        lost = whole("frames", frames, 1)
+        await self._until(lambda stream: stream.gap(lost, 0))
 
     async def end(self) -> None:
-        """Nothing follows; results come until the stream is over."""
+        """Nothing follows: RuntimeError where it is tried. Results come until the stream is over. A second
+        end does nothing."""
         await self._until(lambda stream: stream.end(0))
 
     async def _next(self) -> tuple[Any, ...] | None:
@@ -152,15 +155,24 @@ class AsyncStream:
         if self._stream is not None:
             self._stream.close()
 
-    async def __aenter__(self) -> "AsyncStream":
+    async def _open(self) -> "AsyncStream":
+        if self._stream is not None:
+            return self
         self._stream = self._request.start(self._client)
         try:
             ready = ready_of(await self._next())
         except BaseException:
             self.close()
+            self._stream = None
             raise
         self.name, self.pipeline = ready.stream, ready.pipeline
         return self
+
+    def __await__(self) -> Generator[Any, None, "AsyncStream"]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> "AsyncStream":
+        return await self._open()
 
     async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self.close()
@@ -186,10 +198,11 @@ class AsyncClient:
         dim: int | None = None,
         options: dict[str, Any] | None = None,
     ) -> AsyncStream:
-        """A stream that ``async with`` opens. Raises there StreamRefused or ConnectionLost.
+        """A stream that ``async with`` opens, or ``await``. Raises there StreamRefused or ConnectionLost.
 
-        ``format``: s16le, f32le, f16le, and f32le with ``dim``, else s16le, where it is left out; ``rate``: frames
-        per second; ``options``: for the worker. What else is left out is as docs/protocol.md says.
+        ``format``: s16le, f32le or f16le; left out it is f32le with ``dim`` and s16le without, whatever the
+        pipeline has: so give ``dim`` for features. ``rate``: frames per second. ``options``: for the worker.
+        What else is left out, the pipeline decides.
         """
         request = Request(
             pipeline=pipeline,

@@ -9,7 +9,7 @@ from typing import Any
 
 from millrace import _core
 from millrace.events import Closed, Event, Ready, Rejected, Result, event_of, ready_of
-from millrace.request import Frames, Request
+from millrace.request import Frames, Request, mark_of, whole
 from millrace.settings import ClientSettings
 
 _log = logging.getLogger("millrace")
@@ -48,12 +48,12 @@ class Stream:
         self.totals: Closed | None = None
 
     def send(self, frames: Frames, timeout: float | None = None) -> None:
-        """Bytes in the stream's format, of any number, or an array of its values."""
+        """Any number of bytes in the stream's format, or an array of whole frames: (n, dim) or (n, channels)."""
         self._timely(self._stream.send(self._request.frames(frames), timeout))
 
     def flush(self, mark: int | None = None, timeout: float | None = None) -> None:
         """The segment ends here; its final result is due. With a mark, Flushed follows it."""
-        self._timely(self._stream.flush(mark, timeout))
+        self._timely(self._stream.flush(mark_of(mark), timeout))
 
     def reset(self, timeout: float | None = None) -> None:
         """The model starts afresh."""
@@ -61,10 +61,11 @@ class Stream:
 
     def gap(self, frames: int, timeout: float | None = None) -> None:
         """So many frames were lost here."""
-        self._timely(self._stream.gap(frames, timeout))
+        self._timely(self._stream.gap(whole("frames", frames, 1), timeout))
 
     def end(self, timeout: float | None = None) -> None:
-        """Nothing follows; results come until the stream is over."""
+        """Nothing follows: RuntimeError where it is tried. Results come until the stream is over. A second
+        end does nothing."""
         self._timely(self._stream.end(timeout))
 
     def next(self, timeout: float | None = None) -> Event | None:
@@ -126,8 +127,9 @@ class Client:
     ) -> Stream:
         """Opens a stream. Raises StreamRefused or ConnectionLost.
 
-        ``format``: s16le, f32le, f16le, and f32le with ``dim``, else s16le, where it is left out; ``rate``: frames
-        per second; ``options``: for the worker. What else is left out is as docs/protocol.md says.
+        ``format``: s16le, f32le or f16le; left out it is f32le with ``dim`` and s16le without, whatever the
+        pipeline has: so give ``dim`` for features. ``rate``: frames per second. ``options``: for the worker.
+        What else is left out, the pipeline decides.
         """
         request = Request(
             pipeline=pipeline,

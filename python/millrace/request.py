@@ -3,7 +3,9 @@
 
 import dataclasses
 import json
-from typing import Any, TypeAlias
+import numbers
+import operator
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +15,29 @@ from millrace import _core
 Frames: TypeAlias = bytes | bytearray | memoryview | NDArray[Any]
 
 _DTYPES = {"s16le": "<i2", "f16le": "<f2", "f32le": "<f4"}
+_MOST = 2**53 - 1  # that a position or a mark may be
+
+
+def whole(name: str, given: SupportsIndex, least: int, most: int = _MOST) -> int:
+    """An argument that is a number of something."""
+    try:
+        number = operator.index(given)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, not {given!r}") from None
+    if not least <= number <= most:
+        raise ValueError(f"{name} must be {least} to {most}, not {number}")
+    return number
+
+
+def mark_of(given: SupportsIndex | None) -> int | None:
+    """The argument of flush()."""
+    return None if given is None else whole("mark", given, 0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is None is as the pipeline has it, but for the format, which is always said: what arrays
-    are checked against is what the service reads."""
+    """Where something is None the pipeline decides; but the format is always said, for arrays are
+    checked against it. TypeError and ValueError name the argument that cannot be."""
 
     pipeline: str = "default"
     id: str | None = None
@@ -28,23 +47,49 @@ class Request:
     dim: int | None = None
     options: dict[str, Any] | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("pipeline", "id", "format"):
+            self._check(name, str, "a string")
+        self._check("rate", numbers.Real, "a number")
+        self._check("options", dict, "a dict")
+        for name in ("channels", "dim"):
+            if (given := getattr(self, name)) is not None:
+                whole(name, given, 1, 2**32 - 1)
+
+    def _check(self, name: str, kind: type, words: str) -> None:
+        given = getattr(self, name)
+        if given is not None and not isinstance(given, kind):
+            raise TypeError(f"{name} must be {words}, not {given!r}")
+
     def start(self, client: _core.Client) -> _core.Stream:
-        options = "" if self.options is None else json.dumps(self.options)
         return client.start(
-            self.pipeline, self.id or "", self.sent_as, self.rate, self.channels, self.dim, options
+            self.pipeline, self.id or "", self.sent_as, self.rate, self.channels, self.dim, self._text
         )
+
+    @property
+    def _text(self) -> str:
+        try:
+            return "" if self.options is None else json.dumps(self.options, allow_nan=False)
+        except ValueError as error:
+            raise ValueError(f"options: {error}; JSON has no NaN and no infinity") from None
 
     @property
     def sent_as(self) -> str:
         return self.format or ("f32le" if self.dim else "s16le")
 
     def frames(self, frames: Frames) -> bytes | bytearray | memoryview | NDArray[Any]:
-        """As the extension sends them. An array has the values of the format, and no others."""
+        """As the extension sends them. An array has the values of the format, in whole frames."""
         if not isinstance(frames, np.ndarray):
             return frames
         if frames.dtype != np.dtype(_DTYPES.get(self.sent_as, "V")):
             raise TypeError(
                 f"an array of {frames.dtype} is no {self.sent_as}: convert it, or open the stream with"
                 " its format"
+            )
+        values = self.dim or self.channels or 1
+        if frames.size % values if frames.ndim < 2 else frames.shape[-1] != values:
+            raise ValueError(
+                f"an array of shape {frames.shape} where frames have shape ({values},): give (n, {values}),"
+                " or open the stream with its dim or channels"
             )
         return np.ascontiguousarray(frames)

@@ -53,8 +53,8 @@ class Worker:
 
     When the service is lost, or stops, the worker attaches again, with growing pauses, and goes on: it
     has no streams then, so every row that comes begins a state with RESET; ``attachments`` counts. A
-    service that comes back with another shape of batches is a WorkerError: what the model has made
-    for the old one would not fit.
+    service that comes back with another shape of batches is Refused: what the model has made for the
+    old one would not fit.
 
     One thread takes batches and gives them back; ``bye``, ``interrupt`` and ``close`` are for any
     thread, and for signal handlers.
@@ -70,7 +70,7 @@ class Worker:
         device: str = "host",
         reattach: bool | float = True,
     ) -> None:
-        """Attaches, or raises ServiceGone or Refused.
+        """Attaches, or raises ServiceGone or Refused; a ValueError for what is no url of a service.
 
         ``url``: unix:PATH or tcp://HOST:PORT; None: $MILLRACE_WORKERS, or where a service on this
         machine listens unless told otherwise. ``name``: for logs; the program's name and process id.

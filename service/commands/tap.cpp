@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <ostream>
 
@@ -82,7 +83,7 @@ void add_tap_command(CLI::App& program, Console& console) {
     const BlockedSignals blocked;
     try {
       tap(*options, console.out);
-    } catch (const WorkerError& error) {
+    } catch (const std::exception& error) {
       console.err << "millrace tap: " << error.what() << '\n';
       console.exit_code = 1;
     }

@@ -138,9 +138,19 @@ TEST_CASE_METHOD(PipeFixture, "a failure is heard after what came before it, and
   CHECK_FALSE(pipe.over());
 }
 
-TEST_CASE_METHOD(PipeFixture, "nothing is said after the end, by either side") {
+TEST_CASE_METHOD(PipeFixture,
+                 "nothing is said after the end, but the end again, which is nothing") {
   CHECK(pipe.say(client_message::End{}, at_once));
-  CHECK_THROWS_AS(pipe.say(client_message::Reset{}, whenever), std::logic_error);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(pipe.say(client_message::End{}, at_once));
+    CHECK_THROWS_AS(pipe.say(client_message::Reset{}, whenever), std::logic_error);
+    CHECK_THROWS_AS(say("a"), std::logic_error);
+    pipe.close({});
+  }
+  CHECK(wakes == 1);
+}
+
+TEST_CASE_METHOD(PipeFixture, "nothing is said to a service that has ended the stream") {
   pipe.close({});
   try {
     say("a");

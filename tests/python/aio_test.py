@@ -37,6 +37,21 @@ class Asynchronous(ClientTest):
         self.assertEqual(first[1], Closed(8800, 6))
         self.assertEqual(run(over(self.url("zeromq"))), first)
 
+    def test_a_stream_is_opened_by_await_too(self):
+        async def over(url):
+            client = millrace.connect(url)
+            stream = await client.open(rate=16000)
+            told = await self.talk(stream)
+            async with await client.open(rate=16000) as stream:
+                self.assertEqual(await self.talk(stream), told)
+            with self.assertRaises(millrace.StreamRefused):
+                await client.open("elsewhere")
+            with self.assertRaisesRegex(RuntimeError, "await"):
+                await client.open().send(b"")
+
+        for url in self.doors():
+            run(over(url))
+
     def test_many_streams_share_a_loop(self):
         served = self.service(PIPELINE.replace("slots = 2", "slots = 64"))
         self.tap(served, "default", "--data", "crc32c")

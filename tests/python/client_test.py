@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package's client with a running service: the same results over both doors."""
 import dataclasses
+import re
 import signal
 import socket
 import threading
@@ -134,10 +135,49 @@ class Errors(ClientTest):
         with millrace.Client(self.url("zeromq")).open() as stream:
             with self.assertRaisesRegex(TypeError, "float64 is no s16le"):
                 stream.send(np.zeros(4))
-            with self.assertRaises(ValueError):
-                stream.gap(0)
         with self.assertRaisesRegex(millrace.StreamFailed, "closed"):
             stream.send(b"")
+
+    def test_an_argument_that_cannot_be_is_named(self):
+        client = millrace.Client(self.url("zeromq"))
+        for said, error, words in (
+            ({"rate": "abc"}, TypeError, "rate must be a number, not 'abc'"),
+            ({"id": 7}, TypeError, "id must be a string, not 7"),
+            ({"options": "{}"}, TypeError, "options must be a dict"),
+            ({"options": {"a": float("nan")}}, ValueError, "options: .*NaN"),
+            ({"channels": 1.5}, TypeError, "channels must be a whole number, not 1.5"),
+            ({"dim": 0}, ValueError, "dim must be 1 to "),
+        ):
+            with self.subTest(said), self.assertRaisesRegex(error, words):
+                client.open(**said)
+        with client.open() as stream:
+            for call, error, words in (
+                (lambda: stream.flush(-1), ValueError, "mark must be 0 to 9007199254740991, not -1"),
+                (lambda: stream.flush("x"), TypeError, "mark must be a whole number, not 'x'"),
+                (lambda: stream.gap(-1), ValueError, "frames must be 1 to 9007199254740991, not -1"),
+                (lambda: stream.gap(0), ValueError, "frames must be 1 to"),
+            ):
+                with self.subTest(words), self.assertRaisesRegex(error, words):
+                    call()
+
+    def test_the_end_may_be_said_again_and_nothing_else(self):
+        for url in self.doors():
+            with millrace.Client(url).open() as stream:
+                stream.end()
+                for _ in range(2):
+                    stream.end()
+                    with self.assertRaisesRegex(RuntimeError, "nothing follows the end"):
+                        stream.send(b"")
+                    for _ in stream:
+                        pass
+
+    def test_half_a_frame_at_the_end_is_rejected_in_the_same_words(self):
+        for url in self.doors():
+            with millrace.Client(url).open() as stream:
+                stream.send(b"\0\0\0")
+                stream.end()
+                said = [event for event in iter(stream.next, None) if isinstance(event, millrace.Rejected)]
+                self.assertEqual(said, [millrace.Rejected("values", "not a whole number of frames", 0)])
 
     def test_a_stream_that_is_over_before_it_is_open_is_lost(self):
         for fields in (None, ("closed", 0, 0)):
@@ -171,12 +211,26 @@ class Features(ClientTest):
                     with self.assertRaisesRegex(TypeError, "int16 is no f"):
                         stream.send(np.zeros(2, np.int16))
                     stream.send(np.array([vector], dtype))
+                    for shape in (3,), (2, 3), (2, 2, 1):
+                        with self.assertRaisesRegex(ValueError, re.escape(f"shape {shape} where frames have shape (2,)")):
+                            stream.send(np.zeros(shape, dtype))
                     batch = worker.next(PATIENCE)
                     self.assertEqual(batch.data.tolist(), [[vector]])
                     batch.done()
                     stream.end()
                     worker.next(PATIENCE).done()
                     self.assertIsInstance(stream.next(PATIENCE), Closed)
+
+
+    def test_arrays_of_audio_are_values_one_after_the_other_or_a_row_for_each_frame(self):
+        for url in self.doors():
+            with millrace.Client(url).open() as stream:
+                with self.assertRaisesRegex(ValueError, r"shape \(10, 3\) where frames have shape \(1,\)"):
+                    stream.send(np.zeros((10, 3), np.int16))
+                stream.send(np.zeros((1000, 1), np.int16))
+                stream.send(np.zeros(600, np.int16))
+                stream.end()
+                self.assertEqual([result.end for result in stream][0], 1600)
 
 
 class Closing(ClientTest):

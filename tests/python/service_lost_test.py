@@ -26,8 +26,13 @@ class Refusals(WorkerTest):
     def test_no_service_is_said_so(self):
         with self.assertRaisesRegex(millrace.ServiceGone, "no service at unix:/nowhere/at/all"):
             millrace.Worker("unix:/nowhere/at/all")
-        with self.assertRaisesRegex(millrace.ServiceGone, "not a worker url"):
-            millrace.Worker("http://127.0.0.1")
+
+    def test_what_is_no_place_for_workers_is_named(self):
+        for url in "http://127.0.0.1", "ws://127.0.0.1:8080", "tcp://127.0.0.1":
+            with self.assertRaisesRegex(ValueError, f'"{url}" must be .*tcp://HOST:PORT'):
+                millrace.Worker(url)
+        with self.assertRaisesRegex(millrace.ServiceGone, "clients have another port"):
+            millrace.Worker(f"tcp://127.0.0.1:{self.served.zeromq_port}")
 
     def test_a_refusal_has_its_code(self):
         with self.assertRaisesRegex(millrace.Refused, "elsewhere") as caught:

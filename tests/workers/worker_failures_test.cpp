@@ -127,7 +127,7 @@ TEST_CASE("garbage from the service ends the connection with a reason") {
   FakeService service;
   Worker worker = service.attach();
   service.send_bytes(garbage);
-  CHECK(throws_lost(worker, "no message: malformed"));
+  CHECK(throws_lost(worker, "no message for workers (malformed)"));
 }
 
 TEST_CASE("a batch that does not fit the welcome ends the connection") {
