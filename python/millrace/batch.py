@@ -118,8 +118,8 @@ class Batch:
         None, of which the client hears nothing; or an exception (``Failure``), which is an error of that
         row alone. What has no JSON because it is not finite is an error of its row too.
 
-        Raises TypeError or ValueError where the answers are none, and the batch is as it was. That the
-        service is gone raises nothing here: ``Worker.next`` deals with it.
+        Raises TypeError for an answer that JSON cannot say, ValueError for a wrong number of answers; the
+        batch is as it was. Nothing is raised here when the service is gone: ``Worker.next`` deals with it.
         """
         self._core.done(answers, marks, _encode)
 

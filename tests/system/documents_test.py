@@ -6,6 +6,7 @@ import functools
 import itertools
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -159,6 +160,22 @@ class Programs(SystemTest):
     @runs("worker_cpp")
     def test_the_worker_in_cpp_does(self, worker):
         self.power_of_two_streams(worker)
+
+    @runs("client_cpp")
+    def test_the_client_in_cpp_says_why_there_is_no_stream(self, client):
+        for url in ("ws://127.0.0.1:1", "tcp://127.0.0.1:1", "http://127.0.0.1"):
+            ended = subprocess.run([*client, url], input=b"", capture_output=True, timeout=PATIENCE)
+            self.assertEqual((ended.returncode, ended.stderr.count(b"\n")), (1, 1), ended.stderr)
+
+    @runs("worker_cpp")
+    def test_the_worker_in_cpp_leaves_when_it_is_told_and_says_when_it_is_lost(self, worker):
+        service = self.service()
+        left = self.worker(service, worker)
+        self.answers(service, s16((300, 1600)))  # it is in its loop
+        self.assertEqual(left.stop(signal.SIGTERM), 0)
+        lost = self.worker(service, worker)
+        service.stop(signal.SIGKILL)
+        self.assertEqual((lost.wait(), len(lost.errors)), (1, 1), lost.errors)
 
     def test_every_client_hears_the_same_of_every_worker_over_every_door(self):
         spoken = s16((300, 1600), (-400, 1600), (0, 800))
