@@ -143,7 +143,7 @@ TEST_CASE("a string is a text, also where its worker wrote it as JSON") {
                            .answer = {Answer::Kind::bytes, "\1"}});
 }
 
-TEST_CASE("when the service goes, all streams are lost; a new one finds the next service") {
+TEST_CASE("when the service goes, all streams are lost, and a new one finds the next service") {
   std::optional<ScriptedRouter> service(std::in_place, echo());
   const std::uint16_t port = service->port();
   Client client(service->url());
@@ -170,7 +170,7 @@ TEST_CASE("a service that does not answer, or talks nonsense, is a lost connecti
   CHECK_THROWS_WITH(Client(nonsense.url()).open(), Catch::Contains("none of its messages"));
 }
 
-TEST_CASE("a stream whose results nobody takes is not sent; the others go on") {
+TEST_CASE("a stream whose results nobody takes is not sent, the others go on") {
   ScriptedRouter service(echo());
   Client client(service.url(), {.untaken = 256});
   ClientStream lazy = client.open(), keen = client.open();

@@ -93,7 +93,7 @@ TEST_CASE("a request has 64 fields, and not one more") {
   CHECK(fault_of(fields(65)) == HttpFault::too_long);
 }
 
-TEST_CASE("a peer that stops in the middle sent no request; one that sent nothing is gone") {
+TEST_CASE("a peer that stops in the middle sent no request, one that sent nothing is gone") {
   HttpReader reader;
   CHECK(reader.end() == HttpFault::gone);
   CHECK_FALSE(give(reader, "GET / HT", 100));

@@ -86,7 +86,7 @@ TEST_CASE("another method or an old HTTP is refused") {
   CHECK(status(query) == 400);
 }
 
-TEST_CASE("an unknown path is 404, upgrade or not; parameters come after the upgrade") {
+TEST_CASE("an unknown path is 404, upgrade or not, and parameters come after the upgrade") {
   HttpQuery query = with("Upgrade", "");
   query.target = "/";
   CHECK(status(query) == 404);
