@@ -75,7 +75,9 @@ class AsyncStream:
             async for result in stream:
                 print(result.data)
 
-    ``stream = await client.open()`` opens it too; then close() is yours. Tasks may send and take results at the same time. Sending waits while the service has no room;
+    ``stream = await client.open()`` opens it too; then close() is yours.
+
+    Tasks may send and take results at the same time. Sending waits while the service has no room;
     ``asyncio.wait_for`` bounds any wait. A stream that failed says so in every call: StreamFailed or
     ConnectionLost. Leaving the ``async with`` closes it.
     """
@@ -101,10 +103,12 @@ class AsyncStream:
         return outcome
 
     async def send(self, frames: Frames) -> None:
-        """Any number of bytes in the stream's format, or an array of whole frames: (n, dim) or (n, channels)."""
+        """Any number of bytes in the stream's format, or an array of whole frames, (n, dim) or
+        (n, channels)."""
         given = self._request.frames(frames)
+        # Other tasks have their turn, where there is always room. Before: what is given up is not sent.
+        await asyncio.sleep(0)
         await self._until(lambda stream: stream.send(given, 0))
-        await asyncio.sleep(0)  # other tasks have their turn, where there is always room
 
     async def flush(self, mark: int | None = None) -> None:
         """The segment ends here; its final result is due. With a mark, Flushed follows it."""
@@ -183,7 +187,7 @@ class AsyncClient:
     urls holds. Leaving an ``async with`` of it closes it."""
 
     def __init__(self, url: str, settings: ClientSettings = ClientSettings()) -> None:
-        """Connects to nobody yet. A ValueError for what is no url of a service."""
+        """Connects to nobody yet. Raises ValueError for a wrong url."""
         self._core = _core.Client(url, *dataclasses.astuple(settings))
         self._changes = _Changes(self._core)
 

@@ -19,8 +19,8 @@ def chunks(
     ``spec`` has the keys of a pipeline's ``chunk``: size, step, first, left, right, min (frames, or a
     time such as "100ms"), tail, align, pad, or preset (docs/configuration.md). ``events`` are pairs:
     ("frames", n) came, ("gap", n) were lost, ("size", n) for the bodies from now on, and ("flush", 0),
-    ("reset", 0), ("end", 0), ("abort", 0), whose number says nothing. ``rate`` is in frames of audio per second; without it a preset counts its model's
-    own frames, and times are at 16000.
+    ("reset", 0), ("end", 0), ("abort", 0), whose number says nothing. ``rate`` is in frames of audio
+    per second; without it a preset counts its model's own frames, and times are at 16000.
 
     Raises ValueError where a key, a value or an event is wrong.
     """

@@ -48,7 +48,8 @@ class Stream:
         self.totals: Closed | None = None
 
     def send(self, frames: Frames, timeout: float | None = None) -> None:
-        """Any number of bytes in the stream's format, or an array of whole frames: (n, dim) or (n, channels)."""
+        """Any number of bytes in the stream's format, or an array of whole frames, (n, dim) or
+        (n, channels)."""
         self._timely(self._stream.send(self._request.frames(frames), timeout))
 
     def flush(self, mark: int | None = None, timeout: float | None = None) -> None:
@@ -111,7 +112,7 @@ class Client:
     """
 
     def __init__(self, url: str, settings: ClientSettings = ClientSettings()) -> None:
-        """Connects to nobody yet. A ValueError for what is no url of a service."""
+        """Connects to nobody yet. Raises ValueError for a wrong url."""
         self._core = _core.Client(url, *dataclasses.astuple(settings))
 
     def open(

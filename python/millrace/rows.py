@@ -44,8 +44,8 @@ class Row(NamedTuple):
 
 class Rows(Sequence[Row]):
     """Rows of a batch: ``rows[0]`` is a Row, ``rows["seq"]`` an array of that column of all of them,
-    where mark -1 is none, and reason an index into ("none", "start", …). Unlike the batch's arrays they
-    stay valid. No object is made for a row that nobody asks for."""
+    in which mark is -1 for None, and reason an index into ("none", "start", …). Unlike the batch's
+    arrays they stay valid. No object is made for a row that nobody asks for."""
 
     __slots__ = ("_table",)
 

@@ -70,7 +70,7 @@ class Worker:
         device: str = "host",
         reattach: bool | float = True,
     ) -> None:
-        """Attaches, or raises ServiceGone or Refused; a ValueError for what is no url of a service.
+        """Attaches, or raises ServiceGone, Refused, or ValueError for a wrong url.
 
         ``url``: unix:PATH or tcp://HOST:PORT; None: $MILLRACE_WORKERS, or where a service on this
         machine listens unless told otherwise. ``name``: for logs; the program's name and process id.

@@ -86,6 +86,22 @@ class Asynchronous(ClientTest):
         for url in self.doors():
             run(over(url))
 
+    def test_what_is_given_up_is_not_sent(self):
+        async def over(url):
+            async with millrace.connect(url).open() as stream:
+                sending = asyncio.create_task(stream.send(samples(0, 1600)))
+                await asyncio.sleep(0)
+                sending.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await sending
+                await stream.end()
+                async for _ in stream:
+                    pass
+                self.assertEqual(stream.totals.frames, 0)
+
+        for url in self.doors():
+            run(over(url))
+
     def test_sending_waits_while_there_is_no_room_and_can_be_given_up(self):
         async def flood(stream):
             """How many packets it took, until it took none."""

@@ -27,6 +27,11 @@ class Chunks(unittest.TestCase):
             laid = {"align": preset["align"], "pad": preset["pad"]}
             self.assertEqual(millrace.values({"preset": name}, stream), millrace.values(preset["spec"], stream, **laid))
 
+    def test_the_document_names_every_preset(self):
+        document = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+        for name in VECTORS["presets"]:
+            self.assertRegex(document, rf"[` ]{name}[` ]")
+
     def test_a_row_without_frames_has_no_values(self):
         self.assertEqual(millrace.values({"size": 2}, [("frames", 2), ("end", 0)]), [[1, 2], None])
 
