@@ -24,7 +24,8 @@ class ClientOutbox {
   virtual void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
                      std::size_t frame_bytes) = 0;
   // Requires: the answer is not `none`. False where it is dropped: nothing more is taken, or it
-  // would pass the hard limit; then the stream is ended as one of a slow reader.
+  // would pass the hard limit; then the stream is ended as one of a slow reader. One that makes a
+  // message longer than `limits.told` becomes an error of its row.
   [[nodiscard]] virtual bool result(const ResultHead& head, const Answer& answer) = 0;
   virtual void flushed(std::uint64_t mark) = 0;
   // `frames` are the pipeline's.

@@ -6,9 +6,13 @@
 
 namespace millrace {
 
+// The longest message of the service's that our client libraries read, in bytes.
+inline constexpr std::size_t longest_told = std::size_t{16} << 20;
+
 // What one client connection may take, in bytes and in time (docs/protocol.md). Always on.
 struct ConnectionLimits {
   std::size_t message = 64 * 1024;     // longest message that is read
+  std::size_t told = longest_told;     // longest message that is sent; a longer result is an error
   std::size_t full = 64 * 1024;        // unsent bytes at which the client is no longer read
   std::size_t overflow = 1024 * 1024;  // unsent bytes at which it is a slow reader
 

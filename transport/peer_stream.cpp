@@ -13,6 +13,7 @@ namespace cp = client_protocol;
 namespace {
 
 constexpr std::uint64_t max_position = cp::max_number + 1;
+constexpr std::size_t envelope = 256;  // of a result around the answer, and more
 
 }  // namespace
 
@@ -179,7 +180,10 @@ bool PeerStream::result(const ResultHead& head, const Answer& answer) {
     return false;
   }
   const bool failed = answer.kind == Answer::Kind::error;
-  const std::string_view data = failed ? std::string_view("worker_failed") : answer.data;
+  const bool too_long = !failed && answer.data.size() + envelope > limits_.told;
+  const std::string_view data = failed     ? "worker_failed"
+                                : too_long ? name_of(ErrorCode::too_long)
+                                           : answer.data;
   put(cp::Result{.stream = number_,
                  .seq = head.seq,
                  .begin = head.begin,
@@ -187,7 +191,7 @@ bool PeerStream::result(const ResultHead& head, const Answer& answer) {
                  .begin_s = static_cast<double>(head.begin) / head.rate,
                  .end_s = static_cast<double>(head.end) / head.rate,
                  .flags = head.flags,
-                 .kind = answer.kind,
+                 .kind = too_long ? Answer::Kind::error : answer.kind,
                  .data = std::as_bytes(std::span(data))},
       true);
   return true;

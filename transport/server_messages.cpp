@@ -16,6 +16,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view failed = R"("error":"worker_failed"})";
+constexpr std::string_view too_long = R"("error":"too_long"})";
 
 void append_fault(std::string& out, std::string_view type, ErrorCode code,
                   std::string_view message) {
@@ -70,6 +71,16 @@ void read_answer(ServerMessage& into, const json::object& object, std::string_vi
   }
 }
 
+void append_head(std::string& out, const ResultHead& head) {
+  append_number(out += R"({"type":"result","seq":)", head.seq);
+  append_number(out += R"(,"begin":)", head.begin);
+  append_number(out += R"(,"end":)", head.end);
+  append_number(out += R"(,"begin_s":)", static_cast<double>(head.begin) / head.rate);
+  append_number(out += R"(,"end_s":)", static_cast<double>(head.end) / head.rate);
+  append_flags(out += R"(,"flags":)", head.flags);
+  out += ',';
+}
+
 }  // namespace
 
 void append_ready(std::string& out, std::string_view stream, std::string_view pipeline,
@@ -81,14 +92,7 @@ void append_ready(std::string& out, std::string_view stream, std::string_view pi
 }
 
 void append_result(std::string& out, const ResultHead& head, const Answer& answer) {
-  append_number(out += R"({"type":"result","seq":)", head.seq);
-  append_number(out += R"(,"begin":)", head.begin);
-  append_number(out += R"(,"end":)", head.end);
-  append_number(out += R"(,"begin_s":)", static_cast<double>(head.begin) / head.rate);
-  append_number(out += R"(,"end_s":)", static_cast<double>(head.end) / head.rate);
-  append_flags(out += R"(,"flags":)", head.flags);
-  out += ',';
-
+  append_head(out, head);
   switch (answer.kind) {
     case Answer::Kind::json:
       assert(is_json(answer.data));
@@ -101,6 +105,11 @@ void append_result(std::string& out, const ResultHead& head, const Answer& answe
       break;
     default: out += failed;
   }
+}
+
+void append_too_long(std::string& out, const ResultHead& head) {
+  append_head(out, head);
+  out += too_long;
 }
 
 void append_flushed(std::string& out, std::uint64_t mark) {

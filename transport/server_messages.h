@@ -30,6 +30,8 @@ void append_ready(std::string& out, std::string_view stream, std::string_view pi
                   std::uint64_t frames);
 // Of an answer that is json, text or error.
 void append_result(std::string& out, const ResultHead& head, const Answer& answer);
+// In the place of one that is longer than a message may be.
+void append_too_long(std::string& out, const ResultHead& head);
 void append_flushed(std::string& out, std::uint64_t mark);
 void append_rejected(std::string& out, ErrorCode code, std::string_view message,
                      std::uint64_t frames);

@@ -34,13 +34,19 @@ bool SessionOutbox::result(const ResultHead& head, const Answer& answer) {
     overflowed_ = true;
     return false;
   }
-  if (answer.kind == Answer::Kind::bytes) {
+  std::string& out = waiting_.bytes();
+  const std::size_t begin = out.size();
+  const bool is_binary = answer.kind == Answer::Kind::bytes;
+  if (is_binary)
     append_bytes(head, answer.data);
-    commit(Connection::Kind::binary, true);
-  } else {
-    append_result(waiting_.bytes(), head, answer);
-    commit(Connection::Kind::text, true);
+  else
+    append_result(out, head, answer);
+  const bool is_too_long = out.size() - begin > scope_.limits().told;
+  if (is_too_long) {
+    out.resize(begin);
+    append_too_long(out, head);
   }
+  commit(is_binary && !is_too_long ? Connection::Kind::binary : Connection::Kind::text, true);
   return true;
 }
 

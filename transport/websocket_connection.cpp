@@ -13,6 +13,7 @@
 #include <charconv>
 
 #include "transport/gathering_socket.h"
+#include "transport/limits.h"
 #include "transport/wakeup.h"
 
 namespace millrace {
@@ -208,9 +209,8 @@ Task<std::unique_ptr<Connection>> accept_websocket(Socket socket, Upgrade upgrad
 Task<Result<std::unique_ptr<Connection>, ConnectError>> connect_websocket(Socket socket,
                                                                           std::string host,
                                                                           std::string target) {
-  constexpr std::size_t longest = 16 * 1024 * 1024;  // a result may be large
   auto connection = std::make_unique<WebSocketConnection>(
-      beast::role_type::client, std::move(socket), std::string(), longest);
+      beast::role_type::client, std::move(socket), std::string(), longest_told);
   WebSocket& websocket = connection->socket();
   websocket.set_option(websocket::stream_base::decorator([](websocket::request_type& request) {
     request.set(http::field::sec_websocket_protocol,

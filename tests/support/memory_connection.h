@@ -35,6 +35,7 @@ class MemoryConnection final : public Connection {
 
   // What it saw.
   std::vector<std::string> seen;        // messages; "<ping>" for a ping
+  Kind last_kind = Kind::text;          // of these
   std::optional<std::uint16_t> closed;  // our close code
   bool aborted = false;
   std::size_t unheard() const { return waiting_.size(); }  // messages that nobody received
@@ -62,6 +63,7 @@ class MemoryConnection final : public Connection {
     while (!reads_ && !end_) co_await sendable_.wait();
     if (end_ || send_fails) co_return false;
     seen.emplace_back(kind == Kind::ping ? "<ping>" : bytes);
+    last_kind = kind;
     co_return true;
   }
 

@@ -173,6 +173,15 @@ TEST_CASE_METHOD(TwoStreams, "an answer that failed says so in one word") {
   CHECK(told() == Lines{"result 1 0 worker_failed"});
 }
 
+TEST_CASE_METHOD(TwoStreams, "an answer that is longer than a message may be is an error") {
+  limits.told = 1000;
+  result(0, std::string(1000, 'x'));
+  CHECK(last_taken);
+  result(0, std::string(700, 'y'), 1);
+  peer.flush(now);
+  CHECK(told() == Lines{"result 1 0 too_long", "result 1 1 " + std::string(700, 'y')});
+}
+
 TEST_CASE_METHOD(TwoStreams,
                  "results are not piled up without bound, and only their stream suffers") {
   wire.reads = false;

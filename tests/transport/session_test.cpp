@@ -277,3 +277,17 @@ TEST_CASE_METHOD(SessionFixture, "an answer of bytes is a binary message") {
   CHECK(result->flags == 16);
   CHECK(result->data.size() == 2);
 }
+
+TEST_CASE("a result that is longer than a message may be is an error, as text") {
+  SessionFixture session(ConnectionLimits{.told = 300});
+  const auto answered = [&](Answer::Kind kind, std::string data) {
+    CHECK(session.outbox.result({}, {kind, std::move(data)}));
+    session.settle();
+    CHECK(session.client.last_kind == Connection::Kind::text);
+    return session.client.seen.back();
+  };
+  const auto too_long = Catch::EndsWith(R"(,"error":"too_long"})");
+  CHECK_THAT(answered(Answer::Kind::bytes, std::string(300, 'x')), too_long);
+  CHECK_THAT(answered(Answer::Kind::text, std::string(100, '\n') + std::string(50, 'x')), too_long);
+  CHECK_THAT(answered(Answer::Kind::text, std::string(100, 'x')), Catch::EndsWith(R"(x"})"));
+}
