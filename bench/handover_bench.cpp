@@ -82,7 +82,7 @@ HubSettings settings() {
                     .shape = {.format = {}, .slots = rows, .rows = rows, .width = width},
                     .chunk = R"({"size":1600})"};
   settings.streams = rows;
-  settings.log = [](std::string_view, std::string_view, std::string_view) {};
+  settings.log = [](const WorkerEvent&) {};
   return settings;
 }
 
@@ -130,7 +130,7 @@ class Source {
   WorkerReception reception() {
     WorkerReception reception;
     reception.find = [this](std::string_view) { return HubHome{&hub_, &io_}; };
-    reception.log = [](std::string_view, std::string_view, std::string_view) {};
+    reception.log = [](const WorkerEvent&) {};
     return reception;
   }
 

@@ -79,9 +79,13 @@ void Server::make_pipelines() {
     IoThread& home = *threads_[i % threads_.size()];
     pipelines_.push_back(std::make_unique<Pipeline>(
         pipeline, home.context(), slab_bytes_, options_.limits.connections,
-        [&log = home.log(), name = pipeline.name](std::string_view event, std::string_view worker,
-                                                  std::string_view why) {
-          log.info(event, {{"pipeline", name}, {"worker", worker}, {"why", why}});
+        [&log = home.log(), name = pipeline.name](const WorkerEvent& event) {
+          if (event.stream.empty())
+            log.info(event.what,
+                     {{"pipeline", name}, {"worker", event.worker}, {"why", event.why}});
+          else
+            log.info(event.what,
+                     {{"pipeline", name}, {"stream", event.stream}, {"why", event.why}});
         }));
   }
   stats_.buffer_limit.set(static_cast<std::int64_t>(memory_bounds(options_).frames));
@@ -116,9 +120,8 @@ WorkerReception Server::reception() {
       if (pipeline->name() == name) return {&pipeline->hub(), &pipeline->home()};
     return {};
   };
-  reception.log = [&log = threads_.front()->log()](std::string_view event, std::string_view worker,
-                                                   std::string_view why) {
-    log.info(event, {{"worker", worker}, {"why", why}});
+  reception.log = [&log = threads_.front()->log()](const WorkerEvent& event) {
+    log.info(event.what, {{"worker", event.worker}, {"why", event.why}});
   };
   return reception;
 }

@@ -70,11 +70,11 @@ void Hub::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
   }
   auto seat = seats_.prepare(link, hello, now);
   if (!seat) {
-    settings_.log("worker refused", hello.name, seat.error().message);
+    settings_.log({"worker refused", hello.name, seat.error().message});
     return seats_.refuse(link, seat.error());
   }
   seats_.seat(lanes_.attach(hello.credits, now), std::move(*seat));
-  settings_.log("worker attached", hello.name, "");
+  settings_.log({"worker attached", hello.name});
   settle(now);
 }
 
@@ -99,7 +99,7 @@ void Hub::receive(Watcher& watcher, const wp::ToService& message) {
 
 void Hub::receive_bye(LaneId lane) {
   if (lanes_.lanes().at(lane).leaving()) return;
-  settings_.log("worker leaves", seats_.find(lane)->name, "it said Bye");
+  settings_.log({"worker leaves", seats_.find(lane)->name, "it said Bye"});
   const Time now = Clock::now();
   lanes_.bye(lane, now);
   settle(now);
@@ -135,7 +135,7 @@ void Hub::lost(WorkerConnection& link, WorkerFailure why) noexcept {
   const auto lane = seats_.lane_of(link);
   if (!lane) return;
   const Time now = Clock::now();
-  settings_.log("worker lost", seats_.find(*lane)->name, name_of(why));
+  settings_.log({"worker lost", seats_.find(*lane)->name, name_of(why)});
   stats_.failures[why].add();
   lanes_.lost(*lane, now);
   seats_.remove(*lane);
@@ -143,7 +143,7 @@ void Hub::lost(WorkerConnection& link, WorkerFailure why) noexcept {
 }
 
 void Hub::protocol_error(WorkerConnection& link, std::string_view what) noexcept {
-  settings_.log("worker broke the protocol", seats_.name_of(link), what);
+  settings_.log({"worker broke the protocol", seats_.name_of(link), what});
   seats_.refuse(link, {"protocol", std::string(what)});
   lost(link, WorkerFailure::protocol);
 }
@@ -178,7 +178,7 @@ void Hub::settle(Time now) {
 void Hub::end_lanes() {
   for (LaneId lane : lanes_.events().overdue) {
     const Seat& seat = *seats_.find(lane);
-    settings_.log("worker lost", seat.name, name_of(WorkerFailure::timeout));
+    settings_.log({"worker lost", seat.name, name_of(WorkerFailure::timeout)});
     stats_.failures[WorkerFailure::timeout].add();
     seats_.refuse(*seat.link, {"timeout", "nothing was heard, or an answer was overdue"});
     seats_.remove(lane);
@@ -190,7 +190,7 @@ void Hub::end_silent_watchers(Time now) {
   for (Watcher* watcher = seats_.quietest_watcher();
        watcher && watcher->heard + settings_.rule.patience.silence <= now;
        watcher = seats_.quietest_watcher()) {
-    settings_.log("watcher lost", watcher->name, name_of(WorkerFailure::timeout));
+    settings_.log({"watcher lost", watcher->name, name_of(WorkerFailure::timeout)});
     WorkerConnection& link = *watcher->link;
     seats_.refuse(link, {"timeout", "nothing was heard"});
     seats_.remove_watcher(link);
@@ -228,21 +228,24 @@ void Hub::tell(const Instants& at) {
                                   .at = {},
                                   .code = {}});
   for (LaneEvents::Done& done : events.done) {
-    if (done.answer.kind == Answer::Kind::error)
+    const StreamIntro& stream = streams_.at(done.stream);
+    if (done.answer.kind == Answer::Kind::error) {
       stats_.results[ResultStatus::error].add();
-    else if (done.answer.kind != Answer::Kind::none)
+      settings_.log(
+          {.what = "row failed", .worker = {}, .why = done.answer.data, .stream = stream.name});
+    } else if (done.answer.kind != Answer::Kind::none) {
       stats_.results[ResultStatus::ok].add();
+    }
     Instants row_at = at;
     row_at.arrived = done.row.arrived;
     row_at.ready = done.row.ready;
     row_at.closed = done.closed;
-    streams_.at(done.stream)
-        .returns->put({.stream = done.stream,
-                       .what = Returned::What::done,
-                       .row = done.row.row,
-                       .answer = std::move(done.answer),
-                       .at = row_at,
-                       .code = {}});
+    stream.returns->put({.stream = done.stream,
+                         .what = Returned::What::done,
+                         .row = done.row.row,
+                         .answer = std::move(done.answer),
+                         .at = row_at,
+                         .code = {}});
   }
   for (const LaneEvents::Dropped& dropped : events.dropped)
     streams_.at(dropped.stream)

@@ -24,9 +24,16 @@
 
 namespace millrace {
 
-// A line for the log: what happened to which worker, and why. Called on the home thread.
-using WorkerLog =
-    std::function<void(std::string_view event, std::string_view worker, std::string_view why)>;
+// What happened to which worker, or to a row of which stream, and why: a line for the log.
+struct WorkerEvent {
+  std::string_view what;    // a literal
+  std::string_view worker;  // or empty
+  std::string_view why = {};
+  std::string_view stream = {};
+};
+
+// Called on the home thread.
+using WorkerLog = std::function<void(const WorkerEvent&)>;
 
 // What a pipeline's workers are told and given.
 struct HubSettings {

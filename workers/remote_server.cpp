@@ -109,7 +109,7 @@ void RemoteServer::act_or_cut(ZeromqPeer peer, std::string_view what, Act act) {
     act();
   } catch (const std::exception& error) {
     router_.cut(peer);
-    reception_.log(what, "", error.what());
+    reception_.log({what, "", error.what()});
   }
 }
 
@@ -137,7 +137,7 @@ RemoteWorkers& RemoteServer::workers_of(const HubHome& home) {
 }
 
 void RemoteServer::refuse(ZeromqPeer peer, std::string_view name, const wp::Refused& why) {
-  reception_.log("worker refused", name, why.message);
+  reception_.log({"worker refused", name, why.message});
   workers_.emplace(peer, std::make_unique<Worker>(peer));  // nothing more is heard of it
   (void)router_.send(peer, encoder_.encode(why));
   leave(peer);

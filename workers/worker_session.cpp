@@ -169,7 +169,7 @@ class Session final : public WorkerConnection {
 
   // No memory for its messages, most likely: it costs this worker.
   void failed(const std::exception& error) {
-    hub_.settings().log("worker's connection failed", name_, error.what());
+    hub_.settings().log({"worker's connection failed", name_, error.what()});
   }
 
   void cut(WorkerFailure why) {
@@ -198,7 +198,7 @@ Task<> serve_worker(LocalSocket socket, worker_protocol::Hello hello, Hub& hub) 
   try {
     session.emplace(std::move(socket), hub, executor);
   } catch (const std::exception& error) {
-    hub.settings().log("worker refused", hello.name, error.what());
+    hub.settings().log({"worker refused", hello.name, error.what()});
     co_return;
   }
   co_await session->run(std::move(hello));

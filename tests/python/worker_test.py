@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import numpy as np
 import torch
-from harness import PATIENCE
+from harness import PATIENCE, wait_for
 from streams import PIPELINE, WorkerTest
 
 import millrace
@@ -188,6 +188,9 @@ class Answers(WorkerTest):
             with self.subTest(answer=answer):
                 (result,) = self.answered([answer])
                 self.assertEqual(result.get("error"), "worker_failed", result)
+        line = wait_for(lambda: next((line for line in list(self.served.errors) if "row failed" in line), None),
+                        "what the worker said, in the log")
+        self.assertRegex(line, r'pipeline=default stream=\S+ why="Failure: no model"$')
 
     def test_answers_that_are_none_are_refused_and_the_batch_is_as_it_was(self):
         stream, batch = self.one_row(self.attached)

@@ -36,7 +36,7 @@ dim = 3
     for (const PipelineOptions& options : configuration->options.pipelines)
       pipelines.push_back(
           std::make_unique<Pipeline>(options, io, slab_bytes, 10,
-                                     [](std::string_view, std::string_view, std::string_view) {}));
+                                     [](const WorkerEvent&) {}));
     door.emplace(pipelines, admission, returns, 0, 1);
   }
 

@@ -49,9 +49,7 @@ class Door : public HubUnderTest {
       if (pipeline == "broken") throw std::runtime_error("no memory, or something like it");
       return pipeline == "default" ? HubHome{&hub, &io()} : HubHome{};
     };
-    reception.log = [this](std::string_view event, std::string_view, std::string_view) {
-      lines.emplace_back(event);
-    };
+    reception.log = [this](const WorkerEvent& event) { lines.emplace_back(event.what); };
     reception.patience = handshake;
     return reception;
   }

@@ -124,9 +124,7 @@ class HubUnderTest {
                      .patience = patience},
             .seats = {.frames = {}, .shape = shape, .chunk = R"({"size":3})"},
             .streams = 8,
-            .log = [this](std::string_view event, std::string_view, std::string_view) {
-              lines.emplace_back(event);
-            }};
+            .log = [this](const WorkerEvent& event) { lines.emplace_back(event.what); }};
   }
 
  public:

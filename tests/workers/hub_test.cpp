@@ -100,6 +100,17 @@ TEST_CASE("each stream hears that its row was taken, and what its worker answere
   CHECK(h.stats.results[ResultStatus::ok].value() == 3);
 }
 
+TEST_CASE("what a worker says of a row that failed is in the log") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  h.open(1);
+  h.row(1);
+  h.run();
+  h.done(worker, worker.take<HandedBatch>().id, {Answer{Answer::Kind::error, "no model"}});
+  CHECK(h.lines.back() == "row failed");
+  CHECK(h.stats.results[ResultStatus::error].value() == 1);
+}
+
 TEST_CASE("a row's instants are in order, whatever the worker says of its own") {
   HubUnderTest h;
   Link& worker = h.attach();

@@ -59,9 +59,7 @@ class RemoteDoor : public HubUnderTest {
       if (pipeline == "other") return HubHome{&other.hub, &other.io()};
       return pipeline == "default" ? HubHome{&hub, &io()} : HubHome{};
     };
-    reception.log = [this](std::string_view event, std::string_view, std::string_view) {
-      lines.emplace_back(event);
-    };
+    reception.log = [this](const WorkerEvent& event) { lines.emplace_back(event.what); };
     reception.patience = handshake;
     return reception;
   }
