@@ -24,7 +24,7 @@ TEST_CASE("a worker that attaches is told the shape and gets its slabs") {
   CHECK(h.stats.workers.value() == 1);
 }
 
-TEST_CASE("workers hear of each other; of those that leave for another the first does not") {
+TEST_CASE("workers hear of each other, but the first not of those that leave for another") {
   HubUnderTest h;
   Link& first = h.connect({.name = "w", .alone = true});
   Link& second = h.connect({.name = "w", .alone = true});
