@@ -35,9 +35,8 @@ class ClientStream {
   void send(Bytes frames) { (void)send_until(frames, Time::max()); }
   bool try_send(Bytes frames) { return send_until(frames, Time::min()); }
 
-  // The same for a command. Throws std::logic_error after End, as sending frames does (a second End
-  // does nothing),
-  // std::invalid_argument for a mark above 2^53 - 1 or a gap of none.
+  // The same for a command. Throws std::logic_error after End, as sending frames does, but a second
+  // End does nothing; std::invalid_argument for a mark above 2^53 - 1 or a gap of none.
   bool send_until(const ClientMessage& command, Time deadline);
   void send(const ClientMessage& command) { (void)send_until(command, Time::max()); }
   bool try_send(const ClientMessage& command) { return send_until(command, Time::min()); }

@@ -2,9 +2,11 @@
 #include "client/zeromq_carrier.h"
 
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "client/incoming.h"
+#include "transport/limits.h"
 
 namespace millrace {
 namespace {
@@ -13,12 +15,17 @@ namespace cp = client_protocol;
 using State = ZeromqDealer::State;
 
 constexpr unsigned messages_per_turn = 256;
-constexpr std::size_t longest_message = 16 << 20;
 
 // The stream that a message is about; nothing where it is about the connection.
 struct StreamOf {
   std::optional<std::uint64_t> operator()(const auto& message) const { return message.stream; }
 };
+
+// Why the service says something of the connection.
+std::string reason(const cp::ToClient& message) {
+  const auto* error = std::get_if<cp::Error>(&message);
+  return error ? "the service says: " + std::string(error->message) : "it names no stream";
+}
 
 StreamFailure slow_reader() {
   return StreamFailure::failed("slow_reader", "results were not taken");
@@ -34,7 +41,7 @@ ZeromqCarrier::ZeromqCarrier(Executor executor, ServiceUrl service, const Client
     : executor_(std::move(executor)),
       service_(std::move(service)),
       settings_(settings),
-      decoder_(longest_message),
+      decoder_(longest_told),
       beat_(executor_) {}
 ZeromqCarrier::~ZeromqCarrier() = default;
 
@@ -97,7 +104,7 @@ void ZeromqCarrier::hear(Bytes bytes) {
   const auto message = decoder_.to_client(bytes);
   if (!message) return lose("the service sent what is none of its messages");
   const auto number = std::visit(StreamOf(), *message);
-  if (!number) return lose("the service did not understand a message");
+  if (!number) return lose(reason(*message));
   const auto found = streams_.find(*number);
   if (found == streams_.end()) return;  // we are done with it
   Stream& stream = *found->second;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/ring.h"
+#include "transport/limits.h"
 #include "transport/socket_waits.h"
 #include "transport/spawn.h"
 
@@ -15,8 +16,6 @@ namespace millrace {
 namespace {
 
 using State = ZeromqDealer::State;
-
-constexpr std::size_t longest_message = 16 << 20;  // a result may be large
 
 std::string endpoint_of(const Tcp::endpoint& place) {
   const std::string address = place.address().to_string();
@@ -98,7 +97,7 @@ class ZeromqLink::Waiting {
       link.due_ = now + (link.end_ - now) / static_cast<int>(link.places_.size());
       link.limit_.cancel();
       const Tcp::endpoint place = link.places_.pop_front();
-      link.dealer_.emplace(endpoint_of(place), longest_message);
+      link.dealer_.emplace(endpoint_of(place), longest_told);
       for (const int descriptor : link.dealer_->descriptors()) {
         SocketWaits& waits = link.waits_.emplace_back(link.executor_, descriptor);
         spawn(link.executor_, watch(self, waits, link.attempt_));

@@ -55,7 +55,7 @@ struct Rejected {
 };
 
 struct Error {
-  std::optional<std::uint64_t> stream;  // none: a message was none
+  std::optional<std::uint64_t> stream;  // none: it is about the connection
   std::string_view code;
   std::string_view message;
   std::string_view parameter{};  // of Open; or empty

@@ -35,8 +35,7 @@ dim = 3
                                              "test.toml");
     for (const PipelineOptions& options : configuration->options.pipelines)
       pipelines.push_back(
-          std::make_unique<Pipeline>(options, io, slab_bytes, 10,
-                                     [](const WorkerEvent&) {}));
+          std::make_unique<Pipeline>(options, io, slab_bytes, 10, [](const WorkerEvent&) {}));
     door.emplace(pipelines, admission, returns, 0, 1);
   }
 

@@ -124,7 +124,10 @@ class HubUnderTest {
                      .patience = patience},
             .seats = {.frames = {}, .shape = shape, .chunk = R"({"size":3})"},
             .streams = 8,
-            .log = [this](const WorkerEvent& event) { lines.emplace_back(event.what); }};
+            .log = [this](const WorkerEvent& event) {
+              lines.emplace_back(event.what);
+              last_line = std::string(event.stream).append(": ").append(event.why);
+            }};
   }
 
  public:
@@ -132,6 +135,7 @@ class HubUnderTest {
   LaneStats stats;
   std::vector<Returned> back;      // to the streams
   std::vector<std::string> lines;  // of the log
+  std::string last_line;           // which stream: why
   Hub hub;
 
   boost::asio::io_context& io() { return io_; }

@@ -108,6 +108,7 @@ TEST_CASE("what a worker says of a row that failed is in the log") {
   h.run();
   h.done(worker, worker.take<HandedBatch>().id, {Answer{Answer::Kind::error, "no model"}});
   CHECK(h.lines.back() == "row failed");
+  CHECK(h.last_line == "mic: no model");
   CHECK(h.stats.results[ResultStatus::error].value() == 1);
 }
 
