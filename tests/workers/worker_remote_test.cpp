@@ -158,7 +158,7 @@ TEST_CASE("a service that is gone, or sends what it must not, loses its remote w
   }
   SECTION("garbage") {
     service.router.send("garbage");
-    CHECK_THAT(lost(worker), Catch::Contains("no message: malformed"));
+    CHECK_THAT(lost(worker), Catch::Contains("no message for workers (malformed)"));
   }
   SECTION("no tensor") {
     HandedBatch batch;
