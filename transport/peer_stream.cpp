@@ -174,16 +174,16 @@ void PeerStream::ready(std::string_view stream, std::string_view pipeline, std::
 bool PeerStream::result(const ResultHead& head, const Answer& answer) {
   assert(answer.kind != Answer::Kind::none);
   if (closing_ || overflowed_) return false;
-  // Who has read everything is not slow, however long one answer is.
-  if (unsent_ > 0 && unsent_ + answer.data.size() > limits_.overflow) {
-    overflowed_ = true;
-    return false;
-  }
   const bool failed = answer.kind == Answer::Kind::error;
   const bool too_long = !failed && answer.data.size() + envelope > limits_.told;
   const std::string_view data = failed     ? "worker_failed"
                                 : too_long ? name_of(ErrorCode::too_long)
                                            : answer.data;
+  // Who has read everything is not slow, however long one answer is.
+  if (unsent_ > 0 && unsent_ + data.size() > limits_.overflow) {
+    overflowed_ = true;
+    return false;
+  }
   put(cp::Result{.stream = number_,
                  .seq = head.seq,
                  .begin = head.begin,

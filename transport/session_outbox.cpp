@@ -29,24 +29,16 @@ void SessionOutbox::ready(std::string_view stream, std::string_view pipeline, st
 bool SessionOutbox::result(const ResultHead& head, const Answer& answer) {
   assert(answer.kind != Answer::Kind::none);
   if (closing() || overflowed_) return false;
+  std::string& out = waiting_.bytes();
+  const std::size_t begin = out.size();
+  const Connection::Kind kind = append_told(head, answer);
   // Who has read everything is not slow, however long one answer is.
-  if (unsent_ > 0 && unsent_ + answer.data.size() > scope_.limits().overflow) {
+  if (unsent_ > 0 && unsent_ + (out.size() - begin) > scope_.limits().overflow) {
+    out.resize(begin);
     overflowed_ = true;
     return false;
   }
-  std::string& out = waiting_.bytes();
-  const std::size_t begin = out.size();
-  const bool is_binary = answer.kind == Answer::Kind::bytes;
-  if (is_binary)
-    append_bytes(head, answer.data);
-  else
-    append_result(out, head, answer);
-  const bool is_too_long = out.size() - begin > scope_.limits().told;
-  if (is_too_long) {
-    out.resize(begin);
-    append_too_long(out, head);
-  }
-  commit(is_binary && !is_too_long ? Connection::Kind::binary : Connection::Kind::text, true);
+  commit(kind, true);
   return true;
 }
 
@@ -105,6 +97,24 @@ void SessionOutbox::sent(std::size_t bytes) {
   if (!full_ || unsent_ > scope_.limits().full / 2) return;
   full_ = false;
   to_read_.notify();
+}
+
+Connection::Kind SessionOutbox::append_told(const ResultHead& head, const Answer& answer) {
+  std::string& out = waiting_.bytes();
+  const std::size_t begin = out.size(), told = scope_.limits().told;
+  // No message is shorter than its answer, but that of one that failed: its text is not sent.
+  if (answer.kind == Answer::Kind::error || answer.data.size() <= told) {
+    const bool is_binary = answer.kind == Answer::Kind::bytes;
+    if (is_binary)
+      append_bytes(head, answer.data);
+    else
+      append_result(out, head, answer);
+    if (out.size() - begin <= told)
+      return is_binary ? Connection::Kind::binary : Connection::Kind::text;
+    out.resize(begin);
+  }
+  append_too_long(out, head);
+  return Connection::Kind::text;
 }
 
 void SessionOutbox::append_bytes(const ResultHead& head, std::string_view data) {

@@ -57,6 +57,8 @@ class SessionOutbox final : public ClientOutbox {
   Wakeup& to_read() { return to_read_; }
 
  private:
+  // What the client is told of it.
+  Connection::Kind append_told(const ResultHead& head, const Answer& answer);
   void append_bytes(const ResultHead& head, std::string_view data);
   void commit(Connection::Kind kind, bool is_result);
   void end(Close close);

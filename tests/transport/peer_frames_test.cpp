@@ -146,6 +146,18 @@ TEST_CASE_METHOD(OpenStream, "who does not read gets no credit") {
   CHECK(peer.streams() == 1);
 }
 
+TEST_CASE_METHOD(OpenStream, "an answer of which only an error is sent makes no slow reader") {
+  wire.reads = false;
+  limits.told = 500;
+  limits.overflow = 1000;
+  result(0, "a");
+  for (const Answer::Kind kind : {Answer::Kind::text, Answer::Kind::error})
+    CHECK(door.streams[0].outbox->result({.seq = 1}, {kind, std::string(2000, 'x')}));
+  wire.reads = true;
+  peer.flush(now);
+  CHECK(told() == Lines{"result 7 0 a", "result 7 1 too_long", "result 7 1 worker_failed"});
+}
+
 TEST_CASE_METHOD(OpenStream, "commands reach their stream") {
   says(cp::Flush{.stream = 7, .mark = 5});
   says(cp::Flush{.stream = 7});

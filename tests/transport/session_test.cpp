@@ -291,3 +291,13 @@ TEST_CASE("a result that is longer than a message may be is an error, as text") 
   CHECK_THAT(answered(Answer::Kind::text, std::string(100, '\n') + std::string(50, 'x')), too_long);
   CHECK_THAT(answered(Answer::Kind::text, std::string(100, 'x')), Catch::EndsWith(R"(x"})"));
 }
+
+TEST_CASE("an answer of which only an error is sent makes nobody a slow reader") {
+  SessionFixture session(ConnectionLimits{.told = 300, .overflow = 1000});
+  session.client.stop_reading();
+  session.result("1");
+  for (const Answer::Kind kind : {Answer::Kind::bytes, Answer::Kind::text, Answer::Kind::error})
+    CHECK(session.outbox.result({}, {kind, std::string(2000, 'x')}));
+  CHECK(session.outbox.result({}, {Answer::Kind::text, std::string(250, '\n')}));
+  CHECK_FALSE(session.outbox.overflowed());
+}
