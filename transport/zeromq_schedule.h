@@ -55,11 +55,11 @@ class ZeromqSchedule {
   template <class IsUnreachable>
   void find_unreachable(IsUnreachable is_unreachable) {
     for (std::size_t left = ended_.size(); left > 0; --left) {
-      const ZeromqPeer peer = ended_.pop_front();
-      if (is_unreachable(peer))
-        unreachable_.insert_or_assign(peer, received_);
-      else
-        ended_.push_back(peer);
+      const ZeromqPeer peer = ended_.front();
+      const bool gone = is_unreachable(peer);
+      if (gone) unreachable_.insert_or_assign(peer, received_);
+      ended_.pop_front();  // once it is kept there: what throws above loses nobody
+      if (!gone) ended_.push_back(peer);
     }
   }
 

@@ -2,7 +2,10 @@
 #include "transport/zeromq_schedule.h"
 
 #include <catch2/catch.hpp>
+#include <new>
 #include <vector>
+
+#include "tests/support/allocations.h"
 
 using namespace millrace;
 using namespace std::chrono_literals;
@@ -73,6 +76,21 @@ TEST_CASE_METHOD(Scheduled, "whose connection has ended is tried until nothing r
   CHECK(tried(true) == Peers{1});
   CHECK_FALSE(schedule.is_unsettled());
   CHECK(tried(true).empty());
+}
+
+TEST_CASE_METHOD(Scheduled, "who there is no memory to note as unreachable is tried again") {
+  schedule.ended(peer(1));
+  bool thrown = false;
+  try {
+    const test::Scarcity scarcity(1);
+    schedule.find_unreachable([](ZeromqPeer) { return true; });
+  } catch (const std::bad_alloc&) {
+    thrown = true;
+  }
+  CHECK(thrown);
+  CHECK(schedule.is_unsettled());
+  CHECK(tried(true) == Peers{1});
+  CHECK(forgotten({.all = true, .round = 5}) == Peers{1});
 }
 
 TEST_CASE_METHOD(Scheduled, "the unreachable are forgotten when all that had come was received") {
