@@ -86,11 +86,12 @@ class ZeromqRouter::Bound {
   // A send may have taken in the news that the descriptor would have told. To ask libzmq whether
   // there is some (ZMQ_EVENTS) would cost as much, and make it forget whose the next message is.
   void look_again() {
-    if (std::exchange(due_, true)) return;
+    if (due_) return;
     net::post(executor_, [this] {
       due_ = false;
       take_messages();
     });
+    due_ = true;
   }
 
   bool is_unsettled() const { return schedule_.is_unsettled() || connections_.is_unsettled(); }
@@ -110,7 +111,17 @@ class ZeromqRouter::Bound {
     set_timer();
   }
 
+  // After one that failed libzmq need not tell of what is left, and what failed may fail again: the
+  // timer looks.
   void take_messages() {
+    try {
+      take_turn();
+    } catch (...) {
+      arm(true);
+      throw;
+    }
+  }
+  void take_turn() {
     const Turning turning(turning_);
     schedule_.find_unreachable([this](ZeromqPeer id) { return is_unreachable(id); });
     const bool all = receive_some();
@@ -193,10 +204,20 @@ class ZeromqRouter::Bound {
   }
 
   void set_timer() {
-    if (!is_unsettled() && connections_.size() == 0) return;
-    const auto due = schedule_.alarm(Clock::now(), is_unsettled());
+    if (is_unsettled() || connections_.size() > 0) arm(is_unsettled());
+  }
+  void arm(bool unsettled) {
+    const auto due = schedule_.alarm(Clock::now(), unsettled);
     if (!due) return;
-    timer_.expires_at(*due);
+    try {
+      wait_until(*due);
+    } catch (...) {
+      schedule_.went_off();  // or it would be waited for, and never come
+      throw;
+    }
+  }
+  void wait_until(Time due) {
+    timer_.expires_at(due);
     timer_.async_wait([this](boost::system::error_code cancelled) {
       if (cancelled) return;
       schedule_.went_off();

@@ -167,6 +167,17 @@ TEST_CASE("a peer that is gone is lost while others say more than can be heard")
   CHECK(router.heard.size() < 100'000);
 }
 
+TEST_CASE("after turns that failed what is left is heard without news of it") {
+  Router router({.times = {.silence = 60s}});
+  RawPeer peer(router.port());
+  router.welcome(peer).part("hello");
+  router.run_until_heard("1 hello");
+  router.failing = 3;
+  peer.send("\0\1a\0\1b\0\1c\0\1d"s);
+  router.run_until_heard("1 d");
+  CHECK(router.heard == Lines{"1 hello", "1 d"});
+}
+
 TEST_CASE("a peer that does not answer any more is lost in time") {
   Router router({.times = {.heartbeat = 100ms, .silence = 1s}});
   RawPeer unplugged(router.port());

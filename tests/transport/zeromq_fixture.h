@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -33,6 +34,7 @@ class Router final : public ZeromqSink {
   // What was heard, a line each: "1 hello", "1 malformed", "1 lost".
   std::vector<std::string> heard;
   std::string waiting;  // what a peer is sent once it has room
+  int failing = 0;      // so many messages there is no memory for
   ZeromqStats stats;
   Budget room;
   std::optional<ZeromqRouter> router;
@@ -52,7 +54,10 @@ class Router final : public ZeromqSink {
     while (!happened()) {
       if (Clock::now() > guard) throw std::runtime_error("it does not happen");
       io_.restart();
-      io_.run_one_for(std::chrono::milliseconds(1));
+      try {
+        io_.run_one_for(std::chrono::milliseconds(1));
+      } catch (const std::bad_alloc&) {  // as an io thread does
+      }
     }
   }
   void run_until_heard(const std::string& line) {
@@ -72,6 +77,10 @@ class Router final : public ZeromqSink {
 
  private:
   void received(ZeromqPeer peer, ZeromqMessage message) override {
+    if (failing > 0) {
+      --failing;
+      throw std::bad_alloc();
+    }
     const Bytes bytes = message.bytes();
     note(peer, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   }
