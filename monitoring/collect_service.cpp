@@ -127,7 +127,8 @@ void collect_sockets(const Ports& ports, Families& into) {
                      "Connections of a ZeroMQ port that ended, refused ones too.");
   add_counter(ports, &ZeromqStats::disconnected, into);
   into.begin_counter("millrace_zmq_messages_malformed_total",
-                     "Messages of more than one part, which are dropped.");
+                     "Messages of more than one part, which are dropped,"
+                     " and those of parts without end, which end the connection.");
   add_counter(ports, &ZeromqStats::malformed, into);
   into.begin_counter("millrace_zmq_sends_blocked_total",
                      "Messages that had to wait for their peer to read.");

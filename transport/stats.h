@@ -112,7 +112,7 @@ struct ZeromqStats {
   Counter opened;                                // shook hands
   Labelled<Counter, Refusal, refusals> refused;  // limit_global; handshake: never heard
   Counter disconnected;                          // of all that were accepted
-  Counter malformed;                             // messages of more than one part
+  Counter malformed;                             // messages of more than one part, or without end
   Counter would_block;                           // sends that the peer had no room for
 };
 
