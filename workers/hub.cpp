@@ -148,6 +148,12 @@ void Hub::protocol_error(WorkerConnection& link, std::string_view what) noexcept
   lost(link, WorkerFailure::protocol);
 }
 
+void Hub::no_room(WorkerConnection& link, std::string_view what) noexcept {
+  settings_.log({"worker has no room", seats_.name_of(link), what});
+  seats_.refuse(link, {"no_room", std::string(what)});
+  lost(link, WorkerFailure::timeout);
+}
+
 void Hub::drain(Time give_up) noexcept {
   lanes_.drain(give_up);
   settle(Clock::now());

@@ -84,6 +84,8 @@ class Hub {
   // hello before it goes; where the hub ended it already nothing happens.
   void lost(WorkerConnection& link, WorkerFailure why) noexcept;
   void protocol_error(WorkerConnection& link, std::string_view what) noexcept;
+  // What it says finds no room, which is no fault of it: it may come again.
+  void no_room(WorkerConnection& link, std::string_view what) noexcept;
 
   // Batches close as soon as they have a row; streams without a slot fail at `give_up`.
   void drain(Time give_up) noexcept;

@@ -22,12 +22,13 @@ struct RemoteLine {
   explicit RemoteLine(ZeromqPeer of) : peer(of) {}
 
   const ZeromqPeer peer;
-  // Weights of messages that wait for the socket, and for the home thread. Who puts one in adds,
-  // who takes it out subtracts. Relaxed: they guard nothing but themselves.
+  // Weights of messages that wait for the socket, and of those without a Share for the home thread.
+  // Who puts one in adds, who takes it out subtracts. Relaxed: they guard nothing but themselves.
   std::atomic<std::size_t> unsent{0}, unread{0};
 };
 
-// So many at once, watchers and those that have not said Hello among them.
+// So many at once, watchers and those that have not said Hello among them; and so many with those
+// that are gone, until their home threads have heard it.
 inline constexpr std::size_t max_remote_lines = 1024;
 
 // So much of each line may wait for its home thread, whatever the others do: what a worker says
@@ -49,10 +50,12 @@ struct FromRemote {
   struct Malformed {
     std::string_view why;
   };
+  struct NoRoom {};
   struct Lost {};
+  using What = std::variant<Lost, worker_protocol::Hello, ZeromqMessage, Malformed, NoRoom>;
 
   RemoteLine* line = nullptr;
-  std::variant<Lost, worker_protocol::Hello, ZeromqMessage, Malformed> what;
+  What what;
   Share room = {};  // of the budget of all lines, where it is beyond what the line has of its own
 };
 

@@ -22,7 +22,7 @@ constexpr auto last_words = std::chrono::seconds(2);
 constexpr int high_water = 16;
 
 constexpr const char* parts = "a message of more than one part";
-constexpr const char* no_room = "there is no room for what it says";
+constexpr const char* refused = "worker refused";
 constexpr const char* failed = "worker's connection failed";
 
 ZeromqBinding binding(const std::string& endpoint, Duration patience) {
@@ -69,22 +69,25 @@ void RemoteServer::received(ZeromqPeer peer, ZeromqMessage message) {
   Share room;
   if (worker.line.unread.load(std::memory_order_relaxed) + weight > own_unread) {
     room = Share(unread_, weight);
-    if (!room) return mute(worker, no_room);
+    if (!room) return mute(worker, FromRemote::NoRoom{});
+  } else {
+    worker.line.unread.fetch_add(weight, std::memory_order_relaxed);
   }
-  worker.line.unread.fetch_add(weight, std::memory_order_relaxed);
   worker.home->put({&worker.line, std::move(message), std::move(room)});
 }
 
 void RemoteServer::malformed(ZeromqPeer peer) {
   const auto found = workers_.find(peer);
-  if (found == workers_.end()) return refuse(peer, "", {"protocol", parts});
-  if (found->second->home && !found->second->muted) mute(*found->second, parts);
+  if (found == workers_.end())
+    return act_or_cut(peer, refused, [&] { refuse(peer, "", {"protocol", parts}); });
+  if (found->second->home && !found->second->muted)
+    mute(*found->second, FromRemote::Malformed{parts});
 }
 
-// It hears from its home thread what it did, and is cut.
-void RemoteServer::mute(Worker& worker, std::string_view why) {
+// It hears from its home thread why, and is cut.
+void RemoteServer::mute(Worker& worker, FromRemote::What why) {
   worker.muted = true;
-  worker.home->put({.line = &worker.line, .what = FromRemote::Malformed{why}});
+  worker.home->put({.line = &worker.line, .what = std::move(why)});
 }
 
 void RemoteServer::writable(ZeromqPeer peer) {
@@ -114,7 +117,11 @@ void RemoteServer::act_or_cut(ZeromqPeer peer, std::string_view what, Act act) {
 }
 
 void RemoteServer::greet(ZeromqPeer peer, Bytes message) {
-  act_or_cut(peer, "worker refused", [&] {
+  if (workers_.size() >= max_remote_lines) {
+    router_.cut(peer);
+    return reception_.log({refused, "", "there are as many as there may be"});
+  }
+  act_or_cut(peer, refused, [&] {
     auto decoded = decoder_.to_service(message);
     auto* hello = decoded ? std::get_if<wp::Hello>(&*decoded) : nullptr;
     if (!hello) return refuse(peer, "", {"protocol", "the first message is Hello"});
@@ -137,7 +144,7 @@ RemoteWorkers& RemoteServer::workers_of(const HubHome& home) {
 }
 
 void RemoteServer::refuse(ZeromqPeer peer, std::string_view name, const wp::Refused& why) {
-  reception_.log({"worker refused", name, why.message});
+  reception_.log({refused, name, why.message});
   workers_.emplace(peer, std::make_unique<Worker>(peer));  // nothing more is heard of it
   (void)router_.send(peer, encoder_.encode(why));
   leave(peer);
@@ -174,7 +181,7 @@ void RemoteServer::flush(Worker& worker) {
 // Most leave by themselves when they are told the end. Then the router knows nothing of them.
 void RemoteServer::leave(ZeromqPeer peer) {
   leaving_.push_back({peer, Clock::now() + last_words});
-  if (leaving_.size() == 1) wait_for_leaving();
+  wait_for_leaving();  // for the first again, whose wait may have failed
 }
 
 void RemoteServer::wait_for_leaving() {

@@ -57,7 +57,7 @@ class RemoteServer final : private ZeromqSink {
   void greet(ZeromqPeer peer, Bytes message);
   void dispatch(ZeromqPeer peer, worker_protocol::Hello hello);
   void refuse(ZeromqPeer peer, std::string_view name, const worker_protocol::Refused& why);
-  void mute(Worker& worker, std::string_view why);
+  void mute(Worker& worker, FromRemote::What why);
   RemoteWorkers& workers_of(const HubHome& home);
 
   template <class Act>

@@ -106,11 +106,14 @@ void RemoteWorkers::receive(const FromRemote& arrival) {
   if (found == connections_.end()) return;
   Connection& connection = *found->second;
   if (const auto* message = std::get_if<ZeromqMessage>(&arrival.what)) {
-    connection.line.unread.fetch_sub(received_weight_of(message->bytes()),
-                                     std::memory_order_relaxed);
+    if (!arrival.room)
+      connection.line.unread.fetch_sub(received_weight_of(message->bytes()),
+                                       std::memory_order_relaxed);
     if (!connection.ended && !connection.cut) receive(connection, message->bytes());
   } else if (const auto* malformed = std::get_if<FromRemote::Malformed>(&arrival.what)) {
     if (!connection.ended) hub_.protocol_error(connection, malformed->why);
+  } else if (std::holds_alternative<FromRemote::NoRoom>(arrival.what)) {
+    if (!connection.ended) hub_.no_room(connection, "there is no room for what it says");
   } else {
     lose(arrival.line, WorkerFailure::disconnect);
   }

@@ -13,7 +13,7 @@ namespace millrace {
 // Why a worker was evicted.
 enum class WorkerFailure : std::uint8_t {
   disconnect,  // it hung up, also after a Bye, while it had streams
-  timeout,     // no heartbeat, or an answer that did not come
+  timeout,     // no heartbeat, an answer that did not come, or no room for what waits
   protocol,    // what it sent is not the protocol
 };
 inline constexpr int worker_failures = 3;

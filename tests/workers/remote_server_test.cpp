@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workers/remote_server.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -16,6 +17,13 @@ namespace {
 Done done(BatchId batch, std::vector<Answer> answers) {
   return {
       .batch = batch, .answers = std::move(answers), .mark_answers = {}, .taken = {}, .done = {}};
+}
+
+template <class Message>
+std::string bytes_of(const Message& message) {
+  Encoder encoder;
+  const Bytes bytes = encoder.encode(message);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace
@@ -68,16 +76,7 @@ TEST_CASE("answers that came before the end of a connection count") {
   RawPeer worker(door.server.port());
   worker.shake_hands();
   door.run_until([&] { return worker.is_ready(); });
-  Encoder encoder;
-  const auto say = [&](Bytes message) {
-    worker.part({reinterpret_cast<const char*>(message.data()), message.size()});
-  };
-  say(encoder.encode(Hello{.name = "w"}));
-  say(encoder.encode(Done{.batch = BatchId{1},
-                          .answers = texts({"yes"}),
-                          .mark_answers = {},
-                          .taken = {},
-                          .done = {}}));
+  worker.part(bytes_of(Hello{.name = "w"})).part(bytes_of(done(BatchId{1}, texts({"yes"}))));
   worker.hang_up();
   door.run_until([&] { return door.back.size() == 2; });
   CHECK(door.returned() == "1 taken 1.0=yes");
@@ -189,16 +188,17 @@ TEST_CASE("workers on other machines get the rows of their own pipelines") {
 
 TEST_CASE("what waits for busy home threads has one bound, and who finds no room in it is cut") {
   RemoteDoor door;
-  constexpr std::size_t half = RemoteDoor::max_unread / 2;
+  constexpr std::size_t most = RemoteDoor::max_unread - own_unread / 2;
   RemoteWorker loud(door), cut(door), quiet(door);
   loud.attach(2, "other");
   cut.attach();
   quiet.attach();
   door.other_runs = false;
-  loud.beat(half + own_unread);
-  door.run_until([&] { return door.server.unread().taken() > half; });
-  CHECK(cut.beat(half).take<Refused>().code == "protocol");
-  CHECK(door.failures(WorkerFailure::protocol) == 1);
+  loud.beat(most);
+  door.run_until([&] { return door.server.unread().taken() > most; });
+  CHECK(cut.beat(own_unread).take<Refused>().code == "no_room");
+  CHECK(door.failures(WorkerFailure::timeout) == 1);
+  CHECK(door.failures(WorkerFailure::protocol) == 0);
   door.open(1);
   door.row(1);
   const BatchId batch = quiet.beat(own_unread / 2).take<HandedBatch>().id;
@@ -208,6 +208,42 @@ TEST_CASE("what waits for busy home threads has one bound, and who finds no room
   door.other_runs = true;
   door.run_until([&] { return door.server.unread().taken() == 0; });
   CHECK(door.other.stats.workers.value() == 1);
+}
+
+TEST_CASE("what waits in the room of all takes none of a worker's own") {
+  RemoteDoor door;
+  RemoteWorker worker(door);
+  worker.attach(2, "other");
+  door.other_runs = false;
+  worker.beat(RemoteDoor::max_unread - own_unread / 2).beat(own_unread / 2);
+  worker.send_bytes("two", true).send_bytes("parts");  // nothing behind what has no room is heard
+  door.run_until([&] { return door.server.stats().malformed.value() == 1; });
+  door.other_runs = true;
+  CHECK(worker.take<Refused>().code == "protocol");
+}
+
+TEST_CASE("those that are gone count until their home thread has heard it") {
+  RemoteDoor door;
+  door.other_runs = false;
+  const std::string hello = bytes_of(Hello{.pipeline = "other", .name = "w"});
+  for (std::size_t come = 0; come < max_remote_lines + 1;) {
+    std::vector<RawPeer> some;
+    for (; some.size() < 64 && come < max_remote_lines + 1; ++come)
+      some.emplace_back(door.server.port()).shake_hands();
+    for (RawPeer& peer : some) {
+      door.run_until([&] { return peer.is_ready(); });
+      peer.part(hello).hang_up();
+    }
+  }
+  door.run_until([&] { return door.logged("worker refused"); });
+
+  door.other_runs = true;
+  const auto known = [&](const char* event) { return std::ranges::count(door.other.lines, event); };
+  door.run_until([&] {
+    return known("worker refused") + known("worker lost") == std::ptrdiff_t{max_remote_lines};
+  });
+  CHECK(door.lines.size() == 1);
+  RemoteWorker(door).attach();
 }
 
 TEST_CASE("a small message counts for what is kept of it until it is read") {
@@ -226,7 +262,7 @@ TEST_CASE("a worker that there is no memory to send to is cut, and no other") {
   worker.send(Hello{.pipeline = "other", .name = "w"});
   door.run_until([&] { return door.other.stats.workers.value() == 1; });
   {
-    const Scarcity scarcity(256);
+    const Scarcity scarcity(4 * sizeof(ZeromqMessage));  // what a ring takes first: its outbox
     door.run();
   }
   door.run_until([&] { return door.other.stats.workers.value() == 0; });
@@ -234,4 +270,16 @@ TEST_CASE("a worker that there is no memory to send to is cut, and no other") {
   CHECK(door.logged("worker's connection failed"));
   CHECK(door.stats.workers.value() == 1);
   worker.vanish();
+}
+
+TEST_CASE("one that there is no memory to refuse is cut, and no other") {
+  RemoteDoor door;
+  RemoteWorker parts(door);
+  parts.send_bytes("two", true).send_bytes("parts");
+  {
+    const Scarcity scarcity(1024);  // what an encoder takes first
+    door.run_until([&] { return door.server.stats().disconnected.value() == 1; });
+  }
+  CHECK(door.lines == std::vector<std::string>(2, "worker refused"));
+  RemoteWorker(door).attach();
 }
