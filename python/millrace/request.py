@@ -78,7 +78,8 @@ class Request:
         return self.format or ("f32le" if self.dim else "s16le")
 
     def frames(self, frames: Frames) -> bytes | bytearray | memoryview | NDArray[Any]:
-        """As the extension sends them. An array has the values of the format, in whole frames."""
+        """As the extension sends them. An array has the values of the format, in whole frames where
+        it was said what a frame is."""
         if not isinstance(frames, np.ndarray):
             return frames
         if frames.dtype != np.dtype(_DTYPES.get(self.sent_as, "V")):
@@ -86,8 +87,8 @@ class Request:
                 f"an array of {frames.dtype} is no {self.sent_as}: convert it, or open the stream with"
                 " its format"
             )
-        values = self.dim or self.channels or 1
-        if frames.size % values if frames.ndim < 2 else frames.shape[-1] != values:
+        values = self.dim or self.channels
+        if values and (frames.size % values if frames.ndim < 2 else frames.shape[-1] != values):
             raise ValueError(
                 f"an array of shape {frames.shape} where frames have shape ({values},): give (n, {values}),"
                 " or open the stream with its dim or channels"

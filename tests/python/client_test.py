@@ -224,13 +224,30 @@ class Features(ClientTest):
 
     def test_arrays_of_audio_are_values_one_after_the_other_or_a_row_for_each_frame(self):
         for url in self.doors():
-            with millrace.Client(url).open() as stream:
+            with millrace.Client(url).open(channels=1) as stream:
                 with self.assertRaisesRegex(ValueError, r"shape \(10, 3\) where frames have shape \(1,\)"):
                     stream.send(np.zeros((10, 3), np.int16))
                 stream.send(np.zeros((1000, 1), np.int16))
                 stream.send(np.zeros(600, np.int16))
                 stream.end()
                 self.assertEqual([result.end for result in stream][0], 1600)
+
+    def test_what_a_frame_is_may_be_left_to_the_pipeline(self):
+        served = self.service('''[[pipeline]]
+            name = "stereo"\nrate = 10\nchannels = 2\nchunk = { size = 4 }
+            [[pipeline]]
+            name = "features"\nrate = 10\ndim = 3\nchunk = { size = 4 }\n''')
+        for name in ("stereo", "features"):
+            self.tap(served, name)
+        for url in (f"ws://127.0.0.1:{served.port}", f"tcp://127.0.0.1:{served.zeromq_port}"):
+            client = millrace.Client(url)
+            for pipeline, said, frames in (("stereo", {}, np.zeros((4, 2), np.int16)),
+                                           ("features", {"format": "f32le"}, np.zeros((4, 3), np.float32))):
+                with client.open(pipeline, **said) as stream:
+                    stream.send(frames)
+                    stream.end()
+                    list(stream)
+                    self.assertEqual(stream.totals, Closed(4, 1))
 
 
 class Closing(ClientTest):
