@@ -35,14 +35,24 @@ std::string number_of(double value) {
   return number;
 }
 
-Answer error_of(nb::handle exception) {
-  return {Kind::error,
-          text_of(nb::str(exception.type().attr("__name__"))) + ": " + text_of(nb::str(exception))};
+// For the log: what is no Unicode is a question mark there.
+std::string readable(const nb::str& text) {
+  const auto encoded =
+      nb::steal<nb::bytes>(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "replace"));
+  if (!encoded.is_valid()) throw nb::python_error();
+  return {encoded.c_str(), encoded.size()};
 }
 
-Answer json_of(nb::handle value, nb::handle encode) {
+Answer error_of(nb::handle exception) {
+  return {Kind::error, readable(nb::str(exception.type().attr("__name__"))) + ": " +
+                           readable(nb::str(exception))};
+}
+
+// An error of its row where a value cannot be said: it is not finite, or no Unicode.
+template <class Text>
+Answer said(Kind kind, Text text) {
   try {
-    return {Kind::json, text_of(encode(value))};
+    return {kind, text_of(text())};
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_ValueError)) throw;
     return error_of(error.value());
@@ -54,11 +64,11 @@ Answer answer_of(nb::handle value, nb::handle encode) {
   if (value.is_none()) return {};
   if (PyFloat_CheckExact(object) && std::isfinite(PyFloat_AS_DOUBLE(object)))
     return {Kind::json, number_of(PyFloat_AS_DOUBLE(object))};
-  if (PyUnicode_Check(object)) return {Kind::text, text_of(value)};
+  if (PyUnicode_Check(object)) return said(Kind::text, [&] { return value; });
   if (PyBytes_Check(object) || PyByteArray_Check(object) || PyMemoryView_Check(object))
     return {Kind::bytes, bytes_of(value)};
   if (PyExceptionInstance_Check(object)) return error_of(value);
-  return json_of(value, encode);
+  return said(Kind::json, [&] { return encode(value); });
 }
 
 nb::list elements_of(nb::handle given) {

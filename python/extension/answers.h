@@ -21,7 +21,7 @@ struct AnswerCount {
 // sequence, or of an array (whatever has tolist()) along its first axis. None is no answer, str
 // text, bytes bytes, an exception an error; all else is JSON, of which `encode` makes the text.
 // Raises ValueError where the count is wrong, and what `encode` raises but ValueError: where a
-// value has no JSON (NaN), that row's answer is an error.
+// value cannot be said (NaN, a lone surrogate), that row's answer is an error.
 //
 // Requires: the GIL.
 std::vector<Answer> answers_from(nanobind::handle given, AnswerCount count,

@@ -116,7 +116,7 @@ class Batch:
         ``answers`` is a sequence, or an array whose first axis are the rows. An answer is anything that
         JSON can say, NumPy's scalars and arrays among it; str; bytes, which the client gets as they are;
         None, of which the client hears nothing; or an exception (``Failure``), which is an error of that
-        row alone. What has no JSON because it is not finite is an error of its row too.
+        row alone. What is not finite, or no Unicode, is an error of its row too.
 
         Raises TypeError for an answer that JSON cannot say, ValueError for a wrong number of answers; the
         batch is as it was. Nothing is raised here when the service is gone: ``Worker.next`` deals with it.

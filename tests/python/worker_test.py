@@ -184,7 +184,8 @@ class Answers(WorkerTest):
             self.assertEqual(self.answered(answers), [])
 
     def test_an_exception_is_an_error_of_its_row(self):
-        for answer in (millrace.Failure("no model"), ValueError("x"), float("nan"), [float("inf")]):
+        for answer in (millrace.Failure("no model"), ValueError("x"), float("nan"), [float("inf")],
+                       "\ud800", ["\ud800"], ValueError("\ud800")):
             with self.subTest(answer=answer):
                 (result,) = self.answered([answer])
                 self.assertEqual(result.get("error"), "worker_failed", result)
