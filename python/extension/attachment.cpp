@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "python/extension/held_batch.h"
+#include "python/extension/raise.h"
 #include "python/extension/waits.h"
 
 namespace millrace::python {
@@ -17,14 +18,11 @@ namespace {
 
 namespace nb = nanobind;
 
-// Sentences that a Python program sees are millrace.errors': one class for each way to fail.
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const WorkerError& error) {
-    const nb::object raised =
-        nb::module_::import_("millrace.errors").attr("error_of")(error.what(), error.code());
-    PyErr_SetObject(raised.type().ptr(), raised.ptr());
+    raise("error_of", error.what(), error.code());
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "client/client_error.h"
 #include "client/client_stream.h"
+#include "python/extension/raise.h"
 #include "python/extension/waits.h"
 
 namespace millrace::python {
@@ -24,23 +25,17 @@ double seconds_of(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-void raise(const char* name, const nb::tuple& arguments) {
-  const nb::object raised = nb::module_::import_("millrace.errors").attr(name)(*arguments);
-  PyErr_SetObject(raised.type().ptr(), raised.ptr());
-}
-
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const StreamRefused& refused) {
     std::optional<double> retry_after;
     if (refused.retry_after()) retry_after = seconds_of(*refused.retry_after());
-    raise("StreamRefused",
-          nb::make_tuple(refused.what(), refused.code(), refused.parameter(), retry_after));
+    raise("StreamRefused", refused.what(), refused.code(), refused.parameter(), retry_after);
   } catch (const StreamFailed& failed) {
-    raise("StreamFailed", nb::make_tuple(failed.what(), failed.code()));
+    raise("StreamFailed", failed.what(), failed.code());
   } catch (const ConnectionLost& lost) {
-    raise("ConnectionLost", nb::make_tuple(lost.what()));
+    raise("ConnectionLost", lost.what());
   }
 }
 

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import unittest
+from unittest import mock
 
 import numpy as np
 from clients import PIPELINE, ClientTest, told
@@ -127,6 +128,15 @@ class Errors(ClientTest):
         for url in self.doors():
             with self.assertRaises(millrace.ConnectionLost):
                 millrace.Client(url).open()
+
+    def test_a_key_that_interrupts_while_an_error_is_made_is_heard(self):
+        def interrupted(*_):
+            signal.raise_signal(signal.SIGINT)
+
+        with mock.patch("millrace.errors.StreamRefused", interrupted):
+            for url in self.doors():
+                with self.assertRaises(KeyboardInterrupt):
+                    millrace.Client(url).open("elsewhere")
 
     def test_what_is_wrong_on_this_side_is_said_at_once(self):
         for url in ("http://here", "", "tcp://"):

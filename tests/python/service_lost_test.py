@@ -236,6 +236,13 @@ class Signals(WorkerTest):
             worker.next(PATIENCE)
         self.one_row(worker)[1].done()
 
+    def test_a_key_that_interrupts_while_an_error_is_made_is_heard(self):
+        def interrupted(*_):
+            signal.raise_signal(signal.SIGINT)
+
+        with mock.patch("millrace.errors.error_of", interrupted), self.assertRaises(KeyboardInterrupt):
+            self.worker(pipeline="elsewhere")
+
     def test_a_signal_that_says_bye_ends_a_worker_that_waits(self):
         worker = self.worker()
         before = signal.signal(signal.SIGTERM, lambda *_: worker.bye())
