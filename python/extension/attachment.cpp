@@ -12,6 +12,7 @@
 #include "python/extension/held_batch.h"
 #include "python/extension/raise.h"
 #include "python/extension/waits.h"
+#include "python/extension/without_gil.h"
 
 namespace millrace::python {
 namespace {
@@ -48,7 +49,7 @@ std::optional<WorkerBatch> Attachment::next(std::optional<double> seconds) {
   for (const Time deadline = deadline_in(seconds);;) {
     std::optional<WorkerBatch> batch;
     {
-      const nb::gil_scoped_release released;
+      const WithoutGil waits;
       batch = worker_.next_until(std::min(deadline, Clock::now() + signal_interval));
     }
     if (batch) {
@@ -78,12 +79,12 @@ void add_attachment(nb::module_& module) {
               const std::string& name, std::uint32_t credits, const std::string& device) {
              const WorkerSettings settings{
                  .pipeline = pipeline, .name = name, .credits = credits, .device = device};
-             const nb::gil_scoped_release released;
+             const WithoutGil waits;
              new (into) Attachment(url, settings);
            })
       .def("next", &next, nb::arg("seconds").none())
-      .def("bye", &Attachment::bye)
-      .def("close", &Attachment::close)
+      .def("bye", &Attachment::bye, nb::call_guard<WithoutGil>())
+      .def("close", &Attachment::close, nb::call_guard<WithoutGil>())
       .def("interrupt", &Attachment::interrupt)
       .def_prop_ro("ended", [](const Attachment& a) { return a.worker().ended(); })
       .def_prop_ro("company", [](const Attachment& a) { return a.worker().company(); })

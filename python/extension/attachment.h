@@ -8,8 +8,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/answer.h"
+#include "python/extension/without_gil.h"
 #include "workers/worker.h"
 
 namespace millrace::python {
@@ -22,6 +24,10 @@ class Attachment {
  public:
   Attachment(const std::string& url, const WorkerSettings& settings)
       : worker_(url, settings), credits_(settings.credits) {}
+  ~Attachment() {
+    const WithoutGil waits;  // for the service to take the last words
+    const Worker ends(std::move(worker_));
+  }
 
   const Worker& worker() const { return worker_; }
 

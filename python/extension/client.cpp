@@ -15,6 +15,7 @@
 
 #include "client/client.h"
 #include "python/extension/waits.h"
+#include "python/extension/without_gil.h"
 
 namespace millrace::python {
 namespace {
@@ -38,7 +39,7 @@ class HeldClient {
 
   void close() {
     auto closing = std::move(client_);
-    const nb::gil_scoped_release released;
+    const WithoutGil waits;
     closing.reset();
   }
   Client& live() const {

@@ -11,6 +11,7 @@
 #include "base/event.h"
 #include "python/extension/answers.h"
 #include "python/extension/attachment.h"
+#include "python/extension/without_gil.h"
 
 namespace millrace::python {
 namespace {
@@ -117,7 +118,7 @@ void HeldBatch::done(nb::handle answers, nb::handle marks, nb::handle encode) {
   const auto marks_said = answers_from(marks, {batch_.marks().size(), 0}, encode);
   open();  // `encode` is code of others
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil waits;
     worker_->done(batch_, said, marks_said);
   }
   open_ = false;

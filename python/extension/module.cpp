@@ -11,6 +11,7 @@
 // millrace/_core.pyi.
 NB_MODULE(_core, module) {
   using namespace millrace::python;
+  nanobind::set_leak_warnings(false);  // a daemon thread keeps what it holds until the process ends
   add_chunks(module);
   add_batch(module);
   add_attachment(module);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/time.h"
+#include "python/extension/without_gil.h"
 
 namespace millrace::python {
 
@@ -30,7 +31,7 @@ template <class Attempt>
 auto wait_for(Time deadline, Attempt attempt) {
   for (;;) {
     auto outcome = [&] {
-      const nanobind::gil_scoped_release released;
+      const WithoutGil waits;
       return attempt(deadline == Time::min() ? deadline
                                              : std::min(deadline, Clock::now() + signal_interval));
     }();
