@@ -21,9 +21,9 @@ class Result:
     begin_s: float
     end_s: float
     flags: Flag
-    #: The worker's JSON, text (str) or bytes; None where it failed.
+    #: The worker's JSON, text (str) or bytes; None where there is an error.
     data: Any
-    #: "worker_failed" where it failed.
+    #: "worker_failed" where it failed, "too_long" where its answer was longer than a message may be.
     error: str | None = None
 
 
