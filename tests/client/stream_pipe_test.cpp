@@ -2,9 +2,14 @@
 #include "client/stream_pipe.h"
 
 #include <poll.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <functional>
 #include <future>
+#include <string>
 #include <thread>
 
 #include "client/client_error.h"
@@ -20,6 +25,43 @@ constexpr Time whenever = Time::max();
 Bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
+
+// What a stream says to the call of another thread that waits in it.
+class Waiting {
+ public:
+  explicit Waiting(std::function<bool()> call)
+      : code_(std::async(std::launch::async, [this, call = std::move(call)] {
+          thread_ = ::gettid();
+          return code_of(call);
+        })) {}
+
+  // By then it waits, as the kernel sees it.
+  void await_sleep() const {
+    const Time limit = Clock::now() + patience;
+    while (!sleeps() && Clock::now() < limit) std::this_thread::yield();
+  }
+  std::string code() { return code_.get(); }
+
+  static std::string code_of(const std::function<bool()>& call) {
+    try {
+      return call() ? "it was done" : "it was not done in time";
+    } catch (const StreamFailed& failed) {
+      return failed.code();
+    }
+  }
+
+ private:
+  bool sleeps() const {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread_) + "/stat");
+    std::string stat;
+    std::getline(file, stat);
+    const std::size_t name_end = stat.rfind(") ");
+    return name_end != std::string::npos && stat[name_end + 2] == 'S';
+  }
+
+  std::atomic<pid_t> thread_ = 0;
+  std::future<std::string> code_;
+};
 
 struct PipeFixture {
   bool say(std::string_view frames) { return pipe.say(bytes_of(frames), at_once); }
@@ -177,24 +219,20 @@ TEST_CASE_METHOD(PipeFixture, "a stream whose user has gone takes nothing more, 
 TEST_CASE_METHOD(PipeFixture,
                  "who waits learns that the stream was closed here, as does who comes") {
   CHECK(say("abcd"));
-  const auto code = [](auto call) {
-    try {
-      call();
-    } catch (const StreamFailed& failed) {
-      return failed.code();
-    }
-    return std::string();
-  };
-  const auto next = [&] { return code([&] { (void)pipe.next(whenever); }); };
-  const auto send = [&] { return code([&] { (void)pipe.say(bytes_of("e"), whenever); }); };
-  auto taker = std::async(std::launch::async, next), sender = std::async(std::launch::async, send);
+  const Time in_time = Clock::now() + patience;
+  const auto next = [&] { return pipe.next(in_time).has_value(); };
+  const auto send = [&] { return pipe.say(bytes_of("e"), in_time); };
+  Waiting taker(next), sender(send);
+  taker.await_sleep();
+  sender.await_sleep();
   pipe.abandon();
-  CHECK(taker.get() == "closed");
-  CHECK(sender.get() == "closed");
+  CHECK(taker.code() == "closed");
+  CHECK(sender.code() == "closed");
+  CHECK(Clock::now() < in_time);  // each was woken
   CHECK(taken() == std::vector<std::string>{"abcd"});
   pipe.close({});
-  CHECK(next() == "closed");
-  CHECK(send() == "closed");
+  CHECK(Waiting::code_of(next) == "closed");
+  CHECK(Waiting::code_of(send) == "closed");
   CHECK_FALSE(pipe.over());
 }
 

@@ -282,7 +282,7 @@ class Closing(ClientTest):
             thread.join(PATIENCE)
         return [error for caught, _ in waits for error in caught]
 
-    def test_a_stream_that_is_closed_wakes_who_waits_in_it(self):
+    def test_a_stream_that_is_closed_ends_for_who_waits_in_it(self):
         self.attached.process.send_signal(signal.SIGSTOP)
         self.addCleanup(self.attached.process.send_signal, signal.SIGCONT)
         for url in self.doors():
