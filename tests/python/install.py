@@ -12,6 +12,7 @@ import hashlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -40,6 +41,15 @@ def run(*command):
     subprocess.run(command, check=True)
 
 
+def works_alone(wheel):
+    """The wheel brings with it what it needs."""
+    with tempfile.TemporaryDirectory(dir=wheel.parent) as environment:
+        run(sys.executable, "-m", "venv", environment)
+        python = Path(environment) / "bin" / "python"
+        run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
+        run(python, "-c", "import millrace; assert len(millrace.chunks({'size': 2}, [('frames', 2), ('end', 0)])) == 2")
+
+
 def main():
     folder = Path(sys.argv[1])
     needed, alone = HERE / "requirements.txt", HERE / "requirements_alone.txt"
@@ -58,6 +68,7 @@ def main():
     def distributions():
         shutil.rmtree(folder / "dist", ignore_errors=True)
         run(python, "-m", "build", "--outdir", folder / "dist", PACKAGE)
+        works_alone(*(folder / "dist").glob("*.whl"))
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     lock = open(folder.with_suffix(".lock"), "w")  # another preset's tests may be at it

@@ -183,7 +183,9 @@ class Programs(SystemTest):
             service = self.service(extra=REMOTE)
             self.worker(service, command(PROGRAMS[worker]), url=getattr(service, place))
             libraries = itertools.product(("client_asyncio", "client_threads", "client_cpp"), doors(service).values())
-            for client, url in (*libraries, ("client_flatbuffers", doors(service)["zeromq"])):
+            by_hand = (("client_websockets", f"ws://127.0.0.1:{service.port}"),
+                       ("client_flatbuffers", doors(service)["zeromq"]))
+            for client, url in (*libraries, *by_hand):
                 with self.subTest(worker=worker, place=place, client=client, url=url):
                     lines = self.heard(*command(PROGRAMS[client]), url, frames=spoken)
                     self.assertEqual([[float(word) for word in line.split()] for line in lines],
