@@ -47,7 +47,9 @@ class ScriptedService {
 
   Task<> serve(Socket socket) {
     std::string request;
-    co_await net::async_read_until(socket, net::dynamic_buffer(request), "\r\n\r\n", no_throw);
+    const auto [error, size] =
+        co_await net::async_read_until(socket, net::dynamic_buffer(request), "\r\n\r\n", no_throw);
+    if (error) co_return;  // the client has given up before
     if (script_ == nullptr) {
       co_await net::async_write(socket, net::buffer(answer_), no_throw);
       co_return;
