@@ -72,6 +72,8 @@ class Request:
             return "" if self.options is None else json.dumps(self.options, allow_nan=False)
         except ValueError as error:
             raise ValueError(f"options: {error}; JSON has no NaN and no infinity") from None
+        except TypeError as error:
+            raise TypeError(f"options: {error}") from None
 
     @property
     def sent_as(self) -> str:

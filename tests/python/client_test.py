@@ -155,6 +155,7 @@ class Errors(ClientTest):
             ({"id": 7}, TypeError, "id must be a string, not 7"),
             ({"options": "{}"}, TypeError, "options must be a dict"),
             ({"options": {"a": float("nan")}}, ValueError, "options: .*NaN"),
+            ({"options": {"a": {1}}}, TypeError, "options: .* set "),
             ({"channels": 1.5}, TypeError, "channels must be a whole number, not 1.5"),
             ({"dim": 0}, ValueError, "dim must be 1 to "),
         ):
