@@ -64,17 +64,18 @@ void check_counts(const WorkerBatch& batch, std::span<const Answer> answers,
 
 }  // namespace
 
-Attachment::Attachment(const std::string& url, const WorkerSettings& settings)
+Attachment::Attachment(const std::string& url, const WorkerSettings& settings,
+                       const std::function<void()>& meanwhile)
     : settings_(settings),
       wake_(event()),
-      link_(url),
-      welcome_(shake_hands()),
+      link_(url, meanwhile),
+      welcome_(shake_hands(meanwhile)),
       slabs_(welcome_, link_.take_descriptor()),
       heart_(quiet_thread("millrace-beat", [this](const std::stop_token& stop) { beat(stop); })) {}
 
 Attachment::~Attachment() = default;
 
-Welcome Attachment::shake_hands() {
+Welcome Attachment::shake_hands(const std::function<void()>& meanwhile) {
   Encoder encoder;
   (void)link_.try_send(encoder.encode(hello_of(settings_)));
   const Time limit = Clock::now() + handshake_limit;
@@ -90,8 +91,10 @@ Welcome Attachment::shake_hands() {
                           " of the worker protocol, this worker " + std::to_string(version));
       return *welcome;
     }
-    if (Clock::now() >= limit) throw WorkerError("the service did not answer");
-    link_.wait(limit, link_.has_output(), wake_.get());
+    const Time now = Clock::now();
+    if (now >= limit) throw WorkerError("the service did not answer");
+    meanwhile();
+    link_.wait(std::min(limit, now + meanwhile_interval), link_.has_output(), wake_.get());
   }
 }
 

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -31,7 +32,8 @@ namespace millrace {
 // Threads: as Worker says.
 class Attachment {
  public:
-  Attachment(const std::string& url, const WorkerSettings& settings);
+  Attachment(const std::string& url, const WorkerSettings& settings,
+             const std::function<void()>& meanwhile);
   ~Attachment();
 
   std::optional<WorkerBatch> next_until(Time deadline);
@@ -47,7 +49,7 @@ class Attachment {
  private:
   using Lock = std::unique_lock<std::mutex>;
 
-  worker_protocol::Welcome shake_hands();
+  worker_protocol::Welcome shake_hands(const std::function<void()>& meanwhile);
   void read(Time now);
   void take(worker_protocol::ToWorker message);
   void take(worker_protocol::HandedBatch batch);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
@@ -72,36 +73,41 @@ FileDescriptor event() {
 }
 
 // Why there is no connection by then; "" where there is one.
-std::string await(ZeromqDealer& dealer, Time limit) {
+std::string await(ZeromqDealer& dealer, Time limit, const std::function<void()>& meanwhile) {
   for (;;) {
     const auto state = dealer.follow();
     if (state == ZeromqDealer::State::connected) return "";
     if (state == ZeromqDealer::State::ended) return dealer.reason();
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(limit - Clock::now()).count();
-    if (left <= 0) return "it does not answer";
+    meanwhile();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(limit - Clock::now());
+    if (left.count() <= 0) return "it does not answer";
     if (dealer.is_news(false, false)) continue;
     const auto descriptors = dealer.descriptors();
     std::array<pollfd, 2> waits{pollfd{descriptors[0], POLLIN, 0},
                                 pollfd{descriptors[1], POLLIN, 0}};
-    ::poll(waits.data(), waits.size(), static_cast<int>(left));
+    const auto wait = std::min(left, meanwhile_interval);
+    ::poll(waits.data(), waits.size(), static_cast<int>(wait.count()));
   }
 }
 
 // Tries all addresses of a name, one after another, each for its part of the time that is left.
-std::unique_ptr<ZeromqDealer> connect_to(const std::string& url) {
+std::unique_ptr<ZeromqDealer> connect_to(const std::string& url,
+                                         const std::function<void()>& meanwhile) {
   std::vector<std::string> endpoints = endpoints_of(url);
   const Time limit = Clock::now() + worker_protocol::handshake_limit;
   std::string reason;
   for (std::size_t left = endpoints.size(); left > 0; --left) {
     const Time now = Clock::now();
+    std::unique_ptr<ZeromqDealer> dealer;
     try {
-      auto dealer = std::make_unique<ZeromqDealer>(endpoints[endpoints.size() - left],
-                                                   worker_protocol::max_to_worker, last_words);
-      reason = await(*dealer, now + (limit - now) / left);
-      if (reason.empty()) return dealer;
+      dealer = std::make_unique<ZeromqDealer>(endpoints[endpoints.size() - left],
+                                              worker_protocol::max_to_worker, last_words);
     } catch (const std::exception& error) {
       reason = error.what();
+      continue;
     }
+    reason = await(*dealer, now + (limit - now) / left, meanwhile);
+    if (reason.empty()) return dealer;
   }
   throw WorkerError("no service at " + url + " (" + reason + ")");
 }
@@ -110,8 +116,8 @@ std::unique_ptr<ZeromqDealer> connect_to(const std::string& url) {
 // sends while another waits: it writes to an event of ours then, which both wait for.
 class RemoteWire final : public WorkerWire {
  public:
-  explicit RemoteWire(const std::string& url)
-      : dealer_(connect_to(url)), descriptors_(dealer_->descriptors()), news_(event()) {}
+  RemoteWire(const std::string& url, const std::function<void()>& meanwhile)
+      : dealer_(connect_to(url, meanwhile)), descriptors_(dealer_->descriptors()), news_(event()) {}
 
   std::optional<Bytes> receive() override {
     forget_news();
@@ -179,8 +185,9 @@ class RemoteWire final : public WorkerWire {
 
 }  // namespace
 
-std::unique_ptr<WorkerWire> connect_remote(const std::string& url) {
-  return std::make_unique<RemoteWire>(url);
+std::unique_ptr<WorkerWire> connect_remote(const std::string& url,
+                                           const std::function<void()>& meanwhile) {
+  return std::make_unique<RemoteWire>(url, meanwhile);
 }
 
 }  // namespace millrace

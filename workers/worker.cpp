@@ -5,8 +5,9 @@
 
 namespace millrace {
 
-Worker::Worker(const std::string& url, const WorkerSettings& settings)
-    : attachment_(std::make_unique<Attachment>(url, settings)) {}
+Worker::Worker(const std::string& url, const WorkerSettings& settings,
+               const std::function<void()>& meanwhile)
+    : attachment_(std::make_unique<Attachment>(url, settings, meanwhile)) {}
 Worker::~Worker() = default;
 Worker::Worker(Worker&&) noexcept = default;
 Worker& Worker::operator=(Worker&&) noexcept = default;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -66,7 +67,12 @@ class Worker {
   // `url` is "unix:PATH", or "tcp://HOST:PORT" of a service on another machine: nothing else
   // differs then. Empty: $MILLRACE_WORKERS, or where a service on this machine listens unless told
   // otherwise. Throws WorkerError, and std::invalid_argument for what is no url of a service.
-  explicit Worker(const std::string& url = "", const WorkerSettings& settings = {});
+  // Waits for the service, at most 10 s until it is connected and 10 s for its answer, and calls
+  // `meanwhile` at least every 100 ms: what that throws ends the attempt, and leaves here. While a
+  // host's name is looked up nothing is called.
+  explicit Worker(
+      const std::string& url = "", const WorkerSettings& settings = {},
+      const std::function<void()>& meanwhile = [] {});
   ~Worker();
   Worker(Worker&&) noexcept;
   Worker& operator=(Worker&&) noexcept;

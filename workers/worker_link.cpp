@@ -16,13 +16,14 @@ namespace millrace {
 
 using namespace std::chrono_literals;
 
-std::unique_ptr<WorkerWire> connect_worker(const std::string& url) {
+std::unique_ptr<WorkerWire> connect_worker(const std::string& url,
+                                           const std::function<void()>& meanwhile) {
   const std::string target = url.empty() ? default_workers_url() : url;
-  return target.starts_with("tcp://") ? connect_remote(target) : connect_local(target);
+  return target.starts_with("tcp://") ? connect_remote(target, meanwhile) : connect_local(target);
 }
 
-WorkerLink::WorkerLink(const std::string& url)
-    : wire_(connect_worker(url)), decoder_(worker_protocol::max_to_worker) {}
+WorkerLink::WorkerLink(const std::string& url, const std::function<void()>& meanwhile)
+    : wire_(connect_worker(url, meanwhile)), decoder_(worker_protocol::max_to_worker) {}
 
 std::optional<worker_protocol::ToWorker> WorkerLink::receive() {
   const auto bytes = wire_->receive();

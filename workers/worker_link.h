@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,8 +20,8 @@ namespace millrace {
 // Confined to one thread, but for wait(), which looks at the descriptors only.
 class WorkerLink {
  public:
-  // To a worker url; empty: the default one.
-  explicit WorkerLink(const std::string& url);
+  // To a worker url; empty: the default one. `meanwhile` is as a Worker's.
+  WorkerLink(const std::string& url, const std::function<void()>& meanwhile);
 
   // The next message, if one is complete.
   std::optional<worker_protocol::ToWorker> receive();

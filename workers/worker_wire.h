@@ -4,6 +4,8 @@
 #include <poll.h>
 
 #include <array>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,10 +43,16 @@ class WorkerWire {
   virtual Waits waits(bool output) const = 0;
 };
 
-// The wire to a worker url; empty: the default one. Connects; throws WorkerError.
-std::unique_ptr<WorkerWire> connect_worker(const std::string& url);
-// The two kinds of it.
+// How often the one who waits to be attached is called back, at least.
+inline constexpr std::chrono::milliseconds meanwhile_interval(100);
+
+// The wire to a worker url; empty: the default one. Connects; throws WorkerError, and what
+// `meanwhile` does.
+std::unique_ptr<WorkerWire> connect_worker(const std::string& url,
+                                           const std::function<void()>& meanwhile);
+// The two kinds of it. A Unix socket is not waited for.
 std::unique_ptr<WorkerWire> connect_local(const std::string& url);
-std::unique_ptr<WorkerWire> connect_remote(const std::string& url);
+std::unique_ptr<WorkerWire> connect_remote(const std::string& url,
+                                           const std::function<void()>& meanwhile);
 
 }  // namespace millrace

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "python/extension/held_batch.h"
@@ -39,6 +40,32 @@ nb::tuple welcome(const Attachment& attachment) {
   const FrameType& frames = worker.frames();
   return nb::make_tuple(worker.slots(), worker.rows(), worker.width(), frames.values,
                         frames.features, name_of(frames.element), frames.rate, worker.chunk());
+}
+
+// The GIL, while it lives, of a thread that has released it.
+class Again {
+ public:
+  explicit Again(std::optional<WithoutGil>& released) : released_(released) { released_.reset(); }
+  ~Again() { released_.emplace(); }
+  Again(const Again&) = delete;
+  Again& operator=(const Again&) = delete;
+
+ private:
+  std::optional<WithoutGil>& released_;
+};
+
+// Attaches without the GIL. What `meanwhile` raises, or a signal's handler, ends the attempt.
+void make(Attachment* into, const std::string& url, const std::string& pipeline,
+          const std::string& name, std::uint32_t credits, const std::string& device,
+          const nb::callable& meanwhile) {
+  const WorkerSettings settings{
+      .pipeline = pipeline, .name = name, .credits = credits, .device = device};
+  std::optional<WithoutGil> released(std::in_place);
+  new (into) Attachment(url, settings, [&] {
+    const Again held(released);
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    meanwhile();
+  });
 }
 
 }  // namespace
@@ -74,14 +101,7 @@ void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
 void add_attachment(nb::module_& module) {
   nb::register_exception_translator(translate);
   nb::class_<Attachment>(module, "Attachment")
-      .def("__init__",
-           [](Attachment* into, const std::string& url, const std::string& pipeline,
-              const std::string& name, std::uint32_t credits, const std::string& device) {
-             const WorkerSettings settings{
-                 .pipeline = pipeline, .name = name, .credits = credits, .device = device};
-             const WithoutGil waits;
-             new (into) Attachment(url, settings);
-           })
+      .def("__init__", &make)
       .def("next", &next, nb::arg("seconds").none())
       .def("bye", &Attachment::bye, nb::call_guard<WithoutGil>())
       .def("close", &Attachment::close, nb::call_guard<WithoutGil>())

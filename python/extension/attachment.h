@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,8 +23,9 @@ namespace millrace::python {
 // As millrace::Worker: next and done are confined to one thread, all else is thread-safe.
 class Attachment {
  public:
-  Attachment(const std::string& url, const WorkerSettings& settings)
-      : worker_(url, settings), credits_(settings.credits) {}
+  Attachment(const std::string& url, const WorkerSettings& settings,
+             const std::function<void()>& meanwhile)
+      : worker_(url, settings, meanwhile), credits_(settings.credits) {}
   ~Attachment() {
     const WithoutGil waits;  // for the service to take the last words
     const Worker ends(std::move(worker_));

@@ -57,7 +57,15 @@ class Attachment:
     ended: bool
     company: int
     welcome: tuple[int, int, int, int, bool, str, float, str]
-    def __init__(self, url: str, pipeline: str, name: str, credits: int, device: str) -> None: ...
+    def __init__(
+        self,
+        url: str,
+        pipeline: str,
+        name: str,
+        credits: int,
+        device: str,
+        meanwhile: Callable[[], object],
+    ) -> None: ...
     def next(self, seconds: float | None) -> Batch | None: ...
     def bye(self) -> None: ...
     def close(self) -> None: ...

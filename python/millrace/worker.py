@@ -16,12 +16,13 @@ import numpy as np
 
 from millrace import _core
 from millrace.batch import Batch
-from millrace.errors import Refused, WorkerError
+from millrace.errors import Refused, ServiceGone, WorkerError
 
 _log = logging.getLogger("millrace")
 
 _PAUSES = (0.1, 5.0)  # seconds before attaching again: the first, and the longest
 _PATIENCE = 0.1  # seconds until a pause sees that it is interrupted
+_ATTEMPT = 1.0  # seconds that an attempt to attach has at least, whatever is left to next()
 _PASSING = ("timeout", "no_room", "stopping", "internal")  # what a new attachment may mend
 _DTYPES = {"s16": "int16", "f16": "float16", "f32": "float32"}
 
@@ -84,7 +85,7 @@ class Worker:
         self._reattach = math.inf if reattach is True else float(reattach)
         self._leaving = self._closed = self._interrupted = False
         self._outage: _Outage | None = None
-        self._core = _core.Attachment(*self._settings)
+        self._core = _core.Attachment(*self._settings, lambda: None)
         self._welcome = self._core.welcome
         #: How often it has attached, the first time included.
         self.attachments = 1
@@ -142,7 +143,7 @@ class Worker:
 
     def next(self, timeout: float | None = None) -> Batch | None:
         """The next batch. None: none came within ``timeout`` seconds, the worker has left, or
-        ``interrupt`` was called.
+        ``interrupt`` was called. An attempt to attach again has a second, even where less is left.
 
         Raises WorkerError where it cannot go on, and RuntimeError where all ``credits`` batches are
         taken and none was given back.
@@ -215,16 +216,21 @@ class Worker:
             if time.monotonic() < outage.retry_at:
                 return False
             try:
-                self._attach()
+                self._attach(max(min(deadline, outage.give_up), time.monotonic() + _ATTEMPT))
                 return True
             except WorkerError as error:
-                if not self._may_return(error) or time.monotonic() >= outage.give_up:
+                over = not self._may_return(error) or time.monotonic() >= outage.give_up
+                if over and not self._is_called_away():
                     raise
                 outage.postpone()
         return False
 
-    def _attach(self) -> None:
-        attached = _core.Attachment(*self._settings)
+    def _attach(self, until: float) -> None:
+        def meanwhile() -> None:
+            if self._is_called_away() or time.monotonic() >= until:
+                raise ServiceGone("the service did not answer")
+
+        attached = _core.Attachment(*self._settings, meanwhile)
         if attached.welcome != self._welcome:
             attached.close()
             raise Refused("the service came back with another shape of batches", "pipeline")
@@ -241,10 +247,13 @@ class Worker:
 
     def _rest(self, until: float) -> bool:
         """False: interrupted. No lock: a signal handler may interrupt."""
-        while not (self._interrupted or self._closed or self._leaving):
+        while not self._is_called_away():
             left = until - time.monotonic()
             if left <= 0:
                 return True
             time.sleep(min(left, _PATIENCE))
         self._interrupted = False
         return False
+
+    def _is_called_away(self) -> bool:
+        return self._interrupted or self._closed or self._leaving

@@ -48,6 +48,10 @@ class Attempts(Remote, service_lost_test.Attempts):
     pass
 
 
+class Silence(Remote, service_lost_test.Silence):
+    pass
+
+
 class Arrays(Remote, arrays_test.Arrays):
     pass
 

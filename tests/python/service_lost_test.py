@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A service that refuses a worker, is lost, stops or comes back; a worker that leaves or is interrupted."""
+import contextlib
 import os
 import signal
+import socket
 import threading
 import unittest
 from unittest import mock
@@ -179,6 +181,84 @@ class Attempts(WorkerTest):
 
     def await_none_attached(self):
         wait_for(lambda: "pipeline default " in self.served.get("/readyz")[1], "no worker to be attached")
+
+
+def listener_at(url):
+    """Accepts connections where the service was."""
+    kind, place = url.split(":", 1)
+    if kind == "unix":
+        os.unlink(place)
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(place)
+    else:
+        host, port = place.removeprefix("//").rsplit(":", 1)
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, int(port)))
+    listener.listen()
+    listener.settimeout(PATIENCE)
+    return listener
+
+
+class Silence(WorkerTest):
+    """Where the service was somebody listens who never speaks. What is asked for meanwhile happens
+    before a patient attempt to attach, which began earlier, has ended by itself."""
+
+    def setUp(self):
+        super().setUp()
+        self.lost, self.place = self.worker(), self.url()
+        self.served.stop(signal.SIGKILL)
+        self.listener, self.connections = listener_at(self.place), []
+        self.addCleanup(lambda: [each.close() for each in (self.listener, *self.connections)])
+        with self.assertLogs("millrace") as logs:
+            wait_for(lambda: self.lost.next(0) is None and logs.output, "the service to be lost")
+        over = threading.Event()
+        self.patient = threading.Thread(target=self.attempt, args=(over,))
+        self.patient.start()
+        self.addCleanup(self.patient.join)
+        self.addCleanup(over.set)
+        self.accept()
+
+    def attempt(self, over):
+        def meanwhile():
+            if over.is_set():
+                raise TimeoutError
+
+        with contextlib.suppress(TimeoutError, millrace.ServiceGone):
+            _core.Attachment(self.place, "default", "patient", 2, "host", meanwhile)
+
+    def accept(self):
+        self.connections.append(self.listener.accept()[0])
+
+    def while_attaching(self, ask):
+        asking = threading.Thread(target=lambda: (self.accept(), ask()))
+        asking.start()
+        self.addCleanup(asking.join)
+
+    def assert_soon(self):
+        self.assertTrue(self.patient.is_alive(), "it took as long as an attempt does by itself")
+
+    def test_who_attaches_again_keeps_the_time_but_for_a_second(self):
+        self.assertIsNone(self.lost.next(0.3))
+        self.assert_soon()
+        self.accept()
+
+    def test_who_attaches_again_is_called_away(self):
+        for ask in self.lost.interrupt, self.lost.bye:
+            self.while_attaching(ask)
+            self.assertIsNone(self.lost.next())
+        self.assert_soon()
+
+    def test_one_that_is_closed_ends_its_attempt(self):
+        self.while_attaching(self.lost.close)
+        self.assertEqual(list(self.lost), [])
+        self.assert_soon()
+
+    def test_a_key_that_interrupts_is_heard_while_attaching(self):
+        self.while_attaching(lambda: os.kill(os.getpid(), signal.SIGINT))
+        with self.assertRaises(KeyboardInterrupt):
+            millrace.Worker(self.place)
+        self.assert_soon()
 
 
 class FakeTime:

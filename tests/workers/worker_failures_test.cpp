@@ -180,6 +180,16 @@ TEST_CASE("a refusal is an error with the service's words") {
   CHECK_THROWS_WITH(service.attach({}, refuse), Catch::Contains("there is no pipeline vad"));
 }
 
+TEST_CASE("who waits for a welcome is called back, and ends that by throwing") {
+  const FakeService service;
+  struct Enough {};
+  int calls = 0;
+  const auto meanwhile = [&] {
+    if (++calls == 3) throw Enough();
+  };
+  CHECK_THROWS_AS(Worker(service.url(), {}, meanwhile), Enough);
+}
+
 TEST_CASE("a service of another version is an error that names both") {
   FakeService service;
   service.welcome.version = 7;

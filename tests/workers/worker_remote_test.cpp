@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -13,6 +16,7 @@
 #include "schemas/worker_codec.h"
 #include "tests/support/patience.h"
 #include "tests/transport/zeromq_peers.h"
+#include "transport/file_descriptor.h"
 #include "workers/worker.h"
 
 using namespace millrace;
@@ -90,6 +94,23 @@ std::string lost(Worker& worker) {
   }
   return "not lost";
 }
+
+// A port where connections wait for ever to be accepted.
+class SilentPort {
+ public:
+  SilentPort() {
+    if (::listen(socket_.get(), 4) != 0) throw std::runtime_error("no port");
+  }
+  std::string url() const {
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    return "tcp://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+
+ private:
+  const FileDescriptor socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+};
 
 }  // namespace
 
@@ -196,6 +217,19 @@ TEST_CASE("answers that were given before a remote worker goes away arrive") {
     worker.done(*batch);
   }
   CHECK(service.receive<Done>().batch == BatchId{1});
+}
+
+TEST_CASE("who waits for a service that never speaks is called back, and ends that by throwing") {
+  const SilentPort silent;          // is no ZeroMQ
+  const RemoteService unwelcoming;  // shakes hands, and no more
+  struct Enough {};
+  for (const std::string& url : {silent.url(), unwelcoming.url()}) {
+    int calls = 0;
+    const auto meanwhile = [&] {
+      if (++calls == 6) throw Enough();
+    };
+    CHECK_THROWS_AS(Worker(url, {}, meanwhile), Enough);
+  }
 }
 
 TEST_CASE("a tcp url that leads nowhere is an error that names it") {
