@@ -8,11 +8,11 @@
 namespace {
 
 std::atomic<std::size_t> count{0};
-thread_local std::size_t too_many = std::numeric_limits<std::size_t>::max();
+thread_local std::size_t short_from = millrace::test::Scarcity::most, short_to = 0;
 
 void* counted(std::size_t size) noexcept {
   count.fetch_add(1, std::memory_order_relaxed);
-  if (size >= too_many) return nullptr;
+  if (size >= short_from && size <= short_to) return nullptr;
   return std::malloc(size > 0 ? size : 1);
 }
 
@@ -25,7 +25,10 @@ void* counted_or_throw(std::size_t size) {
 
 std::size_t millrace::test::allocations() { return count.load(std::memory_order_relaxed); }
 
-void millrace::test::Scarcity::set(std::size_t from) { too_many = from; }
+void millrace::test::Scarcity::set(std::size_t from, std::size_t to) {
+  short_from = from;
+  short_to = to;
+}
 
 // All forms without alignment: a sanitizer's own would not fit to the others.
 void* operator new(std::size_t size) { return counted_or_throw(size); }

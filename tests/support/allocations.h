@@ -10,16 +10,18 @@ namespace millrace::test {
 // How often the program has asked for memory.
 std::size_t allocations();
 
-// While it lives, its thread does not get so many bytes or more at once.
+// While it lives, its thread does not get so many bytes at once, `from` to `to`.
 class Scarcity {
  public:
-  explicit Scarcity(std::size_t from) { set(from); }
-  ~Scarcity() { set(std::numeric_limits<std::size_t>::max()); }
+  static constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+
+  explicit Scarcity(std::size_t from, std::size_t to = most) { set(from, to); }
+  ~Scarcity() { set(most, 0); }
   Scarcity(const Scarcity&) = delete;
   Scarcity& operator=(const Scarcity&) = delete;
 
  private:
-  static void set(std::size_t from);
+  static void set(std::size_t from, std::size_t to);
 };
 
 }  // namespace millrace::test
