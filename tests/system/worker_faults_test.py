@@ -143,7 +143,7 @@ class Leaving(WorkerFaultTest):
         rows = []
         while (batch := worker.batch()) is not None:
             rows += batch.framed + batch.marks
-            time.sleep(0.1)
+            self.assertEqual(service.get("/readyz")[0], 503)  # it waits for its worker
             worker.answer(batch)
         self.assertEqual([(row.seq, row.size, row.flags & wire.END) for row in rows],
                          [(0, PACKET, 0), (1, PACKET, 0), (2, 7, wire.END)])

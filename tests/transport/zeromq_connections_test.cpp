@@ -45,6 +45,13 @@ class Bound {
       connections.read(Clock::now());
     }
   }
+  // One that has shaken hands.
+  std::unique_ptr<RawPeer> peer(const std::string& name) {
+    auto peer = std::make_unique<RawPeer>(port);
+    peer->shake_hands(name);
+    run_until([&] { return peer->is_ready(); });
+    return peer;
+  }
   // The next message's name. Its connection is told by it.
   ZeromqMessage next() {
     ZeromqMessage name, body;
@@ -67,16 +74,12 @@ int descriptor_of(ZeromqMessage& part) {
 
 TEST_CASE("a message of a connection that has ended is not taken for one of its successor's") {
   Bound bound;
-  auto first = std::make_unique<RawPeer>(bound.port);
-  first->shake_hands("a");
-  bound.run_until([&] { return first->is_ready(); });
+  auto first = bound.peer("a");
   first->part("of the first");
   first.reset();
   bound.run_until([&] { return bound.stats.disconnected.value() == 1; });
-  RawPeer second(bound.port);
-  second.shake_hands("b");
-  bound.run_until([&] { return second.is_ready(); });
-  second.part("of the second");
+  const auto second = bound.peer("b");
+  second->part("of the second");
   ZeromqMessage of_first = bound.next(), of_second = bound.next();
   REQUIRE(of_first.text() == "a");
   REQUIRE(descriptor_of(of_first) == descriptor_of(of_second));
@@ -88,15 +91,11 @@ TEST_CASE("a message of a connection that has ended is not taken for one of its 
 
 TEST_CASE("who has the descriptor of one that ended unheard is heard") {
   Bound bound;
-  auto first = std::make_unique<RawPeer>(bound.port);
-  first->shake_hands("a");
-  bound.run_until([&] { return first->is_ready(); });
+  auto first = bound.peer("a");
   first.reset();
   bound.run_until([&] { return bound.stats.disconnected.value() == 1; });
-  RawPeer second(bound.port);
-  second.shake_hands("b");
-  bound.run_until([&] { return second.is_ready(); });
-  second.part("hello");
+  const auto second = bound.peer("b");
+  second->part("hello");
   ZeromqMessage of_second = bound.next();
   CHECK(bound.connections.heard(of_second));
   bound.connections.settle();
