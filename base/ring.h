@@ -36,7 +36,8 @@ class Ring {
   }
   T pop_front() {
     T value = std::move(front());
-    head_ = (head_ + 1) & (slots_.size() - 1);
+    // One that is mostly empty uses the same slot again, which is in the cache.
+    head_ = size_ == 1 ? 0 : (head_ + 1) & (slots_.size() - 1);
     --size_;
     return value;
   }

@@ -2,6 +2,7 @@
 // The batcher on one core: 1000 streams, batches of 64, with and without the values of the rows.
 // Each line is measured in short runs that take turns with the others, so that all of them meet
 // the same neighbours on the machine; the control copies the same bytes and does nothing else.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "batcher/batcher.h"
+#include "bench/paired_runs.h"
 #include "gpu/batch_writer.h"
 #include "gpu/slab_ring.h"
 #include "tests/support/allocations.h"
@@ -25,7 +27,7 @@ constexpr std::uint32_t streams = 1000, batch_rows = 64, slabs = 3;
 constexpr std::uint32_t frames = 1600;  // of a row: 100 ms at 16 kHz
 constexpr std::size_t row_bytes = frames * 2;
 constexpr std::size_t chunks = 8;  // that a stream's buffer holds: 25.6 MB in all, beyond the L2
-constexpr int runs = 31, rounds = 40;
+constexpr int rounds = 40;
 
 // A row becomes ready in every stream, in an order of their own, again and again.
 class Streams {
@@ -152,15 +154,22 @@ struct Measured {
 
 void print(Measured& line) {
   std::ranges::sort(line.nanoseconds);
+  const std::size_t runs = line.nanoseconds.size();
   const double median = line.nanoseconds[runs / 2];
   std::printf("%-38s %8.2f %8.1f %8.1f %8.1f %12.6f\n", line.name, 1000 / median, median,
               line.nanoseconds.front(), line.nanoseconds.back(),
-              static_cast<double>(line.allocated) / (double{runs} * rounds * streams));
+              static_cast<double>(line.allocated) / static_cast<double>(runs * rounds * streams));
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  CLI::App app("The batcher on one core: rows per second, with and without their values");
+  std::size_t runs = 31;
+  bool json = false;
+  app.add_option("--runs", runs, "Of each line, in turn")->capture_default_str();
+  app.add_flag("--json", json, "A line of JSON: rows of s16, and the control");
+  CLI11_PARSE(app, argc, argv);
   const Streams sources;
   Lane bare(sources), s16(sources), f32(sources);
   Slabs s16_slabs(Element::s16), f32_slabs(Element::f32);
@@ -175,10 +184,14 @@ int main() {
 
   for (Measured& line : lines) line.run();  // vectors grow to their size
   for (Measured& line : lines) line.nanoseconds.reserve(runs);
-  for (int run = 0; run < runs; ++run)
+  for (std::size_t run = 0; run < runs; ++run)
     for (Measured& line : lines) line.measure();
 
-  std::printf("%u streams, batches of %u, %d runs of %d rows each in turn\n", streams, batch_rows,
+  if (json) {
+    std::printf("%s\n", bench::json_of(lines[1].nanoseconds, lines[2].nanoseconds).c_str());
+    return 0;
+  }
+  std::printf("%u streams, batches of %u, %zu runs of %d rows each in turn\n", streams, batch_rows,
               runs, rounds * static_cast<int>(streams));
   std::printf("%-38s %8s %8s %8s %8s %12s\n", "", "M rows/s", "ns/row", "best", "worst",
               "allocs/row");

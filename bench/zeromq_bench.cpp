@@ -12,8 +12,9 @@
 #include <vector>
 #include <zmq.hpp>
 
-#include "bench/latencies.h"
-#include "bench/packets.h"
+#include "bench/paired_runs.h"
+#include "bench/quantiles.h"
+#include "load/histogram.h"
 #include "streams/stream.h"
 #include "transport/zeromq_server.h"
 
@@ -24,12 +25,15 @@ namespace cp = client_protocol;
 namespace {
 
 constexpr std::uint64_t streams = 64;
+constexpr std::size_t packet_frames = 1600;  // 100 ms at 16 kHz, s16 mono
+constexpr std::size_t packet_bytes = packet_frames * 2;
 constexpr std::uint64_t frames_limit = 80'000;  // 5 s, as unless said
 
 // A stream whose rows are done by the time the next packet comes. Rows are whole packets.
 class TakenStream final : public StreamSink, RowSink, ClientEnd {
  public:
-  TakenStream(ClientOutbox& outbox, StreamStats& stats, BlockPool& blocks, Latencies& latencies)
+  TakenStream(ClientOutbox& outbox, StreamStats& stats, BlockPool& blocks,
+              load::Histogram& latencies)
       : outbox_(outbox),
         latencies_(latencies),
         stream_({.id = {},
@@ -80,7 +84,7 @@ class TakenStream final : public StreamSink, RowSink, ClientEnd {
 
  private:
   ClientOutbox& outbox_;
-  Latencies& latencies_;
+  load::Histogram& latencies_;
   std::uint64_t cut_ = 0, done_ = 0;  // rows
   Stream stream_;
 };
@@ -101,7 +105,7 @@ class Service final : Door {
     context_.poll();
   }
   std::uint16_t port() const { return server_.port(); }
-  Latencies latencies;  // to be read when it is gone quiet
+  load::Histogram latencies;  // to be read when it is gone quiet
 
  private:
   Result<std::unique_ptr<StreamSink>, RequestError> open(StreamRequest,
@@ -213,7 +217,7 @@ class Control {
     return static_cast<std::uint16_t>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1)));
   }
   void join() { thread_.join(); }
-  Latencies latencies;
+  load::Histogram latencies;
 
  private:
   // The packet is what a message of frames ends with.
@@ -257,7 +261,7 @@ void paced(std::uint64_t messages) {
   client.open();
   send_paced(client, messages, true);
   client.end();
-  service.latencies.print("to the chunker");
+  print_row("to the chunker", service.latencies);
 }
 
 void control_paced(std::uint64_t messages) {
@@ -265,7 +269,7 @@ void control_paced(std::uint64_t messages) {
   Client client(control.port());
   send_paced(client, messages, false);
   control.join();
-  control.latencies.print("control: read");
+  print_row("control: read", control.latencies);
 }
 
 double median(std::vector<double> values) {
@@ -283,6 +287,8 @@ int main(int argc, char** argv) {
   app.add_option("--messages", messages, "Of a run of the flood")->capture_default_str();
   app.add_option("--runs", runs, "Of each, in turn")->capture_default_str();
   app.add_option("--seconds", seconds, "At 10 000 packets per second")->capture_default_str();
+  bool json = false;
+  app.add_flag("--json", json, "The flood alone, as a line of JSON");
   CLI11_PARSE(app, argc, argv);
   try {
     std::vector<double> ours, bare;
@@ -290,9 +296,13 @@ int main(int argc, char** argv) {
       bare.push_back(control_flood(messages));
       ours.push_back(flood(messages));
     }
+    if (json) {
+      std::printf("%s\n", json_of(ours, bare).c_str());
+      return 0;
+    }
     std::printf("flood: %.0f packets/s, control %.0f, %.0f %% of it\n", median(ours), median(bare),
                 100 * median(ours) / median(bare));
-    Latencies::print_heading("us, since a packet was sent");
+    print_heading("us, since a packet was sent");
     for (int i = 0; i < 3; ++i) {
       control_paced(static_cast<std::uint64_t>(10'000 * seconds));
       paced(static_cast<std::uint64_t>(10'000 * seconds));

@@ -164,6 +164,11 @@ void collect_service(const Sources& sources, Families& into) {
   into.add({}, sum(sources.service, &ServiceStats::draining));
   into.begin_gauge("millrace_chunk_buffer_limit_bytes", "Configured limit of chunk buffers.");
   into.add({}, sum(sources.service, &ServiceStats::buffer_limit));
+  into.begin_gauge("millrace_memory_limit_bytes",
+                   "Memory that the process could have: resident, and what is free.");
+  into.add({}, sum(sources.service, &ServiceStats::memory_limit));
+  into.begin_gauge("millrace_overload_action_active", "1 while this is done for want of memory.");
+  add_each(into, {}, "action", sources.service, &ServiceStats::overload, Overload::reject_streams);
   into.begin_histogram("millrace_event_loop_lag_seconds",
                        "Delay of a periodic timer on an I/O thread.");
   into.add({}, histograms(sources.threads, &ThreadStats::lag), per_second);

@@ -11,15 +11,29 @@ namespace millrace {
 std::uint64_t descriptor_limit();
 std::uint64_t raise_descriptor_limit();
 
-// How many of them may be sockets of clients. The others are for the admin listener, workers and
-// slabs: those must go on whatever clients do.
-constexpr std::uint64_t client_sockets(std::uint64_t descriptors) { return descriptors / 2; }
+// What is kept for others than clients, which must go on whatever clients do: some 50 are the
+// service's own, and 4 of each io thread; a worker of this machine has 3 (its connection, its
+// slabs, its process), and 2 of them until its process is gone. So 300 workers are at home, and
+// what more there are compete with clients. Where descriptors are few, clients have half of them.
+inline constexpr std::uint64_t reserved_descriptors = 1024;
 
-// How many clients can have streams: some sockets are of clients that have not said yet what they
-// want, and those that say nothing must leave room.
+// How many of them may be sockets of clients.
+constexpr std::uint64_t client_sockets(std::uint64_t descriptors) {
+  return descriptors - std::min(reserved_descriptors, descriptors / 2);
+}
+
+// Sockets of clients that have not said yet what they want: those that say nothing must leave room.
+inline constexpr std::uint64_t upgrading_sockets = 512;
+
+// How many clients can have streams.
 constexpr std::uint64_t client_streams(std::uint64_t descriptors) {
   const std::uint64_t sockets = client_sockets(descriptors);
-  return sockets - std::min<std::uint64_t>(512, sockets / 2);
+  return sockets - std::min(upgrading_sockets, sockets / 2);
+}
+
+// How many descriptors there have to be for so many.
+constexpr std::uint64_t descriptors_for(std::uint64_t streams) {
+  return std::min(4 * streams, streams + upgrading_sockets + reserved_descriptors);
 }
 
 }  // namespace millrace

@@ -25,8 +25,9 @@ constexpr auto lag_period = std::chrono::seconds(1);
 IoThread::IoThread(std::uint32_t index, std::size_t max_streams, const ConnectionLimits& limits,
                    LogWriter& writer)
     : index_(index),
+      usual_(limits),
       log_(writer, thread_stats_),
-      scope_(context_.get_executor(), limits, door_stats_,
+      scope_(context_.get_executor(), limits_, door_stats_,
              [this](std::string_view why) {
                log_.error("a connection failed", {{"why", why}});
              }),
@@ -81,6 +82,35 @@ void IoThread::drain(std::function<void()> drained) {
   scope_.drain();
   door_->table().drain(Clock::now());
   spawn(context_.get_executor(), wait_drained(std::move(drained)));
+}
+
+void IoThread::relieve(Overload action, std::uint64_t spare, bool ends_largest) {
+  action_ = action;
+  spare_ = spare;
+  ends_largest_ = ends_largest;
+  if (told_.exchange(true)) return;
+  try {
+    post([this] { relieve_now(); });
+  } catch (...) {  // there is no memory for it
+    told_ = false;
+    throw;
+  }
+}
+
+void IoThread::relieve_now() {
+  told_ = false;
+  const Overload action = action_;
+  const bool short_of_it = action >= Overload::close_idle;
+  door_->allow(spare_);
+  limits_.mute = short_of_it ? usual_.ping + usual_.close : usual_.mute;
+  const bool ends_largest = ends_largest_.exchange(false);
+  if (!short_of_it) return largest_.store(0, std::memory_order_relaxed);
+  LiveStream* largest = door_->table().largest();
+  if (ends_largest && action == Overload::reset_largest && largest) {
+    largest->evict(Clock::now());
+    largest = door_->table().largest();
+  }
+  largest_.store(largest ? largest->held() : 0, std::memory_order_relaxed);
 }
 
 Task<> IoThread::wait_drained(std::function<void()> drained) {

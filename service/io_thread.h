@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -44,6 +45,12 @@ class IoThread {
   // On the thread: nobody new, every stream ends; `drained` is called, here, when no connection is
   // left, and no row of those whose client is gone.
   void drain(std::function<void()> drained);
+  // The thread does what there is to do for want of memory, as soon as it can and until it is told
+  // otherwise; the last word counts. Its streams may take `spare` bytes more. Its largest ends only
+  // if so said: another thread's may be larger. Thread-safe.
+  void relieve(Overload action, std::uint64_t spare, bool ends_largest);
+  // Bytes that its largest stream had when that was last wanted; 0 before. Thread-safe.
+  std::size_t largest() const { return largest_.load(std::memory_order_relaxed); }
   // On the thread: cuts every connection.
   void stop_sessions() { scope_.stop(); }
   // Ends the thread, whatever it is doing. Thread-safe.
@@ -59,10 +66,19 @@ class IoThread {
 
  private:
   void work();
+  void relieve_now();
   Task<> measure_lag();
   Task<> wait_drained(std::function<void()> drained);
 
   const std::uint32_t index_;
+  const ConnectionLimits usual_;
+  ConnectionLimits limits_ = usual_;
+  std::atomic<std::size_t> largest_ = 0;  // relaxed: a figure
+  // What relieve() said last; each is right without the others.
+  std::atomic<Overload> action_ = Overload::none;
+  std::atomic<std::uint64_t> spare_ = 0;
+  std::atomic<bool> ends_largest_ = false;
+  std::atomic<bool> told_ = false;  // and the thread has yet to hear it
   net::io_context context_{1};
   net::executor_work_guard<Executor> keep_{context_.get_executor()};
   DoorStats door_stats_;

@@ -22,9 +22,22 @@ void LiveStream::drain(Time now) {
   stream_.drain(now);
 }
 
+std::size_t LiveStream::held() const {
+  if (refused_ || !outbox_) return 0;
+  return stream_.held_bytes() + outbox_->unsent();
+}
+
 void LiveStream::refused(ErrorCode code, std::string_view message, Time now) {
+  refused_ = true;
   slow_ = code == ErrorCode::slow_reader;
   stream_.fail(code, message, now);
+}
+
+void LiveStream::evict(Time now) {
+  refused_ = true;
+  if (outbox_) outbox_->drop_untaken();
+  stream_.evict(ErrorCode::no_room, "the service is short of memory; this stream held the most",
+                now);
 }
 
 void LiveStream::disconnect() {
@@ -37,8 +50,7 @@ void LiveStream::disconnect() {
 
 void LiveStream::written(std::size_t results, Time now) {
   for (; results > 0; --results) {
-    Instants at = unwritten_.front();
-    unwritten_.pop_front();
+    Instants at = unwritten_.pop_front();
     at.written = now;
     place_.stats.written(at);
     place_.stats.results.add(-1);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <deque>
 #include <string>
 
 #include "base/budget.h"
+#include "base/ring.h"
 #include "service/pipeline.h"
 #include "streams/ends.h"
 #include "streams/stream.h"
@@ -49,8 +49,13 @@ class LiveStream final : public ClientEnd {
   // The connection and its outbox are there no longer.
   void disconnect();
   bool attached() const { return outbox_ != nullptr; }
+  // Bytes that its end would give back: frames, and results that its client has not taken. None
+  // when it has been told its end.
+  std::size_t held() const;
   // It cannot go on, by what its client did or did not.
   void refused(ErrorCode code, std::string_view message, Time now);
+  // Memory is short, and it has the most: frames and results that wait are dropped.
+  void evict(Time now);
   // The service stops, or the connection is too old: the client is told so, and the stream ends.
   void drain(Time now);
   // So many more of its results, in order, were written to the socket.
@@ -71,9 +76,10 @@ class LiveStream final : public ClientEnd {
   const Share connection_;
   const Place place_;
   ClientOutbox* outbox_;
-  std::deque<Instants> unwritten_;  // of results in the outbox
+  Ring<Instants> unwritten_;  // of results in the outbox
   bool draining_ = false;
   bool slow_ = false;  // its client does not read
+  bool refused_ = false;
   Stream stream_;
 };
 

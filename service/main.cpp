@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "service/commands/bench.h"
 #include "service/commands/check_config.h"
 #include "service/commands/chunk.h"
 #include "service/commands/healthcheck.h"
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
   add_stream_command(program, console);
   add_tap_command(program, console);
   add_chunk_command(program, console);
+  add_bench_command(program, console);
   add_check_config_command(program, console);
   add_healthcheck_command(program, console);
   try {

@@ -9,6 +9,7 @@
 #include "gpu/slab_ring.h"
 #include "streams/frame_buffer.h"
 #include "streams/waiting_events.h"
+#include "transport/read_ahead.h"
 #include "workers/protocol.h"
 #include "workers/remote_line.h"
 
@@ -40,17 +41,21 @@ std::size_t slab_bytes(const PipelineOptions& pipeline) {
   return SlabRing::slab_bytes_for(layout_of(shape).bytes);
 }
 
-// Of one stream, in whole blocks: what it may hold, the message that went over it, and the one that
-// comes in meanwhile. No client sends values of less than two bytes.
+// Of one stream, in whole blocks: what it may hold, the message that went over it, the one that
+// comes in meanwhile, and what was read behind it. No client sends values of less than two bytes.
 std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
   const std::size_t frame = pipeline.frames.bytes();
   const std::size_t block = FrameBuffer::block_bytes(frame, pipeline.chunk.spec.width());
   const std::size_t buffers = pipeline.shed_after ? 2 : 1;
   const std::size_t held = product({pipeline.stream_frames, frame});
-  const std::size_t most =
-      message + message / 2 * size_of(pipeline.frames.element) + (2 * buffers + 1) * block;
+  const std::size_t most = message + message / 2 * size_of(pipeline.frames.element) +
+                           (2 * buffers + 1) * block + ReadBuffer::size;
   return sum(held, most);
 }
+
+// What an open stream takes when it holds nothing, its connection included. A test of
+// tests/system/crowd_test.py measures it.
+constexpr std::size_t stream_bytes = std::size_t{24} << 10;
 
 // So many streams, without slabs.
 MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptions& limits,
@@ -59,10 +64,17 @@ MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptio
       max_ready_rows * sizeof(ReadyRow) + WaitingEvents::overrun * sizeof(WaitingEvents::Waiting);
   return {.frames = product({streams, frame_bytes(pipeline, limits.message)}),
           .rows = product({streams, rows}),
-          .results = product({streams, limits.send_buffer})};
+          .results = product({streams, limits.send_buffer}),
+          .streams = product({streams, stream_bytes})};
 }
 
 }  // namespace
+
+std::size_t MemoryBounds::all() const {
+  std::size_t all = 0;
+  for (const std::size_t part : {frames, rows, slabs, results, streams}) all = sum(all, part);
+  return all;
+}
 
 std::size_t unread_bytes(const LimitOptions& limits) {
   constexpr std::size_t one = worker_protocol::max_to_service + own_unread;
@@ -82,6 +94,7 @@ MemoryBounds memory_bounds(const Options& options) {
     most.frames = std::max(most.frames, bounds.frames);
     most.rows = std::max(most.rows, bounds.rows);
     most.results = std::max(most.results, bounds.results);
+    most.streams = std::max(most.streams, bounds.streams);
   }
   most.slabs = options.limits.slab_bytes;
   if (options.listen.workers_remote)

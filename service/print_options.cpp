@@ -68,7 +68,7 @@ void print(std::ostream& out, const PipelineOptions& pipeline) {
 void print(std::ostream& out, const MemoryBounds& bounds) {
   out << "frames " << rounded_bytes(bounds.frames) << ", rows " << rounded_bytes(bounds.rows)
       << ", slabs " << rounded_bytes(bounds.slabs) << ", results " << rounded_bytes(bounds.results)
-      << '\n';
+      << ", streams " << rounded_bytes(bounds.streams) << '\n';
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/server.h"
 
+#include <algorithm>
 #include <functional>
 #include <future>
 #include <random>
@@ -29,6 +30,10 @@ std::string made_up_names() {
 constexpr auto cut_off_patience = std::chrono::seconds(2);
 
 constexpr auto clock_period = std::chrono::seconds(1);
+
+// From the end of a stream for want of memory to that of the next: what the first had comes back
+// when its connection has ended.
+constexpr auto eviction_period = std::chrono::seconds(1);
 
 ConnectionLimits connection_limits(const LimitOptions& limits) {
   ConnectionLimits connection;
@@ -60,7 +65,8 @@ Server::Server(const Options& options, LogWriter& writer)
       admission_{.names = {},
                  .connections = Budget(options.limits.connections),
                  .sockets = Budget(client_sockets(descriptor_limit())),
-                 .made_up = made_up_names()},
+                 .made_up = made_up_names(),
+                 .overload = Overload::none},
       slab_bytes_(options.limits.slab_bytes) {
   for (std::uint32_t i = 0; i < options_.listen.threads; ++i)
     threads_.push_back(std::make_unique<IoThread>(i, options_.limits.connections, limits_, writer));
@@ -165,6 +171,7 @@ std::string Server::workers_remote() const {
 bool Server::run() {
   spawn(main_.get_executor(), handle_signals());
   spawn(main_.get_executor(), watch_clock());
+  spawn(main_.get_executor(), overload_watch_.watch(main_.get_executor()));
   spawn(main_.get_executor(), admin_->serve());
   spawn(threads_.front()->context().get_executor(), worker_server_->serve());
   if (remote_server_) remote_server_->start();
@@ -194,6 +201,18 @@ Task<> Server::watch_clock() {
     timer.expires_after(clock_period);
     co_await timer.async_wait(no_throw);
   }
+}
+
+void Server::relieve(Overload action, std::uint64_t spare) {
+  admission_.overload.store(action, std::memory_order_relaxed);
+  const auto fullest =
+      std::ranges::max_element(threads_, {}, [](const auto& thread) { return thread->largest(); });
+  const Time now = Clock::now();
+  const bool ends_one = action == Overload::reset_largest && (*fullest)->largest() > 0 &&
+                        now - evicted_ >= eviction_period;
+  if (ends_one) evicted_ = now;
+  for (auto& thread : threads_)
+    thread->relieve(action, spare / threads_.size(), ends_one && thread == *fullest);
 }
 
 // The order of the data: nobody new, streams end, batches close, results go out; then the workers.
@@ -258,6 +277,8 @@ HttpAnswer Server::answer(const HttpQuery& query) {
 HttpAnswer Server::readiness() {
   std::vector<std::string> reasons;
   if (draining_) reasons.push_back("the service is stopping");
+  if (admission_.overload.load(std::memory_order_relaxed) != Overload::none)
+    reasons.push_back("the service is short of memory");
   for (const auto& pipeline : pipelines_)
     if (pipeline->stats().workers.value() == 0)
       reasons.push_back("pipeline " + pipeline->name() + " has no worker");

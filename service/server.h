@@ -12,6 +12,7 @@
 #include "service/io_thread.h"
 #include "service/log.h"
 #include "service/options.h"
+#include "service/overload_watch.h"
 #include "service/pipeline.h"
 #include "service/stats.h"
 #include "transport/http_server.h"
@@ -54,6 +55,7 @@ class Server {
 
   Task<> handle_signals();
   Task<> watch_clock();
+  void relieve(Overload action, std::uint64_t spare);
   void begin_drain();
   void cut_off(std::string_view why);
   void finish();
@@ -68,12 +70,15 @@ class Server {
   ServiceStats stats_;
   Admission admission_;
   Budget slab_bytes_;
+  OverloadWatch overload_watch_{
+      log_, stats_, [this](Overload action, std::uint64_t spare) { relieve(action, spare); }};
   std::vector<std::unique_ptr<IoThread>> threads_;
   std::vector<std::unique_ptr<Pipeline>> pipelines_;
   std::optional<WorkerServer> worker_server_;
   std::optional<RemoteServer> remote_server_;
   std::optional<HttpServer> admin_;
   std::optional<Exporter> exporter_;
+  Time evicted_{};  // the last stream, for want of memory
   Timer grace_{main_.get_executor()};
   std::size_t undrained_ = 0;  // io threads that still have connections
   bool draining_ = false;

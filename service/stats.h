@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/stats.h"
+#include "service/overload.h"
 
 namespace millrace {
 
@@ -26,9 +27,11 @@ constexpr std::string_view name_of(ClockJump direction) {
 
 // The process. The main thread writes it.
 struct ServiceStats {
-  Gauge ready;         // 1 while /readyz answers 200
-  Gauge draining;      // 1 from SIGTERM on
-  Gauge buffer_limit;  // bytes that all frame buffers may hold
+  Gauge ready;                                    // 1 while /readyz answers 200
+  Gauge draining;                                 // 1 from SIGTERM on
+  Gauge buffer_limit;                             // bytes that all frame buffers may hold
+  Gauge memory_limit;                             // bytes that the process could have
+  Labelled<Gauge, Overload, overloads> overload;  // 1 while it is done; not of `none`
   Labelled<Counter, ClockJump, clock_jumps> jumps;
 };
 

@@ -97,6 +97,10 @@ StreamDoor::StreamDoor(std::span<const std::unique_ptr<Pipeline>> pipelines, Adm
     places_.push_back(std::make_unique<PipelinePlace>(*pipeline));
 }
 
+void StreamDoor::allow(std::uint64_t more) {
+  for (auto& place : places_) place->blocks.allow(more / places_.size());
+}
+
 StreamDoor::PipelinePlace* StreamDoor::find(std::string_view pipeline) const {
   for (const auto& place : places_)
     if (place->pipeline.name() == pipeline) return place.get();
@@ -122,6 +126,11 @@ Result<std::unique_ptr<StreamSink>, RequestError> StreamDoor::open(StreamRequest
 
   RequestError full = refusal(503, "", "");
   full.retry_after = std::chrono::seconds(1);
+  if (admission_.overload.load(std::memory_order_relaxed) != Overload::none) {
+    full.message = "the service is short of memory";
+    full.reason = Refusal::overload;
+    return full;
+  }
   Share connection(admission_.connections, 1);
   if (!connection) {
     full.message = "the service has as many connections as it may have";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -10,6 +11,7 @@
 #include "base/budget.h"
 #include "base/name_book.h"
 #include "service/live_stream.h"
+#include "service/overload.h"
 #include "service/pipeline.h"
 #include "service/stream_table.h"
 #include "transport/door.h"
@@ -22,6 +24,7 @@ struct Admission {
   Budget connections;         // clients that have a stream, those that left theirs among them
   Budget sockets;             // clients, those that have none yet among them
   const std::string made_up;  // begin of the names that the service makes up
+  std::atomic<Overload> overload = Overload::none;  // relaxed: it guards nothing
 };
 
 // Decides on one io thread which clients get a stream, and makes it. Confined to that thread.
@@ -36,6 +39,10 @@ class StreamDoor final : public Door {
 
   // From now on everybody is refused.
   void shut() { shut_ = true; }
+
+  // Streams may take so many bytes more; beyond that no client is read further than its next row
+  // needs.
+  void allow(std::uint64_t more);
 
   StreamTable& table() { return table_; }
   // Of pipeline i.

@@ -5,6 +5,13 @@
 
 namespace millrace {
 
+namespace {
+
+// Bytes: what a stream is without any.
+constexpr std::size_t next_to_nothing = 16 * 1024;
+
+}  // namespace
+
 LiveStream& StreamTable::add(std::unique_ptr<LiveStream> stream) {
   return *streams_.emplace(stream->id(), std::move(stream)).first->second;
 }
@@ -36,6 +43,18 @@ void StreamTable::take(std::vector<Returned>& returned) {
     }
     if (stream.finished()) reap(one.stream);
   }
+}
+
+LiveStream* StreamTable::largest() const {
+  LiveStream* largest = nullptr;
+  std::size_t most = next_to_nothing;
+  for (const auto& [id, stream] : streams_) {
+    const std::size_t held = stream->held();
+    if (held <= most) continue;
+    most = held;
+    largest = stream.get();
+  }
+  return largest;
 }
 
 void StreamTable::drain(Time now) {

@@ -20,6 +20,8 @@ class StreamTable {
   // What came back from the lanes, in order.
   void take(std::vector<Returned>& returned);
   void drain(Time now);
+  // Which holds the most; null where none holds more than next to nothing.
+  LiveStream* largest() const;
   bool empty() const { return streams_.empty(); }
 
   template <class Visit>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "streams/block_pool.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace millrace {
@@ -24,6 +26,12 @@ BlockPool::Block BlockPool::take() {
 void BlockPool::give_back(Block block) {
   in_use_.add(-static_cast<std::int64_t>(block_bytes_));
   if (spare_.size() < max_spare_) spare_.push_back(std::move(block));
+}
+
+void BlockPool::allow(std::uint64_t more) {
+  const auto now = static_cast<std::uint64_t>(in_use_.value());
+  // Where nothing more may be, blocks stay scarce, and not only from the next one on.
+  allowed_ = more > 0 ? now + std::min(more, std::numeric_limits<std::uint64_t>::max() - now) : 0;
 }
 
 }  // namespace millrace

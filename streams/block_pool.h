@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -25,6 +27,12 @@ class BlockPool {
   Block take();
   void give_back(Block block);
 
+  // So many bytes more than now may be in use, with 0 none at all; without a word any number.
+  // Beyond it blocks are scarce: they are given all the same, but who takes them is to hold as few
+  // as it can.
+  void allow(std::uint64_t more);
+  bool scarce() const { return static_cast<std::uint64_t>(in_use_.value()) > allowed_; }
+
   // Blocks that are kept for later.
   std::size_t spare() const { return spare_.size(); }
 
@@ -33,6 +41,7 @@ class BlockPool {
   const std::size_t max_spare_;
   Gauge& in_use_;
   std::vector<Block> spare_;
+  std::uint64_t allowed_ = std::numeric_limits<std::uint64_t>::max();
 };
 
 }  // namespace millrace

@@ -41,12 +41,9 @@ class OutstandingRows {
   }
 
   // The index of the first frame that one of them needs; `none` if they need none before it.
-  std::uint64_t first_needed(std::uint64_t none) const {
-    for (std::size_t i = 0; i < rows_.size(); ++i)
-      if (rows_[i].row.has_frames()) return std::min(rows_[i].window, none);
-    return none;
-  }
-
+  std::uint64_t first_needed(std::uint64_t none) const { return first_needed(none, 0); }
+  // The same of those that are in no batch.
+  std::uint64_t first_ready(std::uint64_t none) const { return first_needed(none, taken_); }
   void clear() {
     rows_.clear();
     taken_ = 0;
@@ -57,6 +54,13 @@ class OutstandingRows {
     Row row;
     std::uint64_t window = 0;
   };
+
+  std::uint64_t first_needed(std::uint64_t none, std::size_t from) const {
+    for (std::size_t i = from; i < rows_.size(); ++i)
+      if (rows_[i].row.has_frames()) return std::min(rows_[i].window, none);
+    return none;
+  }
+
   Ring<Outstanding> rows_;
   std::size_t taken_ = 0;  // the first so many are in a batch
   bool begun_ = false;

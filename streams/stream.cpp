@@ -123,6 +123,15 @@ void Stream::fail(ErrorCode code, std::string_view message, Time now) {
   abort(now);
 }
 
+void Stream::evict(ErrorCode code, std::string_view message, Time now) {
+  if (input_ == Input::open) {  // otherwise its end waits there, and nothing comes to it
+    waiting_.clear();
+    buffer_.truncate(buffer_.end() - unfed());
+    backlog_.release(backlog_.end());
+  }
+  fail(code, message, now);
+}
+
 void Stream::taken(std::size_t rows, Time now) {
   rows_.take(rows);
   settle(now);
@@ -290,25 +299,37 @@ void Stream::count(const Row& row) {
   if (row.has_frames()) ++chunks_;
 }
 
+// Rows at the worker do not count while blocks are scarce: who speaks in real time would fall
+// behind by each of their ways there and back.
+bool Stream::full() const {
+  if (held() >= settings_.frames_limit) return true;
+  const std::uint64_t to_come = buffer_.end() - rows_.first_ready(keep_) + backlog_.held();
+  return links_.blocks.scarce() && to_come >= settings_.spec.width();
+}
+
 // Without outstanding rows nothing would ever come to resume it; then less than a window is held.
 bool Stream::relieved() const {
-  return rows_.empty() ||
-         (held() <= settings_.frames_limit / 2 && waiting_.size() <= WaitingEvents::crowded / 2);
+  if (rows_.empty()) return true;
+  if (links_.blocks.scarce() && rows_.ready() > 0) return false;
+  return held() <= settings_.frames_limit / 2 && waiting_.size() <= WaitingEvents::crowded / 2;
 }
 
 void Stream::update_pause() {
-  const bool full = held() >= settings_.frames_limit;
   const bool crowded = waiting_.size() >= WaitingEvents::crowded;
   const bool was = paused_;
-  paused_ = input_ == Input::open && (was ? !relieved() : full || crowded);
+  paused_ = input_ == Input::open && (was ? !relieved() : full() || crowded);
   if (was && !paused_ && client_listens_) links_.client.resume();
   const bool had_room = std::exchange(has_room_, room() > 0);
   if (!had_room && has_room_ && client_listens_) links_.client.has_room();
 }
 
 std::uint64_t Stream::room() const {
-  if (input_ != Input::open || !(settings_.shed_after || relieved())) return 0;
-  return client_frames(settings_.frames_limit - std::min(held(), settings_.frames_limit));
+  const bool scarce = links_.blocks.scarce();
+  const bool sheds = settings_.shed_after && !scarce;
+  if (input_ != Input::open || !(sheds || relieved())) return 0;
+  const std::uint64_t limit = settings_.frames_limit;
+  const std::uint64_t free = limit - std::min(held(), limit);
+  return client_frames(scarce ? std::min(free, limit / 2) : free);
 }
 
 void Stream::finish(Time now) {

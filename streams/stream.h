@@ -29,7 +29,9 @@ struct StreamSettings {
   FrameType type{};       // of the pipeline
   SampleFormat format{};  // of the client
   Spec spec{};
-  std::uint64_t frames_limit = 0;  // held from which on it is paused; at least the spec's width
+  // Held from which on it is paused; at least the spec's width. While blocks are scarce it is
+  // paused from a width on that is in no batch.
+  std::uint64_t frames_limit = 0;
   std::optional<Duration> shed_after = {};  // that frames wait in front of the chunker
   Time opened{};
 };
@@ -79,6 +81,9 @@ class Stream {
   // The stream cannot go on: the client gets the error, then it is as lost.
   void fail(ErrorCode code, std::string_view message, Time now);
 
+  // The same, for want of memory: what waits in front of the chunker is dropped at once.
+  void evict(ErrorCode code, std::string_view message, Time now);
+
   // The service stops: counts as end(), and nothing more is taken.
   void drain(Time now);
 
@@ -97,7 +102,8 @@ class Stream {
   // Frames of the client that it can hold more: whoever sends no more than it was told, and is
   // told when there is more, is never paused for frames. 0 while more than half of the limit is
   // held and rows are outstanding, so that it is not told of every row; with `shed_after` always
-  // what is left.
+  // what is left. While blocks are scarce it is half of the limit at most, and 0 while rows are in
+  // no batch.
   std::uint64_t room() const;
 
   // So much waits in front of the chunker, as only a client that is paused and sends on brings
@@ -106,6 +112,9 @@ class Stream {
 
   // Its last row is done, or it was dropped: nobody refers to its frames, it may be destroyed.
   bool finished() const { return finished_; }
+
+  // Bytes of frames that it holds.
+  std::uint64_t held_bytes() const { return held() * settings_.type.bytes(); }
 
   // Behind the last frame received or lost, in frames of the pipeline.
   std::uint64_t position() const { return position_; }
@@ -130,6 +139,7 @@ class Stream {
   void use_up_event();
   void give(const Row& row, Time now);
   void count(const Row& row);
+  bool full() const;
   bool relieved() const;
   void update_pause();
   void finish(Time now);

@@ -22,7 +22,7 @@ class Connection {
 
   struct Message {
     Kind kind = Kind::binary;
-    Bytes bytes;   // until the next receive()
+    Bytes bytes;   // until the next receive(), or its caller waits for anything
     Time arrived;  // its last byte was read
     std::string_view text() const {
       return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

@@ -10,34 +10,59 @@
 #include <string>
 
 #include "transport/net.h"
+#include "transport/read_ahead.h"
 #include "transport/wakeup.h"
 
 namespace millrace {
 
-// The socket below a WebSocket. It gathers messages that follow each other into one write, gives
-// out what was read with the upgrade before it reads on, has a last word, and knows how long a
-// message has been incomplete: none of that can be seen from above. What is written to a peer that
-// has hung up is dropped, and no error: what the peer sent before is still to be read, and Beast
-// reads nothing more once a write has failed. The end is told by the read that finds it, the moment
-// by hung_up_since(). Confined to one thread.
+// The socket below a WebSocket. A server's reads ahead, and gives frames that are whole messages to
+// who asks for them before Beast does; a client's leaves the answer to its upgrade, and all that
+// follows, to Beast. It gathers messages that follow each other into one write, has a
+// last word, and knows how long a message has been incomplete: none of that can be seen from above.
+// What is written to a peer that has hung up is dropped, and no error: what the peer sent before is
+// still to be read, and Beast reads nothing more once a write has failed. The end is told by the
+// read that finds it, the moment by hung_up_since(). Confined to one thread.
 class GatheringSocket {
  public:
   using executor_type = Executor;
   using next_layer_type = Socket;
 
-  GatheringSocket(Socket socket, std::string rest)
-      : socket_(std::move(socket)), rest_(std::move(rest)), written_(socket_.get_executor()) {}
+  using Role = boost::beast::role_type;
+
+  GatheringSocket(Socket socket, Role role, std::string rest)
+      : socket_(std::move(socket)),
+        role_(role),
+        ahead_(socket_.get_executor().context(), std::move(rest)),
+        written_(socket_.get_executor()) {
+    boost::system::error_code closed;  // meanwhile: who uses it finds that
+    socket_.non_blocking(true, closed);
+  }
 
   executor_type get_executor() { return socket_.get_executor(); }
   Socket& next_layer() { return socket_; }
   const Socket& next_layer() const { return socket_; }
 
+  static constexpr std::size_t most = 32 * 1024;  // waits for what follows; then it is written
+
   // What is written now may wait for what follows at once.
   void gather(bool more) { gather_ = more; }
 
-  // A message was read whole. From the second read on, the next one has begun.
+  // What was read and not taken, by next_message() or Beast.
+  ReadAhead& ahead() { return ahead_; }
+  // When there is something to read(). Whoever waits while a message has begun waits for its rest.
+  template <class Token>
+  auto async_wait_readable(Token&& token) {
+    if ((begun_ || !ahead_.empty()) && !incomplete_since_) incomplete_since_ = Clock::now();
+    ahead_.rest();
+    return socket_.async_wait(Socket::wait_read, std::forward<Token>(token));
+  }
+  boost::system::error_code read() {
+    const auto error = ahead_.fill(socket_);
+    return error == net::error::would_block ? boost::system::error_code() : error;
+  }
+  // A message was taken whole.
   void message_read() {
-    reads_ = 0;
+    begun_ = false;
     incomplete_since_.reset();
   }
   std::optional<Time> incomplete_since() const { return incomplete_since_; }
@@ -46,28 +71,58 @@ class GatheringSocket {
 
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
-    if (++reads_ == 2) incomplete_since_ = Clock::now();
-    if (rest_.empty()) return socket_.async_read_some(buffers, std::forward<Token>(token));
-    const std::size_t size = net::buffer_copy(buffers, net::buffer(rest_));
-    rest_.erase(0, size);
-    return complete(size, std::forward<Token>(token));
+    if (role_ == Role::client) return socket_.async_read_some(buffers, std::forward<Token>(token));
+    return net::async_compose<Token, Signature>(Read<Buffers>{*this, buffers}, token, socket_);
   }
 
   template <class Buffers, class Token>
   auto async_write_some(const Buffers& buffers, Token&& token) {
     progress_ = Clock::now();
     const std::size_t size = net::buffer_size(buffers);
-    if (hung_up_since_ || said_all_) return complete(size, std::forward<Token>(token));
+    if (silent()) return complete(size, std::forward<Token>(token));
     if (!gather_ && gathered_.empty()) {
-      writing_ = true;
       return net::async_compose<Token, Signature>(Write<Buffers>{*this, buffers}, token, socket_);
     }
     const std::size_t before = gathered_.size();
     gathered_.resize(before + size);
     net::buffer_copy(net::buffer(gathered_.data() + before, size), buffers);
-    if (gather_ && gathered_.size() < most_) return complete(size, std::forward<Token>(token));
+    if (gather_ && gathered_.size() < most) return complete(size, std::forward<Token>(token));
     writing_ = true;
     return net::async_compose<Token, Signature>(Flush{*this, size}, token, socket_);
+  }
+
+  // For who writes not by Beast: whole frames, which are then flushed.
+  std::string& frames() { return frames_; }
+  // False if not all of it was taken at once: then flush().
+  bool flush_at_once() {
+    if (silent()) empty(frames_);
+    if (writing_ || wants_ || frames_.empty()) return frames_.empty();
+    boost::system::error_code error;
+    const std::size_t count = socket_.write_some(net::buffer(frames_), error);
+    if (drops(error) || count == frames_.size())
+      empty(frames_);
+    else
+      frames_.erase(0, count);
+    return frames_.empty();
+  }
+  // False where the connection has ended.
+  Task<bool> flush() {
+    progress_ = Clock::now();
+    while (writing_ || wants_) co_await written_.wait();
+    writing_ = flushing_ = true;
+    boost::system::error_code failed;
+    for (std::size_t written = 0; !failed && written < frames_.size();) {
+      const auto left = net::buffer(frames_) + written;
+      const auto [error, count] = co_await socket_.async_write_some(left, no_throw);
+      written += count;
+      progress_ = Clock::now();
+      if (error) failed = error;
+    }
+    if (drops(failed)) failed = {};
+    empty(frames_);
+    flushing_ = false;
+    end_write();
+    co_return !failed;
   }
 
   // Writes the last that the peer gets to read: what is written afterwards is dropped. Nothing is
@@ -81,7 +136,46 @@ class GatheringSocket {
 
  private:
   using Signature = void(boost::system::error_code, std::size_t);
-  static constexpr std::size_t most_ = 32 * 1024;
+  static constexpr std::size_t kept_ = 4 * 1024;  // for the next time
+
+  template <class Buffers>
+  struct Read {
+    GatheringSocket& socket;
+    Buffers buffers;
+
+    template <class Self>
+    void operator()(Self& self) {
+      const std::size_t size = socket.take(buffers);
+      if (size == 0) return socket.async_wait_readable(std::move(self));
+      net::post(socket.get_executor(), net::append(std::move(self), size));
+    }
+    template <class Self>
+    void operator()(Self& self, boost::system::error_code error) {
+      if (!error) error = socket.read();
+      if (error) return self.complete(error, 0);
+      const std::size_t size = socket.take(buffers);
+      if (size == 0) return socket.async_wait_readable(std::move(self));
+      self.complete({}, size);
+    }
+    template <class Self>
+    void operator()(Self& self, std::size_t size) {
+      self.complete({}, size);
+    }
+  };
+
+  template <class Buffers>
+  std::size_t take(const Buffers& buffers) {
+    std::size_t all = 0;
+    for (auto at = net::buffer_sequence_begin(buffers); at != net::buffer_sequence_end(buffers);
+         ++at) {
+      const net::mutable_buffer to(*at);
+      const std::size_t count = ahead_.read(to);
+      all += count;
+      if (count < to.size()) break;
+    }
+    begun_ |= all > 0;
+    return all;
+  }
 
   // As much as the peer takes at once.
   template <class Buffers>
@@ -90,7 +184,15 @@ class GatheringSocket {
     Buffers buffers;
 
     template <class Self>
-    void operator()(Self& self) {
+    void operator()(Self& self, boost::system::error_code error = {}) {
+      // What is flushed goes first, and as long as it is not taken, this finds no room either.
+      socket.wants_ = socket.flushing_ && !error;
+      if (socket.wants_) return socket.socket_.async_wait(Socket::wait_write, std::move(self));
+      if (error || socket.silent()) {
+        socket.written_.notify();
+        return self.complete(error, error ? 0 : net::buffer_size(buffers));
+      }
+      socket.writing_ = true;
       const Buffers some = buffers;
       socket.socket_.async_write_some(some, std::move(self));
     }
@@ -118,14 +220,20 @@ class GatheringSocket {
       }
       if (error || written == socket.gathered_.size()) {
         socket.end_write();
-        socket.gathered_.clear();
-        if (socket.gathered_.capacity() > most_) std::string().swap(socket.gathered_);
+        empty(socket.gathered_);
         return self.complete(error, error ? 0 : size);
       }
       const auto left = net::buffer(socket.gathered_) + written;
       socket.socket_.async_write_some(net::const_buffer(left), std::move(self));
     }
   };
+
+  bool silent() const { return said_all_ || hung_up_since_; }
+
+  static void empty(std::string& bytes) {
+    bytes.clear();
+    if (bytes.capacity() > kept_) std::string().swap(bytes);
+  }
 
   void end_write() {
     writing_ = false;
@@ -149,13 +257,17 @@ class GatheringSocket {
   }
 
   Socket socket_;
-  std::string rest_;
+  const Role role_;
+  ReadAhead ahead_;
+  std::string frames_;
   std::string gathered_;
   bool gather_ = false;
   bool writing_ = false;
+  bool flushing_ = false;  // it is flush() that writes
+  bool wants_ = false;     // Beast waits for that, and is the next
   bool said_all_ = false;
   Wakeup written_;
-  int reads_ = 0;
+  bool begun_ = false;  // of a message, Beast has some
   std::optional<Time> incomplete_since_;
   Time progress_{};
   std::optional<Time> hung_up_since_;

@@ -19,6 +19,7 @@ struct ConnectionLimits {
   std::chrono::milliseconds handshake{10'000};    // accept to upgrade answered
   std::chrono::milliseconds ping{10'000};         // silence before a ping
   std::chrono::milliseconds idle{30'000};         // silence before the end
+  std::chrono::milliseconds mute{30'000};         // the same of a WebSocket client that may speak
   std::chrono::milliseconds assembly{5'000};      // first to last byte of a message
   std::chrono::milliseconds write_stall{10'000};  // no byte taken by the peer, or too few
   std::chrono::milliseconds close{5'000};         // our close to the peer's

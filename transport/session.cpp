@@ -167,7 +167,7 @@ Task<> Session::transmit() {
     outbox_.take(batch);
     if (!batch.empty()) {
       const bool sent = co_await send(batch);
-      if (!sent) co_return cut();
+      if (!sent && !over_) co_return cut();
     } else if (const auto& close = outbox_.close()) {
       if (!closing_) closing_ = Clock::now();
       co_return co_await connection_.close(close->code, close->reason);
@@ -217,8 +217,8 @@ void Session::check(Time now) {
   if (assembling && now - std::max(*assembling, resumed_) > limits_.assembly)
     return refuse(ErrorCode::idle, "a message was not finished in time", now);
   // After its end a client has nothing to say but pongs.
-  const Time life = inbox_.ended() || retired_ ? heard : message_;
-  if (now - std::max(life, resumed_) > limits_.idle)
+  const bool done = inbox_.ended() || retired_;
+  if (now - std::max(done ? heard : message_, resumed_) > (done ? limits_.idle : limits_.mute))
     refuse(ErrorCode::idle, "nothing was heard for too long", now);
 }
 

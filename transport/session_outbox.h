@@ -31,10 +31,11 @@ class SessionOutbox final : public ClientOutbox {
   void error(ErrorCode code, std::string_view message) override;
   // Then the connection is closed: 1000, or 1012 at a drain.
   void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) override;
+  void drop_untaken() override;
   void resume() override { to_read_.notify(); }
+  std::size_t unsent() const override { return unsent_; }
   void has_room() override {}  // TCP pushes back, there is no credit
 
-  std::size_t unsent() const { return unsent_; }            // bytes
   bool full() const { return full_; }                       // the client is not read meanwhile
   bool closing() const { return close_.has_value(); }       // error() or closed() was called
   std::uint64_t rejections() const { return rejections_; }  // so far
@@ -47,8 +48,6 @@ class SessionOutbox final : public ClientOutbox {
   const std::optional<Close>& close() const { return close_; }
   bool overflowed() const { return overflowed_; }
   void ping();
-  // What nobody took yet is dropped: its reader does not read.
-  void drop_untaken();
   bool empty() const { return waiting_.empty(); }
   // Exchanges what waits for the content of `batch`, which is cleared first.
   void take(MessageBatch& batch);

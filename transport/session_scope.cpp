@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/session_scope.h"
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <cassert>
 #include <utility>
@@ -8,7 +9,11 @@
 namespace millrace {
 namespace {
 
-constexpr std::chrono::milliseconds sweep_period{250};
+constexpr Duration sweep_period = std::chrono::milliseconds(250);
+// To look at one is a walk through memory that nobody has in the cache: of thousands, all at once
+// would hold up the thread for milliseconds.
+constexpr std::size_t swept_at_once = 128;
+constexpr std::chrono::seconds stall{1};
 
 }  // namespace
 
@@ -68,25 +73,45 @@ void SessionScope::report(const std::exception& failure) {
   if (report_) report_(failure.what());
 }
 
-void SessionScope::sweep(Time now) {
-  for (Watched* watched : watched_) {
-    try {
-      watched->check(now);
-    } catch (const std::exception& failure) {
-      report(failure);
-      watched->fail();
-    }
+void SessionScope::check(Watched& watched, Time now) {
+  try {
+    watched.check(now);
+  } catch (const std::exception& failure) {
+    report(failure);
+    watched.fail();
   }
+}
+
+void SessionScope::sweep(Time now) {
+  for (Watched* watched : watched_) check(*watched, now);
+}
+
+// Who takes the place of one that is gone may be left out once.
+void SessionScope::sweep_on(Time now) {
+  if (next_swept_ >= watched_.size()) next_swept_ = 0;
+  const std::size_t end = next_swept_ + swept_at_once;
+  for (; next_swept_ < std::min(end, watched_.size()); ++next_swept_)
+    check(*watched_[next_swept_], now);
 }
 
 void SessionScope::start() { spawn(sweep_periodically()); }
 
 Task<> SessionScope::sweep_periodically() {
   sweeping_ = true;
+  bool stalled = false;
+  Time due = Clock::now();
   while (!joined_) {
-    sweeps_.expires_after(sweep_period);
+    const Time begin = Clock::now();
+    const auto steps = static_cast<int>(1 + watched_.size() / swept_at_once);
+    // What is late is made up for, a round at most, with a turn for others between the parts.
+    due =
+        stalled ? begin + sweep_period : std::max(due + sweep_period / steps, begin - sweep_period);
+    sweeps_.expires_at(due);
     co_await sweeps_.async_wait(no_throw);
-    sweep(Clock::now());
+    const Time now = Clock::now();
+    // When the process stood still, what was said meanwhile is heard before anybody is judged.
+    stalled = !stalled && now - std::max(due, begin) > stall;
+    if (!stalled) sweep_on(now);
   }
   sweeping_ = false;
 }

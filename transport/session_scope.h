@@ -60,7 +60,8 @@ class SessionScope {
   void spawn(Task<> session);
   void report(const std::exception& failure);
 
-  // Checks all time limits as of `now`; start() makes that periodic.
+  // Checks all time limits as of `now`; start() does so periodically, a part of them at a time.
+  // After a stall it goes on a period later: what was said meanwhile is heard first.
   void sweep(Time now);
   void start();
 
@@ -75,6 +76,8 @@ class SessionScope {
  private:
   class Running;
 
+  void check(Watched& watched, Time now);
+  void sweep_on(Time now);  // the next part
   Task<> sweep_periodically();
 
   Executor executor_;
@@ -83,6 +86,7 @@ class SessionScope {
   const Report report_;
   client_protocol::Encoder encoder_;
   std::vector<Watched*> watched_;
+  std::size_t next_swept_ = 0;  // its place in them
   std::minstd_rand random_{std::random_device{}()};
   std::size_t running_ = 0;
   bool sweeping_ = false;

@@ -17,12 +17,13 @@ enum class Refusal : std::uint8_t {
   limit_global,  // as many connections as the process may have
   handshake,     // no WebSocket upgrade, or not in time
   draining,      // the service is stopping
+  overload,      // it is short of memory
 };
-inline constexpr int refusals = 5;
+inline constexpr int refusals = 6;
 
 constexpr std::string_view name_of(Refusal reason) {
-  constexpr std::string_view names[refusals] = {"parameter", "no_room", "limit_global", "handshake",
-                                                "draining"};
+  constexpr std::string_view names[refusals] = {"parameter", "no_room",  "limit_global",
+                                                "handshake", "draining", "overload"};
   return names[static_cast<int>(reason)];
 }
 

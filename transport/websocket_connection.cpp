@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/post.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
@@ -31,6 +32,9 @@ using WebSocket = websocket::stream<GatheringSocket, false>;
 constexpr std::size_t slack = 1024;
 // A buffer larger than this is given back when messages have become much smaller.
 constexpr std::size_t kept = 8 * 1024;
+// A client that sends many small ones at once does not hold up the others of its thread.
+constexpr unsigned messages_per_turn = 64;
+constexpr net::use_awaitable_t<Executor> awaited{};
 // Beast takes higher ones for good, and sends them back.
 constexpr std::uint16_t last_close_code = 4999;
 
@@ -50,8 +54,9 @@ class WebSocketConnection final : public Connection {
  public:
   WebSocketConnection(beast::role_type role, Socket socket, std::string rest, std::size_t longest)
       : role_(role),
+        longest_(longest),
         ended_(socket.get_executor()),
-        socket_(std::move(socket), std::move(rest)),
+        socket_(std::move(socket), role, std::move(rest)),
         buffer_(longest + slack) {
     socket_.read_message_max(longest);
     socket_.auto_fragment(false);
@@ -63,40 +68,46 @@ class WebSocketConnection final : public Connection {
 
   WebSocket& socket() { return socket_; }
 
+  // Messages of bytes in one frame do not go through Beast: they are all that comes in numbers,
+  // and come whole. Everything else does, and so does what is wrong.
   Task<Received> receive() override {
-    const bool spacious = buffer_.capacity() > std::max(kept, 4 * buffer_.size());
-    buffer_.clear();
-    if (spacious) buffer_.shrink_to_fit();
-    const auto [error, size] = co_await socket_.async_read(buffer_, no_throw);
-    if (error) {
-      end();
-      co_return ended(error);
+    GatheringSocket& socket = socket_.next_layer();
+    while (role_ == beast::role_type::server && !socket.ahead().other_next(longest_)) {
+      if (in_a_row_ == messages_per_turn) {
+        in_a_row_ = 0;
+        co_await net::post(socket.get_executor(), awaited);
+      }
+      if (const auto bytes = socket.ahead().next_message(longest_)) {
+        ++in_a_row_;
+        heard_ = Clock::now();
+        socket.message_read();
+        co_return Message{.kind = Kind::binary, .bytes = *bytes, .arrived = heard_};
+      }
+      in_a_row_ = 0;
+      const auto [error] = co_await socket.async_wait_readable(no_throw);
+      if (error || socket.read()) break;
     }
-    heard_ = Clock::now();
-    socket_.next_layer().message_read();
-    const auto bytes = buffer_.cdata();
-    co_return Message{.kind = socket_.got_text() ? Kind::text : Kind::binary,
-                      .bytes = {static_cast<const std::byte*>(bytes.data()), size},
-                      .arrived = heard_};
+    co_return co_await receive_by_beast();
   }
 
+  // Of a server's frames nothing is masked: they need nothing of Beast, and mostly no waiting.
   Task<bool> send(Kind kind, std::string_view bytes, bool more) override {
     sending_ = true;
-    socket_.next_layer().gather(more);
-    // Not by way of a coroutine each: this runs once per result.
-    boost::system::error_code failed;
-    if (kind == Kind::ping) {
-      const websocket::ping_data empty;
-      const auto [error] = co_await socket_.async_ping(empty, no_throw);
-      failed = error;
+    bool sent = socket_.is_open();
+    GatheringSocket& socket = socket_.next_layer();
+    if (!sent) {
+      // Beast still has its close to write: who hears that it is over may cut it.
+      while (!over_) co_await ended_.wait();
+    } else if (role_ == beast::role_type::client) {
+      sent = co_await send_masked(kind, bytes, more);
     } else {
-      socket_.text(kind == Kind::text);
-      const auto buffer = net::buffer(bytes.data(), bytes.size());
-      const auto [error, size] = co_await socket_.async_write(buffer, no_throw);
-      failed = error;
+      FrameHead::append(socket.frames(), first_byte(kind), bytes.size());
+      socket.frames() += bytes;
+      const bool later = more && socket.frames().size() < GatheringSocket::most;
+      if (!later && !socket.flush_at_once()) sent = co_await socket.flush();
     }
     sending_ = false;
-    co_return !failed;
+    co_return sent;
   }
 
   Task<> close(std::uint16_t code, std::string_view reason) override {
@@ -142,6 +153,35 @@ class WebSocketConnection final : public Connection {
   }
 
  private:
+  static std::uint8_t first_byte(Kind kind) {
+    return kind == Kind::text ? 0x81 : kind == Kind::binary ? 0x82 : 0x89;
+  }
+
+  Task<bool> send_masked(Kind kind, std::string_view bytes, bool more) {
+    socket_.next_layer().gather(more);
+    socket_.text(kind == Kind::text);
+    const auto buffer = net::buffer(bytes.data(), bytes.size());
+    const auto [error, size] = co_await socket_.async_write(buffer, no_throw);
+    co_return !error;
+  }
+
+  Task<Received> receive_by_beast() {
+    const bool spacious = buffer_.capacity() > std::max(kept, 4 * buffer_.size());
+    buffer_.clear();
+    if (spacious) buffer_.shrink_to_fit();
+    const auto [error, size] = co_await socket_.async_read(buffer_, no_throw);
+    if (error) {
+      end();
+      co_return ended(error);
+    }
+    heard_ = Clock::now();
+    socket_.next_layer().message_read();
+    const auto bytes = buffer_.cdata();
+    co_return Message{.kind = socket_.got_text() ? Kind::text : Kind::binary,
+                      .bytes = {static_cast<const std::byte*>(bytes.data()), size},
+                      .arrived = heard_};
+  }
+
   void end() {
     over_ = true;
     ended_.notify();
@@ -162,12 +202,14 @@ class WebSocketConnection final : public Connection {
   }
 
   const beast::role_type role_;
+  const std::size_t longest_;
   Wakeup ended_;
   bool over_ = false;
   WebSocket socket_;
   beast::flat_buffer buffer_;
   Time heard_ = Clock::now();
   bool sending_ = false;
+  unsigned in_a_row_ = 0;  // messages, without a wait
 };
 
 ConnectError error_of(beast::error_code error, const websocket::response_type& response) {

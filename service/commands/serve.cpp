@@ -11,8 +11,11 @@
 
 #include "service/descriptors.h"
 #include "service/log.h"
+#include "service/memory_bounds.h"
+#include "service/memory_use.h"
 #include "service/options.h"
 #include "service/server.h"
+#include "service/units.h"
 
 namespace millrace {
 
@@ -30,9 +33,25 @@ std::string fit_to_descriptors(LimitOptions& limits) {
   const std::uint64_t most = client_streams(descriptors);
   if (limits.connections <= most) return {};
   const std::string wanted = std::to_string(limits.connections);
+  const std::string needed = std::to_string(descriptors_for(limits.connections));
   limits.connections = static_cast<std::uint32_t>(most);
   return std::to_string(most) + " instead of " + wanted + ": RLIMIT_NOFILE is " +
-         std::to_string(descriptors);
+         std::to_string(descriptors) + " and would have to be " + needed;
+}
+
+// What may be needed, and what there is.
+void compare_memory(const Options& options, Log& log) {
+  const auto use = memory_use();
+  if (!use) return;
+  const std::uint64_t most = memory_bounds(options).all();
+  const std::string wanted = rounded_bytes(most);
+  const std::string given = rounded_bytes(use->most);
+  if (most <= use->most)
+    log.info("memory", {{"at_most", wanted}, {"there_is", given}});
+  else  // as everywhere with the default limits: nothing that anybody has to see to
+    log.info("memory", {{"at_most", wanted},
+                        {"there_is", given},
+                        {"note", "where it runs short, streams are refused"}});
 }
 
 void serve(const std::string& config, Console& console) {
@@ -53,7 +72,8 @@ void serve(const std::string& config, Console& console) {
   try {
     Server server(configuration->options, writer);
     Log& log = server.log();
-    if (!why_fewer.empty()) log.info("fewer connections", {{"why", why_fewer}});
+    if (!why_fewer.empty()) log.warning("fewer connections", {{"why", why_fewer}});
+    compare_memory(configuration->options, log);
     log.info("listening", {{"websocket", text_of(server.websocket())},
                            {"zeromq", server.zeromq()},
                            {"workers", configuration->options.listen.workers},

@@ -80,9 +80,9 @@ worker_wait = "30s"
 bye_wait = "1min"
 chunk = { size = 512, step = 0, first = 0, left = 64, right = 0, min = 0, tail = "every_start", align = "body", pad = "zero" }
 batch = { rows = 16, max_wait = "2ms" }
-# a row has 576 columns; memory per worker at most: frames 18.52 MiB, rows 1.305 MiB, slabs 72 KiB, results 64 MiB
+# a row has 576 columns; memory per worker at most: frames 23.52 MiB, rows 1.305 MiB, slabs 72 KiB, results 64 MiB, streams 1.5 MiB
 
-# memory at most, with 10000 connections: frames 2.825 GiB, rows 203.9 MiB, slabs 1 GiB, results 9.766 GiB
+# memory at most, with 10000 connections: frames 3.588 GiB, rows 203.9 MiB, slabs 1 GiB, results 9.766 GiB, streams 234.4 MiB
 )");
 }
 

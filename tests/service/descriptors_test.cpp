@@ -9,12 +9,24 @@
 
 using namespace millrace;
 
-TEST_CASE("half of the descriptors may be clients, and some of those have no stream yet") {
-  CHECK(client_sockets(20'000) == 10'000);
-  CHECK(client_streams(20'000) == 9'488);
+TEST_CASE("some descriptors are kept for workers, and some clients have no stream yet") {
+  CHECK(client_sockets(20'000) == 18'976);
+  CHECK(client_streams(20'000) == 18'464);
+  CHECK(client_sockets(1'048'576) == 1'048'576 - 1024);
+}
+
+TEST_CASE("where descriptors are few, half of them are kept") {
+  CHECK(client_sockets(2'048) == 1'024);
   CHECK(client_streams(2'048) == 512);
   CHECK(client_sockets(256) == 128);
   CHECK(client_streams(256) == 64);
+}
+
+TEST_CASE("so many descriptors as are said to be needed are enough") {
+  for (const std::uint64_t streams : {1, 50, 511, 512, 513, 1'000, 10'000, 60'000}) {
+    CHECK(client_streams(descriptors_for(streams)) == streams);
+    CHECK(client_streams(descriptors_for(streams) - 4) < streams);
+  }
 }
 
 TEST_CASE("the process gets as many descriptors as it may have") {

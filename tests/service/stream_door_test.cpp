@@ -203,6 +203,59 @@ TEST_CASE("a shut door refuses everybody") {
   CHECK(error->reason == Refusal::draining);
 }
 
+TEST_CASE("while memory is short nobody gets a stream, and who has one keeps it") {
+  DoorUnderTest d;
+  auto& first = d.open();
+  d.admission.overload = Overload::reject_streams;
+  const auto& error = d.open({.id = "late"}).error;
+  CHECK(error->status == 503);
+  CHECK(error->reason == Refusal::overload);
+  CHECK(error->retry_after.has_value());
+  CHECK(d.admission.connections.taken() == 1);
+  d.send_row(first);
+  CHECK(d.live() == 1);
+  d.admission.overload = Overload::none;
+  CHECK(d.open({.id = "late"}).sink);
+}
+
+TEST_CASE("the largest stream is that which holds the most and was not ended") {
+  DoorUnderTest d;
+  auto& small = d.open({.id = "small"});
+  auto& large = d.open({.id = "large"});
+  CHECK(d.door->table().largest() == nullptr);
+  const std::vector<std::byte> some(20'000);
+  small.sink->frames(some, Clock::now());
+  large.sink->frames(some, Clock::now());
+  large.sink->frames(some, Clock::now());
+  LiveStream* largest = d.door->table().largest();
+  REQUIRE(largest);
+  CHECK(largest->name() == "large");
+  CHECK(largest->held() >= 40'000);
+  largest->evict(Clock::now());
+  CHECK(large.outbox.close()->code == 1013);
+  CHECK(d.door->table().largest()->name() == "small");
+  DoorUnderTest::hang_up(small);
+  CHECK(d.door->table().largest() == nullptr);
+}
+
+TEST_CASE("results that nobody has taken make a stream large too, until it is ended for that") {
+  DoorUnderTest d;
+  Link& worker = d.attach();
+  auto& client = d.open();
+  d.send_row(client);
+  d.answer(worker, {{Answer::Kind::text, std::string(20'000, 'a')}});
+  LiveStream* largest = d.door->table().largest();
+  REQUIRE(largest);
+  CHECK(largest->held() > 20'000);
+  largest->evict(Clock::now());
+  CHECK(client.outbox.unsent() < 1'000);
+  const auto told = client.told();
+  REQUIRE(told.size() == 1);
+  CHECK_THAT(told.front(), Catch::Contains("no_room"));
+  DoorUnderTest::hang_up(client);
+  CHECK(d.stats().results.value() == 0);
+}
+
 TEST_CASE("results reach the client in order, and count as written when they are") {
   DoorUnderTest d;
   Link& worker = d.attach();

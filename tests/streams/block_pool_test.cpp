@@ -28,3 +28,36 @@ TEST_CASE("a pool keeps a bounded number of blocks") {
   CHECK(in_use.value() == 0);
   CHECK(pool.spare() == 1);
 }
+
+TEST_CASE("beyond what is allowed blocks are scarce, and given all the same") {
+  Gauge in_use;
+  BlockPool pool(64, 8, in_use);
+  auto first = pool.take();
+  CHECK_FALSE(pool.scarce());
+  pool.allow(64);
+  auto second = pool.take();
+  CHECK_FALSE(pool.scarce());
+  auto third = pool.take();
+  CHECK(third);
+  CHECK(pool.scarce());
+  pool.give_back(std::move(third));
+  CHECK_FALSE(pool.scarce());
+  pool.give_back(std::move(second));
+  pool.give_back(std::move(first));
+  CHECK_FALSE(pool.scarce());
+  pool.allow(std::numeric_limits<std::uint64_t>::max());
+  first = pool.take();
+  CHECK_FALSE(pool.scarce());
+}
+
+TEST_CASE("where no more is allowed blocks stay scarce until none is in use") {
+  Gauge in_use;
+  BlockPool pool(64, 8, in_use);
+  pool.allow(0);
+  CHECK_FALSE(pool.scarce());
+  auto block = pool.take();
+  pool.allow(0);
+  CHECK(pool.scarce());
+  pool.give_back(std::move(block));
+  CHECK_FALSE(pool.scarce());
+}

@@ -38,6 +38,33 @@ TEST_CASE("an abort comes after what waits before it") {
   CHECK(live.rows()[10] == Rows::value_type{10, 105, 0, 0, 0, ends | flag::abort, 0});
 }
 
+TEST_CASE("a stream that ends for want of memory holds no more than its rows show") {
+  LiveStream live(tens);
+  live.send(105);
+  live.stream.taken(1, live.now);
+  live.stream.evict(ErrorCode::no_room, "too much", live.now);
+  CHECK(live.said().back() == "error no_room");
+  CHECK(live.stream.held_bytes() == 90 * 2);
+  live.take_and_answer(9);
+  CHECK(live.rows().size() == 10);
+  CHECK(live.rows()[9] == Rows::value_type{9, 90, 0, 0, 0, ends | flag::abort, 0});
+  live.take_and_answer(1);
+  CHECK(live.stream.finished());
+  CHECK(live.stats.buffer.value() == 0);
+}
+
+TEST_CASE("a stream that has ended keeps what its client sent, for want of memory too") {
+  LiveStream live(tens);
+  live.send(105);
+  live.stream.taken(1, live.now);
+  live.stream.end(live.now);
+  live.stream.evict(ErrorCode::no_room, "too much", live.now);
+  live.take_and_answer(9);
+  live.take_and_answer(2);
+  CHECK(live.rows().back() == Rows::value_type{10, 100, 0, 5, 0, ends, 0});
+  CHECK(live.stream.finished());
+}
+
 TEST_CASE("an abort waits for nothing where no worker has begun") {
   LiveStream live(tens);
   live.send(105);

@@ -32,6 +32,16 @@ TEST_CASE("the client's end hears once that there is room again") {
   CHECK(live.stream.room() == 130);
 }
 
+TEST_CASE("while blocks are scarce there is room for half, once all rows are in a batch") {
+  LiveStream live(tens, 200);
+  live.pool.allow(0);
+  live.send(25);
+  CHECK(live.stream.room() == 0);
+  live.stream.taken(2, live.now);
+  CHECK(live.client.had_room == 1);
+  CHECK(live.stream.room() == 100);
+}
+
 TEST_CASE("context that is kept does not keep a stream from its next row") {
   LiveStream live({.size = 10, .left = 90}, 100);
   live.send(100);

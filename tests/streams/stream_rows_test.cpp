@@ -167,6 +167,41 @@ TEST_CASE("reading pauses at the limit and resumes at half of it") {
   CHECK(live.said().empty());
 }
 
+TEST_CASE("while blocks are scarce reading pauses at a window, and goes on when rows are done") {
+  LiveStream live(tens, 200);
+  live.pool.allow(0);
+  auto of_others = live.pool.take();
+  live.send(9);
+  CHECK_FALSE(live.stream.paused());
+  live.send(6);
+  CHECK(live.stream.paused());
+  live.take_and_answer(1);
+  CHECK_FALSE(live.stream.paused());
+  live.send(20);
+  CHECK(live.stream.paused());
+  (void)live.said();
+  live.pool.allow(100'000);
+  live.stream.tick(live.now);
+  CHECK_FALSE(live.stream.paused());
+  CHECK(live.said() == Said{"resume"});
+  live.pool.give_back(std::move(of_others));
+}
+
+TEST_CASE("while blocks are scarce rows at the worker keep nobody from sending the next") {
+  LiveStream live(tens, 200);
+  live.pool.allow(0);
+  live.send(10);
+  CHECK(live.stream.paused());
+  live.stream.taken(1, live.now);
+  CHECK_FALSE(live.stream.paused());
+  live.send(9);
+  CHECK_FALSE(live.stream.paused());
+  live.send(1);
+  CHECK(live.stream.paused());
+  live.stream.taken(1, live.now);
+  CHECK_FALSE(live.stream.paused());
+}
+
 TEST_CASE("reading pauses while too many events wait") {
   LiveStream live(tens);
   for (int i = 0; i < 8 + 63; ++i) live.stream.flush(i, live.now);

@@ -1,27 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many clients at once that do little. Numbers like A10 name the case in docs/guarantees.md."""
-import contextlib
+import os
 import resource
 import unittest
 
-from faults import FaultTest, text
+from crowd import CrowdTest
+from faults import text
 from harness import samples, wait_for
-from raw_client import BINARY, RawClient, frame, upgrade
+from raw_client import BINARY, frame, upgrade
 
 CROWD = 2000
 PIPELINE = "[[pipeline]]\nslots = 4000\nchunk = { size = 1600 }\n"
 
 
-class Crowd(FaultTest):
-    def setUp(self):
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-        self.crowd = contextlib.ExitStack()
-        self.addCleanup(self.crowd.close)
-
-    def join(self, service, request=None):
-        return self.crowd.enter_context(RawClient(service.port, request))
-
+class Crowd(CrowdTest):
     def test_thousands_that_say_nothing_keep_nobody_out(self):  # A10
         service = self.service(PIPELINE)
         self.tap(service)
@@ -51,6 +43,22 @@ class Crowd(FaultTest):
                      "those to be gone")
             with self.unharmed(service):
                 pass
+
+    def test_where_no_descriptor_is_left_open_streams_go_on_and_others_wait(self):  # A11
+        service = self.served()
+        process = service.process.pid
+        limit = resource.prlimit(process, resource.RLIMIT_NOFILE)
+        with self.moved(service, {}), self.unharmed(service) as good:
+            service.get("/livez")
+            open_ones = max(map(int, os.listdir(f"/proc/{process}/fd"))) + 1
+            resource.prlimit(process, resource.RLIMIT_NOFILE, (open_ones, limit[1]))
+            clients = [self.join(service, upgrade()) for _ in range(40)]
+            for _ in range(10):
+                good.row()
+            resource.prlimit(process, resource.RLIMIT_NOFILE, limit)
+            for client in clients:
+                client.opened().send(text(type="end"))
+                self.assertEqual(client.ended(), (None, 1000))
 
     def test_an_idle_stream_takes_little_memory(self):  # A31
         service = self.service(PIPELINE)

@@ -74,6 +74,11 @@ class FaultTest(SystemTest):
         good.row()
         good.end()
 
+    def position(self, service, name):
+        """Frames that a stream was read."""
+        streams = json.loads(service.get("/streams")[1])["streams"]
+        return next(stream["frames"] for stream in streams if stream["stream"] == name)
+
     def counts(self, service):
         """By (short name, reason): the counters of faults."""
         counts = {}

@@ -71,7 +71,7 @@ TEST_CASE_METHOD(ScarcityFixture,
   Socket bad = connected();
   REQUIRE(scope.connections() == 2);
   const std::string frame(40'000, 'x');
-  net::write(bad, net::buffer(std::string("\x82\xfe\x9c\x40\0\0\0\0", 8) + frame));
+  net::write(bad, net::buffer(std::string("\x81\xfe\x9c\x40\0\0\0\0", 8) + frame));
   CHECK(thrown_while_scarce() == 1);
   CHECK(eventually([&] { return scope.connections() == 1; }));
   CHECK(door.lost == std::vector<std::string>{"lost"});

@@ -2,6 +2,7 @@
 #include "transport/gathering_socket.h"
 
 #include <array>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <catch2/catch.hpp>
@@ -19,7 +20,7 @@ struct PairFixture {
     const std::array contexts{&context};
     auto acceptors = listen_on(Tcp::endpoint(net::ip::address_v4::loopback(), 0), contexts);
     peer.connect(acceptors.front().local_endpoint());
-    ours.emplace(Socket(acceptors.front().accept()), "rest");
+    ours.emplace(Socket(acceptors.front().accept()), GatheringSocket::Role::server, "\x82\x04rest");
   }
 
   std::size_t write(std::string bytes) {
@@ -36,17 +37,39 @@ struct PairFixture {
     settle();
     return bytes;
   }
+  // So much as the peer reads while we go on.
+  std::string taken(std::size_t size) {
+    peer.non_blocking(true);
+    std::string all(size, ' ');
+    for (std::size_t at = 0; at < size; context.restart(), context.poll()) {
+      boost::system::error_code nothing_yet;
+      at += peer.read_some(net::buffer(all) + at, nothing_yet);
+    }
+    return all;
+  }
+  void begin_read() {
+    ours->async_read_some(net::buffer(&waiting, 1), [](boost::system::error_code, std::size_t) {});
+    context.restart();
+    context.poll();
+  }
   void settle() {
     context.restart();
     context.run();
   }
 
+  char waiting = 0;
   net::io_context context{1};
   Socket peer{context};
   std::optional<GatheringSocket> ours;
 };
 
 }  // namespace
+
+TEST_CASE("a socket that was closed meanwhile is one that has ended") {
+  net::io_context context{1};
+  GatheringSocket ours(Socket(context), GatheringSocket::Role::server, "");
+  CHECK(ours.read() == net::error::bad_descriptor);
+}
 
 TEST_CASE_METHOD(PairFixture, "what is gathered goes out with what follows, in one write") {
   ours->gather(true);
@@ -97,24 +120,77 @@ TEST_CASE_METHOD(PairFixture, "the last word waits for what is being written") {
   CHECK(last == 'e');
 }
 
-TEST_CASE_METHOD(PairFixture, "what came with the upgrade is read first") {
-  net::write(peer, net::buffer("more", 4));
-  CHECK(read(3) == "res");
-  CHECK(read(10) == "t");
-  CHECK(read(10) == "more");
+TEST_CASE_METHOD(PairFixture, "what is flushed is not broken by what else is written") {
+  ours->frames() = std::string(16 << 20, 'x');
+  REQUIRE_FALSE(ours->flush_at_once());
+  const std::size_t left = ours->frames().size();
+  bool flushed = false, ponged = false;
+  net::co_spawn(context, ours->flush(), [&](std::exception_ptr, bool done) { flushed = done; });
+  context.poll();
+  ours->async_write_some(net::buffer("pong", 4),
+                         [&](boost::system::error_code, std::size_t) { ponged = true; });
+  context.poll();
+  REQUIRE(left > 0);
+  REQUIRE_FALSE(ponged);
+  const std::string all = taken((16 << 20) + 4);
+  CHECK(flushed);
+  CHECK(ponged);
+  CHECK(all.substr(all.size() - 6) == "xxpong");
+  CHECK(all.find('p') == all.size() - 4);
 }
 
-TEST_CASE_METHOD(PairFixture, "a message is incomplete from the second read for it on") {
-  net::write(peer, net::buffer("1234", 4));
-  read(1);
+TEST_CASE_METHOD(PairFixture, "what is flushed waits for what is being written") {
+  const std::string bytes(16 << 20, 'x');
+  bool flushed = false;
+  net::async_write(*ours, net::buffer(bytes), [](boost::system::error_code, std::size_t) {});
+  context.poll();
+  ours->frames() = "after";
+  REQUIRE_FALSE(ours->flush_at_once());
+  net::co_spawn(context, ours->flush(), [&](std::exception_ptr, bool done) { flushed = done; });
+  const std::string all = taken(bytes.size() + 5);
+  CHECK(flushed);
+  CHECK(all.substr(all.size() - 6) == "xafter");
+}
+
+TEST_CASE_METHOD(PairFixture, "what is flushed to a peer that has hung up is dropped") {
+  net::write(peer, net::buffer("unread", 6));
+  peer.set_option(net::socket_base::linger(true, 0));
+  peer.close();
+  ours->frames() = "lost";
+  while (!ours->hung_up_since()) CHECK(ours->flush_at_once());
+  ours->frames() = "lost too";
+  CHECK(ours->flush_at_once());
+  CHECK(ours->frames().empty());
+}
+
+TEST_CASE_METHOD(PairFixture, "what came with the upgrade is read first, no frame with another") {
+  net::write(peer, net::buffer("\x82\x04more", 6));
+  CHECK(read(3) == "\x82\x04r");
+  CHECK(read(10) == "est");
+  CHECK(read(10) == "\x82\x04more");
+}
+
+TEST_CASE_METHOD(PairFixture, "a message is incomplete while more of it is waited for") {
+  CHECK(read(10) == "\x82\x04rest");
   CHECK_FALSE(ours->incomplete_since());
-  read(1);
+  begin_read();  // who takes what came says whether it was all
   CHECK(ours->incomplete_since());
   ours->message_read();
   CHECK_FALSE(ours->incomplete_since());
-  read(1);
+}
+
+TEST_CASE_METHOD(PairFixture, "a message that has not begun is not incomplete") {
+  CHECK(read(10) == "\x82\x04rest");
+  ours->message_read();
+  begin_read();
   CHECK_FALSE(ours->incomplete_since());
-  read(1);
+}
+
+TEST_CASE_METHOD(PairFixture, "the part of a head is a message that has begun") {
+  CHECK(read(10) == "\x82\x04rest");
+  ours->message_read();
+  net::write(peer, net::buffer("\x82", 1));
+  begin_read();
   CHECK(ours->incomplete_since());
 }
 

@@ -4,6 +4,10 @@
 #include <array>
 #include <catch2/catch.hpp>
 
+#include "tests/support/descriptor_limit.h"
+#include "tests/support/patience.h"
+#include "transport/spawn.h"
+
 using namespace millrace;
 
 namespace {
@@ -36,4 +40,51 @@ TEST_CASE("an address is free again at once") {
   const std::array contexts{&context};
   const auto endpoint = listen_on(any_port, contexts)[0].local_endpoint();
   CHECK_NOTHROW(listen_on(endpoint, contexts));
+}
+
+namespace {
+
+Task<> accept_all(Acceptor& acceptor, std::vector<Socket>& accepted) {
+  for (;;) {
+    auto socket = co_await accept(acceptor);
+    if (!socket) co_return;
+    accepted.push_back(std::move(*socket));
+  }
+}
+
+template <class Done>
+void run_until(net::io_context& context, Done done) {
+  const Time late = Clock::now() + patience;
+  while (!done() && Clock::now() < late) context.run_one_until(late);
+  REQUIRE(done());
+}
+
+}  // namespace
+
+TEST_CASE("where no descriptor is left, who comes waits until there is one, and costs little") {
+  net::io_context context(1);
+  const std::array contexts{&context};
+  auto acceptors = listen_on(any_port, contexts);
+  std::vector<Socket> accepted;
+  spawn(context.get_executor(), accept_all(acceptors.front(), accepted));
+  std::array<Socket, 2> clients{Socket(context), Socket(context)};
+  clients[0].connect(acceptors.front().local_endpoint());
+  run_until(context, [&] { return accepted.size() == 1; });
+  clients[1].open(Tcp::v4());
+  Timer used(context, std::chrono::milliseconds(1));  // as DescriptorLimit asks for
+  bool fired = false;
+  used.async_wait([&](boost::system::error_code) { fired = true; });
+  run_until(context, [&] { return fired; });
+  std::size_t steps = 0;
+  {
+    const DescriptorLimit none(0);
+    clients[1].connect(acceptors.front().local_endpoint());
+    for (const Time soon = Clock::now() + std::chrono::milliseconds(150); Clock::now() < soon;)
+      steps += context.run_one_until(soon);
+  }
+  CHECK(steps < 40);  // of trying again, not of nothing else
+  CHECK(accepted.size() == 1);
+  run_until(context, [&] { return accepted.size() == 2; });
+  acceptors.front().close();
+  context.poll();
 }

@@ -88,8 +88,20 @@ TEST_CASE_METHOD(SessionFixture, "after a pause the client's time limits begin a
   CHECK(stream.calls == Calls{"end", "refused idle", "lost"});
 }
 
+TEST_CASE("a client that may speak can be given up sooner than one that has ended") {
+  SessionFixture fixture({.mute = 15s});
+  fixture.after(14s);
+  CHECK(fixture.stream.calls.empty());
+  fixture.after(16s);
+  CHECK(fixture.stream.calls == SessionFixture::Calls{"refused idle", "lost"});
+  SessionFixture ended({.mute = 15s});
+  ended.client_says(R"({"type":"end"})");
+  ended.after(29s);
+  CHECK(ended.stream.calls == SessionFixture::Calls{"end"});
+}
+
 TEST_CASE("a connection is retired after four hours, give or take a tenth") {
-  SessionFixture fixture({.ping = 24h, .idle = 24h});
+  SessionFixture fixture({.ping = 24h, .idle = 24h, .mute = 24h});
   fixture.after(3h + 35min);
   CHECK(fixture.stream.calls.empty());
   fixture.after(4h + 25min);
@@ -104,7 +116,7 @@ TEST_CASE("a connection is retired after four hours, give or take a tenth") {
 TEST_CASE("connections that were opened together are not retired together") {
   int retired = 0;
   for (int i = 0; i < 100; ++i) {
-    SessionFixture fixture({.ping = 24h, .idle = 24h});
+    SessionFixture fixture({.ping = 24h, .idle = 24h, .mute = 24h});
     fixture.after(4h);
     if (!fixture.stream.calls.empty()) ++retired;
   }

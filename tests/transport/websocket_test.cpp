@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/read_until.hpp>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <future>
 
+#include "tests/support/allocations.h"
 #include "tests/transport/server_fixture.h"
 #include "transport/client.h"
 #include "transport/client_messages.h"
@@ -35,6 +39,38 @@ Task<std::vector<std::string>> converse(Executor executor, Tcp::endpoint endpoin
   }
 }
 
+// Stands between a client and a service until the first message, and makes the answer to the
+// upgrade longer. Gives what the client is connected with.
+Task<Socket> lengthen(Acceptor& acceptor, Tcp::endpoint service, std::string field) {
+  const net::use_awaitable_t<Executor> done{};
+  Socket client = co_await acceptor.async_accept(done);
+  Socket server = co_await connect_to(service);
+  std::string request, answer;
+  co_await net::async_read_until(client, net::dynamic_buffer(request), "\r\n\r\n", done);
+  co_await net::async_write(server, net::buffer(request), done);
+  co_await net::async_read_until(server, net::dynamic_buffer(answer), "}", done);
+  answer.insert(answer.find("\r\n") + 2, field + "\r\n");
+  co_await net::async_write(client, net::buffer(answer), done);
+  co_return client;
+}
+
+// What the client has got of one message with the answer, and of two that are sent only when it
+// has that before.
+Task<std::string> told_one_by_one(Acceptor& acceptor, Tcp::endpoint service, std::string field) {
+  using net::experimental::awaitable_operators::operator&&;
+  ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(acceptor.local_endpoint().port())};
+  auto [opened, peer] =
+      co_await (open_stream(acceptor.get_executor(), std::move(url), StreamRequest()) &&
+                lengthen(acceptor, service, std::move(field)));
+  std::string all;
+  for (const std::string_view next : {"\x82\1a", "\x82\1b", ""}) {
+    const auto received = co_await (*opened)->receive();
+    all += std::get<Connection::Message>(received).text().back();
+    co_await net::async_write(peer, net::buffer(next), no_throw);
+  }
+  co_return all;
+}
+
 }  // namespace
 
 TEST_CASE_METHOD(ServerFixture, "our client and our server understand each other") {
@@ -56,6 +92,28 @@ TEST_CASE_METHOD(ServerFixture,
   CHECK(seen.back() == "end 1009");
   CHECK(stats.closed[Closing::too_big].value() == 1);
   CHECK(eventually([&] { return door.lost == std::vector<std::string>{"lost"}; }));
+}
+
+TEST_CASE_METHOD(ServerFixture, "a length that no memory has is one over the limit") {
+  const auto answer_to = [&](const std::string& frame) {
+    const std::string answer = send(request("/v1/stream") + frame);
+    return answer.substr(answer.find('}') + 1);
+  };
+  const std::string most(7, '\xff');
+  for (const std::string first : {"\x82", "\x81"}) {
+    for (const char last : {'\xf1', '\xf2', '\xff'})
+      CHECK(answer_to(first + "\xff" + most + last + "mask") == "\x88\2\3\xf1");  // 1009
+    for (const char last : {'\xf6', '\xff'})
+      CHECK(answer_to(first + "\x7f" + most + last) == "\x88\2\3\xea");  // 1002
+  }
+}
+
+TEST_CASE_METHOD(ServerFixture,
+                 "a client gets each message when it comes, however long the answer before it") {
+  Acceptor between = loopback(context);
+  for (std::size_t length = 1; length <= 130; ++length)
+    REQUIRE(run(context, told_one_by_one(between, server.endpoint(),
+                                         "X:" + std::string(length, 'x'))) == "}ab");
 }
 
 TEST_CASE_METHOD(ServerFixture, "a client learns why it was refused") {
@@ -89,6 +147,24 @@ TEST_CASE_METHOD(ServerFixture,
   run(context, leave(context.get_executor(), server.endpoint()));
   CHECK(eventually([&] { return door.lost == std::vector<std::string>{"lost"}; }));
   CHECK(stats.messages[MessageType::data].value() == 100);
+}
+
+TEST_CASE_METHOD(ServerFixture, "messages and results cost no memory, once there were some") {
+  Socket client(context);
+  client.connect(server.endpoint());
+  deliver(client, request("/v1/stream"));
+  const std::string message = std::string("\x82\xfe\x0c\x80\0\0\0\0", 8) + std::string(3200, 'x');
+  std::array<char, 4096> results{};
+  client.non_blocking(true);
+  boost::system::error_code none;
+  std::size_t before = 0;
+  for (std::uint64_t i = 1; i <= 200; ++i) {
+    net::write(client, net::buffer(message));
+    while (stats.messages[MessageType::data].value() < i || client.available() == 0) context.poll();
+    client.read_some(net::buffer(results), none);
+    if (i == 100) before = test::allocations();
+  }
+  CHECK(test::allocations() == before);
 }
 
 TEST_CASE("the url of a service is host and port") {

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/batch_source.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tests/support/temporary_directory.h"
+#include "transport/spawn.h"
+#include "workers/protocol.h"
+#include "workers/remote_server.h"
+#include "workers/worker.h"
+#include "workers/worker_server.h"
+
+namespace millrace::bench {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+HubSettings settings(Duration max_wait) {
+  constexpr auto rows = BatchSource::rows;
+  HubSettings settings;
+  settings.pipeline = "default";
+  settings.rule = {.batch = {.slots = rows, .rows = rows, .max_wait = max_wait},
+                   .worker_wait = 1h,
+                   .bye_wait = 1h,
+                   .patience = {.silence = 1h, .answer = 1h, .first_answer = 1h}};
+  settings.seats = {
+      .frames = {},
+      .shape = {.format = {}, .slots = rows, .rows = rows, .width = BatchSource::width},
+      .chunk = R"({"size":1600})"};
+  settings.streams = rows;
+  settings.log = [](const WorkerEvent&) {};
+  return settings;
+}
+
+}  // namespace
+
+Child::Child(const std::function<void()>& does) : pid_(::fork()) {
+  if (pid_ != 0) return;
+  try {
+    does();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "worker: %s\n", error.what());
+  }
+  ::_exit(0);
+}
+
+Child::~Child() {
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void take_batches(const std::string& url) {
+  Worker worker(url);
+  while (auto batch = worker.next()) {
+    const std::string taken = std::to_string(to_wire(batch->taken()));
+    worker.done(*batch, std::vector<Answer>(batch->framed().size(), {Answer::Kind::text, taken}));
+  }
+}
+
+class BatchSource::Service {
+ public:
+  Service(Duration pause, Duration max_wait)
+      : pause_(pause),
+        max_wait_(max_wait),
+        batch_rows_(max_wait > Duration::zero() ? 1 : rows),
+        returns_(io_, 1000, [this](std::vector<Returned>& some) { take(some); }),
+        hub_(io_, settings(max_wait), slab_bytes_, stats_),
+        local_(io_.get_executor(), directory_ / "workers.sock", reception()),
+        remote_(io_, "tcp://127.0.0.1:0", reception(), 256 << 20),
+        timer_(io_.get_executor()) {
+    spawn(io_.get_executor(), local_.serve());
+    remote_.start();
+    for (std::uint64_t id = 0; id < rows; ++id) {
+      (void)hub_.room().try_take(1);
+      hub_.open(
+          {.id = StreamId{id}, .name = std::to_string(id), .options = {}, .returns = &returns_});
+    }
+  }
+  ~Service() {
+    hub_.dismiss();
+    io_.restart();
+    io_.poll();
+  }
+
+  std::string local() const { return "unix:" + directory_ / "workers.sock"; }
+  std::string remote() const { return "tcp://127.0.0.1:" + std::to_string(remote_.port()); }
+
+  Times run(std::size_t batches) {
+    times_ = {};
+    wanted_ = batches;
+    left_ = batches + warm_up;
+    give();
+    io_.restart();
+    io_.run();
+    return times_;
+  }
+
+ private:
+  static constexpr std::size_t warm_up = 200;
+
+  WorkerReception reception() {
+    WorkerReception reception;
+    reception.find = [this](std::string_view) { return HubHome{&hub_, &io_}; };
+    reception.log = [](const WorkerEvent&) {};
+    return reception;
+  }
+
+  void give() {
+    waiting_ = batch_rows_;
+    ready_ = Clock::now();
+    for (std::uint64_t id = 0; id < batch_rows_; ++id) {
+      ReadyRow ready;
+      ready.row.seq = seq_;
+      ready.row.size = width;
+      ready.row.flags = seq_ == 0 ? flag::start | flag::reset | flag::segment : 0;
+      if (seq_ == 0) ready.row.reason = ResetReason::start;
+      ready.window[0] = std::as_bytes(std::span(frames_));
+      ready.arrived = ready.ready = ready_;
+      hub_.add(StreamId{id}, std::move(ready));
+    }
+    ++seq_;
+  }
+
+  void take(std::vector<Returned>& some) {
+    for (const Returned& one : some) {
+      if (one.what != Returned::What::done || --waiting_ > 0) continue;
+      if (left_ <= wanted_) {
+        times_.late.add(one.at.closed - ready_ - max_wait_);
+        times_.handed.add(from_wire(std::atoll(one.answer.data.c_str())) - one.at.closed);
+      }
+      if (--left_ == 0) return io_.stop();
+      timer_.expires_after(pause_);
+      timer_.async_wait([this](boost::system::error_code cancelled) {
+        if (!cancelled) give();
+      });
+    }
+  }
+
+  const Duration pause_, max_wait_;
+  const std::uint32_t batch_rows_;
+  const std::vector<std::int16_t> frames_ = std::vector<std::int16_t>(width, 1);
+  const TemporaryDirectory directory_;
+  net::io_context io_{1};
+  Budget slab_bytes_{std::uint64_t{1} << 30};
+  LaneStats stats_;
+  ReturnBox returns_;
+  Hub hub_;
+  WorkerServer local_;
+  RemoteServer remote_;
+  Timer timer_;
+  std::uint64_t seq_ = 0;
+  Time ready_{};                       // when the rows of the batch were
+  std::uint32_t waiting_ = 0;          // of them, that are not back
+  std::size_t left_ = 0, wanted_ = 0;  // batches
+  Times times_;
+};
+
+BatchSource::BatchSource(Duration pause, Duration max_wait)
+    : service_(std::make_unique<Service>(pause, max_wait)) {}
+BatchSource::~BatchSource() = default;
+std::string BatchSource::local() const { return service_->local(); }
+std::string BatchSource::remote() const { return service_->remote(); }
+BatchSource::Times BatchSource::run(std::size_t batches) { return service_->run(batches); }
+
+}  // namespace millrace::bench

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A figure: what we measured beside what its control measured in the same minute, and whether that is
+good enough. Ratios and goals are such that larger is better."""
+import math
+import statistics
+
+
+def at_most(absolute=0.0, times=0.0, plus=None):
+    """The most that a time or a cost may be beside its control's: the most generous of these."""
+    def allowed(control):
+        return max(absolute, times * control, control + plus if plus is not None else 0.0)
+    return allowed
+
+
+ANY = at_most(math.inf)  # to be looked at: the goal is 0, and nothing said of it
+
+
+def at_least(absolute, part):
+    """The least that a rate must be beside its control's: the more modest of these."""
+    def wanted(control):
+        return min(absolute, part * control)
+    wanted.of_rates = True
+    return wanted
+
+
+class Figure:
+    """`bound` is one of the above. Each round adds what we did and what the control did, and what else is told of
+    it: numbers by their names."""
+
+    def __init__(self, name, unit, bound):
+        self.name, self.unit, self.bound = name, unit, bound
+        self.ours, self.control, self.told = [], [], {}
+
+    def add(self, ours, control, **told):
+        self.ours.append(ours)
+        self.control.append(control)
+        for name, value in told.items():
+            self.told.setdefault(name, []).append(value)
+
+    def line(self):
+        """As it is printed. Of several rounds the median counts."""
+        ours, control = statistics.median(self.ours), statistics.median(self.control)
+        allowed = self.bound(control)
+        ratio, asked = self._better(ours, control), self._better(allowed, control)
+        # Where the control misses the bound, no more than what it does is asked; nothing measured is no success.
+        goal = min(1.0, asked) if control > 0 else 1.0
+        ratios = [self._better(*pair) for pair in zip(self.ours, self.control)]
+        told = {name: _short(statistics.median(values)) for name, values in self.told.items()}
+        return {"figure": self.name, "ours": _short(ours), "control": _short(control), "ratio": _short(ratio),
+                "goal": _short(goal), "holds": ratio >= goal, "unit": self.unit,
+                "allowed": _short(allowed) if math.isfinite(allowed) else None, "clamped": asked > 1,
+                "rounds": len(self.ours), "ours_range": _range(self.ours), "control_range": _range(self.control),
+                "ratio_range": _range(ratios), **told}
+
+    def _better(self, value, control):
+        """How much better than the control it is."""
+        above, below = (value, control) if hasattr(self.bound, "of_rates") else (control, value)
+        return above / below if below > 0 else 0.0
+
+
+def _short(value):
+    """Four digits are more than any measurement gives."""
+    return float(f"{value:.4g}")
+
+
+def _range(values):
+    return [_short(min(values)), _short(max(values))]

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of what streams do to others: a slot that is free again, and latency beside one that sends much."""
+import contextlib
+import os
+import socket
+import struct
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from comparing.figure import Figure, at_most
+from comparing.programs import PATIENCE, BareServer, Failed, Service, pipeline
+from comparing.streams import generator, measured
+
+REQUEST = (b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+           b"Sec-WebSocket-Key: MTIzNDU2Nzg5MDEyMzQ1Ng==\r\nSec-WebSocket-Version: 13\r\n\r\n")
+UNCHANGED = at_most(times=1.2)
+
+
+def open_stream(port):
+    """A connection of one that was let in, else nothing."""
+    client = socket.create_connection(("127.0.0.1", port), PATIENCE)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    client.sendall(REQUEST)
+    if client.recv(4096).startswith(b"HTTP/1.1 101"):
+        return client
+    client.close()
+    return None
+
+
+def time_until_open(port):
+    begin = time.monotonic()
+    while time.monotonic() < begin + PATIENCE:
+        client = open_stream(port)
+        if client:
+            return client, 1e6 * (time.monotonic() - begin)
+    raise Failed("a slot is never free again")
+
+
+def packet(samples):
+    """A binary message of noise; the mask is over what was noise before."""
+    return b"\x82\xfe" + struct.pack(">H", 2 * samples) + os.urandom(4 + 2 * samples)
+
+
+def await_result(client):
+    """Reads all before it as well."""
+    said = b""
+    while b'"type":"result"' not in said:
+        more = client.recv(4096)
+        if not more:
+            raise Failed(f"a stream ends without a result: {said!r}")
+        said += more
+
+
+def vanished(programs, times):
+    """From when a client hung up, without a word, until another has its slot. The control lets everybody in."""
+    figure = Figure("vanished_slot", "us", at_most(5000))
+    with Service(programs, pipeline(slots=64)) as service, BareServer(programs, "epoll", 0) as bare:
+        tap = programs.start("millrace", "tap", "--url", service.workers, core=programs.client_core,
+                             stdout=subprocess.DEVNULL)
+        clients = []
+        try:
+            clients += [time_until_open(service.port)[0] for _ in range(64)]
+            for turn in range(times):
+                clients[turn % 64].sendall(packet(1600))
+                await_result(clients[turn % 64])  # its row was at the worker
+                _, control = time_until_open(bare.port)
+                clients[turn % 64].close()
+                clients[turn % 64], ours = time_until_open(service.port)
+                figure.add(ours, control)
+        finally:
+            for client in clients:
+                client.close()
+            tap.terminate()
+            tap.wait(PATIENCE)
+    return [figure]
+
+
+@contextlib.contextmanager
+def meanwhile(work):
+    """Beside the body, which is given its future. Fails where that fails."""
+    with ThreadPoolExecutor(1) as thread:
+        done = thread.submit(work)
+        yield done
+        done.result()
+
+
+def ten_times_real_time(port, seconds):
+    """One client that sends ten packets of 100 ms in each 100 ms, and hangs up after so long: until then the
+    worker of the others does not leave."""
+    client = time_until_open(port)[0]
+    client.settimeout(seconds)
+    end = time.monotonic() + seconds
+
+    def send():
+        with client:
+            while time.monotonic() < end:
+                for _ in range(10):
+                    client.sendall(packet(1600))
+                time.sleep(0.1)
+
+    return meanwhile(send)
+
+
+@contextlib.contextmanager
+def large_stream(programs, service, seconds):
+    """One of 192 kHz and 8 channels, with a worker of its own, for longer than `seconds`."""
+    def stream():
+        programs.run(
+            "millrace", "bench", "--url", f"ws://127.0.0.1:{service.port}", "--json", "--pipeline", "large", "--rate",
+            "192000", "--channels", "8", "--streams", "1", "--packet", "20ms", "--duration",
+            f"{round(1000 * seconds)}ms", "--worker", "silent", "--workers", service.workers,
+            core=programs.client_core, seconds=2 * seconds + PATIENCE)
+
+    with meanwhile(stream) as streaming:
+        time.sleep(0.5)  # it sends by then; nothing depends on it
+        yield
+        if streaming.done():
+            raise Failed("the large stream ended before the small ones")
+
+
+def as_many_refused(programs, service, seconds):
+    """As many clients again, which find no room and come again each second, from when the others have theirs."""
+    def come():
+        time.sleep(1)
+        said = programs.run(
+            "millrace", "bench", "--url", f"ws://127.0.0.1:{service.port}", "--json", "--streams", "500", "--life",
+            "60s", "--warm-up", "0ms", "--duration", f"{round(1000 * seconds)}ms", core=programs.client_core,
+            seconds=2 * seconds + PATIENCE, code=1)
+        if not said["refused"]:
+            raise Failed("nobody was refused")
+
+    return meanwhile(come)
+
+
+def beside(programs, name, pipelines, neighbour, seconds, rounds, rate, bound=UNCHANGED):
+    """500 streams beside others; the control is without them."""
+    figure = Figure(name, "us", bound)
+    with Service(programs, pipelines) as service:
+        plan = ["--streams", "500", "--rate", str(rate), "--duration", f"{round(1000 * seconds)}ms", "--worker",
+                "silent", "--workers", service.workers]
+        for _ in range(rounds):
+            alone = programs.load(service.port, service.pid, plan, seconds)
+            with neighbour(service):
+                among = programs.load(service.port, service.pid, plan, seconds)
+            figure.add(measured(among, "row_us"), measured(alone, "row_us"), **generator(among, alone))
+    return [figure]
+
+
+def beside_large(programs, seconds, rounds):
+    pipelines = (pipeline(slots=500, rate=8000) +
+                 pipeline("large", slots=1, rows=1, rate=192_000, channels=8))
+    return beside(programs, "beside_large_p99", pipelines,
+                  lambda service: large_stream(programs, service, seconds + 4), seconds, rounds, 8000)
+
+
+def beside_fast(programs, seconds, rounds):
+    return beside(programs, "beside_fast_p99", pipeline(slots=501),
+                  lambda service: ten_times_real_time(service.port, seconds + 3), seconds, rounds, 16_000)
+
+
+def beside_refused(programs, seconds, rounds):
+    return beside(programs, "beside_refused_p99", pipeline(slots=500),
+                  lambda service: as_many_refused(programs, service, seconds), seconds, rounds, 16_000,
+                  at_most(times=2))

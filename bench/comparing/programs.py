@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that are compared, as processes on loopback that end with their `with`."""
+import contextlib
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+PATIENCE = 60  # seconds for what should take one
+
+
+class Failed(Exception):
+    """A program did not run to its end, or lost what it was given."""
+
+
+def _foremost(core):
+    """What a child does first: its core, and before all others where that is permitted."""
+    def begin():
+        if core is not None:
+            os.sched_setaffinity(0, {core})
+        with contextlib.suppress(OSError):
+            os.setsid()  # a group of its own for the scheduler
+            os.setpriority(os.PRIO_PROCESS, 0, -15)
+            Path("/proc/self/autogroup").write_text("-15")
+    return begin
+
+
+class Programs:
+    """Of one build tree. With `pinned`, servers have the second core and all else the first."""
+
+    def __init__(self, build, pinned):
+        self.build = Path(build)
+        cores = sorted(os.sched_getaffinity(0))
+        pinned = pinned and len(cores) > 1
+        self.server_core, self.client_core = (cores[1], cores[0]) if pinned else (None, None)
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+    def path(self, name):
+        return str(self.build / ("service" if name == "millrace" else "bench") / name)
+
+    def start(self, name, *arguments, core=None, **how):
+        return subprocess.Popen([self.path(name), *arguments], preexec_fn=_foremost(core), text=True, **how)
+
+    def run(self, name, *arguments, core=None, seconds=PATIENCE, code=0):
+        """The JSON that it ends with. Raises Failed where its exit status is not `code`."""
+        process = self.start(name, *arguments, core=core, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            output, errors = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired as late:
+            process.kill()
+            process.communicate()
+            raise Failed(f"{name} has not ended after {seconds:.0f} s") from late
+        if process.returncode != code:
+            raise Failed(f"{name} {' '.join(arguments)}: {process.returncode}: {errors or output}")
+        try:
+            return json.loads(output.splitlines()[-1])
+        except (IndexError, ValueError) as wrong:
+            raise Failed(f"{name} says no JSON: {output!r}") from wrong
+
+    def load(self, port, server, arguments, seconds):
+        """`millrace bench` for so long; what it says."""
+        return self.run("millrace", "bench", "--url", f"ws://127.0.0.1:{port}", "--server-pid", str(server), "--json",
+                        *arguments, core=self.client_core, seconds=seconds + PATIENCE)
+
+
+class BareServer:
+    """The control: `said` is what it says at its end."""
+
+    def __init__(self, programs, kind, warm_up):
+        self.process = programs.start("bare_server", "--kind", *kind.split(), "--warm-up", str(warm_up),
+                                      core=programs.server_core, stdout=subprocess.PIPE)
+        self.said = None
+        line = self.process.stdout.readline()
+        if not line.startswith("listening "):
+            raise Failed(f"bare_server says {line!r}")
+        self.pid, self.port = self.process.pid, int(line.rsplit(":", 1)[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.process.send_signal(signal.SIGTERM)
+        output, _ = self.process.communicate(timeout=PATIENCE)
+        if error[0] is None:
+            if self.process.returncode != 0:
+                raise Failed(f"bare_server: {self.process.returncode}")
+            self.said = json.loads(output)
+
+
+class Service:
+    """`millrace serve` with one io thread and these pipelines."""
+
+    def __init__(self, programs, pipelines):
+        self.folder = tempfile.TemporaryDirectory(prefix="compare-")
+        self.workers = f"unix:{self.folder.name}/workers.sock"
+        config, self.log = Path(self.folder.name, "millrace.toml"), Path(self.folder.name, "log")
+        config.write_text('[listen]\nthreads = 1\nwebsocket = "127.0.0.1:0"\nzeromq = "tcp://127.0.0.1:0"\n'
+                          f'admin = "127.0.0.1:0"\nworkers = "{self.workers}"\n' + pipelines)
+        with self.log.open("w") as log:
+            self.process = programs.start("millrace", "serve", "--config", str(config), core=programs.server_core,
+                                          stderr=log)
+        self.pid, self.port = self.process.pid, self._listening()
+
+    def _listening(self):
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline and self.process.poll() is None:
+            found = re.search(r'websocket="?127\.0\.0\.1:(\d+)', self.log.read_text())
+            if found:
+                return int(found[1])
+            time.sleep(0.01)
+        self.process.kill()
+        raise Failed(f"the service does not listen: {self.log.read_text()}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait()
+        said = self.log.read_text()
+        self.folder.cleanup()
+        if error[0] is None and code != 0:
+            raise Failed(f"the service ended with {code}: {said[-2000:]}")
+
+
+def pipeline(name="default", slots=64, chunk="100ms", rows=64, max_wait="0ms", **more):
+    lines = [f'{key} = {value}' for key, value in more.items()]
+    return "\n".join(["[[pipeline]]", f'name = "{name}"', f"slots = {slots}", f'chunk = {{ size = "{chunk}" }}',
+                      f'batch = {{ rows = {rows}, max_wait = "{max_wait}" }}', *lines, ""])

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of single stages, by the programs of this folder that hold their own controls."""
+from comparing.figure import Figure, at_least, at_most
+
+
+def gather(programs, rounds):
+    """Rows of 3200 bytes into slabs; the control is memcpy. Two million rows per second are wanted."""
+    figure = Figure("gather_row", "ns", at_most(500))
+    said = programs.run("batcher_bench", "--json", "--runs", str(rounds), core=programs.server_core)
+    for pair in zip(said["ours"], said["control"]):
+        figure.add(*pair)
+    return [figure]
+
+
+def router(programs, messages, rounds):
+    """A flood over ZeroMQ to the chunker; the control reads it from a ROUTER."""
+    figure = Figure("router_flood", "packets/s", at_least(200_000, part=0.65))
+    said = programs.run("zeromq_bench", "--json", "--runs", str(rounds), "--messages", str(messages), seconds=300)
+    for pair in zip(said["ours"], said["control"]):
+        figure.add(*pair)
+    return [figure]
+
+
+def handover(programs, batches, rounds):
+    """From a full batch to a worker that is awake to take it; the control wakes a process."""
+    middle, tail = Figure("handover_p50", "us", at_most(30)), Figure("handover_p99", "us", at_most(200))
+    for _ in range(rounds):
+        said = programs.run("handover_bench", "--json", "--unix", "--pause", "1000", "--batches", str(batches))
+        middle.add(said["unix"]["p50_us"], said["control"]["p50_us"])
+        tail.add(said["unix"]["p99_us"], said["control"]["p99_us"])
+    return [middle, tail]
+
+
+def deadline(programs, wait_ms, batches, rounds):
+    """From when a row is ready to when its batch closes, which does not fill; the control is a timer."""
+    wait = 1000 * wait_ms
+    middle = Figure(f"batch_{wait_ms}ms_p50", "us", at_most(wait + 50))
+    tail = Figure(f"batch_{wait_ms}ms_p99", "us", at_most(wait + 200))
+    for _ in range(rounds):
+        said = programs.run("handover_bench", "--json", "--max-wait", str(wait), "--pause", "500", "--batches",
+                            str(batches))
+        for figure, name in ((middle, "p50_us"), (tail, "p99_us")):
+            figure.add(wait + said["batch"][name], wait + said["control"][name])
+    return [middle, tail]

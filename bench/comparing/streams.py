@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of the traffic of `millrace bench`: into the service and its worker, and into a server that only
+receives it."""
+import contextlib
+
+from comparing.figure import ANY, Figure, at_most
+from comparing.programs import BareServer, Failed, Service, pipeline
+
+
+class Traffic:
+    """So many streams of such packets for so long; the service stays from round to round."""
+
+    def __init__(self, programs, streams, seconds, packet="100ms", phase="uniform", answers=False, max_wait="0ms"):
+        self.programs, self.streams, self.seconds, self.answers = programs, streams, seconds, answers
+        self.warm_up = min(1.0, seconds / 2)
+        self.pipeline = pipeline(slots=streams, chunk=packet, rows=256, max_wait=max_wait)
+        self.plan = ["--streams", str(streams), "--packet", packet, "--phase", phase, "--duration",
+                     f"{round(1000 * seconds)}ms", "--warm-up", f"{round(1000 * self.warm_up)}ms"]
+
+    @contextlib.contextmanager
+    def service(self):
+        with Service(self.programs, self.pipeline) as service:
+            yield service
+
+    def ours(self, service):
+        worker = ["--worker", "answer" if self.answers else "silent", "--workers", service.workers]
+        return self.programs.load(service.port, service.pid, [*self.plan, *worker], self.seconds)
+
+    def control(self):
+        """What `millrace bench` says, and what the server does."""
+        kind = "epoll --answer" if self.answers else "beast"
+        with BareServer(self.programs, kind, self.warm_up) as bare:
+            said = self.programs.load(bare.port, bare.pid, self.plan, self.seconds)
+        if bare.said["messages"] != said["packets"] or bare.said["damaged"]:
+            raise Failed(f"bare_server lost something: {bare.said}, sent {said['packets']}")
+        return said, bare.said
+
+
+def cpu(said):
+    return said["server"]["cpu_us_per_packet"]
+
+
+def all_answered(said):
+    if said["results"] != said["packets"]:
+        raise Failed(f"{said['results']} results of {said['packets']} packets")
+
+
+def measured(said, times, part="p99"):
+    if not said[times]:
+        raise Failed(f"{times} was never measured: {said}")
+    return said[times][part]
+
+
+def generator(ours, control):
+    """How late `millrace bench` was and what it took for each packet: whether it is what limits a run."""
+    return {"lateness_us": measured(ours, "lateness_us"), "control_lateness_us": measured(control, "lateness_us"),
+            "clients_cpu_us": ours["cpu_us_per_packet"], "control_clients_cpu_us": control["cpu_us_per_packet"],
+            "worker_cpu_us": ours["worker"]["cpu_us_per_packet"]}
+
+
+def in_only(programs, streams, seconds, rounds, late, cost=ANY, packet="100ms", max_wait="0ms"):
+    """From due to the worker, which answers nothing, and what that costs the server."""
+    name = f"in_{streams}" + ("" if packet == "100ms" else f"_{packet}")
+    latency, costs = Figure(f"{name}_p99", "us", late), Figure(f"{name}_cpu", "us/packet", cost)
+    traffic = Traffic(programs, streams, seconds, packet, max_wait=max_wait)
+    with traffic.service() as service:
+        for _ in range(rounds):
+            (said, bare), ours = traffic.control(), traffic.ours(service)
+            latency.add(measured(ours, "row_us"), bare["p99_us"], **generator(ours, said))
+            costs.add(cpu(ours), cpu(said), **generator(ours, said))
+    return [latency, costs] if late else [costs]
+
+
+def answered(programs, streams, seconds, rounds):
+    """From due to the result at the client, one for each packet."""
+    latency = Figure(f"answers_{streams}_p99", "us", at_most(2000))
+    costs = Figure(f"answers_{streams}_cpu", "us/packet", at_most(times=1.5))
+    traffic = Traffic(programs, streams, seconds, answers=True, max_wait="1ms")
+    with traffic.service() as service:
+        for _ in range(rounds):
+            (said, _), ours = traffic.control(), traffic.ours(service)
+            all_answered(said)
+            all_answered(ours)
+            latency.add(measured(ours, "result_us"), measured(said, "result_us"), **generator(ours, said))
+            costs.add(cpu(ours), cpu(said), **generator(ours, said))
+    return [latency, costs]
+
+
+def burst(programs, streams, seconds, rounds):
+    """All at once: until the worker has the last."""
+    last = Figure(f"burst_{streams}_last", "us", at_most(5000))
+    traffic = Traffic(programs, streams, seconds, phase="step")
+    with traffic.service() as service:
+        for _ in range(rounds):
+            (said, bare), ours = traffic.control(), traffic.ours(service)
+            last.add(measured(ours, "burst_us", "p50"), bare["burst_p50_us"], **generator(ours, said))
+    return [last]

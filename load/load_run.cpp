@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load/load_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+#include "load/client_thread.h"
+#include "load/row_watch.h"
+#include "load/websocket_door.h"
+#include "load/zeromq_door.h"
+
+namespace millrace::load {
+
+namespace {
+
+using namespace std::chrono_literals;
+using OwnWorker = LoadTarget::OwnWorker;
+
+constexpr Duration to_the_first_packet = 100ms;
+std::string random_name() {
+  constexpr std::string_view digits = "0123456789abcdefghijklmnopqrstuvwxyz";
+  std::random_device random;
+  std::string name = "b";
+  for (int i = 0; i < 8; ++i) name += digits[random() % digits.size()];
+  return name;
+}
+
+std::unique_ptr<ClientDoor> door_to(const LoadTarget& target, const FrameType& type,
+                                    std::uint32_t places) {
+  StreamRequest request{.pipeline = target.pipeline, .options = target.options, .rate = type.rate};
+  (type.features ? request.dim : request.channels) = type.values;
+  request.format = type.features ? "f32le" : "s16le";
+  const Element sent = type.features ? Element::f32 : Element::s16;
+  if (const auto service = parse_service_url(target.url))
+    return std::make_unique<WebSocketDoor>(*service, std::move(request), places);
+  if (const auto service = parse_tcp_url(target.url))
+    return std::make_unique<ZeromqDoor>(*service, std::move(request), places,
+                                        size_of(sent) * type.values);
+  throw std::runtime_error("\"" + target.url + "\" is neither ws://HOST:PORT nor tcp://HOST:PORT");
+}
+
+std::uint32_t threads_of(const Schedule& schedule, const LoadTarget& target) {
+  return std::min<std::uint32_t>(target.threads, schedule.plan().streams);
+}
+
+class Run {
+ public:
+  Run(Schedule& schedule, const LoadTarget& target)
+      : schedule_(schedule),
+        target_(target),
+        worker_(attach(target)),
+        type_(worker_ ? worker_->frames() : target.type),
+        content_(content()),
+        vanishings_(schedule.plan().streams),
+        run_{.schedule = schedule,
+             .content = content_,
+             .name = random_name(),
+             .answered = target.worker == OwnWorker::answering,
+             .vanishings = vanishings_},
+        gate_(threads_of(schedule, target)) {}
+
+  // Where something threw, the threads that were begun end at once.
+  ~Run() {
+    gate_.abandoned = true;
+    Gate::open(gate_.started);
+    Gate::open(gate_.measured);
+  }
+
+  LoadReport run() {
+    LoadReport report{.plan = schedule_.plan(),
+                      .answered = run_.answered,
+                      .clients = ClientOutcome(schedule_),
+                      .before = sample()};
+    if (target_.server && !report.before.server)
+      throw std::runtime_error("there is no process " + std::to_string(*target_.server));
+    if (worker_) watch_.emplace(std::move(*worker_), run_);
+    start_threads();
+    gate_.opened.wait();
+    report.idle = sample();
+    schedule_.start(Clock::now() + to_the_first_packet);
+    Gate::open(gate_.started);
+    report.counted = sample_windows();
+    Gate::open(gate_.measured);
+    for (auto& thread : threads_) report.clients.add(thread->outcome());
+    if (watch_) report.worker.emplace(watch_->finish());
+    return report;
+  }
+
+ private:
+  static std::optional<Worker> attach(const LoadTarget& target) {
+    if (target.worker == OwnWorker::none) return std::nullopt;
+    return Worker(target.workers, {.pipeline = target.pipeline, .name = "bench"});
+  }
+
+  Content content() const {
+    const double frames =
+        std::chrono::duration<double>(schedule_.plan().packet).count() * type_.rate;
+    if (frames < 1 || std::abs(frames - std::round(frames)) > 1e-6)
+      throw std::runtime_error("a packet is not a whole number of frames of the pipeline");
+    if (target_.content.empty()) return Content(schedule_, type_);
+    if (type_.rate != target_.type.rate || type_.values != target_.type.values)
+      throw std::runtime_error("the files have another rate or other channels than the pipeline");
+    return Content(schedule_, type_, target_.content);
+  }
+
+  void start_threads() {
+    const std::uint32_t threads = threads_of(schedule_, target_);
+    for (std::uint32_t i = 0; i < threads; ++i)
+      threads_.push_back(std::make_unique<ClientThread>(
+          run_, i, threads, door_to(target_, type_, schedule_.plan().streams)));
+    for (auto& thread : threads_) thread->start(gate_);
+  }
+
+  std::vector<Sample> sample_windows() {
+    std::vector<Sample> samples;
+    for (Time at = schedule_.counted_from();; at += schedule_.plan().window) {
+      threads_.front()->wait_until(std::min(at, schedule_.end()));
+      samples.push_back(sample());
+      if (at >= schedule_.end()) break;
+    }
+    return samples;
+  }
+
+  Sample sample() {
+    Sample now{.clients = cpu_of_us()};
+    if (target_.server) now.server = usage_of(*target_.server);
+    for (auto& thread : threads_) now.packets += thread->packets();
+    if (!watch_) return now;
+    now.worker = watch_->cpu();
+    now.clients -= now.worker;
+    now.rows = watch_->rows();
+    return now;
+  }
+
+  Schedule& schedule_;
+  const LoadTarget& target_;
+  std::optional<Worker> worker_;
+  const FrameType type_;
+  const Content content_;
+  std::vector<Vanishing> vanishings_;
+  const RunFacts run_;
+  std::optional<RowWatch> watch_;
+  Gate gate_;
+  std::vector<std::unique_ptr<ClientThread>> threads_;
+};
+
+}  // namespace
+
+LoadReport run_load(Schedule& schedule, const LoadTarget& target) {
+  Run run(schedule, target);
+  return run.run();
+}
+
+}  // namespace millrace::load

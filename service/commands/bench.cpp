@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/bench.h"
+
+#include <CLI/CLI.hpp>
+#include <boost/json/serialize.hpp>
+#include <exception>
+#include <memory>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "load/load_run.h"
+#include "load/verdict.h"
+#include "service/audio_file.h"
+#include "service/commands/bench_report.h"
+#include "service/descriptors.h"
+#include "service/units.h"
+
+namespace millrace {
+namespace {
+
+using load::LoadPlan;
+using load::LoadReport;
+using load::LoadTarget;
+
+struct Arguments {
+  LoadPlan plan;
+  LoadTarget target;
+  std::vector<std::string> files;
+  std::string packet = "100ms", duration = "10s", warm_up = "1s", jitter = "0ms";
+  std::string life, every, ramp, phase = "uniform", worker = "none";
+  std::uint32_t dim = 0;
+  pid_t server = 0;
+  bool json = false;
+};
+
+Duration time_of(const std::string& option, const std::string& text) {
+  const auto time = parse_time(text);
+  if (!time)
+    throw std::invalid_argument(option + ": \"" + text + "\" must be a time such as 100ms");
+  return *time;
+}
+
+// Throws std::invalid_argument, and std::runtime_error for a file that cannot be read.
+void read_files(const std::vector<std::string>& paths, LoadTarget& target) {
+  for (const std::string& path : paths) {
+    auto file = AudioFile::open(path);
+    if (!file) throw std::runtime_error(file.error());
+    if (!target.content.empty() &&
+        (file->rate() != target.type.rate || file->channels() != target.type.values))
+      throw std::invalid_argument(path + ": another rate or other channels than the files before");
+    target.type.rate = file->rate();
+    target.type.values = file->channels();
+    for (;;) {
+      const auto frames = file->read(1 << 16);
+      if (!frames) throw std::runtime_error(frames.error());
+      if (frames->empty()) break;
+      const Bytes bytes = std::as_bytes(*frames);
+      target.content.insert(target.content.end(), bytes.begin(), bytes.end());
+    }
+  }
+}
+
+LoadPlan plan_of(const Arguments& arguments) {
+  LoadPlan plan = arguments.plan;
+  plan.packet = time_of("--packet", arguments.packet);
+  plan.length = time_of("--duration", arguments.duration);
+  plan.warm_up = time_of("--warm-up", arguments.warm_up);
+  plan.jitter = time_of("--jitter", arguments.jitter);
+  plan.phase = *load::phase_named(arguments.phase);
+  plan.window = arguments.every.empty() ? plan.length : time_of("--every", arguments.every);
+  if (!arguments.life.empty()) plan.life = time_of("--life", arguments.life);
+  if (plan.packet <= Duration::zero() || plan.length <= Duration::zero() ||
+      plan.window <= Duration::zero() || (plan.life && *plan.life <= Duration::zero()))
+    throw std::invalid_argument("--packet, --duration, --every, --life: must be more than nothing");
+  if (plan.jitter > plan.packet)
+    throw std::invalid_argument("--jitter: packets may not overtake each other (--packet)");
+  if (plan.aborts > 0 && !plan.life)
+    throw std::invalid_argument("--aborts: streams need a --life to end before their time");
+  if (plan.aborts > 0 && arguments.target.url.starts_with("tcp:"))
+    throw std::invalid_argument("--aborts: streams over ZeroMQ share a connection");
+  return plan;
+}
+
+LoadTarget target_of(const Arguments& arguments, const LoadPlan& plan) {
+  LoadTarget target = arguments.target;
+  using OwnWorker = LoadTarget::OwnWorker;
+  if (arguments.worker != "none")
+    target.worker = arguments.worker == "answer" ? OwnWorker::answering : OwnWorker::silent;
+  if (arguments.server != 0) target.server = arguments.server;
+  if (arguments.dim != 0) {
+    target.type.features = true;
+    target.type.values = arguments.dim;
+  }
+  read_files(arguments.files, target);
+  const double frames = std::chrono::duration<double>(plan.packet).count() * target.type.rate;
+  if (!arguments.files.empty() &&
+      target.content.size() < static_cast<std::size_t>(frames) * target.type.bytes())
+    throw std::invalid_argument("the files are shorter than a packet");
+  return target;
+}
+
+class Bench {
+ public:
+  Bench(const Arguments& arguments, Console& console)
+      : console_(console),
+        plan_(plan_of(arguments)),
+        target_(target_of(arguments, plan_)),
+        json_(arguments.json) {}
+
+  void run_once() {
+    load::Schedule schedule(plan_);
+    const LoadReport report = run(schedule);
+    if (report.clients.opened == 0) throw std::runtime_error("no stream was opened");
+    if (!is_whole(report)) console_.exit_code = 1;
+  }
+
+  // Doubles the streams while the bound holds, then halves the distance to the first number at
+  // which it does not, down to a twentieth.
+  void ramp(Duration bound) {
+    std::uint32_t holds = 0, fails = 0;
+    for (std::uint32_t next = plan_.streams; next > holds;) {
+      plan_.streams = next;
+      load::Schedule schedule(plan_);
+      const LoadReport report = run(schedule);
+      const auto p99 = p99_of(report);
+      if (!p99) throw std::runtime_error("nothing was answered: a ramp needs a worker");
+      const bool good = is_whole(report) && *p99 <= bound;
+      (good ? holds : fails) = next;
+      if (fails == 0)
+        next = 2 * holds;
+      else
+        next = fails - holds > std::max(1u, fails / 20) ? holds + (fails - holds) / 2 : holds;
+    }
+    if (json_)
+      console_.out << R"({"most_streams":)" << holds << "}" << std::endl;
+    else
+      console_.out << "most streams with p99 <= " << readable(bound) << ": " << holds << std::endl;
+    if (holds == 0) console_.exit_code = 1;
+  }
+
+ private:
+  LoadReport run(load::Schedule& schedule) {
+    LoadReport report = run_load(schedule, target_);
+    if (json_)
+      console_.out << boost::json::serialize(to_json(report)) << std::endl;
+    else
+      print(console_.out, report);
+    console_.out << std::flush;
+    return report;
+  }
+
+  Console& console_;
+  LoadPlan plan_;
+  const LoadTarget target_;
+  const bool json_;
+};
+
+void bench(const Arguments& arguments, Console& console) {
+  try {
+    raise_descriptor_limit();
+    Bench bench(arguments, console);
+    if (arguments.ramp.empty())
+      bench.run_once();
+    else
+      bench.ramp(time_of("--ramp", arguments.ramp));
+  } catch (const std::exception& wrong) {
+    console.err << "millrace bench: " << wrong.what() << '\n';
+    console.exit_code = 1;
+  }
+}
+
+void add_traffic(CLI::App& command, Arguments& into) {
+  command.add_option("FILE", into.files, "Audio that streams hold, in turn; else noise")
+      ->type_name(" ");
+  command.add_option("--streams", into.plan.streams, "At a time; where a ramp begins")
+      ->check(CLI::Range(1u, 1'000'000u))
+      ->capture_default_str();
+  command.add_option("--packet", into.packet, "Signal in a message, and time between two")
+      ->type_name("TIME")
+      ->capture_default_str();
+  command.add_option("--phase", into.phase, "When in that time the streams send")
+      ->check(CLI::IsMember({"uniform", "random", "step"}))
+      ->capture_default_str();
+  command.add_option("--jitter", into.jitter, "Each packet is due up to so much later")
+      ->type_name("TIME")
+      ->capture_default_str();
+  command.add_option("--life", into.life, "Of a stream, in the mean; then another one comes")
+      ->type_name("TIME");
+  command.add_option("--aborts", into.plan.aborts, "The part of them that vanishes without an end")
+      ->check(CLI::Range(0.0, 1.0));
+  command.add_option("--duration", into.duration, "That counts")
+      ->type_name("TIME")
+      ->capture_default_str();
+  command.add_option("--warm-up", into.warm_up, "Before it")
+      ->type_name("TIME")
+      ->capture_default_str();
+  command.add_option("--every", into.every, "Figures of their own for each so long")
+      ->type_name("TIME");
+  command.add_option("--ramp", into.ramp, "The most streams whose p99 is not above it, by trying")
+      ->type_name("TIME");
+  command.add_option("--seed", into.plan.seed, "Of all that is random");
+}
+
+void add_ends(CLI::App& command, Arguments& into) {
+  command.add_option("--url", into.target.url, "Where the service listens")
+      ->type_name("ws://HOST:PORT|tcp://HOST:PORT")
+      ->capture_default_str();
+  command.add_option("--pipeline", into.target.pipeline, "Into which of its pipelines")
+      ->capture_default_str();
+  command.add_option("--options", into.target.options, "Of each stream, a JSON object")
+      ->type_name("JSON");
+  command.add_option("--rate", into.target.type.rate, "Frames per second")->capture_default_str();
+  auto* channels = command.add_option("--channels", into.target.type.values, "Of audio");
+  command.add_option("--dim", into.dim, "Streams of features of so many values")
+      ->excludes(channels);
+  command
+      .add_option("--worker", into.worker,
+                  "Be the pipeline's worker too: look at every row, answer none or all")
+      ->check(CLI::IsMember({"none", "silent", "answer"}))
+      ->capture_default_str();
+  command.add_option("--workers", into.target.workers, "Where the service listens for workers")
+      ->type_name("unix:PATH|tcp://HOST:PORT");
+  command.add_option("--threads", into.target.threads, "Of the clients")
+      ->check(CLI::Range(1u, 1024u))
+      ->capture_default_str();
+  command
+      .add_option("--server-pid", into.server,
+                  "The service's process on this machine: measured too")
+      ->type_name("PID");
+  command.add_flag("--json", into.json, "A JSON object in a line for each run");
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& program, Console& console) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& command = *program.add_subcommand(
+      "bench", "Streams in real time into a running service, and measures what comes of it");
+  add_traffic(command, *arguments);
+  add_ends(command, *arguments);
+  command.callback([arguments, &console] { bench(*arguments, console); });
+}
+
+}  // namespace millrace

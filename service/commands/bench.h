@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "service/commands/console.h"
+
+namespace CLI {
+class App;
+}
+
+namespace millrace {
+
+// `millrace bench`: how many streams a running service carries, and how fast. Exit code 1 where
+// anything was lost, doubled, damaged, refused or broken.
+void add_bench_command(CLI::App& program, Console& console);
+
+}  // namespace millrace

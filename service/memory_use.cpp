@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/memory_use.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace millrace {
+
+namespace {
+
+using std::filesystem::path;
+
+// Where a version keeps what; names that it does not need are empty.
+struct Version {
+  std::string_view mount;
+  std::array<std::string_view, 2> limits;  // whichever is least
+  std::string_view usage;
+  std::array<std::string_view, 3> cache;
+};
+constexpr Version first{.mount = "sys/fs/cgroup/memory",
+                        .limits = {"memory.limit_in_bytes", ""},
+                        .usage = "memory.usage_in_bytes",
+                        .cache = {"total_inactive_file", "total_active_file", ""}};
+// Above memory.high a group is slowed down until it hardly moves.
+constexpr Version second{.mount = "sys/fs/cgroup",
+                         .limits = {"memory.max", "memory.high"},
+                         .usage = "memory.current",
+                         .cache = {"inactive_file", "active_file", "slab_reclaimable"}};
+
+// Not every file is there on every machine. One that is there and cannot be opened is another
+// matter: without it a limit would seem to be gone.
+std::ifstream opened(const path& file) {
+  errno = 0;
+  std::ifstream in(file);
+  if (!in && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+    throw std::system_error(errno, std::generic_category(), file);
+  return in;
+}
+
+// The only number in a file; nothing where there is none ("max").
+std::optional<std::uint64_t> number_in(const path& file) {
+  std::ifstream in = opened(file);
+  std::uint64_t number = 0;
+  if (in >> number) return number;
+  return std::nullopt;
+}
+
+// The sum of the numbers behind some words, each the first of its line.
+std::uint64_t sum_behind(std::span<const std::string_view> words, const path& file) {
+  std::ifstream in = opened(file);
+  std::uint64_t sum = 0;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream fields(line);
+    std::string name;
+    std::uint64_t number = 0;
+    if (fields >> name && std::ranges::find(words, name) != words.end() && fields >> number)
+      sum += number;
+  }
+  return sum;
+}
+
+// The least of `least` and what is free in one group. Pages of files are as good as free: they are
+// taken back before anybody is killed.
+std::uint64_t least_free(std::uint64_t least, const path& group, const Version& version) {
+  std::optional<std::uint64_t> limit;
+  for (const std::string_view name : version.limits)
+    if (const auto one = name.empty() ? std::nullopt : number_in(group / name))
+      limit = std::min(limit.value_or(*one), *one);
+  const auto usage = number_in(group / version.usage);
+  if (!limit || !usage || *limit >= *usage + least) return least;
+  const std::uint64_t cache = sum_behind(version.cache, group / "memory.stat");
+  const std::uint64_t used = *usage - std::min(*usage, cache);
+  return std::min(least, *limit - std::min(*limit, used));
+}
+
+// The same for a group and those that it is in. In a container its name may be the host's, and what
+// is there the container's own alone.
+std::uint64_t least_free_around(std::uint64_t least, path group, const path& mount,
+                                const Version& version) {
+  for (group = group.relative_path();; group = group.parent_path()) {
+    least = least_free(least, mount / group, version);
+    if (group.empty()) return least;
+  }
+}
+
+// The lines are number:controllers:group; that of version 2 names no controllers.
+std::uint64_t least_free_in_groups(std::uint64_t least, const path& root) {
+  std::ifstream in = opened(root / "proc/self/cgroup");
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t controllers = line.find(':') + 1;
+    const std::size_t group = line.find(':', controllers) + 1;
+    if (group == 0) continue;
+    const std::string listed = "," + line.substr(controllers, group - controllers - 1) + ",";
+    const bool unified = listed == ",,";
+    if (!unified && listed.find(",memory,") == std::string::npos) continue;
+    const Version& version = unified ? second : first;
+    least = least_free_around(least, line.substr(group), root / version.mount, version);
+  }
+  return least;
+}
+
+}  // namespace
+
+std::optional<MemoryUse> memory_use(const path& root) {
+  constexpr std::string_view word = "MemAvailable:";
+  std::ifstream pages = opened(root / "proc/self/statm");
+  std::uint64_t all = 0, resident = 0;
+  const std::uint64_t available = sum_behind({&word, 1}, root / "proc/meminfo");
+  if (!(pages >> all >> resident) || available == 0) return std::nullopt;
+  const std::uint64_t used = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return MemoryUse{.used = used, .most = used + least_free_in_groups(available * 1024, root)};
+}
+
+}  // namespace millrace

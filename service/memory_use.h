@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+namespace millrace {
+
+// Memory of the process, in bytes.
+struct MemoryUse {
+  std::uint64_t used = 0;  // resident, slabs that are shared with workers among it
+  std::uint64_t most = 0;  // that it could have: what it has, and what is free
+};
+
+// As it is now. Free is what the machine has available, or a control group that the process is in,
+// of version 1 or 2, whichever is least. So what others have there, a worker's model or the
+// kernel's own, makes less of it, but is not mistaken for ours. Nothing where /proc is not to be
+// read; throws std::system_error where descriptors are short for it. `root` is for tests.
+std::optional<MemoryUse> memory_use(const std::filesystem::path& root = "/");
+
+}  // namespace millrace

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+namespace millrace {
+
+// What is done for want of memory, each with those before it.
+enum class Overload : std::uint8_t {
+  none,
+  reject_streams,  // nobody gets a stream
+  close_idle,      // who says nothing is given up sooner
+  reset_largest,   // the streams that hold the most are ended, one after the other
+};
+inline constexpr int overloads = 4;
+
+constexpr std::string_view name_of(Overload action) {
+  constexpr std::string_view names[overloads] = {"none", "reject_streams", "close_idle",
+                                                 "reset_largest"};
+  return names[static_cast<int>(action)];
+}
+
+// Decides on it. A measure is taken when memory is used to 80, 90 or 95 percent, and ends when it
+// is 5 percent below that, so that it does not come and go. It has no clock and reads nothing.
+// Confined to one thread.
+class MemoryPressure {
+ public:
+  // Bytes that may still be taken before anything is to be done.
+  static constexpr std::uint64_t spare(std::uint64_t used, std::uint64_t most) {
+    const std::uint64_t begin = most / 100 * begins[1];
+    return begin - std::min(begin, used);
+  }
+
+  // So many bytes are used of the most that there are; what is to be done now.
+  Overload look(std::uint64_t used, std::uint64_t most) {
+    const std::uint64_t percent = most > 0 ? used * 100 / most : 100;
+    while (level_ < overloads - 1 && percent >= begins[level_ + 1]) ++level_;
+    while (level_ > 0 && percent < begins[level_] - relief) --level_;
+    return static_cast<Overload>(level_);
+  }
+
+ private:
+  static constexpr std::uint64_t begins[overloads] = {0, 80, 90, 95};
+  static constexpr std::uint64_t relief = 5;
+
+  int level_ = 0;
+};
+
+}  // namespace millrace

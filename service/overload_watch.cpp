@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/overload_watch.h"
+
+#include <malloc.h>
+
+#include <new>
+#include <system_error>
+#include <utility>
+
+namespace millrace {
+
+namespace {
+
+constexpr std::chrono::milliseconds period{250};
+
+}  // namespace
+
+OverloadWatch::OverloadWatch(Log& log, ServiceStats& stats, Act act)
+    : log_(log), stats_(stats), act_(std::move(act)) {}
+
+Task<> OverloadWatch::watch(Executor executor) {
+  Timer timer(executor);
+  for (;;) {
+    look();
+    timer.expires_after(period);
+    co_await timer.async_wait(no_throw);
+  }
+}
+
+// Where a look fails nothing is said: what was last said of the action, and of what may be taken,
+// still holds.
+void OverloadWatch::look() {
+  try {
+    try {
+      const auto use = memory_use();
+      if (!use) return unknown("/proc cannot be read");
+      known_ = true;
+      compare(*use);
+    } catch (const std::system_error& error) {
+      unknown(error.what());
+    }
+  } catch (const std::bad_alloc&) {  // to say so, too
+  }
+}
+
+void OverloadWatch::unknown(std::string_view why) {
+  if (std::exchange(known_, false)) log_.warning("memory use is not known", {{"why", why}});
+}
+
+void OverloadWatch::compare(const MemoryUse& use) {
+  stats_.memory_limit.set(static_cast<std::int64_t>(use.most));
+  const Overload now = pressure_.look(use.used, use.most);
+  act_(now, MemoryPressure::spare(use.used, use.most));
+  if (now != level_) change(now);
+  // What was freed and the allocator keeps is used as well.
+  if (now != Overload::none) ::malloc_trim(0);
+}
+
+void OverloadWatch::change(Overload now) {
+  for (int i = 1; i < overloads; ++i)
+    stats_.overload[static_cast<Overload>(i)].set(i <= static_cast<int>(now));
+  if (now > level_) log_.warning("memory is short", {{"action", name_of(now)}});
+  level_ = now;
+  if (now == Overload::none) log_.info("memory is enough again", {});
+}
+
+}  // namespace millrace

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/overload.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+using namespace millrace;
+
+namespace {
+
+// What is done as these parts of 100 bytes are used, one after the other.
+std::vector<std::string_view> measures(std::vector<std::uint64_t> used) {
+  MemoryPressure pressure;
+  std::vector<std::string_view> names;
+  for (const std::uint64_t bytes : used) names.push_back(name_of(pressure.look(bytes, 100)));
+  return names;
+}
+using Names = std::vector<std::string_view>;
+
+}  // namespace
+
+TEST_CASE("the more memory is used, the more is done") {
+  CHECK(measures({0, 79, 80, 89, 90, 94, 95, 100}) ==
+        Names{"none", "none", "reject_streams", "reject_streams", "close_idle", "close_idle",
+              "reset_largest", "reset_largest"});
+}
+
+TEST_CASE("a measure ends when memory is well below where it begins") {
+  CHECK(measures({95, 91, 90, 89, 86, 85, 84, 80, 75, 74}) ==
+        Names{"reset_largest", "reset_largest", "reset_largest", "close_idle", "close_idle",
+              "close_idle", "reject_streams", "reject_streams", "reject_streams", "none"});
+}
+
+TEST_CASE("measures are taken and ended at once where memory leaps") {
+  CHECK(measures({10, 99, 10, 92, 10}) ==
+        Names{"none", "reset_largest", "none", "close_idle", "none"});
+}
+
+TEST_CASE("what may be taken ends where something would have to be done") {
+  CHECK(MemoryPressure::spare(1'000, 10'000) == 7'000);
+  CHECK(MemoryPressure::spare(9'000, 10'000) == 0);
+  CHECK(MemoryPressure::spare(0, 0) == 0);
+}
+
+TEST_CASE("where there is no memory at all everything is done") {
+  CHECK(MemoryPressure().look(0, 0) == Overload::reset_largest);
+  CHECK(MemoryPressure().look(200, 100) == Overload::reset_largest);
+}

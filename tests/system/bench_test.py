@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`millrace bench`: what it sends arrives, what it says is so, and it sees what a service does wrong."""
+import asyncio
+import http
+import json
+import os
+import socket
+import subprocess
+import threading
+import unittest
+import wave
+
+import websockets
+
+from harness import MILLRACE, PATIENCE, SystemTest
+
+SHORT = ("--warm-up", "100ms", "--duration", "500ms")
+PIPELINE = '[[pipeline]]\nslots = {slots}\nchunk = {{ size = "100ms" }}\n'
+QUANTILES = {"count", "p50", "p90", "p99", "p99.9", "max"}
+
+
+def bench(*arguments):
+    """(exit code, what each of its lines says, what it complained of)."""
+    if "--duration" not in arguments:
+        arguments = (*SHORT, *arguments)
+    done = subprocess.run([MILLRACE, "bench", "--json", *arguments], capture_output=True, text=True,
+                          timeout=4 * PATIENCE)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+class FakeService:
+    """Speaks as a service does, and answers each packet but as `answers` says."""
+
+    def __init__(self, answers=lambda seq: [seq], closes=lambda frames: frames, status=None):
+        self.answers, self.closes, self.status = answers, closes, status
+
+    async def _serve(self, connection):
+        seq = 0
+        await connection.send('{"type":"ready","stream":"s","pipeline":"default","frames":0}')
+        async for message in connection:
+            if isinstance(message, str):
+                await connection.send(json.dumps({"type": "closed", "frames": self.closes(seq * 1600),
+                                                  "chunks": seq}))
+                return
+            for number in self.answers(seq):
+                await connection.send(json.dumps({"type": "result", "seq": number, "begin": 1600 * number,
+                                                  "end": 1600 * number + 1600, "flags": [], "data": 1}))
+            seq += 1
+
+    async def _refuse(self, *_):
+        return (self.status, [], b"{}") if self.status else None
+
+    def __enter__(self):
+        self.loop = asyncio.new_event_loop()
+        ready = threading.Event()
+
+        async def serve():
+            server = await websockets.serve(self._serve, "127.0.0.1", 0, process_request=self._refuse,
+                                            subprotocols=["millrace.v1"])
+            self.url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            self.over = asyncio.Event()
+            ready.set()
+            await self.over.wait()
+            server.close()
+            await server.wait_closed()
+
+        self.thread = threading.Thread(target=self.loop.run_until_complete, args=(serve(),))
+        self.thread.start()
+        ready.wait(PATIENCE)
+        return self
+
+    def __exit__(self, *_):
+        self.loop.call_soon_threadsafe(self.over.set)
+        self.thread.join(PATIENCE)
+        self.loop.close()
+
+
+class Bench(SystemTest):
+    def run_bench(self, service, *arguments, door="ws"):
+        port = service.port if door == "ws" else service.zeromq_port
+        return bench("--url", f"{door}://127.0.0.1:{port}", "--workers", service.workers,
+                     "--server-pid", str(service.process.pid), *arguments)
+
+    def test_what_it_sends_is_checked_and_measured_at_both_ends_and_both_doors(self):
+        for door in ("ws", "tcp"):
+            for threads in ("1", "3"):
+                with self.subTest(door=door, threads=threads):
+                    service = self.service(PIPELINE.format(slots=20))
+                    code, (seen,), errors = self.run_bench(
+                        service, "--streams", "20", "--threads", threads, "--worker", "answer", door=door)
+                    self.assertEqual((code, errors), (0, ""))
+                    self.assertTrue(seen["whole"])
+                    self.assertEqual((seen["opened"], seen["ended"]), (20, 20))
+                    self.assertEqual(seen["packets"], seen["results"])
+                    self.assertEqual(seen["packets"], seen["worker"]["rows"])
+                    self.assertEqual((seen["unanswered_frames"], seen["wrong"]), (0, 0))
+                    for times in ("lateness_us", "row_us", "result_us"):
+                        self.assertEqual(set(seen[times]), QUANTILES)
+                        self.assertGreater(seen[times]["count"], 80)  # of 100
+                    self.assertGreater(seen["server"]["cpu_us_per_packet"], 0)
+                    self.assertGreater(seen["server"]["bytes"], 1 << 20)
+                    self.assertGreater(seen["server"]["descriptors"], 10)
+
+    def test_a_worker_that_answers_nothing_still_sees_every_row(self):
+        service = self.service(PIPELINE.format(slots=10))
+        code, (seen,), _ = self.run_bench(service, "--streams", "10", "--worker", "silent", "--phase", "step",
+                                          "--jitter", "50ms")
+        self.assertEqual(code, 0)
+        self.assertEqual((seen["results"], seen["result_us"]), (0, None))
+        self.assertEqual(seen["worker"]["rows"], seen["packets"])
+        self.assertGreater(seen["burst_us"]["count"], 0)
+
+    def test_features_and_rules_with_context_are_checked_by_value_too(self):
+        service = self.service('[[pipeline]]\nrate = 100\ndim = 80\nslots = 10\n'
+                               'chunk = { size = 10, left = 7, right = 3 }\n')
+        code, (seen,), _ = self.run_bench(service, "--streams", "10", "--worker", "answer", "--packet", "50ms")
+        self.assertEqual(code, 0)
+        self.assertGreater(seen["worker"]["rows"], 0)
+
+    def test_samples_that_the_worker_gets_as_floats_are_checked_too(self):
+        service = self.service('[[pipeline]]\nslots = 4\ndtype = "f32"\nchunk = { size = 1600 }\n')
+        code, (seen,), _ = self.run_bench(service, "--streams", "4", "--worker", "answer")
+        self.assertEqual((code, seen["worker"]["damaged"]), (0, 0))
+
+    def test_streams_come_and_go_and_vanish(self):
+        service = self.service(PIPELINE.format(slots=40))
+        code, (seen,), errors = self.run_bench(service, "--streams", "20", "--worker", "answer", "--life", "200ms",
+                                               "--aborts", "0.5", "--duration", "2s")
+        self.assertEqual((code, errors), (0, ""), seen)
+        self.assertGreater(seen["ended"], 20)
+        self.assertGreater(seen["vanished"], 20)
+        self.assertEqual(seen["opened"], seen["ended"] + seen["vanished"])
+        self.assertGreater(seen["vanished_us"]["count"], 0)
+
+    def test_files_are_sent_as_they_are(self):
+        path = os.path.join(self.folder(), "tone.wav")
+        with wave.open(path, "wb") as file:
+            file.setnchannels(1), file.setsampwidth(2), file.setframerate(16000)
+            file.writeframes(bytes(range(256)) * 50)
+        service = self.service(PIPELINE.format(slots=4))
+        code, (seen,), errors = self.run_bench(service, path, "--streams", "4", "--worker", "answer")
+        self.assertEqual((code, errors), (0, ""))
+        self.assertGreater(seen["worker"]["rows"], 0)
+
+    def folder(self):
+        return self.service().folder.name
+
+    def test_figures_of_each_part_of_the_time_are_given_where_they_are_asked_for(self):
+        service = self.service(PIPELINE.format(slots=4))
+        code, (seen,), _ = self.run_bench(service, "--streams", "4", "--worker", "answer", "--every", "250ms")
+        self.assertEqual((code, len(seen["windows"])), (0, 2))
+        self.assertEqual(sum(window["row_us"]["count"] for window in seen["windows"]), seen["row_us"]["count"])
+        for window in seen["windows"]:
+            self.assertGreater(window["server_bytes"], 1 << 20)
+
+    def test_a_ramp_ends_at_the_most_streams_that_the_service_carries(self):
+        service = self.service(PIPELINE.format(slots=5))
+        code, lines, _ = self.run_bench(service, "--streams", "1", "--worker", "answer", "--ramp", "20s")
+        self.assertEqual((code, lines[-1]), (0, {"most_streams": 5}))
+        self.assertEqual([line["streams"] for line in lines[:-1]], [1, 2, 4, 8, 6, 5])
+
+    def test_a_ramp_of_which_nothing_is_answered_says_so(self):
+        code, lines, errors = bench("--url", f"ws://127.0.0.1:{self.service().port}", "--ramp", "1s", "--streams", "1")
+        self.assertEqual(code, 1)
+        self.assertIn("needs a worker", errors)
+
+    def test_a_service_that_dies_meanwhile_ends_the_run_and_fails_it(self):
+        service = self.service(PIPELINE.format(slots=4))
+        threading.Timer(0.5, lambda: service.kill()).start()
+        code, (seen,), _ = bench("--url", f"ws://127.0.0.1:{service.port}", "--server-pid",
+                                 str(service.process.pid), "--streams", "4", "--duration", "1500ms")
+        self.assertEqual((code, seen["broken"], seen["server"]), (1, 4, None))
+
+    def test_a_process_that_is_not_there_is_named(self):
+        code, _, errors = bench("--server-pid", "1073741823")
+        self.assertEqual(code, 1)
+        self.assertIn("1073741823", errors)
+
+    def test_who_is_refused_fails_the_run_and_is_counted_by_its_status(self):
+        service = self.service(PIPELINE.format(slots=3))
+        code, (seen,), _ = self.run_bench(service, "--streams", "8", "--worker", "answer")
+        self.assertEqual((code, seen["opened"], seen["refused"]), (1, 3, {"503": 5}))
+
+    def test_a_service_that_is_not_there_is_named(self):
+        code, _, errors = bench("--url", "ws://127.0.0.1:1", "--streams", "2")
+        self.assertEqual(code, 1)
+        self.assertIn("no stream was opened", errors)
+
+    def test_arguments_that_make_no_sense_are_named(self):
+        for wrong, says in ((("--packet", "soon"), "--packet"), (("--packet", "0.01ms"), "a packet"),
+                            (("--jitter", "200ms"), "--jitter"), (("--aborts", "0.5"), "--aborts"),
+                            (("--url", "http://localhost"), "neither ws://")):
+            with self.subTest(wrong):
+                code, _, errors = bench(*wrong)
+                self.assertEqual(code, 1)
+                self.assertIn(says, errors)
+
+
+class BenchOfOthers(unittest.TestCase):
+    """A service that is not ours, and does what ours must not."""
+
+    def bench(self, fake, *more):
+        with fake:
+            code, lines, _ = bench("--url", fake.url, "--streams", "3", *more)
+        return code, lines[0]
+
+    def test_one_that_does_all_right_is_whole(self):
+        code, seen = self.bench(FakeService())
+        self.assertEqual((code, seen["whole"], seen["wrong"]), (0, True, 0))  # its answers are its own
+        self.assertEqual(seen["packets"], seen["results"])
+        self.assertEqual(seen["unanswered_frames"], 0)
+
+    def test_results_that_are_repeated_or_out_of_order_are_seen(self):
+        for name, answers in (("twice", lambda seq: [seq, seq] if seq == 2 else [seq]),
+                              ("late", lambda seq: {2: [], 3: [3, 2]}.get(seq, [seq]))):
+            with self.subTest(name):
+                code, seen = self.bench(FakeService(answers))
+                self.assertEqual((code, seen["repeated"]), (1, 3))
+
+    def test_results_that_are_missing_are_counted(self):
+        code, seen = self.bench(FakeService(lambda seq: [seq] if seq != 2 else []))
+        self.assertEqual((code, seen["unanswered_frames"]), (0, 3 * 1600))
+
+    def test_frames_that_it_never_had_are_lost(self):
+        code, seen = self.bench(FakeService(closes=lambda frames: frames - 10))
+        self.assertEqual((code, seen["lost_frames"]), (1, 30))
+
+    def test_one_that_accepts_and_never_answers_is_given_up(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            code, _, errors = bench("--url", f"ws://127.0.0.1:{silent.getsockname()[1]}", "--streams", "3")
+        self.assertEqual(code, 1)
+        self.assertIn("no stream was opened", errors)
+
+    def test_its_refusals_are_counted(self):
+        with FakeService(status=http.HTTPStatus.SERVICE_UNAVAILABLE) as fake:
+            code, (seen,), _ = bench("--url", fake.url, "--streams", "3")
+        self.assertEqual((code, seen["refused"]), (1, {"503": 3}))
+
+
+if __name__ == "__main__":
+    unittest.main()

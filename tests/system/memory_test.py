@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory runs short: the service sees a control group of ours, in which so much is free as a test
+likes. Numbers like G5 name the case in docs/guarantees.md."""
+import json
+import os
+import subprocess
+import unittest
+
+import client_wire
+from faults import FaultTest, text
+from harness import COUNTED, Service, samples, wait_for
+from raw_client import BINARY, RawClient, frame, upgrade
+from zeromq_client import Peer
+
+# In a mount namespace of its own, so that nobody else sees it.
+WITHIN = ("unshare", "--user", "--map-root-user", "--mount")
+MOUNT = ("sh", "-c", 'mount --bind "$0" /sys/fs/cgroup && exec "$@"')
+LIMIT = 1 << 40
+PIPELINES = ('[[pipeline]]\nchunk = { size = 1600 }\n'
+             '[[pipeline]]\nname = "stuck"\nchunk = { size = 1600 }\n')  # nobody takes its rows
+
+
+def possible():
+    return subprocess.run([*WITHIN, "true"], capture_output=True).returncode == 0
+
+
+class ShortService(Service):
+    def _start(self):
+        self.group = os.path.join(self.folder.name, "cgroup")
+        os.makedirs(os.path.join(self.group, "memory"))
+        self._write("memory.max", LIMIT)
+        self._write("memory/memory.limit_in_bytes", LIMIT)
+        self.leave(LIMIT)
+        self.limits = (*WITHIN, *MOUNT, self.group)
+        super()._start()
+
+    def _write(self, name, number):
+        """As a whole: the service may read it at any moment."""
+        path = os.path.join(self.group, name)
+        with open(path + ".new", "w") as file:
+            file.write(f"{number}\n")
+        os.rename(path + ".new", path)
+
+    def leave(self, free):
+        """Bytes."""
+        for name in ("memory.current", "memory/memory.usage_in_bytes"):
+            self._write(name, LIMIT - free)
+
+    def use(self, percent):
+        """It has so much of what it could have."""
+        self.leave(self.memory() * (100 - percent) // percent)
+
+    def does(self):
+        return {action for action in ("reject_streams", "close_idle", "reset_largest")
+                if self.metric("millrace_overload_action_active", action=action)}
+
+
+@unittest.skipUnless(possible(), "no mount namespace is to be had here")
+class Memory(FaultTest):
+    def short_service(self):
+        service = ShortService(PIPELINES)
+        self.addCleanup(service.close)
+        self.worker = self.tap(service)
+        return service
+
+    def client(self, service, target="/v1/stream"):
+        client = RawClient(service.port, upgrade(target)).opened()
+        self.addCleanup(client.socket.close)
+        return client
+
+    def await_actions(self, service, actions):
+        wait_for(lambda: service.does() == actions, f"{actions}", COUNTED)
+
+    def test_while_memory_is_short_nobody_gets_a_stream_and_those_there_go_on(self):  # G5
+        service = self.short_service()
+        with self.moved(service, {("connections_rejected", "overload"): 2}), self.unharmed(service) as good:
+            ahead = self.client(service, "/v1/stream?pipeline=stuck&id=ahead")
+            service.use(85)
+            self.await_actions(service, {"reject_streams"})
+            with RawClient(service.port, upgrade()) as client:
+                status, fields = client.head()
+                self.assertEqual((status, fields["retry-after"]), (503, "1"))
+                self.assertEqual(json.loads(client.body(fields))["error"]["code"], "no_room")
+            with Peer(service.zeromq_port) as peer:
+                peer.send(client_wire.open_(1))
+                refused = peer.next(1)
+                self.assertEqual((refused["type"], refused["code"], refused["retry_after_ms"]), ("error", "no_room", 1000))
+            self.assertIn("memory", service.get("/readyz")[1])
+            good.row()
+            ahead.send(frame(BINARY, samples(0, 1600)) * 20)
+            self.await_metric(service, 1, "millrace_ingest_paused_connections")
+            for _ in range(3):  # looks at the memory, and sweeps
+                self.assertEqual(self.position(service, "ahead"), 1600)
+                service.recount()
+            service.leave(LIMIT)
+            self.await_actions(service, set())
+            wait_for(lambda: self.position(service, "ahead") == 20 * 1600, "it to be read on")
+            with self.unharmed(service):
+                self.assertNotIn("memory", service.get("/readyz")[1])
+
+    def test_when_it_is_shorter_who_says_nothing_is_given_up_sooner(self):  # G5
+        service = self.short_service()
+        expected = {("connections_closed", "idle"): 1, ("streams_closed", "idle"): 1}
+        with self.moved(service, expected), self.unharmed(service) as good:
+            silent = self.client(service)
+            speaking = self.client(service)
+            service.use(93)
+            self.await_actions(service, {"reject_streams", "close_idle"})
+
+            def closed():
+                speaking.send(text(type="keepalive"))
+                good.row()
+                return service.metric("millrace_streams_closed_total", reason="idle")
+
+            wait_for(closed, "the silent one to be given up", COUNTED)
+            self.assertEqual(silent.ended(), ("idle", 4408))
+            speaking.send(text(type="end"))
+            self.assertEqual(speaking.ended(), (None, 1000))
+
+    def test_when_it_is_gone_what_holds_much_ends_and_nothing_else(self):  # G5
+        service = self.short_service()
+        expected = {("connections_closed", "policy"): 2, ("streams_closed", "error"): 2}
+        with self.moved(service, expected), self.unharmed(service) as good:
+            clients = [self.client(service, "/v1/stream?pipeline=stuck") for _ in range(5)]
+            for client, rows in zip(clients, (1, 12, 2, 18, 0)):
+                client.send(frame(BINARY, samples(0, rows * 1600)))
+            wait_for(lambda: service.metric("millrace_chunk_buffer_bytes") >= 33 * 3200, "their frames", COUNTED)
+            service.use(97)
+            for client in (clients[1], clients[3]):
+                self.assertEqual(client.ended(), ("no_room", 1013))
+            self.await_actions(service, {"reject_streams", "close_idle", "reset_largest"})
+            good.row()
+            service.leave(LIMIT)
+            self.await_actions(service, set())
+            self.tap(service, "stuck")
+            for client, rows in zip(clients, (1, 12, 2, 18, 0)):
+                if rows < 10:
+                    client.send(text(type="end"))
+                    self.assertEqual(client.rest()[-1], {"type": "closed", "frames": rows * 1600, "chunks": rows})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/bytes.h"
+
+namespace millrace {
+
+// The head of a WebSocket frame (RFC 6455, 5.2), taken as it is: whether it is a good one, Beast
+// says. Immutable after construction.
+struct FrameHead {
+  std::uint8_t first = 0;          // final, reserved, opcode
+  std::size_t size = 0;            // of the head
+  std::uint64_t payload = 0;       // bytes behind it
+  std::array<std::byte, 4> key{};  // where masked
+  bool masked = false;
+
+  // A message of its own, all bytes, and said in as few bytes as it can be.
+  bool is_message() const { return first == 0x82 && masked && size == least(payload) + 4; }
+
+  // Nothing as long as `bytes` do not have it whole.
+  static std::optional<FrameHead> read(Bytes bytes);
+  // The head of one that is not masked.
+  static void append(std::string& out, std::uint8_t first, std::uint64_t payload);
+
+ private:
+  static std::size_t least(std::uint64_t payload) {
+    return payload < 126 ? 2 : payload < 65536 ? 4 : 10;
+  }
+};
+
+// Takes the mask off, or puts it on.
+void mask(MutableBytes bytes, std::array<std::byte, 4> key);
+
+}  // namespace millrace
