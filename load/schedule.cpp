@@ -36,7 +36,7 @@ Time Schedule::turn(std::uint32_t place, std::uint64_t packet) const {
   double phase = 0;
   if (plan_.phase == Phase::uniform) phase = double(place) / plan_.streams;
   if (plan_.phase == Phase::random) phase = draw(phase_draw, place, 0);
-  return start_ + part_of(plan_.packet, phase) + plan_.packet * static_cast<Duration::rep>(packet);
+  return begin() + part_of(plan_.packet, phase) + plan_.packet * static_cast<Duration::rep>(packet);
 }
 
 Time Schedule::due(std::uint32_t place, std::uint64_t packet) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "base/time.h"
@@ -12,7 +13,7 @@ namespace millrace::load {
 // sends and who checks agree without a word. A *place* is one of the streams at a time; its packets
 // are numbered from 0 through all the streams that hold it one after another.
 //
-// Immutable once started, and then for any thread.
+// Immutable but for its start, and for any thread: whoever sees what was sent sees when it began.
 class Schedule {
  public:
   explicit Schedule(const LoadPlan& plan);
@@ -30,7 +31,7 @@ class Schedule {
   bool vanishes(std::uint32_t place, std::uint64_t first) const;
 
   Time begin() const { return start_; }
-  Time counted_from() const { return start_ + plan_.warm_up; }
+  Time counted_from() const { return begin() + plan_.warm_up; }
   Time end() const { return counted_from() + plan_.length; }
   // Streams go on for a moment behind what counts: their ends are not to weigh on it.
   Time last() const { return end() + 2 * plan_.packet; }
@@ -49,7 +50,7 @@ class Schedule {
   Time turn(std::uint32_t place, std::uint64_t packet) const;
 
   const LoadPlan plan_;
-  Time start_{};
+  std::atomic<Time> start_{};
 };
 
 }  // namespace millrace::load

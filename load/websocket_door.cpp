@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "load/websocket_door.h"
 
-#include <netdb.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 
@@ -9,10 +8,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
 #include <utility>
 
+#include "load/service_place.h"
 #include "transport/upgrade.h"
 
 namespace millrace::load {
@@ -46,16 +45,10 @@ timespec until(Time time) {
 WebSocketDoor::WebSocketDoor(const ServiceUrl& service, StreamRequest request, std::uint32_t places)
     : host_(host_field(service)),
       request_(std::move(request)),
+      service_(find_place(service)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       places_(places) {
-  addrinfo wanted{}, *found = nullptr;
-  wanted.ai_socktype = SOCK_STREAM;
-  if (const int error = ::getaddrinfo(service.host.c_str(), service.port.c_str(), &wanted, &found))
-    throw std::runtime_error(service.host + ": " + ::gai_strerror(error));
   if (!epoll_) throw std::runtime_error(std::strerror(errno));
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
-  std::memcpy(&address_, found->ai_addr, found->ai_addrlen);
-  address_size_ = found->ai_addrlen;
 }
 
 std::string WebSocketDoor::upgrade(const std::string& name) {
@@ -68,12 +61,12 @@ std::string WebSocketDoor::upgrade(const std::string& name) {
 
 void WebSocketDoor::open(std::uint32_t place, const std::string& name) {
   FileDescriptor socket(
-      ::socket(address_.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+      ::socket(service_.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1;
   if (!socket) return unreachable_.push_back({place, errno});
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const auto* address = reinterpret_cast<const sockaddr*>(&address_);
-  if (::connect(socket.get(), address, address_size_) != 0 && errno != EINPROGRESS)
+  if (::connect(socket.get(), service_.data(), static_cast<socklen_t>(service_.size())) != 0 &&
+      errno != EINPROGRESS)
     return unreachable_.push_back({place, errno});
   Place& it = places_[place];
   ++it.life;

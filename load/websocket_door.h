@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/socket.h>
-
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -13,6 +11,7 @@
 #include "load/websocket_client.h"
 #include "transport/client.h"
 #include "transport/file_descriptor.h"
+#include "transport/net.h"
 #include "transport/stream_request.h"
 
 namespace millrace::load {
@@ -21,7 +20,7 @@ namespace millrace::load {
 class WebSocketDoor final : public ClientDoor {
  public:
   // `request` is that of every stream, but for its name; places are below `places`. Throws
-  // std::runtime_error where the host is not found.
+  // std::runtime_error where the service is not found.
   WebSocketDoor(const ServiceUrl& service, StreamRequest request, std::uint32_t places);
 
   void open(std::uint32_t place, const std::string& name) override;
@@ -44,8 +43,7 @@ class WebSocketDoor final : public ClientDoor {
 
   const std::string host_;
   StreamRequest request_;
-  sockaddr_storage address_{};
-  socklen_t address_size_ = 0;
+  const Tcp::endpoint service_;
   FileDescriptor epoll_;
   std::vector<Place> places_;
   std::vector<std::pair<std::uint32_t, int>> unreachable_;  // connects that failed at once

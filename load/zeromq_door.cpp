@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "load/zeromq_door.h"
 
-#include <netdb.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <array>
-#include <memory>
-#include <stdexcept>
+#include <sstream>
 #include <utility>
 #include <variant>
 
+#include "load/service_place.h"
 #include "transport/limits.h"
 
 namespace millrace::load {
@@ -21,18 +20,10 @@ namespace {
 
 constexpr std::uint64_t places_at_most = std::uint64_t{1} << 24;
 
-std::string endpoint_of(const ServiceUrl& service) {
-  addrinfo wanted{}, *found = nullptr;
-  wanted.ai_socktype = SOCK_STREAM;
-  if (const int error = ::getaddrinfo(service.host.c_str(), service.port.c_str(), &wanted, &found))
-    throw std::runtime_error(service.host + ": " + ::gai_strerror(error));
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
-  std::array<char, NI_MAXHOST> host{};
-  ::getnameinfo(found->ai_addr, found->ai_addrlen, host.data(), host.size(), nullptr, 0,
-                NI_NUMERICHOST);
-  const std::string address = host.data();
-  return "tcp://" + (address.find(':') == address.npos ? address : "[" + address + "]") + ":" +
-         service.port;
+std::string endpoint_of(const Tcp::endpoint& service) {
+  std::ostringstream text;
+  text << "tcp://" << service;
+  return text.str();
 }
 
 }  // namespace
@@ -41,7 +32,7 @@ ZeromqDoor::ZeromqDoor(const ServiceUrl& service, StreamRequest request, std::ui
                        std::size_t frame_bytes)
     : request_(std::move(request)),
       frame_bytes_(frame_bytes),
-      dealer_(endpoint_of(service), longest_told),
+      dealer_(endpoint_of(find_place(service)), longest_told),
       places_(places),
       decoder_(longest_told) {}
 

@@ -112,21 +112,22 @@ class Bench {
   void run_once() {
     load::Schedule schedule(plan_);
     const LoadReport report = run(schedule);
-    if (report.clients.opened == 0) throw std::runtime_error("no stream was opened");
     if (!is_whole(report)) console_.exit_code = 1;
   }
 
   // Doubles the streams while the bound holds, then halves the distance to the first number at
-  // which it does not, down to a twentieth.
+  // which it does not, down to a twentieth. A run that breaks off does not hold.
   void ramp(Duration bound) {
     std::uint32_t holds = 0, fails = 0;
     for (std::uint32_t next = plan_.streams; next > holds;) {
       plan_.streams = next;
-      load::Schedule schedule(plan_);
-      const LoadReport report = run(schedule);
-      const auto p99 = p99_of(report);
-      if (!p99) throw std::runtime_error("nothing was answered: a ramp needs a worker");
-      const bool good = is_whole(report) && *p99 <= bound;
+      bool good = false;
+      try {
+        good = carries(bound);
+      } catch (const std::exception& broke) {
+        if (holds == 0) throw;  // it was never well
+        console_.err << "millrace bench: " << next << " streams: " << broke.what() << std::endl;
+      }
       (good ? holds : fails) = next;
       if (fails == 0)
         next = 2 * holds;
@@ -141,6 +142,14 @@ class Bench {
   }
 
  private:
+  bool carries(Duration bound) {
+    load::Schedule schedule(plan_);
+    const LoadReport report = run(schedule);
+    const auto p99 = p99_of(report);
+    if (!p99) throw std::runtime_error("nothing was answered: a ramp needs a worker");
+    return is_whole(report) && *p99 <= bound;
+  }
+
   LoadReport run(load::Schedule& schedule) {
     LoadReport report = run_load(schedule, target_);
     if (json_)
@@ -148,6 +157,7 @@ class Bench {
     else
       print(console_.out, report);
     console_.out << std::flush;
+    if (report.clients.opened == 0) throw std::runtime_error("no stream was opened");
     return report;
   }
 

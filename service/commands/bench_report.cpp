@@ -93,9 +93,10 @@ void print_counts(std::ostream& out, const LoadReport& report) {
   for (const auto& [why, count] : clients.refused) out << ", " << count << " refused: " << why;
   out << '\n' << clients.packets << " packets sent, " << clients.answered << " results";
   if (clients.failed > 0) out << " (" << clients.failed << " of them errors)";
-  out << "; frames lost " << lost_frames(report) << ", shed " << clients.shed << ", unanswered "
-      << unanswered_frames(report) << "; results twice or out of order " << clients.repeated
-      << ", of another row " << clients.wrong << '\n';
+  out << "; frames lost " << lost_frames(report) << ", shed " << clients.shed;
+  if (clients.answered > 0) out << ", unanswered " << unanswered_frames(report);
+  out << "; results twice or out of order " << clients.repeated << ", of another row "
+      << clients.wrong << '\n';
   if (const auto& worker = report.worker)
     out << worker->framed << " rows in " << worker->batches << " batches; twice or out of order "
         << worker->repeated << ", damaged " << worker->damaged << ", unknown " << worker->unknown

@@ -182,9 +182,13 @@ class Bench(SystemTest):
         self.assertEqual((code, seen["opened"], seen["refused"]), (1, 3, {"503": 5}))
 
     def test_a_service_that_is_not_there_is_named(self):
-        code, _, errors = bench("--url", "ws://127.0.0.1:1", "--streams", "2")
-        self.assertEqual(code, 1)
-        self.assertIn("no stream was opened", errors)
+        for url, says in (("ws://127.0.0.1:1", "no stream was opened"), ("ws://nobody.invalid", "nobody.invalid:80: "),
+                          ("tcp://nobody.invalid", "nobody.invalid:5555: ")):
+            for how in ((), ("--ramp", "10ms")):
+                with self.subTest(url=url, how=how):
+                    code, _, errors = bench("--url", url, "--streams", "2", *how)
+                    self.assertEqual(code, 1)
+                    self.assertIn(says, errors)
 
     def test_arguments_that_make_no_sense_are_named(self):
         for wrong, says in ((("--packet", "soon"), "--packet"), (("--packet", "0.01ms"), "a packet"),
