@@ -30,7 +30,7 @@ void BareArrivals::add(Bytes message) {
 
 void BareArrivals::count(Time due, Time now) {
   if (!from_) from_ = due + warm_up_;
-  if (due < *from_) return;
+  if (due < *from_ || due - *from_ >= length_) return;
   latencies_.add(now - due);
   if (due != burst_ && burst_ != Time()) bursts_.add(burst_late_);
   burst_ = due;

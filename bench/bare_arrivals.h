@@ -16,8 +16,9 @@ namespace millrace::bench {
 // thread.
 class BareArrivals {
  public:
-  // Latency counts from so long after the first message was due.
-  explicit BareArrivals(Duration warm_up) : warm_up_(warm_up) {}
+  // Latency counts from `warm_up` after the first message was due, and for so long, as it does in
+  // `millrace bench`, whose streams go on for a moment to end.
+  BareArrivals(Duration warm_up, Duration length) : warm_up_(warm_up), length_(length) {}
 
   // A message is here, unmasked.
   void add(Bytes message);
@@ -30,7 +31,7 @@ class BareArrivals {
  private:
   void count(Time due, Time now);
 
-  const Duration warm_up_;
+  const Duration warm_up_, length_;
   std::uint64_t messages_ = 0, damaged_ = 0;
   std::optional<Time> from_;  // when counting begins
   load::Histogram latencies_;

@@ -23,7 +23,7 @@ struct Arguments {
   std::string kind;
   bool answers = false;
   std::uint16_t port = 0;
-  double warm_up = 1;  // s
+  double warm_up = 1, length = 1e6;  // s
 };
 
 void raise_descriptor_limit() {
@@ -49,10 +49,13 @@ void serve(Server&& server, BareArrivals& arrivals) {
   std::printf("%s\n", arrivals.json().c_str());
 }
 
+Duration seconds(double count) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(count));
+}
+
 void run(const Arguments& arguments) {
   raise_descriptor_limit();
-  BareArrivals arrivals(
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(arguments.warm_up)));
+  BareArrivals arrivals(seconds(arguments.warm_up), seconds(arguments.length));
   if (arguments.kind == "beast") return serve(BareBeast(arguments.port, arrivals), arrivals);
   block_termination();
   serve(BareEpoll(arguments.port, arguments.answers, arrivals), arrivals);
@@ -70,6 +73,7 @@ int main(int argc, char** argv) {
   app.add_option("--port", arguments.port, "Of loopback; 0: a free one");
   app.add_option("--warm-up", arguments.warm_up, "s that do not count, from the first message on")
       ->capture_default_str();
+  app.add_option("--duration", arguments.length, "s that count behind it; all unless said");
   CLI11_PARSE(app, argc, argv);
   try {
     if (arguments.answers && arguments.kind == "beast")

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <exception>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -136,7 +137,9 @@ class BatchSource::Service {
     for (const Returned& one : some) {
       if (one.what != Returned::What::done || --waiting_ > 0) continue;
       if (left_ <= wanted_) {
-        times_.late.add(one.at.closed - ready_ - max_wait_);
+        const Duration late = one.at.closed - ready_ - max_wait_;
+        if (late < Duration::zero()) throw std::logic_error("a batch closed before it was due");
+        times_.late.add(late);
         times_.handed.add(from_wire(std::atoll(one.answer.data.c_str())) - one.at.closed);
       }
       if (--left_ == 0) return io_.stop();

@@ -48,7 +48,7 @@ class BatchSource {
   std::string local() const;
   std::string remote() const;
 
-  // Of so many batches, the first 200 not counted.
+  // Of so many batches, the first 200 not counted. Throws where one closed before it was due.
   Times run(std::size_t batches);
 
  private:

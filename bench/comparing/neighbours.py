@@ -55,7 +55,7 @@ def await_result(client):
 def vanished(programs, times):
     """From when a client hung up, without a word, until another has its slot. The control lets everybody in."""
     figure = Figure("vanished_slot", "us", at_most(5000))
-    with Service(programs, pipeline(slots=64)) as service, BareServer(programs, "epoll", 0) as bare:
+    with Service(programs, pipeline(slots=64)) as service, BareServer(programs, "epoll") as bare:
         tap = programs.start("millrace", "tap", "--url", service.workers, core=programs.client_core,
                              stdout=subprocess.DEVNULL)
         clients = []
@@ -133,8 +133,8 @@ def as_many_refused(programs, service, seconds):
     return meanwhile(come)
 
 
-def beside(programs, name, pipelines, neighbour, seconds, rounds, rate, bound=UNCHANGED):
-    """500 streams beside others; the control is without them."""
+def beside(programs, name, pipelines, neighbour, seconds, rounds, rate, bound=UNCHANGED, strangers=False):
+    """500 streams beside others, `strangers` to their worker; the control is without them."""
     figure = Figure(name, "us", bound)
     with Service(programs, pipelines) as service:
         plan = ["--streams", "500", "--rate", str(rate), "--duration", f"{round(1000 * seconds)}ms", "--worker",
@@ -142,7 +142,7 @@ def beside(programs, name, pipelines, neighbour, seconds, rounds, rate, bound=UN
         for _ in range(rounds):
             alone = programs.load(service.port, service.pid, plan, seconds)
             with neighbour(service):
-                among = programs.load(service.port, service.pid, plan, seconds)
+                among = programs.load(service.port, service.pid, plan, seconds, strangers)
             figure.add(measured(among, "row_us"), measured(alone, "row_us"), **generator(among, alone))
     return [figure]
 
@@ -156,7 +156,8 @@ def beside_large(programs, seconds, rounds):
 
 def beside_fast(programs, seconds, rounds):
     return beside(programs, "beside_fast_p99", pipeline(slots=501),
-                  lambda service: ten_times_real_time(service.port, seconds + 3), seconds, rounds, 16_000)
+                  lambda service: ten_times_real_time(service.port, seconds + 3), seconds, rounds, 16_000,
+                  strangers=True)
 
 
 def beside_refused(programs, seconds, rounds):

@@ -63,18 +63,27 @@ class Programs:
         except (IndexError, ValueError) as wrong:
             raise Failed(f"{name} says no JSON: {output!r}") from wrong
 
-    def load(self, port, server, arguments, seconds):
-        """`millrace bench` for so long; what it says."""
-        return self.run("millrace", "bench", "--url", f"ws://127.0.0.1:{port}", "--server-pid", str(server), "--json",
-                        *arguments, core=self.client_core, seconds=seconds + PATIENCE)
+    def load(self, port, server, arguments, seconds, strangers=False):
+        """`millrace bench` for so long; what it says. With `strangers` its worker sees rows of other streams, of
+        which it says that they are not its own: all else must be well."""
+        said = self.run("millrace", "bench", "--url", f"ws://127.0.0.1:{port}", "--server-pid", str(server), "--json",
+                        *arguments, core=self.client_core, seconds=seconds + PATIENCE, code=1 if strangers else 0)
+        if strangers and not well_but_for_strangers(said):
+            raise Failed(f"more than strangers' rows: {said}")
+        return said
+
+
+def well_but_for_strangers(said):
+    faults = [said[name] for name in ("broken", "failed", "repeated", "wrong", "lost_frames", "shed_frames")]
+    return not (any(faults) or said["refused"] or said["worker"]["damaged"] or said["worker"]["repeated"])
 
 
 class BareServer:
     """The control: `said` is what it says at its end."""
 
-    def __init__(self, programs, kind, warm_up):
+    def __init__(self, programs, kind, warm_up=0, seconds=PATIENCE):
         self.process = programs.start("bare_server", "--kind", *kind.split(), "--warm-up", str(warm_up),
-                                      core=programs.server_core, stdout=subprocess.PIPE)
+                                      "--duration", str(seconds), core=programs.server_core, stdout=subprocess.PIPE)
         self.said = None
         line = self.process.stdout.readline()
         if not line.startswith("listening "):

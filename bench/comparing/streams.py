@@ -29,7 +29,7 @@ class Traffic:
     def control(self):
         """What `millrace bench` says, and what the server does."""
         kind = "epoll --answer" if self.answers else "beast"
-        with BareServer(self.programs, kind, self.warm_up) as bare:
+        with BareServer(self.programs, kind, self.warm_up, self.seconds) as bare:
             said = self.programs.load(bare.port, bare.pid, self.plan, self.seconds)
         if bare.said["messages"] != said["packets"] or bare.said["damaged"]:
             raise Failed(f"bare_server lost something: {bare.said}, sent {said['packets']}")

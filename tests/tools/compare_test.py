@@ -12,7 +12,7 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 from comparing import neighbours, streams  # noqa: E402
 from comparing.figure import ANY, Figure, at_least, at_most  # noqa: E402
-from comparing.programs import Failed  # noqa: E402
+from comparing.programs import Failed, well_but_for_strangers  # noqa: E402
 
 
 def line(bound, *rounds):
@@ -114,14 +114,26 @@ class Neighbour(unittest.TestCase):
                 neighbours.await_result(ours)
 
 
+class Strangers(unittest.TestCase):
+    SAID = {"broken": 0, "failed": 0, "repeated": 0, "wrong": 0, "lost_frames": 0, "shed_frames": 0, "refused": {},
+            "worker": {"damaged": 0, "repeated": 0, "unknown": 7}}
+
+    def test_are_no_fault_of_the_run(self):
+        self.assertTrue(well_but_for_strangers(self.SAID))
+
+    def test_excuse_nothing_else(self):
+        for fault in ({"lost_frames": 1}, {"refused": {"503": 1}}, {"worker": {"damaged": 1, "repeated": 0}}):
+            self.assertFalse(well_but_for_strangers({**self.SAID, **fault}))
+
+
 class Program(unittest.TestCase):
-    def compare(self, script):
+    def compare(self, script, only="gather"):
         with tempfile.TemporaryDirectory() as build:
             program = Path(build, "bench", "batcher_bench")
             program.parent.mkdir()
             program.write_text(f"#!/bin/sh\n{script}\n")
             program.chmod(0o755)
-            return subprocess.run([BENCH / "compare", "--quick", "--json", "--only", "gather", "--build", build],
+            return subprocess.run([BENCH / "compare", "--quick", "--json", "--only", only, "--build", build],
                                   capture_output=True, text=True)
 
     def test_a_figure_is_a_line_and_a_missed_goal_no_failure(self):
@@ -139,6 +151,12 @@ class Program(unittest.TestCase):
         done = self.compare("")
         self.assertEqual((done.stdout, done.returncode), ("", 1))
         self.assertIn("no JSON", done.stderr)
+
+    def test_experiments_are_chosen_by_whole_words(self):
+        for only in ("gath", "in_only 10"):
+            done = self.compare("", only)
+            self.assertEqual((done.stdout, done.returncode), ("", 2))
+            self.assertIn("nothing begins", done.stderr)
 
 
 if __name__ == "__main__":
