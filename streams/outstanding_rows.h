@@ -44,6 +44,7 @@ class OutstandingRows {
   std::uint64_t first_needed(std::uint64_t none) const { return first_needed(none, 0); }
   // The same of those that are in no batch.
   std::uint64_t first_ready(std::uint64_t none) const { return first_needed(none, taken_); }
+
   void clear() {
     rows_.clear();
     taken_ = 0;

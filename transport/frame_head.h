@@ -12,7 +12,7 @@
 namespace millrace {
 
 // The head of a WebSocket frame (RFC 6455, 5.2), taken as it is: whether it is a good one, Beast
-// says. Immutable after construction.
+// says.
 struct FrameHead {
   std::uint8_t first = 0;          // final, reserved, opcode
   std::size_t size = 0;            // of the head

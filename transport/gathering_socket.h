@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <boost/asio/append.hpp>
 #include <boost/asio/compose.hpp>
 #include <boost/asio/post.hpp>
@@ -8,6 +10,7 @@
 #include <boost/beast/core/role.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "transport/net.h"
 #include "transport/read_ahead.h"
@@ -53,13 +56,16 @@ class GatheringSocket {
   template <class Token>
   auto async_wait_readable(Token&& token) {
     if ((begun_ || !ahead_.empty()) && !incomplete_since_) incomplete_since_ = Clock::now();
-    ahead_.rest();
+    ahead_.shrink();
     return socket_.async_wait(Socket::wait_read, std::forward<Token>(token));
   }
   boost::system::error_code read() {
     const auto error = ahead_.fill(socket_);
+    read_at_ = Clock::now();
     return error == net::error::would_block ? boost::system::error_code() : error;
   }
+  // When the last bytes were read; a server's.
+  Time read_at() const { return read_at_; }
   // A message was taken whole.
   void message_read() {
     begun_ = false;
@@ -105,14 +111,21 @@ class GatheringSocket {
       frames_.erase(0, count);
     return frames_.empty();
   }
-  // False where the connection has ended.
-  Task<bool> flush() {
+  // And then `behind`, which it does not copy. False where the connection has ended.
+  Task<bool> flush(std::string_view behind = {}) {
     progress_ = Clock::now();
     while (writing_ || wants_) co_await written_.wait();
+    if (silent()) {
+      empty(frames_);
+      co_return true;
+    }
     writing_ = flushing_ = true;
     boost::system::error_code failed;
-    for (std::size_t written = 0; !failed && written < frames_.size();) {
-      const auto left = net::buffer(frames_) + written;
+    for (std::size_t written = 0; !failed && written < frames_.size() + behind.size();) {
+      const std::size_t first = std::min(written, frames_.size());
+      const std::array<net::const_buffer, 2> left{
+          net::buffer(frames_) + first,
+          net::buffer(behind.data(), behind.size()) + (written - first)};
       const auto [error, count] = co_await socket_.async_write_some(left, no_throw);
       written += count;
       progress_ = Clock::now();
@@ -123,6 +136,14 @@ class GatheringSocket {
     flushing_ = false;
     end_write();
     co_return !failed;
+  }
+
+  // Who waits for a write waits no longer: there may be none that would end.
+  void cut() {
+    boost::system::error_code ignored;
+    socket_.close(ignored);
+    wants_ = false;
+    end_write();
   }
 
   // Writes the last that the peer gets to read: what is written afterwards is dropped. Nothing is
@@ -268,16 +289,14 @@ class GatheringSocket {
   bool said_all_ = false;
   Wakeup written_;
   bool begun_ = false;  // of a message, Beast has some
+  Time read_at_ = Clock::now();
   std::optional<Time> incomplete_since_;
   Time progress_{};
   std::optional<Time> hung_up_since_;
 };
 
 // Beast finds these by their argument.
-inline void beast_close_socket(GatheringSocket& socket) {
-  boost::system::error_code ignored;
-  socket.next_layer().close(ignored);
-}
+inline void beast_close_socket(GatheringSocket& socket) { socket.cut(); }
 
 // The server hangs up first (RFC 6455, 7.1.1). The wait for the peer to do so is not in here, but
 // in Connection::linger: Beast's own closes the socket over unread bytes, which takes its close

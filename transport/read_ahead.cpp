@@ -30,6 +30,8 @@ boost::system::error_code ReadAhead::fill(Socket& socket) {
   if (buffer_.user_ != this && unread_.size() > kept) return fill_own(socket);
   if (buffer_.user_ && buffer_.user_ != this) buffer_.user_->leave_buffer();
   buffer_.user_ = this;
+  if (!buffer_.bytes_)
+    buffer_.bytes_ = std::make_unique_for_overwrite<std::byte[]>(ReadBuffer::size);
   const std::size_t before = unread_.size();
   if (before == ReadBuffer::size) return net::error::no_buffer_space;
   if (before > 0) std::memmove(buffer_.bytes_.get(), unread_.data(), before);
@@ -58,7 +60,7 @@ boost::system::error_code ReadAhead::fill_own(Socket& socket) {
   return error;
 }
 
-void ReadAhead::rest() {
+void ReadAhead::shrink() {
   if (!unread_.empty() || own_.capacity() <= kept) return;
   unread_ = {};
   std::string().swap(own_);

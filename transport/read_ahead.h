@@ -27,8 +27,8 @@ class ReadBuffer final : public net::execution_context::service {
   friend ReadAhead;
   void shutdown() override {}
 
-  std::unique_ptr<std::byte[]> bytes_ = std::make_unique_for_overwrite<std::byte[]>(size);
-  ReadAhead* user_ = nullptr;  // whose unread bytes lie in it
+  std::unique_ptr<std::byte[]> bytes_;  // from the first read on
+  ReadAhead* user_ = nullptr;           // whose unread bytes lie in it
 };
 
 // What was read from one socket and not taken yet: in the thread's buffer until another socket
@@ -59,7 +59,7 @@ class ReadAhead {
 
   bool empty() const { return unread_.empty(); }
   // Nobody will ask for a while: keeps no more memory than what is unread needs, or a little.
-  void rest();
+  void shrink();
   std::size_t memory() const { return own_.capacity(); }  // of its own
 
  private:

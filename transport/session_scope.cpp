@@ -99,18 +99,18 @@ void SessionScope::start() { spawn(sweep_periodically()); }
 Task<> SessionScope::sweep_periodically() {
   sweeping_ = true;
   bool stalled = false;
-  Time due = Clock::now();
+  Time looked = Clock::now(), due = looked;
   while (!joined_) {
-    const Time begin = Clock::now();
     const auto steps = static_cast<int>(1 + watched_.size() / swept_at_once);
     // What is late is made up for, a round at most, with a turn for others between the parts.
-    due =
-        stalled ? begin + sweep_period : std::max(due + sweep_period / steps, begin - sweep_period);
+    due = stalled ? looked + sweep_period
+                  : std::max(due + sweep_period / steps, looked - sweep_period);
     sweeps_.expires_at(due);
     co_await sweeps_.async_wait(no_throw);
     const Time now = Clock::now();
     // When the process stood still, what was said meanwhile is heard before anybody is judged.
-    stalled = !stalled && now - std::max(due, begin) > stall;
+    stalled = !stalled && now - std::max(due, looked) > stall;
+    looked = now;
     if (!stalled) sweep_on(now);
   }
   sweeping_ = false;

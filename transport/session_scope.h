@@ -60,10 +60,11 @@ class SessionScope {
   void spawn(Task<> session);
   void report(const std::exception& failure);
 
-  // Checks all time limits as of `now`; start() does so periodically, a part of them at a time.
-  // After a stall it goes on a period later: what was said meanwhile is heard first.
-  void sweep(Time now);
+  // Checks time limits from now on, periodically and a part of them at a time. After a stall it
+  // goes on a period later: what was said meanwhile is heard first.
   void start();
+  // Checks all, as of `now`: for tests, whose time is their own.
+  void sweep(Time now);
 
   // Tells everything watched that the service stops.
   void drain();

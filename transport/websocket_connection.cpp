@@ -11,6 +11,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
 #include <boost/beast/websocket/stream.hpp>
+#include <cassert>
 #include <charconv>
 
 #include "transport/gathering_socket.h"
@@ -72,6 +73,7 @@ class WebSocketConnection final : public Connection {
   // and come whole. Everything else does, and so does what is wrong.
   Task<Received> receive() override {
     GatheringSocket& socket = socket_.next_layer();
+    forget_message();
     while (role_ == beast::role_type::server && !socket.ahead().other_next(longest_)) {
       if (in_a_row_ == messages_per_turn) {
         in_a_row_ = 0;
@@ -81,7 +83,7 @@ class WebSocketConnection final : public Connection {
         ++in_a_row_;
         heard_ = Clock::now();
         socket.message_read();
-        co_return Message{.kind = Kind::binary, .bytes = *bytes, .arrived = heard_};
+        co_return Message{.kind = Kind::binary, .bytes = *bytes, .arrived = socket.read_at()};
       }
       in_a_row_ = 0;
       const auto [error] = co_await socket.async_wait_readable(no_throw);
@@ -102,9 +104,10 @@ class WebSocketConnection final : public Connection {
       sent = co_await send_masked(kind, bytes, more);
     } else {
       FrameHead::append(socket.frames(), first_byte(kind), bytes.size());
-      socket.frames() += bytes;
-      const bool later = more && socket.frames().size() < GatheringSocket::most;
-      if (!later && !socket.flush_at_once()) sent = co_await socket.flush();
+      if (bytes.size() > GatheringSocket::most)
+        sent = co_await socket.flush(bytes);
+      else if (!gathered(bytes, more))
+        sent = co_await socket.flush();
     }
     sending_ = false;
     co_return sent;
@@ -157,7 +160,15 @@ class WebSocketConnection final : public Connection {
     return kind == Kind::text ? 0x81 : kind == Kind::binary ? 0x82 : 0x89;
   }
 
+  // That what is sent waits for what follows, or was written already.
+  bool gathered(std::string_view bytes, bool more) {
+    GatheringSocket& socket = socket_.next_layer();
+    socket.frames() += bytes;
+    return (more && socket.frames().size() < GatheringSocket::most) || socket.flush_at_once();
+  }
+
   Task<bool> send_masked(Kind kind, std::string_view bytes, bool more) {
+    assert(kind != Kind::ping);
     socket_.next_layer().gather(more);
     socket_.text(kind == Kind::text);
     const auto buffer = net::buffer(bytes.data(), bytes.size());
@@ -165,10 +176,14 @@ class WebSocketConnection final : public Connection {
     co_return !error;
   }
 
-  Task<Received> receive_by_beast() {
+  // What Beast read last, and its memory where that was seldom needed.
+  void forget_message() {
     const bool spacious = buffer_.capacity() > std::max(kept, 4 * buffer_.size());
     buffer_.clear();
     if (spacious) buffer_.shrink_to_fit();
+  }
+
+  Task<Received> receive_by_beast() {
     const auto [error, size] = co_await socket_.async_read(buffer_, no_throw);
     if (error) {
       end();
@@ -177,9 +192,10 @@ class WebSocketConnection final : public Connection {
     heard_ = Clock::now();
     socket_.next_layer().message_read();
     const auto bytes = buffer_.cdata();
-    co_return Message{.kind = socket_.got_text() ? Kind::text : Kind::binary,
-                      .bytes = {static_cast<const std::byte*>(bytes.data()), size},
-                      .arrived = heard_};
+    co_return Message{
+        .kind = socket_.got_text() ? Kind::text : Kind::binary,
+        .bytes = {static_cast<const std::byte*>(bytes.data()), size},
+        .arrived = role_ == beast::role_type::server ? socket_.next_layer().read_at() : heard_};
   }
 
   void end() {

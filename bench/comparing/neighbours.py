@@ -119,13 +119,13 @@ def large_stream(programs, service, seconds):
             raise Failed("the large stream ended before the small ones")
 
 
-def as_many_refused(programs, service, seconds):
+def as_many_refused(programs, service, streams, seconds):
     """As many clients again, which find no room and come again each second, from when the others have theirs."""
     def come():
         time.sleep(1)
         said = programs.run(
-            "millrace", "bench", "--url", f"ws://127.0.0.1:{service.port}", "--json", "--streams", "500", "--life",
-            "60s", "--warm-up", "0ms", "--duration", f"{round(1000 * seconds)}ms", core=programs.client_core,
+            "millrace", "bench", "--url", f"ws://127.0.0.1:{service.port}", "--json", "--streams", str(streams),
+            "--life", "60s", "--warm-up", "0ms", "--duration", f"{round(1000 * seconds)}ms", core=programs.client_core,
             seconds=2 * seconds + PATIENCE, code=1)
         if not said["refused"]:
             raise Failed("nobody was refused")
@@ -133,11 +133,11 @@ def as_many_refused(programs, service, seconds):
     return meanwhile(come)
 
 
-def beside(programs, name, pipelines, neighbour, seconds, rounds, rate, bound=UNCHANGED, strangers=False):
-    """500 streams beside others, `strangers` to their worker; the control is without them."""
+def beside(programs, name, pipelines, neighbour, seconds, rounds, rate, bound=UNCHANGED, streams=500, strangers=False):
+    """Streams beside others, `strangers` to their worker; the control is without them."""
     figure = Figure(name, "us", bound)
     with Service(programs, pipelines) as service:
-        plan = ["--streams", "500", "--rate", str(rate), "--duration", f"{round(1000 * seconds)}ms", "--worker",
+        plan = ["--streams", str(streams), "--rate", str(rate), "--duration", f"{round(1000 * seconds)}ms", "--worker",
                 "silent", "--workers", service.workers]
         for _ in range(rounds):
             alone = programs.load(service.port, service.pid, plan, seconds)
@@ -161,6 +161,7 @@ def beside_fast(programs, seconds, rounds):
 
 
 def beside_refused(programs, seconds, rounds):
-    return beside(programs, "beside_refused_p99", pipeline(slots=500),
-                  lambda service: as_many_refused(programs, service, seconds), seconds, rounds, 16_000,
-                  at_most(times=2))
+    streams = 2000
+    return beside(programs, "beside_refused_p99", pipeline(slots=streams),
+                  lambda service: as_many_refused(programs, service, streams, seconds), seconds, rounds, 16_000,
+                  at_most(times=2), streams)

@@ -18,11 +18,13 @@ class Failed(Exception):
     """A program did not run to its end, or lost what it was given."""
 
 
-def _foremost(core):
+def _at(core, foremost):
     """What a child does first: its core, and before all others where that is permitted."""
     def begin():
         if core is not None:
             os.sched_setaffinity(0, {core})
+        if not foremost:
+            return
         with contextlib.suppress(OSError):
             os.setsid()  # a group of its own for the scheduler
             os.setpriority(os.PRIO_PROCESS, 0, -15)
@@ -31,10 +33,11 @@ def _foremost(core):
 
 
 class Programs:
-    """Of one build tree. With `pinned`, servers have the second core and all else the first."""
+    """Of one build tree. With `pinned`, servers have the second core and all else the first; `foremost`, before
+    all others of the machine."""
 
-    def __init__(self, build, pinned):
-        self.build = Path(build)
+    def __init__(self, build, pinned, foremost=True):
+        self.build, self.foremost = Path(build), foremost
         cores = sorted(os.sched_getaffinity(0))
         pinned = pinned and len(cores) > 1
         self.server_core, self.client_core = (cores[1], cores[0]) if pinned else (None, None)
@@ -45,7 +48,7 @@ class Programs:
         return str(self.build / ("service" if name == "millrace" else "bench") / name)
 
     def start(self, name, *arguments, core=None, **how):
-        return subprocess.Popen([self.path(name), *arguments], preexec_fn=_foremost(core), text=True, **how)
+        return subprocess.Popen([self.path(name), *arguments], preexec_fn=_at(core, self.foremost), text=True, **how)
 
     def run(self, name, *arguments, core=None, seconds=PATIENCE, code=0):
         """The JSON that it ends with. Raises Failed where its exit status is not `code`."""

@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/asio/write.hpp>
 #include <catch2/catch.hpp>
+#include <random>
 #include <vector>
 
 #include "tests/support/allocations.h"
@@ -144,12 +145,53 @@ TEST_CASE_METHOD(ReadAheadFixture,
   CHECK(one.next() == message);
 }
 
+TEST_CASE_METHOD(ReadAheadFixture,
+                 "however bytes come, each frame goes whole and in turn to whom it is for") {
+  std::mt19937 random(1);
+  const auto below = [&](std::size_t end) { return random() % end; };
+  constexpr std::array<std::size_t, 8> sizes{0, 1, 125, 126, 200, 3200, 5000, 60'000};
+  for (int round = 0; round < 300; ++round) {
+    std::string all, expected, seen;
+    for (std::size_t frames = 1 + below(8); frames > 0; --frames) {
+      std::string message(sizes[below(sizes.size())], '.');
+      for (char& letter : message) letter = static_cast<char>('a' + below(26));
+      std::string bytes = frame(message);
+      bytes[0] = "\x82\x82\x82\x81\x02\x80\x89"[below(7)];
+      all += bytes;
+      expected += bytes[0] == '\x82' ? "[" + message + "]" : bytes;
+    }
+    const auto take_all = [&] {
+      for (;;) {
+        const auto message = one.next();
+        const std::string other = message || !one.ahead.other_next(longest)
+                                      ? ""
+                                      : one.read(1 + below(one.ahead.memory() + 500));
+        if (!message && other.empty()) return;
+        seen += message ? "[" + *message + "]" : other;
+      }
+    };
+    while (!all.empty()) {
+      const std::string part = all.substr(0, 1 + below(below(2) ? 20 : all.size()));
+      all.erase(0, part.size());
+      one.arrives(part);
+      if (below(2)) other.arrives(frame(std::string(below(3000), '-')));
+      if (below(2)) take_all();
+      if (below(2)) other.next();
+      if (below(4) == 0) one.ahead.shrink();
+    }
+    take_all();
+    REQUIRE((seen == expected));
+    while (other.next()) {
+    }
+  }
+}
+
 TEST_CASE_METHOD(ReadAheadFixture, "a socket at rest has next to no memory of its own") {
   one.arrives(frame(std::string(10'000, 'x')));
   other.arrives(frame("other"));
   CHECK(one.next());
   CHECK(one.ahead.memory() > 10'000);
-  one.ahead.rest();
+  one.ahead.shrink();
   CHECK(one.ahead.memory() <= 4096);
 }
 

@@ -167,6 +167,23 @@ TEST_CASE_METHOD(ServerFixture, "messages and results cost no memory, once there
   CHECK(test::allocations() == before);
 }
 
+TEST_CASE_METHOD(ServerFixture, "who sends many messages at once does not hold up others") {
+  Socket many(context), one(context);
+  for (Socket* client : {&many, &one}) {
+    client->connect(server.endpoint());
+    deliver(*client, request("/v1/stream"));
+    std::array<char, 4096> answer{};
+    client->read_some(net::buffer(answer));
+  }
+  const std::string message("\x82\x81\0\0\0\0y", 7);
+  std::string all;
+  for (int i = 0; i < 200; ++i) all += message;
+  net::write(many, net::buffer(all));
+  net::write(one, net::buffer(message));
+  REQUIRE(eventually([&] { return one.available() > 0; }));
+  CHECK(stats.messages[MessageType::data].value() < 200);
+}
+
 TEST_CASE("the url of a service is host and port") {
   CHECK(parse_service_url("ws://here")->port == "80");
   CHECK(parse_service_url("ws://127.0.0.1:8080/")->port == "8080");
