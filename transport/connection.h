@@ -18,7 +18,7 @@ namespace millrace {
 // soon after abort(). Confined to one thread.
 class Connection {
  public:
-  enum class Kind : std::uint8_t { text, binary, ping };  // servers send pings
+  enum class Kind : std::uint8_t { text, binary, ping };  // pings are only sent
 
   struct Message {
     Kind kind = Kind::binary;

@@ -20,11 +20,13 @@ std::optional<FrameHead> FrameHead::read(Bytes bytes) {
   return head;
 }
 
-void FrameHead::append(std::string& out, std::uint8_t first, std::uint64_t payload) {
+void FrameHead::append(std::string& out, std::uint8_t first, std::uint64_t payload,
+                       std::optional<std::array<std::byte, 4>> key) {
   const std::size_t size = least(payload);
   out += static_cast<char>(first);
-  out += static_cast<char>(size == 2 ? payload : size == 4 ? 126 : 127);
+  out += static_cast<char>((key ? 0x80 : 0) | (size == 2 ? payload : size == 4 ? 126 : 127));
   for (std::size_t i = size - 2; i > 0; --i) out += static_cast<char>(payload >> 8 * (i - 1));
+  if (key) out.append(reinterpret_cast<const char*>(key->data()), key->size());
 }
 
 void mask(MutableBytes bytes, std::array<std::byte, 4> key) {

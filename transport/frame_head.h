@@ -25,8 +25,9 @@ struct FrameHead {
 
   // Nothing as long as `bytes` do not have it whole.
   static std::optional<FrameHead> read(Bytes bytes);
-  // The head of one that is not masked.
-  static void append(std::string& out, std::uint8_t first, std::uint64_t payload);
+  // The head of one that is masked with `key`, or not at all.
+  static void append(std::string& out, std::uint8_t first, std::uint64_t payload,
+                     std::optional<std::array<std::byte, 4>> key = {});
 
  private:
   static std::size_t least(std::uint64_t payload) {

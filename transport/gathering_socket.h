@@ -45,11 +45,6 @@ class GatheringSocket {
   Socket& next_layer() { return socket_; }
   const Socket& next_layer() const { return socket_; }
 
-  static constexpr std::size_t most = 32 * 1024;  // waits for what follows; then it is written
-
-  // What is written now may wait for what follows at once.
-  void gather(bool more) { gather_ = more; }
-
   // What was read and not taken, by next_message() or Beast.
   ReadAhead& ahead() { return ahead_; }
   // When there is something to read(). Whoever waits while a message has begun waits for its rest.
@@ -84,20 +79,11 @@ class GatheringSocket {
   template <class Buffers, class Token>
   auto async_write_some(const Buffers& buffers, Token&& token) {
     progress_ = Clock::now();
-    const std::size_t size = net::buffer_size(buffers);
-    if (silent()) return complete(size, std::forward<Token>(token));
-    if (!gather_ && gathered_.empty()) {
-      return net::async_compose<Token, Signature>(Write<Buffers>{*this, buffers}, token, socket_);
-    }
-    const std::size_t before = gathered_.size();
-    gathered_.resize(before + size);
-    net::buffer_copy(net::buffer(gathered_.data() + before, size), buffers);
-    if (gather_ && gathered_.size() < most) return complete(size, std::forward<Token>(token));
-    writing_ = true;
-    return net::async_compose<Token, Signature>(Flush{*this, size}, token, socket_);
+    return net::async_compose<Token, Signature>(Write<Buffers>{*this, buffers}, token, socket_);
   }
 
-  // For who writes not by Beast: whole frames, which are then flushed.
+  // Messages are written not by Beast: whole frames, which are then flushed.
+  static constexpr std::size_t most = 32 * 1024;  // that wait for what follows
   std::string& frames() { return frames_; }
   // False if not all of it was taken at once: then flush().
   bool flush_at_once() {
@@ -210,8 +196,8 @@ class GatheringSocket {
       socket.wants_ = socket.flushing_ && !error;
       if (socket.wants_) return socket.socket_.async_wait(Socket::wait_write, std::move(self));
       if (error || socket.silent()) {
-        socket.written_.notify();
-        return self.complete(error, error ? 0 : net::buffer_size(buffers));
+        const std::size_t size = error ? 0 : net::buffer_size(buffers);
+        return net::post(socket.get_executor(), net::append(std::move(self), error, size));
       }
       socket.writing_ = true;
       const Buffers some = buffers;
@@ -222,30 +208,6 @@ class GatheringSocket {
       socket.end_write();
       if (socket.drops(error)) return self.complete({}, net::buffer_size(buffers));
       self.complete(error, count);
-    }
-  };
-
-  // Writes all that was gathered, then reports the last message's own size.
-  struct Flush {
-    GatheringSocket& socket;
-    std::size_t size;
-    std::size_t written = 0;
-
-    template <class Self>
-    void operator()(Self& self, boost::system::error_code error = {}, std::size_t count = 0) {
-      written += count;
-      socket.progress_ = Clock::now();
-      if (socket.drops(error)) {
-        written = socket.gathered_.size();
-        error = {};
-      }
-      if (error || written == socket.gathered_.size()) {
-        socket.end_write();
-        empty(socket.gathered_);
-        return self.complete(error, error ? 0 : size);
-      }
-      const auto left = net::buffer(socket.gathered_) + written;
-      socket.socket_.async_write_some(net::const_buffer(left), std::move(self));
     }
   };
 
@@ -267,22 +229,10 @@ class GatheringSocket {
     return true;
   }
 
-  template <class Token>
-  auto complete(std::size_t size, Token&& token) {
-    return net::async_initiate<Token, Signature>(
-        [size, executor = get_executor()](auto&& handler) {
-          net::post(executor, net::append(std::forward<decltype(handler)>(handler),
-                                          boost::system::error_code{}, size));
-        },
-        token);
-  }
-
   Socket socket_;
   const Role role_;
   ReadAhead ahead_;
   std::string frames_;
-  std::string gathered_;
-  bool gather_ = false;
   bool writing_ = false;
   bool flushing_ = false;  // it is flush() that writes
   bool wants_ = false;     // Beast waits for that, and is the next

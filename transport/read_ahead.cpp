@@ -30,8 +30,6 @@ boost::system::error_code ReadAhead::fill(Socket& socket) {
   if (buffer_.user_ != this && unread_.size() > kept) return fill_own(socket);
   if (buffer_.user_ && buffer_.user_ != this) buffer_.user_->leave_buffer();
   buffer_.user_ = this;
-  if (!buffer_.bytes_)
-    buffer_.bytes_ = std::make_unique_for_overwrite<std::byte[]>(ReadBuffer::size);
   const std::size_t before = unread_.size();
   if (before == ReadBuffer::size) return net::error::no_buffer_space;
   if (before > 0) std::memmove(buffer_.bytes_.get(), unread_.data(), before);

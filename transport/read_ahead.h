@@ -27,7 +27,7 @@ class ReadBuffer final : public net::execution_context::service {
   friend ReadAhead;
   void shutdown() override {}
 
-  std::unique_ptr<std::byte[]> bytes_;  // from the first read on
+  std::unique_ptr<std::byte[]> bytes_ = std::make_unique_for_overwrite<std::byte[]>(size);
   ReadAhead* user_ = nullptr;           // whose unread bytes lie in it
 };
 

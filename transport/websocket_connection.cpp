@@ -3,6 +3,7 @@
 
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 
 #include <algorithm>
 #include <array>
@@ -11,8 +12,8 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
 #include <boost/beast/websocket/stream.hpp>
-#include <cassert>
 #include <charconv>
+#include <span>
 
 #include "transport/gathering_socket.h"
 #include "transport/limits.h"
@@ -60,7 +61,6 @@ class WebSocketConnection final : public Connection {
         socket_(std::move(socket), role, std::move(rest)),
         buffer_(longest + slack) {
     socket_.read_message_max(longest);
-    socket_.auto_fragment(false);
     socket_.control_callback([this](websocket::frame_type, beast::string_view) {
       heard_ = Clock::now();
       if (socket_.is_message_done()) socket_.next_layer().message_read();
@@ -92,7 +92,7 @@ class WebSocketConnection final : public Connection {
     co_return co_await receive_by_beast();
   }
 
-  // Of a server's frames nothing is masked: they need nothing of Beast, and mostly no waiting.
+  // A message is one frame: it needs nothing of Beast, and mostly no waiting.
   Task<bool> send(Kind kind, std::string_view bytes, bool more) override {
     sending_ = true;
     bool sent = socket_.is_open();
@@ -100,14 +100,13 @@ class WebSocketConnection final : public Connection {
     if (!sent) {
       // Beast still has its close to write: who hears that it is over may cut it.
       while (!over_) co_await ended_.wait();
-    } else if (role_ == beast::role_type::client) {
-      sent = co_await send_masked(kind, bytes, more);
-    } else {
+    } else if (role_ == beast::role_type::server && bytes.size() > GatheringSocket::most) {
       FrameHead::append(socket.frames(), first_byte(kind), bytes.size());
-      if (bytes.size() > GatheringSocket::most)
-        sent = co_await socket.flush(bytes);
-      else if (!gathered(bytes, more))
-        sent = co_await socket.flush();
+      sent = co_await socket.flush(bytes);
+    } else {
+      append(kind, bytes);
+      const bool later = more && socket.frames().size() < GatheringSocket::most;
+      if (!later && !socket.flush_at_once()) sent = co_await socket.flush();
     }
     sending_ = false;
     co_return sent;
@@ -160,20 +159,19 @@ class WebSocketConnection final : public Connection {
     return kind == Kind::text ? 0x81 : kind == Kind::binary ? 0x82 : 0x89;
   }
 
-  // That what is sent waits for what follows, or was written already.
-  bool gathered(std::string_view bytes, bool more) {
-    GatheringSocket& socket = socket_.next_layer();
-    socket.frames() += bytes;
-    return (more && socket.frames().size() < GatheringSocket::most) || socket.flush_at_once();
-  }
-
-  Task<bool> send_masked(Kind kind, std::string_view bytes, bool more) {
-    assert(kind != Kind::ping);
-    socket_.next_layer().gather(more);
-    socket_.text(kind == Kind::text);
-    const auto buffer = net::buffer(bytes.data(), bytes.size());
-    const auto [error, size] = co_await socket_.async_write(buffer, no_throw);
-    co_return !error;
+  void append(Kind kind, std::string_view bytes) {
+    std::string& frames = socket_.next_layer().frames();
+    if (role_ == beast::role_type::server) {
+      FrameHead::append(frames, first_byte(kind), bytes.size());
+      frames += bytes;
+      return;
+    }
+    // Of so few the kernel gives all, and a client's mask is not to be foreseen (RFC 6455, 5.3).
+    std::array<std::byte, 4> key{};
+    (void)::getrandom(key.data(), key.size(), 0);
+    FrameHead::append(frames, first_byte(kind), bytes.size(), key);
+    frames += bytes;
+    mask(std::as_writable_bytes(std::span(frames)).last(bytes.size()), key);
   }
 
   // What Beast read last, and its memory where that was seldom needed.

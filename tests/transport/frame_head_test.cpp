@@ -46,8 +46,11 @@ TEST_CASE("only bytes, whole in one masked frame of the shortest form, are a mes
 
 TEST_CASE("a head that is written is read again") {
   for (const std::uint64_t payload : {0, 125, 126, 65535, 65536, 1 << 30}) {
-    std::string head;
+    std::string head, masked;
     FrameHead::append(head, 0x81, payload);
+    FrameHead::append(masked, 0x82, payload, std::array<std::byte, 4>{std::byte{'K'}});
+    CHECK(FrameHead::read(bytes(masked))->is_message());
+    CHECK(FrameHead::read(bytes(masked))->key[0] == std::byte{'K'});
     const auto read = FrameHead::read(bytes(head));
     REQUIRE(read);
     CHECK(read->first == 0x81);
