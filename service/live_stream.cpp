@@ -23,18 +23,15 @@ void LiveStream::drain(Time now) {
 }
 
 std::size_t LiveStream::held() const {
-  if (refused_ || !outbox_) return 0;
-  return stream_.held_bytes() + outbox_->unsent();
+  return stream_.reclaimable() + (outbox_ ? outbox_->reclaimable() : 0);
 }
 
 void LiveStream::refused(ErrorCode code, std::string_view message, Time now) {
-  refused_ = true;
   slow_ = code == ErrorCode::slow_reader;
   stream_.fail(code, message, now);
 }
 
 void LiveStream::evict(Time now) {
-  refused_ = true;
   if (outbox_) outbox_->drop_untaken();
   stream_.evict(ErrorCode::no_room, "the service is short of memory; this stream held the most",
                 now);

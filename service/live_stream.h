@@ -50,11 +50,12 @@ class LiveStream final : public ClientEnd {
   void disconnect();
   bool attached() const { return outbox_ != nullptr; }
   // Bytes that its end would give back: frames, and results that its client has not taken. None
-  // when it has been told its end.
+  // where that has been told the end, and no frames where that has ended.
   std::size_t held() const;
   // It cannot go on, by what its client did or did not.
   void refused(ErrorCode code, std::string_view message, Time now);
-  // Memory is short, and it has the most: frames and results that wait are dropped.
+  // Memory is short, and it has the most: frames and results that wait are dropped. Not what its
+  // client was told last, where it was told the end.
   void evict(Time now);
   // The service stops, or the connection is too old: the client is told so, and the stream ends.
   void drain(Time now);
@@ -79,7 +80,6 @@ class LiveStream final : public ClientEnd {
   Ring<Instants> unwritten_;  // of results in the outbox
   bool draining_ = false;
   bool slow_ = false;  // its client does not read
-  bool refused_ = false;
   Stream stream_;
 };
 

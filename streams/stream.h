@@ -81,7 +81,8 @@ class Stream {
   // The stream cannot go on: the client gets the error, then it is as lost.
   void fail(ErrorCode code, std::string_view message, Time now);
 
-  // The same, for want of memory: what waits in front of the chunker is dropped at once.
+  // The same, for want of memory: what waits in front of the chunker is dropped at once. Behind
+  // what a client has ended its end waits, and it becomes rows.
   void evict(ErrorCode code, std::string_view message, Time now);
 
   // The service stops: counts as end(), and nothing more is taken.
@@ -115,6 +116,8 @@ class Stream {
 
   // Bytes of frames that it holds.
   std::uint64_t held_bytes() const { return held() * settings_.type.bytes(); }
+  // Those that evict() would give back, when rows that are ready are done.
+  std::uint64_t reclaimable() const { return input_ == Input::open ? held_bytes() : 0; }
 
   // Behind the last frame received or lost, in frames of the pipeline.
   std::uint64_t position() const { return position_; }

@@ -33,10 +33,12 @@ class ClientOutbox {
   virtual void goaway(std::chrono::milliseconds retry_after) = 0;
   virtual void error(ErrorCode code, std::string_view message) = 0;
   virtual void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) = 0;
-  // What its client has not taken is dropped, unless it stands among what is for other streams.
+  // What its client has not taken is dropped, unless it stands among what is for other streams, or
+  // error() or closed() was called.
   virtual void drop_untaken() = 0;
-  // Bytes that its client has not taken.
-  virtual std::size_t unsent() const = 0;
+  // Bytes that come back when error() is called: what is dropped then, and what is being written,
+  // for which the client has little time then. 0 once it was called, or closed().
+  virtual std::size_t reclaimable() const = 0;
 
   // The sink's paused() became false.
   virtual void resume() = 0;

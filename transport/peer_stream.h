@@ -65,7 +65,7 @@ class PeerStream final : public ClientOutbox {
   void error(ErrorCode code, std::string_view message) override;
   void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) override;
   void drop_untaken() override {}
-  std::size_t unsent() const override { return unsent_; }
+  std::size_t reclaimable() const override { return 0; }
   void resume() override {}  // nobody stopped reading
   void has_room() override { top_up(); }
 

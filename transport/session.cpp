@@ -192,6 +192,8 @@ Task<bool> Session::send(const MessageBatch& batch) {
 }
 
 void Session::check(Time now) {
+  // Whose stream failed has as long for what is left as who was refused.
+  if (const auto& close = outbox_.close(); close && close->error && !closing_) closing_ = now;
   if (closing_) return check_closing(now);
   // What it sent before is read by then, or waits behind a pause: nobody waits for that.
   const auto hung_up = connection_.hung_up_since();

@@ -81,6 +81,7 @@ void SessionOutbox::ping() {
 }
 
 void SessionOutbox::drop_untaken() {
+  if (closing()) return;
   const std::size_t bytes = waiting_.bytes().size();
   waiting_ = {};  // its memory as well
   sent(bytes);

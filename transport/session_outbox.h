@@ -33,7 +33,7 @@ class SessionOutbox final : public ClientOutbox {
   void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) override;
   void drop_untaken() override;
   void resume() override { to_read_.notify(); }
-  std::size_t unsent() const override { return unsent_; }
+  std::size_t reclaimable() const override { return closing() ? 0 : unsent_; }
   void has_room() override {}  // TCP pushes back, there is no credit
 
   bool full() const { return full_; }                       // the client is not read meanwhile
@@ -48,6 +48,7 @@ class SessionOutbox final : public ClientOutbox {
   const std::optional<Close>& close() const { return close_; }
   bool overflowed() const { return overflowed_; }
   void ping();
+  std::size_t unsent() const { return unsent_; }  // bytes
   bool empty() const { return waiting_.empty(); }
   // Exchanges what waits for the content of `batch`, which is cleared first.
   void take(MessageBatch& batch);

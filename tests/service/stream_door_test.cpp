@@ -256,6 +256,50 @@ TEST_CASE("results that nobody has taken make a stream large too, until it is en
   CHECK(d.stats().results.value() == 0);
 }
 
+TEST_CASE(
+    "a client that was told the end gets all that it was told before, however short memory is") {
+  DoorUnderTest d;
+  Link& worker = d.attach();
+  auto& client = d.open();
+  d.send_row(client);
+  client.sink->end(Clock::now());
+  d.run();
+  d.answer(worker, {{Answer::Kind::text, std::string(20'000, 'a')}});
+  LiveStream* stream = d.door->table().largest();
+  REQUIRE(stream);
+  d.answer(worker);  // END
+  CHECK(d.door->table().largest() == nullptr);
+  stream->evict(Clock::now());
+  const auto told = client.told();
+  REQUIRE(told.size() == 3);
+  CHECK_THAT(told[1], Catch::Contains(R"("seq":0)"));
+  CHECK_THAT(told[2], Catch::Contains("closed"));
+  CHECK(client.outbox.close()->code == 1000);
+}
+
+TEST_CASE("a client without a worker is told so, however short memory is") {
+  DoorUnderTest d;
+  auto& client = d.open();
+  const std::vector<std::byte> some(20'000);
+  client.sink->frames(some, Clock::now());
+  LiveStream* stream = d.door->table().largest();
+  REQUIRE(stream);
+  stream->stream().dropped(ErrorCode::no_worker, Clock::now());
+  CHECK(d.door->table().largest() == nullptr);
+  stream->evict(Clock::now());
+  CHECK_THAT(client.told().back(), Catch::Contains("no_worker"));
+}
+
+TEST_CASE("frames of a client that has ended make no stream large: its end needs them") {
+  DoorUnderTest d;
+  auto& client = d.open();
+  const std::vector<std::byte> some(20'000);
+  client.sink->frames(some, Clock::now());
+  REQUIRE(d.door->table().largest());
+  client.sink->end(Clock::now());
+  CHECK(d.door->table().largest() == nullptr);
+}
+
 TEST_CASE("results reach the client in order, and count as written when they are") {
   DoorUnderTest d;
   Link& worker = d.attach();

@@ -229,6 +229,20 @@ TEST_CASE_METHOD(SessionFixture, "a client that reads no more has five seconds f
 }
 
 TEST_CASE_METHOD(SessionFixture,
+                 "a client whose stream failed has no longer for what is left than for a close") {
+  client.stop_reading();
+  result("1");
+  outbox.error(ErrorCode::no_room, "it held the most");
+  client.under_way = 30;
+  after(0s);
+  client.stuck_since = Clock::now() + 5s;  // it takes a byte now and then
+  after(4s);
+  CHECK_FALSE(client.aborted);
+  after(6s);
+  CHECK(client.aborted);
+}
+
+TEST_CASE_METHOD(SessionFixture,
                  "an ended stream's client that takes no byte is cut without a word") {
   client.stop_reading();
   result("1");
