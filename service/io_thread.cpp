@@ -3,12 +3,14 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "schemas/worker_messages.h"
+#include "transport/read_ahead.h"
 #include "transport/spawn.h"
 
 namespace millrace {
@@ -87,7 +89,7 @@ void IoThread::drain(std::function<void()> drained) {
 void IoThread::relieve(Overload action, std::uint64_t spare, bool ends_largest) {
   action_ = action;
   spare_ = spare;
-  ends_largest_ = ends_largest;
+  if (ends_largest) ends_largest_ = true;  // not taken back by the next word, if the thread is late
   if (told_.exchange(true)) return;
   try {
     post([this] { relieve_now(); });
@@ -99,18 +101,28 @@ void IoThread::relieve(Overload action, std::uint64_t spare, bool ends_largest) 
 
 void IoThread::relieve_now() {
   told_ = false;
+  const bool ends_largest = ends_largest_.exchange(false);  // before what was said with it is read
   const Overload action = action_;
   const bool short_of_it = action >= Overload::close_idle;
-  door_->allow(spare_);
+  share_out(spare_);
   limits_.mute = short_of_it ? usual_.ping + usual_.close : usual_.mute;
-  const bool ends_largest = ends_largest_.exchange(false);
   if (!short_of_it) return largest_.store(0, std::memory_order_relaxed);
   LiveStream* largest = door_->table().largest();
   if (ends_largest && action == Overload::reset_largest && largest) {
+    const std::string held = std::to_string(largest->held());
     largest->evict(Clock::now());
+    log_.warning("a stream ended for want of memory",
+                 {{"stream", largest->name()}, {"bytes", held}});
     largest = door_->table().largest();
   }
   largest_.store(largest ? largest->held() : 0, std::memory_order_relaxed);
+}
+
+// Frames get a half, what was read behind them and has to wait there the other.
+void IoThread::share_out(std::uint64_t spare) {
+  door_->allow(spare / 2);
+  net::use_service<ReadBuffer>(context_).allow(spare / 2 /
+                                               std::max<std::size_t>(scope_.connections(), 1));
 }
 
 Task<> IoThread::wait_drained(std::function<void()> drained) {

@@ -46,8 +46,8 @@ class IoThread {
   // left, and no row of those whose client is gone.
   void drain(std::function<void()> drained);
   // The thread does what there is to do for want of memory, as soon as it can and until it is told
-  // otherwise; the last word counts. Its streams may take `spare` bytes more. Its largest ends only
-  // if so said: another thread's may be larger. Thread-safe.
+  // otherwise; the last word counts. Its streams may take `spare` bytes more. Its largest ends,
+  // once, only if so said: another thread's may be larger. Thread-safe.
   void relieve(Overload action, std::uint64_t spare, bool ends_largest);
   // Bytes that its largest stream had when that was last wanted; 0 before. Thread-safe.
   std::size_t largest() const { return largest_.load(std::memory_order_relaxed); }
@@ -67,6 +67,7 @@ class IoThread {
  private:
   void work();
   void relieve_now();
+  void share_out(std::uint64_t spare);
   Task<> measure_lag();
   Task<> wait_drained(std::function<void()> drained);
 

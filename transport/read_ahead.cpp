@@ -17,6 +17,8 @@ constexpr std::size_t kept = 4 * 1024;
 
 net::execution_context::id ReadBuffer::id;
 
+void ReadBuffer::allow(std::size_t most) { most_ = std::clamp(most, kept, size); }
+
 ReadAhead::ReadAhead(net::io_context& context, std::string rest)
     : buffer_(net::use_service<ReadBuffer>(context)),
       own_(std::move(rest)),
@@ -35,8 +37,9 @@ boost::system::error_code ReadAhead::fill(Socket& socket) {
   if (before > 0) std::memmove(buffer_.bytes_.get(), unread_.data(), before);
   if (own_.capacity() > kept) std::string().swap(own_);
   boost::system::error_code error;
-  const std::size_t count = socket.read_some(
-      net::buffer(buffer_.bytes_.get() + before, ReadBuffer::size - before), error);
+  const std::size_t room = std::min(ReadBuffer::size - before, buffer_.most_);
+  const std::size_t count =
+      socket.read_some(net::buffer(buffer_.bytes_.get() + before, room), error);
   unread_ = {buffer_.bytes_.get(), before + count};
   return error;
 }

@@ -23,12 +23,17 @@ class ReadBuffer final : public net::execution_context::service {
 
   explicit ReadBuffer(net::execution_context& context) : service(context) {}
 
+  // So many bytes at most are read at once, and may so stay with a socket that nobody reads on; 4
+  // KiB are always. Without a word as many as there is room for.
+  void allow(std::size_t most);
+
  private:
   friend ReadAhead;
   void shutdown() override {}
 
   std::unique_ptr<std::byte[]> bytes_ = std::make_unique_for_overwrite<std::byte[]>(size);
   ReadAhead* user_ = nullptr;           // whose unread bytes lie in it
+  std::size_t most_ = size;             // at once
 };
 
 // What was read from one socket and not taken yet: in the thread's buffer until another socket

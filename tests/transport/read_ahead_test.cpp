@@ -93,6 +93,32 @@ TEST_CASE_METHOD(ReadAheadFixture, "what was read stays while others are read") 
   CHECK(one.ahead.empty());
 }
 
+TEST_CASE_METHOD(ReadAheadFixture, "no more stays with a socket than may be read at once") {
+  net::use_service<ReadBuffer>(context).allow(10'000);
+  const std::string message(4'000, 'x');
+  one.arrives(frame(message) + frame(message) + frame(message) + frame(message));
+  CHECK(one.next() == message);
+  other.arrives("\x82");
+  CHECK(one.ahead.memory() < 8'000);
+  CHECK(one.next() == message);
+  REQUIRE_FALSE(one.ahead.fill(*one.socket));
+  CHECK(one.next() == message);
+  CHECK(one.next() == message);
+}
+
+TEST_CASE_METHOD(ReadAheadFixture, "a message of any length is read, however little at once") {
+  net::use_service<ReadBuffer>(context).allow(0);
+  const std::string message(60'000, 'x');
+  net::write(one.peer, net::buffer(frame(message)));
+  std::optional<std::string> read;
+  for (int i = 0; i < 20 && !read; ++i) {
+    one.socket->wait(Socket::wait_read);
+    REQUIRE_FALSE(one.ahead.fill(*one.socket));
+    read = one.next();
+  }
+  CHECK(read == message);
+}
+
 TEST_CASE_METHOD(ReadAheadFixture, "what is no message of bytes is for others") {
   one.arrives(frame("bytes") + "\x81\x81" + std::string(4, '\0') + "t" + frame("bytes"));
   CHECK_FALSE(one.ahead.other_next(longest));

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an io thread does for want of memory.
+#include "service/io_thread.h"
+
+#include <fcntl.h>
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "service/options.h"
+#include "tests/support/temporary_directory.h"
+#include "transport/file_descriptor.h"
+#include "transport/session_outbox.h"
+
+using namespace millrace;
+
+namespace {
+
+// One with streams of two clients, that is not run: the test is the thread.
+struct ThreadUnderTest {
+  ThreadUnderTest() {
+    const auto configuration = parse_options("[[pipeline]]\nchunk = { size = 4 }\n", "test.toml");
+    pipelines.push_back(std::make_unique<Pipeline>(configuration->options.pipelines.front(),
+                                                   thread->context(), slab_bytes, 10,
+                                                   [](const WorkerEvent&) {}));
+    thread->open_door(pipelines, admission, 1);
+    open("small", 20'000);
+    open("large", 40'000);
+  }
+  void open(std::string name, std::size_t bytes) {
+    outboxes.emplace_back(scope);
+    auto opened = thread->door().open({.id = std::move(name)}, outboxes.back());
+    REQUIRE(opened.has_value());
+    const std::vector<std::byte> some(bytes);
+    sinks.push_back(std::move(*opened));
+    sinks.back()->frames(some, Clock::now());
+  }
+  void run() { thread->context().poll(); }
+  bool ended(std::size_t client) const { return outboxes[client].closing(); }
+  // Everything that was logged. The last call.
+  std::string logged() {
+    writer.reset();
+    std::ifstream lines(folder / "log");
+    return {std::istreambuf_iterator<char>(lines), {}};
+  }
+
+  TemporaryDirectory folder;
+  FileDescriptor file{::open((folder / "log").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600)};
+  std::optional<LogWriter> writer{file.get()};
+  Budget slab_bytes{1 << 20};
+  ConnectionLimits limits;
+  DoorStats stats;
+  Admission admission{.names = {}, .connections = Budget(9), .sockets = Budget(9), .made_up = "s-"};
+  std::unique_ptr<IoThread> thread = std::make_unique<IoThread>(0, 10, limits, *writer);
+  SessionScope scope{thread->context().get_executor(), limits, stats};
+  std::vector<std::unique_ptr<Pipeline>> pipelines;
+  std::deque<SessionOutbox> outboxes;
+  std::vector<std::unique_ptr<StreamSink>> sinks;
+};
+
+}  // namespace
+
+TEST_CASE("the largest stream of a thread ends where that was said, and the log says which") {
+  ThreadUnderTest t;
+  t.thread->relieve(Overload::reset_largest, 0, false);
+  t.run();
+  CHECK(t.thread->largest() >= 40'000);
+  t.thread->relieve(Overload::reset_largest, 0, true);
+  t.run();
+  CHECK(t.ended(1));
+  CHECK_FALSE(t.ended(0));
+  CHECK(t.thread->largest() < 40'000);
+  CHECK_THAT(t.logged(),
+             Catch::Contains("for want of memory") && Catch::Contains("stream=large bytes=40"));
+}
+
+TEST_CASE("a thread that is late ends its largest stream all the same, once") {
+  ThreadUnderTest t;
+  t.thread->relieve(Overload::reset_largest, 0, true);
+  t.thread->relieve(Overload::reset_largest, 0, false);
+  t.run();
+  t.thread->relieve(Overload::reset_largest, 0, false);
+  t.run();
+  CHECK(t.ended(1));
+  CHECK_FALSE(t.ended(0));
+}
+
+TEST_CASE("a thread that is late ends no stream that need not end any more") {
+  ThreadUnderTest t;
+  t.thread->relieve(Overload::reset_largest, 0, true);
+  t.thread->relieve(Overload::close_idle, 0, false);
+  t.run();
+  t.thread->relieve(Overload::reset_largest, 0, false);
+  t.run();
+  CHECK_FALSE(t.ended(1));
+}
