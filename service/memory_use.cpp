@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <fstream>
+#include <limits>
 #include <span>
 #include <sstream>
 #include <string>
@@ -54,16 +55,17 @@ std::optional<std::uint64_t> number_in(const path& file) {
   return std::nullopt;
 }
 
-// The sum of the numbers behind some words, each the first of its line.
-std::uint64_t sum_behind(std::span<const std::string_view> words, const path& file) {
+// The sum of the numbers behind some words, each the first of its line; nothing where there is
+// none.
+std::optional<std::uint64_t> sum_behind(std::span<const std::string_view> words, const path& file) {
   std::ifstream in = opened(file);
-  std::uint64_t sum = 0;
+  std::optional<std::uint64_t> sum;
   for (std::string line; std::getline(in, line);) {
     std::istringstream fields(line);
     std::string name;
     std::uint64_t number = 0;
     if (fields >> name && std::ranges::find(words, name) != words.end() && fields >> number)
-      sum += number;
+      sum = sum.value_or(0) + number;
   }
   return sum;
 }
@@ -76,8 +78,8 @@ std::uint64_t least_free(std::uint64_t least, const path& group, const Version& 
     if (const auto one = name.empty() ? std::nullopt : number_in(group / name))
       limit = std::min(limit.value_or(*one), *one);
   const auto usage = number_in(group / version.usage);
-  if (!limit || !usage || *limit >= *usage + least) return least;
-  const std::uint64_t cache = sum_behind(version.cache, group / "memory.stat");
+  if (!limit || !usage || *limit - std::min(*limit, *usage) >= least) return least;
+  const std::uint64_t cache = sum_behind(version.cache, group / "memory.stat").value_or(0);
   const std::uint64_t used = *usage - std::min(*usage, cache);
   return std::min(least, *limit - std::min(*limit, used));
 }
@@ -112,12 +114,15 @@ std::uint64_t least_free_in_groups(std::uint64_t least, const path& root) {
 
 std::optional<MemoryUse> memory_use(const path& root) {
   constexpr std::string_view word = "MemAvailable:";
+  constexpr auto unknown = std::numeric_limits<std::uint64_t>::max();
   std::ifstream pages = opened(root / "proc/self/statm");
   std::uint64_t all = 0, resident = 0;
-  const std::uint64_t available = sum_behind({&word, 1}, root / "proc/meminfo");
-  if (!(pages >> all >> resident) || available == 0) return std::nullopt;
+  if (!(pages >> all >> resident)) return std::nullopt;
+  const auto available = sum_behind({&word, 1}, root / "proc/meminfo");
+  const std::uint64_t free = least_free_in_groups(available ? *available * 1024 : unknown, root);
+  if (free == unknown) return std::nullopt;
   const std::uint64_t used = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  return MemoryUse{.used = used, .most = used + least_free_in_groups(available * 1024, root)};
+  return MemoryUse{.used = used, .most = used + free};
 }
 
 }  // namespace millrace

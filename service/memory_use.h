@@ -15,8 +15,9 @@ struct MemoryUse {
 
 // As it is now. Free is what the machine has available, or a control group that the process is in,
 // of version 1 or 2, whichever is least. So what others have there, a worker's model or the
-// kernel's own, makes less of it, but is not mistaken for ours. Nothing where /proc is not to be
-// read; throws std::system_error where descriptors are short for it. `root` is for tests.
+// kernel's own, makes less of it, but is not mistaken for ours. Nothing where /proc says neither
+// this nor what the process has; throws std::system_error where descriptors are short for it.
+// `root` is for tests.
 std::optional<MemoryUse> memory_use(const std::filesystem::path& root = "/");
 
 }  // namespace millrace

@@ -69,6 +69,17 @@ TEST_CASE("without a control group a process can have what the machine has avail
   CHECK(machine.free() == 1000);
 }
 
+TEST_CASE("a machine that has nothing left is told from one that does not say") {
+  Machine machine;
+  machine.write("proc/meminfo", "MemAvailable:          0 kB\n");
+  CHECK(machine.free() == 0);
+  machine.write("proc/meminfo", "MemTotal:        8192000 kB\n");
+  CHECK_FALSE(memory_use(machine.root.path()));
+  machine.write("proc/self/cgroup", "0::/a\n");
+  machine.group("a", 300, 100);
+  CHECK(machine.free() == 200);
+}
+
 TEST_CASE("a control group leaves what it has not used, and what the kernel keeps of files") {
   Machine machine;
   machine.write("proc/self/cgroup", "0::/a\n");
