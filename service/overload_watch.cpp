@@ -12,6 +12,7 @@ namespace millrace {
 namespace {
 
 constexpr std::chrono::milliseconds period{250};
+constexpr int looks_per_trim = 20;
 
 }  // namespace
 
@@ -51,9 +52,16 @@ void OverloadWatch::compare(const MemoryUse& use) {
   stats_.memory_limit.set(static_cast<std::int64_t>(use.most));
   const Overload now = pressure_.look(use.used, use.most);
   act_(now, MemoryPressure::spare(use.used, use.most));
+  if (now != Overload::none) trim(now > level_ || now == Overload::reset_largest);
   if (now != level_) change(now);
-  // What was freed and the allocator keeps is used as well.
-  if (now != Overload::none) ::malloc_trim(0);
+}
+
+// What was freed and the allocator keeps is used as well. To find it takes time: where nothing is
+// ended to get it, now and then is enough.
+void OverloadWatch::trim(bool at_once) {
+  if (!at_once && ++untrimmed_ < looks_per_trim) return;
+  untrimmed_ = 0;
+  ::malloc_trim(0);
 }
 
 void OverloadWatch::change(Overload now) {

@@ -29,6 +29,7 @@ class OverloadWatch {
   void look();
   void compare(const MemoryUse& use);
   void unknown(std::string_view why);
+  void trim(bool at_once);
   void change(Overload now);
 
   Log& log_;
@@ -37,6 +38,7 @@ class OverloadWatch {
   MemoryPressure pressure_;
   Overload level_ = Overload::none;
   bool known_ = true;
+  int untrimmed_ = 0;  // looks
 };
 
 }  // namespace millrace
