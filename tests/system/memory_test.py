@@ -3,7 +3,9 @@
 likes. Numbers like G5 name the case in docs/guarantees.md."""
 import json
 import os
+import re
 import subprocess
+import tempfile
 import unittest
 
 import client_wire
@@ -20,17 +22,23 @@ PIPELINES = ('[[pipeline]]\nchunk = { size = 1600 }\n'
              '[[pipeline]]\nname = "stuck"\nchunk = { size = 1600 }\n')  # nobody takes its rows
 
 
-def possible():
-    return subprocess.run([*WITHIN, "true"], capture_output=True).returncode == 0
+def setUpModule():
+    with tempfile.TemporaryDirectory() as folder:
+        if subprocess.run([*WITHIN, *MOUNT, folder, "true"], capture_output=True).returncode != 0:
+            raise unittest.SkipTest("no mount namespace is to be had here")
 
 
 class ShortService(Service):
+    def __init__(self, pipelines, free=LIMIT):
+        self.free = free
+        super().__init__(pipelines)
+
     def _start(self):
         self.group = os.path.join(self.folder.name, "cgroup")
         os.makedirs(os.path.join(self.group, "memory"))
         self._write("memory.max", LIMIT)
         self._write("memory/memory.limit_in_bytes", LIMIT)
-        self.leave(LIMIT)
+        self.leave(self.free)
         self.limits = (*WITHIN, *MOUNT, self.group)
         super()._start()
 
@@ -55,10 +63,9 @@ class ShortService(Service):
                 if self.metric("millrace_overload_action_active", action=action)}
 
 
-@unittest.skipUnless(possible(), "no mount namespace is to be had here")
 class Memory(FaultTest):
-    def short_service(self):
-        service = ShortService(PIPELINES)
+    def short_service(self, *free):
+        service = ShortService(PIPELINES, *free)
         self.addCleanup(service.close)
         self.worker = self.tap(service)
         return service
@@ -70,6 +77,16 @@ class Memory(FaultTest):
 
     def await_actions(self, service, actions):
         wait_for(lambda: service.does() == actions, f"{actions}", COUNTED)
+
+    def test_at_the_start_it_says_what_may_be_needed_and_what_there_is(self):
+        free = 300
+        service = self.short_service(free << 20)
+        line = next(line for line in service.errors if "event=memory" in line)
+        most, given = re.search(r'at_most="([\d.]+) GiB" there_is="([\d.]+) MiB"', line).groups()
+        self.assertGreater(float(most), 10)  # for 10 000 connections
+        self.assertGreater(float(given), free)
+        self.assertLess(float(given), free + (service.peak_memory() >> 20) + 1)
+        self.assertIn("streams are refused", line)
 
     def test_while_memory_is_short_nobody_gets_a_stream_and_those_there_go_on(self):  # G5
         service = self.short_service()
@@ -121,13 +138,15 @@ class Memory(FaultTest):
         service = self.short_service()
         expected = {("connections_closed", "policy"): 2, ("streams_closed", "error"): 2}
         with self.moved(service, expected), self.unharmed(service) as good:
-            clients = [self.client(service, "/v1/stream?pipeline=stuck") for _ in range(5)]
+            clients = [self.client(service, f"/v1/stream?pipeline=stuck&id=c{number}") for number in range(5)]
             for client, rows in zip(clients, (1, 12, 2, 18, 0)):
                 client.send(frame(BINARY, samples(0, rows * 1600)))
             wait_for(lambda: service.metric("millrace_chunk_buffer_bytes") >= 33 * 3200, "their frames", COUNTED)
             service.use(97)
             for client in (clients[1], clients[3]):
                 self.assertEqual(client.ended(), ("no_room", 1013))
+            wait_for(lambda: any(f'for want of memory" stream=c3 bytes={18 * 3200}' in line for line in service.errors),
+                     "the log to name the first")
             self.await_actions(service, {"reject_streams", "close_idle", "reset_largest"})
             good.row()
             service.leave(LIMIT)
