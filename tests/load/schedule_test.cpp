@@ -14,16 +14,14 @@ namespace {
 
 const Time start{1h};
 
-Schedule started(const LoadPlan& plan) {
-  Schedule schedule(plan);
-  schedule.start(start);
-  return schedule;
-}
+struct Started : Schedule {
+  explicit Started(const LoadPlan& plan) : Schedule(plan) { Schedule::start(::start); }
+};
 
 }  // namespace
 
 TEST_CASE("in uniform phase the packets of all streams are evenly apart") {
-  const auto schedule = started({.streams = 4, .packet = 100ms});
+  const Started schedule({.streams = 4, .packet = 100ms});
   CHECK(schedule.due(0, 0) == start);
   CHECK(schedule.due(1, 0) == start + 25ms);
   CHECK(schedule.due(3, 0) == start + 75ms);
@@ -31,16 +29,16 @@ TEST_CASE("in uniform phase the packets of all streams are evenly apart") {
 }
 
 TEST_CASE("in step all streams send at the same moment") {
-  const auto schedule = started({.streams = 4, .phase = Phase::step});
+  const Started schedule({.streams = 4, .phase = Phase::step});
   for (std::uint32_t place = 0; place < 4; ++place) CHECK(schedule.due(place, 3) == start + 300ms);
 }
 
 TEST_CASE("random phases differ, lie in the first period, and are those of the seed") {
   const LoadPlan plan{.streams = 100, .phase = Phase::random, .seed = 7};
-  const auto schedule = started(plan), again = started(plan);
+  const Started schedule(plan), again(plan);
   LoadPlan other = plan;
   other.seed = 8;
-  const auto different = started(other);
+  const Started different(other);
   std::set<Time> seen;
   for (std::uint32_t place = 0; place < plan.streams; ++place) {
     const Time due = schedule.due(place, 0);
@@ -55,7 +53,7 @@ TEST_CASE("random phases differ, lie in the first period, and are those of the s
 }
 
 TEST_CASE("jitter delays each packet by itself, within its bound") {
-  const auto schedule = started({.streams = 1, .jitter = 10ms});
+  const Started schedule({.streams = 1, .jitter = 10ms});
   std::set<Duration> late;
   for (std::uint64_t packet = 0; packet < 100; ++packet) {
     const Duration by = schedule.due(0, packet) - (start + packet * 100ms);
@@ -67,7 +65,7 @@ TEST_CASE("jitter delays each packet by itself, within its bound") {
 }
 
 TEST_CASE("the first packet from a moment on is the one due then or next") {
-  const auto schedule = started({.streams = 2});
+  const Started schedule({.streams = 2});
   CHECK(schedule.first_from(0, start - 1s) == 0);
   CHECK(schedule.first_from(0, start) == 0);
   CHECK(schedule.first_from(0, start + 1ns) == 1);
@@ -76,7 +74,7 @@ TEST_CASE("the first packet from a moment on is the one due then or next") {
 }
 
 TEST_CASE("lives have the mean that was asked for, and the part of them vanishes that should") {
-  const auto schedule = started({.life = 2s, .aborts = 0.25});
+  const Started schedule({.life = 2s, .aborts = 0.25});
   double packets = 0;
   int vanished = 0;
   constexpr int lives = 20'000;
@@ -89,7 +87,7 @@ TEST_CASE("lives have the mean that was asked for, and the part of them vanishes
 }
 
 TEST_CASE("what is due in the warm-up or behind the end does not count") {
-  const auto schedule = started({.warm_up = 1s, .length = 10s, .window = 4s});
+  const Started schedule({.warm_up = 1s, .length = 10s, .window = 4s});
   CHECK_FALSE(schedule.counts(start + 999ms));
   CHECK(schedule.counts(start + 1s));
   CHECK(schedule.window_of(start + 1s) == 0);
