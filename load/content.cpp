@@ -43,8 +43,9 @@ Content::Content(const Schedule& schedule, const FrameType& type)
       packet_frames_(frames_in(schedule.plan().packet, type.rate)),
       stamped_(!type.features && packet_bytes() >= stamp_bytes),
       noise_(true),
-      period_(noise_bytes / frame_bytes_ + 1) {
-  frames_ = noise(element_, (period_ + packet_frames_) * frame_bytes_);
+      step_bytes_(size_of(element_)),
+      period_(noise_bytes / step_bytes_ + 1) {
+  frames_ = noise(element_, period_ * step_bytes_ + packet_bytes());
 }
 
 Content::Content(const Schedule& schedule, const FrameType& type, std::vector<std::byte> frames)
@@ -54,18 +55,23 @@ Content::Content(const Schedule& schedule, const FrameType& type, std::vector<st
       packet_frames_(frames_in(schedule.plan().packet, type.rate)),
       stamped_(false),
       noise_(false),
+      step_bytes_(frame_bytes_),
       frames_(std::move(frames)),
-      period_(frames_.size() / frame_bytes_) {
+      period_(frames_.size() / step_bytes_) {
   assert(period_ >= packet_frames_);
-  frames_.resize(period_ * frame_bytes_);
+  frames_.resize(period_ * step_bytes_);
   frames_.insert(frames_.end(), frames_.begin(),
                  frames_.begin() + static_cast<std::ptrdiff_t>(packet_bytes()));
 }
 
 Bytes Content::frames_of(std::uint32_t place, std::uint64_t packet) const {
-  const std::uint64_t at =
-      noise_ ? place * 7919u + packet * 104'729u : (place * 31u + packet) * packet_frames_;
-  return Bytes(frames_).subspan(at % period_ * frame_bytes_, packet_bytes());
+  // Noise: within a period no two places ever send the same, and those of two periods seldom do. Of
+  // files every place has a begin of its own, spread by the golden ratio.
+  const std::uint32_t spread = place * 2'654'435'769u;
+  const std::uint64_t at = noise_
+                               ? place * std::uint64_t{7919} + packet * (104'729 + place / period_)
+                               : (std::uint64_t{spread} * period_ >> 32) + packet * packet_frames_;
+  return Bytes(frames_).subspan(at % period_ * step_bytes_, packet_bytes());
 }
 
 void Content::write(std::uint32_t place, std::uint64_t packet, MutableBytes bytes) const {

@@ -48,8 +48,9 @@ class Content {
   const std::size_t packet_frames_;
   const bool stamped_;
   const bool noise_;
+  const std::size_t step_bytes_;   // packets begin at a multiple of it
   std::vector<std::byte> frames_;  // the first packet follows the last frame once more
-  std::size_t period_;             // of frames_, in frames
+  std::size_t period_;             // of frames_, in steps
 };
 
 }  // namespace millrace::load

@@ -58,6 +58,24 @@ TEST_CASE("a window of any length and place is recognized, and no other for it")
   }
 }
 
+TEST_CASE("no two places send the same all the time") {
+  Schedule schedule({.streams = 40'000});
+  constexpr FrameType wide{.element = Element::f32, .values = 80, .rate = 100, .features = true};
+  for (const FrameType& type : {audio, wide}) {
+    const Content content(schedule, type);
+    const auto sent = stream(content, 3, 0, 3);
+    for (std::uint32_t other = 4; other < 40'000; ++other)
+      if (content.matches(other, 0, 0, sent, type.element)) FAIL(other);
+  }
+  const std::vector<std::byte> noise = stream(Content(schedule, audio), 0, 0, 32);
+  for (const std::size_t bytes : {31 * 3200, 32 * 3200, 2 * 7919}) {
+    const Content content(schedule, audio, {noise.begin(), noise.begin() + bytes});
+    const auto sent = stream(content, 3, 0, 2);
+    for (std::uint32_t other = 4; other < 200; ++other)
+      if (content.matches(other, 0, 0, sent, Element::s16)) FAIL(bytes);
+  }
+}
+
 TEST_CASE("one value that is wrong is seen") {
   Schedule schedule({});
   const Content content(schedule, audio);
