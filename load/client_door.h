@@ -14,6 +14,7 @@ namespace millrace::load {
 struct Told {
   std::uint64_t seq = 0;
   std::uint64_t begin = 0, end = 0;
+  bool gap = false;            // the service lost frames before it
   bool failed = false;         // an error in place of an answer
   std::string_view data = {};  // the answer as it was sent, within the call
 };
@@ -30,8 +31,8 @@ class ClientSink {
   virtual void told(std::uint32_t place, const Told& result, Time now) = 0;
   // So many frames of it became a gap.
   virtual void rejected(std::uint32_t place, std::uint64_t frames) = 0;
-  // After its end: the service had so many frames of it.
-  virtual void closed(std::uint32_t place, std::uint64_t frames, Time now) = 0;
+  // The service had so many frames of it, and cut so many rows of them.
+  virtual void closed(std::uint32_t place, std::uint64_t frames, std::uint64_t rows, Time now) = 0;
   // It ended otherwise, not by us.
   virtual void broken(std::uint32_t place, std::string_view why, Time now) = 0;
 };

@@ -46,6 +46,10 @@ void Crowd::refuse_opening(Time now) {
   }
 }
 
+std::uint64_t Crowd::sent(const Place& place) const {
+  return (place.next - place.first) * run_.content.packet_frames();
+}
+
 void Crowd::open(std::uint32_t place, std::uint64_t first) {
   const std::uint64_t packets = run_.schedule.packets_of_life(place, first);
   at(place) = {.state = State::opening, .first = first, .next = first, .last = first + packets};
@@ -59,6 +63,7 @@ void Crowd::opened(std::uint32_t place, Time now) {
   progress_ = now;
   ++outcome_.opened;
   at(place).state = State::open;
+  at(place).opened = now;
   // Before the start the schedule does not know when: go_on() looks at it as soon as it does.
   turns_.push({Time::min(), place});
 }
@@ -87,6 +92,7 @@ std::optional<Time> Crowd::go_on(Time now) {
 void Crowd::take_turn(std::uint32_t place, Time now) {
   Place& it = at(place);
   if (it.state == State::none) {
+    if (!run_.schedule.plan().life) return;  // it ended unasked
     const std::uint64_t first = run_.schedule.first_from(place, now + head_start);
     if (run_.schedule.due(place, first) < run_.schedule.last()) open(place, first);
     return;
@@ -95,12 +101,11 @@ void Crowd::take_turn(std::uint32_t place, Time now) {
   const Time due = run_.schedule.due(place, it.next);
   if (due > now) return turns_.push({due, place});
   run_.content.write(place, it.next, packet_);
-  // What waits for the service to take more is not our lateness.
-  if (!std::exchange(it.late, true)) outcome_.lateness.add(due, Clock::now());
+  // What waits for the service to open it, or to take more, is not our lateness.
+  if (!std::exchange(it.late, true) && due >= it.opened) outcome_.lateness.add(due, Clock::now());
   if (!door_.send(place, packet_)) return;  // has_room() follows
   it.late = false;
   ++outcome_.packets;
-  if (run_.schedule.counts(due)) ++outcome_.counted_packets;
   ++it.next;
   const Time next = run_.schedule.due(place, it.next);
   if (it.next == it.last || next >= run_.schedule.last()) return finish(place, now);
@@ -110,8 +115,7 @@ void Crowd::take_turn(std::uint32_t place, Time now) {
 void Crowd::finish(std::uint32_t place, Time now) {
   Place& it = at(place);
   if (it.next == it.last && run_.schedule.vanishes(place, it.first)) {
-    run_.vanishings[place].first = it.first;
-    run_.vanishings[place].at = to_wire(Clock::now());
+    if (run_.schedule.counts(now)) outcome_.vanishings[stream_of(place)] = Clock::now();
     door_.vanish(place);
     ++outcome_.vanished;
     return over(place, now);
@@ -135,36 +139,45 @@ void Crowd::told(std::uint32_t place, const Told& result, Time now) {
   Place& it = at(place);
   ++outcome_.answered;
   if (result.failed) ++outcome_.failed;
-  if (result.seq < it.seq || result.begin < it.expected) {
+  if (result.seq < it.seq || result.begin < it.begin) {
     ++outcome_.repeated;
     return;
   }
-  it.answered += result.end - result.begin;
+  if (result.end < result.begin || result.end > sent(it)) {
+    ++outcome_.wrong;
+    return;
+  }
   if (run_.answered && !result.failed) {
     write_answer(answer_, stream_of(place), result.begin);
     if (result.data != answer_) ++outcome_.wrong;
   }
   it.seq = result.seq + 1;
-  it.expected = result.end;
+  it.begin = result.begin;
+  it.gap = it.gap || result.gap;
   if (result.end == result.begin) return;  // a marker row is due when its cause is
+  ++it.begin;                              // bodies may overlap, but do not begin at the same frame
+  ++it.answered;
   const std::uint64_t packet = it.first + (result.end - 1) / run_.content.packet_frames();
   outcome_.results.add(run_.schedule.due(place, packet), now);
 }
 
 void Crowd::rejected(std::uint32_t place, std::uint64_t frames) {
-  at(place).shed += frames;
+  at(place).rejected += frames;
   outcome_.shed += frames;
 }
 
-void Crowd::closed(std::uint32_t place, std::uint64_t frames, Time now) {
+void Crowd::closed(std::uint32_t place, std::uint64_t frames, std::uint64_t rows, Time now) {
   const Place& it = at(place);
+  if (it.state != State::ending) return broken(place, "it was closed before its end", now);
   ++outcome_.ended;
-  const std::uint64_t sent = (it.next - it.first) * run_.content.packet_frames();
-  const std::uint64_t wanted = sent - std::min(sent, it.shed);
+  const std::uint64_t sent = this->sent(it);
+  const std::uint64_t wanted = sent - std::min(sent, it.rejected);
+  const std::uint64_t had = std::min(wanted, frames);
   outcome_.frames_ended += sent;
-  outcome_.frames_closed += frames;
-  outcome_.lost += std::max(wanted, frames) - std::min(wanted, frames);
-  outcome_.frames_answered += it.answered;
+  // How many frames a gap lost no result says.
+  (it.gap ? outcome_.shed : outcome_.lost) += wanted - had;
+  outcome_.lost += frames - had;
+  outcome_.unanswered += rows - std::min(rows, it.answered);
   over(place, now);
 }
 

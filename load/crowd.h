@@ -41,7 +41,7 @@ class Crowd final : public ClientSink {
   void has_room(std::uint32_t place) override;
   void told(std::uint32_t place, const Told& result, Time now) override;
   void rejected(std::uint32_t place, std::uint64_t frames) override;
-  void closed(std::uint32_t place, std::uint64_t frames, Time now) override;
+  void closed(std::uint32_t place, std::uint64_t frames, std::uint64_t rows, Time now) override;
   void broken(std::uint32_t place, std::string_view why, Time now) override;
 
  private:
@@ -50,17 +50,20 @@ class Crowd final : public ClientSink {
     State state = State::none;
     std::uint64_t first = 0;  // packet of its stream
     std::uint64_t next = 0;
-    std::uint64_t last = 0;      // behind the last one of its life
-    std::uint64_t expected = 0;  // where the next result begins at the earliest
+    std::uint64_t last = 0;  // behind the last one of its life
+    Time opened{};
+    std::uint64_t begin = 0;     // where the next result begins at the earliest
     std::uint64_t seq = 0;       // the least that it may have
-    std::uint64_t answered = 0;  // frames
-    std::uint64_t shed = 0;      // frames that the service says it lost
+    std::uint64_t answered = 0;  // rows
+    std::uint64_t rejected = 0;  // frames
+    bool gap = false;            // a result said so
     bool late = false;           // the next packet found no room before
   };
   StreamPlace stream_of(std::uint32_t place) { return {place, at(place).first}; }
   using Turn = std::pair<Time, std::uint32_t>;
 
   Place& at(std::uint32_t place) { return places_[place / stride_]; }
+  std::uint64_t sent(const Place& place) const;  // frames
   void open(std::uint32_t place, std::uint64_t first);
   void refuse_opening(Time now);
   void begin(std::uint32_t place, Time now);

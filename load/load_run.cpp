@@ -55,12 +55,10 @@ class Run {
         worker_(attach(target)),
         type_(worker_ ? worker_->frames() : target.type),
         content_(content()),
-        vanishings_(schedule.plan().streams),
         run_{.schedule = schedule,
              .content = content_,
              .name = random_name(),
-             .answered = target.worker == OwnWorker::answering,
-             .vanishings = vanishings_},
+             .answered = target.worker == OwnWorker::answering},
         gate_(threads_of(schedule, target)) {}
 
   // Where something threw, the threads that were begun end at once.
@@ -141,7 +139,6 @@ class Run {
   std::optional<Worker> worker_;
   const FrameType type_;
   const Content content_;
-  std::vector<Vanishing> vanishings_;
   const RunFacts run_;
   std::optional<RowWatch> watch_;
   Gate gate_;

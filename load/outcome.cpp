@@ -11,11 +11,9 @@ void ClientOutcome::add(const ClientOutcome& other) {
   broken += other.broken;
   if (why.empty()) why = other.why;
   packets += other.packets;
-  counted_packets += other.counted_packets;
   frames_ended += other.frames_ended;
-  frames_closed += other.frames_closed;
-  frames_answered += other.frames_answered;
   lost += other.lost;
+  unanswered += other.unanswered;
   answered += other.answered;
   wrong += other.wrong;
   repeated += other.repeated;
@@ -23,6 +21,7 @@ void ClientOutcome::add(const ClientOutcome& other) {
   failed += other.failed;
   lateness.add(other.lateness);
   results.add(other.results);
+  vanishings.insert(other.vanishings.begin(), other.vanishings.end());
 }
 
 }  // namespace millrace::load

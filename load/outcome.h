@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "load/histogram.h"
 #include "load/schedule.h"
+#include "load/stream_place.h"
 
 namespace millrace::load {
 
@@ -48,19 +50,18 @@ struct ClientOutcome {
   std::string why;                               // of one of those
 
   std::uint64_t packets = 0;
-  std::uint64_t counted_packets = 0;  // due in the time that counts
-  std::uint64_t frames_ended = 0;     // sent by the streams that ended
-  std::uint64_t frames_closed = 0;    // that the service says it had of them
-  std::uint64_t frames_answered = 0;  // of them, in the body of a result
-  std::uint64_t lost = 0;             // more or fewer than were sent and not shed
-  std::uint64_t answered = 0;         // results
-  std::uint64_t wrong = 0;            // of them, another row's
-  std::uint64_t repeated = 0;         // results twice or out of order
-  std::uint64_t shed = 0;             // frames that the service says it lost
-  std::uint64_t failed = 0;           // results that are an error
+  std::uint64_t frames_ended = 0;  // sent by the streams that ended
+  std::uint64_t lost = 0;          // of them, more or fewer than the service says it had or shed
+  std::uint64_t unanswered = 0;    // rows of the streams that ended, as the service counts them
+  std::uint64_t answered = 0;      // results
+  std::uint64_t wrong = 0;         // of them, another row's
+  std::uint64_t repeated = 0;      // results twice or out of order
+  std::uint64_t shed = 0;          // frames that the service says it lost
+  std::uint64_t failed = 0;        // results that are an error
 
-  Windows lateness;  // from due to given to the socket: the generator's own
-  Windows results;   // from due to read by the client
+  Windows lateness;                        // from due to given to the socket: the generator's own
+  Windows results;                         // from due to read by the client
+  std::map<StreamPlace, Time> vanishings;  // in the time that counts
 
   void add(const ClientOutcome& other);
 };
@@ -71,16 +72,19 @@ struct WorkerOutcome {
 
   std::uint64_t batches = 0;
   std::uint64_t framed = 0;        // rows with frames
-  std::uint64_t lost = 0;          // frames before a row that came in none
-  std::uint64_t shed = 0;          // of which the row says so
+  std::uint64_t lost = 0;          // frames before a row that were to come in one and did not
+  std::uint64_t shed = 0;          // frames before a row that it says are lost
   std::uint64_t repeated = 0;      // rows twice or out of order
   std::uint64_t damaged = 0;       // rows with other values than were sent
   std::uint64_t unknown = 0;       // rows of streams that are not of this run
-  std::uint64_t frames_ended = 0;  // of the streams that ended
+  std::uint64_t ended = 0;         // streams with END
+  std::uint64_t unended = 0;       // streams with neither END nor ABORT
+  std::uint64_t frames_ended = 0;  // of the streams with END
 
-  Windows rows;        // from due to taken by the worker
-  Histogram vanished;  // from the client's hanging up to ABORT at the worker
-  Histogram bursts;    // from the first packet of a step to the worker's taking its last row
+  Windows rows;                        // from due to taken by the worker
+  std::map<StreamPlace, Time> aborts;  // when ABORT was taken
+  // Where all streams send at once, by the packet's number: from due until its last row was taken.
+  std::unordered_map<std::uint64_t, Duration> bursts;
 };
 
 }  // namespace millrace::load

@@ -9,20 +9,22 @@
 #include "base/frame_type.h"
 #include "base/ids.h"
 #include "base/time.h"
+#include "chunker/spec.h"
 #include "load/outcome.h"
 #include "load/stream_place.h"
 #include "schemas/worker_messages.h"
 
 namespace millrace::load {
 
-// Looks at every row that the service hands over: whether it is the one that comes next in its
-// stream, holds what was sent, and how long after it was due. Streams are known by their names.
+// Looks at every row that the service hands over: whether it is the one that the pipeline's rule
+// wants next of its stream, holds what was sent, and how long after it was due. Streams are known
+// by their names.
 //
 // Has no clock: when a row was taken is passed in. Confined to one thread.
 class RowCheck {
  public:
-  // Windows of `width` frames are compared value by value, as `dtype`. `run` outlives it.
-  RowCheck(const RunFacts& run, std::uint32_t width, Element dtype);
+  // The pipeline's rule, and the type of its tensors. `run` outlives it.
+  RowCheck(const RunFacts& run, const ChunkRule& rule, const FrameType& type);
 
   // The first row of the stream will come.
   void open(StreamId stream, std::string_view name);
@@ -37,22 +39,20 @@ class RowCheck {
   struct Known {
     StreamPlace begin;
     std::uint64_t expected = 0;  // where its next row begins
+    std::uint64_t seq = 0;       // the least that it may have
     bool over = false;           // by END or ABORT: what comes now is one too many
   };
-  // The packets of a step, where all streams send at once.
-  struct Burst {
-    std::uint64_t packet = 0;
-    Time due{}, last{};
-  };
 
+  bool is_as_sent(const StreamPlace& stream, const worker_protocol::RowEntry& row,
+                  Bytes values) const;
+  void pass(Known& known, const worker_protocol::RowEntry& row, std::uint64_t expected);
   void time(const Known& known, std::uint64_t end, Time taken);
   void note_burst(std::uint64_t packet, Time taken);
 
   const RunFacts& run_;
-  const std::uint32_t width_;
-  const Element dtype_;
+  const ChunkRule rule_;
+  const FrameType type_;
   std::unordered_map<StreamId, Known> streams_;  // that are the benchmark's
-  Burst burst_;
   WorkerOutcome outcome_;
 };
 

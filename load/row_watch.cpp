@@ -1,15 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "load/row_watch.h"
 
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace millrace::load {
 
+namespace {
+
+// Of the pipeline, as Welcome says it. Throws std::runtime_error for one of a later version.
+ChunkRule rule_of(const Worker& worker) {
+  boost::json::error_code failed;
+  const auto said = boost::json::parse(worker.chunk(), failed);
+  if (failed || !said.is_object())
+    throw std::runtime_error("the pipeline's chunk rule cannot be read: " + worker.chunk());
+  RuleKeys keys;
+  for (const auto& [key, value] : said.get_object())
+    keys.emplace_back(
+        key, value.is_string() ? std::string(value.get_string()) : boost::json::serialize(value));
+  const auto rule = parse_rule(keys, {.rate = worker.rate(), .features = worker.frames().features});
+  if (!rule)
+    throw std::runtime_error("the pipeline's chunk rule is not known: " + rule.error().message);
+  return *rule;
+}
+
+}  // namespace
+
 RowWatch::RowWatch(Worker worker, const RunFacts& run)
     : worker_(std::move(worker)),
       answers_(run.answered),
-      check_(run, worker_.width(), worker_.dtype()) {
+      check_(run, rule_of(worker_), worker_.frames()) {
   thread_ = std::jthread([this] { work(); });
 }
 

@@ -18,7 +18,8 @@ namespace millrace::load {
 // Confined to one thread but for that.
 class RowWatch {
  public:
-  // A worker that is attached. Takes batches from now on; `run` outlives it.
+  // A worker that is attached. Takes batches from now on; `run` outlives it. Throws
+  // std::runtime_error where it does not know the pipeline's chunk rule.
   RowWatch(Worker worker, const RunFacts& run);
   ~RowWatch();
 

@@ -28,6 +28,7 @@ std::optional<Told> read_told(std::string_view text) {
       take(text, told.end)) {
     const auto flags = text.find(']');
     if (flags == text.npos) return std::nullopt;
+    told.gap = text.substr(0, flags).find(R"("GAP")") != text.npos;
     text.remove_prefix(flags);
     told.failed = !skip(text, R"(],"data":)");
     if (!told.failed) told.data = text.substr(0, text.size() - 1);

@@ -22,21 +22,35 @@ bool is_whole(const LoadReport& report) {
   if (!clients.refused.empty() || lost_frames(report) > 0 ||
       clients.broken + clients.shed + clients.repeated + clients.failed + clients.wrong > 0)
     return false;
-  if (report.answered && unanswered_frames(report) > 0) return false;
+  if (report.answered && clients.unanswered > 0) return false;
   if (!report.worker) return true;
   const WorkerOutcome& worker = *report.worker;
-  return worker.repeated + worker.damaged + worker.shed + worker.unknown == 0;
+  return worker.ended == clients.ended &&
+         worker.repeated + worker.damaged + worker.shed + worker.unknown + worker.unended == 0;
 }
 
 std::uint64_t lost_frames(const LoadReport& report) {
   const ClientOutcome& clients = report.clients;
   if (!report.worker) return clients.lost;
   const WorkerOutcome& worker = *report.worker;
-  return std::max(clients.lost, worker.lost + missing(clients.frames_ended, worker.frames_ended));
+  return std::max(missing(clients.lost, worker.shed),
+                  worker.lost + missing(clients.frames_ended, worker.frames_ended));
 }
 
-std::uint64_t unanswered_frames(const LoadReport& report) {
-  return missing(report.clients.frames_closed, report.clients.frames_answered);
+Histogram abort_times(const LoadReport& report) {
+  Histogram times;
+  if (!report.worker) return times;
+  for (const auto& [stream, at] : report.clients.vanishings)
+    if (const auto abort = report.worker->aborts.find(stream); abort != report.worker->aborts.end())
+      times.add(abort->second - at);
+  return times;
+}
+
+Histogram burst_times(const LoadReport& report) {
+  Histogram times;
+  if (!report.worker) return times;
+  for (const auto& [packet, time] : report.worker->bursts) times.add(time);
+  return times;
 }
 
 std::optional<Duration> p99_of(const LoadReport& report) {

@@ -12,9 +12,13 @@ namespace millrace::load {
 // our worker answers, all was answered.
 bool is_whole(const LoadReport& report);
 
-// Of streams that ended: sent, and never in a row; in no result.
+// Of streams that ended: sent, neither in a row nor said to be shed.
 std::uint64_t lost_frames(const LoadReport& report);
-std::uint64_t unanswered_frames(const LoadReport& report);
+
+// From a client's hanging up to ABORT at our worker; where all streams send at once, from then to
+// the worker's taking the last row of it.
+Histogram abort_times(const LoadReport& report);
+Histogram burst_times(const LoadReport& report);
 
 // What a bound on the latency is held against: of results where there are any, else of rows.
 // Nothing where there were neither.

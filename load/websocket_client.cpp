@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "chunker/row.h"
 #include "load/told_message.h"
 #include "schemas/client_codec.h"
 #include "transport/limits.h"
@@ -86,7 +87,7 @@ void WebSocketClient::read(ClientSink& sink) {
   if (size <= 0) {
     if (state_ != State::told) return fail(why_.empty() ? "it hung up" : why_, sink);
     state_ = State::over;
-    return sink.closed(place_, frames_, Clock::now());
+    return sink.closed(place_, frames_, rows_, Clock::now());
   }
   const Time now = Clock::now();
   Bytes bytes = Bytes(arrived).first(static_cast<std::size_t>(size));
@@ -148,7 +149,7 @@ void WebSocketClient::take_frame(const ServerFrame& frame, Time now, ClientSink&
   if (state_ != State::told) return fail(why_.empty() ? "it closed" : why_, sink);
   write(Opcode::close, frame.payload);
   state_ = State::over;
-  sink.closed(place_, frames_, now);
+  sink.closed(place_, frames_, rows_, now);
 }
 
 void WebSocketClient::take_result(Bytes message, Time now, ClientSink& sink) {
@@ -156,7 +157,10 @@ void WebSocketClient::take_result(Bytes message, Time now, ClientSink& sink) {
   const auto decoded = decoder.to_client(message);
   const auto* result = decoded ? std::get_if<client_protocol::Result>(&*decoded) : nullptr;
   if (!result) return fail("what it sent is not the protocol", sink);
-  sink.told(place_, {result->seq, result->begin, result->end, false, text_of(result->data)}, now);
+  sink.told(place_,
+            {result->seq, result->begin, result->end, (result->flags & flag::gap) != 0, false,
+             text_of(result->data)},
+            now);
 }
 
 void WebSocketClient::take_text(std::string_view text, Time now, ClientSink& sink) {
@@ -166,14 +170,16 @@ void WebSocketClient::take_text(std::string_view text, Time now, ClientSink& sin
   using Type = ServerMessage::Type;
   switch (message->type) {
     case Type::result:
-      return sink.told(place_,
-                       {message->seq, message->begin, message->end,
-                        message->kind == Answer::Kind::error, message->data},
-                       now);
+      return sink.told(
+          place_,
+          {message->seq, message->begin, message->end, (message->flags & flag::gap) != 0,
+           message->kind == Answer::Kind::error, message->data},
+          now);
     case Type::rejected: return sink.rejected(place_, message->frames);
     case Type::error: why_ = message->code; return;
     case Type::closed:
       frames_ = message->frames;
+      rows_ = message->chunks;
       state_ = State::told;
       return;
     default: return;

@@ -64,6 +64,7 @@ class WebSocketClient {
   std::string unread_;        // the begin of one
   std::string why_;           // the service said in an error
   std::uint64_t frames_ = 0;  // the service said it had
+  std::uint64_t rows_ = 0;    // it said it cut of them
 };
 
 }  // namespace millrace::load

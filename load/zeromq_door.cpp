@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "chunker/row.h"
 #include "load/service_place.h"
 #include "transport/limits.h"
 
@@ -142,6 +143,7 @@ void ZeromqDoor::take(Bytes message, ClientSink& sink) {
                 {result->seq,
                  result->begin,
                  result->end,
+                 (result->flags & flag::gap) != 0,
                  result->kind == Answer::Kind::error,
                  {reinterpret_cast<const char*>(result->data.data()), result->data.size()}},
                 now);
@@ -149,7 +151,7 @@ void ZeromqDoor::take(Bytes message, ClientSink& sink) {
     if (find(rejected->stream, place)) sink.rejected(place, rejected->frames);
   } else if (const auto* closed = std::get_if<cp::Closed>(&*said)) {
     if (Place* it = find(closed->stream, place))
-      it->open = false, sink.closed(place, closed->frames, now);
+      it->open = false, sink.closed(place, closed->frames, closed->chunks, now);
   } else if (const auto* error = std::get_if<cp::Error>(&*said)) {
     if (!error->stream) return;
     Place* it = find(*error->stream, place);

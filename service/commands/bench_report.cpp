@@ -58,6 +58,8 @@ json::value worker_of(const LoadReport& report) {
                       {"damaged", worker.damaged},
                       {"repeated", worker.repeated},
                       {"unknown", worker.unknown},
+                      {"ended", worker.ended},
+                      {"unended", worker.unended},
                       {"shed_frames", worker.shed},
                       {"cpu_us_per_packet", microseconds(spent(report).worker)}};
 }
@@ -94,13 +96,13 @@ void print_counts(std::ostream& out, const LoadReport& report) {
   out << '\n' << clients.packets << " packets sent, " << clients.answered << " results";
   if (clients.failed > 0) out << " (" << clients.failed << " of them errors)";
   out << "; frames lost " << lost_frames(report) << ", shed " << clients.shed;
-  if (clients.answered > 0) out << ", unanswered " << unanswered_frames(report);
+  if (clients.answered > 0) out << ", rows unanswered " << clients.unanswered;
   out << "; results twice or out of order " << clients.repeated << ", of another row "
       << clients.wrong << '\n';
   if (const auto& worker = report.worker)
     out << worker->framed << " rows in " << worker->batches << " batches; twice or out of order "
         << worker->repeated << ", damaged " << worker->damaged << ", unknown " << worker->unknown
-        << '\n';
+        << ", streams without an end " << worker->unended << '\n';
 }
 
 void print_windows(std::ostream& out, const LoadReport& report) {
@@ -148,14 +150,14 @@ json::object to_json(const LoadReport& report) {
                    {"wrong", clients.wrong},
                    {"lost_frames", lost_frames(report)},
                    {"shed_frames", clients.shed},
-                   {"unanswered_frames", unanswered_frames(report)},
+                   {"unanswered_rows", clients.unanswered},
                    {"cpu_us_per_packet", microseconds(spent(report).clients)},
                    {"lateness_us", times_of(clients.lateness.all())},
                    {"result_us", times_of(clients.results.all())}};
   if (report.worker) {
     all["row_us"] = times_of(report.worker->rows.all());
-    all["vanished_us"] = times_of(report.worker->vanished);
-    all["burst_us"] = times_of(report.worker->bursts);
+    all["vanished_us"] = times_of(abort_times(report));
+    all["burst_us"] = times_of(burst_times(report));
   }
   all["worker"] = worker_of(report);
   all["server"] = server_of(report);
@@ -173,8 +175,8 @@ void print(std::ostream& out, const LoadReport& report) {
   if (report.worker) print_times(out, "taken by the worker", report.worker->rows.all());
   print_times(out, "its result read by the client", report.clients.results.all());
   if (report.worker) {
-    print_times(out, "last row of a step", report.worker->bursts);
-    print_times(out, "ABORT, since the client vanished", report.worker->vanished);
+    print_times(out, "last row of a step", burst_times(report));
+    print_times(out, "ABORT, since the client vanished", abort_times(report));
   }
   print_windows(out, report);
   out << std::setprecision(1);

@@ -35,8 +35,7 @@ class ScriptedDoor final : public ClientDoor {
 };
 
 struct Fixture {
-  explicit Fixture(const LoadPlan& plan)
-      : schedule(plan), vanishings(plan.streams), crowd(run, 0, 1, door) {}
+  explicit Fixture(const LoadPlan& plan) : schedule(plan), crowd(run, 0, 1, door) {}
 
   // Every stream is open, and the schedule has begun.
   void begin() {
@@ -52,8 +51,7 @@ struct Fixture {
 
   Schedule schedule;
   Content content{schedule, FrameType{}};
-  std::vector<Vanishing> vanishings;
-  RunFacts run{schedule, content, "run", true, vanishings};
+  RunFacts run{schedule, content, "run", true};
   ScriptedDoor door;
   Crowd crowd;
   std::vector<std::string> names;
@@ -110,16 +108,15 @@ TEST_CASE("streams end behind the schedule, and all is over when they are closed
   CHECK(at.crowd.go_on(start + 2s));
   CHECK(at.door.sent == std::map<std::uint32_t, int>{{0, 12}, {1, 12}});
   CHECK(at.door.ended == std::vector<std::uint32_t>{0, 1});
-  at.crowd.closed(0, 12 * 1600, start + 2s);
+  at.crowd.closed(0, 12 * 1600, 0, start + 2s);
   CHECK(at.crowd.go_on(start + 2s));
-  at.crowd.closed(1, 11 * 1600, start + 2s);
+  at.crowd.closed(1, 11 * 1600, 0, start + 2s);
   CHECK_FALSE(at.crowd.go_on(start + 2s));
   const ClientOutcome& outcome = at.crowd.outcome();
   CHECK(outcome.packets == 24);
-  CHECK(outcome.counted_packets == 20);
   CHECK(outcome.ended == 2);
   CHECK(outcome.frames_ended == 24 * 1600);
-  CHECK(outcome.frames_closed == 23 * 1600);
+  CHECK(outcome.lost == 1600);
 }
 
 TEST_CASE("streams closed before the schedule is over are waited for no longer than that") {
@@ -127,7 +124,7 @@ TEST_CASE("streams closed before the schedule is over are waited for no longer t
   at.begin();
   const Time closed = at.schedule.last() - 10ms;
   at.crowd.go_on(closed);
-  for (const std::uint32_t place : {0u, 1u}) at.crowd.closed(place, 12 * 1600, closed);
+  for (const std::uint32_t place : {0u, 1u}) at.crowd.closed(place, 12 * 1600, 12, closed);
   CHECK(at.crowd.go_on(closed) == at.schedule.last());
   CHECK_FALSE(at.crowd.go_on(at.schedule.last()));
 }
@@ -151,7 +148,7 @@ TEST_CASE("a life over is followed by another stream at its place") {
   at.crowd.go_on(last);
   REQUIRE(at.door.ended.size() == 1);
   CHECK(at.door.sent[0] == static_cast<int>(packets));
-  at.crowd.closed(0, packets * 1600, last + 1ms);
+  at.crowd.closed(0, packets * 1600, packets, last + 1ms);
   at.crowd.go_on(last + 1ms);
   CHECK(at.door.opened[0] == stream_name("run", {0, packets}));
 }
@@ -163,8 +160,7 @@ TEST_CASE("those that vanish do so without an end, and it is known when") {
   at.crowd.go_on(at.schedule.due(0, at.schedule.packets_of_life(0, 0) - 1));
   CHECK(at.door.ended.empty());
   CHECK(at.door.vanished == std::vector<std::uint32_t>{0});
-  CHECK(at.vanishings[0].at != 0);
-  CHECK(at.vanishings[0].first == 0);
+  CHECK(at.crowd.outcome().vanishings.contains({0, 0}));
   CHECK(at.crowd.outcome().vanished == 1);
 }
 
@@ -182,14 +178,60 @@ TEST_CASE("results count from when the packet was due that ends them") {
 TEST_CASE("a result that comes twice, or after a later one, is counted as such") {
   Fixture at(two);
   at.begin();
+  at.crowd.go_on(start + 2s);
   at.crowd.told(0, {.seq = 0, .begin = 0, .end = 1600}, start);
   at.crowd.told(0, {.seq = 0, .begin = 0, .end = 1600}, start);
   at.crowd.told(0, {.seq = 2, .begin = 3200, .end = 4800}, start);
   at.crowd.told(0, {.seq = 1, .begin = 1600, .end = 3200}, start);
   CHECK(at.crowd.outcome().answered == 4);
   CHECK(at.crowd.outcome().repeated == 2);
-  at.crowd.closed(0, 4800, start);
-  CHECK(at.crowd.outcome().frames_answered == 3200);
+  at.crowd.closed(0, 12 * 1600, 12, start + 2s);
+  CHECK(at.crowd.outcome().unanswered == 10);
+}
+
+TEST_CASE("results of bodies that overlap are in order") {
+  Fixture at(two);
+  at.begin();
+  at.crowd.go_on(start + 250ms);
+  at.crowd.told(0, {.seq = 0, .begin = 0, .end = 1600}, start);
+  at.crowd.told(0, {.seq = 1, .begin = 1200, .end = 2800}, start);
+  at.crowd.told(0, {.seq = 2, .begin = 1200, .end = 2800}, start);
+  CHECK(at.crowd.outcome().repeated == 1);
+}
+
+TEST_CASE("a result of frames that were not sent is wrong, and answers nothing") {
+  Fixture at(two);
+  at.begin();
+  at.crowd.go_on(start + 2s);
+  at.crowd.told(0, {.seq = 0, .begin = 0, .end = 12 * 1600 + 1}, start);
+  at.crowd.closed(0, 12 * 1600, 1, start + 2s);
+  CHECK(at.crowd.outcome().wrong == 1);
+  CHECK(at.crowd.outcome().unanswered == 1);
+  CHECK(at.crowd.outcome().results.all().count() == 0);
+}
+
+TEST_CASE("frames short of what was sent are shed where a result says so, and else lost") {
+  Fixture at(two);
+  at.begin();
+  at.crowd.go_on(start + 2s);
+  at.crowd.told(0, {.seq = 1, .begin = 3200, .end = 4800, .gap = true}, start);
+  at.crowd.closed(0, 10 * 1600, 9, start + 2s);
+  at.crowd.closed(1, 11 * 1600, 11, start + 2s);
+  CHECK(at.crowd.outcome().shed == 2 * 1600);
+  CHECK(at.crowd.outcome().lost == 1600);
+}
+
+TEST_CASE("a stream that ends unasked is broken, and none follows it") {
+  Fixture at(two);
+  at.begin();
+  at.crowd.go_on(start + 50ms);
+  at.crowd.broken(0, "it hung up", start + 60ms);
+  at.crowd.closed(1, 1600, 1, start + 60ms);
+  CHECK(at.crowd.outcome().broken == 2);
+  CHECK(at.crowd.outcome().ended == 0);
+  at.crowd.go_on(start + 500ms);
+  CHECK(at.door.opened.empty());
+  CHECK(at.door.sent == std::map<std::uint32_t, int>{{0, 1}, {1, 1}});
 }
 
 TEST_CASE("who is refused is counted by what it was told, and stays away") {
@@ -207,6 +249,7 @@ TEST_CASE("who is refused is counted by what it was told, and stays away") {
 TEST_CASE("an answer that is another row's is seen") {
   Fixture at(two);
   at.begin();
+  at.crowd.go_on(start + 2s);
   at.crowd.told(1, {.seq = 0, .begin = 0, .end = 1600, .data = R"("1-0-0")"}, start);
   at.crowd.told(1, {.seq = 1, .begin = 1600, .end = 3200, .data = R"("0-0-1600")"}, start);
   CHECK(at.crowd.outcome().wrong == 1);
@@ -234,12 +277,23 @@ TEST_CASE("what waits for room is late by the service, not by us") {
   CHECK(at.crowd.outcome().lateness.all().count() == 2);
 }
 
+TEST_CASE("what was due before its stream was open is late by the service, not by us") {
+  Fixture at(two);
+  at.crowd.go_on_opening(start);
+  at.crowd.opened(0, start);
+  at.crowd.opened(1, start + 100ms);
+  at.schedule.start(start);
+  at.crowd.go_on(start + 199ms);  // due at 0, 100; 50, 150
+  CHECK(at.door.sent == std::map<std::uint32_t, int>{{0, 2}, {1, 2}});
+  CHECK(at.crowd.outcome().lateness.all().count() == 3);
+}
+
 TEST_CASE("more frames than were sent are as wrong as fewer") {
   Fixture at(two);
   at.begin();
   at.crowd.go_on(start + 2s);
-  at.crowd.closed(0, 12 * 1600 + 7, start + 2s);
-  at.crowd.closed(1, 12 * 1600 - 7, start + 2s);
+  at.crowd.closed(0, 12 * 1600 + 7, 12, start + 2s);
+  at.crowd.closed(1, 12 * 1600 - 7, 12, start + 2s);
   CHECK(at.crowd.outcome().lost == 14);
 }
 

@@ -2,9 +2,12 @@
 #include "load/row_check.h"
 
 #include <catch2/catch.hpp>
+#include <cstring>
+#include <optional>
 #include <vector>
 
-#include "chunker/row.h"
+#include "chunker/chunker.h"
+#include "chunker/row_layout.h"
 
 using namespace millrace;
 using namespace millrace::load;
@@ -18,8 +21,8 @@ const Time start{1h};
 const StreamId stream{77};
 
 struct Fixture {
-  explicit Fixture(Phase phase = Phase::uniform)
-      : schedule({.streams = 4, .phase = phase, .warm_up = 0s}) {
+  explicit Fixture(Phase phase = Phase::uniform, const ChunkRule& cut = {.spec = {.size = packet}})
+      : schedule({.streams = 4, .phase = phase, .warm_up = 0s}), rule(cut) {
     schedule.start(start);
     check.open(stream, stream_name("run", {1, 5}));
   }
@@ -34,13 +37,71 @@ struct Fixture {
     return bytes;
   }
   void look_at(const RowEntry& it) { check.look_at(it, sent(it.begin / packet), start); }
+  // In a tensor of the rule's.
+  std::vector<std::byte> tensor_row(const Row& row) const {
+    std::vector<std::byte> all;
+    for (std::uint64_t n = 0; n * packet < row.end() + row.right; ++n) {
+      const auto more = sent(n);
+      all.insert(all.end(), more.begin(), more.end());
+    }
+    std::vector<std::byte> values(2 * rule.spec.width());
+    const RowLayout layout = row_layout(row, rule, rule.spec.width());
+    std::memcpy(values.data() + 2 * layout.lead, all.data() + 2 * row.window_begin(),
+                2 * layout.window);
+    return values;
+  }
+  void look_at(const Row& row) {
+    const RowEntry entry{.stream = stream,
+                         .seq = row.seq,
+                         .begin = row.begin,
+                         .gap = row.gap,
+                         .left = row.left,
+                         .size = row.size,
+                         .right = row.right,
+                         .flags = row.flags};
+    if (row.has_frames())
+      check.look_at(entry, tensor_row(row), start);
+    else
+      check.look_at_mark(entry, start);
+  }
   const WorkerOutcome& seen() { return check.outcome(); }
 
   Schedule schedule;
   Content content{schedule, FrameType{}};
-  std::vector<Vanishing> vanishings = std::vector<Vanishing>(4);
-  RunFacts run{schedule, content, "run", true, vanishings};
-  RowCheck check{run, packet, Element::s16};
+  RunFacts run{schedule, content, "run", true};
+  ChunkRule rule;
+  RowCheck check{run, rule, FrameType{}};
+};
+
+// What becomes of so many frames, a gap, so many frames more and an end.
+std::vector<Row> rows_of(const Spec& spec, std::uint64_t before, std::uint64_t gap,
+                         std::uint64_t behind) {
+  using Kind = Event::Kind;
+  Chunker chunker(spec);
+  std::vector<Row> rows;
+  for (const Event& event :
+       {Event{Kind::frames, Cause::client, before}, Event{Kind::gap, Cause::load, gap},
+        Event{Kind::frames, Cause::client, behind}, Event{Kind::end}}) {
+    if (event.kind != Kind::end && event.count == 0) continue;
+    chunker.add(event);
+    while (const auto row = chunker.next()) rows.push_back(*row);
+  }
+  return rows;
+}
+
+using Tail = Spec::Tail;
+const ChunkRule rules[] = {
+    {.spec = {.size = 100}},
+    {.spec = {.size = 100, .min = 40}},
+    {.spec = {.size = 100, .tail = Tail::drop}},
+    {.spec = {.size = 100, .step = 75}, .align = Align::packed},
+    {.spec = {.size = 100, .step = 30, .tail = Tail::cover}},
+    {.spec = {.size = 100, .step = 75, .tail = Tail::drop}},
+    {.spec = {.size = 100, .step = 75, .first = 130, .left = 20, .right = 30}},
+    {.spec = {.size = 20, .step = 100, .left = 5}},
+    {.spec = {.size = 64, .first = 67, .left = 3}, .align = Align::packed},
+    {.spec = {.size = 64, .first = 67, .left = 3, .right = 7}},
+    {.spec = {.size = 100, .right = 50, .tail = Tail::drop}},
 };
 
 }  // namespace
@@ -54,6 +115,63 @@ TEST_CASE("rows that come in order as they were sent are right") {
   CHECK(at.seen().framed == 4);
   CHECK(at.seen().lost + at.seen().repeated + at.seen().damaged + at.seen().unknown == 0);
   CHECK(at.seen().frames_ended == 4 * packet);
+}
+
+TEST_CASE("rows of any rule are right as the chunker cuts them, with a gap and without") {
+  for (const ChunkRule& rule : rules) {
+    for (const std::uint64_t before : {0, 99, 100, 130, 727}) {
+      for (const std::uint64_t gap : {0, 500}) {
+        for (const std::uint64_t behind : {0, 1, 1000}) {
+          CAPTURE(rule.spec.size, rule.spec.step, name_of(rule.spec.tail), before, gap, behind);
+          Fixture at(Phase::uniform, rule);
+          for (const Row& row : rows_of(rule.spec, before, gap, behind)) at.look_at(row);
+          CHECK(at.seen().lost + at.seen().repeated + at.seen().damaged == 0);
+          CHECK(at.seen().shed == gap);
+          CHECK(at.seen().ended == 1);
+          CHECK(at.seen().unended == 0);
+          CHECK(at.seen().frames_ended == before + gap + behind);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("of any rule, a row that is left out is lost, and one that comes again is seen") {
+  for (const ChunkRule& rule : rules) {
+    const auto rows = rows_of(rule.spec, 705, 0, 0);
+    CAPTURE(rule.spec.size, rule.spec.step, name_of(rule.spec.tail));
+    for (std::size_t n = 0; n + 1 < rows.size(); ++n) {
+      Fixture without(Phase::uniform, rule), twice(Phase::uniform, rule);
+      for (const Row& row : rows) {
+        if (&row != &rows[n]) without.look_at(row);
+        twice.look_at(row);
+        if (&row == &rows[n]) twice.look_at(row);
+      }
+      CAPTURE(n, rows.size());
+      CHECK(without.seen().lost > 0);
+      CHECK(twice.seen().repeated == 1);
+    }
+  }
+}
+
+TEST_CASE("of any rule, a wrong value of any row is damage") {
+  for (const ChunkRule& rule : rules) {
+    CAPTURE(rule.spec.size, rule.spec.step, name_of(rule.spec.tail));
+    for (const Row& row : rows_of(rule.spec, 705, 0, 0)) {
+      if (!row.has_frames()) continue;
+      Fixture at(Phase::uniform, rule);
+      auto values = at.tensor_row(row);
+      const RowLayout layout = row_layout(row, rule, rule.spec.width());
+      values[2 * (layout.lead + layout.window) - 1] ^= std::byte{1};
+      at.check.look_at({.stream = stream,
+                        .begin = row.begin,
+                        .left = row.left,
+                        .size = row.size,
+                        .right = row.right},
+                       values, start);
+      CHECK(at.seen().damaged == 1);
+    }
+  }
 }
 
 TEST_CASE("a row that never came is lost, unless a gap says so") {
@@ -116,23 +234,14 @@ TEST_CASE("what an end cut has no time of its own") {
   CHECK(at.seen().rows.all().count() == 0);
 }
 
-TEST_CASE("an ABORT counts from when the client vanished, and its stream's frames do not") {
+TEST_CASE("it is noted when an ABORT was taken, and the frames of its stream do not count") {
   Fixture at;
   at.look_at(at.row(0));
-  at.vanishings[1].at = to_wire(start + 1s);
-  at.vanishings[1].first = 5;
-  at.check.look_at_mark({.stream = stream, .begin = packet, .flags = flag::abort | flag::end},
-                        start + 1s + 3ms);
-  CHECK(at.seen().vanished.greatest() == 3ms);
-  CHECK(at.seen().frames_ended == 0);
-}
-
-TEST_CASE("an ABORT of a stream that the client did not hang up on has no time") {
-  Fixture at;
-  at.vanishings[1].at = to_wire(start + 1s);
-  at.vanishings[1].first = 4;
-  at.check.look_at_mark({.stream = stream, .flags = flag::abort}, start + 2s);
-  CHECK(at.seen().vanished.count() == 0);
+  CHECK(at.seen().unended == 1);
+  at.check.look_at_mark(
+      {.stream = stream, .seq = 1, .begin = packet, .flags = flag::abort | flag::end}, start + 1s);
+  CHECK(at.seen().aborts == std::map<StreamPlace, Time>{{{1, 5}, start + 1s}});
+  CHECK(at.seen().unended + at.seen().ended + at.seen().frames_ended == 0);
 }
 
 TEST_CASE("a row behind the last one is one too many") {
@@ -153,16 +262,15 @@ TEST_CASE("every row has an answer of its own, and those of others none") {
   CHECK(answer == "null");
 }
 
-TEST_CASE("in step, the last row of each packet counts from when all were sent") {
+TEST_CASE("in step, the last row of each packet counts, also behind rows of the next one") {
   Fixture at(Phase::step);
   const StreamId other{78};
   at.check.open(other, stream_name("run", {2, 5}));
   const Time due = at.schedule.due(0, 5);
   at.check.look_at(at.row(0), at.sent(0), due + 1ms);
+  at.check.look_at(at.row(1), at.sent(1), due + 101ms);
   RowEntry row = at.row(0);
   row.stream = other;
-  at.check.look_at(row, at.sent(0), due + 4ms);
-  at.check.look_at(at.row(1), at.sent(1), due + 101ms);
-  CHECK(at.seen().bursts.count() == 1);
-  CHECK(at.seen().bursts.greatest() == 4ms);
+  at.check.look_at(row, at.sent(0), due + 104ms);
+  CHECK(at.seen().bursts == std::unordered_map<std::uint64_t, Duration>{{5, 104ms}, {6, 1ms}});
 }

@@ -22,6 +22,14 @@ TEST_CASE("a result as our service writes it is read") {
   CHECK(told->data == R"({"error":"of the answer, not of the row"})");
 }
 
+TEST_CASE("a gap is told by the flags alone") {
+  std::string with, without;
+  append_result(with, {.flags = 8 | 2}, {Answer::Kind::json, "1"});
+  append_result(without, {.flags = 2}, {Answer::Kind::json, R"(["GAP"])"});
+  CHECK(read_told(with)->gap);
+  CHECK_FALSE(read_told(without)->gap);
+}
+
 TEST_CASE("an error in the place of an answer is seen") {
   for (const std::uint8_t flags : {std::uint8_t{0}, std::uint8_t{17}}) {
     std::string failed, too_long;

@@ -9,13 +9,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Ten streams of 1000 frames, all answered.
+// Ten streams of 1000 frames.
 struct Fixture {
   Fixture() {
     report.plan.streams = 10;
     report.answered = true;
-    report.clients.frames_ended = report.clients.frames_closed = 10'000;
-    report.clients.frames_answered = 10'000;
+    report.clients.frames_ended = 10'000;
     report.worker.emplace(schedule).frames_ended = 10'000;
   }
 
@@ -44,15 +43,31 @@ TEST_CASE_METHOD(Fixture, "whatever went wrong at either end is no whole run") {
   SECTION("damaged") { report.worker->damaged = 1; }
   SECTION("shed, says a row") { report.worker->shed = 1; }
   SECTION("of nobody") { report.worker->unknown = 1; }
-  SECTION("unanswered") { report.clients.frames_answered = 9'999; }
+  SECTION("neither END nor ABORT") { report.worker->unended = 1; }
+  SECTION("END of one that vanished") { report.worker->ended = 1; }
+  SECTION("unanswered") { report.clients.unanswered = 1; }
   CHECK_FALSE(is_whole(report));
 }
 
 TEST_CASE_METHOD(Fixture, "where nothing is to be answered nothing is missed") {
   report.answered = false;
-  report.clients.frames_answered = 0;
+  report.clients.unanswered = 10;
   CHECK(is_whole(report));
-  CHECK(unanswered_frames(report) == 10'000);
+}
+
+TEST_CASE_METHOD(Fixture, "what a row says is shed is not lost") {
+  report.clients.lost = 500;
+  report.worker->shed = 500;
+  CHECK(lost_frames(report) == 0);
+  CHECK_FALSE(is_whole(report));
+}
+
+TEST_CASE_METHOD(Fixture, "every ABORT counts from when its own stream vanished") {
+  const Time at{1h};
+  report.clients.vanishings = {{{3, 0}, at}, {{3, 7}, at + 1s}};
+  report.worker->aborts = {{{3, 0}, at + 5s}, {{3, 7}, at + 2s}, {{4, 0}, at + 9s}};
+  CHECK(abort_times(report).count() == 2);
+  CHECK(abort_times(report).greatest() == 5s);
 }
 
 TEST_CASE_METHOD(Fixture, "what is spent counts for what was done in that time") {

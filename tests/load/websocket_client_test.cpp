@@ -24,8 +24,8 @@ struct Heard final : ClientSink {
   void rejected(std::uint32_t, std::uint64_t frames) override {
     said += "rejected:" + std::to_string(frames) + " ";
   }
-  void closed(std::uint32_t, std::uint64_t frames, Time) override {
-    said += "closed:" + std::to_string(frames) + " ";
+  void closed(std::uint32_t, std::uint64_t frames, std::uint64_t rows, Time) override {
+    said += "closed:" + std::to_string(frames) + "/" + std::to_string(rows) + " ";
   }
   void broken(std::uint32_t, std::string_view why, Time) override {
     said += "broken:" + std::string(why) + " ";
@@ -126,7 +126,7 @@ TEST_CASE("after closed, a close ends it well") {
   Pair pair;
   pair.open();
   CHECK(pair.says(text(closed)).empty());
-  CHECK(pair.says("\x88\x02\x03\xe8") == "closed:1600 ");
+  CHECK(pair.says("\x88\x02\x03\xe8") == "closed:1600/1 ");
   CHECK_FALSE(pair.goes_on);
 }
 
