@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/post.hpp>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -131,7 +132,10 @@ class WebsocketCarrier::Stream {
         co_await send(one);
         pipe_->sent(one);
       }
-      if (said.empty()) co_await await_words();
+      if (said.empty())
+        co_await await_words();
+      else  // a write need not wait, and the user may go on and on: others have their turn
+        co_await net::post(executor_, net::use_awaitable_t<Executor>());
     }
   }
 
