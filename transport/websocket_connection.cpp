@@ -12,8 +12,10 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
 #include <boost/beast/websocket/stream.hpp>
+#include <cerrno>
 #include <charconv>
 #include <span>
+#include <system_error>
 
 #include "transport/gathering_socket.h"
 #include "transport/limits.h"
@@ -50,6 +52,14 @@ std::string close_frame(beast::role_type role, std::uint16_t code, std::string_v
   frame += static_cast<char>(code >> 8);
   frame += static_cast<char>(code);
   return frame.append(reason);
+}
+
+// Which nobody can foresee (RFC 6455, 5.3).
+std::array<std::byte, 4> random_key() {
+  std::array<std::byte, 4> key{};
+  if (::getrandom(key.data(), key.size(), 0) < 0)
+    throw std::system_error(errno, std::generic_category(), "no random bytes");
+  return key;
 }
 
 class WebSocketConnection final : public Connection {
@@ -166,9 +176,7 @@ class WebSocketConnection final : public Connection {
       frames += bytes;
       return;
     }
-    // Of so few the kernel gives all, and a client's mask is not to be foreseen (RFC 6455, 5.3).
-    std::array<std::byte, 4> key{};
-    (void)::getrandom(key.data(), key.size(), 0);
+    const auto key = random_key();
     FrameHead::append(frames, first_byte(kind), bytes.size(), key);
     frames += bytes;
     mask(std::as_writable_bytes(std::span(frames)).last(bytes.size()), key);
