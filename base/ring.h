@@ -16,6 +16,8 @@ class Ring {
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
 
+  std::size_t capacity() const { return slots_.size(); }  // for which it has memory
+
   // 0 is the oldest.
   T& operator[](std::size_t i) {
     assert(i < size_);

@@ -6,6 +6,12 @@
 
 namespace millrace {
 
+namespace {
+
+constexpr std::size_t results_kept = 64;
+
+}  // namespace
+
 LiveStream::LiveStream(const StreamSettings& settings, std::string name, Share connection,
                        const Place& place, ClientOutbox& outbox)
     : id_(settings.id),
@@ -52,6 +58,8 @@ void LiveStream::written(std::size_t results, Time now) {
     place_.stats.written(at);
     place_.stats.results.add(-1);
   }
+  // Of many that waited once no memory stays behind.
+  if (unwritten_.empty() && unwritten_.capacity() > results_kept) unwritten_ = {};
 }
 
 void LiveStream::result(StreamResult result) {
