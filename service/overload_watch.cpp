@@ -12,7 +12,7 @@ namespace millrace {
 namespace {
 
 constexpr std::chrono::milliseconds period{250};
-constexpr int looks_per_trim = 20;
+constexpr int looks_per_trim = 4;
 
 }  // namespace
 

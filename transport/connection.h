@@ -23,7 +23,7 @@ class Connection {
   struct Message {
     Kind kind = Kind::binary;
     Bytes bytes;   // until the next receive(), or its caller waits for anything
-    Time arrived;  // its last byte was read
+    Time arrived;  // its last byte was read, or those before it were taken, if that was later
     std::string_view text() const {
       return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
     }

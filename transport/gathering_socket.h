@@ -56,11 +56,8 @@ class GatheringSocket {
   }
   boost::system::error_code read() {
     const auto error = ahead_.fill(socket_);
-    read_at_ = Clock::now();
     return error == net::error::would_block ? boost::system::error_code() : error;
   }
-  // When the last bytes were read; a server's.
-  Time read_at() const { return read_at_; }
   // A message was taken whole.
   void message_read() {
     begun_ = false;
@@ -239,7 +236,6 @@ class GatheringSocket {
   bool said_all_ = false;
   Wakeup written_;
   bool begun_ = false;  // of a message, Beast has some
-  Time read_at_ = Clock::now();
   std::optional<Time> incomplete_since_;
   Time progress_{};
   std::optional<Time> hung_up_since_;

@@ -37,7 +37,11 @@ boost::system::error_code ReadAhead::fill(Socket& socket) {
   if (before > 0) std::memmove(buffer_.bytes_.get(), unread_.data(), before);
   if (own_.capacity() > kept) std::string().swap(own_);
   boost::system::error_code error;
-  const std::size_t room = std::min(ReadBuffer::size - before, buffer_.most_);
+  // The message that has begun is given room by others already: in one go it needs no memory here.
+  const auto head = FrameHead::read({buffer_.bytes_.get(), before});
+  const std::size_t rest =
+      head ? std::min<std::uint64_t>(head->payload, ReadBuffer::size) + head->size - before : 0;
+  const std::size_t room = std::min(ReadBuffer::size - before, std::max(buffer_.most_, rest));
   const std::size_t count =
       socket.read_some(net::buffer(buffer_.bytes_.get() + before, room), error);
   unread_ = {buffer_.bytes_.get(), before + count};

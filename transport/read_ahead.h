@@ -32,8 +32,8 @@ class ReadBuffer final : public net::execution_context::service {
   void shutdown() override {}
 
   std::unique_ptr<std::byte[]> bytes_ = std::make_unique_for_overwrite<std::byte[]>(size);
-  ReadAhead* user_ = nullptr;           // whose unread bytes lie in it
-  std::size_t most_ = size;             // at once
+  ReadAhead* user_ = nullptr;  // whose unread bytes lie in it
+  std::size_t most_ = size;    // at once
 };
 
 // What was read from one socket and not taken yet: in the thread's buffer until another socket

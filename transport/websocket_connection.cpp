@@ -93,7 +93,7 @@ class WebSocketConnection final : public Connection {
         ++in_a_row_;
         heard_ = Clock::now();
         socket.message_read();
-        co_return Message{.kind = Kind::binary, .bytes = *bytes, .arrived = socket.read_at()};
+        co_return Message{.kind = Kind::binary, .bytes = *bytes, .arrived = heard_};
       }
       in_a_row_ = 0;
       const auto [error] = co_await socket.async_wait_readable(no_throw);
@@ -198,10 +198,9 @@ class WebSocketConnection final : public Connection {
     heard_ = Clock::now();
     socket_.next_layer().message_read();
     const auto bytes = buffer_.cdata();
-    co_return Message{
-        .kind = socket_.got_text() ? Kind::text : Kind::binary,
-        .bytes = {static_cast<const std::byte*>(bytes.data()), size},
-        .arrived = role_ == beast::role_type::server ? socket_.next_layer().read_at() : heard_};
+    co_return Message{.kind = socket_.got_text() ? Kind::text : Kind::binary,
+                      .bytes = {static_cast<const std::byte*>(bytes.data()), size},
+                      .arrived = heard_};
   }
 
   void end() {

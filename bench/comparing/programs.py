@@ -77,8 +77,10 @@ class Programs:
 
 
 def well_but_for_strangers(said):
+    worker = said["worker"]
     faults = [said[name] for name in ("broken", "failed", "repeated", "wrong", "lost_frames", "shed_frames")]
-    return not (any(faults) or said["refused"] or said["worker"]["damaged"] or said["worker"]["repeated"])
+    faults += [worker[name] for name in ("damaged", "repeated", "unended", "shed_frames")]
+    return not any(faults) and not said["refused"] and worker["ended"] == said["ended"]
 
 
 class BareServer:

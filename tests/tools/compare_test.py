@@ -115,14 +115,16 @@ class Neighbour(unittest.TestCase):
 
 
 class Strangers(unittest.TestCase):
+    WORKER = {"damaged": 0, "repeated": 0, "unended": 0, "shed_frames": 0, "ended": 5, "unknown": 7}
     SAID = {"broken": 0, "failed": 0, "repeated": 0, "wrong": 0, "lost_frames": 0, "shed_frames": 0, "refused": {},
-            "worker": {"damaged": 0, "repeated": 0, "unknown": 7}}
+            "ended": 5, "worker": WORKER}
 
     def test_are_no_fault_of_the_run(self):
         self.assertTrue(well_but_for_strangers(self.SAID))
 
     def test_excuse_nothing_else(self):
-        for fault in ({"lost_frames": 1}, {"refused": {"503": 1}}, {"worker": {"damaged": 1, "repeated": 0}}):
+        for fault in ({"lost_frames": 1}, {"refused": {"503": 1}}, {"worker": {**self.WORKER, "damaged": 1}},
+                      {"worker": {**self.WORKER, "unended": 1}}, {"ended": 6}):
             self.assertFalse(well_but_for_strangers({**self.SAID, **fault}))
 
 

@@ -134,6 +134,20 @@ TEST_CASE_METHOD(PairFixture, "what is flushed waits for what is being written")
   CHECK(all.substr(all.size() - 6) == "xafter");
 }
 
+TEST_CASE_METHOD(PairFixture, "who waits for a write that never ends hears of the cut") {
+  const std::string bytes(16 << 20, 'x');
+  bool over = false;
+  net::async_write(*ours, net::buffer(bytes), [](boost::system::error_code, std::size_t) {});
+  context.poll();
+  ours->frames() = "after";
+  net::co_spawn(context, ours->flush(), [&](std::exception_ptr, bool done) { over = !done; });
+  context.poll();
+  REQUIRE_FALSE(over);
+  ours->cut();
+  settle();
+  CHECK(over);
+}
+
 TEST_CASE_METHOD(PairFixture, "what is flushed to a peer that has hung up is dropped") {
   net::write(peer, net::buffer("unread", 6));
   peer.set_option(net::socket_base::linger(true, 0));
@@ -179,13 +193,17 @@ TEST_CASE_METHOD(PairFixture, "the part of a head is a message that has begun") 
 TEST_CASE_METHOD(PairFixture, "a long write makes progress whenever the peer takes some of it") {
   const std::string bytes(16 << 20, 'x');
   bool written = false;
+  ours->frames() = "head";
   net::co_spawn(context, ours->flush(bytes), [&](std::exception_ptr, bool all) { written = all; });
   context.poll();
   REQUIRE_FALSE(written);
   const Time before = ours->progress();
   peer.non_blocking(true);
   boost::system::error_code nothing_yet;
-  for (std::string taken(1 << 20, ' '); !written; context.poll())
-    peer.read_some(net::buffer(taken), nothing_yet);
+  std::string all, taken(1 << 20, ' ');
+  for (; all.size() < bytes.size() + 4; context.poll())
+    all.append(taken, 0, peer.read_some(net::buffer(taken), nothing_yet));
+  CHECK(written);
+  CHECK(all == "head" + bytes);
   CHECK(ours->progress() > before);
 }

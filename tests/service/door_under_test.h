@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "service/options.h"
+#include "service/stream_door.h"
+#include "tests/support/bytes.h"
+#include "tests/workers/hub_fixture.h"
+#include "transport/session_outbox.h"
+
+namespace millrace {
+
+// A door to a pipeline of audio with two slots, and one of features. The test is the clients, the
+// worker and both threads.
+class DoorUnderTest {
+ public:
+  explicit DoorUnderTest(std::uint64_t connections = 3)
+      : admission{.names = {},
+                  .connections = Budget(connections),
+                  .sockets = Budget(9),
+                  .made_up = "s-"} {
+    const auto configuration = parse_options(R"([[pipeline]]
+slots = 2
+chunk = { size = 4 }
+batch = { max_wait = "0s" }
+[[pipeline]]
+name = "features"
+dim = 3
+)",
+                                             "test.toml");
+    for (const PipelineOptions& options : configuration->options.pipelines)
+      pipelines.push_back(
+          std::make_unique<Pipeline>(options, io, slab_bytes, 10, [](const WorkerEvent&) {}));
+    door.emplace(pipelines, admission, returns, 0, 1);
+  }
+
+  struct Client {
+    explicit Client(SessionScope& scope) : outbox(scope) {}
+    // Each message so far.
+    std::vector<std::string> told() {
+      MessageBatch batch;
+      outbox.take(batch);
+      std::vector<std::string> messages;
+      for (std::size_t i = 0; i < batch.size(); ++i) messages.emplace_back(batch[i].bytes);
+      return messages;
+    }
+    SessionOutbox outbox;
+    std::unique_ptr<StreamSink> sink;
+    std::optional<RequestError> error;
+  };
+
+  Client& open(StreamRequest request = {}) {
+    Client& client = clients.emplace_back(scope);
+    auto opened = door->open(std::move(request), client.outbox);
+    if (opened)
+      client.sink = std::move(*opened);
+    else
+      client.error = opened.error();
+    return client;
+  }
+  static void hang_up(Client& client) {
+    client.sink->lost(false, Clock::now());
+    client.sink.reset();
+  }
+  void run() {
+    io.restart();
+    io.poll();
+  }
+  void send_row(Client& client) {
+    const std::array<std::int16_t, 4> frames{1, 2, 3, 4};
+    client.sink->frames(test::bytes_of(std::span<const std::int16_t>(frames)), Clock::now());
+    run();
+  }
+  test::Link& attach() {
+    test::Link& worker = workers.emplace_back(io.get_executor());
+    hub().hello(worker, {.name = "w"});
+    (void)worker.take<worker_protocol::Welcome>();
+    return worker;
+  }
+  // The next batch is done.
+  void answer(test::Link& worker, std::vector<Answer> answers = {}) {
+    const auto batch = worker.take<worker_protocol::HandedBatch>();
+    hub().receive(worker, worker_protocol::Done{.batch = batch.id,
+                                                .answers = std::move(answers),
+                                                .mark_answers = {},
+                                                .taken = {},
+                                                .done = {}});
+    run();
+  }
+  Hub& hub() { return pipelines.front()->hub(); }
+  const StreamStats& stats() const { return door->stats(0); }
+  std::size_t live() {
+    std::size_t streams = 0;
+    door->table().each([&](const LiveStream&) { ++streams; });
+    return streams;
+  }
+
+  net::io_context io{1};
+  Budget slab_bytes{1 << 20};
+  ConnectionLimits limits;
+  DoorStats door_stats;
+  SessionScope scope{io.get_executor(), limits, door_stats};
+  Admission admission;
+  std::vector<std::unique_ptr<Pipeline>> pipelines;
+  ReturnBox returns{io, 1000, [this](std::vector<Returned>& some) { door->table().take(some); }};
+  std::optional<StreamDoor> door;
+  std::deque<Client> clients;
+  std::deque<test::Link> workers;
+};
+
+}  // namespace millrace
