@@ -126,7 +126,7 @@ def as_many_refused(programs, service, streams, seconds):
         said = programs.run(
             "millrace", "bench", "--url", f"ws://127.0.0.1:{service.port}", "--json", "--streams", str(streams),
             "--life", "60s", "--warm-up", "0ms", "--duration", f"{round(1000 * seconds)}ms", core=programs.client_core,
-            seconds=2 * seconds + PATIENCE, code=1)
+            seconds=2 * seconds + PATIENCE, codes=(1,))
         if not said["refused"]:
             raise Failed("nobody was refused")
 
@@ -164,4 +164,4 @@ def beside_refused(programs, seconds, rounds):
     streams = 2000
     return beside(programs, "beside_refused_p99", pipeline(slots=streams),
                   lambda service: as_many_refused(programs, service, streams, seconds), seconds, rounds, 16_000,
-                  at_most(times=2), streams)
+                  at_most(times=2), streams, strangers=True)  # who come in when the others have ended
