@@ -63,12 +63,10 @@ void RowCheck::look_at_mark(const worker_protocol::RowEntry& row, Time taken) {
   const auto found = streams_.find(row.stream);
   if (found == streams_.end()) return;
   Known& known = found->second;
-  if (known.over) {
+  if (known.over || row.seq < known.seq) {
     ++outcome_.repeated;
     return;
   }
-  // Of a stream without state a later row may be in the same batch.
-  if (row.seq < known.seq) return;
   outcome_.shed += row.gap;
   if (row.flags & flag::abort) {
     outcome_.aborts[known.begin] = taken;

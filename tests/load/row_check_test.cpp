@@ -154,6 +154,21 @@ TEST_CASE("of any rule, a row that is left out is lost, and one that comes again
   }
 }
 
+TEST_CASE("a marker row that comes twice is seen, not its end alone") {
+  for (const ChunkRule& rule : rules) {
+    const auto rows = rows_of(rule.spec, 700, 300, 100);  // the gap ends a segment
+    for (const Row& doubled : rows) {
+      if (doubled.has_frames()) continue;
+      Fixture at(Phase::uniform, rule);
+      for (const Row& row : rows) {
+        at.look_at(row);
+        if (&row == &doubled) at.look_at(row);
+      }
+      CHECK(at.seen().repeated == 1);
+    }
+  }
+}
+
 TEST_CASE("of any rule, a wrong value of any row is damage") {
   for (const ChunkRule& rule : rules) {
     CAPTURE(rule.spec.size, rule.spec.step, name_of(rule.spec.tail));
