@@ -76,7 +76,7 @@ class BatchSource::Service {
         max_wait_(max_wait),
         batch_rows_(max_wait > Duration::zero() ? 1 : rows),
         returns_(io_, 1000, [this](std::vector<Returned>& some) { take(some); }),
-        hub_(io_, settings(max_wait), slab_bytes_, stats_),
+        hub_(io_, settings(max_wait), {devices_, slab_bytes_}, stats_),
         local_(io_.get_executor(), directory_ / "workers.sock", reception()),
         remote_(io_, "tcp://127.0.0.1:0", reception(), 256 << 20),
         timer_(io_.get_executor()) {
@@ -155,6 +155,7 @@ class BatchSource::Service {
   const std::vector<std::int16_t> frames_ = std::vector<std::int16_t>(width, 1);
   const TemporaryDirectory directory_;
   net::io_context io_{1};
+  Devices devices_;
   Budget slab_bytes_{std::uint64_t{1} << 30};
   LaneStats stats_;
   ReturnBox returns_;

@@ -10,7 +10,7 @@ check_pie_supported()
 check_cxx_compiler_flag(-fcf-protection MILLRACE_HAS_CF_PROTECTION)  # x86 only
 
 add_compile_definitions(_GLIBCXX_ASSERTIONS)
-add_compile_options(-fstack-protector-strong $<$<BOOL:${MILLRACE_HAS_CF_PROTECTION}>:-fcf-protection>)
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fstack-protector-strong;$<$<BOOL:${MILLRACE_HAS_CF_PROTECTION}>:-fcf-protection>>")
 add_link_options(-Wl,-z,relro,-z,now)
 
 # Fortified calls need the optimiser, and would hide from the sanitizers what they look for.

@@ -4,8 +4,9 @@ add_library(millrace_options INTERFACE)
 target_compile_features(millrace_options INTERFACE cxx_std_20)
 # Where GCC 12 inlines one end of how Asio allocates the frames of coroutines, and not the other, it
 # takes the pair for a mismatch.
-target_compile_options(millrace_options INTERFACE -Wall -Wextra -Wshadow -Wconversion
-                       -Wno-mismatched-new-delete)
+target_compile_options(millrace_options INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-mismatched-new-delete>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
 
 # millrace_library(NAME chunker HEADERS … SOURCES … DEPS millrace::base PRIVATE_DEPS … [INSTALL])
 # One static library (header-only where there are no sources) per folder, with the alias

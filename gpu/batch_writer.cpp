@@ -31,7 +31,7 @@ void BatchWriter::add_mark(const RowControl& row) {
 
 SlabShape BatchWriter::finish() {
   assert(marked_ == shape_.marks);
-  const std::size_t padding = shape_.rows - added_;
+  const std::size_t padding = rows_.format().bare ? 0 : shape_.rows - added_;
   if (padding > 0) std::memset(slab_.data() + added_ * row_bytes_, 0, padding * row_bytes_);
   while (added_ < shape_.rows) control(added_++, {.slot = slots_});
   return shape_;
@@ -46,6 +46,7 @@ void BatchWriter::control(std::size_t entry, const RowControl& row) {
   put(layout_.size, row.size);
   put(layout_.right, row.right);
   slab_[layout_.flags + entry] = std::byte{row.flags};
+  slab_[layout_.reset + entry] = std::byte{row.reset};
 }
 
 }  // namespace millrace

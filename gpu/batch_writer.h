@@ -16,6 +16,7 @@ struct RowControl {
   std::uint32_t slot = 0;
   std::uint32_t left = 0, size = 0, right = 0;
   std::uint8_t flags = 0;
+  bool reset = false;  // flags has RESET
 };
 
 // Lays a batch into a slab, row by row: the tensor and the control arrays (slab_layout.h).
@@ -40,7 +41,7 @@ class BatchWriter {
   // Requires: fewer than `marks` before it.
   void add_mark(const RowControl& row);
 
-  // Makes the rows that were not added padding rows: zeros, size 0.
+  // Makes the rows that were not added padding rows: size 0, and zeros unless the format is bare.
   // Requires: all marker rows were added.
   SlabShape finish();
 

@@ -1,36 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/convert.h"
 
-#include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 
 #include "base/half.h"
+#include "gpu/convert_value.h"
 
 namespace millrace {
 
 namespace {
-
-using Half = std::uint16_t;  // its bits (base/half.h)
-
-float float_of_s16(std::int16_t value) { return static_cast<float>(value) * 0x1p-15f; }
-
-// As float_to_half, but finite whatever comes: what is beyond the largest half becomes it. That
-// leaves out the cases that make float_to_half half as fast in a loop.
-Half half_of_float(float value) {
-  constexpr std::int32_t largest = 0x477f'e000;  // 65504
-  const auto bits = std::bit_cast<std::int32_t>(value);
-  const std::int32_t magnitude = std::min(bits & 0x7fff'ffff, largest);
-  const std::int32_t subnormal =
-      std::bit_cast<std::int32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f00'0000;
-  const std::int32_t odd = (magnitude >> 13) & 1;
-  const std::int32_t normal = (magnitude - (112 << 23) + 0xfff + odd) >> 13;
-  const std::int32_t finite = magnitude < (113 << 23) ? subnormal : normal;
-  return static_cast<Half>(finite | ((bits >> 16) & 0x8000));
-}
-
-Half half_of_s16(std::int16_t value) { return half_of_float(float_of_s16(value)); }
 
 template <class From, class To, To (*one)(From)>
 void convert(const std::byte* __restrict from, std::byte* __restrict to, std::size_t count) {

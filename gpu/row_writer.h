@@ -19,7 +19,8 @@ class RowWriter {
   // Requires: there is a conversion from format.frames to format.dtype.
   explicit RowWriter(const RowFormat& format);
 
-  // `row` is one row of the tensor: all of its columns are written. `window` has whole values and
+  // `row` is one row of the tensor: all of its columns are written, or in the bare format those of
+  // the window. `window` has whole values and
   // at least one frame, `left` frames of which stand before the body.
   // Requires: lead and window fit into the row.
   void write(MutableBytes row, const std::array<Bytes, 2>& window, std::uint32_t left) const;

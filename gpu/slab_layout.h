@@ -19,10 +19,11 @@ struct SlabShape {
 
 // Where things lie in a slab. The tensor [rows, width, values] begins at 0, contiguous; the control
 // arrays of rows + marks entries follow, each aligned to `slab_alignment`:
-// slots (int32), left, size, right (int32), flags (uint8). One copy of `bytes` moves it all.
+// slots (int32), left, size, right (int32), flags (uint8), reset (uint8, 1 where flags has RESET).
+// One copy of `bytes` moves it all.
 // Both ends of the worker protocol compute it from the shape.
 struct SlabLayout {
-  std::size_t slots = 0, left = 0, size = 0, right = 0, flags = 0;
+  std::size_t slots = 0, left = 0, size = 0, right = 0, flags = 0, reset = 0;
   std::size_t bytes = 0;
 };
 
@@ -40,7 +41,8 @@ constexpr SlabLayout layout_of(const SlabShape& shape) {
   layout.size = align(layout.left + 4 * entries);
   layout.right = align(layout.size + 4 * entries);
   layout.flags = align(layout.right + 4 * entries);
-  layout.bytes = align(layout.flags + entries);
+  layout.reset = align(layout.flags + entries);
+  layout.bytes = align(layout.reset + entries);
   return layout;
 }
 

@@ -18,6 +18,10 @@ SlabRing::SlabRing(std::uint32_t slabs, std::size_t bytes)
       memory_(SharedMemory::create(slabs * slab_bytes_)),
       used_(slabs) {}
 
+std::uint32_t SlabRing::used() const {
+  return static_cast<std::uint32_t>(std::ranges::count(used_, true));
+}
+
 std::optional<std::uint32_t> SlabRing::acquire() {
   const auto free = std::ranges::find(used_, false);
   if (free == used_.end()) return std::nullopt;

@@ -25,6 +25,8 @@ class SlabRing {
   // `slabs` of at least `bytes` each. Throws std::system_error. Requires: both >= 1.
   SlabRing(std::uint32_t slabs, std::size_t bytes);
 
+  std::uint32_t used() const;
+  bool has_free() const { return used() < slabs(); }
   // The lowest free slab; nothing when all are in use.
   std::optional<std::uint32_t> acquire();
   // Requires: it was acquired.

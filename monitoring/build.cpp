@@ -4,10 +4,8 @@
 namespace millrace {
 
 Build build() {
-  return {.version = MILLRACE_VERSION,
-          .revision = MILLRACE_REVISION,
-          .compiler = MILLRACE_COMPILER,
-          .cuda = "none"};
+  return {
+      .version = MILLRACE_VERSION, .revision = MILLRACE_REVISION, .compiler = MILLRACE_COMPILER};
 }
 
 }  // namespace millrace

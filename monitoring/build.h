@@ -10,7 +10,6 @@ struct Build {
   std::string_view version;   // of the project
   std::string_view revision;  // of its source, when it was configured; "unknown" without git
   std::string_view compiler;
-  std::string_view cuda;  // "none" where it is not built in
 };
 
 Build build();

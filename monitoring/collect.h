@@ -13,6 +13,7 @@ namespace millrace {
 void collect_doors(const Sources& sources, Families& into);
 void collect_streams(const std::vector<PipelineSource>& pipelines, Families& into);
 void collect_batches(const std::vector<PipelineSource>& pipelines, Families& into);
+void collect_devices(const Sources& sources, Families& into);
 void collect_workers(const std::vector<PipelineSource>& pipelines, Time now, Families& into);
 void collect_service(const Sources& sources, Families& into);
 

@@ -135,13 +135,13 @@ void collect_sockets(const Ports& ports, Families& into) {
   add_counter(ports, &ZeromqStats::would_block, into);
 }
 
-void collect_build(Families& into) {
+void collect_build(const Sources& sources, Families& into) {
   const Build is = build();
   into.begin_gauge("millrace_build_info", "Build information, always 1.");
   into.add({{"version", std::string(is.version)},
             {"revision", std::string(is.revision)},
             {"compiler", std::string(is.compiler)},
-            {"cuda", std::string(is.cuda)}},
+            {"cuda", sources.cuda}},
            1);
 }
 
@@ -157,7 +157,7 @@ void collect_doors(const Sources& sources, Families& into) {
 }
 
 void collect_service(const Sources& sources, Families& into) {
-  collect_build(into);
+  collect_build(sources, into);
   into.begin_gauge("millrace_ready", "1 while the readiness probe answers 200.");
   into.add({}, sum(sources.service, &ServiceStats::ready));
   into.begin_gauge("millrace_draining", "1 after SIGTERM until exit.");

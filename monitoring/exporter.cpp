@@ -13,6 +13,7 @@ const std::string& Exporter::text(Time now) {
   collect_doors(sources_, families);
   collect_streams(sources_.pipelines, families);
   collect_batches(sources_.pipelines, families);
+  collect_devices(sources_, families);
   collect_workers(sources_.pipelines, now, families);
   collect_service(sources_, families);
   collect_process(families);

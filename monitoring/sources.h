@@ -23,6 +23,12 @@ struct PipelineSource {
   Shards<LaneStats> lanes;
 };
 
+// A device of the process. Its copies are in LaneStats::copies, at its place among these.
+struct DeviceSource {
+  std::string name;
+  Shards<DeviceStats> stats;
+};
+
 // Everything that the exporter reads. Fixed when the service starts.
 struct Sources {
   Shards<ServiceStats> service;
@@ -32,6 +38,8 @@ struct Sources {
   Shards<ZeromqStats> zmq_sockets;     // of clients
   Shards<ZeromqStats> worker_sockets;  // of workers on other machines
   std::vector<PipelineSource> pipelines;
+  std::vector<DeviceSource> devices = {};
+  std::string cuda = "none";  // the version that this is built with
 };
 
 }  // namespace millrace

@@ -37,6 +37,7 @@ class Encoder {
   Bytes encode(const HandedBatch& batch);
   Bytes encode(const Company& company);
   Bytes encode(const Refused& refused);
+  Bytes encode(const Unmapped& unmapped);
 
   // A batch whose tensor lies elsewhere; its own is not looked at.
   Bytes encode(const HandedBatch& batch, Bytes tensor);

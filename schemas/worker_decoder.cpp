@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -88,25 +90,56 @@ bool read(const wire::Done& in, Done& out) {
   return read(in.answers(), out.answers) && read(in.mark_answers(), out.mark_answers);
 }
 
+std::optional<std::vector<DeviceHandle>> read_handles(const flatbuffers::Vector<std::uint8_t>* in,
+                                                      std::uint32_t count) {
+  std::vector<DeviceHandle> handles(count);
+  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(handles));
+  if (in->size() != bytes.size()) return std::nullopt;
+  std::ranges::copy(wire::bytes_of(in), bytes.begin());
+  return handles;
+}
+
+// Of as many slabs as the welcome has.
+std::optional<DeviceHandles> read(const wire::DeviceSlabs& in, std::uint32_t slabs) {
+  const auto memory = read_handles(in.memory(), 1);
+  auto copied = read_handles(in.copied(), slabs);
+  auto finished = read_handles(in.finished(), slabs);
+  if (!memory || !copied || !finished) return std::nullopt;
+  return DeviceHandles{memory->front(), std::move(*copied), std::move(*finished)};
+}
+
+constexpr std::uint8_t the_tensor = 255;  // lies in the slabs itself
+
 std::optional<Welcome> read(const wire::Welcome& in) {
   const bool possible = fits(in.slots(), 1, max_count) && fits(in.rows(), 1, max_count) &&
                         fits(in.width(), 1, max_count) && in.element() < elements &&
                         fits(in.values(), 1, 65535) && std::isfinite(in.rate()) && in.rate() > 0 &&
                         in.chunk()->size() <= max_chunk && is_json(wire::view(in.chunk())) &&
                         in.slabs() <= max_credits + 1 &&
-                        (in.slabs() == 0 || in.slab_bytes() <= max_position / in.slabs());
+                        (in.slabs() == 0 || in.slab_bytes() <= max_position / in.slabs()) &&
+                        (in.slab_element() < elements || in.slab_element() == the_tensor) &&
+                        in.context() <= in.width();
   if (!possible) return std::nullopt;
-  return Welcome{.version = in.version(),
-                 .slots = in.slots(),
-                 .rows = in.rows(),
-                 .width = in.width(),
-                 .frames = {.element = static_cast<Element>(in.element()),
-                            .values = in.values(),
-                            .rate = in.rate(),
-                            .features = in.features()},
-                 .chunk = in.chunk()->str(),
-                 .slabs = in.slabs(),
-                 .slab_bytes = in.slab_bytes()};
+  Welcome welcome{.version = in.version(),
+                  .slots = in.slots(),
+                  .rows = in.rows(),
+                  .width = in.width(),
+                  .frames = {.element = static_cast<Element>(in.element()),
+                             .values = in.values(),
+                             .rate = in.rate(),
+                             .features = in.features()},
+                  .chunk = in.chunk()->str(),
+                  .slabs = in.slabs(),
+                  .slab_bytes = in.slab_bytes(),
+                  .context = in.context(),
+                  .repeat = in.repeat()};
+  if (in.slab_element() != the_tensor)
+    welcome.slab_element = static_cast<Element>(in.slab_element());
+  if (in.device()) {
+    welcome.device = read(*in.device(), in.slabs());
+    if (!welcome.device) return std::nullopt;
+  }
+  return welcome;
 }
 
 bool possible(const wire::RowEntry& row, std::uint32_t width) {
@@ -200,6 +233,7 @@ Result<ToService, WireError> Decoder::to_service(Bytes message) {
     case wire::WorkerBody::Hello: return checked<Hello, ToService>(read(*root->body_as_Hello()));
     case wire::WorkerBody::Heartbeat: return ToService(Heartbeat{});
     case wire::WorkerBody::Bye: return ToService(Bye{});
+    case wire::WorkerBody::Unmapped: return ToService(Unmapped{});
     case wire::WorkerBody::Done:
       if (!read(*root->body_as_Done(), done_)) return WireError::meaning;
       return ToService(std::move(done_));

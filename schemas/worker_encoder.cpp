@@ -79,6 +79,20 @@ ByteVector encode_opened_text(Builder& builder, const std::vector<OpenedStream>&
   });
 }
 
+ByteVector encode_handles(Builder& builder, std::span<const DeviceHandle> handles) {
+  return builder.CreateVector(reinterpret_cast<const std::uint8_t*>(handles.data()),
+                              handles.size_bytes());
+}
+
+flatbuffers::Offset<wire::DeviceSlabs> encode_handles(Builder& builder,
+                                                      const std::optional<DeviceHandles>& handles) {
+  if (!handles) return 0;
+  const auto memory = encode_handles(builder, {&handles->memory, 1});
+  const auto copied = encode_handles(builder, handles->copied);
+  const auto finished = encode_handles(builder, handles->finished);
+  return wire::CreateDeviceSlabs(builder, memory, copied, finished);
+}
+
 }  // namespace
 
 Encoder::Encoder() : builder_(std::make_unique<Builder>()) {}
@@ -119,6 +133,7 @@ Bytes Encoder::encode(const Bye&) {
 Bytes Encoder::encode(const Welcome& welcome) {
   builder_->Clear();
   const auto chunk = builder_->CreateString(welcome.chunk);
+  const auto device = encode_handles(*builder_, welcome.device);
   wire::WelcomeBuilder table(*builder_);
   table.add_version(welcome.version);
   table.add_slots(welcome.slots);
@@ -131,6 +146,11 @@ Bytes Encoder::encode(const Welcome& welcome) {
   table.add_chunk(chunk);
   table.add_slabs(welcome.slabs);
   table.add_slab_bytes(welcome.slab_bytes);
+  if (welcome.slab_element)
+    table.add_slab_element(static_cast<std::uint8_t>(*welcome.slab_element));
+  table.add_context(welcome.context);
+  table.add_repeat(welcome.repeat);
+  table.add_device(device);
   return finish(*builder_, table.Finish());
 }
 
@@ -166,6 +186,11 @@ Bytes Encoder::encode(const HandedBatch& batch, Bytes values) {
 Bytes Encoder::encode(const Company& company) {
   builder_->Clear();
   return finish(*builder_, wire::CreateCompany(*builder_, company.workers));
+}
+
+Bytes Encoder::encode(const Unmapped&) {
+  builder_->Clear();
+  return finish(*builder_, wire::CreateUnmapped(*builder_));
 }
 
 Bytes Encoder::encode(const Refused& refused) {

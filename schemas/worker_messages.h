@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "base/answer.h"
 #include "base/bytes.h"
+#include "base/device_handles.h"
 #include "base/frame_type.h"
 #include "base/ids.h"
 #include "base/time.h"
@@ -44,6 +46,12 @@ struct Welcome {
   std::string chunk;        // the chunk rule, a JSON object
   std::uint32_t slabs = 0;  // 0: tensors come inline
   std::uint64_t slab_bytes = 0;
+  // What lies in them where it is not the tensor: rows of frames of which the worker's device makes
+  // it, with so many columns before the body, and frames or zeros around the windows.
+  std::optional<Element> slab_element = {};
+  std::uint32_t context = 0;
+  bool repeat = false;
+  std::optional<DeviceHandles> device = {};  // their copies on the worker's device
   bool operator==(const Welcome&) const = default;
 };
 
@@ -104,6 +112,11 @@ struct Bye {
   bool operator==(const Bye&) const = default;
 };
 
+// worker -> service: the device slabs of the welcome cannot be opened, it copies from the others.
+struct Unmapped {
+  bool operator==(const Unmapped&) const = default;
+};
+
 // service -> worker: how many others take batches of this pipeline, after Welcome and whenever it
 // changes. To a worker that is here only while it is alone, those like it that came later are none.
 struct Company {
@@ -118,7 +131,7 @@ struct Refused {
   bool operator==(const Refused&) const = default;
 };
 
-using ToService = std::variant<Hello, Done, Heartbeat, Bye>;
+using ToService = std::variant<Hello, Done, Heartbeat, Bye, Unmapped>;
 using ToWorker = std::variant<Welcome, HandedBatch, Heartbeat, Bye, Company, Refused>;
 
 }  // namespace worker_protocol

@@ -16,14 +16,20 @@ HttpAnswer page(unsigned status, const boost::json::object& content) {
   return {.status = status, .type = "application/json", .body = serialize(content) + "\n"};
 }
 
+boost::json::array list_of(const std::vector<std::string>& texts) {
+  return boost::json::array(texts.begin(), texts.end());
+}
+
 }  // namespace
 
-HttpAnswer alive_page() { return page(200, {{"alive", true}}); }
+HttpAnswer alive_page(const std::vector<std::string>& reasons) {
+  if (reasons.empty()) return page(200, {{"alive", true}});
+  return page(503, {{"alive", false}, {"reasons", list_of(reasons)}});
+}
 
 HttpAnswer ready_page(const std::vector<std::string>& reasons) {
-  boost::json::array why(reasons.begin(), reasons.end());
   return page(reasons.empty() ? 200 : 503,
-              {{"ready", reasons.empty()}, {"reasons", std::move(why)}});
+              {{"ready", reasons.empty()}, {"reasons", list_of(reasons)}});
 }
 
 HttpAnswer missing_page() {

@@ -12,7 +12,8 @@ namespace millrace {
 
 // What the admin listener says, as JSON.
 
-HttpAnswer alive_page();
+// 200 where the process works, otherwise 503 and why it is to be started again.
+HttpAnswer alive_page(const std::vector<std::string>& reasons);
 // 200 where nothing speaks against taking streams, otherwise 503 and why not.
 HttpAnswer ready_page(const std::vector<std::string>& reasons);
 HttpAnswer missing_page();

@@ -49,6 +49,13 @@ void Log::error(std::string_view event, Fields fields, Time now) {
   write("error", event, fields, now);
 }
 
+void Log::rare_info(std::string_view event, Fields fields) { write_line("info", event, fields, 0); }
+
+void Log::rare_error(std::string_view event, Fields fields) {
+  stats_.logged[LogLevel::error].add();
+  write_line("error", event, fields, 0);
+}
+
 void Log::write(std::string_view level, std::string_view event, Fields fields, Time now) {
   using namespace std::chrono_literals;
   Event& known = events_[event];
@@ -56,11 +63,16 @@ void Log::write(std::string_view level, std::string_view event, Fields fields, T
     ++known.held_back;
     return;
   }
+  write_line(level, event, fields, known.held_back);
+  known = {.next = now + 1s, .held_back = 0};
+}
+
+void Log::write_line(std::string_view level, std::string_view event, Fields fields,
+                     std::uint64_t held_back) {
   std::string line = "time=" + time_of_day();
   line.append(" level=").append(level).append(" event=").append(shown(event));
   for (const auto& [key, value] : fields) line.append(" ").append(key) += "=" + shown(value);
-  if (known.held_back > 0) line += " held_back=" + std::to_string(known.held_back);
-  known = {.next = now + 1s, .held_back = 0};
+  if (held_back > 0) line += " held_back=" + std::to_string(held_back);
   writer_.write(std::move(line));
 }
 

@@ -31,6 +31,9 @@ class Log {
   void info(std::string_view event, Fields fields, Time now = Clock::now());
   void warning(std::string_view event, Fields fields, Time now = Clock::now());
   void error(std::string_view event, Fields fields, Time now = Clock::now());
+  // Never held back: of what happens a few times in the life of a process.
+  void rare_info(std::string_view event, Fields fields);
+  void rare_error(std::string_view event, Fields fields);
 
  private:
   struct Event {
@@ -39,6 +42,8 @@ class Log {
   };
 
   void write(std::string_view level, std::string_view event, Fields fields, Time now);
+  void write_line(std::string_view level, std::string_view event, Fields fields,
+                  std::uint64_t held_back);
 
   LogWriter& writer_;
   ThreadStats& stats_;

@@ -29,12 +29,17 @@ std::size_t sum(std::size_t a, std::size_t b) {
   return __builtin_add_overflow(a, b, &both) ? std::numeric_limits<std::size_t>::max() : both;
 }
 
+// For a device frames lie in slabs as they are, for the host as the worker sees them.
+Element larger(Element frames, Element dtype) {
+  return size_of(frames) > size_of(dtype) ? frames : dtype;
+}
+
 std::size_t slab_bytes(const PipelineOptions& pipeline) {
   const SlabShape shape{.rows = pipeline.batch.rows,
                         .marks = pipeline.batch.slots,
                         .width = pipeline.chunk.spec.width(),
                         .values = pipeline.frames.values,
-                        .element = pipeline.dtype};
+                        .element = larger(pipeline.frames.element, pipeline.dtype)};
   // Far from the end of 64 bits, so that what layout_of adds cannot get there.
   constexpr std::size_t most = std::size_t{1} << 60;
   if (product({shape.rows, shape.width, shape.values, size_of(shape.element)}) > most) return most;

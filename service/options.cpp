@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "service/gpu_options.h"
 #include "service/memory_bounds.h"
 #include "service/pipeline_options.h"
 #include "service/section.h"
@@ -142,7 +143,10 @@ Result<Configuration, ConfigError> parse_options(std::string_view text, const st
   Options& options = configuration.options;
   options.listen = read_listen(root.section("listen", "a table, headed [listen]"));
   options.limits = read_limits(root.section("limits", "a table, headed [limits]"));
+  Section gpu = root.section("gpu", "a table, headed [gpu]");
+  options.gpu = read_gpu(gpu, options.limits);
   read_pipelines(root, findings, options);
+  check_gpu(gpu, options);
   root.end();
   if (findings.error) return *findings.error;
   configuration.warnings = std::move(findings.warnings);

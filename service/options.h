@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "batcher/batcher.h"
 #include "chunker/spec.h"
+#include "gpu/devices.h"
 #include "service/address.h"
 
 namespace millrace {
@@ -62,6 +63,7 @@ struct Options {
   ListenOptions listen;
   std::vector<PipelineOptions> pipelines;
   LimitOptions limits;
+  DeviceRule gpu;
 
   bool operator==(const Options&) const = default;
 };

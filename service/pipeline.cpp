@@ -25,7 +25,8 @@ std::string json_of(const ChunkRule& rule) {
                                        {"pad", name_of(rule.pad)}});
 }
 
-HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams, WorkerLog log) {
+HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
+                         PipelineCalls calls) {
   const worker_protocol::Heartbeats heartbeats;
   const Spec& spec = options.chunk.spec;
   HubSettings settings;
@@ -48,16 +49,17 @@ HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams, 
   settings.seats.chunk = json_of(options.chunk);
   settings.streams = streams;
   settings.tail_rows = (spec.width() - spec.left) / (spec.step > 0 ? spec.step : spec.size) + 1;
-  settings.log = std::move(log);
+  settings.log = std::move(calls.log);
+  settings.device_lost = std::move(calls.device_lost);
   return settings;
 }
 
 }  // namespace
 
-Pipeline::Pipeline(const PipelineOptions& options, net::io_context& home, Budget& slab_bytes,
-                   std::uint64_t streams, WorkerLog log)
+Pipeline::Pipeline(const PipelineOptions& options, net::io_context& home, SlabSupply supply,
+                   std::uint64_t streams, PipelineCalls calls)
     : options_(options),
       home_(home),
-      hub_(home, hub_settings(options, streams, std::move(log)), slab_bytes, stats_) {}
+      hub_(home, hub_settings(options, streams, std::move(calls)), supply, stats_) {}
 
 }  // namespace millrace

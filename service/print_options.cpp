@@ -34,6 +34,25 @@ void print(std::ostream& out, const LimitOptions& limits) {
       << "drain = " << quoted(readable(limits.drain)) << '\n';
 }
 
+std::string devices_of(const DeviceRule& rule) {
+  switch (rule.use) {
+    case DeviceRule::Use::automatic: return quoted("auto");
+    case DeviceRule::Use::host: return quoted("host");
+    case DeviceRule::Use::listed: break;
+  }
+  std::string list;
+  for (const std::string& name : rule.listed)
+    list += (list.empty() ? "[" : ", ") + toml_string(name);
+  return list + "]";
+}
+
+void print(std::ostream& out, const DeviceRule& rule) {
+  out << "\n[gpu]\n"
+      << "devices = " << devices_of(rule) << '\n'
+      << "slab_bytes = " << quoted(readable_bytes(rule.slab_bytes)) << '\n'
+      << "pageable = " << quoted(rule.pageable ? "allow" : "refuse") << '\n';
+}
+
 void print(std::ostream& out, const ChunkRule& rule) {
   const Spec& spec = rule.spec;
   out << "chunk = { size = " << spec.size << ", step = " << spec.step << ", first = " << spec.first
@@ -77,6 +96,7 @@ std::string to_toml(const Options& options) {
   std::ostringstream out;
   print(out, options.listen);
   print(out, options.limits);
+  print(out, options.gpu);
   for (const PipelineOptions& pipeline : options.pipelines) {
     print(out, pipeline);
     out << "# a row has " << pipeline.chunk.spec.width() << " columns; memory per worker at most: ";

@@ -99,6 +99,24 @@ std::string Section::one_of(std::string_view key, std::string otherwise,
   return *value;
 }
 
+std::variant<std::string, std::vector<std::string>> Section::text_or_texts(
+    std::string_view key, std::string otherwise, std::string_view allowed) {
+  const ConfigValue* found = find(key);
+  if (found == nullptr) return otherwise;
+  if (const auto* text = std::get_if<std::string>(&found->value)) return *text;
+  const auto* array = std::get_if<ConfigArray>(&found->value);
+  const auto is_text = [](const ConfigValue& entry) {
+    return std::holds_alternative<std::string>(entry.value);
+  };
+  if (array == nullptr || !std::ranges::all_of(*array, is_text)) {
+    wrong(key, std::string(allowed));
+    return otherwise;
+  }
+  std::vector<std::string> texts;
+  for (const ConfigValue& entry : *array) texts.push_back(std::get<std::string>(entry.value));
+  return texts;
+}
+
 std::uint32_t Section::count(std::string_view key, std::uint32_t otherwise, std::uint32_t least,
                              std::uint32_t most) {
   const std::string allowed =

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/time.h"
@@ -39,6 +40,10 @@ class Section {
   std::string text(std::string_view key, std::string otherwise);
   std::string one_of(std::string_view key, std::string otherwise,
                      std::initializer_list<std::string_view> words);
+  // A text, or a list of texts; `allowed` says which.
+  std::variant<std::string, std::vector<std::string>> text_or_texts(std::string_view key,
+                                                                    std::string otherwise,
+                                                                    std::string_view allowed);
   std::uint32_t count(std::string_view key, std::uint32_t otherwise, std::uint32_t least,
                       std::uint32_t most);
   std::vector<std::uint32_t> counts(std::string_view key);

@@ -67,12 +67,14 @@ Server::Server(const Options& options, LogWriter& writer)
                  .sockets = Budget(client_sockets(descriptor_limit())),
                  .made_up = made_up_names(),
                  .overload = Overload::none},
-      slab_bytes_(options.limits.slab_bytes) {
+      slab_bytes_(options.limits.slab_bytes),
+      device_watch_(options.gpu, log_) {
   for (std::uint32_t i = 0; i < options_.listen.threads; ++i)
     threads_.push_back(std::make_unique<IoThread>(i, options_.limits.connections, limits_, writer));
   make_pipelines();
   listen();
   exporter_.emplace(sources());
+  device_watch_.introduce();  // behind what may end the start, of which there is to be one line
 }
 
 Server::~Server() {
@@ -84,19 +86,31 @@ void Server::make_pipelines() {
     const PipelineOptions& pipeline = options_.pipelines[i];
     IoThread& home = *threads_[i % threads_.size()];
     pipelines_.push_back(std::make_unique<Pipeline>(
-        pipeline, home.context(), slab_bytes_, options_.limits.connections,
-        [&log = home.log(), name = pipeline.name](const WorkerEvent& event) {
-          if (event.stream.empty())
-            log.info(event.what,
-                     {{"pipeline", name}, {"worker", event.worker}, {"why", event.why}});
-          else
-            log.info(event.what,
-                     {{"pipeline", name}, {"stream", event.stream}, {"why", event.why}});
-        }));
+        pipeline, home.context(), SlabSupply{device_watch_.devices(), slab_bytes_},
+        options_.limits.connections, calls(home.log(), pipeline.name)));
   }
   stats_.buffer_limit.set(static_cast<std::int64_t>(memory_bounds(options_).frames));
   for (auto& thread : threads_)
     thread->open_door(pipelines_, admission_, static_cast<std::uint32_t>(threads_.size()));
+}
+
+PipelineCalls Server::calls(Log& log, const std::string& pipeline) {
+  PipelineCalls calls;
+  calls.log = [&log, pipeline](const WorkerEvent& event) {
+    const auto write = event.warning ? &Log::warning : &Log::info;
+    const bool of_stream = !event.stream.empty();
+    (log.*write)(event.what,
+                 {{"pipeline", pipeline},
+                  {of_stream ? "stream" : "worker", of_stream ? event.stream : event.worker},
+                  {"why", event.why}},
+                 Clock::now());
+  };
+  // At once, so that nobody else begins with it.
+  calls.device_lost = [this](std::size_t device, const DeviceLost& why) {
+    device_watch_.devices().give_up(device);
+    net::post(main_, [this, device, why] { end_for(device, why); });
+  };
+  return calls;
 }
 
 void Server::listen() {
@@ -153,6 +167,10 @@ Sources Server::sources() const {
     for (const auto& thread : threads_) source.streams.push_back(&thread->door().stats(i));
     sources.pipelines.push_back(std::move(source));
   }
+  const auto& devices = device_watch_.devices().usable();
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    sources.devices.push_back({devices[i].name, {&device_watch_.stats()[i]}});
+  sources.cuda = cuda::version();
   return sources;
 }
 
@@ -215,9 +233,15 @@ void Server::relieve(Overload action, std::uint64_t spare) {
     thread->relieve(action, spare / threads_.size(), ends_one && thread == *fullest);
 }
 
+// CUDA is not tried again in this process. What the streams have goes to workers elsewhere.
+void Server::end_for(std::size_t device, const DeviceLost& why) {
+  device_watch_.lost(device, why);
+  begin_drain();
+}
+
 // The order of the data: nobody new, streams end, batches close, results go out; then the workers.
 void Server::begin_drain() {
-  draining_ = true;
+  if (std::exchange(draining_, true)) return;
   stats_.draining.set(1);
   undrained_ = threads_.size();
   for (auto& thread : threads_) {
@@ -268,14 +292,14 @@ HttpAnswer Server::answer(const HttpQuery& query) {
     return {.status = 200,
             .type = std::string(Exporter::content_type),
             .body = exporter_->text(Clock::now())};
-  if (query.path() == "/livez") return alive_page();
+  if (query.path() == "/livez") return alive_page(failures());
   if (query.path() == "/readyz") return readiness();
   if (query.path() == "/streams") return streams_page();
   return missing_page();
 }
 
 HttpAnswer Server::readiness() {
-  std::vector<std::string> reasons;
+  std::vector<std::string> reasons = failures();
   if (draining_) reasons.push_back("the service is stopping");
   if (admission_.overload.load(std::memory_order_relaxed) != Overload::none)
     reasons.push_back("the service is short of memory");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "monitoring/exporter.h"
+#include "service/device_watch.h"
 #include "service/io_thread.h"
 #include "service/log.h"
 #include "service/options.h"
@@ -27,14 +28,16 @@ namespace millrace {
 class Server {
  public:
   // Binds everything, so that what cannot be had is known before anything runs. Throws
-  // std::runtime_error with a line that names the listener.
+  // std::runtime_error with a line that names the listener, and as Devices does.
   // `writer` outlives it.
   Server(const Options& options, LogWriter& writer);
   ~Server();
 
-  // Serves until SIGTERM or SIGINT and a drain, or a second signal. True if all that was live was
-  // drained in time.
+  // Serves until SIGTERM, SIGINT or the failure of a device, and a drain, or a second signal. True
+  // if all that was live was drained in time.
   bool run();
+  // A sentence for each device that has failed.
+  const std::vector<std::string>& failures() const { return device_watch_.failures(); }
 
   // Where it listens, ports that were 0 resolved.
   Tcp::endpoint websocket() const;
@@ -45,6 +48,7 @@ class Server {
 
  private:
   void make_pipelines();
+  PipelineCalls calls(Log& log, const std::string& pipeline);
   void listen();
   WorkerReception reception();
   Sources sources() const;
@@ -56,6 +60,7 @@ class Server {
   Task<> handle_signals();
   Task<> watch_clock();
   void relieve(Overload action, std::uint64_t spare);
+  void end_for(std::size_t device, const DeviceLost& why);
   void begin_drain();
   void cut_off(std::string_view why);
   void finish();
@@ -70,6 +75,7 @@ class Server {
   ServiceStats stats_;
   Admission admission_;
   Budget slab_bytes_;
+  DeviceWatch device_watch_;
   OverloadWatch overload_watch_{
       log_, stats_, [this](Overload action, std::uint64_t spare) { relieve(action, spare); }};
   std::vector<std::unique_ptr<IoThread>> threads_;

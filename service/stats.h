@@ -35,6 +35,11 @@ struct ServiceStats {
   Labelled<Counter, ClockJump, clock_jumps> jumps;
 };
 
+// A device. The main thread writes it.
+struct DeviceStats {
+  Gauge healthy;  // 1 while it may be used
+};
+
 // One thread of the service, which writes it.
 struct ThreadStats {
   Histogram lag{buckets::fast};  // how late a periodic timer fired; io threads only

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <limits>
@@ -21,16 +22,19 @@ namespace {
 
 using namespace worker_protocol;
 
+// How often a batch is looked at whose copy to the device has not ended when its message is here.
+constexpr Duration look_period = std::chrono::microseconds(50);
+
 // Batches that a watcher may fall behind; those after them wait at the service, which drops some.
 constexpr std::size_t watched_batches = 8;
 
-Hello hello_of(const WorkerSettings& settings) {
+Hello hello_of(const WorkerSettings& settings, const WorkerDevice& device) {
   return {.pipeline = settings.pipeline,
           .name = settings.name.empty() ? std::string(::program_invocation_short_name) + " " +
                                               std::to_string(::getpid())
                                         : settings.name,
           .credits = settings.watch ? 0 : settings.credits,
-          .device = settings.device,
+          .device = device.name_for_service(),
           .watch = settings.watch,
           .alone = settings.alone};
 }
@@ -67,17 +71,24 @@ void check_counts(const WorkerBatch& batch, std::span<const Answer> answers,
 Attachment::Attachment(const std::string& url, const WorkerSettings& settings,
                        const std::function<void()>& meanwhile)
     : settings_(settings),
+      device_(settings.device),
       wake_(event()),
       link_(url, meanwhile),
       welcome_(shake_hands(meanwhile)),
-      slabs_(welcome_, link_.take_descriptor()),
-      heart_(quiet_thread("millrace-beat", [this](const std::stop_token& stop) { beat(stop); })) {}
+      slabs_(welcome_, link_.take_descriptor()) {
+  heart_ = quiet_thread("millrace-beat", [this](const std::stop_token& stop) { beat(stop); });
+  if (!settings.watch) device_.attach(welcome_, settings.credits, slabs_.shared());
+  if (!device_.copies_in_vain()) return;
+  Encoder encoder;
+  Lock lock(mutex_);
+  send(lock, encoder.encode(Unmapped{}));
+}
 
 Attachment::~Attachment() = default;
 
 Welcome Attachment::shake_hands(const std::function<void()>& meanwhile) {
   Encoder encoder;
-  (void)link_.try_send(encoder.encode(hello_of(settings_)));
+  (void)link_.try_send(encoder.encode(hello_of(settings_, device_)));
   const Time limit = Clock::now() + handshake_limit;
   for (;;) {
     if (link_.has_output()) link_.flush();
@@ -105,15 +116,27 @@ std::optional<WorkerBatch> Attachment::next_until(Time deadline) {
     read(now);
     if (take_interrupt()) return std::nullopt;
     if (lost_) throw *lost_;
-    if (!ready_.empty()) {
+    if (!ready_.empty() && has_arrived(ready_.front())) {
       WorkerBatch batch = std::move(ready_.front());
       ready_.erase(ready_.begin());
       taken_.push_back(batch.id());
       batch.take(Clock::now());
+      lock.unlock();
+      try {
+        take_on_device(batch);
+      } catch (const WorkerError&) {
+        lock.lock();
+        taken_.pop_back();
+        ready_.insert(ready_.begin(), std::move(batch));
+        throw;
+      }
       return batch;
     }
-    if (ending_ || closed_ || now >= deadline) return std::nullopt;
-    const Time until = std::min(deadline, link_.heard() + settings_.heartbeats.silence);
+    if (closed_) ready_.clear();  // what has not arrived never will
+    if ((ready_.empty() && ending_) || closed_ || now >= deadline) return std::nullopt;
+    const Time until = ready_.empty()
+                           ? std::min(deadline, link_.heard() + settings_.heartbeats.silence)
+                           : now + look_period;
     const bool output = link_.has_output();
     waiting_ = true;
     lock.unlock();
@@ -129,12 +152,15 @@ void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
   Lock lock(mutex_);
   if (taken_.empty() || taken_.front() != batch.id())
     throw std::logic_error("batches are given back once, in the order in which they were taken");
+  lock.unlock();
+  give_back_on_device(batch);
+  lock.lock();
   taken_.erase(taken_.begin());
   Done message;
   message.batch = batch.id();
   message.taken = batch.taken();
   message.done = Clock::now();
-  slabs_.give_back(batch.arrays());
+  slabs_.give_back(batch.place());
   link_.reuse(batch.release());
   if (settings_.watch) return;
   send(lock, encoder_.encode(message, answers, mark_answers));
@@ -224,9 +250,9 @@ void Attachment::take(HandedBatch batch) {
   if (received_ && number(batch.id) <= number(*received_))
     throw WorkerError("the service sent batches out of order");
   received_ = batch.id;
-  const auto arrays = slabs_.place(batch);
-  if (!arrays) throw WorkerError("the service sent a batch that does not fit its welcome");
-  ready_.emplace_back(std::move(batch), *arrays);
+  auto placed = slabs_.place(std::move(batch));
+  if (!placed) throw WorkerError("the service sent a batch that does not fit its welcome");
+  ready_.push_back(std::move(*placed));
 }
 
 // Not sent where so much waits that the service does not read: it will be lost anyway.

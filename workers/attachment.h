@@ -19,6 +19,7 @@
 #include "schemas/worker_messages.h"
 #include "transport/file_descriptor.h"
 #include "workers/worker.h"
+#include "workers/worker_device.h"
 #include "workers/worker_link.h"
 #include "workers/worker_slabs.h"
 
@@ -37,6 +38,7 @@ class Attachment {
   ~Attachment();
 
   std::optional<WorkerBatch> next_until(Time deadline);
+  void use_on(const WorkerBatch& batch, DeviceStream stream);
   void done(WorkerBatch& batch, std::span<const Answer> answers,
             std::span<const Answer> mark_answers);
   void bye();
@@ -45,6 +47,7 @@ class Attachment {
   bool ended() const;
   std::uint32_t company() const;
   const worker_protocol::Welcome& welcome() const { return welcome_; }
+  const WorkerDevice& device() const { return device_; }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -53,6 +56,13 @@ class Attachment {
   void read(Time now);
   void take(worker_protocol::ToWorker message);
   void take(worker_protocol::HandedBatch batch);
+  // attachment_device.cpp
+  bool has_arrived(const WorkerBatch& batch);
+  void take_on_device(WorkerBatch& batch);
+  void give_back_on_device(const WorkerBatch& batch);
+  template <class Does>
+  void on_device(Does does);
+  [[noreturn]] void device_failed(const DeviceFailure& error);
   void say_bye();
   void send(Lock& lock, Bytes message);
   void lose(const WorkerError& reason);
@@ -62,6 +72,7 @@ class Attachment {
   void send_heartbeat(Bytes heartbeat);
 
   const WorkerSettings settings_;
+  WorkerDevice device_;
   const FileDescriptor wake_;  // an eventfd
   std::atomic<bool> interrupted_{false};
   WorkerLink link_;
@@ -69,6 +80,11 @@ class Attachment {
 
   mutable std::mutex mutex_;  // guards everything below, and link_
   WorkerSlabs slabs_;
+  // What the device has of the slabs goes before they do, and before the service sees us gone.
+  struct GivenBack {
+    WorkerDevice& device;
+    ~GivenBack() { device.leave(); }
+  } given_back_{device_};
   worker_protocol::Encoder encoder_;
   // Vectors, for they are as short as the credits.
   std::vector<WorkerBatch> ready_;   // received, not taken

@@ -20,20 +20,26 @@ std::size_t arrivals_per_stream(const HubSettings& settings) {
   return 2 * max_ready_rows + 4 + settings.tail_rows;
 }
 
+// Of devices: no more than a few for each slab that there is.
+constexpr std::size_t most_reports = std::size_t{1} << 20;
+
 // A timer that is late by so much says more about us than about the workers.
 constexpr auto stall = std::chrono::milliseconds(500);
 
 }  // namespace
 
-Hub::Hub(boost::asio::io_context& home, HubSettings settings, Budget& slab_bytes, LaneStats& stats)
+Hub::Hub(boost::asio::io_context& home, HubSettings settings, SlabSupply supply, LaneStats& stats)
     : settings_(std::move(settings)),
       stats_(stats),
       room_(settings_.rule.batch.slots),
       arrivals_(home, settings_.streams * arrivals_per_stream(settings_),
                 [this](std::vector<Arrival>& arrivals) { arrive(arrivals); }),
+      reports_(home, most_reports, [this](std::vector<FeedReport>& reports) { take(reports); }),
       lanes_(settings_.rule),
-      seats_(settings_.seats, slab_bytes, stats,
-             [this](StreamId id) -> std::string_view { return streams_.at(id).name; }),
+      seats_(
+          settings_.seats, supply, stats,
+          {.stream_name = [this](StreamId id) -> std::string_view { return streams_.at(id).name; },
+           .report = [this](FeedReport report) { reports_.put(std::move(report)); }}),
       timer_(home.get_executor()) {}
 
 Hub::~Hub() = default;
@@ -73,8 +79,12 @@ void Hub::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
     settings_.log({"worker refused", hello.name, seat.error().message});
     return seats_.refuse(link, seat.error());
   }
-  seats_.seat(lanes_.attach(hello.credits, now), std::move(*seat));
+  const LaneId lane = lanes_.attach(hello.credits, now);
+  seats_.seat(lane, std::move(*seat));
   settings_.log({"worker attached", hello.name});
+  const Feed& feed = seats_.find(lane)->feed;
+  if (!feed.why_it_copies.empty())
+    settings_.log({"worker copies", hello.name, feed.why_it_copies, {}, true});
   settle(now);
 }
 
@@ -85,6 +95,7 @@ void Hub::receive(WorkerConnection& link, wp::ToService message) noexcept {
   lanes_.heard(*lane, Clock::now());
   if (auto* done = std::get_if<wp::Done>(&message)) return this->done(*lane, std::move(*done));
   if (std::holds_alternative<wp::Bye>(message)) return receive_bye(*lane);
+  if (std::holds_alternative<wp::Unmapped>(message)) return unmapped(*lane);
   if (std::holds_alternative<wp::Hello>(message)) protocol_error(link, "a second Hello");
 }
 
@@ -116,7 +127,7 @@ void Hub::done(LaneId lane, wp::Done done) {
     case Lanes::Given::taken: break;
   }
   Instants at;
-  at.copied = seat.feed->finish();
+  at.copied = seat.feed.lane->finish();
   // The clock of a worker on this machine is ours, but its word is not.
   at.taken = seat.process ? std::clamp(done.taken, at.copied, now) : at.copied;
   at.done = seat.process ? std::clamp(done.done, at.taken, now) : now;
@@ -178,6 +189,7 @@ void Hub::settle(Time now) {
   if (fewer_lanes) return settle(now);
   room_.set_limit(lanes_.capacity());
   show(lanes_, settings_.rule.batch, stats_);
+  seats_.show_slabs();
   set_timer();
 }
 
@@ -204,10 +216,19 @@ void Hub::end_silent_watchers(Time now) {
 }
 
 void Hub::serve(LaneId lane, Seat& seat, Time now) {
-  while (Batch* batch = lanes_.next(lane, now)) {
+  for (;;) {
+    lanes_.set_slab(lane, seat.feed.lane->has_slab(), now);
+    Batch* const batch = lanes_.next(lane, now);
+    if (!batch) break;
+    if (seat.without_slab)
+      stats_.slabs.wait.observe(now - *std::exchange(seat.without_slab, std::nullopt));
     if (seat.idle) stats_.wait.observe(now - *std::exchange(seat.idle, std::nullopt));
     stats_.batch.count(*batch, settings_.seats.shape.rows, settings_.seats.shape.width);
-    seat.feed->write(*batch, opened());
+    seat.feed.lane->write(*batch, opened());
+  }
+  if (!seat.without_slab && lanes_.wants_slab(lane, now)) {
+    seat.without_slab = now;
+    stats_.slabs.exhausted.add();
   }
 }
 

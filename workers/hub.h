@@ -30,6 +30,7 @@ struct WorkerEvent {
   std::string_view worker;  // or empty
   std::string_view why = {};
   std::string_view stream = {};
+  bool warning = false;  // somebody may want to do something about it
 };
 
 // Called on the home thread.
@@ -43,6 +44,9 @@ struct HubSettings {
   std::uint64_t streams = 0;    // live ones that the whole process may have: bounds the mailbox
   std::uint64_t tail_rows = 0;  // that the end of a segment can give; so does this
   WorkerLog log;
+  // A device has failed, and this process with it: nothing here goes to it any more. On the home
+  // thread.
+  std::function<void(std::size_t device, const DeviceLost&)> device_lost = [](auto, const auto&) {};
 };
 
 // Who a stream is, and where its rows come back to.
@@ -64,8 +68,8 @@ struct StreamIntro {
 // one that runs `home`.
 class Hub {
  public:
-  // `slab_bytes` bounds the slabs of all pipelines. Both outlive the hub, as does `home`.
-  Hub(boost::asio::io_context& home, HubSettings settings, Budget& slab_bytes, LaneStats& stats);
+  // `home` and `stats` outlive the hub.
+  Hub(boost::asio::io_context& home, HubSettings settings, SlabSupply supply, LaneStats& stats);
   ~Hub();
 
   // Places for streams: a door takes one before open(), the hub gives it back when the stream is
@@ -101,8 +105,11 @@ class Hub {
   };
 
   void arrive(std::vector<Arrival>& arrivals);
+  void take(const std::vector<FeedReport>& reports);
+  void end_device(const FeedReport& report, const DeviceLost& lost, Time now);
   void receive(Watcher& watcher, const worker_protocol::ToService& message);
   void receive_bye(LaneId lane);
+  void unmapped(LaneId lane);
   void done(LaneId lane, worker_protocol::Done done);
   std::vector<worker_protocol::OpenedStream> opened() const;
 
@@ -120,6 +127,7 @@ class Hub {
   LaneStats& stats_;
   Budget room_;
   Mailbox<Arrival> arrivals_;
+  Mailbox<FeedReport> reports_;
   Lanes lanes_;
   Seats seats_;
   std::unordered_map<StreamId, StreamIntro> streams_;

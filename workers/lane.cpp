@@ -13,7 +13,7 @@ Lane::Lane(LaneId id, const BatchRule& rule, std::uint32_t credits, Time now)
     : id_(id), credits_(credits), batcher_(rule), heard_(now), answered_(now) {}
 
 Batch* Lane::close(BatchId id, Time now) {
-  if (!has_credit()) return nullptr;
+  if (!has_credit() || without_slab_) return nullptr;
   const auto why = batcher_.trigger(now);
   if (!why) return nullptr;
   Batch batch;
@@ -50,12 +50,19 @@ void Lane::reuse(Batch batch) {
   spare_.push_back(std::move(batch));
 }
 
+void Lane::set_slab(bool free, Time now) {
+  if (free) without_slab_.reset();
+  if (!free && !without_slab_) without_slab_ = now;
+}
+
 void Lane::leave(Time now) {
   if (!leaving_) leaving_ = now;
 }
 
 Time Lane::lost_at(const Patience& patience) const {
   const Time silent = heard_ + patience.silence;
+  // It has given all batches back, and its device does not come to an end with them.
+  if (held_.empty() && without_slab_) return std::min(silent, *without_slab_ + patience.answer);
   if (held_.empty()) return silent;
   const Duration wait = done_.empty() ? patience.first_answer : patience.answer;
   return std::min(silent, std::max(held_.front().closed, answered_) + wait);

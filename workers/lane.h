@@ -34,9 +34,13 @@ class Lane {
   const Batcher& batcher() const { return batcher_; }
 
   // Closes the next batch, when one is due, and holds it until it is finished; the pointer is
-  // good until then. Null without credit or without a batch that is due.
+  // good until then. Null without credit or slab, or without a batch that is due.
   Batch* close(BatchId id, Time now);
   bool has_credit() const { return held_.size() < credits_; }
+  // Whether there is a slab for the next batch; nothing closes without.
+  void set_slab(bool free, Time now);
+  // A batch would close, were there a slab for it.
+  bool wants_slab(Time now) const { return without_slab_ && has_credit() && batcher_.trigger(now); }
   std::uint32_t credits() const { return credits_; }
 
   // Whether `id` is the batch to be done next, was done here already, or neither. Only the last
@@ -58,8 +62,10 @@ class Lane {
   // Since when; nothing while it stays.
   std::optional<Time> leaving() const { return leaving_; }
 
-  // When the next batch is due by the clock; Time::max() without credit or rows.
-  Time batch_deadline() const { return has_credit() ? batcher_.deadline() : Time::max(); }
+  // When the next batch is due by the clock; Time::max() without credit, slab or rows.
+  Time batch_deadline() const {
+    return has_credit() && !without_slab_ ? batcher_.deadline() : Time::max();
+  }
   // From when on the worker counts as lost if nothing more is heard of it.
   Time lost_at(const Patience& patience) const;
 
@@ -73,6 +79,7 @@ class Lane {
   Time answered_;       // the last answer, or the attachment
   Ring<BatchId> done_;  // the last ones
   std::optional<Time> leaving_;
+  std::optional<Time> without_slab_;  // since when there is none
 };
 
 }  // namespace millrace

@@ -4,14 +4,11 @@
 #include <cassert>
 #include <utility>
 
+#include "gpu/host_device.h"
+
 namespace millrace {
 
 namespace {
-
-RowFormat written_by_host(RowFormat format, const Device& device) {
-  format.dtype = device.slab_element(format);
-  return format;
-}
 
 worker_protocol::RowEntry entry_of(const BatchRow& row) {
   const Row& at = row.ready.row;
@@ -30,29 +27,27 @@ worker_protocol::RowEntry entry_of(const BatchRow& row) {
 
 RowControl control_of(const BatchRow& row) {
   const Row& at = row.ready.row;
-  return {number(row.slot), at.left, at.size, at.right, at.flags};
+  return {number(row.slot), at.left, at.size, at.right, at.flags, (at.flags & flag::reset) != 0};
 }
 
 }  // namespace
 
 LaneFeed::LaneFeed(const FeedShape& shape, std::unique_ptr<Device> device, std::uint32_t slabs,
-                   Hand hand)
-    : format_(written_by_host(shape.format, *device)),
+                   Hand hand, DeviceReports reports)
+    : format_(device->slab_format(shape.format)),
       width_(shape.width),
       device_(std::move(device)),
       ring_(slabs, shape.slab_bytes(format_.dtype)),
       hand_(std::move(hand)),
-      device_slabs_(device_->attach(
-          ring_, shape.format,
-          [this](std::uint32_t slab, std::optional<Time> at) { copied(slab, at); })),
+      device_slabs_(device_->attach(ring_, std::move(reports))),
       writer_(format_, shape.slots),
-      messages_(slabs) {}
+      slabs_(slabs) {}
 
 void LaneFeed::write(const Batch& batch, std::vector<worker_protocol::OpenedStream> opened) {
   const std::uint32_t slab = ring_.acquire().value();
   writer_.begin(ring_.slab(slab), batch.rows, static_cast<std::uint32_t>(batch.marks.size()),
                 width_);
-  worker_protocol::HandedBatch& message = messages_[slab];
+  worker_protocol::HandedBatch& message = slabs_[slab].message;
   message.framed.clear();
   message.marks.clear();
   for (const BatchRow& row : batch.framed) {
@@ -72,21 +67,44 @@ void LaneFeed::write(const Batch& batch, std::vector<worker_protocol::OpenedStre
   message.closed = batch.closed;
   message.opened = std::move(opened);
   on_their_way_.push_back(slab);
-  device_slabs_->copy(slab, shape);
-}
-
-void LaneFeed::copied(std::uint32_t slab, std::optional<Time> at) {
-  assert(at);  // the host device does not fail
-  messages_[slab].copied = *at;
-  if (hand_) hand_(messages_[slab], ring_.slab(slab));
+  const Copying copying = device_slabs_->copy(slab, shape);
+  slabs_[slab].copying = copying == Copying::under_way;
+  message.copied = Clock::now();
+  if (hand_ && copying != Copying::failed) hand_(message, ring_.slab(slab));
 }
 
 Time LaneFeed::finish() {
   assert(!on_their_way_.empty());
   const std::uint32_t slab = on_their_way_.front();
   on_their_way_.pop_front();
+  slabs_[slab].returned = true;
+  release_if_done(slab);
+  return slabs_[slab].message.copied;
+}
+
+void LaneFeed::ended(const CopyEnded& copy) {
+  Slab& slab = slabs_[copy.slab];
+  slab.copying = false;
+  slab.message.copied = copy.at;
+  release_if_done(copy.slab);
+}
+
+void LaneFeed::release_if_done(std::uint32_t slab) {
+  if (slabs_[slab].returned && !slabs_[slab].copying && device_slabs_->give_back(slab)) freed(slab);
+}
+
+void LaneFeed::freed(std::uint32_t slab) {
+  slabs_[slab].returned = false;
   ring_.release(slab);
-  return messages_[slab].copied;
+}
+
+void LaneFeed::leave_copies_to_worker() {
+  device_ = open_device_of_worker(std::string(device_->name()));
+  device_slabs_ = device_->attach(ring_, {});
+  for (std::uint32_t slab = 0; slab < slabs_.size(); ++slab) {
+    slabs_[slab].copying = false;
+    release_if_done(slab);
+  }
 }
 
 }  // namespace millrace

@@ -72,6 +72,16 @@ void Lanes::lost(LaneId id, Time now) {
   empty_leaving();
 }
 
+void Lanes::set_slab(LaneId id, bool free, Time now) {
+  const auto found = lanes_.find(id);
+  if (found != lanes_.end()) found->second.set_slab(free, now);
+}
+
+bool Lanes::wants_slab(LaneId id, Time now) const {
+  const auto found = lanes_.find(id);
+  return found != lanes_.end() && found->second.wants_slab(now);
+}
+
 Batch* Lanes::next(LaneId id, Time now) {
   const auto found = lanes_.find(id);
   if (found == lanes_.end()) return nullptr;

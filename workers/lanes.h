@@ -81,8 +81,13 @@ class Lanes {
   // The worker's connection is gone. A lane that is not known is ignored.
   void lost(LaneId lane, Time now);
 
-  // The lane's next batch, when one is due and it has a credit. The lane holds it until it is
-  // done; the pointer is good until then.
+  // Whether the lane has a slab for its next batch; true until said otherwise. A lane that is not
+  // known is ignored.
+  void set_slab(LaneId lane, bool free, Time now);
+  // Whether a batch would close, were there a slab for it.
+  bool wants_slab(LaneId lane, Time now) const;
+  // The lane's next batch, when one is due and it has a credit and a slab. The lane holds it until
+  // it is done; the pointer is good until then.
   Batch* next(LaneId lane, Time now);
   // Rows of the batch that next() gave last, whose streams this lane's worker had no row of before.
   std::span<const BatchRow* const> opened() const { return opened_; }

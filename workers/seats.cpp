@@ -6,7 +6,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "gpu/device.h"
 #include "workers/protocol.h"
 
 namespace millrace {
@@ -18,16 +17,13 @@ namespace {
 // A watcher that is further behind misses batches.
 constexpr std::size_t watcher_backlog = std::size_t{4} << 20;
 
-// Of a message with a batch, for its rows and names: far more than they need.
-constexpr std::size_t room_beside_tensor = std::size_t{64} << 20;
-
 }  // namespace
 
-Seats::Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats, StreamName stream_name)
+Seats::Seats(SeatSettings settings, SlabSupply supply, LaneStats& stats, Calls calls)
     : settings_(std::move(settings)),
-      slab_bytes_(slab_bytes),
       stats_(stats),
-      stream_name_(std::move(stream_name)) {}
+      stream_name_(std::move(calls.stream_name)),
+      feeds_(settings_.shape, supply, stats, std::move(calls.report)) {}
 
 Result<Seat, wp::Refused> Seats::prepare(WorkerConnection& link, const wp::Hello& hello,
                                          Time now) try {
@@ -37,26 +33,12 @@ Result<Seat, wp::Refused> Seats::prepare(WorkerConnection& link, const wp::Hello
   seat.idle = now;
   seat.alone = hello.alone;
   seat.process = link.process();
-  // A device of another machine is that worker's own affair.
-  auto device = open_device(seat.process ? hello.device : "host");
-  if (!device) return wp::Refused{"device", device.error().message};
-  const std::size_t slab =
-      SlabRing::slab_bytes_for(settings_.shape.slab_bytes((*device)->slab_element(format())));
-  if (!seat.process && slab > wp::max_to_worker - room_beside_tensor)
-    return wp::Refused{"no_room", "a batch may be too long for a message"};
-  // One more than the worker may hold, so that the next batch is laid out while it computes; what
-  // is sent lies in a message besides.
-  const std::uint32_t slabs = hello.credits + 1, messages = seat.process ? 0 : hello.credits;
-  seat.slab_bytes = Share(slab_bytes_, (std::uint64_t{slabs} + messages) * slab);
-  if (!seat.slab_bytes)
-    return wp::Refused{"no_room",
-                       "the slabs of this worker would pass [limits] slab_bytes; those of a lost "
-                       "worker count until its process has ended"};
-  seat.feed = std::make_unique<LaneFeed>(
-      settings_.shape, std::move(*device), slabs,
-      [this, &link, sends = !seat.process](const wp::HandedBatch& batch, Bytes in) {
-        hand(link, batch, in, sends);
-      });
+  auto feed = feeds_.make(hello, seat.process != nullptr,
+                          [this, &link](const wp::HandedBatch& batch, Bytes slab) {
+                            hand(*find(*lane_of(link)), batch, slab);
+                          });
+  if (!feed) return feed.error();
+  seat.feed = std::move(*feed);
   return seat;
 } catch (const std::exception& error) {
   return wp::Refused{"internal", std::string("no slabs: ") + error.what()};
@@ -64,12 +46,15 @@ Result<Seat, wp::Refused> Seats::prepare(WorkerConnection& link, const wp::Hello
 
 void Seats::seat(LaneId lane, Seat fresh) {
   const Seat& seat = seats_.emplace(lane, std::move(fresh)).first->second;
+  const LaneFeed& feed = *seat.feed.lane;
   wp::Welcome message = welcome();
   if (seat.process) {
-    message.slabs = seat.feed->ring().slabs();
-    message.slab_bytes = seat.feed->ring().slab_bytes();
+    message.slabs = feed.ring().slabs();
+    message.slab_bytes = feed.ring().slab_bytes();
+    if (feed.format().bare) message.slab_element = feed.format().dtype;
+    if (const DeviceHandles* handles = feed.device_slabs().handles()) message.device = *handles;
   }
-  seat.link->send(encoder_.encode(message), seat.process ? seat.feed->ring().descriptor() : -1);
+  seat.link->send(encoder_.encode(message), seat.process ? feed.ring().descriptor() : -1);
   announce_company();
 }
 
@@ -87,6 +72,8 @@ wp::Welcome Seats::welcome() const {
   welcome.frames = settings_.frames;
   welcome.frames.element = settings_.shape.format.dtype;
   welcome.chunk = settings_.chunk;
+  welcome.context = format().context;
+  welcome.repeat = format().repeat;
   return welcome;
 }
 
@@ -95,10 +82,34 @@ void Seats::refuse(WorkerConnection& link, const wp::Refused& why) {
   link.end();
 }
 
+void Seats::take(const FeedReport& report) {
+  feeds_.count(report);
+  for (auto& [lane, seat] : seats_) {
+    if (seat.feed.number != report.feed) continue;
+    if (const auto* copy = std::get_if<CopyEnded>(&report.what)) seat.feed.lane->ended(*copy);
+    if (const auto* free = std::get_if<SlabFreed>(&report.what)) seat.feed.lane->freed(free->slab);
+  }
+}
+
+void Seats::show_slabs() const {
+  std::int64_t used = 0, free = 0, pageable = 0;
+  for (const auto& [lane, seat] : seats_) {
+    const SlabRing& ring = seat.feed.lane->ring();
+    const auto slab = static_cast<std::int64_t>(ring.slab_bytes());
+    if (seat.feed.pageable) pageable += slab * ring.slabs();
+    if (!seat.feed.lane->device().place()) continue;
+    used += slab * ring.used();
+    free += slab * (ring.slabs() - ring.used());
+  }
+  stats_.slabs.used.set(used);
+  stats_.slabs.free.set(free);
+  stats_.slabs.pageable.set(pageable);
+}
+
 void Seats::remove(LaneId lane) {
   Seat seat = unseat(lane);
   if (seat.process)
-    lost_.keep(std::move(seat.feed), std::move(seat.slab_bytes), std::move(seat.process));
+    lost_.keep(std::move(seat.feed.lane), std::move(seat.feed.bytes), std::move(seat.process));
 }
 
 Seat Seats::unseat(LaneId lane) {
@@ -112,7 +123,12 @@ void Seats::remove_watcher(const WorkerConnection& link) {
 }
 
 void Seats::dismiss(LaneId lane) {
-  WorkerConnection& link = *unseat(lane).link;  // its slabs are free before it hears of it
+  Seat seat = unseat(lane);
+  WorkerConnection& link = *seat.link;
+  // Memory of a device is not to be freed while somebody has it open.
+  if (seat.feed.lane->device_slabs().handles())
+    lost_.keep(std::move(seat.feed.lane), std::move(seat.feed.bytes), std::move(seat.process));
+  seat = {};  // its slabs are free before it hears of it
   link.send(encoder_.encode(wp::Bye{}));
   link.end();
 }
@@ -169,17 +185,26 @@ void Seats::pardon_watchers(Time now) {
   for (Watcher& watcher : watchers_) watcher.heard = now;
 }
 
-Bytes Seats::tensor_of(const wp::HandedBatch& batch, Bytes slab) const {
-  return slab.first(std::size_t{batch.rows} * batch.width * format().values *
-                    size_of(format().dtype));
+// Who computes elsewhere gets the tensor that a device would make of bare rows.
+Bytes Seats::tensor_of(const wp::HandedBatch& batch, Bytes slab, const RowFormat& as) {
+  const std::size_t bytes =
+      std::size_t{batch.rows} * batch.width * format().values * size_of(format().dtype);
+  if (!as.bare) return slab.first(bytes);
+  windows_.clear();
+  for (const wp::RowEntry& row : batch.framed) windows_.push_back({row.left, row.size, row.right});
+  expanded_.resize(bytes);
+  expand_rows(format(), slab, windows_, batch.width, expanded_);
+  return expanded_;
 }
 
-void Seats::hand(WorkerConnection& link, const wp::HandedBatch& batch, Bytes slab, bool sends) {
-  link.send(encoder_.encode(batch, sends ? tensor_of(batch, slab) : Bytes()));
-  if (!watchers_.empty()) copy_to_watchers(batch, slab);
+void Seats::hand(Seat& seat, const wp::HandedBatch& batch, Bytes slab) {
+  const RowFormat& as = seat.feed.lane->format();
+  const bool sends = !seat.process;
+  seat.link->send(encoder_.encode(batch, sends ? tensor_of(batch, slab, as) : Bytes()));
+  if (!watchers_.empty()) copy_to_watchers(batch, tensor_of(batch, slab, as));
 }
 
-void Seats::copy_to_watchers(const wp::HandedBatch& batch, Bytes slab) {
+void Seats::copy_to_watchers(const wp::HandedBatch& batch, Bytes tensor) {
   wp::HandedBatch copy = batch;
   // Which openings a watcher has missed nobody knows: it came later, or was slow.
   std::unordered_set<StreamId> named;
@@ -191,7 +216,7 @@ void Seats::copy_to_watchers(const wp::HandedBatch& batch, Bytes slab) {
   };
   name_rows(batch.framed);
   name_rows(batch.marks);
-  const Bytes message = encoder_.encode(copy, tensor_of(batch, slab));
+  const Bytes message = encoder_.encode(copy, tensor);
   for (const Watcher& watcher : watchers_) {
     const std::size_t unsent = watcher.link->unsent();
     if (unsent == 0 || unsent + message.size() <= watcher_backlog)

@@ -15,9 +15,10 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "gpu/row_expansion.h"
 #include "schemas/worker_codec.h"
 #include "schemas/worker_messages.h"
-#include "workers/lane_feed.h"
+#include "workers/feeds.h"
 #include "workers/lost_slabs.h"
 #include "workers/peer_process.h"
 #include "workers/stats.h"
@@ -37,10 +38,10 @@ struct Seat {
   WorkerConnection* link = nullptr;
   std::string name;
   std::unique_ptr<PeerProcess> process;  // null: on another machine
-  std::unique_ptr<LaneFeed> feed;
-  Share slab_bytes;
-  std::optional<Time> idle;  // since when it has no batch
-  bool alone = false;        // it leaves when there is another
+  Feed feed;
+  std::optional<Time> idle;          // since when it has no batch
+  std::optional<Time> without_slab;  // since when a batch waits for one
+  bool alone = false;                // it leaves when there is another
 };
 
 // One that only watches.
@@ -57,8 +58,13 @@ class Seats {
   // The name of a stream whose row is being handed over.
   using StreamName = std::function<std::string_view(StreamId)>;
 
-  // `slab_bytes` bounds the slabs of all pipelines. It outlives the seats, as `stats` do.
-  Seats(SeatSettings settings, Budget& slab_bytes, LaneStats& stats, StreamName stream_name);
+  struct Calls {
+    StreamName stream_name;
+    Feeds::Report report;  // to be given to take() on the home thread
+  };
+
+  // `stats` outlive the seats.
+  Seats(SeatSettings settings, SlabSupply supply, LaneStats& stats, Calls calls);
 
   // Makes the slabs of a worker that said hello; a refusal is for refuse().
   [[nodiscard]] Result<Seat, worker_protocol::Refused> prepare(WorkerConnection& link,
@@ -69,6 +75,15 @@ class Seats {
   void watch(WorkerConnection& link, const worker_protocol::Hello& hello, Time now);
   // Tells it why, and ends its connection.
   void refuse(WorkerConnection& link, const worker_protocol::Refused& why);
+
+  void take(const FeedReport& report);
+  // The worker cannot open the slabs on its device, and copies from those of the host. False where
+  // there are none that it could.
+  bool leave_copies_to_worker(Seat& seat, const std::string& why) {
+    return feeds_.leave_copies_to_worker(seat.feed, why);
+  }
+  // Sets the gauges of slabs.
+  void show_slabs() const;
 
   // The worker is lost; whether its connection is ended is up to the caller. Its slabs count until
   // its process is gone.
@@ -98,21 +113,21 @@ class Seats {
   const RowFormat& format() const { return settings_.shape.format; }
   Seat unseat(LaneId lane);
   worker_protocol::Welcome welcome() const;
-  Bytes tensor_of(const worker_protocol::HandedBatch& batch, Bytes slab) const;
-  // `sends`: the tensor too.
-  void hand(WorkerConnection& link, const worker_protocol::HandedBatch& batch, Bytes slab,
-            bool sends);
-  void copy_to_watchers(const worker_protocol::HandedBatch& batch, Bytes slab);
+  Bytes tensor_of(const worker_protocol::HandedBatch& batch, Bytes slab, const RowFormat& as);
+  void hand(Seat& seat, const worker_protocol::HandedBatch& batch, Bytes slab);
+  void copy_to_watchers(const worker_protocol::HandedBatch& batch, Bytes tensor);
   void announce_company();
 
   const SeatSettings settings_;
-  Budget& slab_bytes_;
   LaneStats& stats_;
   const StreamName stream_name_;
+  Feeds feeds_;
   std::map<LaneId, Seat> seats_;
   LostSlabs lost_;
   std::vector<Watcher> watchers_;
   worker_protocol::Encoder encoder_;
+  std::vector<RowWindow> windows_;  // of rows that are expanded for a watcher
+  std::vector<std::byte> expanded_;
 };
 
 }  // namespace millrace

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "base/instants.h"
 #include "base/stats.h"
 #include "batcher/stats.h"
+#include "gpu/stats.h"
 
 namespace millrace {
 
@@ -49,6 +51,9 @@ struct LaneStats {
   Gauge oldest;                     // to_wire(its hand-over) of the oldest of them; 0: none
 
   Labelled<Counter, ResultStatus, result_statuses> results;
+  SlabStats slabs;
+  std::vector<CopyStats> copies;  // by Devices::usable()
+
   Counter unwatched;  // copies of batches that a watcher was too slow for
 
   // Rows in a stage and rows that it may hold. Written here for `batch` to `compute`; what waits

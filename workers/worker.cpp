@@ -19,6 +19,9 @@ void Worker::done(WorkerBatch& batch, std::span<const Answer> answers,
                   std::span<const Answer> mark_answers) {
   attachment_->done(batch, answers, mark_answers);
 }
+void Worker::use_on(const WorkerBatch& batch, DeviceStream stream) {
+  attachment_->use_on(batch, stream);
+}
 void Worker::bye() { attachment_->bye(); }
 void Worker::close() { attachment_->close(); }
 void Worker::interrupt() noexcept { attachment_->interrupt(); }
@@ -33,5 +36,7 @@ Element Worker::dtype() const { return frames().element; }
 double Worker::rate() const { return frames().rate; }
 const FrameType& Worker::frames() const { return attachment_->welcome().frames; }
 const std::string& Worker::chunk() const { return attachment_->welcome().chunk; }
+const std::string& Worker::device() const { return attachment_->device().name(); }
+int Worker::ordinal() const { return attachment_->device().ordinal(); }
 
 }  // namespace millrace

@@ -21,13 +21,14 @@ namespace millrace {
 // What a worker says of itself.
 struct WorkerSettings {
   std::string pipeline = "default";
-  std::string name = {};        // for logs; empty: the program's name and process id
-  std::uint32_t credits = 2;    // batches that it takes before the first is done: the next is
-                                // built while this one computes
-  std::string device = "host";  // where it computes
-  bool watch = false;           // copies of the rows that others take: no slots, none to answer,
-                                // and some are lost when it is slow
-  bool alone = false;           // says bye() as soon as another worker takes batches
+  std::string name = {};      // for logs; empty: the program's name and process id
+  std::uint32_t credits = 2;  // batches that it takes before the first is done: the next is
+                              // built while this one computes
+  // Where it computes: host, cuda (the first device), or cuda:N as this process counts them.
+  std::string device = "host";
+  bool watch = false;  // copies of the rows that others take: no slots, none to answer,
+                       // and some are lost when it is slow
+  bool alone = false;  // says bye() as soon as another worker takes batches
   worker_protocol::Heartbeats heartbeats = {};  // shorter ones are for tests
 };
 
@@ -56,12 +57,18 @@ class WorkerError : public std::runtime_error {
 // A stream's state belongs to its slot, and must be fresh where flags has RESET. Batches are given
 // back in the order in which they were taken.
 //
+// On a device, batches become tensors of it, on the worker's own streams:
+//
+//   worker.use_on(*batch, stream);             // what is put on the stream from here on finds it
+//   model<<<…, stream>>>(batch->device()->tensor, …);
+//   worker.done(*batch, answers);              // may come before the stream has done all that
+//
 // A thread of its own sends heartbeats and reads while nobody waits in next(), so a model may
 // compute as long as it likes within the time that answers are due. Attaching again after an
 // error or an end is a new Worker. Destroying one without bye() is, for the service, a lost
 // worker.
 //
-// next, next_until and done: confined to one thread. Everything else: thread-safe.
+// next, next_until, use_on and done: confined to one thread. Everything else: thread-safe.
 class Worker {
  public:
   // `url` is "unix:PATH", or "tcp://HOST:PORT" of a service on another machine: nothing else
@@ -82,6 +89,10 @@ class Worker {
   std::optional<WorkerBatch> next() { return next_until(Time::max()); }
   // Nothing also when no batch came until then.
   std::optional<WorkerBatch> next_until(Time deadline);
+
+  // Must be called for each stream that reads the batch on the device. Nothing on the host. Throws
+  // WorkerError when the device fails.
+  void use_on(const WorkerBatch& batch, DeviceStream stream);
 
   // Gives the batch back; it and its arrays are invalid afterwards. An answer for each of its
   // framed() rows or none at all, and likewise for marks(). What is called JSON or text and is
@@ -108,14 +119,16 @@ class Worker {
   std::uint32_t company() const;
 
   // Fixed while attached.
-  std::uint32_t slots() const;       // places for state; padding rows have slot = slots
-  std::uint32_t rows() const;        // of a batch at most
-  std::uint32_t width() const;       // columns at most
-  std::uint32_t values() const;      // per column: channels of audio, dim of features
-  Element dtype() const;             // of the tensor
-  double rate() const;               // frames per second
-  const FrameType& frames() const;   // all four
-  const std::string& chunk() const;  // the pipeline's chunk rule, a JSON object
+  std::uint32_t slots() const;        // places for state; padding rows have slot = slots
+  std::uint32_t rows() const;         // of a batch at most
+  std::uint32_t width() const;        // columns at most
+  std::uint32_t values() const;       // per column: channels of audio, dim of features
+  Element dtype() const;              // of the tensor
+  double rate() const;                // frames per second
+  const FrameType& frames() const;    // all four
+  const std::string& chunk() const;   // the pipeline's chunk rule, a JSON object
+  const std::string& device() const;  // host, or cuda:N
+  int ordinal() const;                // of the CUDA device; -1: the host
 
  private:
   std::unique_ptr<class Attachment> attachment_;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "batcher/batch.h"
+#include "gpu/device_reader.h"
+#include "gpu/slab_layout.h"
 #include "schemas/worker_messages.h"
 
 namespace millrace {
@@ -22,14 +25,23 @@ struct BatchArrays {
   MutableBytes data;
   std::span<const std::int32_t> slot, left, size, right;
   std::span<const std::uint8_t> flags;  // flag:: of chunker/row.h
+  std::span<const std::uint8_t> reset;  // 1 where flags has RESET
+};
+
+// The slab that holds it, for the library.
+struct BatchPlace {
+  std::uint32_t slab = 0;
+  MutableBytes memory;
+  SlabShape shape;
 };
 
 // A batch that a worker has taken and not yet given back. It refers to memory of its Worker,
 // which has to outlive it; all of it is invalid after Worker::done. Confined to one thread.
 class WorkerBatch {
  public:
-  WorkerBatch(worker_protocol::HandedBatch message, const BatchArrays& arrays)
-      : message_(std::move(message)), arrays_(arrays) {}
+  WorkerBatch(worker_protocol::HandedBatch message, const BatchArrays& arrays,
+              const BatchPlace& place = {})
+      : message_(std::move(message)), arrays_(arrays), place_(place) {}
 
   BatchId id() const { return message_.id; }
   Trigger trigger() const { return static_cast<Trigger>(message_.trigger); }
@@ -40,9 +52,14 @@ class WorkerBatch {
   std::uint32_t rows() const { return message_.rows; }
   std::uint32_t width() const { return message_.width; }
 
-  // The tensor. The model may work in place: a slab is written anew for each batch.
+  // Of a worker on a device: where the batch lies there, once device()->ready has passed or after
+  // Worker::use_on. Null on the host.
+  const DeviceArrays* device() const { return device_ ? &*device_ : nullptr; }
+
+  // The tensor, on the host; empty for a worker on a device. The model may work in place: a slab is
+  // written anew for each batch.
   MutableBytes data() const { return arrays_.data; }
-  // One row of it, width * values. Requires: row < rows().
+  // One row of it, width * values. Requires: row < rows(), and a worker on the host.
   MutableBytes row(std::uint32_t row) const {
     const std::size_t size = arrays_.data.size() / rows();
     return arrays_.data.subspan(row * size, size);
@@ -54,12 +71,13 @@ class WorkerBatch {
     return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
   }
 
-  // Control arrays of rows() + marks().size() entries.
+  // Control arrays of rows() + marks().size() entries, on the host.
   std::span<const std::int32_t> slot() const { return arrays_.slot; }
   std::span<const std::int32_t> left() const { return arrays_.left; }
   std::span<const std::int32_t> size() const { return arrays_.size; }
   std::span<const std::int32_t> right() const { return arrays_.right; }
   std::span<const std::uint8_t> flags() const { return arrays_.flags; }
+  std::span<const std::uint8_t> reset() const { return arrays_.reset; }
 
   // Rows 0 <= i < framed().size() of the tensor; padding rows behind them are not listed.
   const std::vector<worker_protocol::RowEntry>& framed() const { return message_.framed; }
@@ -71,15 +89,23 @@ class WorkerBatch {
 
   // For the library: when it was taken, and what it is made of.
   const BatchArrays& arrays() const { return arrays_; }
+  const BatchPlace& place() const { return place_; }
   void take(Time now) { taken_ = now; }
+  void take(const DeviceArrays& device) {
+    device_ = device;
+    arrays_.data = {};
+  }
   worker_protocol::HandedBatch release() {
     arrays_ = {};
+    device_.reset();
     return std::exchange(message_, {});
   }
 
  private:
   worker_protocol::HandedBatch message_;
   BatchArrays arrays_;
+  BatchPlace place_;
+  std::optional<DeviceArrays> device_;
   Time taken_;
 };
 

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <string>
 #include <system_error>
+#include <utility>
 
+#include "chunker/row.h"
 #include "workers/worker.h"
 
 namespace millrace {
@@ -33,7 +35,8 @@ BatchArrays arrays_in(MutableBytes slab, const SlabShape& shape) {
           .left = array<const std::int32_t>(slab, layout.left, entries),
           .size = array<const std::int32_t>(slab, layout.size, entries),
           .right = array<const std::int32_t>(slab, layout.right, entries),
-          .flags = array<const std::uint8_t>(slab, layout.flags, entries)};
+          .flags = array<const std::uint8_t>(slab, layout.flags, entries),
+          .reset = array<const std::uint8_t>(slab, layout.reset, entries)};
 }
 
 // The control arrays of an inline batch, which the service writes where there are slabs.
@@ -46,12 +49,14 @@ void write_arrays(MutableBytes slab, const SlabShape& shape, const HandedBatch& 
   const auto size = array<std::int32_t>(slab, layout.size, entries);
   const auto right = array<std::int32_t>(slab, layout.right, entries);
   const auto flags = array<std::uint8_t>(slab, layout.flags, entries);
+  const auto reset = array<std::uint8_t>(slab, layout.reset, entries);
   const auto write = [&](std::size_t i, const RowEntry& row) {
     slot[i] = static_cast<std::int32_t>(row.slot);
     left[i] = static_cast<std::int32_t>(row.left);
     size[i] = static_cast<std::int32_t>(row.size);
     right[i] = static_cast<std::int32_t>(row.right);
     flags[i] = row.flags;
+    reset[i] = (row.flags & flag::reset) != 0;
   };
   const RowEntry padding{.slot = slots};
   for (std::size_t i = 0; i < shape.rows; ++i)
@@ -67,7 +72,8 @@ WorkerSlabs::WorkerSlabs(const Welcome& welcome, const FileDescriptor& descripto
       width_(welcome.width),
       slab_count_(welcome.slabs),
       slab_bytes_(welcome.slab_bytes),
-      frames_(welcome.frames) {
+      frames_(welcome.frames),
+      element_(welcome.slab_element.value_or(welcome.frames.element)) {
   const std::uint64_t columns = std::uint64_t{rows_} * width_;
   if (columns > max_tensor / frames_.bytes())
     throw WorkerError("the service's batches are larger than any memory");
@@ -88,29 +94,34 @@ bool WorkerSlabs::possible(const HandedBatch& batch) const {
          std::ranges::all_of(batch.marks, in_slots) && std::ranges::all_of(batch.opened, in_slots);
 }
 
-std::optional<BatchArrays> WorkerSlabs::place(HandedBatch& batch) {
+std::optional<WorkerBatch> WorkerSlabs::place(HandedBatch batch) {
   if (!possible(batch)) return std::nullopt;
-  const SlabShape shape{.rows = batch.rows,
-                        .marks = static_cast<std::uint32_t>(batch.marks.size()),
-                        .width = batch.width,
-                        .values = frames_.values,
-                        .element = frames_.element};
-  const SlabLayout layout = layout_of(shape);
+  BatchPlace place{.slab = batch.slab,
+                   .memory = {},
+                   .shape = {.rows = batch.rows,
+                             .marks = static_cast<std::uint32_t>(batch.marks.size()),
+                             .width = batch.width,
+                             .values = frames_.values,
+                             .element = element_}};
+  const SlabLayout layout = layout_of(place.shape);
   if (shared_) {
     if (batch.slab >= slab_count_ || layout.bytes > slab_bytes_ || !batch.tensor.empty())
       return std::nullopt;
-    return arrays_in(shared_->bytes().subspan(batch.slab * slab_bytes_, slab_bytes_), shape);
+    place.memory = shared_->bytes().subspan(batch.slab * slab_bytes_, slab_bytes_);
+  } else {
+    if (batch.tensor.size() != std::size_t{batch.rows} * batch.width * frames_.bytes())
+      return std::nullopt;
+    place.slab = own_slab(layout.bytes);
+    place.memory = {own_[place.slab].memory.get(), own_[place.slab].size};
+    if (!batch.tensor.empty())
+      std::memcpy(place.memory.data(), batch.tensor.data(), batch.tensor.size());
+    batch.tensor = {};
+    write_arrays(place.memory, place.shape, batch, slots_);
   }
-  if (batch.tensor.size() != std::size_t{shape.rows} * shape.width * frames_.bytes())
-    return std::nullopt;
-  const MutableBytes slab = own_slab(layout.bytes);
-  if (!batch.tensor.empty()) std::memcpy(slab.data(), batch.tensor.data(), batch.tensor.size());
-  batch.tensor = {};
-  write_arrays(slab, shape, batch, slots_);
-  return arrays_in(slab, shape);
+  return WorkerBatch(std::move(batch), arrays_in(place.memory, place.shape), place);
 }
 
-MutableBytes WorkerSlabs::own_slab(std::size_t bytes) {
+std::uint32_t WorkerSlabs::own_slab(std::size_t bytes) {
   auto free = std::ranges::find(own_, false, &Own::used);
   if (free == own_.end()) free = own_.insert(own_.end(), Own{});
   if (free->size < bytes) {
@@ -119,12 +130,11 @@ MutableBytes WorkerSlabs::own_slab(std::size_t bytes) {
     free->size = bytes;
   }
   free->used = true;
-  return {free->memory.get(), free->size};
+  return static_cast<std::uint32_t>(free - own_.begin());
 }
 
-void WorkerSlabs::give_back(const BatchArrays& arrays) {
-  for (Own& own : own_)
-    if (own.memory.get() == arrays.data.data()) own.used = false;
+void WorkerSlabs::give_back(const BatchPlace& place) {
+  if (!shared_) own_[place.slab].used = false;
 }
 
 }  // namespace millrace

@@ -23,10 +23,13 @@ class WorkerSlabs {
   // Throws WorkerError where what came with Welcome are not the slabs that it promises.
   WorkerSlabs(const worker_protocol::Welcome& welcome, const FileDescriptor& descriptor);
 
-  // The batch's arrays, which stay until give_back. An inline tensor is copied, and its view
+  // The batch in its slab, where it stays until give_back. An inline tensor is copied, and its view
   // cleared. Nothing where the batch is not as Welcome says.
-  std::optional<BatchArrays> place(worker_protocol::HandedBatch& batch);
-  void give_back(const BatchArrays& arrays);
+  std::optional<WorkerBatch> place(worker_protocol::HandedBatch batch);
+  void give_back(const BatchPlace& place);
+
+  // The service's slabs, all of them; empty where tensors come inline.
+  MutableBytes shared() const { return shared_ ? shared_->bytes() : MutableBytes(); }
 
  private:
   struct Deleter {
@@ -41,11 +44,12 @@ class WorkerSlabs {
   };
 
   bool possible(const worker_protocol::HandedBatch& batch) const;
-  MutableBytes own_slab(std::size_t bytes);
+  std::uint32_t own_slab(std::size_t bytes);
 
   std::uint32_t slots_, rows_, width_, slab_count_;
   std::size_t slab_bytes_;
   FrameType frames_;
+  Element element_;  // of what lies in slabs
   std::optional<SharedMemory> shared_;
   std::vector<Own> own_;
 };

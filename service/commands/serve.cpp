@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/serve.h"
 
+#include <sysexits.h>
+
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
@@ -8,7 +10,9 @@
 #include <ostream>
 #include <sstream>
 #include <string>
+#include <string_view>
 
+#include "gpu/device_fault.h"
 #include "service/descriptors.h"
 #include "service/log.h"
 #include "service/memory_bounds.h"
@@ -54,6 +58,23 @@ void compare_memory(const Options& options, Log& log) {
                         {"note", "where it runs short, streams are refused"}});
 }
 
+// To its end; the exit code.
+int run(const Options& options, std::string_view why_fewer) {
+  LogWriter writer;
+  Server server(options, writer);
+  Log& log = server.log();
+  if (!why_fewer.empty()) log.warning("fewer connections", {{"why", why_fewer}});
+  compare_memory(options, log);
+  log.info("listening", {{"websocket", text_of(server.websocket())},
+                         {"zeromq", server.zeromq()},
+                         {"workers", options.listen.workers},
+                         {"workers_remote", server.workers_remote()},
+                         {"admin", text_of(server.admin())}});
+  const bool drained = server.run();
+  log.info("stopped", {{"drained", drained ? "yes" : "no"}});
+  return drained && server.failures().empty() ? 0 : 1;
+}
+
 void serve(const std::string& config, Console& console) {
   auto configuration = config.empty() ? parse_options("", "") : load_options(config);
   if (!configuration) {
@@ -68,20 +89,12 @@ void serve(const std::string& config, Console& console) {
   for (const std::string& warning : configuration->warnings)
     console.err << "millrace: warning: " << warning << std::endl;
   const std::string why_fewer = fit_to_descriptors(configuration->options.limits);
-  LogWriter writer;
   try {
-    Server server(configuration->options, writer);
-    Log& log = server.log();
-    if (!why_fewer.empty()) log.warning("fewer connections", {{"why", why_fewer}});
-    compare_memory(configuration->options, log);
-    log.info("listening", {{"websocket", text_of(server.websocket())},
-                           {"zeromq", server.zeromq()},
-                           {"workers", configuration->options.listen.workers},
-                           {"workers_remote", server.workers_remote()},
-                           {"admin", text_of(server.admin())}});
-    const bool drained = server.run();
-    log.info("stopped", {{"drained", drained ? "yes" : "no"}});
-    if (!drained) console.exit_code = 1;
+    console.exit_code = run(configuration->options, why_fewer);
+  } catch (const DeviceFailure& error) {
+    // To start again may help where a device had no memory left, and does not where there is none.
+    console.err << "millrace: " << error.what() << "\n";
+    console.exit_code = error.fault() == DeviceFault::other ? EX_CONFIG : 1;
   } catch (const std::exception& error) {
     console.err << "millrace: " << error.what() << "\n";
     console.exit_code = 1;

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "tests/gpu/values.h"
+#include "tests/gpu/row_reference.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -20,27 +20,6 @@ Samples written(const RowFormat& format, std::uint32_t width, const Samples& fir
   const auto part0 = bytes_of(first), part1 = bytes_of(second);
   RowWriter(format).write(row, {Bytes(part0), Bytes(part1)}, left);
   return values_of<std::int16_t>(row);
-}
-
-// The row as DESIGN says it, value by value in double precision.
-std::vector<std::byte> expected(const RowFormat& format, std::uint32_t width, Bytes window,
-                                std::uint32_t left) {
-  const std::size_t in = size_of(format.frames), out = size_of(format.dtype);
-  const std::int64_t frames = static_cast<std::int64_t>(window.size() / in / format.values);
-  const std::int64_t lead = format.context == 0 ? 0 : std::int64_t{format.context} - left;
-  std::vector<std::byte> row(width * format.values * out);
-  for (std::int64_t column = 0; column < width; ++column)
-    for (std::int64_t value = 0; value < format.values; ++value) {
-      const std::int64_t frame = std::clamp<std::int64_t>(column - lead, 0, frames - 1);
-      if (frame != column - lead && !format.repeat) continue;
-      const std::byte* from = &window[static_cast<std::size_t>(frame * format.values + value) * in];
-      std::byte* to = &row[static_cast<std::size_t>(column * format.values + value) * out];
-      if (format.frames == format.dtype)
-        std::memcpy(to, from, in);
-      else
-        put_value(value_at(from, format.frames), format.dtype, to);
-    }
-  return row;
 }
 
 }  // namespace
@@ -73,10 +52,6 @@ TEST_CASE("a window as wide as the row fills it") {
 TEST_CASE("rows of any size from any address hold what the plain reference says") {
   std::mt19937 random(3);
   const auto pick = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
-  const std::pair<Element, Element> conversions[] = {
-      {Element::s16, Element::s16}, {Element::s16, Element::f32}, {Element::s16, Element::f16},
-      {Element::f32, Element::f32}, {Element::f32, Element::f16}, {Element::f16, Element::f16},
-      {Element::f16, Element::f32}};
   for (int round = 0; round < 2000; ++round) {
     const auto [frames, dtype] = conversions[round % 7];
     RowFormat format{.frames = frames, .dtype = dtype, .values = 1 + pick(5)};
@@ -86,16 +61,14 @@ TEST_CASE("rows of any size from any address hold what the plain reference says"
     format.repeat = pick(2) == 0;
     const std::uint32_t width = format.lead(left) + window + pick(9);
 
-    const std::size_t offset = pick(4), bytes = window * format.values * size_of(frames);
-    std::vector<std::byte> source(offset + bytes);
-    for (std::size_t i = 0; i < source.size(); ++i) source[i] = std::byte(pick(256));
-    for (std::size_t i = offset + size_of(frames) - 1; i < source.size(); i += size_of(frames))
-      source[i] &= std::byte{0xbb};  // no float infinite, or NaN
+    const std::size_t offset = pick(4);
+    std::vector<std::byte> source = random_values(random, frames, window * format.values);
+    source.insert(source.begin(), offset, std::byte{0x77});
     const Bytes all = Bytes(source).subspan(offset);
     const std::size_t cut = pick(window + 1) * format.values * size_of(frames);
 
     std::vector<std::byte> row(width * format.values * size_of(dtype), std::byte{0x77});
     RowWriter(format).write(row, {all.first(cut), all.subspan(cut)}, left);
-    if (row != expected(format, width, all, left)) FAIL("round " << round);
+    if (row != row_by_definition(format, width, all, left)) FAIL("round " << round);
   }
 }

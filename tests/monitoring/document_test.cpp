@@ -29,7 +29,8 @@ std::ostream& operator<<(std::ostream& out, const Described& family) {
 }
 
 bool any_value(const std::string& key) {
-  return std::set<std::string>{"pipeline", "version", "revision", "compiler", "cuda"}.contains(key);
+  return std::set<std::string>{"pipeline", "device", "version", "revision", "compiler", "cuda"}
+      .contains(key);
 }
 
 Described_by_name documented() {
@@ -81,13 +82,16 @@ TEST_CASE("what is exported is what is documented") {
   DoorStats door;
   StreamStats streams;
   LaneStats lanes;
+  lanes.copies = std::vector<CopyStats>(1);
+  DeviceStats device;
   Exporter exporter({.service = {&service},
                      .threads = {&thread},
                      .websocket = {&door},
                      .zmq = {},
                      .zmq_sockets = {},
                      .worker_sockets = {},
-                     .pipelines = {{"default", 16000, {&streams}, {&lanes}}}});
+                     .pipelines = {{"default", 16000, {&streams}, {&lanes}}},
+                     .devices = {{"cuda:0", {&device}}}});
   const auto document = documented(), metrics = exported(exporter.text(Time(1s)));
   CHECK(document.size() > 50);
   for (const auto& [name, family] : document) {

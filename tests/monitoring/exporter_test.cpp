@@ -148,6 +148,65 @@ TEST_CASE("copies that a watcher missed are counted") {
              Contains("millrace_watcher_batches_dropped_total{pipeline=\"asr\"} 3\n"));
 }
 
+TEST_CASE("copies of all pipelines are told of their device") {
+  DeviceStats devices[2];
+  devices[1].healthy.set(1);
+  LaneStats lanes[2];
+  for (LaneStats& lane : lanes) lane.copies = std::vector<CopyStats>(2);
+  lanes[0].copies[0].copies.add(2);
+  lanes[1].copies[0].copies.add(3);
+  lanes[1].copies[1].bytes.add(4096);
+  lanes[0].copies[1].took.observe(Duration(20us));
+  lanes[0].copies[0].faults[DeviceFault::ecc].add();
+  Exporter exporter({.service = {},
+                     .threads = {},
+                     .websocket = {},
+                     .zmq = {},
+                     .zmq_sockets = {},
+                     .worker_sockets = {},
+                     .pipelines = {{"a", 16000, {}, {&lanes[0]}}, {"b", 100, {}, {&lanes[1]}}},
+                     .devices = {{"cuda:0", {&devices[0]}}, {"cuda:2", {&devices[1]}}}});
+  const std::string text = exporter.text(Time(1s)), first = "{device=\"cuda:0\"",
+                    second = "{device=\"cuda:2\"";
+  const auto told = [&](const std::string& what) {
+    CHECK_THAT(text, Contains("\nmillrace_" + what + "\n"));
+  };
+  told("h2d_copies_total" + first + "} 5");
+  told("h2d_copies_total" + second + "} 0");
+  told("h2d_copied_bytes_total" + second + "} 4096");
+  told("h2d_copy_duration_seconds_sum" + second + "} 2e-05");
+  told("device_errors_total" + first + ",error=\"ecc\"} 1");
+  told("device_errors_total" + second + ",error=\"ecc\"} 0");
+  told("device_healthy" + first + "} 0");
+  told("device_healthy" + second + "} 1");
+}
+
+TEST_CASE("without a device its families have no samples") {
+  CHECK_THAT(Service().text(), !Contains("device=") && Contains("# TYPE millrace_device_healthy"));
+}
+
+TEST_CASE("slabs of all pipelines are one pool") {
+  Service service;
+  service.lanes.slabs.used.set(4096);
+  service.lanes.slabs.free.set(8192);
+  service.lanes.slabs.pageable.set(512);
+  service.lanes.slabs.exhausted.add(3);
+  service.lanes.slabs.wait.observe(Duration(250ms));
+  const std::string text = service.text();
+  CHECK_THAT(text, Contains("millrace_pinned_pool_bytes{state=\"used\"} 4096\n"
+                            "millrace_pinned_pool_bytes{state=\"free\"} 8192\n"));
+  CHECK_THAT(text, Contains("\nmillrace_pageable_slab_bytes 512\n"));
+  CHECK_THAT(text, Contains("\nmillrace_pinned_pool_exhausted_total 3\n"));
+  CHECK_THAT(text, Contains("\nmillrace_pinned_pool_acquire_wait_seconds_sum 0.25\n"));
+}
+
+TEST_CASE("the version of CUDA is told") {
+  CHECK_THAT(Service().text(), Contains("cuda=\"none\""));
+  Sources sources;
+  sources.cuda = "13.0";
+  CHECK_THAT(Exporter(sources).text(Time(1s)), Contains("cuda=\"13.0\""));
+}
+
 TEST_CASE("what ZeroMQ sockets see is told of the ports of clients and of workers") {
   Service service;
   service.clients.would_block.add(2);
@@ -196,25 +255,32 @@ TEST_CASE("the process tells of itself") {
   CHECK(value("process_cpu_seconds_total") >= 0);
 }
 
-TEST_CASE("a pipeline costs at most 250 series, the rest 210") {
+TEST_CASE("a pipeline costs at most 250 series, a device 28, the rest 240") {
   ServiceStats service;
   DoorStats door;
   ThreadStats thread;
   StreamStats streams;
   LaneStats lanes;
+  lanes.copies = std::vector<CopyStats>(1);
+  DeviceStats device;
   Sources sources{.service = {&service},
                   .threads = {&thread},
                   .websocket = {&door},
                   .zmq = {&door},
                   .zmq_sockets = {},
                   .worker_sockets = {},
-                  .pipelines = {}};
-  const std::size_t fixed = series(Exporter(sources).text(Time(1s)));
-  sources.pipelines.push_back({"a", 16000, {&streams}, {&lanes}});
+                  .pipelines = {{"a", 16000, {&streams}, {&lanes}}}};
   const std::size_t one = series(Exporter(sources).text(Time(1s)));
-  INFO("fixed " << fixed << ", per pipeline " << one - fixed);
-  CHECK(fixed <= 210);
-  CHECK(one - fixed <= 250);
+  sources.pipelines.push_back({"b", 16000, {&streams}, {&lanes}});
+  const std::size_t two = series(Exporter(sources).text(Time(1s)));
+  sources.devices.push_back({"cuda:0", {&device}});
+  const std::size_t with_device = series(Exporter(sources).text(Time(1s)));
+  const std::size_t pipeline = two - one;
+  INFO("per pipeline " << pipeline << ", fixed " << one - pipeline << ", per device "
+                       << with_device - two);
+  CHECK(pipeline <= 250);
+  CHECK(one - pipeline <= 240);
+  CHECK(with_device - two <= 28);
 }
 
 TEST_CASE("the text goes to promtool", "[.text]") {

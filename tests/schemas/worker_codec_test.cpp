@@ -28,6 +28,23 @@ const Welcome welcome{.slots = 64,
                       .slabs = 3,
                       .slab_bytes = 1 << 20};
 
+// Of slabs that lie on the worker's device too.
+Welcome on_device() {
+  const auto handle = [](int of) {
+    DeviceHandle bytes;
+    bytes.fill(static_cast<std::byte>(of));
+    return bytes;
+  };
+  Welcome copied = welcome;
+  copied.slab_element = Element::s16;
+  copied.context = 400;
+  copied.repeat = true;
+  copied.device = DeviceHandles{.memory = handle(1),
+                                .copied = {handle(2), handle(3), handle(4)},
+                                .finished = {handle(5), handle(6), handle(7)}};
+  return copied;
+}
+
 const Done done{.batch = BatchId{7},
                 .answers = {{Answer::Kind::json, R"({"text":"yes"})"},
                             {Answer::Kind::none, ""},
@@ -128,11 +145,13 @@ TEST_CASE("messages to the service come back as they were") {
   CHECK(std::get<Done>(*at_service(Done{})) == Done{});
   CHECK(std::get<Heartbeat>(*at_service(Heartbeat{})) == Heartbeat{});
   CHECK(std::get<Bye>(*at_service(Bye{})) == Bye{});
+  CHECK(std::get<Unmapped>(*at_service(Unmapped{})) == Unmapped{});
 }
 
 TEST_CASE("messages to the worker come back as they were") {
   const Refused refused{.code = "conflict", .message = "there is no pipeline vad"};
   CHECK(std::get<Welcome>(*at_worker(welcome)) == welcome);
+  CHECK(std::get<Welcome>(*at_worker(on_device())) == on_device());
   CHECK(std::get<Refused>(*at_worker(refused)) == refused);
   CHECK(std::get<Company>(*at_worker(Company{3})) == Company{3});
   CHECK(std::get<Heartbeat>(*at_worker(Heartbeat{})) == Heartbeat{});
@@ -262,6 +281,11 @@ TEST_CASE("a welcome that cannot be is refused for its meaning") {
   CHECK(worker_refuses(welcome, [](Welcome& w) { w.chunk = "size=1600"; }));
   CHECK(worker_refuses(welcome, [](Welcome& w) { w.slab_bytes = 1ULL << 62; }));
   CHECK(worker_refuses(welcome, [](Welcome& w) { w.slabs = 1026; }));
+  CHECK(worker_refuses(welcome, [](Welcome& w) { w.slab_element = static_cast<Element>(3); }));
+  CHECK(worker_refuses(welcome, [](Welcome& w) { w.context = w.width + 1; }));
+  CHECK(worker_refuses(on_device(), [](Welcome& w) { w.device->copied.pop_back(); }));
+  CHECK(worker_refuses(on_device(), [](Welcome& w) { w.device->finished.emplace_back(); }));
+  CHECK(worker_refuses(on_device(), [](Welcome& w) { w.slabs = 2; }));
 }
 
 TEST_CASE("a done or a refusal that cannot be is refused for its meaning") {

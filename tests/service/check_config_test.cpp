@@ -68,6 +68,11 @@ connections = 10000
 slab_bytes = "1GiB"
 drain = "25s"
 
+[gpu]
+devices = "auto"
+slab_bytes = "1GiB"
+pageable = "allow"
+
 [[pipeline]]
 name = "vad"
 rate = 16000
@@ -101,6 +106,8 @@ TEST_CASE("what is printed is a configuration of the same effect") {
            "[listen]\nwebsocket = \"[::1]:0\"\n[limits]\nstream_buffer = \"1500ms\"\n"
            "[[pipeline]]\nname = \"a\"\nstate = \"none\"\n[[pipeline]]\nname = \"b\"\n"
            "shed_after = \"100ms\"",
+           "[gpu]\ndevices = [\"cuda:0\", \"GPU-1\"]\nslab_bytes = \"2GiB\"\npageable = \"refuse\"",
+           "[gpu]\ndevices = \"host\"",
        }) {
     const std::string once = effective(text);
     CHECK(effective(once) == once);

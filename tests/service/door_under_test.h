@@ -36,7 +36,8 @@ dim = 3
                                              "test.toml");
     for (const PipelineOptions& options : configuration->options.pipelines)
       pipelines.push_back(
-          std::make_unique<Pipeline>(options, io, slab_bytes, 10, [](const WorkerEvent&) {}));
+          std::make_unique<Pipeline>(options, io, SlabSupply{devices, slab_bytes}, 10,
+                                     PipelineCalls{.log = [](const WorkerEvent&) {}}));
     door.emplace(pipelines, admission, returns, 0, 1);
   }
 
@@ -102,6 +103,7 @@ dim = 3
   }
 
   net::io_context io{1};
+  Devices devices;
   Budget slab_bytes{1 << 20};
   ConnectionLimits limits;
   DoorStats door_stats;

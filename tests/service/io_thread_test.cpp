@@ -23,9 +23,9 @@ namespace {
 struct ThreadUnderTest {
   ThreadUnderTest() {
     const auto configuration = parse_options("[[pipeline]]\nchunk = { size = 4 }\n", "test.toml");
-    pipelines.push_back(std::make_unique<Pipeline>(configuration->options.pipelines.front(),
-                                                   thread->context(), slab_bytes, 10,
-                                                   [](const WorkerEvent&) {}));
+    pipelines.push_back(std::make_unique<Pipeline>(
+        configuration->options.pipelines.front(), thread->context(),
+        SlabSupply{devices, slab_bytes}, 10, PipelineCalls{.log = [](const WorkerEvent&) {}}));
     thread->open_door(pipelines, admission, 1);
     open("small", 20'000);
     open("large", 40'000);
@@ -50,6 +50,7 @@ struct ThreadUnderTest {
   TemporaryDirectory folder;
   FileDescriptor file{::open((folder / "log").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600)};
   std::optional<LogWriter> writer{file.get()};
+  Devices devices;
   Budget slab_bytes{1 << 20};
   ConnectionLimits limits;
   DoorStats stats;

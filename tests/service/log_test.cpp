@@ -1,52 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/log.h"
 
-#include <fcntl.h>
-
-#include <array>
 #include <catch2/catch.hpp>
-#include <memory>
 #include <string>
 
-#include "transport/file_descriptor.h"
+#include "tests/service/logged.h"
 
 using namespace millrace;
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 using Catch::Matchers::EndsWith;
-
-namespace {
-
-// A log into a pipe.
-struct Logged {
-  FileDescriptor reader, end;
-  ThreadStats stats;
-  std::unique_ptr<LogWriter> writer;
-  std::unique_ptr<Log> log;
-
-  Logged() {
-    std::array<int, 2> ends{};
-    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
-    reader = FileDescriptor(ends[0]);
-    end = FileDescriptor(ends[1]);
-    writer = std::make_unique<LogWriter>(end.get());
-    log = std::make_unique<Log>(*writer, stats);
-  }
-
-  // Everything that was logged, once the writer has ended.
-  std::string text() {
-    log.reset();
-    writer.reset();
-    end = FileDescriptor();
-    std::string all;
-    char part[4096];
-    for (ssize_t length; (length = ::read(reader.get(), part, sizeof part)) > 0;)
-      all.append(part, static_cast<std::size_t>(length));
-    return all;
-  }
-};
-
-}  // namespace
+using test::Logged;
 
 TEST_CASE("a line has a time, a level, the event and its fields") {
   Logged logged;
@@ -83,6 +47,20 @@ TEST_CASE("warnings and errors count, information does not") {
   logged.log->warning("b", {});
   CHECK(logged.stats.logged[LogLevel::warning].value() == 1);
   CHECK(logged.stats.logged[LogLevel::error].value() == 0);
+}
+
+TEST_CASE("what happens a few times in a life is never held back") {
+  Logged logged;
+  for (const char* device : {"cuda:0", "cuda:1"}) {
+    logged.log->rare_info("device", {{"device", device}});
+    logged.log->rare_error("device failed", {{"device", device}});
+  }
+  CHECK(logged.stats.logged[LogLevel::error].value() == 2);
+  const std::string text = logged.text();
+  CHECK_THAT(text, Contains("level=info event=device device=cuda:0\n") &&
+                       Contains("level=info event=device device=cuda:1\n"));
+  CHECK_THAT(text, Contains("level=error event=\"device failed\" device=cuda:0\n") &&
+                       Contains("level=error event=\"device failed\" device=cuda:1\n"));
 }
 
 TEST_CASE("lines that nobody reads any more are dropped") {

@@ -17,6 +17,7 @@ std::string error_of(std::string_view text) {
 // Keys that stand on line 2, in a [[pipeline]].
 std::string pipeline_error(const std::string& keys) { return error_of("[[pipeline]]\n" + keys); }
 std::string listen_error(const std::string& keys) { return error_of("[listen]\n" + keys); }
+std::string gpu_error(const std::string& keys) { return error_of("[gpu]\n" + keys); }
 std::string limits_error(const std::string& keys) { return error_of("[limits]\n" + keys); }
 
 }  // namespace
@@ -35,9 +36,10 @@ TEST_CASE("a key that is not one is named, with the nearest that is") {
         "m.toml:1: key 'limit' = {}: unknown; "
         "did you mean 'limits'?");
   CHECK(error_of("xyzzy = 1") ==
-        "m.toml:1: key 'xyzzy' = 1: unknown; the keys here are listen, limits and pipeline");
+        "m.toml:1: key 'xyzzy' = 1: unknown; the keys here are listen, limits, gpu and pipeline");
   CHECK(error_of("\"a\\nb\" = 1") ==
-        "m.toml:1: key 'a\\u000ab' = 1: unknown; the keys here are listen, limits and pipeline");
+        "m.toml:1: key 'a\\u000ab' = 1: unknown; the keys here are listen, limits, gpu and "
+        "pipeline");
 }
 
 TEST_CASE("a wrong type is named with what is allowed") {
@@ -161,6 +163,35 @@ TEST_CASE("contradictions are named with their other side") {
   CHECK(error_of("[[pipeline]]\nname = \"a\"\n[[pipeline]]\nname = \"b\"\n"
                  "[[pipeline]]\nname = \"a\"\n") ==
         "m.toml:6: key 'pipeline.name' = \"a\": must differ from the pipelines before it");
+}
+
+TEST_CASE("devices that cannot be are named with what is allowed") {
+  const std::string allowed =
+      ": must be \"auto\", \"host\", or a list of devices, each once, like [\"cuda:0\"] or "
+      "[\"GPU-...\"]";
+  for (const std::string devices :
+       {"\"cuda:0\"", "0", "true", "[]", "[0]", "[\"host\"]", "[\"auto\"]", "[\"cuda:\"]",
+        "[\"cuda:x\"]", "[\"cuda:1234\"]", "[\"cuda:0\", \"cuda:1\", \"cuda:0\"]"})
+    CHECK(gpu_error("devices = " + devices) ==
+          "m.toml:2: key 'gpu.devices' = " + devices + allowed);
+  CHECK(gpu_error("device = \"host\"") ==
+        "m.toml:2: key 'gpu.device' = \"host\": unknown; did you mean 'devices'?");
+  CHECK(error_of("gpu = 1") == "m.toml:1: key 'gpu' = 1: must be a table, headed [gpu]");
+  CHECK(gpu_error("pageable = true") ==
+        "m.toml:2: key 'gpu.pageable' = true: must be \"allow\" or \"refuse\"");
+  CHECK(gpu_error("slab_bytes = 1024") ==
+        "m.toml:2: key 'gpu.slab_bytes' = 1024: must be a size with its unit (B, KiB, MiB, GiB, "
+        "TiB) from 2MiB to 1TiB");
+}
+
+TEST_CASE("a device has room for the slabs of a worker") {
+  const std::string keys =
+      "slab_bytes = \"2MiB\"\n[[pipeline]]\nname = \"wide\"\nchannels = 16\nchunk = { size = "
+      "1600 }\n";
+  CHECK(gpu_error(keys) ==
+        "m.toml:2: key 'gpu.slab_bytes' = \"2MiB\": must be at least 4 MiB, the slabs of one "
+        "worker of pipeline wide");
+  CHECK(gpu_error("devices = \"host\"\n" + keys) == "no error");
 }
 
 TEST_CASE("listeners are on loopback, and each on its own address") {

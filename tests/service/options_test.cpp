@@ -156,6 +156,24 @@ drain = "5s")")
   CHECK(limits.drain == 5s);
 }
 
+TEST_CASE("devices are those that there are, none, or those listed") {
+  CHECK(parsed("").gpu == DeviceRule{});
+  const DeviceRule host = parsed("[gpu]\ndevices = \"host\"\npageable = \"refuse\"").gpu;
+  CHECK(host.use == DeviceRule::Use::host);
+  CHECK(!host.pageable);
+  const DeviceRule listed =
+      parsed("[gpu]\ndevices = [\"cuda:1\", \"GPU-5a1c\"]\nslab_bytes = \"64MiB\"").gpu;
+  CHECK(listed.use == DeviceRule::Use::listed);
+  CHECK(listed.listed == std::vector<std::string>{"cuda:1", "GPU-5a1c"});
+  CHECK(listed.slab_bytes == 67'108'864);
+  CHECK(listed.pageable);
+}
+
+TEST_CASE("a device gives slabs as much memory as the host unless said") {
+  CHECK(parsed("[limits]\nslab_bytes = \"3GiB\"").gpu.slab_bytes == 3ull << 30);
+  CHECK(parsed("[limits]\nslab_bytes = \"3MiB\"").gpu.slab_bytes == 4 << 20);  // in whole blocks
+}
+
 TEST_CASE("what is not built yet is a warning with its place") {
   CHECK(warnings_of(R"([listen]
 try_page = true

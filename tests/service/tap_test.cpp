@@ -37,11 +37,11 @@ HandedBatch tapped_batch(std::uint64_t id) {
 
 // A batch as a worker takes it, over a tensor of 2 rows of 3 values.
 struct Taken {
-  explicit Taken(HandedBatch message) : batch(std::move(message), {}) {
+  explicit Taken(HandedBatch message) : batch(std::move(message), {}, {}) {
     std::memcpy(tensor.data(), "123456789...", tensor.size());
     BatchArrays arrays;
     arrays.data = tensor;
-    batch = WorkerBatch(batch.release(), arrays);
+    batch = WorkerBatch(batch.release(), arrays, {});
   }
   std::array<std::byte, 12> tensor{};
   WorkerBatch batch;

@@ -85,6 +85,8 @@ class Process:
 class Service(Process):
     """`millrace serve` on free ports of loopback."""
 
+    program = MILLRACE
+
     def __init__(self, pipelines, extra="", descriptors=None):
         self.folder = tempfile.TemporaryDirectory(prefix="millrace-")
         self.workers = f"unix:{self.folder.name}/workers.sock"
@@ -97,7 +99,7 @@ class Service(Process):
         self._start()
 
     def _start(self):
-        super().__init__(*self.limits, MILLRACE, "serve", "--config", self.config, environment=self.environment())
+        super().__init__(*self.limits, self.program, "serve", "--config", self.config, environment=self.environment())
         line = self.sign(self._listening, "the service to listen")
         self.workers_remote = re.search(r"workers_remote=(\S*)", line)[1]  # "off" unless it was asked for
         self.port, self.admin_port, self.zeromq_port = (

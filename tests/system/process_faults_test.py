@@ -39,6 +39,7 @@ CONFIGURATIONS = {  # G1
                          ["listen.", "127.0.0.1:1", "must differ"]),
     "the open network": ('[listen]\nwebsocket = "0.0.0.0:80"', ["listen.websocket", "0.0.0.0:80", "plain = true"]),
     "a socket's path that is too long": (f'[listen]\nworkers = "unix:/{"a" * 200}"', ["listen.workers", "107 bytes"]),
+    "a device that has no such name": ('[gpu]\ndevices = ["gpu0"]', ["gpu.devices", '["gpu0"]', "auto", "host", "cuda:0"]),
     "two pipelines of one name": ("[[pipeline]]\n[[pipeline]]", ["pipeline.name", "must differ"]),
 }
 
@@ -67,6 +68,16 @@ class Configurations(FaultTest):
             code, [line] = complaint(*command)
             self.assertEqual(code, 1)
             self.assertIn(f"{file}: cannot be read: No such file or directory", line)
+
+    def test_a_listed_device_that_is_not_there_ends_the_start_with_78(self):  # F11
+        service = self.served()  # for its folder
+        with open(service.config) as file:
+            config = file.read().replace("workers.sock", "others.sock")
+        with open(service.config + ".other", "w") as file:
+            file.write(config + '[gpu]\ndevices = ["cuda:999"]\n')
+        code, lines = complaint("serve", "--config", service.config + ".other")
+        self.assertEqual((code, len(lines)), (78, 1), lines)
+        self.assertIn('device "cuda:999" is not there: ', lines[0])
 
     def test_what_another_service_listens_on_is_left_to_it(self):  # G1
         service = self.served()

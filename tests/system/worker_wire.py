@@ -17,7 +17,8 @@ Row = collections.namedtuple("Row", "stream seq begin gap mark slot left size ri
 Opened = collections.namedtuple("Opened", "stream slot name options")
 Batch = collections.namedtuple("Batch", "id slab rows width trigger closed copied framed marks opened tensor")
 Welcome = collections.namedtuple(
-    "Welcome", "version slots rows width element values rate features chunk slabs slab_bytes")
+    "Welcome", "version slots rows width element values rate features chunk slabs slab_bytes handles",
+    defaults=[b""])  # of slabs on a device, one after the other
 
 
 def names(flags):
@@ -58,11 +59,16 @@ def _read_opened(table):
     return opened
 
 
+def _read_handles(table):
+    at = table.child(14)
+    return b"".join(map(flatbuffer.Reader(table.text, at).bytes, range(3))) if at else b""
+
+
 def read(text):
     """(kind, what it says)."""
     kind, table = flatbuffer.read(IDENTIFIER, text)
     if kind == WELCOME:
-        return kind, Welcome(*table.scalars("IIIIBIdB"), table.string(8), *table.scalars("IQ", 9))
+        return kind, Welcome(*table.scalars("IIIIBIdB"), table.string(8), *table.scalars("IQ", 9), _read_handles(table))
     if kind == BATCH:
         return kind, Batch(*table.scalars("QIIIBqq"), [Row(*row) for row in table.vector(7, ROW)],
                            [Row(*row) for row in table.vector(8, ROW)], _read_opened(table),

@@ -101,12 +101,15 @@ class HubUnderTest {
  public:
   static constexpr Patience patient{.silence = 1h, .answer = 1h, .first_answer = 1h};
 
-  explicit HubUnderTest(Patience patience = patient)
+  explicit HubUnderTest(Patience patience = patient,
+                        const DeviceRule& rule = {.use = DeviceRule::Use::host},
+                        Element dtype = Element::s16)
       : returns_(io_, 1000,
                  [this](std::vector<Returned>& some) {
                    for (Returned& one : some) back.push_back(std::move(one));
                  }),
-        hub(io_, settings(patience), slab_bytes, stats) {}
+        devices(rule),
+        hub(io_, settings(patience, dtype), {devices, slab_bytes}, stats) {}
 
  private:
   boost::asio::io_context io_;
@@ -115,8 +118,8 @@ class HubUnderTest {
   std::deque<std::array<std::int16_t, 3>> frames_;
   std::unordered_map<StreamId, std::uint64_t> seq_;
 
-  HubSettings settings(Patience patience) {
-    const FeedShape shape{.format = {}, .slots = 2, .rows = 4, .width = 4};
+  HubSettings settings(Patience patience, Element dtype) {
+    const FeedShape shape{.format = {.dtype = dtype}, .slots = 2, .rows = 4, .width = 4};
     return {.pipeline = "default",
             .rule = {.batch = {.slots = shape.slots, .rows = shape.rows},
                      .worker_wait = 1h,
@@ -124,18 +127,26 @@ class HubUnderTest {
                      .patience = patience},
             .seats = {.frames = {}, .shape = shape, .chunk = R"({"size":3})"},
             .streams = 8,
-            .log = [this](const WorkerEvent& event) {
-              lines.emplace_back(event.what);
-              last_line = std::string(event.stream).append(": ").append(event.why);
-            }};
+            .log =
+                [this](const WorkerEvent& event) {
+                  lines.emplace_back(event.what);
+                  last_line = std::string(event.stream).append(": ").append(event.why);
+                },
+            .device_lost =
+                [this](std::size_t device, const DeviceLost& lost) {
+                  lost_devices.push_back(std::to_string(device) + " " +
+                                         std::string(name_of(lost.fault)));
+                }};
   }
 
  public:
+  Devices devices;
   Budget slab_bytes{std::uint64_t{1} << 20};
   LaneStats stats;
   std::vector<Returned> back;      // to the streams
   std::vector<std::string> lines;  // of the log
   std::string last_line;           // which stream: why
+  std::vector<std::string> lost_devices;
   Hub hub;
 
   boost::asio::io_context& io() { return io_; }

@@ -31,6 +31,34 @@ TEST_CASE("a batch that waits for its deadline is due then, if its lane has a cr
   CHECK(p.lanes.deadline() == t0 + 6s);  // the worker's silence
 }
 
+TEST_CASE("nothing closes, and nothing is due, while a lane has no slab") {
+  Pipeline p(2, 10ms);
+  const LaneId lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.open(2);
+  p.row(a);
+  p.lanes.set_slab(lane, false, p.now);
+  CHECK_FALSE(p.lanes.wants_slab(lane, p.now));
+  p.now += 10ms;
+  CHECK(p.next(lane) == "none");
+  CHECK(p.lanes.wants_slab(lane, p.now));
+  CHECK(p.lanes.deadline() == t0 + 6s);  // the worker's silence
+  p.lanes.set_slab(lane, true, p.now);
+  CHECK(p.next(lane) == "1.0");
+}
+
+TEST_CASE("a worker that gave all back, and whose device does not come to an end, is lost") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  pass(p, lane, 3);
+  p.lanes.set_slab(lane, false, p.now);
+  pass(p, lane, 9);
+  p.lanes.set_slab(lane, false, p.now);
+  CHECK(p.events().overdue.empty());
+  pass(p, lane, 1);
+  CHECK(p.events().overdue == std::vector{lane});
+}
+
 TEST_CASE("in the drain no batch waits, also not that of a worker that comes later") {
   Pipeline p(2, 10ms);
   const bool later = GENERATE(false, true);

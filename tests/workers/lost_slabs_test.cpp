@@ -85,7 +85,7 @@ TEST_CASE("what is kept is given back at the end, though the process lives on") 
   {
     LostSlabs lost;
     lost.keep(std::make_unique<LaneFeed>(FeedShape{.format = {}, .slots = 2, .rows = 4, .width = 4},
-                                         open_host_device(), 3, nullptr),
+                                         open_host_device(), 3, nullptr, nullptr),
               Share(slab_bytes, three_slabs), worker.process());
     io.poll();
     CHECK(slab_bytes.taken() == three_slabs);

@@ -37,10 +37,10 @@ std::vector<T> list(std::span<const T> values) {
 
 TEST_CASE("a worker says who it is and knows what the service said") {
   FakeService service;
-  const Worker worker =
-      service.attach({.pipeline = "vad", .name = "seven", .credits = 3, .device = "cuda:0"});
-  CHECK(service.hello() ==
-        Hello{.pipeline = "vad", .name = "seven", .credits = 3, .device = "cuda:0"});
+  const Worker worker = service.attach({.pipeline = "vad", .name = "seven", .credits = 3});
+  CHECK(service.hello() == Hello{.pipeline = "vad", .name = "seven", .credits = 3});
+  CHECK(worker.device() == "host");
+  CHECK(worker.ordinal() == -1);
   CHECK(worker.slots() == 8);
   CHECK(worker.rows() == 4);
   CHECK(worker.width() == 3);
@@ -48,6 +48,17 @@ TEST_CASE("a worker says who it is and knows what the service said") {
   CHECK(worker.dtype() == Element::s16);
   CHECK(worker.rate() == 16000);
   CHECK(worker.chunk() == R"({"size":3})");
+}
+
+TEST_CASE("a worker on a device that is not here does not attach") {
+  FakeService service;
+  try {
+    const Worker worker(service.url(), {.device = "cuda:63"});
+    FAIL("it attached");
+  } catch (const WorkerError& error) {
+    CHECK(error.code() == "device");
+    CHECK_THAT(error.what(), Catch::Contains("no device \"cuda:63\" here; there are: host"));
+  }
 }
 
 TEST_CASE("a batch is read where the service wrote it") {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace millrace {
+
+// What went wrong on a device.
+enum class DeviceFault : std::uint8_t {
+  out_of_memory,
+  ecc,             // memory that lost its content
+  illegal_access,  // somebody's kernel, or a copy, touched what it must not
+  launch,          // a kernel could not be started, or failed
+  timeout,
+  lost,   // the device is gone, or was reset
+  other,  // no driver, no such device, and what has no name here
+};
+inline constexpr int device_faults = 7;
+
+constexpr std::string_view name_of(DeviceFault fault) {
+  constexpr std::string_view names[device_faults] = {
+      "out_of_memory", "ecc", "illegal_access", "launch", "timeout", "lost", "other"};
+  return names[static_cast<int>(fault)];
+}
+
+// A call to the device failed.
+class DeviceFailure : public std::runtime_error {
+ public:
+  DeviceFailure(DeviceFault fault, const std::string& what)
+      : std::runtime_error(what), fault_(fault) {}
+
+  DeviceFault fault() const { return fault_; }
+  // Whether this process can go on using the device. Where it can not, every later call fails too.
+  bool passes() const {
+    return fault_ == DeviceFault::out_of_memory || fault_ == DeviceFault::other;
+  }
+
+ private:
+  DeviceFault fault_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace millrace::test {
+
+// A program beside the test's own, which answers each line of its input with one.
+class Program {
+ public:
+  // `environment` is added to that of the test: NAME=VALUE.
+  explicit Program(const std::string& name, const std::vector<std::string>& environment = {},
+                   const std::vector<std::string>& arguments = {});
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Empty where it has ended.
+  std::string ask(const std::string& line);
+  void kill();
+  // Closes its input and waits: the exit status, or the negative number of the signal.
+  int end();
+  // What it wrote there until it ended.
+  std::string errors();
+
+ private:
+  pid_t process_ = -1;
+  int input_ = -1, output_ = -1, errors_ = -1;
+  int status_ = 0;
+};
+
+}  // namespace millrace::test

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/simulated_cuda/calls.h"
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "tests/support/simulated_cuda/breaches.h"
+#include "tests/support/simulated_cuda/environment.h"
+#include "tests/support/simulated_cuda/faults.h"
+#include "tests/support/simulated_cuda/settings.h"
+#include "tests/support/simulated_cuda/simulated_cuda.h"
+#include "tests/support/simulated_cuda/streams.h"
+#include "tests/support/simulated_cuda/unseen.h"
+
+namespace millrace::test::simulated_cuda {
+
+namespace {
+
+std::array<std::atomic<bool>, most_devices> in_use;
+
+struct Calls {
+  std::mutex mutex;
+  std::map<std::string, std::uint64_t, std::less<>> counts;
+  std::string path;
+};
+
+Calls& all() {
+  static Calls& calls = *new Calls;
+  return calls;
+}
+
+thread_local const char* function = "";
+thread_local int device = 0;
+thread_local cudaError_t last_error = cudaSuccess;
+thread_local bool in_host_function = false;
+
+constexpr std::array<std::string_view, 12> waiting = {
+    "cudaMemcpy",     "cudaMemset",   "cudaStreamSynchronize", "cudaEventSynchronize",
+    "cudaMalloc",     "cudaFree",     "cudaDeviceSynchronize", "cudaHostAlloc",
+    "cudaMallocHost", "cudaFreeHost", "cudaHostRegister",      "cudaHostUnregister"};
+
+void count_call(const char* name) {
+  const Locked locked(all().mutex);
+  ++all().counts.try_emplace(name, 0).first->second;
+}
+
+cudaError_t take_last_error(const char* name, bool keep) {
+  count_call(name);
+  const cudaError_t dead = death_of(device);
+  const cudaError_t error = dead != cudaSuccess ? dead : last_error;
+  if (!keep) last_error = cudaSuccess;
+  return error;
+}
+
+void write_calls() {
+  std::ofstream file(all().path);
+  for (const auto& [name, calls] : all().counts) file << name << ' ' << calls << '\n';
+}
+
+}  // namespace
+
+cudaError_t enter(const char* name, WhenDead when_dead) {
+  configure_once();
+  function = name;
+  count_call(name);
+  if (in_host_function)
+    return breach(Breach::call_in_host_function, "CUDA was called", cudaErrorNotPermitted);
+  if (const cudaError_t error = injected(name)) return error;
+  if (when_dead == WhenDead::answer) return cudaSuccess;
+  if (device_count() == 0) return cudaErrorNoDevice;
+  mark_in_use(device);
+  if (when_dead == WhenDead::refuse) return death_of(device);
+  settle_dead_streams();  // they may be in the midst of what is given back
+  return cudaSuccess;
+}
+
+cudaError_t leave(cudaError_t error, WhenDead when_dead) {
+  if (when_dead != WhenDead::answer && !in_host_function) {
+    if (const cudaError_t dead = death_of(device)) error = dead;
+    // Where a call says that the device is dead, the caller may free what copies used.
+    if (error != cudaSuccess && error != cudaErrorNotReady) settle_dead_streams();
+  }
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+const char* current_call() { return function; }
+int current_device() { return device; }
+void set_current_device(int ordinal) { device = ordinal; }
+
+void mark_in_use(int ordinal) {
+  const Unseen unseen;
+  in_use[static_cast<std::size_t>(ordinal)] = true;
+}
+
+bool is_in_use(int ordinal) {
+  const Unseen unseen;
+  return in_use[static_cast<std::size_t>(ordinal)];
+}
+
+void enter_host_function() { in_host_function = true; }
+void leave_host_function() { in_host_function = false; }
+
+std::uint64_t calls(std::string_view name) {
+  const Locked locked(all().mutex);
+  const auto found = all().counts.find(name);
+  return found == all().counts.end() ? 0 : found->second;
+}
+
+std::uint64_t waiting_calls() {
+  std::uint64_t sum = 0;
+  for (const std::string_view name : waiting) sum += calls(name);
+  return sum;
+}
+
+void write_calls_at_exit(std::string path) {
+  all().path = std::move(path);
+  std::atexit(write_calls);
+}
+
+void forget_calls() {
+  const Locked locked(all().mutex);
+  all().counts.clear();
+  for (auto& one : in_use) one = false;
+  last_error = cudaSuccess;
+  device = 0;
+}
+
+}  // namespace millrace::test::simulated_cuda
+
+using namespace millrace::test::simulated_cuda;
+
+extern "C" {
+
+cudaError_t cudaGetLastError() { return take_last_error("cudaGetLastError", false); }
+
+cudaError_t cudaPeekAtLastError() { return take_last_error("cudaPeekAtLastError", true); }
+
+}  // extern "C"

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace millrace::test::simulated_cuda {
+
+// Applies MILLRACE_SIMULATED_CUDA (simulated_cuda.h) and CUDA_VISIBLE_DEVICES, the first time. Ends
+// the process where it does not understand them.
+void configure_once();
+
+}  // namespace millrace::test::simulated_cuda

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+// What goes wrong because a test wants it to. Thread-safe, and orders nothing.
+namespace millrace::test::simulated_cuda {
+
+inline constexpr int most_devices = 16;
+
+// What a call of the function is to return instead of doing anything; cudaSuccess: it goes on.
+cudaError_t injected(const char* function);
+
+// What killed the device; cudaSuccess while it lives.
+cudaError_t death_of(int device);
+
+bool copies_held();
+// Counts a copy, which may kill its device.
+void copy_begins(int device);
+
+// By the existence of files.
+void die_when_exists(const std::string& path, int error);
+void hold_copies_while_exists(const std::string& path);
+
+void forget_faults();
+
+}  // namespace millrace::test::simulated_cuda

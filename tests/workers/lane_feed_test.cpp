@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lane's slabs on a device whose copies end, and whose workers finish, when the test says so.
+#include "workers/lane_feed.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/support/bytes.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+constexpr FeedShape shape{
+    .format = {.frames = Element::s16, .dtype = Element::f32}, .slots = 2, .rows = 2, .width = 3};
+
+// What a test sees of a device, and decides of it.
+struct Control {
+  Copying copying = Copying::under_way;
+  bool finished = true;  // by the worker's device, when a slab is given back
+  bool gone = false;     // its slabs
+  bool stopped = false;
+  std::vector<std::uint32_t> copied, given_back;
+};
+
+class SlabsOfTest : public DeviceSlabs {
+ public:
+  explicit SlabsOfTest(Control& control) : control_(control) {}
+  ~SlabsOfTest() override { control_.gone = true; }
+  Copying copy(std::uint32_t slab, const SlabShape&) override {
+    control_.copied.push_back(slab);
+    return control_.copying;
+  }
+  bool give_back(std::uint32_t slab) override {
+    control_.given_back.push_back(slab);
+    return control_.finished;
+  }
+  void stop() override { control_.stopped = true; }
+  const DeviceHandles* handles() const override { return nullptr; }
+  bool pinned() const override { return true; }
+  std::unique_ptr<DeviceReader> reader(const RowFormat&) override { return nullptr; }
+
+ private:
+  Control& control_;
+};
+
+class DeviceOfTest : public Device {
+ public:
+  explicit DeviceOfTest(Control& control) : control_(control) {}
+  std::string_view name() const override { return "cuda:0"; }
+  std::optional<std::size_t> place() const override { return 0; }
+  RowFormat slab_format(const RowFormat& tensor) const override { return tensor.unexpanded(); }
+  std::unique_ptr<DeviceSlabs> attach(const SlabRing&, DeviceReports) override {
+    return std::make_unique<SlabsOfTest>(control_);
+  }
+
+ private:
+  Control& control_;
+};
+
+class FeedUnderTest {
+ public:
+  Control device;
+  std::vector<std::uint32_t> handed;  // slabs, in order
+  std::vector<std::int16_t> first;    // what the first row of the last one held
+  LaneFeed feed{shape, std::make_unique<DeviceOfTest>(device), 2,
+                [this](const worker_protocol::HandedBatch& batch, Bytes slab) {
+                  handed.push_back(batch.slab);
+                  first = values_of<std::int16_t>(slab.first(6));
+                },
+                nullptr};
+
+  // A batch of one row that holds {1, 2}.
+  void write() {
+    Batch batch;
+    batch.rows = 1;
+    batch.closed = Clock::now();
+    BatchRow row;
+    row.ready.row.size = 2;
+    row.ready.window = {Bytes(frames_)};
+    batch.framed.push_back(std::move(row));
+    feed.write(batch, {});
+  }
+
+ private:
+  std::vector<std::byte> frames_ = bytes_of<std::int16_t>({1, 2});
+};
+
+using Slabs = std::vector<std::uint32_t>;
+
+}  // namespace
+
+TEST_CASE("a batch is handed over while its copy is under way") {
+  FeedUnderTest f;
+  f.write();
+  CHECK(f.device.copied == Slabs{0});
+  CHECK(f.handed == Slabs{0});
+}
+
+TEST_CASE("a batch whose copy failed is not handed over") {
+  FeedUnderTest f;
+  f.device.copying = Copying::failed;
+  f.write();
+  CHECK(f.handed.empty());
+}
+
+TEST_CASE("for a device that expands, slabs hold the frames as they are, and nothing around them") {
+  FeedUnderTest f;
+  std::ranges::fill(f.feed.ring().memory(), std::byte{0x77});
+  f.write();
+  CHECK(f.first == std::vector<std::int16_t>{1, 2, 0x7777});
+}
+
+TEST_CASE("a slab whose batch came back before its copy had ended is free when it has") {
+  FeedUnderTest f;
+  f.write();
+  f.write();
+  CHECK_FALSE(f.feed.has_slab());
+  (void)f.feed.finish();
+  CHECK_FALSE(f.feed.has_slab());
+  CHECK(f.device.given_back.empty());
+  f.feed.ended({.slab = 0, .at = Clock::now()});
+  CHECK(f.device.given_back == Slabs{0});
+  CHECK(f.feed.has_slab());
+}
+
+TEST_CASE("a slab that the worker's device still reads is free when that reports it") {
+  FeedUnderTest f;
+  f.device.finished = false;
+  f.write();
+  f.write();
+  f.feed.ended({.slab = 0, .at = Clock::now()});
+  (void)f.feed.finish();
+  CHECK_FALSE(f.feed.has_slab());
+  f.feed.freed(0);
+  CHECK(f.feed.has_slab());
+  f.write();
+  CHECK(f.handed == Slabs{0, 1, 0});
+}
+
+TEST_CASE("a batch was copied when its device says so, and until then when its copy began") {
+  FeedUnderTest f;
+  const Time before = Clock::now();
+  f.write();
+  f.write();
+  const Time written = Clock::now(), copied = written + std::chrono::milliseconds(3);
+  f.feed.ended({.slab = 0, .at = copied});
+  CHECK(f.feed.finish() == copied);
+  const Time began = f.feed.finish();
+  CHECK(began >= before);
+  CHECK(began <= written);
+}
+
+TEST_CASE(
+    "a worker that copies itself is handed the slabs of the host, and the device's are gone") {
+  FeedUnderTest f;
+  f.device.finished = false;
+  f.write();
+  (void)f.feed.finish();
+  f.write();
+  CHECK_FALSE(f.feed.has_slab());
+  f.feed.leave_copies_to_worker();
+  CHECK(f.device.gone);
+  CHECK(f.feed.has_slab());
+  CHECK_FALSE(f.feed.device().place());
+  f.write();
+  CHECK(f.handed == Slabs{0, 1, 0});
+  CHECK(f.device.copied == Slabs{0, 1});
+  (void)f.feed.finish();
+  CHECK(f.feed.has_slab());
+}
+
+TEST_CASE("what a lost worker was to be handed reaches nobody") {
+  FeedUnderTest f;
+  f.feed.stop();
+  CHECK(f.device.stopped);
+  f.write();
+  CHECK(f.handed.empty());
+}
