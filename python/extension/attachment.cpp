@@ -93,7 +93,8 @@ void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
                       std::span<const Answer> mark_answers) {
   try {
     worker_.done(batch, answers, mark_answers);
-  } catch (const WorkerError&) {
+  } catch (const WorkerError& error) {
+    if (error.code() == "device") throw;
   }
   --taken_;
 }
@@ -108,6 +109,7 @@ void add_attachment(nb::module_& module) {
       .def("interrupt", &Attachment::interrupt)
       .def_prop_ro("ended", [](const Attachment& a) { return a.worker().ended(); })
       .def_prop_ro("company", [](const Attachment& a) { return a.worker().company(); })
+      .def_prop_ro("device", [](const Attachment& a) { return a.worker().device(); })
       .def_prop_ro("welcome", &welcome);
 }
 

@@ -20,7 +20,7 @@ namespace millrace::python {
 // One connection to the service, as Python holds it: millrace::Worker without the GIL, and with
 // Python's signals. What is lost stays lost; millrace/worker.py attaches again.
 //
-// As millrace::Worker: next and done are confined to one thread, all else is thread-safe.
+// As millrace::Worker: next, use_on and done are confined to one thread, all else is thread-safe.
 class Attachment {
  public:
   Attachment(const std::string& url, const WorkerSettings& settings,
@@ -38,8 +38,9 @@ class Attachment {
   // where none can come because all credits are taken.
   std::optional<WorkerBatch> next(std::optional<double> seconds);
 
-  // Requires that the caller does not hold the GIL. A service that is gone is no error: next()
-  // tells.
+  // Both require that the caller does not hold the GIL. A service that is gone is no error of
+  // done(): next() tells. A device that fails is one.
+  void use_on(const WorkerBatch& batch, DeviceStream stream) { worker_.use_on(batch, stream); }
   void done(WorkerBatch& batch, std::span<const Answer> answers,
             std::span<const Answer> mark_answers);
 

@@ -11,6 +11,7 @@
 #include "base/event.h"
 #include "python/extension/answers.h"
 #include "python/extension/attachment.h"
+#include "python/extension/device_memory.h"
 #include "python/extension/without_gil.h"
 
 namespace millrace::python {
@@ -75,6 +76,37 @@ nb::list opened(const WorkerBatch& batch) {
   return streams;
 }
 
+using Self = nb::handle_t<HeldBatch>;
+
+nb::object array(Self self, ArrayLayout layout) {
+  const auto& batch = nb::cast<const HeldBatch&>(self);
+  if (batch.open().device() != nullptr)
+    return nb::cast(DeviceMemory(nb::borrow(self), std::move(layout)));
+  const nb::ndarray<nb::numpy> seen(const_cast<void*>(layout.begin), layout.shape.size(),
+                                    layout.shape.data(), batch.owner(), nullptr, layout.dtype);
+  return nb::cast(seen);
+}
+
+nb::object tensor(Self self) {
+  const auto& held = nb::cast<const HeldBatch&>(self);
+  const WorkerBatch& batch = held.open();
+  const FrameType& frames = held.frames();
+  const std::byte* const begin =
+      batch.device() != nullptr ? batch.device()->tensor : batch.data().data();
+  return array(self,
+               {begin, {batch.rows(), batch.width(), frames.values}, dtype_of(frames.element)});
+}
+
+// Of the tensor's rows; those of the marker rows are in `marks`. DLPack of NumPy before 2.1 has no
+// word for "read only", so they are not: nobody reads them but this worker.
+template <class As, auto on_host, auto on_device>
+nb::object column(Self self) {
+  const WorkerBatch& batch = nb::cast<const HeldBatch&>(self).open();
+  const void* const begin =
+      batch.device() != nullptr ? batch.device()->*on_device : (batch.*on_host)().data();
+  return array(self, {begin, {batch.rows()}, nb::dtype<As>()});
+}
+
 std::int64_t nanoseconds(Time time) { return time.time_since_epoch().count(); }
 
 }  // namespace
@@ -88,29 +120,14 @@ const WorkerBatch& HeldBatch::open() const {
   return batch_;
 }
 
-nb::object HeldBatch::data() const {
+const FrameType& HeldBatch::frames() const { return worker_->worker().frames(); }
+int HeldBatch::ordinal() const { return worker_->worker().ordinal(); }
+
+void HeldBatch::use_on(std::uintptr_t stream) const {
   const WorkerBatch& batch = open();
-  const FrameType& frames = worker_->worker().frames();
-  const nb::ndarray<nb::numpy> tensor(batch.data().data(),
-                                      {batch.rows(), batch.width(), frames.values}, attachment_, {},
-                                      dtype_of(frames.element));
-  return nb::cast(tensor);
+  const WithoutGil waits;
+  worker_->use_on(batch, reinterpret_cast<DeviceStream>(stream));
 }
-
-// Of the tensor's rows; those of the marker rows are in `marks`. DLPack of NumPy before 2.1 has no
-// word for "read only", so they are not: nobody reads them but this worker.
-template <class T>
-nb::object HeldBatch::array(std::span<const T> values) const {
-  const nb::ndarray<nb::numpy, T, nb::ndim<1>> column(const_cast<T*>(values.data()),
-                                                      {open().rows()}, attachment_);
-  return nb::cast(column);
-}
-
-nb::object HeldBatch::slot() const { return array(open().slot()); }
-nb::object HeldBatch::left() const { return array(open().left()); }
-nb::object HeldBatch::size() const { return array(open().size()); }
-nb::object HeldBatch::right() const { return array(open().right()); }
-nb::object HeldBatch::flags() const { return array(open().flags()); }
 
 void HeldBatch::done(nb::handle answers, nb::handle marks, nb::handle encode) {
   const std::size_t framed = open().framed().size(), rows = batch_.rows();
@@ -134,15 +151,17 @@ void add_batch(nb::module_& module) {
       .def_prop_ro("taken", [](const HeldBatch& b) { return nanoseconds(b.open().taken()); })
       .def_prop_ro("rows", [](const HeldBatch& b) { return b.open().rows(); })
       .def_prop_ro("width", [](const HeldBatch& b) { return b.open().width(); })
-      .def_prop_ro("data", &HeldBatch::data)
-      .def_prop_ro("slot", &HeldBatch::slot)
-      .def_prop_ro("left", &HeldBatch::left)
-      .def_prop_ro("size", &HeldBatch::size)
-      .def_prop_ro("right", &HeldBatch::right)
-      .def_prop_ro("flags", &HeldBatch::flags)
+      .def_prop_ro("data", &tensor)
+      .def_prop_ro("slot", &column<std::int32_t, &WorkerBatch::slot, &DeviceArrays::slot>)
+      .def_prop_ro("left", &column<std::int32_t, &WorkerBatch::left, &DeviceArrays::left>)
+      .def_prop_ro("size", &column<std::int32_t, &WorkerBatch::size, &DeviceArrays::size>)
+      .def_prop_ro("right", &column<std::int32_t, &WorkerBatch::right, &DeviceArrays::right>)
+      .def_prop_ro("flags", &column<std::uint8_t, &WorkerBatch::flags, &DeviceArrays::flags>)
+      .def_prop_ro("reset", &column<bool, &WorkerBatch::reset, &DeviceArrays::reset>)
       .def_prop_ro("framed", [](const HeldBatch& b) { return bytes_of(b.open().framed()); })
       .def_prop_ro("marks", [](const HeldBatch& b) { return bytes_of(b.open().marks()); })
       .def_prop_ro("opened", [](const HeldBatch& b) { return opened(b.open()); })
+      .def("use_on", &HeldBatch::use_on)
       .def("done", &HeldBatch::done, nb::arg("answers").none(), nb::arg("marks").none(),
            nb::arg("encode"));
 }

@@ -3,6 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
+
 #include "workers/worker_batch.h"
 
 namespace millrace::python {
@@ -10,7 +12,7 @@ namespace millrace::python {
 class Attachment;
 
 // A batch as Python holds it. Its arrays are views of the worker's memory, which they keep; what
-// they show after done() is some later batch. Requires the GIL.
+// they show after done() is some later batch. On a device they are DeviceMemory. Requires the GIL.
 class HeldBatch {
  public:
   // `attachment` is the Python object that `worker` belongs to.
@@ -19,20 +21,20 @@ class HeldBatch {
   // Raises RuntimeError after done().
   const WorkerBatch& open() const;
 
-  nanobind::object data() const;
-  nanobind::object slot() const;
-  nanobind::object left() const;
-  nanobind::object size() const;
-  nanobind::object right() const;
-  nanobind::object flags() const;
+  // Of the CUDA device that it lies on; -1: the host.
+  int ordinal() const;
+  const FrameType& frames() const;
+  // What keeps its memory.
+  nanobind::handle owner() const { return attachment_; }
 
-  // The batch is done even if the service is gone; next() tells.
+  // What is put on that stream of the device from here on finds the batch, and done() lets it
+  // finish.
+  void use_on(std::uintptr_t stream) const;
+
+  // The batch is done even if the service is gone; next() tells. One whose device fails is not.
   void done(nanobind::handle answers, nanobind::handle marks, nanobind::handle encode);
 
  private:
-  template <class T>
-  nanobind::object array(std::span<const T> values) const;
-
   WorkerBatch batch_;
   Attachment* worker_;
   nanobind::object attachment_;

@@ -5,6 +5,7 @@
 #include "python/extension/chunks.h"
 #include "python/extension/client.h"
 #include "python/extension/client_stream.h"
+#include "python/extension/device_memory.h"
 #include "python/extension/held_batch.h"
 
 // millrace._core: what the package's Python files are built on. Their signatures are in
@@ -14,6 +15,7 @@ NB_MODULE(_core, module) {
   nanobind::set_leak_warnings(false);  // a daemon thread keeps what it holds until the process ends
   add_chunks(module);
   add_batch(module);
+  add_device_memory(module);
   add_attachment(module);
   add_client_stream(module);
   add_client(module);

@@ -6,9 +6,11 @@ from millrace.aio import AsyncClient, AsyncStream, connect
 from millrace.batch import Batch
 from millrace.chunking import chunks, values
 from millrace.client import Client, Stream
+from millrace.device_array import DeviceArray
 from millrace.errors import (
     ClientError,
     ConnectionLost,
+    DeviceError,
     Failure,
     Refused,
     ServiceGone,
@@ -30,6 +32,8 @@ __all__ = [
     "ClientSettings",
     "Closed",
     "ConnectionLost",
+    "DeviceArray",
+    "DeviceError",
     "Event",
     "Failure",
     "Flag",

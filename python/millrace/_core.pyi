@@ -56,6 +56,7 @@ class Client:
 class Attachment:
     ended: bool
     company: int
+    device: str
     welcome: tuple[int, int, int, int, bool, str, float, str]
     def __init__(
         self,
@@ -78,15 +79,25 @@ class Batch:
     taken: int
     rows: int
     width: int
-    data: NDArray[Any]
-    slot: NDArray[np.int32]
-    left: NDArray[np.int32]
-    size: NDArray[np.int32]
-    right: NDArray[np.int32]
-    flags: NDArray[np.uint8]
+    data: NDArray[Any] | DeviceMemory
+    slot: NDArray[np.int32] | DeviceMemory
+    left: NDArray[np.int32] | DeviceMemory
+    size: NDArray[np.int32] | DeviceMemory
+    right: NDArray[np.int32] | DeviceMemory
+    flags: NDArray[np.uint8] | DeviceMemory
+    reset: NDArray[np.bool_] | DeviceMemory
     framed: bytes
     marks: bytes
     opened: list[tuple[int, int, str, str]]
+    def use_on(self, stream: int) -> None: ...
     def done(
         self, answers: Iterable[Any] | None, marks: Iterable[Any] | None, encode: Callable[[Any], str]
     ) -> None: ...
+
+class DeviceMemory:
+    ordinal: int
+    address: int
+    shape: tuple[int, ...]
+    dtype: str
+    def use_on(self, stream: int) -> None: ...
+    def capsule(self) -> object: ...

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from millrace import _core
-from millrace.rows import Flag, Opened, Rows
+from millrace.device_array import DeviceArray
+from millrace.rows import Opened, Rows
 
 
 class Batch:
@@ -19,6 +20,8 @@ class Batch:
     is copied: ``numpy.asarray``, ``torch.from_dlpack`` and ``jax.dlpack.from_dlpack`` take them as they
     are. They are valid until ``done()``: afterwards that memory holds other batches, and everything
     here raises RuntimeError. Copy what is to be kept.
+
+    Those of a worker on a device are DeviceArrays: they lie there, and the same functions take them.
     """
 
     __slots__ = ("_core",)
@@ -56,40 +59,40 @@ class Batch:
         return self._core.width
 
     @property
-    def data(self) -> NDArray[Any]:
+    def data(self) -> NDArray[Any] | Any:
         """The tensor [rows, width, channels or dim], contiguous, its base aligned to 256 bytes. The
         model may work in place."""
-        return self._core.data
+        return _seen(self._core.data)
 
     @property
-    def slot(self) -> NDArray[np.int32]:
+    def slot(self) -> NDArray[np.int32] | Any:
         """[rows] Where the state of the row's stream is; of a padding row Worker.slots."""
-        return self._core.slot
+        return _seen(self._core.slot)
 
     @property
-    def flags(self) -> NDArray[np.uint8]:
+    def flags(self) -> NDArray[np.uint8] | Any:
         """[rows] Bits of Flag."""
-        return self._core.flags
+        return _seen(self._core.flags)
 
     @property
-    def reset(self) -> NDArray[np.bool_]:
+    def reset(self) -> NDArray[np.bool_] | Any:
         """[rows] Whether the state must be fresh before the row."""
-        return (self._core.flags & int(Flag.RESET)).astype(np.bool_)
+        return _seen(self._core.reset)
 
     @property
-    def left(self) -> NDArray[np.int32]:
+    def left(self) -> NDArray[np.int32] | Any:
         """[rows] Real frames before the body."""
-        return self._core.left
+        return _seen(self._core.left)
 
     @property
-    def size(self) -> NDArray[np.int32]:
+    def size(self) -> NDArray[np.int32] | Any:
         """[rows] Frames of the body; of a padding row 0."""
-        return self._core.size
+        return _seen(self._core.size)
 
     @property
-    def right(self) -> NDArray[np.int32]:
+    def right(self) -> NDArray[np.int32] | Any:
         """[rows] Real frames behind the body."""
-        return self._core.right
+        return _seen(self._core.right)
 
     @property
     def framed(self) -> Rows:
@@ -109,6 +112,15 @@ class Batch:
             for stream, slot, name, options in self._core.opened
         ]
 
+    def use_on(self, stream: int) -> None:
+        """What is put on that stream of the device from here on finds the batch, and its memory is written
+        again only when the stream is through with what it was given before ``done()``. For streams of
+        which DLPack does not tell. ``stream`` is a cudaStream_t as a number. Nothing on the host.
+
+        Raises WorkerError where the device has failed.
+        """
+        self._core.use_on(stream)
+
     def done(self, answers: Iterable[Any] | None = None, marks: Iterable[Any] | None = None) -> None:
         """Gives the batch back, with an answer for each row of ``data`` (padding rows may be left out)
         or none at all, and the same for each of ``marks``. Batches are given back in their order.
@@ -120,6 +132,8 @@ class Batch:
 
         Raises TypeError for an answer that JSON cannot say, ValueError for a wrong number of answers; the
         batch is as it was. Nothing is raised here when the service is gone: ``Worker.next`` deals with it.
+        On a device it does not wait for what was put on streams: answers do not depend on that, or the
+        model has waited. DeviceError where the device has failed.
         """
         self._core.done(answers, marks, _encode)
 
@@ -128,6 +142,10 @@ class Batch:
             return f"<millrace.Batch {self.id}: {self.rows} rows, {len(self.marks)} marks>"
         except RuntimeError:
             return "<millrace.Batch, given back>"
+
+
+def _seen(array: Any) -> Any:
+    return DeviceArray(array) if isinstance(array, _core.DeviceMemory) else array
 
 
 def _plain(value: Any) -> Any:

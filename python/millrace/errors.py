@@ -22,6 +22,14 @@ class Refused(WorkerError):
         self.code = code
 
 
+class DeviceError(Refused):
+    """The device that the worker was to compute on is not there, or failed; ``code`` is device.
+
+    One that has failed is of no use to this process any more, and no new Worker mends that: end it, and
+    let what started it start another.
+    """
+
+
 class ClientError(Exception):
     """A client's stream was not opened, or cannot go on."""
 
@@ -60,4 +68,6 @@ class Failure(Exception):
 
 def error_of(message: str, code: str) -> WorkerError:
     """The exception for an error of the worker library, whose code is empty where it has none."""
+    if code == "device":
+        return DeviceError(message, code)
     return Refused(message, code) if code else ServiceGone(message)

@@ -71,12 +71,14 @@ class Worker:
         device: str = "host",
         reattach: bool | float = True,
     ) -> None:
-        """Attaches, or raises ServiceGone, Refused, or ValueError for a wrong url.
+        """Attaches, or raises ServiceGone, Refused, DeviceError where there is no such device, or
+        ValueError for a wrong url.
 
         ``url``: unix:PATH or tcp://HOST:PORT; None: $MILLRACE_WORKERS, or where a service on this
         machine listens unless told otherwise. ``name``: for logs; the program's name and process id.
         ``credits``: batches that it takes before the first is done; with 2 the service builds the next
-        while this one computes. ``device``: where batches lie. ``reattach``: for how many seconds to try
+        while this one computes. ``device``: where batches are to lie: host, cuda (the first) or cuda:N, as
+        this process counts them. ``reattach``: for how many seconds to try
         to attach again; True: for ever; False: a lost service is a ServiceGone at once, and one that
         stops the end of the batches.
         """
@@ -126,6 +128,11 @@ class Worker:
         return np.dtype(_DTYPES[self._welcome[5]])
 
     @property
+    def device(self) -> str:
+        """Where batches lie: host, or cuda:N."""
+        return self._core.device
+
+    @property
     def rate(self) -> float:
         """Frames per second."""
         return self._welcome[6]
@@ -145,7 +152,7 @@ class Worker:
         """The next batch. None: none came within ``timeout`` seconds, the worker has left, or
         ``interrupt`` was called. An attempt to attach again has a second, even where less is left.
 
-        Raises WorkerError where it cannot go on, and RuntimeError where all ``credits`` batches are
+        Raises WorkerError where it cannot go on, as for DeviceError, and RuntimeError where all ``credits`` batches are
         taken and none was given back.
         """
         deadline = math.inf if timeout is None else time.monotonic() + timeout

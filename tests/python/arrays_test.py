@@ -35,6 +35,14 @@ class Arrays(WorkerTest):
             batch.data[0, 0, 0] = 7
             self.assertEqual(data[0, 0, 0], 7)
 
+    def test_the_columns_are_the_memory_of_the_batch_too(self):
+        for dtype, values, batch in self.batches():
+            for column, kind in (("slot", np.int32), ("flags", np.uint8), ("reset", np.bool_)):
+                seen = getattr(batch, column)
+                self.assertEqual((type(seen), seen.dtype, seen.shape), (np.ndarray, kind, (1,)))
+                self.assertEqual(seen.ctypes.data, getattr(batch, column).ctypes.data)
+            self.assertNotEqual(batch.reset.ctypes.data, batch.flags.ctypes.data)
+
     def test_torch_sees_the_memory_of_the_batch(self):
         for dtype, values, batch in self.batches():
             tensor = torch.from_dlpack(batch.data)

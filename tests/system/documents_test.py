@@ -161,6 +161,10 @@ class Programs(SystemTest):
     def test_the_worker_in_cpp_does(self, worker):
         self.power_of_two_streams(worker)
 
+    @runs("worker_torch")
+    def test_the_worker_of_a_device_does_on_the_host(self, worker):
+        self.power_of_two_streams([*worker, "host"])
+
     @runs("client_cpp")
     def test_the_client_in_cpp_says_why_there_is_no_stream(self, client):
         for url in ("ws://127.0.0.1:1", "tcp://127.0.0.1:1", "http://127.0.0.1"):
