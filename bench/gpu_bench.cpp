@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device makes of batches: copies, kernels, and the way of a batch through the interface of
+// devices, each beside the bandwidth that a bare copy has there, or its goal. Exits 77 where there
+// is no device.
+#include "bench/gpu_bench.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+#include "gpu/devices.h"
+
+namespace millrace::bench {
+namespace {
+
+constexpr int no_device = 77;
+
+struct Arguments {
+  std::size_t device = 0;
+  bool devices = false;
+  bool quick = false;
+  bool json = false;
+};
+
+void measure(const Arguments& arguments, const cuda::Found& found) {
+  Devices devices{DeviceRule{.listed = {}, .slab_bytes = std::uint64_t{4} << 30}};
+  auto device = devices.open(found.name);
+  if (!device) throw std::runtime_error(device.error().message);
+  cuda::check(cudaSetDevice(found.ordinal), "using a device");
+
+  Figures figures(arguments.json);
+  const Timing timing(arguments.quick ? 5 : 21);
+  const int batches = arguments.quick ? 500 : 5000;
+  const Ceilings ceilings = measure_copies(figures, timing);
+  measure_expand(figures, timing, ceilings);
+  measure_slots(figures, timing, ceilings);
+  measure_bus(figures, timing);
+  measure_submitting(figures, **device, batches);
+  measure_slab_bandwidth(figures, **device, ceilings, std::size_t{arguments.quick ? 1u : 4u} << 30);
+  measure_timeline(figures, **device);
+  figures.text("\n" + std::to_string(figures.met()) + " goals met, " +
+               std::to_string(figures.missed()) + " missed");
+}
+
+int say_none(const Arguments& arguments, const cuda::Machine& machine) {
+  std::fprintf(stderr, "gpu_bench: no device %zu: %s\n", arguments.device,
+               machine.why_none.empty() ? "there are fewer" : machine.why_none.c_str());
+  return no_device;
+}
+
+void print(const cuda::Found& device, bool json) {
+  const std::string toolkit(cuda::version());
+  std::printf(json ? R"({"device":"%s","product":"%s","cuda":"%s"})"
+                     "\n"
+                   : "%s: %s, CUDA %s\n",
+              device.name.c_str(), device.product.c_str(), toolkit.c_str());
+}
+
+int run(const Arguments& arguments) {
+  const cuda::Machine machine = cuda::look();
+  if (arguments.device >= machine.devices.size()) return say_none(arguments, machine);
+  if (arguments.devices) {
+    for (const cuda::Found& device : machine.devices) print(device, arguments.json);
+    return 0;
+  }
+  print(machine.devices[arguments.device], arguments.json);
+  measure(arguments, machine.devices[arguments.device]);
+  return 0;
+}
+
+}  // namespace
+}  // namespace millrace::bench
+
+int main(int argc, char** argv) {
+  millrace::bench::Arguments arguments;
+  CLI::App app("What a device makes of batches");
+  app.add_option("--device", arguments.device, "Which, as CUDA counts them")->capture_default_str();
+  app.add_flag("--devices", arguments.devices, "Which there are, and no more");
+  app.add_flag("--quick", arguments.quick, "Fewer samples");
+  app.add_flag("--json", arguments.json, "A line of JSON for each figure");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return millrace::bench::run(arguments);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gpu_bench: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/gpu_figures.h"
+
+#include <array>
+#include <cstdio>
+
+namespace millrace::bench {
+
+namespace {
+
+std::string number(double value) {
+  std::array<char, 32> text{};
+  const int size = std::snprintf(text.data(), text.size(), value >= 1000 ? "%.0f" : "%.4g", value);
+  return {text.data(), static_cast<std::size_t>(size)};
+}
+
+int width_of(std::string_view text) { return static_cast<int>(text.size()); }
+
+}  // namespace
+
+void Figures::section(std::string_view title) {
+  section_ = title;
+  if (!json_)
+    std::printf("\n%-58.*s %12s  %s\n", width_of(title), title.data(), "measured", "goal");
+}
+
+void Figures::add(std::string_view name, double value, std::string_view unit) {
+  print(name, value, unit, std::nullopt);
+}
+
+void Figures::at_least(double goal, std::string_view name, double value, std::string_view unit) {
+  print(name, value, unit, Goal{goal, "at least", value >= goal});
+}
+
+void Figures::at_most(double goal, std::string_view name, double value, std::string_view unit) {
+  print(name, value, unit, Goal{goal, "at most", value <= goal});
+}
+
+void Figures::text(std::string_view line) const {
+  if (!json_) std::printf("%.*s\n", width_of(line), line.data());
+}
+
+void Figures::print(std::string_view name, double value, std::string_view unit,
+                    const std::optional<Goal>& goal) {
+  if (goal) ++(goal->met ? met_ : missed_);
+  if (json_) {
+    std::printf(R"({"section":"%s","figure":"%.*s","value":%.6g,"unit":"%.*s","goal":%s,"ok":%s})"
+                "\n",
+                section_.c_str(), width_of(name), name.data(), value, width_of(unit), unit.data(),
+                goal ? number(goal->value).c_str() : "null",
+                !goal       ? "null"
+                : goal->met ? "true"
+                            : "false");
+  } else {
+    const std::string told = !goal ? "-"
+                                   : std::string(goal->is) + " " + number(goal->value) + ": " +
+                                         (goal->met ? "ok" : "short");
+    std::printf("  %-50.*s %12s %-5.*s %s\n", width_of(name), name.data(), number(value).c_str(),
+                width_of(unit), unit.data(), told.c_str());
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace millrace::bench

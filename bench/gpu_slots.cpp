@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels over the state of slots.
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench/gpu_bench.h"
+#include "gpu/kernels.h"
+
+namespace millrace::bench {
+
+namespace {
+
+// The state of slots, and a batch of half of them in any order, of which all are reset.
+class Slots {
+ public:
+  Slots(std::size_t row_bytes, std::uint32_t rows)
+      : rows_(rows),
+        state_(random_memory((2 * std::size_t{rows} + 1) * row_bytes)),
+        batch_(random_memory(rows * row_bytes)),
+        slot_(on_device(any_slots(rows))),
+        reset_(on_device(std::vector<std::uint8_t>(rows, 1))),
+        arena_{state_.get(), row_bytes} {}
+
+  double bytes() const { return static_cast<double>(rows_ * arena_.row_bytes); }
+
+  void gather(cudaStream_t on) const { gather_rows(arena_, slot(), rows_, batch_.get(), on); }
+  void scatter(cudaStream_t on) const { scatter_rows(arena_, slot(), rows_, batch_.get(), on); }
+  void reset(cudaStream_t on) const {
+    reset_rows(arena_, slot(), reinterpret_cast<const std::uint8_t*>(reset_.get()), rows_, on);
+  }
+
+ private:
+  static std::vector<std::int32_t> any_slots(std::uint32_t rows) {
+    std::vector<std::int32_t> slots(2 * std::size_t{rows});
+    std::iota(slots.begin(), slots.end(), 0);
+    std::shuffle(slots.begin(), slots.end(), std::mt19937(2));
+    slots.resize(rows);
+    return slots;
+  }
+  const std::int32_t* slot() const { return reinterpret_cast<const std::int32_t*>(slot_.get()); }
+
+  std::uint32_t rows_;
+  cuda::Memory state_, batch_, slot_, reset_;
+  cuda::Arena arena_;
+};
+
+struct Kernel {
+  const char* name;
+  void (Slots::*run)(cudaStream_t) const;
+  int touched;  // times that a byte of the rows is read or written
+};
+
+constexpr Kernel kernels[] = {
+    {"gather", &Slots::gather, 2}, {"scatter", &Slots::scatter, 2}, {"reset", &Slots::reset, 1}};
+
+}  // namespace
+
+void measure_slots(Figures& figures, const Timing& timing, const Ceilings& ceilings) {
+  figures.section("state of slots, of the bandwidth of a copy on the device");
+  for (const std::size_t row_bytes : {std::size_t{512}, std::size_t{3200}, std::size_t{16} << 10,
+                                      std::size_t{1} << 20, std::size_t{64} << 20}) {
+    const Slots slots(row_bytes, static_cast<std::uint32_t>(beyond_cache() / row_bytes));
+    for (const Kernel& kernel : kernels) {
+      const double seconds = timing.seconds(2, [&](cudaStream_t on) { (slots.*kernel.run)(on); });
+      figures.at_least(80, std::string(kernel.name) + ", rows of " + std::to_string(row_bytes),
+                       100 * kernel.touched * slots.bytes() / seconds / ceilings.device_copy, "%");
+    }
+  }
+  const Slots slots(16 << 10, 64);
+  for (const Kernel& kernel : kernels) {
+    const double seconds = timing.seconds(50, [&](cudaStream_t on) { (slots.*kernel.run)(on); });
+    figures.add(std::string(kernel.name) + ", 64 rows of 16384, one after the other", seconds * 1e6,
+                "us");
+  }
+}
+
+}  // namespace millrace::bench
