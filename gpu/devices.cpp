@@ -45,7 +45,10 @@ Devices::Devices(const DeviceRule& rule) : rule_(rule) {
     usable_.push_back(*found);
   }
   for (std::size_t i = 0; i < usable_.size(); ++i) at_.emplace_back(rule.slab_bytes);
-  for (const std::string& name : rule.listed) (void)open(name);
+  for (std::size_t place = 0; place < rule.listed.size(); ++place) {
+    (void)open(place);
+    at_[place].ready = true;
+  }
 }
 
 std::optional<std::size_t> Devices::find(std::string_view name) const {
@@ -53,6 +56,30 @@ std::optional<std::size_t> Devices::find(std::string_view name) const {
   const auto found = std::ranges::find_if(usable_, named);
   if (found == usable_.end()) return std::nullopt;
   return static_cast<std::size_t>(found - usable_.begin());
+}
+
+bool Devices::is_ready(std::string_view name) const {
+  const auto place = find(name);
+  return !place || at_[*place].ready || at_[*place].lost;
+}
+
+bool Devices::all_ready() const {
+  return std::ranges::all_of(at_, [](const At& at) { return at.ready.load(); });
+}
+
+void Devices::make_ready(std::string_view name) {
+  const auto place = find(name);
+  if (!place || at_[*place].lost) return;
+  At& at = at_[*place];
+  std::optional<DeviceFailure> failed;
+  try {
+    cuda::use(usable_[*place]);
+    at.ready = true;
+  } catch (const DeviceFailure& failure) {
+    failed = failure;
+  }
+  const std::scoped_lock lock(at.mutex);
+  at.why_not_ready = failed;
 }
 
 Result<std::unique_ptr<Device>, DeviceError> Devices::open(std::string_view name) {
@@ -64,10 +91,14 @@ Result<std::unique_ptr<Device>, DeviceError> Devices::open(std::string_view name
 }
 
 Result<std::unique_ptr<Device>, DeviceError> Devices::open(std::size_t place) {
-  if (at_[place].lost.load(std::memory_order_relaxed))
+  At& at = at_[place];
+  if (at.lost.load(std::memory_order_relaxed))
     return DeviceError{"device " + usable_[place].name + " has failed"};
-  return cuda::open(usable_[place],
-                    {.place = place, .bytes = &at_[place].memory, .lost = &at_[place].lost});
+  {
+    const std::scoped_lock lock(at.mutex);
+    if (at.why_not_ready) throw DeviceFailure(*at.why_not_ready);
+  }
+  return cuda::open(usable_[place], {.place = place, .bytes = &at.memory, .lost = &at.lost});
 }
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,6 +50,13 @@ class Devices {
   // twice.
   explicit Devices(const DeviceRule& rule);
 
+  // Whether open() takes no time for that name, or for any: nobody has to wait for a driver.
+  bool is_ready(std::string_view name) const;
+  bool all_ready() const;
+  // Takes as long as the driver does with a device that is not ready. What fails open() says, and
+  // tries no more, until this has gone well.
+  void make_ready(std::string_view name);
+
   // The device of a worker, by the name in its Hello: host, cuda:N as this process counts them, or
   // a UUID. One that is the worker's own affair, because this process uses none or has no such,
   // is a device of the worker's. Throws DeviceFailure.
@@ -78,7 +86,9 @@ class Devices {
   struct At {
     explicit At(std::uint64_t bytes) : memory(bytes) {}
     Budget memory;
-    std::atomic<bool> lost{false};
+    std::atomic<bool> ready{false}, lost{false};
+    std::mutex mutex;
+    std::optional<DeviceFailure> why_not_ready;  // under the mutex
   };
   std::deque<At> at_;  // of those
 };

@@ -127,7 +127,8 @@ void Server::listen() {
   admin_.emplace(std::move(admin.front()),
                  [this](const HttpQuery& query) { return answer(query); });
   IoThread& first = *threads_.front();
-  worker_server_.emplace(first.context().get_executor(), options_.listen.workers, reception());
+  worker_server_.emplace(first.context().get_executor(), options_.listen.workers, device_start_,
+                         reception());
   if (const auto& address = options_.listen.workers_remote)
     remote_server_.emplace(first.context(), "tcp://" + readable(*address), reception(),
                            unread_bytes(options_.limits));

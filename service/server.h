@@ -80,6 +80,7 @@ class Server {
       log_, stats_, [this](Overload action, std::uint64_t spare) { relieve(action, spare); }};
   std::vector<std::unique_ptr<IoThread>> threads_;
   std::vector<std::unique_ptr<Pipeline>> pipelines_;
+  DeviceStart device_start_{device_watch_.devices()};
   std::optional<WorkerServer> worker_server_;
   std::optional<RemoteServer> remote_server_;
   std::optional<HttpServer> admin_;

@@ -18,11 +18,6 @@ namespace {
 // SO_PEERPIDFD of Linux 6.5, which older headers do not name.
 constexpr int peer_pidfd = 77;
 
-bool connected(int socket) {
-  pollfd end{socket, POLLRDHUP, 0};
-  return ::poll(&end, 1, 0) == 0;
-}
-
 FileDescriptor duplicate(int socket) {
   FileDescriptor copy(::fcntl(socket, F_DUPFD_CLOEXEC, 0));
   if (!copy) throw std::system_error(errno, std::generic_category(), "cannot watch the process");
@@ -30,6 +25,11 @@ FileDescriptor duplicate(int socket) {
 }
 
 }  // namespace
+
+bool is_connected(int socket) {
+  pollfd end{socket, POLLRDHUP, 0};
+  return ::poll(&end, 1, 0) == 0;
+}
 
 FileDescriptor pidfd_of_peer(int socket) {
   int pidfd = -1;
@@ -47,7 +47,7 @@ FileDescriptor pidfd_by_number(int socket) {
   // Not by its function, which glibc 2.36 declares for C only.
   FileDescriptor opened(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
   // Its number may be another's by now, but not while it holds the connection.
-  if (!connected(socket)) return FileDescriptor();
+  if (!is_connected(socket)) return FileDescriptor();
   return opened;
 }
 

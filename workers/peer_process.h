@@ -9,6 +9,9 @@
 
 namespace millrace {
 
+// Whether nobody has closed the other end of a Unix socket, or its output.
+bool is_connected(int socket);
+
 // A pidfd of the process that connected a Unix socket, which becomes readable when it is gone.
 // Nothing where there is none to be had: it is gone already, or lives in another PID namespace of
 // a kernel before 6.5.

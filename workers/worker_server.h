@@ -11,6 +11,7 @@
 #include "transport/local_socket.h"
 #include "transport/net.h"
 #include "transport/socket_waits.h"
+#include "workers/device_start.h"
 #include "workers/hub.h"
 #include "workers/protocol.h"
 
@@ -37,8 +38,9 @@ struct WorkerReception {
 // connections cannot be accepted it tries again. Confined to one thread; hubs and homes outlive it.
 class WorkerServer {
  public:
-  // Throws std::runtime_error that names the path.
-  WorkerServer(Executor executor, const std::string& path, WorkerReception reception);
+  // `devices` are those of the hubs, and outlive it. Throws std::runtime_error that names the path.
+  WorkerServer(Executor executor, const std::string& path, DeviceStart& devices,
+               WorkerReception reception);
 
   // Accepts as long as its io_context runs.
   Task<> serve();
@@ -55,6 +57,7 @@ class WorkerServer {
   Executor executor_;
   LocalListener listener_;
   SocketWaits waits_;
+  DeviceStart& devices_;
   const WorkerReception reception_;
   bool failing_ = false;  // connections cannot be accepted; it is said once
 };

@@ -192,10 +192,19 @@ class Session final : public WorkerConnection {
 
 }  // namespace
 
-Task<> serve_worker(LocalSocket socket, worker_protocol::Hello hello, Hub& hub) {
+Task<> serve_worker(LocalSocket socket, worker_protocol::Hello hello, Hub& hub,
+                    DeviceStart& devices) {
   const Executor executor = co_await net::this_coro::executor;
   std::optional<Session> session;
   try {
+    if (!hello.watch && !devices.is_ready(hello.device)) {
+      co_await devices.make_ready(hello.device);
+      if (!is_connected(socket.native_handle())) {
+        hub.settings().log(
+            {"worker refused", hello.name, "it hung up before its device was ready"});
+        co_return;
+      }
+    }
     session.emplace(std::move(socket), hub, executor);
   } catch (const std::exception& error) {
     hub.settings().log({"worker refused", hello.name, error.what()});

@@ -24,8 +24,10 @@ namespace millrace::test {
 // A hub behind a real door; the test runs its thread.
 class Door : public HubUnderTest {
  public:
-  explicit Door(Patience patience = patient, Duration handshake = 1h)
-      : HubUnderTest(patience), server_(io().get_executor(), path(), reception(handshake)) {
+  explicit Door(Patience patience = patient, Duration handshake = 1h,
+                const DeviceRule& rule = {.use = DeviceRule::Use::host})
+      : HubUnderTest(patience, rule),
+        server_(io().get_executor(), path(), device_start, reception(handshake)) {
     spawn(io().get_executor(), server_.serve());
     run();
   }
@@ -35,6 +37,8 @@ class Door : public HubUnderTest {
     hub.dismiss();
     run();
   }
+
+  DeviceStart device_start{devices};
 
   std::string path() const { return directory_ / "workers.sock"; }
   std::uint64_t failures(WorkerFailure why) const { return stats.failures[why].value(); }
@@ -97,8 +101,8 @@ class RawWorker {
     throw std::runtime_error("the service sent something else");
   }
   // Says Hello and is welcomed.
-  RawWorker& attach(std::uint32_t credits = 2) {
-    send(Hello{.name = "raw", .credits = credits});
+  RawWorker& attach(std::uint32_t credits = 2, const std::string& device = "host") {
+    send(Hello{.name = "raw", .credits = credits, .device = device});
     (void)take<Welcome>();
     return *this;
   }

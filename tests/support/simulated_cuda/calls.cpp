@@ -97,6 +97,8 @@ int current_device() { return device; }
 void set_current_device(int ordinal) { device = ordinal; }
 
 void mark_in_use(int ordinal) {
+  if (is_in_use(ordinal)) return;
+  wait_for_start();
   const Unseen unseen;
   in_use[static_cast<std::size_t>(ordinal)] = true;
 }

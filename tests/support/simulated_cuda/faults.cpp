@@ -27,7 +27,8 @@ struct Faults {
   std::array<std::atomic<int>, most_devices> deaths{};
   std::atomic<std::int64_t> copies_to_live{-1};  // negative: for ever
   std::atomic<int> copies_error{0};
-  std::atomic<bool> held{false};
+  std::atomic<bool> held{false};  // copies
+  std::atomic<bool> starts_held{false};
   // Written once, before there is a stream.
   std::string death_path, hold_path;
   int death_path_error = 0;
@@ -84,6 +85,22 @@ void copy_begins(int device) {
   if (f.copies_to_live >= 0 && f.copies_to_live-- == 0) kill_device(f.copies_error, device);
 }
 
+void wait_for_start() {
+  const Unseen unseen;
+  faults().starts_held.wait(true);
+}
+
+void hold_starts() {
+  const Unseen unseen;
+  faults().starts_held = true;
+}
+
+void release_starts() {
+  const Unseen unseen;
+  faults().starts_held = false;
+  faults().starts_held.notify_all();
+}
+
 bool copies_held() {
   const Unseen unseen;
   return faults().held || exists(faults().hold_path);
@@ -114,6 +131,7 @@ void forget_faults() {
   for (auto& death : f.deaths) death = cudaSuccess;
   f.copies_to_live = -1;
   f.held = false;
+  f.starts_held = false;
   f.death_path.clear();
   f.hold_path.clear();
 }

@@ -16,6 +16,9 @@ cudaError_t injected(const char* function);
 // What killed the device; cudaSuccess while it lives.
 cudaError_t death_of(int device);
 
+// Until devices may come into use.
+void wait_for_start();
+
 bool copies_held();
 // Counts a copy, which may kill its device.
 void copy_begins(int device);

@@ -81,6 +81,10 @@ void kill_device(int error, int device = 0);
 // The same at the copy after the next `copies`, in place of it.
 void kill_device_after(std::uint64_t copies, int error);
 
+// The first call that uses a device, as with a slow driver, does not return until it is released.
+void hold_starts();
+void release_starts();
+
 // No copy begins until they are released.
 void hold_copies();
 void release_copies();

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/thread_pool.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "gpu/devices.h"
+#include "transport/net.h"
+
+namespace millrace {
+
+// Makes devices ready on a thread of its own: a driver may take seconds for the first worker of a
+// device, and those are not to be the seconds of all streams.
+//
+// Thread-safe.
+class DeviceStart {
+ public:
+  // `devices` and the contexts of those who wait outlive it, and run no more at its end. Its end
+  // waits for a driver that is at work.
+  explicit DeviceStart(Devices& devices);
+
+  // Whether nobody has to wait for the device of this name.
+  bool is_ready(std::string_view device) const { return devices_.is_ready(device); }
+  // Requires that somebody has to. Waits until it is ready, or cannot be: Devices::open() says so.
+  Task<> make_ready(std::string device);
+
+ private:
+  Devices& devices_;
+  std::optional<net::thread_pool> thread_;  // none where there is nothing to make ready
+};
+
+}  // namespace millrace
