@@ -42,7 +42,6 @@ DeviceFault fault_of(cudaError_t error) {
     case cudaErrorLaunchTimeout: return DeviceFault::timeout;
     case cudaErrorContextIsDestroyed:
     case cudaErrorDeviceUninitialized:
-    case cudaErrorDevicesUnavailable:
     case cudaErrorMpsClientTerminated:
     case cudaErrorMpsRpcFailure:
     case cudaErrorNoDevice:

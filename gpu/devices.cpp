@@ -69,17 +69,23 @@ bool Devices::all_ready() const {
 
 void Devices::make_ready(std::string_view name) {
   const auto place = find(name);
-  if (!place || at_[*place].lost) return;
+  if (is_ready(name)) return;
   At& at = at_[*place];
+  {
+    const std::scoped_lock lock(at.mutex);
+    if (at.why_not_ready && !at.why_not_ready->passes()) return;
+  }
   std::optional<DeviceFailure> failed;
   try {
     cuda::use(usable_[*place]);
-    at.ready = true;
   } catch (const DeviceFailure& failure) {
     failed = failure;
   }
-  const std::scoped_lock lock(at.mutex);
-  at.why_not_ready = failed;
+  {
+    const std::scoped_lock lock(at.mutex);
+    at.why_not_ready = failed;
+  }
+  at.ready = !failed;
 }
 
 Result<std::unique_ptr<Device>, DeviceError> Devices::open(std::string_view name) {

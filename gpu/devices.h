@@ -50,11 +50,11 @@ class Devices {
   // twice.
   explicit Devices(const DeviceRule& rule);
 
-  // Whether open() takes no time for that name, or for any: nobody has to wait for a driver.
+  // Whether open() needs no wait for a driver: for this name, for all.
   bool is_ready(std::string_view name) const;
   bool all_ready() const;
-  // Takes as long as the driver does with a device that is not ready. What fails open() says, and
-  // tries no more, until this has gone well.
+  // Takes as long as the driver does with a device that is not ready. If it fails, open() throws
+  // that failure without a call to CUDA, until a later call here succeeds. Called by one thread.
   void make_ready(std::string_view name);
 
   // The device of a worker, by the name in its Hello: host, cuda:N as this process counts them, or

@@ -17,8 +17,8 @@ namespace millrace {
 // Thread-safe.
 class DeviceStart {
  public:
-  // `devices` and the contexts of those who wait outlive it, and run no more at its end. Its end
-  // waits for a driver that is at work.
+  // `devices` outlives it, as do the contexts of those who wait, which no longer run at its end. It
+  // ends when a driver that is at work has.
   explicit DeviceStart(Devices& devices);
 
   // Whether nobody has to wait for the device of this name.

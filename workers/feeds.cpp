@@ -24,11 +24,10 @@ Feeds::Feeds(const FeedShape& shape, SlabSupply supply, LaneStats& stats, Report
 }
 
 Result<Feed, wp::Refused> Feeds::make(const wp::Hello& hello, bool here, LaneFeed::Hand hand) try {
-  // A device of another machine is that worker's own affair.
-  auto device = supply_.devices.open(here ? hello.device : host_device_name);
-  if (!device) return wp::Refused{"device", device.error().message};
-  if (!(*device)->place()) return make(std::move(*device), hello.credits, here, std::move(hand));
   try {
+    // A device of another machine is that worker's own affair.
+    auto device = supply_.devices.open(here ? hello.device : host_device_name);
+    if (!device) return wp::Refused{"device", device.error().message};
     return make(std::move(*device), hello.credits, here, hand);
   } catch (const DeviceFailure& failure) {
     if (!supply_.devices.leaves_to_worker() || !failure.passes()) throw;

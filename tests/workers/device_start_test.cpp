@@ -15,6 +15,7 @@ using namespace millrace::test;
 
 namespace {
 
+constexpr int ecc = 214;  // of cudaError_t
 const DeviceRule any_device{.use = DeviceRule::Use::automatic};
 
 // A door of a machine whose driver takes its time.
@@ -80,13 +81,25 @@ TEST_CASE_METHOD(StartFixture, "listed devices are ready from the start, as are 
 
 TEST_CASE_METHOD(StartFixture, "a device that cannot be made ready is tried once for each worker") {
   Door door(Door::patient, 1h, any_device);
-  constexpr int unavailable = 46;  // of cudaError_t
+  constexpr int unavailable = 46;  // of cudaError_t: another process has it for itself
   simulated_cuda::fail("cudaSetDevice", unavailable, 1);
-  RawWorker refused(door);
-  CHECK(refused.send(on_device).take<Refused>().code == "device");
+  RawWorker copies(door);
+  CHECK_FALSE(copies.send(on_device).take<Welcome>().device);
+  CHECK(door.logged("worker copies"));
   CHECK(simulated_cuda::calls("cudaSetDevice") == 1);
   RawWorker again(door);
   CHECK(again.send(on_device).take<Welcome>().device);
+}
+
+TEST_CASE_METHOD(StartFixture, "a device that died before it was ready is not called again") {
+  Door door(Door::patient, 1h, any_device);
+  simulated_cuda::kill_device(ecc);
+  for (int i = 0; i < 2; ++i) {
+    RawWorker worker(door);
+    CHECK(worker.send(on_device).take<Refused>().code == "device");
+  }
+  CHECK(simulated_cuda::calls("cudaSetDevice") == 1);
+  CHECK(door.lost_devices.at(0) == "0 ecc");
 }
 
 TEST_CASE_METHOD(StartFixture,
