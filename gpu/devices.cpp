@@ -68,24 +68,15 @@ bool Devices::all_ready() const {
 }
 
 void Devices::make_ready(std::string_view name) {
-  const auto place = find(name);
   if (is_ready(name)) return;
-  At& at = at_[*place];
-  {
-    const std::scoped_lock lock(at.mutex);
-    if (at.why_not_ready && !at.why_not_ready->passes()) return;
-  }
-  std::optional<DeviceFailure> failed;
+  const std::size_t place = *find(name);
   try {
-    cuda::use(usable_[*place]);
+    cuda::use(usable_[place]);
+    at_[place].ready = true;
   } catch (const DeviceFailure& failure) {
-    failed = failure;
+    if (!failure.passes()) give_up(place);
+    throw;
   }
-  {
-    const std::scoped_lock lock(at.mutex);
-    at.why_not_ready = failed;
-  }
-  at.ready = !failed;
 }
 
 Result<std::unique_ptr<Device>, DeviceError> Devices::open(std::string_view name) {
@@ -97,14 +88,10 @@ Result<std::unique_ptr<Device>, DeviceError> Devices::open(std::string_view name
 }
 
 Result<std::unique_ptr<Device>, DeviceError> Devices::open(std::size_t place) {
-  At& at = at_[place];
-  if (at.lost.load(std::memory_order_relaxed))
+  if (at_[place].lost.load(std::memory_order_relaxed))
     return DeviceError{"device " + usable_[place].name + " has failed"};
-  {
-    const std::scoped_lock lock(at.mutex);
-    if (at.why_not_ready) throw DeviceFailure(*at.why_not_ready);
-  }
-  return cuda::open(usable_[place], {.place = place, .bytes = &at.memory, .lost = &at.lost});
+  return cuda::open(usable_[place],
+                    {.place = place, .bytes = &at_[place].memory, .lost = &at_[place].lost});
 }
 
 }  // namespace millrace

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,8 +52,7 @@ class Devices {
   // Whether open() needs no wait for a driver: for this name, for all.
   bool is_ready(std::string_view name) const;
   bool all_ready() const;
-  // Takes as long as the driver does with a device that is not ready. If it fails, open() throws
-  // that failure without a call to CUDA, until a later call here succeeds. Called by one thread.
+  // Takes as long as the driver does with a device that is not ready. Throws DeviceFailure.
   void make_ready(std::string_view name);
 
   // The device of a worker, by the name in its Hello: host, cuda:N as this process counts them, or
@@ -87,8 +85,6 @@ class Devices {
     explicit At(std::uint64_t bytes) : memory(bytes) {}
     Budget memory;
     std::atomic<bool> ready{false}, lost{false};
-    std::mutex mutex;
-    std::optional<DeviceFailure> why_not_ready;  // under the mutex
   };
   std::deque<At> at_;  // of those
 };

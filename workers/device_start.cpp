@@ -22,14 +22,19 @@ DeviceStart::DeviceStart(Devices& devices) : devices_(devices) {
   net::post(*thread_, [] { ::pthread_setname_np(::pthread_self(), "millrace-device"); });
 }
 
-Task<> DeviceStart::make_ready(std::string device) {
+Task<std::optional<DeviceFailure>> DeviceStart::make_ready(std::string device) {
+  std::optional<DeviceFailure> failed;
   const Executor home = co_await net::this_coro::executor;
   co_await net::post(net::bind_executor(thread_->get_executor(), resume));
   try {
     devices_.make_ready(device);
-  } catch (const std::bad_alloc&) {  // open() tries again
+  } catch (const DeviceFailure& failure) {
+    failed = failure;
+  } catch (const std::bad_alloc&) {
+    failed.emplace(DeviceFault::other, "no memory");
   }
   co_await net::post(home, resume);
+  co_return failed;
 }
 
 }  // namespace millrace

@@ -23,8 +23,8 @@ class DeviceStart {
 
   // Whether nobody has to wait for the device of this name.
   bool is_ready(std::string_view device) const { return devices_.is_ready(device); }
-  // Requires that somebody has to. Waits until it is ready, or cannot be: Devices::open() says so.
-  Task<> make_ready(std::string device);
+  // Requires that somebody has to. Waits until it is ready; else gives why it cannot be.
+  Task<std::optional<DeviceFailure>> make_ready(std::string device);
 
  private:
   Devices& devices_;

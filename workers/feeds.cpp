@@ -23,8 +23,11 @@ Feeds::Feeds(const FeedShape& shape, SlabSupply supply, LaneStats& stats, Report
   stats_.copies = std::vector<CopyStats>(supply_.devices.usable().size());
 }
 
-Result<Feed, wp::Refused> Feeds::make(const wp::Hello& hello, bool here, LaneFeed::Hand hand) try {
+Result<Feed, wp::Refused> Feeds::make(const wp::Hello& hello,
+                                      const std::optional<DeviceFailure>& no_device, bool here,
+                                      LaneFeed::Hand hand) try {
   try {
+    if (no_device) throw DeviceFailure(*no_device);
     // A device of another machine is that worker's own affair.
     auto device = supply_.devices.open(here ? hello.device : host_device_name);
     if (!device) return wp::Refused{"device", device.error().message};

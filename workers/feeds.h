@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -49,10 +50,11 @@ class Feeds {
   // `stats` outlive it.
   Feeds(const FeedShape& shape, SlabSupply supply, LaneStats& stats, Report report);
 
-  // For a worker on this machine, or else one that is sent its tensors. Throws where memory or
-  // descriptors are short.
-  [[nodiscard]] Result<Feed, worker_protocol::Refused> make(const worker_protocol::Hello& hello,
-                                                            bool here, LaneFeed::Hand hand);
+  // For a worker on this machine, or else one that is sent its tensors. `no_device` as in
+  // Hub::hello. Throws where memory or descriptors are short.
+  [[nodiscard]] Result<Feed, worker_protocol::Refused> make(
+      const worker_protocol::Hello& hello, const std::optional<DeviceFailure>& no_device, bool here,
+      LaneFeed::Hand hand);
 
   // The worker copies from now on. False: it does so already, or computes on the host.
   bool leave_copies_to_worker(Feed& feed, const std::string& why);

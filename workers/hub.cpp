@@ -67,14 +67,15 @@ void Hub::arrive(std::vector<Arrival>& arrivals) {
   settle(now);
 }
 
-void Hub::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
+void Hub::hello(WorkerConnection& link, const wp::Hello& hello,
+                const std::optional<DeviceFailure>& no_device) noexcept {
   const Time now = Clock::now();
   if (dismissed_) return seats_.refuse(link, {"stopping", "the service is stopping"});
   if (hello.watch) {
     seats_.watch(link, hello, now);
     return settle(now);
   }
-  auto seat = seats_.prepare(link, hello, now);
+  auto seat = seats_.prepare(link, hello, no_device, now);
   if (!seat) {
     settings_.log({"worker refused", hello.name, seat.error().message});
     return seats_.refuse(link, seat.error());

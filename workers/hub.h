@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -80,8 +81,10 @@ class Hub {
 
   const HubSettings& settings() const { return settings_; }
 
-  // A connection's first message: answered with Welcome, or with Refused and the end.
-  void hello(WorkerConnection& link, const worker_protocol::Hello& hello) noexcept;
+  // A connection's first message: answered with Welcome, or with Refused and the end. `no_device`:
+  // why the device that it names cannot be had; it is not asked for again then.
+  void hello(WorkerConnection& link, const worker_protocol::Hello& hello,
+             const std::optional<DeviceFailure>& no_device = std::nullopt) noexcept;
   // Any other message. It may end the link. Of a link that was ended it is ignored.
   void receive(WorkerConnection& link, worker_protocol::ToService message) noexcept;
   // The connection is gone, or is being given up for `why`. Must be called for each link that said

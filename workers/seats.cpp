@@ -26,6 +26,7 @@ Seats::Seats(SeatSettings settings, SlabSupply supply, LaneStats& stats, Calls c
       feeds_(settings_.shape, supply, stats, std::move(calls.report)) {}
 
 Result<Seat, wp::Refused> Seats::prepare(WorkerConnection& link, const wp::Hello& hello,
+                                         const std::optional<DeviceFailure>& no_device,
                                          Time now) try {
   Seat seat;
   seat.link = &link;
@@ -33,7 +34,7 @@ Result<Seat, wp::Refused> Seats::prepare(WorkerConnection& link, const wp::Hello
   seat.idle = now;
   seat.alone = hello.alone;
   seat.process = link.process();
-  auto feed = feeds_.make(hello, seat.process != nullptr,
+  auto feed = feeds_.make(hello, no_device, seat.process != nullptr,
                           [this, &link](const wp::HandedBatch& batch, Bytes slab) {
                             hand(*find(*lane_of(link)), batch, slab);
                           });

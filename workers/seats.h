@@ -66,10 +66,11 @@ class Seats {
   // `stats` outlive the seats.
   Seats(SeatSettings settings, SlabSupply supply, LaneStats& stats, Calls calls);
 
-  // Makes the slabs of a worker that said hello; a refusal is for refuse().
-  [[nodiscard]] Result<Seat, worker_protocol::Refused> prepare(WorkerConnection& link,
-                                                               const worker_protocol::Hello& hello,
-                                                               Time now);
+  // Makes the slabs of a worker that said hello; a refusal is for refuse(). `no_device` as in
+  // Hub::hello.
+  [[nodiscard]] Result<Seat, worker_protocol::Refused> prepare(
+      WorkerConnection& link, const worker_protocol::Hello& hello,
+      const std::optional<DeviceFailure>& no_device, Time now);
   // Gives it its lane, and says Welcome.
   void seat(LaneId lane, Seat seat);
   void watch(WorkerConnection& link, const worker_protocol::Hello& hello, Time now);

@@ -49,10 +49,10 @@ class Session final : public WorkerConnection {
     if (known_) hub_.lost(*this, failure_);
   }
 
-  Task<> run(worker_protocol::Hello hello) {
+  Task<> run(worker_protocol::Hello hello, std::optional<DeviceFailure> no_device) {
     name_ = hello.name;
     known_ = true;
-    hub_.hello(*this, hello);
+    hub_.hello(*this, hello, no_device);
     try {
       co_await (receive() && transmit());
     } catch (const std::exception& error) {
@@ -195,10 +195,11 @@ class Session final : public WorkerConnection {
 Task<> serve_worker(LocalSocket socket, worker_protocol::Hello hello, Hub& hub,
                     DeviceStart& devices) {
   const Executor executor = co_await net::this_coro::executor;
+  std::optional<DeviceFailure> no_device;
   std::optional<Session> session;
   try {
     if (!hello.watch && !devices.is_ready(hello.device)) {
-      co_await devices.make_ready(hello.device);
+      no_device = co_await devices.make_ready(hello.device);
       if (!is_connected(socket.native_handle())) {
         hub.settings().log(
             {"worker refused", hello.name, "it hung up before its device was ready"});
@@ -210,7 +211,7 @@ Task<> serve_worker(LocalSocket socket, worker_protocol::Hello hello, Hub& hub,
     hub.settings().log({"worker refused", hello.name, error.what()});
     co_return;
   }
-  co_await session->run(std::move(hello));
+  co_await session->run(std::move(hello), std::move(no_device));
 }
 
 }  // namespace millrace
