@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches through the interface of devices, as lanes put them there.
 #include <ctime>
-#include <stdexcept>
 #include <string>
 
 #include "bench/gpu_bench.h"

@@ -23,8 +23,6 @@ class Timing {
   // of them in a row.
   double seconds(int in_a_row, const std::function<void(cudaStream_t)>& work) const;
 
-  cudaStream_t stream() const { return stream_.get(); }
-
  private:
   int samples_;
   cuda::Stream stream_;

@@ -9,21 +9,25 @@ namespace millrace::cuda {
 
 namespace {
 
-// By the driver's own word, which the runtime does not pass on.
-bool is_in_use(int ordinal) {
+using GetState = CUresult (*)(CUdevice, unsigned*, int*);
+
+GetState find_get_state() {
   void* entry = nullptr;
   cudaDriverEntryPointQueryResult found{};
   const cudaError_t error = cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &entry,
                                                              7000, cudaEnableDefault, &found);
   ignore(error);
-  if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) return false;
-  unsigned flags = 0;
-  int active = 0;
-  using GetState = CUresult (*)(CUdevice, unsigned*, int*);
-  return reinterpret_cast<GetState>(entry)(ordinal, &flags, &active) == CUDA_SUCCESS && active != 0;
+  const bool there = error == cudaSuccess && found == cudaDriverEntryPointSuccess;
+  return there ? reinterpret_cast<GetState>(entry) : nullptr;
 }
 
-}  // namespace
+// By the driver's own word, which the runtime does not pass on.
+bool is_in_use(int ordinal) {
+  static const GetState get_state = find_get_state();  // each copy asks
+  unsigned flags = 0;
+  int active = 0;
+  return get_state && get_state(ordinal, &flags, &active) == CUDA_SUCCESS && active != 0;
+}
 
 DeviceFault fault_of(cudaError_t error) {
   switch (error) {
@@ -55,6 +59,8 @@ DeviceFault fault_of(cudaError_t error) {
 DeviceFailure failure(cudaError_t error, const char* what) {
   return {fault_of(error), std::string(what) + ": " + cudaGetErrorString(error)};
 }
+
+}  // namespace
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;

@@ -12,12 +12,7 @@
 // CUDA's calls as C++ has them: errors are exceptions, what is made is owned. For this folder only.
 namespace millrace::cuda {
 
-DeviceFault fault_of(cudaError_t error);
-
-// The failure that an error is, with what could not be done and CUDA's own words.
-DeviceFailure failure(cudaError_t error, const char* what);
-
-// Throws it, where there is one.
+// Throws the DeviceFailure that an error is, with what could not be done and CUDA's own words.
 void check(cudaError_t error, const char* what);
 
 // Whether an event has. Throws where it never will.

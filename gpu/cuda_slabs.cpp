@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/cuda_slabs.h"
 
+#include <bit>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
 #include "base/quiet_thread.h"
@@ -28,17 +28,13 @@ bool can_share(int ordinal) {
 DeviceHandle handle_of(const Event& event) {
   cudaIpcEventHandle_t native;
   check(cudaIpcGetEventHandle(&native, event.get()), "sharing an event");
-  DeviceHandle handle;
-  std::memcpy(handle.data(), &native, sizeof native);
-  return handle;
+  return std::bit_cast<DeviceHandle>(native);
 }
 
 DeviceHandle handle_of(const Memory& memory) {
   cudaIpcMemHandle_t native;
   check(cudaIpcGetMemHandle(&native, memory.get()), "sharing memory of the device");
-  DeviceHandle handle;
-  std::memcpy(handle.data(), &native, sizeof native);
-  return handle;
+  return std::bit_cast<DeviceHandle>(native);
 }
 
 }  // namespace

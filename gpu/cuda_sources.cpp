@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/cuda_sources.h"
 
-#include <cstring>
+#include <bit>
 #include <utility>
 
 namespace millrace::cuda {
@@ -35,9 +35,7 @@ struct CloseMemory {
 };
 
 Event open_event(const DeviceHandle& handle) {
-  cudaIpcEventHandle_t native;
-  static_assert(sizeof native == sizeof handle);
-  std::memcpy(&native, handle.data(), sizeof native);
+  const auto native = std::bit_cast<cudaIpcEventHandle_t>(handle);
   cudaEvent_t event = nullptr;
   check(cudaIpcOpenEventHandle(&event, native), "opening the service's events");
   return Event(event);
@@ -77,9 +75,7 @@ class OpenedSource : public SlabSource {
   using Opened = std::unique_ptr<std::byte, CloseMemory>;
 
   static Opened open_memory(const DeviceHandle& handle) {
-    cudaIpcMemHandle_t native;
-    static_assert(sizeof native == sizeof handle);
-    std::memcpy(&native, handle.data(), sizeof native);
+    const auto native = std::bit_cast<cudaIpcMemHandle_t>(handle);
     void* memory = nullptr;
     check(cudaIpcOpenMemHandle(&memory, native, cudaIpcMemLazyEnablePeerAccess),
           "opening the service's slabs");

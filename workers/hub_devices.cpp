@@ -19,11 +19,15 @@ const char* code_of(const DeviceLost& lost) {
 
 void Hub::take(const std::vector<FeedReport>& reports) {
   const Time now = Clock::now();
+  bool changed = false;  // most copies end while their batch is at the worker: nothing is due then
   for (const FeedReport& report : reports) {
-    seats_.take(report);
-    if (const auto* lost = std::get_if<DeviceLost>(&report.what)) end_device(report, *lost, now);
+    changed |= seats_.take(report);
+    if (const auto* lost = std::get_if<DeviceLost>(&report.what)) {
+      end_device(report, *lost, now);
+      changed = true;
+    }
   }
-  settle(now);
+  if (changed) settle(now);
 }
 
 // What its workers were handed last may never be there.

@@ -82,15 +82,18 @@ Time LaneFeed::finish() {
   return slabs_[slab].message.copied;
 }
 
-void LaneFeed::ended(const CopyEnded& copy) {
+bool LaneFeed::ended(const CopyEnded& copy) {
   Slab& slab = slabs_[copy.slab];
   slab.copying = false;
   slab.message.copied = copy.at;
-  release_if_done(copy.slab);
+  return release_if_done(copy.slab);
 }
 
-void LaneFeed::release_if_done(std::uint32_t slab) {
-  if (slabs_[slab].returned && !slabs_[slab].copying && device_slabs_->give_back(slab)) freed(slab);
+bool LaneFeed::release_if_done(std::uint32_t slab) {
+  if (!slabs_[slab].returned || slabs_[slab].copying || !device_slabs_->give_back(slab))
+    return false;
+  freed(slab);
+  return true;
 }
 
 void LaneFeed::freed(std::uint32_t slab) {

@@ -56,8 +56,8 @@ class LaneFeed {
   // when its copy began.
   Time finish();
 
-  // What the device reported of its slabs.
-  void ended(const CopyEnded& copy);
+  // What the device reported of its slabs. True: one is free.
+  bool ended(const CopyEnded& copy);
   void freed(std::uint32_t slab);
 
   // The worker is lost: what it is to be handed reaches nobody.
@@ -83,7 +83,7 @@ class LaneFeed {
     bool returned = false;
   };
 
-  void release_if_done(std::uint32_t slab);
+  bool release_if_done(std::uint32_t slab);
 
   const RowFormat format_;
   const std::uint32_t width_;

@@ -83,13 +83,18 @@ void Seats::refuse(WorkerConnection& link, const wp::Refused& why) {
   link.end();
 }
 
-void Seats::take(const FeedReport& report) {
+bool Seats::take(const FeedReport& report) {
   feeds_.count(report);
   for (auto& [lane, seat] : seats_) {
     if (seat.feed.number != report.feed) continue;
-    if (const auto* copy = std::get_if<CopyEnded>(&report.what)) seat.feed.lane->ended(*copy);
-    if (const auto* free = std::get_if<SlabFreed>(&report.what)) seat.feed.lane->freed(free->slab);
+    if (const auto* copy = std::get_if<CopyEnded>(&report.what))
+      return seat.feed.lane->ended(*copy);
+    if (const auto* free = std::get_if<SlabFreed>(&report.what)) {
+      seat.feed.lane->freed(free->slab);
+      return true;
+    }
   }
+  return false;
 }
 
 void Seats::show_slabs() const {

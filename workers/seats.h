@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/budget.h"
 #include "base/frame_type.h"
 #include "base/ids.h"
 #include "base/result.h"
@@ -77,7 +76,8 @@ class Seats {
   // Tells it why, and ends its connection.
   void refuse(WorkerConnection& link, const worker_protocol::Refused& why);
 
-  void take(const FeedReport& report);
+  // Whether a slab is free that was not.
+  bool take(const FeedReport& report);
   // The worker cannot open the slabs on its device, and copies from those of the host. False where
   // there are none that it could.
   bool leave_copies_to_worker(Seat& seat, const std::string& why) {

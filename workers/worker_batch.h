@@ -88,7 +88,6 @@ class WorkerBatch {
   const std::vector<worker_protocol::OpenedStream>& opened() const { return message_.opened; }
 
   // For the library: when it was taken, and what it is made of.
-  const BatchArrays& arrays() const { return arrays_; }
   const BatchPlace& place() const { return place_; }
   void take(Time now) { taken_ = now; }
   void take(const DeviceArrays& device) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workers/worker_device.h"
 
-#include <utility>
-
 #include "workers/worker.h"
 
 namespace millrace {

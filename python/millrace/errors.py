@@ -25,8 +25,8 @@ class Refused(WorkerError):
 class DeviceError(Refused):
     """The device that the worker was to compute on is not there, or failed; ``code`` is device.
 
-    One that has failed is of no use to this process any more, and no new Worker mends that: end it, and
-    let what started it start another.
+    A want of memory passes. One that has failed is of no use to this process any more, and no new Worker
+    mends that: end it, and let what started it start another.
     """
 
 

@@ -19,7 +19,7 @@ class Consumer {
   virtual std::vector<std::byte> fetch(const void* from, std::size_t bytes) = 0;
 };
 
-// For a device by its name; in consumer_host.cpp or consumer_cuda.cpp, as the tests are built.
+// For a device by its name; in consumer_absent.cpp or consumer_cuda.cpp, as the tests are built.
 std::unique_ptr<Consumer> consumer_on(std::string_view device);
 
 // The host's, which has no stream.

@@ -185,8 +185,10 @@ TEST_CASE("the slabs of a worker that left stay on the device until its process 
   h.hub.receive(worker, Bye{});
   (void)worker.take<Bye>();
   CHECK(h.slab_bytes.taken() == taken);
+  CHECK(simulated_cuda::calls("cudaFree") == 0);
   worker.exit();
   h.until([&] { return h.slab_bytes.taken() == 0; });
+  CHECK(simulated_cuda::calls("cudaFree") == 1);
 }
 
 TEST_CASE("whoever watches a worker on a device sees the tensor that the device makes") {
