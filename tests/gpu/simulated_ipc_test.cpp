@@ -2,9 +2,10 @@
 #include <cuda_runtime_api.h>
 
 #include <catch2/catch.hpp>
-#include <cstdio>
+#include <span>
 #include <string>
 
+#include "tests/gpu/hex.h"
 #include "tests/gpu/simulated_program.h"
 #include "tests/gpu/simulated_stage.h"
 
@@ -18,13 +19,7 @@ std::string code(cudaError_t error) { return std::to_string(error); }
 
 template <class Handle>
 std::string hex(const Handle& handle) {
-  std::string text;
-  for (const char byte : handle.reserved) {
-    char digits[3];
-    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(byte));
-    text += digits;
-  }
-  return text;
+  return hex_of(std::as_bytes(std::span(handle.reserved)));
 }
 
 class Sharing : public SimulatedStage {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers on simulated CUDA devices: what they get there is what they get on the host."""
+import contextlib
 import ctypes
 import os
 import signal
@@ -17,7 +18,7 @@ HELD = Path(FOLDER.name) / "held"
 os.environ["MILLRACE_SIMULATED_CUDA"] = f"hold-copies-while={HELD}"
 
 from device_reader import CUDA, about, content, let_go, managed  # noqa: E402
-from harness import PATIENCE, wait_for  # noqa: E402
+from harness import COUNTED, PATIENCE, wait_for  # noqa: E402
 from remote_test import Remote  # noqa: E402
 from streams import WorkerTest  # noqa: E402
 
@@ -72,7 +73,8 @@ class Rows(WorkerTest):
                     self.assertEqual(there, self.rows(f"{dtype}-{pad}-host", "host"))
                     self.assertGreater(len(there), 8)
         if self.by_the_service:
-            wait_for(lambda: self.served.metric("millrace_h2d_copies_total") > 0, "the service's copies to be counted")
+            wait_for(lambda: self.served.metric("millrace_h2d_copies_total") > 0, "the service's copies to be counted",
+                     COUNTED)
 
 
 class CopiedRows(Rows):
@@ -96,6 +98,7 @@ class Arrays(WorkerTest):
         for asked, device in (("cuda", "cuda:0"), ("cuda:1", "cuda:1")):
             worker, _, batch = self.one_row(asked)
             self.assertEqual((worker.device, batch.data.__dlpack_device__()), (device, (2, int(device[-1]))))
+            self.await_metric(self.served, 1, "millrace_h2d_copies_total", device=device)
 
     def test_their_capsules_say_what_they_are(self):
         for name, dtype in DTYPES.items():
@@ -123,43 +126,38 @@ class Arrays(WorkerTest):
         batch = self.batch(worker)
         self.assertEqual((content(batch.data).shape, content(batch.slot).shape), ((0, batch.width, 1), (0,)))
 
-    def test_a_batch_comes_when_its_copy_has_ended(self):
-        worker, stream = self.worker(pipeline="s16", device="cuda:0"), self.stream(pipeline="s16")
+    @contextlib.contextmanager
+    def copying(self, **settings):
+        """A worker whose batch has been handed over, and is not copied meanwhile."""
+        worker, stream = self.worker(pipeline="s16", device="cuda:0", **settings), self.stream(pipeline="s16")
         HELD.touch()
         try:
             stream.frames(1, 2, 3, 4, 5)
-            self.assertIsNone(worker.next(0.2))
+            self.await_metric(self.served, 1, "millrace_worker_inflight_batches", pipeline="s16")
+            self.assertIsNone(worker.next(0))
+            yield worker
         finally:
             HELD.unlink()
+
+    def test_a_batch_comes_when_its_copy_has_ended(self):
+        with self.copying() as worker:
+            pass
         self.assertEqual(content(self.batch(worker).data)[0, :, 0].tolist(), [0, 0, 1, 2, 3, 4, 5])
 
     def test_a_service_that_stops_in_the_midst_of_a_copy_is_an_end(self):
-        worker = self.worker(pipeline="s16", device="cuda:0", reattach=False)
-        stream = self.stream(pipeline="s16")
-        HELD.touch()
-        try:
-            stream.frames(1, 2, 3, 4, 5)
-            self.assertIsNone(worker.next(0.2))
+        with self.copying(reattach=False) as worker:
             self.served.process.send_signal(signal.SIGTERM)
-            self.assertIsNone(worker.next(0.2))
+            wait_for(lambda: any("stopping" in line for line in self.served.errors), "the drain")
+            self.assertIsNone(worker.next(0))
             self.served.process.send_signal(signal.SIGTERM)  # at once
             self.assertIsNone(worker.next(PATIENCE))
-        finally:
-            HELD.unlink()
         self.served.wait()
 
     def test_a_service_that_is_killed_in_the_midst_of_a_copy_holds_up_nobody(self):
-        worker = self.worker(pipeline="s16", device="cuda:0", reattach=False)
-        stream = self.stream(pipeline="s16")
-        HELD.touch()
-        try:
-            stream.frames(1, 2, 3, 4, 5)
-            self.assertIsNone(worker.next(0.2))
+        with self.copying(reattach=False) as worker:
             self.served.stop(signal.SIGKILL)
             with self.assertRaises(millrace.ServiceGone):
                 worker.next(PATIENCE)
-        finally:
-            HELD.unlink()
 
     def test_a_batch_is_given_back_before_its_streams_have_read_it(self):
         worker, stream, batch = self.one_row()
