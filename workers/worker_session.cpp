@@ -198,13 +198,13 @@ Task<> serve_worker(LocalSocket socket, worker_protocol::Hello hello, Hub& hub,
   std::optional<DeviceFailure> no_device;
   std::optional<Session> session;
   try {
-    if (!hello.watch && !devices.is_ready(hello.device)) {
+    if (!hello.watch && !devices.is_ready(hello.device))
       no_device = co_await devices.make_ready(hello.device);
-      if (!is_connected(socket.native_handle())) {
-        hub.settings().log(
-            {"worker refused", hello.name, "it hung up before its device was ready"});
-        co_return;
-      }
+    // After this process was stopped, the connections that a worker gave up meanwhile still wait to
+    // be accepted. Rows handed to one of them would count as rows of a lost worker.
+    if (!is_connected(socket.native_handle())) {
+      hub.settings().log({"worker refused", hello.name, "it hung up before it was welcomed"});
+      co_return;
     }
     session.emplace(std::move(socket), hub, executor);
   } catch (const std::exception& error) {

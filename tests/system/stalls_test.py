@@ -66,6 +66,27 @@ class Stalls(CrowdTest):
             self.assertLess(service.metric("millrace_batches_total"), 3 * CLIENTS / ROWS)
             self.assertEqual(service.metric("millrace_workers"), 1)
 
+    def test_connections_that_a_worker_gave_up_during_a_stall_fail_no_row(self):  # C18, G6
+        service = self.service(PIPELINE)
+        first = RawWorker(service.workers).attached()
+        with self.moved(service, {("worker_failures", "disconnect"): 1}):
+            client = self.join(service, upgrade()).opened()
+            client.send(frame(BINARY, samples(0, PACKET)))
+            first.batch()
+            service.process.send_signal(signal.SIGSTOP)
+            wait_for(lambda: service.state() == "T", "the service to stand still")
+            # The worker hears nothing, connects again, is not welcomed, and connects again.
+            for gives_up in (first, RawWorker(service.workers), RawWorker(service.workers)):
+                gives_up.close()
+            again = RawWorker(service.workers)
+            service.process.send_signal(signal.SIGCONT)
+            worker = Honest(again.attached().beat())
+            self.addCleanup(worker.close)
+            client.send(text(type="end"))
+            *results, closed = client.rest()[1:]
+            self.assertEqual([result.get("error") for result in results], [None, None])
+            self.assertEqual(closed, {"type": "closed", "frames": PACKET, "chunks": 1})
+
 
 if __name__ == "__main__":
     unittest.main()

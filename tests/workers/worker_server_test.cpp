@@ -109,6 +109,18 @@ TEST_CASE("who hangs up before Hello leaves nothing behind") {
   CHECK(door.stats.workers.value() == 1);
 }
 
+TEST_CASE("a worker that said Hello and hung up before it was welcomed gets no row") {
+  Door door;
+  door.open(1);
+  door.row(1);
+  for (int i = 0; i < 2; ++i) RawWorker(door).send(Hello{.name = "w"});
+  door.run_until([&] { return door.lines.size() == 2; });
+  CHECK(door.lines == std::vector<std::string>{"worker refused", "worker refused"});
+  CHECK(door.failures(WorkerFailure::disconnect) == 0);
+  CHECK(door.returned().empty());
+  CHECK(rows_of(RawWorker(door).attach().take<HandedBatch>()) == "1.0");
+}
+
 TEST_CASE("what fails of one connection ends that one") {
   Door door;
   RawWorker worker(door);
