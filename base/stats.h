@@ -44,7 +44,7 @@ class Gauge {
 // exact; the exporter scales them to base units.
 class Histogram {
  public:
-  // Bounds ascend; at most 16.
+  // Bounds ascend; at most 19.
   explicit Histogram(std::span<const std::int64_t> bounds) : bounds_(bounds) {}
 
   void observe(std::int64_t value) {
@@ -62,7 +62,7 @@ class Histogram {
 
  private:
   std::span<const std::int64_t> bounds_;
-  std::array<Counter, 17> counts_;
+  std::array<Counter, 20> counts_;
   Gauge sum_;
 };
 
@@ -81,12 +81,12 @@ class Labelled {
 // Bucket bounds (docs/metrics.md).
 namespace buckets {
 inline constexpr std::int64_t us = 1000, ms = 1000 * us, s = 1000 * ms;
-inline constexpr std::array<std::int64_t, 15> fast{10 * us,  25 * us, 50 * us,   100 * us, 250 * us,
-                                                   500 * us, 1 * ms,  2500 * us, 5 * ms,   10 * ms,
-                                                   25 * ms,  50 * ms, 100 * ms,  250 * ms, 1 * s};
-inline constexpr std::array<std::int64_t, 15> e2e{5 * ms,   10 * ms,  20 * ms,  30 * ms,  50 * ms,
-                                                  75 * ms,  100 * ms, 150 * ms, 200 * ms, 300 * ms,
-                                                  500 * ms, 750 * ms, 1 * s,    2 * s,    5 * s};
+inline constexpr std::array<std::int64_t, 19> fast{
+    10 * us, 25 * us, 50 * us,  100 * us, 250 * us, 500 * us,  1 * ms, 2500 * us, 5 * ms, 10 * ms,
+    25 * ms, 50 * ms, 100 * ms, 250 * ms, 1 * s,    2500 * ms, 10 * s, 30 * s,    120 * s};
+inline constexpr std::array<std::int64_t, 18> e2e{
+    5 * ms,   10 * ms,  20 * ms,  30 * ms, 50 * ms, 75 * ms, 100 * ms, 150 * ms, 200 * ms,
+    300 * ms, 500 * ms, 750 * ms, 1 * s,   2 * s,   5 * s,   10 * s,   30 * s,   120 * s};
 inline constexpr std::array<std::int64_t, 15> io{100 * us, 250 * us, 500 * us, 1 * ms,    2500 * us,
                                                  5 * ms,   10 * ms,  25 * ms,  50 * ms,   100 * ms,
                                                  250 * ms, 500 * ms, 1 * s,    2500 * ms, 10 * s};

@@ -78,23 +78,34 @@ void collect_stage_waits(const Pipelines& pipelines, Families& into) {
     }
 }
 
-// The stages in which rows wait for a lane.
-constexpr Stage lane_stages[] = {Stage::batch, Stage::copy, Stage::handover, Stage::compute};
-
-void collect_stage_rows(const Pipelines& pipelines, Families& into) {
-  const auto add = [&into](const PipelineSource& pipeline, auto cells) {
-    for (const Stage stage : lane_stages)
-      into.add(labels_of(pipeline, stage),
-               sum(pipeline.lanes,
-                   [&](const LaneStats& stats) -> const Gauge& { return (stats.*cells)[stage]; }));
-  };
-  into.begin_gauge("millrace_queue_items", "Rows now in a stage.");
+void collect_queues(const Pipelines& pipelines, Families& into) {
+  into.begin_gauge("millrace_queue_items",
+                   "Rows that wait for a batch, are handed over and not done, or have a result"
+                   " that is not written.");
   for (const auto& pipeline : pipelines) {
-    add(pipeline, &LaneStats::items);
+    add_each(into, labels_of(pipeline), "stage", pipeline.lanes, &LaneStats::items);
     into.add(labels_of(pipeline, Stage::result), sum(pipeline.streams, &StreamStats::results));
   }
   into.begin_gauge("millrace_queue_capacity_items", "Rows that the stage may hold.");
-  for (const auto& pipeline : pipelines) add(pipeline, &LaneStats::capacity);
+  for (const auto& pipeline : pipelines)
+    add_each(into, labels_of(pipeline), "stage", pipeline.lanes, &LaneStats::capacity);
+}
+
+// The other reasons are of parts of the protocol that the service does not have yet.
+constexpr ResetReason given_reasons[] = {ResetReason::start, ResetReason::client, ResetReason::gap,
+                                         ResetReason::overflow, ResetReason::worker_lost};
+
+void collect_resets(const Pipelines& pipelines, Families& into) {
+  into.begin_counter("millrace_stream_resets_total", "Resets marked.");
+  for (const auto& pipeline : pipelines)
+    for (const ResetReason reason : given_reasons) {
+      Labels labels = labels_of(pipeline);
+      labels.push_back({"reason", std::string(name_of(reason))});
+      const auto which = [reason](const StreamStats& stats) -> const Counter& {
+        return stats.resets[reason];
+      };
+      into.add(std::move(labels), sum(pipeline.streams, which));
+    }
 }
 
 void collect_results(const Pipelines& pipelines, Families& into) {
@@ -131,8 +142,7 @@ void collect_streams(const Pipelines& pipelines, Families& into) {
   add_all(into, pipelines, of_streams, &StreamStats::opened);
   into.begin_counter("millrace_streams_closed_total", "Streams closed.");
   add_all(into, pipelines, of_streams, "reason", &StreamStats::closed);
-  into.begin_counter("millrace_stream_resets_total", "Resets marked.");
-  add_all(into, pipelines, of_streams, "reason", &StreamStats::resets, ResetReason::start);
+  collect_resets(pipelines, into);
   into.begin_counter("millrace_stream_lost_audio_seconds_total",
                      "Signal time known lost through gaps and drops.");
   for (const auto& pipeline : pipelines)
@@ -145,7 +155,7 @@ void collect_streams(const Pipelines& pipelines, Families& into) {
 void collect_batches(const Pipelines& pipelines, Families& into) {
   collect_rows(pipelines, into);
   collect_stage_waits(pipelines, into);
-  collect_stage_rows(pipelines, into);
+  collect_queues(pipelines, into);
   into.begin_counter("millrace_batches_total", "Batches closed.");
   for (const auto& pipeline : pipelines)
     add_each(into, labels_of(pipeline), "trigger", batches_of(pipeline), &BatchStats::batches);

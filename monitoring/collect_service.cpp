@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
+#include <span>
 
 #include "monitoring/build.h"
 #include "monitoring/collect.h"
@@ -13,28 +14,26 @@ struct Transport {
   Labels labels;
   const Shards<DoorStats>& doors;
 };
-using Transports = std::array<Transport, 2>;
+using Transports = std::span<const Transport>;
 
-void add_gauge(const Transports& transports, Gauge DoorStats::*which, Families& into) {
+void add_gauge(Transports transports, Gauge DoorStats::*which, Families& into) {
   for (const auto& [labels, doors] : transports) into.add(labels, sum(doors, which));
 }
-void add_counter(const Transports& transports, Counter DoorStats::*which, Families& into,
-                 double per = 1) {
+void add_counter(Transports transports, Counter DoorStats::*which, Families& into, double per = 1) {
   for (const auto& [labels, doors] : transports) into.add(labels, sum(doors, which) / per);
 }
-void add_histogram(const Transports& transports, Histogram DoorStats::*which, Families& into,
+void add_histogram(Transports transports, Histogram DoorStats::*which, Families& into,
                    double per = 1) {
   for (const auto& [labels, doors] : transports) into.add(labels, histograms(doors, which), per);
 }
 template <class Enum, int count>
-void add_reasons(const Transports& transports, Labelled<Counter, Enum, count> DoorStats::*which,
+void add_reasons(Transports transports, Labelled<Counter, Enum, count> DoorStats::*which,
                  std::string_view key, Families& into) {
   for (const auto& [labels, doors] : transports) add_each(into, labels, key, doors, which);
 }
 
 // Over ZeroMQ some are refused by the socket, before any door knows of them.
-void collect_refusals(const Transports& transports, const Shards<ZeromqStats>& sockets,
-                      Families& into) {
+void collect_refusals(Transports transports, const Shards<ZeromqStats>& sockets, Families& into) {
   into.begin_counter("millrace_ingest_connections_rejected_total",
                      "Connections, or streams of one, refused before a stream was opened.");
   for (const auto& [labels, doors] : transports)
@@ -50,7 +49,7 @@ void collect_refusals(const Transports& transports, const Shards<ZeromqStats>& s
     }
 }
 
-void collect_connections(const Transports& transports, const Shards<ZeromqStats>& sockets,
+void collect_connections(Transports transports, const Shards<ZeromqStats>& sockets,
                          Families& into) {
   into.begin_gauge("millrace_ingest_connections", "Open client connections.");
   add_gauge(transports, &DoorStats::connections, into);
@@ -60,12 +59,9 @@ void collect_connections(const Transports& transports, const Shards<ZeromqStats>
   collect_refusals(transports, sockets, into);
   into.begin_counter("millrace_ingest_connections_closed_total", "Connections closed.");
   add_reasons(transports, &DoorStats::closed, "reason", into);
-  into.begin_histogram("millrace_ingest_handshake_duration_seconds",
-                       "TCP accept to handshake done.");
-  add_histogram(transports, &DoorStats::handshake, into, per_second);
 }
 
-void collect_messages(const Transports& transports, Families& into) {
+void collect_messages(Transports transports, Families& into) {
   into.begin_counter("millrace_ingest_messages_total", "Messages received and accepted.");
   add_reasons(transports, &DoorStats::messages, "type", into);
   into.begin_counter("millrace_ingest_messages_rejected_total", "Messages refused by validation.");
@@ -76,17 +72,22 @@ void collect_messages(const Transports& transports, Families& into) {
   add_histogram(transports, &DoorStats::message, into);
   into.begin_histogram("millrace_ingest_parse_duration_seconds", "Validation of one message.");
   add_histogram(transports, &DoorStats::parse, into, per_second);
+  into.begin_gauge("millrace_send_buffer_bytes", "Bytes waiting to be sent to clients.");
+  add_gauge(transports, &DoorStats::send_buffer, into);
 }
 
-void collect_back_pressure(const Transports& transports, Families& into) {
+// Of sockets that the door has itself. Those of ZeroMQ are libzmq's.
+void collect_sockets(const Transport& websocket, Families& into) {
+  const Transports transports(&websocket, 1);
+  into.begin_histogram("millrace_ingest_handshake_duration_seconds",
+                       "TCP accept to handshake done.");
+  add_histogram(transports, &DoorStats::handshake, into, per_second);
   into.begin_gauge("millrace_ingest_paused_connections",
                    "Connections whose reads are paused by back-pressure.");
   add_gauge(transports, &DoorStats::paused, into);
   into.begin_counter("millrace_ingest_paused_seconds_total",
                      "Time connections spent with reads paused.");
   add_counter(transports, &DoorStats::paused_time, into, per_second);
-  into.begin_gauge("millrace_send_buffer_bytes", "Bytes waiting to be sent to clients.");
-  add_gauge(transports, &DoorStats::send_buffer, into);
 }
 
 // The connections below ZeroMQ's messages, which doors and lanes do not see.
@@ -148,11 +149,11 @@ void collect_build(const Sources& sources, Families& into) {
 }  // namespace
 
 void collect_doors(const Sources& sources, Families& into) {
-  const Transports transports{
+  const std::array<Transport, 2> transports{
       {{{{"transport", "websocket"}}, sources.websocket}, {{{"transport", "zmq"}}, sources.zmq}}};
   collect_connections(transports, sources.zmq_sockets, into);
   collect_messages(transports, into);
-  collect_back_pressure(transports, into);
+  collect_sockets(transports.front(), into);
   collect_sockets({{{"clients", sources.zmq_sockets}, {"workers", sources.worker_sockets}}}, into);
 }
 

@@ -23,10 +23,10 @@ void show(const Lanes& lanes, const BatchRule& rule, LaneStats& stats) {
   stats.workers.set(static_cast<std::int64_t>(lanes.lanes().size()));
   stats.in_flight.set(batches);
   stats.oldest.set(batches > 0 ? to_wire(oldest) : 0);
-  stats.items[Stage::batch].set(static_cast<std::int64_t>(waiting));
-  stats.items[Stage::compute].set(static_cast<std::int64_t>(handed));
-  stats.capacity[Stage::batch].set(static_cast<std::int64_t>(most_waiting));
-  stats.capacity[Stage::compute].set(static_cast<std::int64_t>(most_handed));
+  stats.items[LaneQueue::batch].set(static_cast<std::int64_t>(waiting));
+  stats.items[LaneQueue::worker].set(static_cast<std::int64_t>(handed));
+  stats.capacity[LaneQueue::batch].set(static_cast<std::int64_t>(most_waiting));
+  stats.capacity[LaneQueue::worker].set(static_cast<std::int64_t>(most_handed));
 }
 
 }  // namespace millrace

@@ -27,15 +27,25 @@ constexpr std::string_view name_of(WorkerFailure reason) {
 
 enum class ResultStatus : std::uint8_t {
   ok,
-  error,   // the row failed
-  late,    // of a batch that was done already; ignored
-  orphan,  // its stream is gone
+  error,  // the row failed
+  late,   // of a batch that was done already; ignored
 };
-inline constexpr int result_statuses = 4;
+inline constexpr int result_statuses = 3;
 
 constexpr std::string_view name_of(ResultStatus status) {
-  constexpr std::string_view names[result_statuses] = {"ok", "error", "late", "orphan"};
+  constexpr std::string_view names[result_statuses] = {"ok", "error", "late"};
   return names[static_cast<int>(status)];
+}
+
+// Where rows wait for the lanes: part of what the exporter calls a stage.
+enum class LaneQueue : std::uint8_t {
+  batch,   // in no batch yet
+  worker,  // handed over and not done
+};
+inline constexpr int lane_queues = 2;
+
+constexpr std::string_view name_of(LaneQueue queue) {
+  return queue == LaneQueue::batch ? "batch" : "worker";
 }
 
 // All lanes of one pipeline. Their home thread writes it.
@@ -56,10 +66,8 @@ struct LaneStats {
 
   Counter unwatched;  // copies of batches that a watcher was too slow for
 
-  // Rows in a stage and rows that it may hold. Written here for `batch` to `compute`; what waits
-  // in `result` is StreamStats::results.
-  Labelled<Gauge, Stage, stage_count> items;
-  Labelled<Gauge, Stage, stage_count> capacity;
+  Labelled<Gauge, LaneQueue, lane_queues> items;     // rows in the queue
+  Labelled<Gauge, LaneQueue, lane_queues> capacity;  // rows that it may hold
 };
 
 }  // namespace millrace

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "monitoring/exporter.h"
 
@@ -74,9 +75,38 @@ Described_by_name exported(const std::string& text) {
   return families;
 }
 
-}  // namespace
+// The bounds of a histogram in a line such as "- IO: 0.1, 0.5 ms, 1, 10 s": a unit holds for the
+// numbers before it, up to the unit before.
+std::set<double> bounds_in(const std::string& line) {
+  const std::map<std::string, double> units{
+      {"µs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"", 1}, {"B", 1}, {"KiB", 1024}, {"MiB", 1024 * 1024}};
+  const std::regex bound(R"(([\d.]+)(?: (µs|ms|s|B|KiB|MiB))?(?:,|$))");
+  std::set<double> all;
+  std::vector<double> without_unit;
+  const std::string bounds = line.substr(line.find(':'));
+  for (std::sregex_iterator it(bounds.begin(), bounds.end(), bound), end; it != end; ++it) {
+    without_unit.push_back(std::stod((*it)[1]));
+    if (!(*it)[2].matched) continue;
+    for (const double value : without_unit) all.insert(value * units.at((*it)[2]));
+    without_unit.clear();
+  }
+  for (const double value : without_unit) all.insert(value);
+  return all;
+}
 
-TEST_CASE("what is exported is what is documented") {
+// The bounds of the first histogram of this family.
+std::set<double> exported_bounds(const std::string& text, const std::string& family) {
+  const std::regex bucket(family + R"re(_bucket\{.*le="([\d.e+-]+)"\} .*)re");
+  std::set<double> bounds;
+  std::istringstream lines(text);
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);)
+    if (std::regex_match(line, match, bucket)) bounds.insert(std::stod(match[1]));
+  return bounds;
+}
+
+// A service with one of everything, that has done nothing yet.
+std::string exported_text() {
   ServiceStats service;
   ThreadStats thread;
   DoorStats door;
@@ -92,7 +122,32 @@ TEST_CASE("what is exported is what is documented") {
                      .worker_sockets = {},
                      .pipelines = {{"default", 16000, {&streams}, {&lanes}}},
                      .devices = {{"cuda:0", {&device}}}});
-  const auto document = documented(), metrics = exported(exporter.text(Time(1s)));
+  return exporter.text(Time(1s));
+}
+
+std::set<float> rounded(const std::set<double>& values) { return {values.begin(), values.end()}; }
+
+}  // namespace
+
+TEST_CASE("the buckets of each histogram are those of the document") {
+  std::ifstream file(MILLRACE_METRICS_DOCUMENT);
+  const std::regex bounds_line(R"(- ([A-Z0-9]+): .*)"), row(R"(\| `(\w+)` \| histogram (\w+) .*)");
+  std::map<std::string, std::string> kinds, bounds;  // of each family; the line of each kind
+  std::smatch match;
+  for (std::string line; std::getline(file, line);) {
+    if (std::regex_match(line, match, bounds_line)) bounds[match[1]] = line;
+    if (std::regex_match(line, match, row)) kinds[match[1]] = match[2];
+  }
+  const std::string text = exported_text();
+  CHECK(kinds.size() > 10);
+  for (const auto& [family, kind] : kinds) {
+    INFO(family << " " << kind);
+    CHECK(rounded(exported_bounds(text, family)) == rounded(bounds_in(bounds.at(kind))));
+  }
+}
+
+TEST_CASE("what is exported is what is documented") {
+  const auto document = documented(), metrics = exported(exported_text());
   CHECK(document.size() > 50);
   for (const auto& [name, family] : document) {
     INFO(name);

@@ -87,7 +87,7 @@ class Overload:
 
             self.looks.append({"memory": self.service.memory(), "held": value("chunk_buffer_bytes"),
                                "waiting": value('queue_items{pipeline="default",stage="batch"}'),
-                               "handed": value('queue_items{pipeline="default",stage="compute"}'),
+                               "handed": value('queue_items{pipeline="default",stage="worker"}'),
                                "paused": value("ingest_paused_connections")})
             await asyncio.sleep(1.0)
 
