@@ -28,7 +28,7 @@ void Lanes::open(StreamId id, Time now) {
 void Lanes::add(StreamId id, ReadyRow row) {
   Stream* stream = find(id);
   if (!stream) return;
-  if (row.row.is(flag::abort) && !stream->begun && stream->handed == 0) {
+  if (row.row.is(flag::abort) && !stream->had) {
     events_.dropped.push_back({id, std::nullopt});
     forget(*stream);
     place_waiting();
@@ -93,6 +93,7 @@ Batch* Lanes::next(LaneId id, Time now) {
     for (BatchRow& row : *rows) {
       Stream& stream = *find(row.stream);
       ++stream.handed;
+      stream.had = true;
       if (!std::exchange(stream.begun, true)) opened_.push_back(&row);
       if (!std::exchange(row.ready.handed, true)) events_.taken.push_back(row.stream);
     }

@@ -31,7 +31,8 @@ struct LaneEvents {
   };
   struct Dropped {
     StreamId stream;
-    std::optional<ErrorCode> code;  // why it failed; nothing: it died before a worker had a row
+    std::optional<ErrorCode>
+        code;  // why it failed; nullopt: it aborted before any worker had a row
   };
   std::vector<StreamId> taken;   // one entry for each row that was put into its first batch
   std::vector<Done> done;        // rows that are answered or given up, in order
@@ -125,6 +126,7 @@ class Lanes {
     Lane* from = nullptr;      // it moves, and rows of it are still in batches of this lane
     std::uint32_t handed = 0;  // rows in batches that are not done
     bool begun = false;        // the worker of `lane` has had a row of it
+    bool had = false;          // any worker has had a row of it, ever
     bool reset_due = false;    // RESET(worker_lost), until a row with frames has carried it
     bool ending = false;       // its END row is here
     Time waiting_since;

@@ -209,6 +209,24 @@ TEST_CASE(
   CHECK(numbers(p.events().gone) == std::vector<std::uint64_t>{1});
 }
 
+TEST_CASE("a stream that aborts while its worker is lost keeps the rows that a worker has had") {
+  Pipeline p;
+  const LaneId first = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a);
+  CHECK(p.next(first) == "1.0");
+  p.lanes.lost(first, p.now);
+  const bool attached = GENERATE(false, true);
+  LaneId second{};
+  if (attached) second = p.lanes.attach(2, p.now);
+  p.row(a, flag::last | flag::end | flag::abort, 0);
+  CHECK(p.events().dropped.empty());
+  if (!attached) second = p.lanes.attach(2, p.now);
+  CHECK(p.next(second) == "1.0R 1.1");
+  p.done(second);
+  CHECK(numbers(p.events().gone) == std::vector<std::uint64_t>{1});
+}
+
 TEST_CASE("a stream that waits for a slot longer than worker_wait fails") {
   Pipeline p;
   p.open(1);
