@@ -94,7 +94,7 @@ ListenOptions read_listen(Section listen) {
 LimitOptions read_limits(Section limits) {
   LimitOptions options;
   if (limits.one_of("profile", "private", {"private", "public"}) == "public")
-    limits.not_built("profile");
+    limits.refuse_not_built("profile", "limits per peer and per second would be missing");
   options.message = limits.bytes("message", options.message, 1 << 10, 1 << 20);
   options.send_buffer = limits.bytes("send_buffer", options.send_buffer, 64 << 10, 1 << 30);
   options.connections = limits.count("connections", options.connections, 1, 1'000'000);

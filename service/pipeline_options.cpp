@@ -153,7 +153,8 @@ PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
   pipeline.bye_wait = section.time("bye_wait", 60s, 0s, 1h);
   pipeline.stream_frames = frames_in(limits.stream_buffer, pipeline.frames.rate);
   if (section.has("shed_after")) pipeline.shed_after = section.time("shed_after", 1s, 1ms, 1h);
-  for (const auto key : {"record", "endpoint"}) section.not_built(key);
+  section.refuse_not_built("record", "streams would be lost instead of recorded");
+  section.not_built("endpoint");
   section.end();
   check_window(section, pipeline, limits.stream_buffer);
   check_shedding(section, pipeline, limits.stream_buffer);

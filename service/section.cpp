@@ -53,6 +53,11 @@ std::string listed(const Names& names, std::string_view last) {
 
 const ConfigTable nothing;
 
+bool is_false(const ConfigValue& value) {
+  const bool* flag = std::get_if<bool>(&value.value);
+  return flag != nullptr && !*flag;
+}
+
 }  // namespace
 
 Section::Section(const ConfigTable& table, std::string name, int line, Findings& findings)
@@ -233,6 +238,12 @@ void Section::not_built(std::string_view key) {
   findings_->warnings.push_back(findings_->file + ":" + std::to_string(found->line) + ": key '" +
                                 place(key) + "' = " + readable(*found) +
                                 ": not built yet, ignored");
+}
+
+void Section::refuse_not_built(std::string_view key, const std::string& risk) {
+  const ConfigValue* found = find(key);
+  if (found == nullptr || is_false(*found)) return;
+  wrong(key, "not built yet, and cannot be ignored: " + risk);
 }
 
 void Section::end() {

@@ -63,8 +63,12 @@ class Section {
   // The value of this key must be otherwise; `allowed` says how. Where the key is absent, the line
   // is that of the section.
   void wrong(std::string_view key, const std::string& allowed);
-  // A key that is part of the configuration, and does nothing yet.
+  // Warns that this key is part of the configuration and does nothing yet. For keys that can be
+  // ignored safely; for others call refuse_not_built.
   void not_built(std::string_view key);
+  // The same as an error, except for the value `false`, which asks for nothing. `risk` says what
+  // would go wrong if the key were ignored.
+  void refuse_not_built(std::string_view key, const std::string& risk);
 
   // To be called last: every key that was not asked for is an error.
   void end();

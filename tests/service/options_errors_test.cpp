@@ -165,6 +165,18 @@ TEST_CASE("contradictions are named with their other side") {
         "m.toml:6: key 'pipeline.name' = \"a\": must differ from the pipelines before it");
 }
 
+TEST_CASE("a key that is not built yet and cannot be ignored safely is an error") {
+  CHECK(limits_error("profile = \"public\"") ==
+        "m.toml:2: key 'limits.profile' = \"public\": not built yet, and cannot be ignored: "
+        "limits per peer and per second would be missing");
+  CHECK(limits_error("profile = \"private\"") == "no error");
+  for (const std::string value : {"true", "{ share = 0.05 }"})
+    CHECK_THAT(pipeline_error("record = " + value),
+               Catch::EndsWith("not built yet, and cannot be ignored: "
+                               "streams would be lost instead of recorded"));
+  CHECK(pipeline_error("record = false") == "no error");
+}
+
 TEST_CASE("devices that cannot be are named with what is allowed") {
   const std::string allowed =
       ": must be \"auto\", \"host\", or a list of devices, each once, like [\"cuda:0\"] or "
