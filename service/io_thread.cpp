@@ -127,15 +127,29 @@ void IoThread::share_out(std::uint64_t spare) {
 
 Task<> IoThread::wait_drained(std::function<void()> drained) {
   co_await scope_.join();
-  while (!door_->table().empty()) co_await returned_.wait();
+  while (!cut_off_ && !door_->table().empty()) co_await returned_.wait();
   drained();
+}
+
+bool IoThread::has_clients() const {
+  // The ZeroMQ door is one of the connections; its clients show as streams.
+  return scope_.connections() > (zeromq_ ? 1 : 0) || !door_->table().empty();
+}
+
+bool IoThread::cut_off() {
+  const bool cuts = has_clients();
+  cut_off_ = true;
+  scope_.stop();
+  returned_.notify();
+  return cuts;
 }
 
 void IoThread::stop() {
   context_.stop();
   if (!thread_.joinable()) return;
   thread_.join();
-  // Connections that were cut and had no time to notice: they end while all that they use is there.
+  // Coroutines that still run end while everything that they use is there.
+  if (server_) server_->stop_accepting();
   scope_.stop();
   context_.restart();
   context_.poll();

@@ -51,8 +51,9 @@ class IoThread {
   void relieve(Overload action, std::uint64_t spare, bool ends_largest);
   // Bytes that its largest stream had when that was last wanted; 0 before. Thread-safe.
   std::size_t largest() const { return largest_.load(std::memory_order_relaxed); }
-  // On the thread: cuts every connection.
-  void stop_sessions() { scope_.stop(); }
+  // On the thread, after drain(): cuts every connection and gives up the rows that workers still
+  // have, so that `drained` is called soon. True if there was anything to cut.
+  bool cut_off();
   // Ends the thread, whatever it is doing. Thread-safe.
   void stop();
 
@@ -70,6 +71,7 @@ class IoThread {
   void share_out(std::uint64_t spare);
   Task<> measure_lag();
   Task<> wait_drained(std::function<void()> drained);
+  bool has_clients() const;
 
   const std::uint32_t index_;
   const ConnectionLimits usual_;
@@ -91,6 +93,7 @@ class IoThread {
   std::unique_ptr<StreamDoor> door_;
   std::optional<StreamServer> server_;
   std::optional<ZeromqServer> zeromq_;
+  bool cut_off_ = false;
   std::jthread thread_;
 };
 

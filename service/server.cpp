@@ -26,8 +26,10 @@ std::string made_up_names() {
   return name + "-";
 }
 
-// How long connections that are cut may take to notice.
-constexpr auto cut_off_patience = std::chrono::seconds(2);
+// After a cut-off: how long connections may take to notice, and how long workers to be sent their
+// Bye.
+constexpr auto cut_off_patience = std::chrono::milliseconds(250);
+constexpr auto bye_patience = std::chrono::milliseconds(100);
 
 constexpr auto clock_period = std::chrono::seconds(1);
 
@@ -260,31 +262,42 @@ void Server::begin_drain() {
               [&hub = pipeline->hub(), give_up = Clock::now() + options_.limits.drain / 2] {
                 hub.drain(give_up);
               });
-  grace_.expires_after(options_.limits.drain);
+  ends_by_ = Clock::now() + options_.limits.drain;
+  grace_.expires_after(time_to_end(options_.limits.drain));
   grace_.async_wait([this](boost::system::error_code cancelled) {
-    if (!cancelled) cut_off("the grace time is over");
+    if (!cancelled) cut_off("the time for it is over");
   });
 }
 
 // Connections end at once; their threads then finish the drain, as sessions outlive nothing that
 // they use.
-void Server::cut_off(std::string_view why) {
-  log_.warning("drain cut off", {{"why", why}});
-  drained_ = false;
-  for (auto& thread : threads_) thread->post([&io = *thread] { io.stop_sessions(); });
-  grace_.expires_after(cut_off_patience);
+void Server::cut_off(const char* why) {
+  for (auto& thread : threads_) {
+    thread->post([this, why, &io = *thread] {
+      if (io.cut_off()) net::post(main_, [this, why] { note_cut_off(why); });
+    });
+  }
+  ends_by_ = Clock::now() + cut_off_patience;
+  grace_.expires_at(ends_by_);
   grace_.async_wait([this](boost::system::error_code cancelled) {
-    if (!cancelled) finish();
+    if (cancelled) return;
+    note_cut_off("an io thread does not answer");
+    finish();
   });
 }
 
-// Workers hear Bye before the threads end; those of other machines by way of the first thread.
+void Server::note_cut_off(std::string_view why) {
+  if (std::exchange(drained_, false)) log_.warning("drain cut off", {{"why", why}});
+}
+
+// Workers are sent Bye before the threads end; those of other machines by way of the first thread.
 void Server::finish() {
+  const Time deadline = std::max(ends_by_, Clock::now() + bye_patience);
   std::vector<std::future<void>> dismissed;
   for (auto& pipeline : pipelines_)
     dismissed.push_back(run_on(pipeline->home(), [&hub = pipeline->hub()] { hub.dismiss(); }));
-  for (auto& done : dismissed) done.wait_for(std::chrono::seconds(1));
-  run_on(threads_.front()->context(), [] {}).wait_for(std::chrono::seconds(1));
+  for (auto& done : dismissed) done.wait_until(deadline);
+  run_on(threads_.front()->context(), [] {}).wait_until(deadline);
   main_.stop();
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <boost/asio/signal_set.hpp>
+#include <chrono>
 #include <csignal>
 #include <memory>
 #include <optional>
@@ -22,6 +24,11 @@
 #include "workers/worker_server.h"
 
 namespace millrace {
+
+// How long streams have to end by themselves. The rest of `drain` is for cutting off the others.
+constexpr Duration time_to_end(Duration drain) {
+  return drain - std::min<Duration>(drain / 4, std::chrono::milliseconds(500));
+}
 
 // The service: io threads with their doors, the pipelines, the door for workers, the admin
 // listener. The thread that calls run() has the signals and the admin listener.
@@ -62,7 +69,8 @@ class Server {
   void relieve(Overload action, std::uint64_t spare);
   void end_for(std::size_t device, const DeviceLost& why);
   void begin_drain();
-  void cut_off(std::string_view why);
+  void cut_off(const char* why);
+  void note_cut_off(std::string_view why);
   void finish();
 
   const Options options_;
@@ -87,6 +95,7 @@ class Server {
   std::optional<Exporter> exporter_;
   Time evicted_{};  // the last stream, for want of memory
   Timer grace_{main_.get_executor()};
+  Time ends_by_{};             // of a drain
   std::size_t undrained_ = 0;  // io threads that still have connections
   bool draining_ = false;
   bool drained_ = true;  // no connection was cut

@@ -100,7 +100,7 @@ Task<> SessionScope::sweep_periodically() {
   sweeping_ = true;
   bool stalled = false;
   Time looked = Clock::now(), due = looked;
-  while (!joined_) {
+  while (!swept_) {
     const auto steps = static_cast<int>(1 + watched_.size() / swept_at_once);
     // What is late is made up for, a round at most, with a turn for others between the parts.
     due = stalled ? looked + sweep_period
@@ -123,13 +123,18 @@ void SessionScope::drain() {
 
 void SessionScope::stop() {
   for (Watched* watched : watched_) watched->abort();
+  end_sweeps();
+}
+
+void SessionScope::end_sweeps() {
+  swept_ = true;
+  sweeps_.cancel();
 }
 
 Task<> SessionScope::join() {
   // Time limits hold to the end: a client that answers no close must not hold up the others.
   while (running_ > (sweeping_ ? 1 : 0)) co_await ended_.wait();
-  joined_ = true;
-  sweeps_.cancel();
+  end_sweeps();
   while (running_ > 0) co_await ended_.wait();
 }
 

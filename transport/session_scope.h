@@ -69,7 +69,7 @@ class SessionScope {
   // Tells everything watched that the service stops.
   void drain();
   bool draining() const { return draining_; }
-  // Cuts every connection.
+  // Cuts every connection, and ends the sweeps.
   void stop();
   // Returns when none is left; ends the sweeps. New ones may be spawned until then.
   Task<> join();
@@ -79,6 +79,7 @@ class SessionScope {
 
   void check(Watched& watched, Time now);
   void sweep_on(Time now);  // the next part
+  void end_sweeps();
   Task<> sweep_periodically();
 
   Executor executor_;
@@ -92,7 +93,7 @@ class SessionScope {
   std::size_t running_ = 0;
   bool sweeping_ = false;
   bool draining_ = false;
-  bool joined_ = false;
+  bool swept_ = false;  // time limits are looked after no more
   Timer sweeps_;
   Wakeup ended_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an io thread does for want of memory.
+// What an io thread does when memory is short, and when the service stops.
 #include "service/io_thread.h"
 
 #include <fcntl.h>
@@ -11,11 +11,14 @@
 #include <optional>
 
 #include "service/options.h"
+#include "service/server.h"
 #include "tests/support/temporary_directory.h"
 #include "transport/file_descriptor.h"
+#include "transport/listener.h"
 #include "transport/session_outbox.h"
 
 using namespace millrace;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -62,7 +65,53 @@ struct ThreadUnderTest {
   std::vector<std::unique_ptr<StreamSink>> sinks;
 };
 
+// One without clients, with the doors that listen.
+struct Idle {
+  Idle() {
+    thread->open_door({}, admission, 1);
+    net::io_context* const contexts[] = {&thread->context()};
+    thread->listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()),
+                   admission.sockets);
+    thread->listen_zeromq("tcp://127.0.0.1:0", admission.sockets);
+  }
+
+  LogWriter writer;
+  Admission admission{.names = {}, .connections = Budget(9), .sockets = Budget(9), .made_up = "s-"};
+  std::unique_ptr<IoThread> thread = std::make_unique<IoThread>(0, 10, ConnectionLimits{}, writer);
+};
+
 }  // namespace
+
+TEST_CASE("a drain ends when its cut-off has given up the streams that workers still have") {
+  ThreadUnderTest t;
+  net::io_context* const contexts[] = {&t.thread->context()};
+  t.thread->listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()),
+                   t.admission.sockets);
+  bool drained = false;
+  t.thread->drain([&] { drained = true; });
+  t.run();
+  CHECK_FALSE(drained);
+  CHECK(t.thread->cut_off());
+  t.run();
+  CHECK(drained);
+}
+
+TEST_CASE("a cut-off of a thread without clients cuts nothing") {
+  const Idle idle;
+  CHECK_FALSE(idle.thread->cut_off());
+}
+
+TEST_CASE("a thread that is stopped in the middle of its work leaves no coroutine behind") {
+  const Idle idle;
+  idle.thread->run();
+  idle.thread->stop();  // its scope asserts that all have ended
+}
+
+TEST_CASE("a drain leaves time for its cut-off") {
+  CHECK(time_to_end(25s) == 24'500ms);
+  CHECK(time_to_end(1s) == 750ms);
+  CHECK(time_to_end(0s) == 0s);
+}
 
 TEST_CASE("the largest stream of a thread ends where that was said, and the log says which") {
   ThreadUnderTest t;

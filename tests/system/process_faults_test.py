@@ -15,7 +15,7 @@ import websockets
 
 from faults import PACKET, FaultTest
 from harness import MILLRACE, PATIENCE, run, samples, wait_for
-from raw_client import RawClient, upgrade
+from raw_client import BINARY, RawClient, frame, upgrade
 from raw_worker import RawWorker
 
 # A configuration, and what its line names: the key, its value, what is allowed.
@@ -163,6 +163,24 @@ class Signals(FaultTest):
         told = self.loaded(service, 20, twice)
         self.assertEqual({code for _, code in told}, {1006})
         self.assertEqual(service.wait(), 1)
+
+    def test_a_service_without_clients_needs_no_time_to_drain(self):  # G3
+        service = self.served(extra='[limits]\ndrain = "0s"\n')
+        self.assertEqual(service.stop(), 0)
+        self.assertFalse([line for line in service.errors if "drain cut off" in line])
+
+    def test_a_drain_that_a_worker_holds_up_is_cut_off(self):  # G3
+        service = self.service(f"[[pipeline]]\nchunk = {{ size = {PACKET} }}\n", '[limits]\ndrain = "1s"\n')
+        with RawWorker(service.workers).attached() as worker:
+            worker.beat()
+            with RawClient(service.port, upgrade()) as client:
+                client.opened()
+                client.send(frame(BINARY, samples(0, PACKET)))
+                wait_for(lambda: service.metric("millrace_batches_total") > 0, "a batch that stays at the worker")
+                self.assertEqual(service.stop(), 1)
+                client.rest()
+                self.assertIsNone(client.close_code)
+        self.assertTrue([line for line in service.errors if 'drain cut off" why="the time for it is over"' in line])
 
     def test_who_connects_while_it_stops_is_answered_or_hung_up_on(self):  # G3
         service = self.served()
