@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,7 +31,11 @@ using ClientMessage =
     std::variant<client_message::Flush, client_message::Reset, client_message::Gap,
                  client_message::Keepalive, client_message::End>;
 
-// Or what is wrong with it, for the client to read.
+// The longest command, in bytes. A longer text message is refused before it is parsed.
+inline constexpr std::size_t longest_command = 1024;
+
+// The command, or what is wrong with it, for the client to read. A key that is there twice is an
+// error. The cost is linear in the length of `text`.
 [[nodiscard]] Result<ClientMessage, std::string> parse_client_message(std::string_view text);
 
 std::string to_json(const ClientMessage& message);

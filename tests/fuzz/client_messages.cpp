@@ -61,8 +61,11 @@ void check_client_message(std::string_view text) {
   const auto message = parse_client_message(text);
   if (!message)
     return require(is_printable(message.error(), 100), "what is wrong with it can be said");
-  require(is_json_object(text), "a message is an object");
+  require(is_json_object(text) && text.size() <= longest_command, "a message is a short object");
   const std::string written = to_json(*message);
+  const json::value object = json::parse({text.data(), text.size()});
+  require(written.starts_with(R"({"type":)" + json::serialize(object.at("type"))),
+          "its type is the one that a DOM has");
   const auto again = parse_client_message(written);
   require(again && again->index() == message->index() && to_json(*again) == written,
           "a message reads as it was written");

@@ -171,6 +171,15 @@ class Service(Process):
             user, system = file.read().rsplit(")", 1)[1].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
+    def io_cpu(self):
+        """Seconds of CPU that the io threads spent so far."""
+        total, tasks = 0, f"/proc/{self.process.pid}/task"
+        for task in os.listdir(tasks):
+            with open(f"{tasks}/{task}/comm") as name, open(f"{tasks}/{task}/schedstat") as spent:
+                if name.read().startswith("io-"):
+                    total += int(spent.read().split()[0])
+        return total / 1e9
+
     def memory(self):
         """Bytes of resident memory."""
         with open(f"/proc/{self.process.pid}/statm") as file:

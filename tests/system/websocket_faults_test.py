@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What comes where frames of WebSocket are expected. Numbers like A12 name the case in
 docs/guarantees.md."""
+import itertools
 import socket
+import string
 import struct
 import unittest
 
@@ -74,6 +76,27 @@ SCHEMA = {  # A17
 }
 
 
+def colliding_keys(count, salt=0x030):
+    """Keys of 5 letters with one FNV-1a hash modulo 4096, where its start is salted by an address whose low 12 bits
+    are `salt`: what Boost.JSON's objects hash with. The default is the first large block of a process."""
+    prime, mask = 0x100000001B3, 0xFFF
+    inverse = pow(prime, -1, mask + 1)
+    letters = (string.ascii_letters + string.digits + "_-").encode()
+    known = set(letters)
+
+    def keys():
+        for prefix in itertools.product(letters, repeat=3):
+            value = (0xCBF29CE484222325 + salt) & mask
+            for byte in prefix:
+                value = ((byte ^ value) * prime) & mask
+            for last in letters:  # the letter between them that leads to a hash of 0
+                between = (last * inverse & mask) ^ value
+                if between in known:
+                    yield bytes((*prefix, between, last))
+
+    return list(itertools.islice(keys(), count))
+
+
 class Frames(FaultTest):
     def end_after(self, service, sent):
         """How the connection ends: the code of an error, and that of the close."""
@@ -138,6 +161,29 @@ class Frames(FaultTest):
         ratio = fragmented / whole / (len(crumbs) / MOST)  # for each byte that was sent
         print(f"CPU in fragments of one byte: {ratio:.0f} times of that in one frame")
         self.assertLess(ratio, 100)
+
+    def test_keys_that_collide_cost_at_most_100_times_as_much_as_frames(self):  # A34
+        service = self.served()
+        keys = colliding_keys(4096)
+        hostile = frame(TEXT, b"{" + b",".join(b'"%s":1' % key for key in keys) + b"}")
+        frames = frame(BINARY, samples(0, len(hostile) // 2))
+
+        def cost(sent, how):
+            """CPU seconds of a connection with this message."""
+            before = service.io_cpu()
+            for _ in range(20):
+                self.assertEqual(self.end_after(service, sent), how)
+            return (service.io_cpu() - before) / 20
+
+        moved = {("connections_closed", "protocol"): 40, ("messages_rejected", "schema"): 40,
+                 ("streams_closed", "error"): 40}
+        with self.moved(service, moved), self.unharmed(service):
+            for name, text_message in {"above 1 KiB": hostile, "below": frame(
+                    TEXT, b"{" + b",".join(b'"%s":1' % key for key in keys[:100]) + b"}")}.items():
+                refused = cost(text_message, ("schema", 4400))
+                taken = cost(frames + text(type="end"), (None, 1000))
+                print(f"CPU of colliding keys {name}: {refused / taken:.1f} times of that of as many frames")
+                self.assertLess(refused / taken, 100)
 
     def test_compression_that_is_offered_is_not_taken(self):  # A23
         service = self.served()
