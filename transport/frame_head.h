@@ -20,8 +20,11 @@ struct FrameHead {
   std::array<std::byte, 4> key{};  // where masked
   bool masked = false;
 
-  // A message of its own, all bytes, and said in as few bytes as it can be.
-  bool is_message() const { return first == 0x82 && masked && size == least(payload) + 4; }
+  // A whole message of a client in one frame: masked, and its length in as few bytes as possible.
+  bool is_binary_message() const { return first == 0x82 && is_well_formed(); }
+  bool is_text_message() const { return first == 0x81 && is_well_formed(); }
+  bool is_control() const { return (first & 0x08) != 0; }
+  bool is_final() const { return (first & 0x80) != 0; }
 
   // Nothing as long as `bytes` do not have it whole.
   static std::optional<FrameHead> read(Bytes bytes);
@@ -30,6 +33,7 @@ struct FrameHead {
                      std::optional<std::array<std::byte, 4>> key = {});
 
  private:
+  bool is_well_formed() const { return masked && size == least(payload) + 4; }
   static std::size_t least(std::uint64_t payload) {
     return payload < 126 ? 2 : payload < 65536 ? 4 : 10;
   }

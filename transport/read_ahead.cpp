@@ -88,10 +88,15 @@ bool ReadAhead::other_next(std::size_t longest) const {
   return head && !takes(*head, longest);
 }
 
+std::optional<FrameHead> ReadAhead::next_head() const {
+  return left_ > 0 ? std::nullopt : FrameHead::read(unread_);
+}
+
 std::size_t ReadAhead::read(net::mutable_buffer to) {
   if (left_ == 0) {
     const auto head = FrameHead::read(unread_);
     if (!head) return 0;
+    if (!head->is_control()) within_message_ = !head->is_final();
     constexpr auto most = std::numeric_limits<std::uint64_t>::max();
     left_ = head->size + std::min(head->payload, most - head->size);
   }
@@ -103,7 +108,8 @@ std::size_t ReadAhead::read(net::mutable_buffer to) {
 }
 
 bool ReadAhead::takes(const FrameHead& head, std::size_t longest) const {
-  return head.is_message() && head.payload <= std::min(longest, ReadBuffer::size - head.size);
+  return head.is_binary_message() &&
+         head.payload <= std::min(longest, ReadBuffer::size - head.size);
 }
 
 void ReadAhead::leave_buffer() {

@@ -56,11 +56,15 @@ class ReadAhead {
   // until the next call here, or until another socket of the thread is read. Nothing: there is
   // none, or not all of it.
   std::optional<Bytes> next_message(std::size_t longest);
-  // That something else stands next, or begins there: a frame for others to make sense of.
+  // True if the next frame is not such a message, or was begun by read(): Beast has to parse it.
   bool other_next(std::size_t longest) const;
+  // The head of the next frame; nullopt if it is incomplete, or read() is within a frame.
+  std::optional<FrameHead> next_head() const;
 
   // Copies out of the frame that stands next, not beyond its end. 0: more must be read.
   std::size_t read(net::mutable_buffer to);
+  // True if the last data frame that read() began was not the last one of its message.
+  bool within_message() const { return within_message_; }
 
   bool empty() const { return unread_.empty(); }
   // Nobody will ask for a while: keeps no more memory than what is unread needs, or a little.
@@ -77,6 +81,7 @@ class ReadAhead {
   std::string own_;
   MutableBytes unread_;     // in the thread's buffer or in own_
   std::uint64_t left_ = 0;  // of a frame that was begun by read()
+  bool within_message_ = false;
 };
 
 }  // namespace millrace

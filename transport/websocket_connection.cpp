@@ -3,7 +3,6 @@
 
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <array>
@@ -12,13 +11,13 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
 #include <boost/beast/websocket/stream.hpp>
-#include <cerrno>
 #include <charconv>
 #include <span>
-#include <system_error>
 
+#include "schemas/text.h"
 #include "transport/gathering_socket.h"
 #include "transport/limits.h"
+#include "transport/random_keys.h"
 #include "transport/wakeup.h"
 
 namespace millrace {
@@ -41,25 +40,20 @@ constexpr unsigned messages_per_turn = 64;
 constexpr net::use_awaitable_t<Executor> awaited{};
 // Beast takes higher ones for good, and sends them back.
 constexpr std::uint16_t last_close_code = 4999;
+constexpr std::uint16_t close_protocol = 1002;
+constexpr std::uint16_t close_bad_text = 1007;
+constexpr std::uint16_t close_too_big = 1009;
 
-std::string close_frame(beast::role_type role, std::uint16_t code, std::string_view reason) {
+// Masked with `key`, or not at all.
+std::string close_frame(std::uint16_t code, std::string_view reason,
+                        std::optional<RandomKeys::Key> key) {
   constexpr std::size_t most = 120;  // of a control frame's 125 bytes
-  reason = reason.substr(0, most);
-  const bool masked = role == beast::role_type::client;
-  std::string frame{static_cast<char>(0x88),
-                    static_cast<char>((masked ? 0x80 : 0) | (reason.size() + 2))};
-  if (masked) frame.append(4, '\0');  // a mask that changes nothing
-  frame += static_cast<char>(code >> 8);
-  frame += static_cast<char>(code);
-  return frame.append(reason);
-}
-
-// Which nobody can foresee (RFC 6455, 5.3).
-std::array<std::byte, 4> random_key() {
-  std::array<std::byte, 4> key{};
-  if (::getrandom(key.data(), key.size(), 0) < 0)
-    throw std::system_error(errno, std::generic_category(), "no random bytes");
-  return key;
+  std::string payload{static_cast<char>(code >> 8), static_cast<char>(code)};
+  payload += reason.substr(0, most);
+  std::string frame;
+  FrameHead::append(frame, 0x88, payload.size(), key);
+  if (key) mask(std::as_writable_bytes(std::span(payload)), *key);
+  return frame += payload;
 }
 
 class WebSocketConnection final : public Connection {
@@ -73,8 +67,10 @@ class WebSocketConnection final : public Connection {
     socket_.read_message_max(longest);
     socket_.control_callback([this](websocket::frame_type, beast::string_view) {
       heard_ = Clock::now();
-      if (socket_.is_message_done()) socket_.next_layer().message_read();
+      GatheringSocket& below = socket_.next_layer();
+      if (!below.ahead().within_message()) below.message_read();
     });
+    if (role == beast::role_type::client) keys_ = std::make_unique<RandomKeys>();
   }
 
   WebSocket& socket() { return socket_; }
@@ -99,13 +95,20 @@ class WebSocketConnection final : public Connection {
       const auto [error] = co_await socket.async_wait_readable(no_throw);
       if (error || socket.read()) break;
     }
+    if (const auto fault = fault_next()) {
+      const bool too_big = *fault == Ended::How::too_big;
+      std::string reason;
+      if (too_big) reason = "at most " + std::to_string(longest_) + " bytes";
+      co_await close_at_once(too_big ? close_too_big : close_protocol, reason);
+      co_return Ended{.how = *fault};
+    }
     co_return co_await receive_by_beast();
   }
 
   // A message is one frame: it needs nothing of Beast, and mostly no waiting.
   Task<bool> send(Kind kind, std::string_view bytes, bool more) override {
     sending_ = true;
-    bool sent = socket_.is_open();
+    bool sent = is_open();
     GatheringSocket& socket = socket_.next_layer();
     if (!sent) {
       // Beast still has its close to write: who hears that it is over may cut it.
@@ -125,8 +128,8 @@ class WebSocketConnection final : public Connection {
   Task<> close(std::uint16_t code, std::string_view reason) override {
     // Not by Beast's async_close: that and a read wait for each other for ever where the peer's
     // next frame is a close that was read already, or text that is no UTF-8.
-    if (socket_.is_open()) {
-      std::string frame = close_frame(role_, code, reason);
+    if (is_open()) {
+      std::string frame = close_frame(code, reason, next_key());
       co_await socket_.next_layer().write_last(std::move(frame));
     }
     while (!over_) co_await ended_.wait();
@@ -165,21 +168,23 @@ class WebSocketConnection final : public Connection {
   }
 
  private:
+  bool is_open() const { return socket_.is_open() && !closed_at_once_; }
+
+  std::optional<RandomKeys::Key> next_key() {
+    if (!keys_) return std::nullopt;
+    return keys_->next();
+  }
+
   static std::uint8_t first_byte(Kind kind) {
     return kind == Kind::text ? 0x81 : kind == Kind::binary ? 0x82 : 0x89;
   }
 
   void append(Kind kind, std::string_view bytes) {
     std::string& frames = socket_.next_layer().frames();
-    if (role_ == beast::role_type::server) {
-      FrameHead::append(frames, first_byte(kind), bytes.size());
-      frames += bytes;
-      return;
-    }
-    const auto key = random_key();
+    const auto key = next_key();
     FrameHead::append(frames, first_byte(kind), bytes.size(), key);
     frames += bytes;
-    mask(std::as_writable_bytes(std::span(frames)).last(bytes.size()), key);
+    if (key) mask(std::as_writable_bytes(std::span(frames)).last(bytes.size()), *key);
   }
 
   // What Beast read last, and its memory where that was seldom needed.
@@ -198,9 +203,45 @@ class WebSocketConnection final : public Connection {
     heard_ = Clock::now();
     socket_.next_layer().message_read();
     const auto bytes = buffer_.cdata();
+    if (ends_within_character()) {
+      co_await close_at_once(close_bad_text, {});
+      co_return Ended{.how = Ended::How::protocol};
+    }
     co_return Message{.kind = socket_.got_text() ? Kind::text : Kind::binary,
                       .bytes = {static_cast<const std::byte*>(bytes.data()), size},
                       .arrived = heard_};
+  }
+
+  // Beast does not look where the last fragment is empty.
+  bool ends_within_character() const {
+    if (role_ == beast::role_type::client || !socket_.got_text()) return false;
+    const auto bytes = buffer_.cdata();
+    return !is_utf8({static_cast<const char*>(bytes.data()), bytes.size()});
+  }
+
+  // What Beast would close without a reason (a message that is too long), or with 1009 though the
+  // length has a bit that must be 0 (RFC 6455, 5.2).
+  std::optional<Ended::How> fault_next() {
+    if (role_ == beast::role_type::client) return std::nullopt;
+    const auto head = socket_.next_layer().ahead().next_head();
+    if (!head) return std::nullopt;
+    if (head->payload >> 63 != 0) return Ended::How::protocol;
+    if (head->payload <= longest_ || !(head->is_binary_message() || head->is_text_message()))
+      return std::nullopt;
+    return Ended::How::too_big;
+  }
+
+  // Ends the connection from within receive(), as Beast does for what it finds itself. A send that
+  // is under way goes on; nothing follows the close.
+  Task<> close_at_once(std::uint16_t code, std::string_view reason) {
+    co_await net::post(socket_.get_executor(), awaited);  // what waits to be sent goes first
+    closed_at_once_ = true;
+    const std::string frame = close_frame(code, reason, std::nullopt);
+    GatheringSocket& socket = socket_.next_layer();
+    co_await net::async_write(socket, net::buffer(frame), no_throw);
+    boost::system::error_code ignored;
+    teardown(role_, socket, ignored);
+    end();
   }
 
   void end() {
@@ -226,6 +267,8 @@ class WebSocketConnection final : public Connection {
   const std::size_t longest_;
   Wakeup ended_;
   bool over_ = false;
+  bool closed_at_once_ = false;
+  std::unique_ptr<RandomKeys> keys_;  // of a client
   WebSocket socket_;
   beast::flat_buffer buffer_;
   Time heard_ = Clock::now();

@@ -38,6 +38,7 @@ PROTOCOL = {
     # A16
     "16 bits for a length below 126": frame(BINARY, bytes(5), length=b"\x7e\x00\x05"),
     "64 bits for a length below 65536": frame(BINARY, bytes(5), length=b"\x7f" + struct.pack(">Q", 5)),
+    "2^63 for a length": declared(1 << 63),
     # A18
     "a close of one byte": frame(CLOSE, b"\x03"),
     "a close with a reason that is no UTF-8": closing(1000, b"\xff\xfe"),
@@ -49,6 +50,9 @@ UTF8 = {  # A17
     "a text that is no UTF-8": frame(TEXT, b'{"type":"\xc3\x28"}'),
     "a text that ends within a character": frame(TEXT, b'"\xe2\x82'),
     "a surrogate": frame(TEXT, b'"\xed\xa0\x80"'),
+    # A41
+    "a text that ends within a character, and then an empty fragment":
+        frame(TEXT, b'"\xe2\x82', fin=False) + frame(0, b"", fin=True),
 }
 TOO_BIG = {
     # A19: refused by its first bytes
@@ -59,7 +63,6 @@ TOO_BIG = {
     "a text over the limit": frame(TEXT, b'{"type":"' + b"a" * MOST),
     # A16
     "2^63 - 1 declared": declared((1 << 63) - 1),
-    "2^63 declared": declared(1 << 63),
     # B16
     "a minute of audio": frame(BINARY, bytes(60 * 32000)),
 }

@@ -26,7 +26,7 @@ TEST_CASE("a frame's head is read once it is whole") {
   CHECK(read->size == head.size());
   CHECK(read->payload == payload);
   CHECK(read->key == std::array{std::byte{'K'}, std::byte{'E'}, std::byte{'Y'}, std::byte{'!'}});
-  CHECK(read->is_message());
+  CHECK(read->is_binary_message());
 }
 
 TEST_CASE("only bytes, whole in one masked frame of the shortest form, are a message") {
@@ -40,7 +40,7 @@ TEST_CASE("only bytes, whole in one masked frame of the shortest form, are a mes
                             "\x82\xff\0\0\0\0\0\0\xff\xffKEY!"s}) {
     const auto read = FrameHead::read(bytes(other));
     REQUIRE(read);
-    CHECK_FALSE(read->is_message());
+    CHECK_FALSE(read->is_binary_message());
   }
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("a head that is written is read again") {
     std::string head, masked;
     FrameHead::append(head, 0x81, payload);
     FrameHead::append(masked, 0x82, payload, std::array<std::byte, 4>{std::byte{'K'}});
-    CHECK(FrameHead::read(bytes(masked))->is_message());
+    CHECK(FrameHead::read(bytes(masked))->is_binary_message());
     CHECK(FrameHead::read(bytes(masked))->key[0] == std::byte{'K'});
     const auto read = FrameHead::read(bytes(head));
     REQUIRE(read);

@@ -113,6 +113,7 @@ TEST_CASE_METHOD(ServerFixture, "what is not WebSocket is closed with its code")
   CHECK(code(frame(0x88, "x")) == 1002);                                     // half a close code
   CHECK(code(frame(0x88, "\x03\xe7")) == 1002);                              // 999
   CHECK(code(frame(0x81, "\xff")) == 1007);                                  // no UTF-8
+  CHECK(code(frame(0x01, "\xe2\x82") + frame(0x80, "")) == 1007);            // half a character
   CHECK(code(std::string("\x82\xff\0\0\0\1\0\0\0\0\0\0\0\0", 14)) == 1009);  // 4 GiB
   CHECK(eventually([&] { return stats.connections.value() == 0; }));
 }
@@ -183,6 +184,27 @@ TEST_CASE_METHOD(ServerFixture, "a message that trickles in is given up after fi
   CHECK(door.lost.empty());
   scope.sweep(Clock::now() + std::chrono::seconds(6));
   CHECK(door.lost == std::vector<std::string>{"idle"});
+}
+
+TEST_CASE_METHOD(ServerFixture, "pings give a message no more time") {
+  Socket client(context);
+  client.connect(server.endpoint());
+  deliver(client, request("/v1/stream"));
+  deliver(client, frame(0x02, ""));  // an empty fragment begins it
+  deliver(client, frame(0x89, "ping"));
+  scope.sweep(Clock::now() + std::chrono::seconds(4));
+  CHECK(door.lost.empty());
+  scope.sweep(Clock::now() + std::chrono::seconds(6));
+  CHECK(door.lost == std::vector<std::string>{"idle"});
+}
+
+TEST_CASE_METHOD(ServerFixture, "after a whole message a ping is no begin of another") {
+  Socket client(context);
+  client.connect(server.endpoint());
+  deliver(client, request("/v1/stream"));
+  deliver(client, frame(0x02, "a") + frame(0x80, "") + frame(0x89, "ping"));
+  scope.sweep(Clock::now() + std::chrono::seconds(6));
+  CHECK(door.lost.empty());
 }
 
 TEST_CASE_METHOD(ServerFixture, "whatever a client sends while it is being closed, it is let go") {

@@ -87,6 +87,18 @@ TEST_CASE_METHOD(LongResultsFixture,
   CHECK(stream.calls == std::vector<std::string>{"lost clean"});
 }
 
+TEST_CASE_METHOD(LongResultsFixture,
+                 "a client that sends too long a message while it is written to gets the reason") {
+  says("\x81\xfe\x04\x01" + no_mask);
+  const std::string closed =
+      "\x88\x14\3\xf1"
+      "at most 1024 bytes";
+  const std::string seen = reads(closed);
+  CHECK(seen.ends_with(closed));
+  CHECK(seen.size() > much);
+  CHECK(stream.calls == std::vector<std::string>{"lost"});
+}
+
 TEST_CASE_METHOD(ManyResultsFixture, "a pong goes between two results, however many there are") {
   says("\x89\x84" + no_mask + "ping");
   const std::string pong = "\x8a\4ping";

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <future>
+#include <set>
 
 #include "tests/support/allocations.h"
 #include "tests/transport/server_fixture.h"
@@ -71,6 +72,26 @@ Task<std::string> told_one_by_one(Acceptor& acceptor, Tcp::endpoint service, std
   co_return all;
 }
 
+// The frame with which a client of ours closes.
+Task<std::string> close_of_a_client(Acceptor& acceptor, Tcp::endpoint service) {
+  using net::experimental::awaitable_operators::operator&&;
+  ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(acceptor.local_endpoint().port())};
+  auto [opened, peer] =
+      co_await (open_stream(acceptor.get_executor(), std::move(url), StreamRequest()) &&
+                lengthen(acceptor, service, "X: x"));
+  Connection& connection = **opened;
+  const auto read_close = [](Socket& from, Connection& to) -> Task<std::string> {
+    std::string frame(64, ' ');
+    const auto [error, size] = co_await from.async_read_some(net::buffer(frame), no_throw);
+    frame.resize(size);
+    to.abort();
+    co_return frame;
+  };
+  auto [frame, received] = co_await (connection.close(1000, "bye") &&
+                                     read_close(peer, connection) && connection.receive());
+  co_return frame;
+}
+
 }  // namespace
 
 TEST_CASE_METHOD(ServerFixture, "our client and our server understand each other") {
@@ -99,13 +120,35 @@ TEST_CASE_METHOD(ServerFixture, "a length that no memory has is one over the lim
     const std::string answer = send(request("/v1/stream") + frame);
     return answer.substr(answer.find('}') + 1);
   };
-  const std::string most(7, '\xff');
+  const std::string most = "\x7f" + std::string(6, '\xff');
+  const std::string wrong(7, '\xff');  // the first bit of a length must be 0
   for (const std::string first : {"\x82", "\x81"}) {
-    for (const char last : {'\xf1', '\xf2', '\xff'})
-      CHECK(answer_to(first + "\xff" + most + last + "mask") == "\x88\2\3\xf1");  // 1009
+    for (const char last : {'\xf1', '\xf2', '\xff'}) {
+      CHECK(answer_to(first + "\xff" + most + last + "mask") ==
+            "\x88\x15\3\xf1"
+            "at most 65536 bytes");
+      CHECK(answer_to(first + "\xff" + wrong + last + "mask") == "\x88\2\3\xea");  // 1002
+    }
     for (const char last : {'\xf6', '\xff'})
-      CHECK(answer_to(first + "\x7f" + most + last) == "\x88\2\3\xea");  // 1002
+      CHECK(answer_to(first + "\x7f" + wrong + last) == "\x88\2\3\xea");
   }
+}
+
+TEST_CASE_METHOD(ServerFixture, "a client masks its close with a key that nobody can foresee") {
+  Acceptor between = loopback(context);
+  std::set<std::string> keys;
+  for (int i = 0; i < 3; ++i) {
+    const std::string frame = run(context, close_of_a_client(between, server.endpoint()));
+    REQUIRE(frame.size() == 11);
+    CHECK(frame.substr(0, 2) == "\x88\x85");
+    std::string payload = frame.substr(6);
+    for (std::size_t at = 0; at < payload.size(); ++at) payload[at] ^= frame[2 + at % 4];
+    CHECK(payload ==
+          "\3\xe8"
+          "bye");
+    keys.insert(frame.substr(2, 4));
+  }
+  CHECK(keys.size() == 3);
 }
 
 TEST_CASE_METHOD(ServerFixture,

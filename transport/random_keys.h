@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace millrace {
+
+// The keys that mask a client's frames: nobody can foresee them (RFC 6455, 5.3). One system call
+// gives 64 of them. Confined to one thread.
+class RandomKeys {
+ public:
+  using Key = std::array<std::byte, 4>;
+
+  // Throws std::system_error if the kernel gives no random bytes.
+  Key next();
+
+ private:
+  std::array<Key, 64> keys_;
+  std::size_t used_ = keys_.size();
+};
+
+}  // namespace millrace
