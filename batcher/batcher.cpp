@@ -144,6 +144,14 @@ void Batcher::free(Place& place) {
 
 std::size_t Batcher::waiting(Slot slot) const { return places_[number(slot)].rows.size(); }
 
+std::vector<StreamId> Batcher::holders() const {
+  std::vector<StreamId> streams;
+  streams.reserve(streams_);
+  for (const Place& place : places_)
+    if (place.taken) streams.push_back(place.stream);
+  return streams;
+}
+
 std::uint32_t Batcher::tensor_rows(std::size_t framed) const {
   if (framed == 0 || rule_.row_buckets.empty()) return static_cast<std::uint32_t>(framed);
   return *std::ranges::lower_bound(rule_.row_buckets, framed);

@@ -78,6 +78,7 @@ class Batcher {
   std::uint32_t room() const { return rule_.slots - streams_; }  // free slots
   std::size_t waiting() const { return waiting_; }               // rows in no batch
   std::size_t waiting(Slot slot) const;
+  std::vector<StreamId> holders() const;  // streams that have a slot, in the order of their slots
 
  private:
   // Who has a slot, and its rows.

@@ -23,7 +23,7 @@ std::size_t arrivals_per_stream(const HubSettings& settings) {
 // Of devices: no more than a few for each slab that there is.
 constexpr std::size_t most_reports = std::size_t{1} << 20;
 
-// A timer that is late by so much says more about us than about the workers.
+// A timer that is later than this was delayed by this process: workers get that time in addition.
 constexpr auto stall = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -110,7 +110,7 @@ void Hub::receive(Watcher& watcher, const wp::ToService& message) {
 }
 
 void Hub::receive_bye(LaneId lane) {
-  if (lanes_.lanes().at(lane).leaving()) return;
+  if (lanes_.leaving(lane)) return;
   settings_.log({"worker leaves", seats_.find(lane)->name, "it said Bye"});
   const Time now = Clock::now();
   lanes_.bye(lane, now);
@@ -191,7 +191,7 @@ void Hub::settle(Time now) {
   room_.set_limit(lanes_.capacity());
   show(lanes_, settings_.rule.batch, stats_);
   seats_.show_slabs();
-  set_timer();
+  set_timer(now);
 }
 
 void Hub::end_lanes() {
@@ -290,11 +290,12 @@ void Hub::tell(const Instants& at) {
   events.gone.clear();
 }
 
-void Hub::set_timer() {
+void Hub::set_timer(Time now) {
   Time due = lanes_.deadline();
   if (!seats_.empty()) due = std::min(due, next_beat_);
   if (const Watcher* watcher = seats_.quietest_watcher())
     due = std::min(due, watcher->heard + settings_.rule.patience.silence);
+  due = std::max(due, now);  // on_timer() measures how late this thread is, not how late `due` was
   if (due >= timer_at_) return;  // it fires earlier and is set again then
   timer_at_ = due;
   timer_.expires_at(due);
@@ -305,16 +306,18 @@ void Hub::set_timer() {
 
 void Hub::on_timer() noexcept {
   const Time now = Clock::now(), was_due = std::exchange(timer_at_, Time::max());
-  if (now - was_due > stall) {
-    lanes_.pardon(now);
-    seats_.pardon_watchers(now);
-  }
   if (now >= next_beat_) {
     seats_.beat();
     next_beat_ = now + wp::Heartbeats{}.interval;
   }
-  lanes_.expire(now);
-  end_silent_watchers(now);
+  if (const Duration late = now - was_due; late > stall) {
+    lanes_.shift(late, now);
+    seats_.shift_watchers(late, now);
+  } else {  // when it was late, only after what workers sent meanwhile is read: it fires again at
+            // once
+    lanes_.expire(now);
+    end_silent_watchers(now);
+  }
   settle(now);
 }
 

@@ -123,7 +123,7 @@ class Hub {
   void tell(const Instants& at);
   void end_lanes();
   void end_silent_watchers(Time now);
-  void set_timer();
+  void set_timer(Time now);
   void on_timer() noexcept;
 
   const HubSettings settings_;

@@ -9,8 +9,14 @@
 
 namespace millrace {
 
+namespace {
+
+std::size_t rows_in(const Batch& batch) { return batch.framed.size() + batch.marks.size(); }
+
+}  // namespace
+
 Lane::Lane(LaneId id, const BatchRule& rule, std::uint32_t credits, Time now)
-    : id_(id), credits_(credits), batcher_(rule), heard_(now), answered_(now) {}
+    : id_(id), credits_(credits), batcher_(rule), heard_(now), answer_since_(now) {}
 
 Batch* Lane::close(BatchId id, Time now) {
   if (!has_credit() || without_slab_) return nullptr;
@@ -23,6 +29,8 @@ Batch* Lane::close(BatchId id, Time now) {
   }
   batcher_.close(*why, now, batch);
   batch.id = id;
+  if (held_.empty()) answer_since_ = now;
+  rows_held_ += rows_in(batch);
   held_.push_back(std::move(batch));
   return &held_.back();
 }
@@ -38,9 +46,10 @@ Batch Lane::finish(Time now) {
   assert(!held_.empty());
   Batch batch = std::move(held_.front());
   held_.pop_front();
+  rows_held_ -= rows_in(batch);
   done_.push_back(batch.id);
   if (done_.size() > worker_protocol::max_credits) done_.pop_front();
-  answered_ = now;
+  answer_since_ = now;
   return batch;
 }
 
@@ -50,9 +59,20 @@ void Lane::reuse(Batch batch) {
   spare_.push_back(std::move(batch));
 }
 
-void Lane::set_slab(bool free, Time now) {
-  if (free) without_slab_.reset();
-  if (!free && !without_slab_) without_slab_ = now;
+bool Lane::set_slab(bool free, Time now) {
+  if (free != without_slab_.has_value()) return false;
+  if (free)
+    without_slab_.reset();
+  else
+    without_slab_ = now;
+  return true;
+}
+
+void Lane::shift(Duration late, Time now) {
+  const auto put_off = [&](Time& since) { since = std::min(since + late, now); };
+  put_off(heard_);
+  put_off(answer_since_);
+  if (without_slab_) put_off(*without_slab_);
 }
 
 void Lane::leave(Time now) {
@@ -65,7 +85,7 @@ Time Lane::lost_at(const Patience& patience) const {
   if (held_.empty() && without_slab_) return std::min(silent, *without_slab_ + patience.answer);
   if (held_.empty()) return silent;
   const Duration wait = done_.empty() ? patience.first_answer : patience.answer;
-  return std::min(silent, std::max(held_.front().closed, answered_) + wait);
+  return std::min(silent, answer_since_ + wait);
 }
 
 }  // namespace millrace

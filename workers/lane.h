@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -37,8 +39,9 @@ class Lane {
   // good until then. Null without credit or slab, or without a batch that is due.
   Batch* close(BatchId id, Time now);
   bool has_credit() const { return held_.size() < credits_; }
-  // Whether there is a slab for the next batch; nothing closes without.
-  void set_slab(bool free, Time now);
+  // Whether there is a slab for the next batch; nothing closes without one. Returns whether this
+  // is a change.
+  bool set_slab(bool free, Time now);
   // A batch would close, were there a slab for it.
   bool wants_slab(Time now) const { return without_slab_ && has_credit() && batcher_.trigger(now); }
   std::uint32_t credits() const { return credits_; }
@@ -49,13 +52,16 @@ class Lane {
   Order order_of(BatchId id) const;
   // Batches not done, oldest first.
   const std::deque<Batch>& held() const { return held_; }
+  // Rows in these batches.
+  std::size_t rows_held() const { return rows_held_; }
   // Takes the oldest batch out; give it back with reuse() so that its memory serves again.
   Batch finish(Time now);
   void reuse(Batch batch);
 
   void heard(Time now) { heard_ = now; }
-  // We were not there to hear it: its waits begin anew.
-  void pardon(Time now) { heard_ = answered_ = now; }
+  // Puts off the worker's deadlines by `late`, the time for which this process did not run before
+  // `now`. A wait that began within that time begins at `now`.
+  void shift(Duration late, Time now);
 
   // It takes no new streams and gives its own away.
   void leave(Time now);
@@ -68,15 +74,18 @@ class Lane {
   }
   // From when on the worker counts as lost if nothing more is heard of it.
   Time lost_at(const Patience& patience) const;
+  // The earlier of the two.
+  Time due(const Patience& patience) const { return std::min(batch_deadline(), lost_at(patience)); }
 
  private:
   const LaneId id_;
   const std::uint32_t credits_;
   Batcher batcher_;
   std::deque<Batch> held_;
+  std::size_t rows_held_ = 0;
   std::vector<Batch> spare_;
   Time heard_;
-  Time answered_;       // the last answer, or the attachment
+  Time answer_since_;   // since when the oldest batch's answer is awaited
   Ring<BatchId> done_;  // the last ones
   std::optional<Time> leaving_;
   std::optional<Time> without_slab_;  // since when there is none

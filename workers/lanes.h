@@ -7,8 +7,8 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/answer.h"
@@ -17,7 +17,7 @@
 #include "base/time.h"
 #include "batcher/batch.h"
 #include "chunker/ready_row.h"
-#include "workers/lane.h"
+#include "workers/lane_set.h"
 
 namespace millrace {
 
@@ -75,8 +75,8 @@ class Lanes {
 
   LaneId attach(std::uint32_t credits, Time now);
   void heard(LaneId lane, Time now);
-  // This process was stopped, not the workers: what they owe is due from now on.
-  void pardon(Time now);
+  // This process did not run for `late` before `now`: every worker's deadline moves by that much.
+  void shift(Duration late, Time now);
   // The worker takes no new streams; each of its own moves away when it can.
   void bye(LaneId lane, Time now);
   // The worker's connection is gone. A lane that is not known is ignored.
@@ -105,57 +105,74 @@ class Lanes {
   void drain(Time give_up);
 
   // When expire() or next() has something to do if nothing happens before.
-  Time deadline() const;
+  Time deadline();
   // Does what is due: streams that waited too long fail, workers that are overdue are lost.
   void expire(Time now);
+  // Replaces `into` by the lanes for which next() or wants_slab() may answer otherwise than when
+  // they were asked last: only these need to be asked again. Some may be gone. Each once.
+  void take_changed(std::vector<LaneId>& into) { lanes_.take_changed(into); }
 
-  // Streams that there is room for in all.
+  // Streams that there is room for in all. O(1).
   std::uint64_t capacity() const;
   std::size_t streams() const { return streams_.size(); }
   std::size_t waiting() const { return waiting_.size(); }
-  const std::map<LaneId, Lane>& lanes() const { return lanes_; }
+  // Whether the lane's worker said Bye. False for a lane that is not known.
+  bool leaving(LaneId lane) const;
+  // O(1), both.
+  const LaneTotals& totals() const { return lanes_.totals(); }
+  Time oldest_batch() const { return lanes_.oldest(); }  // when it closed; Time::max(): none
+  const std::map<LaneId, FiledLane>& lanes() const { return lanes_.all(); }
 
   // Filled by the calls above; whoever reads them clears them.
   LaneEvents& events() { return events_; }
 
  private:
+  // Longest waiting first; of those that began to wait together, the one whose first row is oldest.
+  using WaitKey = std::tuple<Time, Time, StreamId>;
+
   struct Stream {
     StreamId id;
-    Lane* lane = nullptr;      // its rows go there; null while it waits for a slot
-    Slot slot{};               // in `lane`
-    Lane* from = nullptr;      // it moves, and rows of it are still in batches of this lane
-    std::uint32_t handed = 0;  // rows in batches that are not done
-    bool begun = false;        // the worker of `lane` has had a row of it
-    bool had = false;          // any worker has had a row of it, ever
-    bool reset_due = false;    // RESET(worker_lost), until a row with frames has carried it
-    bool ending = false;       // its END row is here
-    Time waiting_since;
+    FiledLane* lane = nullptr;  // its rows go there; null while it waits for a slot
+    Slot slot{};                // in `lane`
+    FiledLane* from = nullptr;  // it moves, and rows of it are still in batches of this lane
+    std::uint32_t handed = 0;   // rows in batches that are not done
+    bool begun = false;         // the worker of `lane` has had a row of it
+    bool had = false;           // any worker has had a row of it, ever
+    bool reset_due = false;     // RESET(worker_lost), until a row with frames has carried it
+    bool ending = false;        // its END row is here
+    WaitKey waiting;            // its place in waiting_
     std::deque<ReadyRow> held;  // rows in no batcher: it waits, or moves
   };
 
   Stream* find(StreamId stream);
-  Lane* roomiest();
-  void place(Stream& stream, Lane& lane);
+  void settle();
+  void place(Stream& stream, FiledLane& lane);
   void wait(Stream& stream, Time now);
   void place_waiting();
   void feed(Stream& stream, ReadyRow row);
   void feed_held(Stream& stream);
-  void finish_row(Lane& lane, BatchRow& row, Answer answer, Time closed, Time now);
-  void take_back_batches(Lane& lane, Time now);
-  void take_back(Lane& lane, Time now);
-  void move_away(Stream& stream, Lane& from);
+  void finish_row(FiledLane& lane, BatchRow& row, Answer answer, Time closed, Time now);
+  void take_back_batches(FiledLane& lane, Time now);
+  void take_back(FiledLane& lane, Time now);
+  void hold_waiting_rows(Stream& stream);
+  bool may_move(const Stream& stream) const;
+  void review(const Stream& stream);
+  void move_unbegun();
+  void move_away(Stream& stream, FiledLane& to);
   void arrive(Stream& stream, Time now);
-  void empty_leaving();
+  void end_empty();
   void forget(Stream& stream);
-  Time gives_up(const std::pair<Time, StreamId>& waiting) const;
+  Time gives_up(const WaitKey& waiting) const;
 
   const LanesRule rule_;
-  std::map<LaneId, Lane> lanes_;
+  LaneSet lanes_;
   std::unordered_map<StreamId, Stream> streams_;
-  std::set<std::pair<Time, StreamId>> waiting_;  // streams without a lane, longest waiting first
+  std::set<WaitKey> waiting_;   // streams without a lane
+  std::set<StreamId> unbegun_;  // streams of leaving lanes that move as soon as there is room
   std::vector<const BatchRow*> opened_;
+  std::vector<LaneId> emptied_;
   LaneEvents events_;
-  std::uint64_t next_lane_ = 1, next_batch_ = 1;
+  std::uint64_t next_batch_ = 1;
   bool draining_ = false;
   Time give_up_ = Time::max();  // of all that wait
 };

@@ -187,8 +187,8 @@ Watcher* Seats::quietest_watcher() {
   return watcher == watchers_.end() ? nullptr : &*watcher;
 }
 
-void Seats::pardon_watchers(Time now) {
-  for (Watcher& watcher : watchers_) watcher.heard = now;
+void Seats::shift_watchers(Duration late, Time now) {
+  for (Watcher& watcher : watchers_) watcher.heard = std::min(watcher.heard + late, now);
 }
 
 // Who computes elsewhere gets the tensor that a device would make of bare rows.

@@ -107,7 +107,8 @@ class Seats {
   Watcher* find_watcher(const WorkerConnection& link);
   // Of which was heard before any other's; null without any.
   Watcher* quietest_watcher();
-  void pardon_watchers(Time now);
+  // As Lanes::shift().
+  void shift_watchers(Duration late, Time now);
   bool empty() const { return seats_.empty() && watchers_.empty(); }
 
  private:

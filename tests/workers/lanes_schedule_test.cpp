@@ -82,7 +82,7 @@ class Schedule {
     } else if (which == 30 && one_in(4)) {
       lie(lane);
     } else if (which == 31 && one_in(8)) {
-      pardon();
+      shift();
     }
   }
 
@@ -154,9 +154,17 @@ class Schedule {
     lanes_.bye(lane, now_);
   }
 
-  void pardon() {
-    lanes_.pardon(now_);
-    for (auto& [lane, worker] : history_.workers) worker.heard = worker.answered = now_;
+  // This process did not run for a while.
+  void shift() {
+    const Duration late = 1ms * pick(2000);
+    now_ += late;
+    lanes_.shift(late, now_);
+    for (auto& [lane, worker] : history_.workers) {
+      worker.heard += late;
+      if (!worker.held.empty())
+        worker.answered = std::max(worker.answered, worker.held.front().closed);
+      worker.answered += late;
+    }
   }
 
   void drain() {

@@ -119,7 +119,7 @@ TEST_CASE("an answer is due from the hand-over or the answer before it, whicheve
   CHECK(numbers(p.events().overdue) == std::vector{number(lane)});
 }
 
-TEST_CASE("what workers owe is due anew after this process was stopped") {
+TEST_CASE("the time for which this process did not run is added to what workers have left") {
   Pipeline p;
   const LaneId lane = p.lanes.attach(2, p.now);
   const auto a = p.open(1);
@@ -128,12 +128,59 @@ TEST_CASE("what workers owe is due anew after this process was stopped") {
   p.done(lane);
   p.row(a);
   p.next(lane);
-  p.lanes.pardon(p.now += 1h);
+  p.lanes.heard(lane, p.now += 4s);
+  p.lanes.expire(p.now);
+  p.lanes.shift(1h, p.now += 1h);
   CHECK(p.lanes.deadline() == p.now + 6s);
-  pass(p, lane, 9);
+  pass(p, lane, 5);
   CHECK(p.events().overdue.empty());
   pass(p, lane, 1);
   CHECK(numbers(p.events().overdue) == std::vector{number(lane)});
+}
+
+TEST_CASE("a hung worker is lost after its timeout and the time for which this process was late") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  const bool silent = GENERATE(false, true);
+  if (!silent) {
+    p.row(a);
+    p.next(lane);
+    p.done(lane);
+    p.row(a);
+    p.next(lane);
+  }
+  Duration late{0};
+  while (p.events().overdue.empty()) {
+    if (!silent) p.lanes.heard(lane, p.now);
+    p.lanes.shift(700ms, p.now += 700ms);
+    late += 700ms;
+    p.lanes.expire(p.now);
+    for (int i = 0; i < 10 && p.lanes.lanes().size() > 0; ++i) {
+      p.now += 100ms;
+      if (!silent) p.lanes.heard(lane, p.now);
+      p.lanes.expire(p.now);
+    }
+  }
+  CHECK(p.now == t0 + (silent ? 6s : 10s) + late);
+}
+
+TEST_CASE("a worker that waits for a slab is not lost when this process was stopped for long") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  p.lanes.set_slab(lane, false, p.now);
+  p.lanes.shift(1h, p.now += 1h);
+  p.lanes.expire(p.now);
+  CHECK(p.events().overdue.empty());
+}
+
+TEST_CASE("of the time for which this process was late only that after the last word counts") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  p.now += 1h;
+  p.lanes.heard(lane, p.now);  // read before the timer that was late
+  p.lanes.shift(1h, p.now);
+  CHECK(p.lanes.deadline() == p.now + 6s);
 }
 
 TEST_CASE("a second Bye does not put off when streams move at any row") {

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a stream gets a slot, leaves a worker that leaves, and leaves one that is lost.
+#include <iterator>
+
+#include "workers/lanes.h"
+
+namespace millrace {
+
+void Lanes::place(Stream& stream, FiledLane& lane) {
+  stream.lane = &lane;
+  stream.slot = lane.batcher().open(stream.id).value();
+  stream.begun = false;
+  if (!stream.from) feed_held(stream);
+  lanes_.mark(lane);
+}
+
+void Lanes::wait(Stream& stream, Time now) {
+  stream.lane = nullptr;
+  stream.begun = false;
+  stream.waiting = {now, stream.held.empty() ? now : stream.held.front().ready, stream.id};
+  waiting_.insert(stream.waiting);
+}
+
+void Lanes::place_waiting() {
+  while (!waiting_.empty()) {
+    FiledLane* lane = lanes_.roomiest();
+    if (!lane) return;
+    Stream& stream = *find(std::get<StreamId>(*waiting_.begin()));
+    waiting_.erase(waiting_.begin());
+    place(stream, *lane);
+  }
+}
+
+// Rows handed over and not done go back in front of what their streams hold; those that were in
+// the oldest batch of two lost workers are given up.
+void Lanes::take_back_batches(FiledLane& lane, Time now) {
+  std::unordered_map<StreamId, std::deque<ReadyRow>> again;
+  for (bool oldest = true; !lane.held().empty(); oldest = false) {
+    Batch batch = lane.finish(now);
+    for (auto* rows : {&batch.framed, &batch.marks})
+      for (BatchRow& row : *rows) {
+        if (oldest && ++row.ready.lost == 2) {
+          finish_row(lane, row, Answer{Answer::Kind::error, "two workers were lost over this row"},
+                     batch.closed, now);
+        } else {
+          --find(row.stream)->handed;
+          again[row.stream].push_back(std::move(row.ready));
+        }
+      }
+  }
+  for (auto& [id, rows] : again) {
+    Stream& stream = *find(id);
+    stream.held.insert(stream.held.begin(), std::move_iterator(rows.begin()),
+                       std::move_iterator(rows.end()));
+    if (stream.from == &lane) arrive(stream, now);
+  }
+}
+
+void Lanes::take_back(FiledLane& lane, Time now) {
+  take_back_batches(lane, now);
+  for (StreamId id : lane.batcher().holders()) {
+    Stream& stream = *find(id);
+    hold_waiting_rows(stream);
+    wait(stream, now);
+    review(stream);
+  }
+  lanes_.erase(lane);
+}
+
+// The stream leaves its slot with the rows that are in no batch.
+void Lanes::hold_waiting_rows(Stream& stream) {
+  for (ReadyRow& row : stream.lane->batcher().remove(stream.slot))
+    stream.held.push_back(std::move(row));
+  stream.reset_due |= stream.begun;
+}
+
+// Whether the stream leaves a leaving worker at once: the worker has had no row of it.
+bool Lanes::may_move(const Stream& stream) const {
+  return stream.lane && stream.lane->leaving() && !stream.begun && !stream.from && !stream.ending;
+}
+
+void Lanes::review(const Stream& stream) {
+  if (may_move(stream))
+    unbegun_.insert(stream.id);
+  else if (!unbegun_.empty())
+    unbegun_.erase(stream.id);
+}
+
+void Lanes::move_unbegun() {
+  while (!unbegun_.empty()) {
+    FiledLane* to = lanes_.roomiest();
+    if (!to) return;
+    move_away(*find(*unbegun_.begin()), *to);
+  }
+}
+
+// Its rows in batches stay to be done there; what follows waits for them and then goes to the
+// new lane.
+void Lanes::move_away(Stream& stream, FiledLane& to) {
+  FiledLane& from = *stream.lane;
+  hold_waiting_rows(stream);
+  if (stream.handed > 0) stream.from = &from;
+  place(stream, to);
+  review(stream);
+  lanes_.mark(from);
+}
+
+// No row of a stream that moved is in its old lane any more: it goes on in the new one or, where
+// that is gone, waits for another from now on.
+void Lanes::arrive(Stream& stream, Time now) {
+  stream.from = nullptr;
+  review(stream);
+  if (stream.lane) return feed_held(stream);
+  waiting_.erase(stream.waiting);
+  wait(stream, now);
+}
+
+// A leaving lane without streams is ended.
+void Lanes::end_empty() {
+  lanes_.take_emptied(emptied_);
+  for (LaneId id : emptied_)
+    if (FiledLane* lane = lanes_.find(id)) {
+      events_.left.push_back(id);
+      lanes_.erase(*lane);
+    }
+}
+
+}  // namespace millrace
