@@ -68,6 +68,17 @@ DeviceArrays CudaReader::take(std::uint32_t slab, const SlabShape& shape, Mutabl
   return arrays;
 }
 
+void CudaReader::renew_flags(const DeviceArrays& arrays, std::uint32_t slab, const SlabShape& shape,
+                             MutableBytes host) {
+  const OnDevice on(ordinal_);
+  const SlabLayout layout = layout_of(shape);
+  auto* const at = reinterpret_cast<std::byte*>(const_cast<std::uint8_t*>(arrays.flags));
+  check(cudaMemcpyAsync(at, host.data() + layout.flags, layout.bytes - layout.flags,
+                        cudaMemcpyHostToDevice, arriving_.get()),
+        "copying flags");
+  check(cudaEventRecord(taken_[slab].ready.get(), arriving_.get()), "recording an event");
+}
+
 std::byte* CudaReader::tensor_of(std::uint32_t slab, std::byte* at, const SlabShape& shape) {
   if (!tensors_) return at;
   std::byte* const tensor = tensors_.get() + slab * tensor_bytes_;

@@ -42,6 +42,8 @@ class CudaReader final : public DeviceReader {
 
   bool has_arrived(std::uint32_t slab) const override { return source_->has_arrived(slab); }
   DeviceArrays take(std::uint32_t slab, const SlabShape& shape, MutableBytes host) override;
+  void renew_flags(const DeviceArrays& arrays, std::uint32_t slab, const SlabShape& shape,
+                   MutableBytes host) override;
   void use_on(std::uint32_t slab, DeviceStream stream) override;
   void give_back(std::uint32_t slab) override;
 

@@ -49,6 +49,11 @@ class DeviceReader {
   // written there. It stays until give_back().
   virtual DeviceArrays take(std::uint32_t slab, const SlabShape& shape, MutableBytes host) = 0;
 
+  // Copies the flags and resets of the control arrays to the device once more: those in `host` have
+  // changed since the batch was written. Requires: it was taken, and no stream uses it yet.
+  virtual void renew_flags(const DeviceArrays& arrays, std::uint32_t slab, const SlabShape& shape,
+                           MutableBytes host) = 0;
+
   // Must be called for each stream that uses the batch, and which lives until give_back().
   // Requires: it was taken.
   virtual void use_on(std::uint32_t slab, DeviceStream stream) = 0;

@@ -27,6 +27,7 @@ class HostReader : public DeviceReader {
             .reset = bytes(layout.reset)};
   }
   bool has_arrived(std::uint32_t) const override { return true; }
+  void renew_flags(const DeviceArrays&, std::uint32_t, const SlabShape&, MutableBytes) override {}
   void use_on(std::uint32_t, DeviceStream) override {}
   void give_back(std::uint32_t) override {}
 };

@@ -91,7 +91,7 @@ class Run {
  private:
   static std::optional<Worker> attach(const LoadTarget& target) {
     if (target.worker == OwnWorker::none) return std::nullopt;
-    return Worker(target.workers, {.pipeline = target.pipeline, .name = "bench"});
+    return Worker(target.workers, {.pipeline = target.pipeline, .name = "bench", .wait = {}});
   }
 
   Content content() const {

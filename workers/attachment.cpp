@@ -45,8 +45,13 @@ FileDescriptor event() {
   return made;
 }
 
-WorkerError refusal(const std::string& what, const Refused& refused) {
-  return WorkerError(what + refused.message + " (" + refused.code + ")", refused.code);
+WorkerError refusal(const std::string& what, const Refused& refused,
+                    const std::string& in_hand = "") {
+  return WorkerError(what + refused.message + " (" + refused.code + ")" + in_hand, refused.code);
+}
+
+WorkerWire::Until until(bool output) {
+  return output ? WorkerWire::Until::message_or_room : WorkerWire::Until::message;
 }
 
 std::size_t bytes_of(std::span<const Answer> answers) {
@@ -105,7 +110,7 @@ Welcome Attachment::shake_hands(const std::function<void()>& meanwhile) {
     const Time now = Clock::now();
     if (now >= limit) throw WorkerError("the service did not answer");
     meanwhile();
-    link_.wait(std::min(limit, now + meanwhile_interval), link_.has_output(), wake_.get());
+    link_.wait(std::min(limit, now + meanwhile_interval), until(link_.has_output()), wake_.get());
   }
 }
 
@@ -116,41 +121,44 @@ std::optional<WorkerBatch> Attachment::next_until(Time deadline) {
     read(now);
     if (take_interrupt()) return std::nullopt;
     if (lost_) throw *lost_;
-    if (!ready_.empty() && has_arrived(ready_.front())) {
-      WorkerBatch batch = std::move(ready_.front());
-      ready_.erase(ready_.begin());
-      taken_.push_back(batch.id());
-      batch.take(Clock::now());
-      lock.unlock();
-      try {
-        take_on_device(batch);
-      } catch (const WorkerError&) {
-        lock.lock();
-        taken_.pop_back();
-        ready_.insert(ready_.begin(), std::move(batch));
-        throw;
-      }
-      return batch;
-    }
+    if (has_arrived(lock)) return take_first(lock);
     if (closed_) ready_.clear();  // what has not arrived never will
     if ((ready_.empty() && ending_) || closed_ || now >= deadline) return std::nullopt;
-    const Time until = ready_.empty()
-                           ? std::min(deadline, link_.heard() + settings_.heartbeats.silence)
-                           : now + look_period;
+    const Time look_at = ready_.empty()
+                             ? std::min(deadline, link_.heard() + settings_.heartbeats.silence)
+                             : now + look_period;
     const bool output = link_.has_output();
     waiting_ = true;
     lock.unlock();
-    link_.wait(until, output, wake_.get());
+    link_.wait(look_at, until(output), wake_.get());
     lock.lock();
     waiting_ = false;
   }
+}
+
+WorkerBatch Attachment::take_first(Lock& lock) {
+  WorkerBatch batch = std::move(ready_.front());
+  ready_.erase(ready_.begin());
+  batch.take(Clock::now());
+  taken_.push_back({batch.id(), batch.taken()});
+  lock.unlock();
+  const bool renewed = lost_states_.renew(batch);
+  try {
+    take_on_device(batch, renewed);
+  } catch (const WorkerError&) {
+    lock.lock();
+    taken_.pop_back();
+    ready_.insert(ready_.begin(), std::move(batch));
+    throw;
+  }
+  return batch;
 }
 
 void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
                       std::span<const Answer> mark_answers) {
   check_counts(batch, answers, mark_answers);
   Lock lock(mutex_);
-  if (taken_.empty() || taken_.front() != batch.id())
+  if (taken_.empty() || taken_.front().id != batch.id())
     throw std::logic_error("batches are given back once, in the order in which they were taken");
   lock.unlock();
   give_back_on_device(batch);
@@ -237,7 +245,7 @@ void Attachment::take(ToWorker message) {
   } else if (std::holds_alternative<Bye>(message)) {
     ending_ = true;
   } else if (const auto* refused = std::get_if<Refused>(&message)) {
-    throw refusal("the service ended the connection: ", *refused);
+    throw refusal("the service ended the connection: ", *refused, in_hand());
   } else if (std::holds_alternative<Welcome>(message)) {
     throw WorkerError("the service sent a second welcome");
   }
@@ -277,23 +285,13 @@ void Attachment::send(Lock& lock, Bytes message) {
       if (taken && !link_.has_output()) return;
       if (Clock::now() >= limit) throw WorkerError("the service does not read");
       lock.unlock();
-      link_.wait(limit, true, -1);
+      link_.wait(limit, WorkerWire::Until::room, -1);
       lock.lock();
     }
   } catch (const WorkerError& error) {
     lose(error);
   }
   if (lost_) throw *lost_;
-}
-
-// After a Bye it is as agreed that the connection ends: theirs, or ours when all is done.
-void Attachment::lose(const WorkerError& reason) {
-  if (ending_ || (leaving_ && ready_.empty() && taken_.empty())) {
-    closed_ = true;
-  } else {
-    lost_ = reason;
-  }
-  link_.end();
 }
 
 void Attachment::beat(const std::stop_token& stop) {

@@ -18,6 +18,7 @@
 #include "schemas/worker_codec.h"
 #include "schemas/worker_messages.h"
 #include "transport/file_descriptor.h"
+#include "workers/lost_states.h"
 #include "workers/worker.h"
 #include "workers/worker_device.h"
 #include "workers/worker_link.h"
@@ -41,6 +42,7 @@ class Attachment {
   void use_on(const WorkerBatch& batch, DeviceStream stream);
   void done(WorkerBatch& batch, std::span<const Answer> answers,
             std::span<const Answer> mark_answers);
+  void fail(WorkerBatch& batch, const std::string& why);
   void bye();
   void close();
   void interrupt() noexcept;
@@ -51,18 +53,24 @@ class Attachment {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  struct Taken {
+    BatchId id;
+    Time at;
+  };
 
   worker_protocol::Welcome shake_hands(const std::function<void()>& meanwhile);
   void read(Time now);
   void take(worker_protocol::ToWorker message);
   void take(worker_protocol::HandedBatch batch);
   // attachment_device.cpp
-  bool has_arrived(const WorkerBatch& batch);
-  void take_on_device(WorkerBatch& batch);
+  bool has_arrived(Lock& lock);
+  void take_on_device(WorkerBatch& batch, bool renewed);
   void give_back_on_device(const WorkerBatch& batch);
   template <class Does>
   void on_device(Does does);
   [[noreturn]] void device_failed(const DeviceFailure& error);
+  WorkerBatch take_first(Lock& lock);
+  std::string in_hand() const;
   void say_bye();
   void send(Lock& lock, Bytes message);
   void lose(const WorkerError& reason);
@@ -73,6 +81,7 @@ class Attachment {
 
   const WorkerSettings settings_;
   WorkerDevice device_;
+  LostStates lost_states_;     // of the thread that takes batches and gives them back
   const FileDescriptor wake_;  // an eventfd
   std::atomic<bool> interrupted_{false};
   WorkerLink link_;
@@ -88,7 +97,7 @@ class Attachment {
   worker_protocol::Encoder encoder_;
   // Vectors, for they are as short as the credits.
   std::vector<WorkerBatch> ready_;   // received, not taken
-  std::vector<BatchId> taken_;       // taken, not done
+  std::vector<Taken> taken_;         // and not done
   std::optional<BatchId> received_;  // the last one
   std::uint32_t company_ = 0;
   bool waiting_ = false;             // a thread is in next_until and reads

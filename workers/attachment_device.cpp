@@ -1,26 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an attachment does on the device of its worker. Without the mutex, but for a question: a
-// driver may take its time, and the service is to be heard meanwhile.
+// What an attachment does on the device of its worker. Without the mutex: a driver may take its
+// time, and heartbeats must go on meanwhile.
 #include "workers/attachment.h"
 
 namespace millrace {
 
-bool Attachment::has_arrived(const WorkerBatch& batch) {
+// Whether the oldest batch that was received can be taken. Another thread may close the attachment
+// meanwhile.
+bool Attachment::has_arrived(Lock& lock) {
+  if (ready_.empty()) return false;
   if (!device_.reader()) return true;
+  const std::uint32_t slab = ready_.front().place().slab;
+  lock.unlock();
+  bool arrived = false;
+  std::optional<WorkerError> failed;
   try {
-    return device_.reader()->has_arrived(batch.place().slab);
+    arrived = device_.reader()->has_arrived(slab);
   } catch (const DeviceFailure& error) {
-    if (error.passes()) return false;
-    const WorkerError reason(error.what(), "device");
-    lose(reason);
-    throw reason;
+    if (!error.passes()) failed.emplace(error.what(), "device");
   }
+  lock.lock();
+  if (failed) {
+    lose(*failed);
+    throw *failed;
+  }
+  return arrived && !ready_.empty();
 }
 
-void Attachment::take_on_device(WorkerBatch& batch) {
+void Attachment::take_on_device(WorkerBatch& batch, bool renewed) {
   on_device([&](DeviceReader& reader) {
     const BatchPlace& place = batch.place();
-    batch.take(reader.take(place.slab, place.shape, place.memory));
+    const DeviceArrays arrays = reader.take(place.slab, place.shape, place.memory);
+    if (renewed) reader.renew_flags(arrays, place.slab, place.shape, place.memory);
+    batch.take(arrays);
   });
 }
 

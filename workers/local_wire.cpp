@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <exception>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "transport/local_path.h"
@@ -11,6 +12,13 @@
 
 namespace millrace {
 namespace {
+
+// No socket yet, or nothing listens on it any more.
+bool is_absence(const std::exception& error) {
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  return system && (system->code() == std::errc::no_such_file_or_directory ||
+                    system->code() == std::errc::connection_refused);
+}
 
 LocalSocket connect(const std::string& url) {
   const auto path = local_path(url);
@@ -23,7 +31,9 @@ LocalSocket connect(const std::string& url) {
                                         .max_outgoing = 2 * worker_protocol::max_to_service,
                                         .takes_descriptor = true});
   } catch (const std::exception& error) {
-    throw WorkerError("no service at " + url + " (" + error.what() + ")");
+    const std::string what = "no service at " + url + " (" + error.what() + ")";
+    if (is_absence(error)) throw ServiceAbsent(what);
+    throw WorkerError(what);
   }
 }
 
@@ -60,8 +70,9 @@ class LocalWire final : public WorkerWire {
   bool has_output() const override { return socket_.has_output(); }
   void end() override { socket_.end(); }
 
-  Waits waits(bool output) const override {
-    const short events = output ? POLLIN | POLLOUT : POLLIN;
+  Waits waits(Until until) const override {
+    constexpr short events_of[] = {POLLIN, POLLOUT, POLLIN | POLLOUT};
+    const short events = events_of[static_cast<int>(until)];
     return {pollfd{socket_.native_handle(), events, 0}, pollfd{-1, 0, 0}, pollfd{-1, 0, 0}};
   }
 

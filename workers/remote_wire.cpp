@@ -52,7 +52,7 @@ std::vector<std::string> endpoints_of(const std::string& url) {
   addrinfo wanted{}, *found = nullptr;
   wanted.ai_socktype = SOCK_STREAM;
   const int error = ::getaddrinfo(place.host.c_str(), place.port.c_str(), &wanted, &found);
-  if (error != 0) throw WorkerError("no service at " + url + " (" + ::gai_strerror(error) + ")");
+  if (error != 0) throw ServiceAbsent("no service at " + url + " (" + ::gai_strerror(error) + ")");
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, ::freeaddrinfo);
   std::vector<std::string> endpoints;
   for (const addrinfo* each = found; each; each = each->ai_next) {
@@ -96,6 +96,7 @@ std::unique_ptr<ZeromqDealer> connect_to(const std::string& url,
   std::vector<std::string> endpoints = endpoints_of(url);
   const Time limit = Clock::now() + worker_protocol::handshake_limit;
   std::string reason;
+  bool tried = false;
   for (std::size_t left = endpoints.size(); left > 0; --left) {
     const Time now = Clock::now();
     std::unique_ptr<ZeromqDealer> dealer;
@@ -106,10 +107,13 @@ std::unique_ptr<ZeromqDealer> connect_to(const std::string& url,
       reason = error.what();
       continue;
     }
+    tried = true;
     reason = await(*dealer, now + (limit - now) / left, meanwhile);
     if (reason.empty()) return dealer;
   }
-  throw WorkerError("no service at " + url + " (" + reason + ")");
+  const std::string what = "no service at " + url + " (" + reason + ")";
+  if (tried) throw ServiceAbsent(what);
+  throw WorkerError(what);
 }
 
 // libzmq's descriptors tell of news once. One thread may take the news in with a heartbeat that it
@@ -154,7 +158,7 @@ class RemoteWire final : public WorkerWire {
     tell_news();
   }
 
-  Waits waits(bool) const override {
+  Waits waits(Until) const override {
     return {pollfd{descriptors_[0], POLLIN, 0}, pollfd{descriptors_[1], POLLIN, 0},
             pollfd{news_.get(), POLLIN, 0}};
   }

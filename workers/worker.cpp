@@ -1,13 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workers/worker.h"
 
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <stdexcept>
+#include <utility>
+
+#include "schemas/text.h"
 #include "workers/attachment.h"
 
 namespace millrace {
+namespace {
+
+constexpr std::size_t max_name = 256;  // bytes
+
+void check(const WorkerSettings& settings) {
+  using worker_protocol::max_credits;
+  if (!settings.watch && (settings.credits < 1 || settings.credits > max_credits))
+    throw std::invalid_argument("credits must be 1 to " + std::to_string(max_credits) + ", not " +
+                                std::to_string(settings.credits));
+  const auto check_text = [](const char* argument, const std::string& text) {
+    if (!text.empty() && !is_printable(text, max_name))
+      throw std::invalid_argument(std::string(argument) +
+                                  " must be text of at most 256 bytes without control characters");
+  };
+  check_text("pipeline", settings.pipeline);
+  check_text("name", settings.name);
+}
+
+std::unique_ptr<Attachment> attach(const std::string& url, const WorkerSettings& settings,
+                                   const std::function<void()>& meanwhile) {
+  check(settings);
+  const Time give_up = Clock::now() + settings.wait;
+  for (bool waiting = false;;) {
+    try {
+      return std::make_unique<Attachment>(url, settings, meanwhile);
+    } catch (const ServiceAbsent& absent) {
+      if (Clock::now() >= give_up) throw;
+      if (!std::exchange(waiting, true)) settings.on_wait(absent.what(), settings.wait);
+    }
+    meanwhile();
+    ::poll(nullptr, 0, static_cast<int>(meanwhile_interval.count()));
+  }
+}
+
+}  // namespace
+
+void print_wait(const std::string& why, Duration wait) {
+  const double seconds = std::chrono::duration<double>(wait).count();
+  std::fprintf(stderr, "%s; waiting for it for up to %g s\n", why.c_str(), seconds);
+}
 
 Worker::Worker(const std::string& url, const WorkerSettings& settings,
                const std::function<void()>& meanwhile)
-    : attachment_(std::make_unique<Attachment>(url, settings, meanwhile)) {}
+    : attachment_(attach(url, settings, meanwhile)) {}
 Worker::~Worker() = default;
 Worker::Worker(Worker&&) noexcept = default;
 Worker& Worker::operator=(Worker&&) noexcept = default;
@@ -19,6 +68,7 @@ void Worker::done(WorkerBatch& batch, std::span<const Answer> answers,
                   std::span<const Answer> mark_answers) {
   attachment_->done(batch, answers, mark_answers);
 }
+void Worker::fail(WorkerBatch& batch, const std::string& why) { attachment_->fail(batch, why); }
 void Worker::use_on(const WorkerBatch& batch, DeviceStream stream) {
   attachment_->use_on(batch, stream);
 }

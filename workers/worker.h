@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,6 +19,9 @@
 
 namespace millrace {
 
+// Prints that a worker waits for its service.
+void print_wait(const std::string& why, Duration wait);
+
 // What a worker says of itself.
 struct WorkerSettings {
   std::string pipeline = "default";
@@ -29,6 +33,10 @@ struct WorkerSettings {
   bool watch = false;  // copies of the rows that others take: no slots, none to answer,
                        // and some are lost when it is slow
   bool alone = false;  // says bye() as soon as another worker takes batches
+  // For how long the constructor waits for a service that does not listen yet. `on_wait` is called
+  // once when that begins, with the reason; by default it prints a line on standard error.
+  Duration wait = std::chrono::seconds(30);
+  std::function<void(const std::string& why, Duration wait)> on_wait = print_wait;
   worker_protocol::Heartbeats heartbeats = {};  // shorter ones are for tests
 };
 
@@ -44,6 +52,12 @@ class WorkerError : public std::runtime_error {
 
  private:
   std::string code_;
+};
+
+// No service listens at the url.
+class ServiceAbsent : public WorkerError {
+ public:
+  using WorkerError::WorkerError;
 };
 
 // A process's end of the worker protocol: takes the batches of a pipeline and gives them back done.
@@ -100,6 +114,12 @@ class Worker {
   // std::logic_error where the counts or the order are wrong, WorkerError when the service is lost.
   void done(WorkerBatch& batch, std::span<const Answer> answers = {},
             std::span<const Answer> mark_answers = {});
+
+  // Gives a batch back that could not be computed: each of its rows, marker rows included, gets the
+  // error `why`, which the service logs. The states of its streams may be half updated, so the next
+  // row with frames in each of their slots carries RESET here (in a batch that is taken from now
+  // on), whether the service asks for it or not; its reason is worker_lost. Throws as done() does.
+  void fail(WorkerBatch& batch, const std::string& why);
 
   // No new streams: the service moves those that are here to other workers, where there are any,
   // and ends the connection when none is left. Batches come until then.

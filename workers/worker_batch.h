@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "batcher/batch.h"
+#include "chunker/row.h"
 #include "gpu/device_reader.h"
 #include "gpu/slab_layout.h"
 #include "schemas/worker_messages.h"
@@ -87,12 +88,20 @@ class WorkerBatch {
   // gets the names of all.
   const std::vector<worker_protocol::OpenedStream>& opened() const { return message_.opened; }
 
-  // For the library: when it was taken, and what it is made of.
+  // For the library: when it was taken, and what it is made of. take_reset() makes a row of the
+  // tensor carry RESET.
   const BatchPlace& place() const { return place_; }
   void take(Time now) { taken_ = now; }
   void take(const DeviceArrays& device) {
     device_ = device;
     arrays_.data = {};
+  }
+  void take_reset(std::size_t row) {
+    message_.framed[row].flags |= flag::reset;
+    message_.framed[row].reason = static_cast<std::uint8_t>(ResetReason::worker_lost);
+    const SlabLayout layout = layout_of(place_.shape);
+    place_.memory[layout.flags + row] |= std::byte{flag::reset};
+    place_.memory[layout.reset + row] = std::byte{1};
   }
   worker_protocol::HandedBatch release() {
     arrays_ = {};

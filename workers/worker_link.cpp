@@ -42,8 +42,8 @@ bool WorkerLink::try_send(Bytes message) {
   return true;
 }
 
-void WorkerLink::wait(Time deadline, bool output, int wake) const {
-  const WorkerWire::Waits wire = wire_->waits(output);
+void WorkerLink::wait(Time deadline, WorkerWire::Until until, int wake) const {
+  const WorkerWire::Waits wire = wire_->waits(until);
   std::array<pollfd, 4> descriptors{pollfd{wake, POLLIN, 0}};
   std::ranges::copy(wire, descriptors.begin() + 1);
   // The difference to Time::max() would overflow; whoever waits that long comes again.

@@ -34,8 +34,8 @@ class WorkerLink {
   void end() { wire_->end(); }
   bool has_output() const { return wire_->has_output(); }
 
-  // Until there is something to receive, or to send if `output`, or `wake` is readable, or then.
-  void wait(Time deadline, bool output, int wake) const;
+  // Until there is a message or room, or `wake` is readable, or the deadline.
+  void wait(Time deadline, WorkerWire::Until until, int wake) const;
 
   Time heard() const { return heard_; }
   Time sent() const { return sent_; }

@@ -37,17 +37,18 @@ class WorkerWire {
   // Ends the connection, and wakes who waits.
   virtual void end() = 0;
 
-  // What to poll for until there may be something to receive, or room to send if `output`. Wrong
-  // alarms are possible.
+  // What to poll for until there may be a message to receive, or room to send. Wrong alarms are
+  // possible.
+  enum class Until { message, room, message_or_room };
   using Waits = std::array<pollfd, 3>;
-  virtual Waits waits(bool output) const = 0;
+  virtual Waits waits(Until until) const = 0;
 };
 
 // How often the one who waits to be attached is called back, at least.
 inline constexpr std::chrono::milliseconds meanwhile_interval(100);
 
-// The wire to a worker url; empty: the default one. Connects; throws WorkerError, and what
-// `meanwhile` does.
+// The wire to a worker url; empty: the default one. Connects. Throws WorkerError, ServiceAbsent
+// where no service listens, and what `meanwhile` throws.
 std::unique_ptr<WorkerWire> connect_worker(const std::string& url,
                                            const std::function<void()>& meanwhile);
 // The two kinds of it. A Unix socket is not waited for.

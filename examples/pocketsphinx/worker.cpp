@@ -66,7 +66,13 @@ int work(const Options& options) {
   BatchDecoder decoder(options.model, crew);
   decoder.warm(options.warm);
 
-  Worker worker(options.url, {.pipeline = options.pipeline, .name = "pocketsphinx"});
+  const auto stop_if_asked = [] {
+    sigset_t pending;
+    sigpending(&pending);
+    if (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT))
+      throw std::runtime_error("stopped before a service was there");
+  };
+  Worker worker(options.url, {.pipeline = options.pipeline, .name = "pocketsphinx"}, stop_if_asked);
   const auto columns = BodyColumns::of(worker.frames(), worker.chunk());
   if (!columns) throw std::runtime_error("pipeline " + options.pipeline + ": " + columns.error());
   std::cout << "attached to " << options.pipeline << ": " << worker.slots() << " slots, "

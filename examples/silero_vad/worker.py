@@ -43,12 +43,15 @@ def fits(worker: millrace.Worker) -> bool:
 def serve(worker: millrace.Worker, model: Model) -> None:
     """Answers batches until there are no more."""
     state = np.zeros((2, worker.slots + 1, 128), np.float32)  # of each slot, and one for padding rows
-    for batch in worker:
-        probability = None
-        if batch.rows:
-            state[:, batch.slot[batch.reset]] = 0
-            probability, state[:, batch.slot] = model(batch.data[:, :, 0], state[:, batch.slot])
-        batch.done(probability)
+
+    def answer(batch: millrace.Batch) -> np.ndarray | None:
+        if not batch.rows:
+            return None
+        state[:, batch.slot[batch.reset]] = 0
+        probability, state[:, batch.slot] = model(batch.data[:, :, 0], state[:, batch.slot])
+        return probability
+
+    worker.run(answer)
 
 
 def main() -> None:

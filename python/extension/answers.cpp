@@ -43,9 +43,12 @@ std::string readable(const nb::str& text) {
   return {encoded.c_str(), encoded.size()};
 }
 
-Answer error_of(nb::handle exception) {
-  return {Kind::error, readable(nb::str(exception.type().attr("__name__"))) + ": " +
-                           readable(nb::str(exception))};
+Answer error_of(nb::handle exception) { return {Kind::error, words_of(exception)}; }
+
+// What was raised, as an exception: Python may still have its type and text apart.
+nb::object exception_of(nb::python_error& error) {
+  if (PyExceptionInstance_Check(error.value().ptr())) return nb::borrow(error.value());
+  return error.type()(error.value());
 }
 
 // An error of its row where a value cannot be said: it is not finite, or no Unicode.
@@ -55,7 +58,7 @@ Answer said(Kind kind, Text text) {
     return {kind, text_of(text())};
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_ValueError)) throw;
-    return error_of(error.value());
+    return error_of(exception_of(error));
   }
 }
 
@@ -71,24 +74,48 @@ Answer answer_of(nb::handle value, nb::handle encode) {
   return said(Kind::json, [&] { return encode(value); });
 }
 
-nb::list elements_of(nb::handle given) {
-  if (nb::hasattr(given, "tolist")) return nb::list(given.attr("tolist")());
-  if (PyUnicode_Check(given.ptr()) || PyBytes_Check(given.ptr()) || PyDict_Check(given.ptr()) ||
-      PyAnySet_Check(given.ptr()))
-    throw nb::type_error("answers are a sequence or an array: one for each row");
-  return nb::list(given);
+[[noreturn]] void refuse_type(nb::handle given, const AnswerCount& count) {
+  const std::string sentence = std::string(count.answer) +
+                               "s must be a sequence or an array, one for each " + count.row +
+                               ", not " + nb::str(given.type().attr("__name__")).c_str();
+  throw nb::type_error(sentence.c_str());
+}
+
+nb::list elements_of(nb::handle given, const AnswerCount& count) {
+  nb::object elements = nb::borrow(given);
+  if (nb::hasattr(given, "tolist")) elements = given.attr("tolist")();
+  PyObject* const object = elements.ptr();
+  if (PyUnicode_Check(object) || PyBytes_Check(object) || PyDict_Check(object) ||
+      PyAnySet_Check(object) || !nb::hasattr(elements, "__iter__"))
+    refuse_type(given, count);
+  return nb::list(elements);
+}
+
+std::string counted(std::size_t count, const char* noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
 }  // namespace
 
+std::string words_of(nb::handle exception) {
+  constexpr std::size_t longest = 1000;
+  std::string words =
+      readable(nb::str(exception.type().attr("__name__"))) + ": " + readable(nb::str(exception));
+  if (words.size() <= longest) return words;
+  std::size_t end = longest;
+  while ((words[end] & 0xc0) == 0x80) --end;  // not within a character
+  return words.substr(0, end);
+}
+
 std::vector<Answer> answers_from(nb::handle given, AnswerCount count, nb::handle encode) {
   if (given.is_none()) return {};
-  const nb::list elements = elements_of(given);
+  const nb::list elements = elements_of(given, count);
   const std::size_t size = elements.size();
   if (size == 0) return {};
   if (size != count.rows && size != count.rows + count.padding) {
-    const std::string sentence = std::to_string(size) + " answers for " +
-                                 std::to_string(count.rows) + " rows: one for each, or none at all";
+    const std::string sentence = counted(size, count.answer) + " for " +
+                                 counted(count.rows, count.row) +
+                                 ": give one for each, or none at all";
     throw nb::value_error(sentence.c_str());
   }
   std::vector<Answer> answers;

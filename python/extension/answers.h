@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "base/answer.h"
@@ -15,6 +16,8 @@ namespace millrace::python {
 struct AnswerCount {
   std::size_t rows;
   std::size_t padding;
+  const char* answer;  // what one of them is called in errors: "answer"
+  const char* row;     // and what it answers: "marker row"
 };
 
 // An answer for each row, or none at all where `given` is None or empty: the elements of a
@@ -26,5 +29,9 @@ struct AnswerCount {
 // Requires: the GIL.
 std::vector<Answer> answers_from(nanobind::handle given, AnswerCount count,
                                  nanobind::handle encode);
+
+// Type and text of an exception, as an error of a row says it: at most 1000 bytes. Requires: the
+// GIL.
+std::string words_of(nanobind::handle exception);
 
 }  // namespace millrace::python

@@ -55,12 +55,21 @@ class Again {
 };
 
 // Attaches without the GIL. What `meanwhile` raises, or a signal's handler, ends the attempt.
+// `on_wait` is called with the reason when it begins to wait for a service.
 void make(Attachment* into, const std::string& url, const std::string& pipeline,
-          const std::string& name, std::uint32_t credits, const std::string& device,
-          const nb::callable& meanwhile) {
-  const WorkerSettings settings{
-      .pipeline = pipeline, .name = name, .credits = credits, .device = device};
+          const std::string& name, std::uint32_t credits, const std::string& device, double wait,
+          const nb::callable& on_wait, const nb::callable& meanwhile) {
   std::optional<WithoutGil> released(std::in_place);
+  const auto waits = [&](const std::string& why, Duration) {
+    const Again held(released);
+    on_wait(why);
+  };
+  const WorkerSettings settings{.pipeline = pipeline,
+                                .name = name,
+                                .credits = credits,
+                                .device = device,
+                                .wait = duration_of(wait),
+                                .on_wait = waits};
   new (into) Attachment(url, settings, [&] {
     const Again held(released);
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -72,7 +81,9 @@ void make(Attachment* into, const std::string& url, const std::string& pipeline,
 
 std::optional<WorkerBatch> Attachment::next(std::optional<double> seconds) {
   if (taken_ >= credits_)
-    throw std::runtime_error("all batches that may be taken are: give one back with done() first");
+    throw std::runtime_error("you hold all " + std::to_string(credits_) +
+                             (credits_ == 1 ? " batch" : " batches") +
+                             " that `credits` allows: give one back with done() first");
   for (const Time deadline = deadline_in(seconds);;) {
     std::optional<WorkerBatch> batch;
     {
@@ -89,14 +100,23 @@ std::optional<WorkerBatch> Attachment::next(std::optional<double> seconds) {
   }
 }
 
-void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
-                      std::span<const Answer> mark_answers) {
+template <class Gives>
+void Attachment::give_back(Gives gives) {
   try {
-    worker_.done(batch, answers, mark_answers);
+    gives();
   } catch (const WorkerError& error) {
     if (error.code() == "device") throw;
   }
   --taken_;
+}
+
+void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
+                      std::span<const Answer> mark_answers) {
+  give_back([&] { worker_.done(batch, answers, mark_answers); });
+}
+
+void Attachment::fail(WorkerBatch& batch, const std::string& why) {
+  give_back([&] { worker_.fail(batch, why); });
 }
 
 void add_attachment(nb::module_& module) {

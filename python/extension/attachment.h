@@ -38,11 +38,12 @@ class Attachment {
   // where none can come because all credits are taken.
   std::optional<WorkerBatch> next(std::optional<double> seconds);
 
-  // Both require that the caller does not hold the GIL. A service that is gone is no error of
-  // done(): next() tells. A device that fails is one.
+  // These require that the caller does not hold the GIL. A service that is gone is no error of
+  // done() and fail(): next() raises it. A device that fails is one.
   void use_on(const WorkerBatch& batch, DeviceStream stream) { worker_.use_on(batch, stream); }
   void done(WorkerBatch& batch, std::span<const Answer> answers,
             std::span<const Answer> mark_answers);
+  void fail(WorkerBatch& batch, const std::string& why);
 
   void bye() { worker_.bye(); }
   void close() { worker_.close(); }
@@ -52,6 +53,9 @@ class Attachment {
   }
 
  private:
+  template <class Gives>
+  void give_back(Gives gives);
+
   Worker worker_;
   std::size_t credits_;
   std::atomic<std::size_t> taken_{0};  // and not done

@@ -22,10 +22,9 @@ namespace {
 
 namespace nb = nanobind;
 
-Duration duration_of(double seconds) {
+Duration positive(double seconds) {
   if (!(seconds > 0)) throw nb::value_error("a time of a client must be above 0");
-  return std::chrono::duration_cast<Duration>(
-      std::chrono::duration<double>(std::min(seconds, longest_wait)));
+  return duration_of(seconds);
 }
 
 // Its thread ends without the GIL. Calls come with it, and keep it: none overtakes close().
@@ -56,10 +55,10 @@ void make(HeldClient* into, const std::string& url, std::size_t unsent, std::siz
   if (unsent == 0 || untaken == 0) throw nb::value_error("a bound of a client must be above 0");
   new (into) HeldClient(url, {.unsent = unsent,
                               .untaken = untaken,
-                              .taking = duration_of(taking),
-                              .connect = duration_of(connect),
-                              .keepalive = duration_of(keepalive),
-                              .silence = duration_of(silence)});
+                              .taking = positive(taking),
+                              .connect = positive(connect),
+                              .keepalive = positive(keepalive),
+                              .silence = positive(silence)});
 }
 
 nb::tuple defaults() {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "base/event.h"
@@ -131,12 +132,23 @@ void HeldBatch::use_on(std::uintptr_t stream) const {
 
 void HeldBatch::done(nb::handle answers, nb::handle marks, nb::handle encode) {
   const std::size_t framed = open().framed().size(), rows = batch_.rows();
-  const auto said = answers_from(answers, {framed, rows - framed}, encode);
-  const auto marks_said = answers_from(marks, {batch_.marks().size(), 0}, encode);
+  const auto said = answers_from(answers, {framed, rows - framed, "answer", "row"}, encode);
+  const auto marks_said =
+      answers_from(marks, {batch_.marks().size(), 0, "mark", "marker row"}, encode);
   open();  // `encode` is code of others
   {
     const WithoutGil waits;
     worker_->done(batch_, said, marks_said);
+  }
+  open_ = false;
+}
+
+void HeldBatch::fail(nb::handle error) {
+  open();
+  const std::string why = words_of(error);
+  {
+    const WithoutGil waits;
+    worker_->fail(batch_, why);
   }
   open_ = false;
 }
@@ -162,6 +174,8 @@ void add_batch(nb::module_& module) {
       .def_prop_ro("marks", [](const HeldBatch& b) { return bytes_of(b.open().marks()); })
       .def_prop_ro("opened", [](const HeldBatch& b) { return opened(b.open()); })
       .def("use_on", &HeldBatch::use_on)
+      .def_prop_ro("open", &HeldBatch::is_open)
+      .def("fail", &HeldBatch::fail, nb::arg("error"))
       .def("done", &HeldBatch::done, nb::arg("answers").none(), nb::arg("marks").none(),
            nb::arg("encode"));
 }

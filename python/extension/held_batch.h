@@ -21,6 +21,8 @@ class HeldBatch {
   // Raises RuntimeError after done().
   const WorkerBatch& open() const;
 
+  bool is_open() const { return open_; }
+
   // Of the CUDA device that it lies on; -1: the host.
   int ordinal() const;
   const FrameType& frames() const;
@@ -33,6 +35,8 @@ class HeldBatch {
 
   // The batch is done even if the service is gone; next() tells. One whose device fails is not.
   void done(nanobind::handle answers, nanobind::handle marks, nanobind::handle encode);
+  // Gives it back as failed: `error`, an exception, is the answer to each of its rows.
+  void fail(nanobind::handle error);
 
  private:
   WorkerBatch batch_;

@@ -17,12 +17,17 @@ inline constexpr Duration signal_interval = std::chrono::milliseconds(100);
 
 inline constexpr double longest_wait = 3e7;  // seconds, a year: so that sums of times stay in range
 
+// Requires: seconds >= 0.
+inline Duration duration_of(double seconds) {
+  const std::chrono::duration<double> wait(std::min(seconds, longest_wait));
+  return std::chrono::duration_cast<Duration>(wait);
+}
+
 // 0 does not wait.
 inline Time deadline_in(std::optional<double> seconds) {
   if (!seconds) return Time::max();
   if (*seconds <= 0) return Time::min();
-  const std::chrono::duration<double> wait(std::min(*seconds, longest_wait));
-  return Clock::now() + std::chrono::duration_cast<Duration>(wait);
+  return Clock::now() + duration_of(*seconds);
 }
 
 // Calls `attempt(until)` without the GIL until it gives something, or until the deadline, and runs

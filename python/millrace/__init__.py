@@ -2,6 +2,8 @@
 """Chunks, batches and state resets for streaming models: workers, clients, and the chunk rules as
 functions."""
 
+from importlib.metadata import version
+
 from millrace.aio import AsyncClient, AsyncStream, connect
 from millrace.batch import Batch
 from millrace.chunking import chunks, values
@@ -22,6 +24,8 @@ from millrace.events import Closed, Event, Flushed, Goaway, Rejected, Result
 from millrace.rows import Flag, Opened, Row, Rows
 from millrace.settings import ClientSettings
 from millrace.worker import Worker
+
+__version__ = version("millrace")
 
 __all__ = [
     "AsyncClient",

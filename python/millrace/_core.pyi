@@ -65,6 +65,8 @@ class Attachment:
         name: str,
         credits: int,
         device: str,
+        wait: float,
+        on_wait: Callable[[str], object],
         meanwhile: Callable[[], object],
     ) -> None: ...
     def next(self, seconds: float | None) -> Batch | None: ...
@@ -73,6 +75,7 @@ class Attachment:
     def interrupt(self) -> None: ...
 
 class Batch:
+    open: bool
     id: int
     trigger: str
     closed: int
@@ -90,6 +93,7 @@ class Batch:
     marks: bytes
     opened: list[tuple[int, int, str, str]]
     def use_on(self, stream: int) -> None: ...
+    def fail(self, error: BaseException) -> None: ...
     def done(
         self, answers: Iterable[Any] | None, marks: Iterable[Any] | None, encode: Callable[[Any], str]
     ) -> None: ...

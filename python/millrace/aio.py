@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from millrace import _core
-from millrace.client import note_rejected
+from millrace.client import log_event
 from millrace.events import Closed, Event, Ready, Result, event_of, ready_of
 from millrace.request import Frames, Request, mark_of, whole
 from millrace.settings import ClientSettings
@@ -149,7 +149,7 @@ class AsyncStream:
     async def __aiter__(self) -> AsyncIterator[Result]:
         """The results, until the stream is over. Other events are passed over: next() gives all."""
         while event := await self.next():
-            note_rejected(self.name, event)
+            log_event(self.name, event)
             if isinstance(event, Result):
                 yield event
 

@@ -137,6 +137,23 @@ class Batch:
         """
         self._core.done(answers, marks, _encode)
 
+    def fail(self, error: BaseException) -> None:
+        """Gives back a batch that could not be computed: ``error`` is the answer to each of its rows, marker
+        rows included.
+
+        The states of its streams may be half updated. So the next row with frames of each of them has
+        RESET in ``flags`` and ``reset``, with the reason worker_lost: from the next batch that is taken
+        on, whether the service asked for it or not. Raises as ``done`` does.
+        """
+        if not isinstance(error, BaseException):
+            raise TypeError(f"error must be an exception, not {error!r}")
+        self._core.fail(error)
+
+    @property
+    def given_back(self) -> bool:
+        """Whether ``done`` or ``fail`` gave it back."""
+        return not self._core.open
+
     def __repr__(self) -> str:
         try:
             return f"<millrace.Batch {self.id}: {self.rows} rows, {len(self.marks)} marks>"

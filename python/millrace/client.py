@@ -8,17 +8,19 @@ from types import TracebackType
 from typing import Any
 
 from millrace import _core
-from millrace.events import Closed, Event, Ready, Rejected, Result, event_of, ready_of
+from millrace.events import Closed, Event, Goaway, Ready, Rejected, Result, event_of, ready_of
 from millrace.request import Frames, Request, mark_of, whole
 from millrace.settings import ClientSettings
 
 _log = logging.getLogger("millrace")
 
 
-def note_rejected(name: str, event: Event) -> None:
-    """For those who iterate over results, and see nothing else."""
+def log_event(name: str, event: Event) -> None:
+    """Logs the events that an iteration over results passes over."""
     if isinstance(event, Rejected):
         _log.warning("stream %s: %s: %s", name, event.code, event.message)
+    if isinstance(event, Goaway):
+        _log.warning("stream %s: the service will end it; come again after %g s", name, event.retry_after)
 
 
 class Stream:
@@ -83,7 +85,7 @@ class Stream:
     def __iter__(self) -> Iterator[Result]:
         """The results, until the stream is over. Other events are passed over: next() gives all."""
         while event := self.next():
-            note_rejected(self.name, event)
+            log_event(self.name, event)
             if isinstance(event, Result):
                 yield event
 

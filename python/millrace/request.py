@@ -29,6 +29,13 @@ def whole(name: str, given: SupportsIndex, least: int, most: int = _MOST) -> int
     return number
 
 
+def text(name: str, given: str) -> str:
+    """An argument that is a string."""
+    if not isinstance(given, str):
+        raise TypeError(f"{name} must be a string, not {given!r}")
+    return given
+
+
 def mark_of(given: SupportsIndex | None) -> int | None:
     """The argument of flush()."""
     return None if given is None else whole("mark", given, 0)
@@ -80,8 +87,9 @@ class Request:
         return self.format or ("f32le" if self.dim else "s16le")
 
     def frames(self, frames: Frames) -> bytes | bytearray | memoryview | NDArray[Any]:
-        """As the extension sends them. An array has the values of the format, in whole frames where
-        it was said what a frame is."""
+        """As the extension sends them. An array has the values of the format, in whole frames. One
+        with two dimensions has a frame in each row: a stream that was opened without channels and
+        dim is mono then."""
         if not isinstance(frames, np.ndarray):
             return frames
         if frames.dtype != np.dtype(_DTYPES.get(self.sent_as, "V")):
@@ -89,10 +97,17 @@ class Request:
                 f"an array of {frames.dtype} is no {self.sent_as}: convert it, or open the stream with"
                 " its format"
             )
-        values = self.dim or self.channels
+        values = self.dim or self.channels or (1 if frames.ndim > 1 else None)
         if values and (frames.size % values if frames.ndim < 2 else frames.shape[-1] != values):
-            raise ValueError(
-                f"an array of shape {frames.shape} where frames have shape ({values},): give (n, {values}),"
-                " or open the stream with its dim or channels"
-            )
+            raise ValueError(self._wrong_shape(frames, values))
         return np.ascontiguousarray(frames)
+
+    def _wrong_shape(self, frames: NDArray[Any], values: int) -> str:
+        what = "values" if self.dim else "channel" if values == 1 else "channels"
+        sentence = f"an array of shape {frames.shape}, but a frame of this stream has {values} {what}: give (n, {values})"
+        if frames.ndim == 2 and frames.shape[0] == values:
+            return sentence + ", as array.T does"
+        if frames.ndim == 2 and not (self.dim or self.channels):
+            shorter = min(frames.shape)
+            return sentence + f", or open the stream with channels={shorter} (dim={shorter} for features)"
+        return sentence

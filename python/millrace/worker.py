@@ -8,7 +8,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -17,12 +17,14 @@ import numpy as np
 from millrace import _core
 from millrace.batch import Batch
 from millrace.errors import Refused, ServiceGone, WorkerError
+from millrace.request import text, whole
 
 _log = logging.getLogger("millrace")
 
 _PAUSES = (0.1, 5.0)  # seconds before attaching again: the first, and the longest
 _PATIENCE = 0.1  # seconds until a pause sees that it is interrupted
 _ATTEMPT = 1.0  # seconds that an attempt to attach has at least, whatever is left to next()
+_QUIET = 1.0  # seconds from one logged traceback to the next
 _PASSING = ("timeout", "no_room", "stopping", "internal")  # what a new attachment may mend
 _DTYPES = {"s16": "int16", "f16": "float16", "f32": "float32"}
 
@@ -41,12 +43,31 @@ class _Outage:
         self._pause = min(2 * self._pause, _PAUSES[1])
 
 
+class _Failures:
+    """Logs what a function raises: at most one traceback a second, and the number of others."""
+
+    def __init__(self) -> None:
+        self._next = -math.inf
+        self._others = 0
+
+    def log(self, error: Exception) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            self._others += 1
+            return
+        others = f"; {self._others} more failed since the last report" if self._others else ""
+        _log.error("a batch failed: %s: %s%s", type(error).__name__, error, others, exc_info=error)
+        self._next, self._others = now + _QUIET, 0
+
+
 class Worker:
     """Attaches to a pipeline and gives its batches, oldest first.
 
         with millrace.Worker(pipeline="vad") as worker:
-            for batch in worker:
-                batch.done(model(batch))
+            worker.run(model)  # calls model(batch) for each batch; it returns the answers
+
+    ``for batch in worker: batch.done(model(batch))`` is the same without protection: there an exception
+    of the model ends the worker.
 
     A stream's state belongs to its slot, and must be fresh where ``batch.reset`` says so. Each batch
     has to be given back with ``batch.done``, in their order, within 10 s (the first within 120 s).
@@ -70,9 +91,10 @@ class Worker:
         credits: int = 2,
         device: str = "host",
         reattach: bool | float = True,
+        wait: float = 30,
     ) -> None:
-        """Attaches, or raises ServiceGone, Refused, DeviceError where there is no such device, or
-        ValueError for a wrong url.
+        """Attaches. Raises ServiceGone, Refused, DeviceError if there is no such device, and ValueError or
+        TypeError for an argument that cannot be.
 
         ``url``: unix:PATH or tcp://HOST:PORT; None: $MILLRACE_WORKERS, or where a service on this
         machine listens unless told otherwise. ``name``: for logs; the program's name and process id.
@@ -80,14 +102,27 @@ class Worker:
         while this one computes. ``device``: where batches are to lie: host, cuda (the first) or cuda:N, as
         this process counts them. ``reattach``: for how many seconds to try
         to attach again; True: for ever; False: a lost service is a ServiceGone at once, and one that
-        stops the end of the batches.
+        stops the end of the batches. ``wait``: for how many seconds to wait here for a service that does not
+        listen yet; the logger ``millrace`` says so.
         """
+        for argument, given in ("url", url or ""), ("pipeline", pipeline), ("name", name or ""), ("device", device):
+            text(argument, given)
+        if not isinstance(wait, (int, float)):
+            raise TypeError(f"wait must be seconds, not {wait!r}")
+        if not wait >= 0:
+            raise ValueError(f"wait must be seconds, 0 or more, not {wait!r}")
         program = os.path.basename(sys.argv[0]) or "python"
-        self._settings = (url or "", pipeline, name or f"{program} {os.getpid()}", credits, device)
+        own_name = f"{program} {os.getpid()}"
+        self._settings = (url or "", pipeline, name or own_name, whole("credits", credits, 1, 1024), device)
         self._reattach = math.inf if reattach is True else float(reattach)
         self._leaving = self._closed = self._interrupted = False
         self._outage: _Outage | None = None
-        self._core = _core.Attachment(*self._settings, lambda: None)
+        self._core = _core.Attachment(
+            *self._settings,
+            wait,
+            lambda why: _log.warning("%s; waiting for it for up to %g s", why, wait),
+            lambda: None,
+        )
         self._welcome = self._core.welcome
         #: How often it has attached, the first time included.
         self.attachments = 1
@@ -180,6 +215,27 @@ class Worker:
         while (batch := self.next()) is not None:
             yield batch
 
+    def run(self, function: Callable[[Batch], Any]) -> None:
+        """Calls ``function`` with each batch until there are no more, whatever it raises.
+
+        ``function`` returns the answers to the rows, as ``Batch.done`` takes them, or calls ``done`` itself,
+        last. If it raises an exception, the traceback is logged (at most one a second), and
+        ``Batch.fail`` gives the batch back: each of its rows gets the exception as its error, and the
+        next row of each of their streams carries RESET.
+
+        Raises what ``next`` raises, and DeviceError if the device has failed.
+        """
+        failures = _Failures()
+        for batch in self:
+            try:
+                answers = function(batch)
+                if not batch.given_back:
+                    batch.done(answers)
+            except Exception as error:
+                failures.log(error)
+                if not batch.given_back:
+                    batch.fail(error)
+
     def bye(self) -> None:
         """No new streams: the service moves those that are here to other workers, where there are any.
         Batches come until none is left; then they end."""
@@ -237,7 +293,7 @@ class Worker:
             if self._is_called_away() or time.monotonic() >= until:
                 raise ServiceGone("the service did not answer")
 
-        attached = _core.Attachment(*self._settings, meanwhile)
+        attached = _core.Attachment(*self._settings, 0, lambda _: None, meanwhile)
         if attached.welcome != self._welcome:
             attached.close()
             raise Refused("the service came back with another shape of batches", "pipeline")

@@ -5,11 +5,16 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <ostream>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "base/time.h"
 #include "service/commands/tap_lines.h"
 #include "service/commands/termination.h"
+#include "service/units.h"
 #include "workers/worker.h"
 
 namespace millrace {
@@ -17,24 +22,43 @@ namespace {
 
 class Tap {
  public:
-  Tap(const TapOptions& options, std::ostream& out)
-      : options_(options), out_(out), lines_(options.checksums) {}
+  Tap(const TapOptions& options, Console& console)
+      : options_(options), console_(console), lines_(options.checksums) {}
 
   // Until the service ends it or it is stopped. True when it left because it has company.
   bool work() {
-    Worker worker(
-        options_.url,
-        {.pipeline = options_.pipeline, .name = "tap", .credits = credits, .alone = true});
-    return !run(worker) && worker.company() > 0;
+    auto worker = attach({.credits = credits, .alone = true});
+    return worker && !run(*worker) && worker->company() > 0;
   }
 
   void watch() {
-    Worker worker(options_.url, {.pipeline = options_.pipeline, .name = "tap", .watch = true});
-    (void)run(worker);
+    if (auto worker = attach({.watch = true})) (void)run(*worker);
   }
 
  private:
   static constexpr std::uint32_t credits = 2;
+
+  // Nothing when it was stopped.
+  std::optional<Worker> attach(WorkerSettings settings) {
+    struct Stopped {};
+    settings.pipeline = options_.pipeline;
+    settings.name = "tap";
+    settings.wait = options_.wait;
+    settings.on_wait = [this](const std::string& why, Duration wait) {
+      console_.err << "millrace tap: " << why << "; waiting for it for up to " << readable(wait)
+                   << std::endl;
+    };
+    const Termination termination([] {});
+    try {
+      std::optional<Worker> worker(std::in_place, options_.url, settings, [&] {
+        if (termination.came()) throw Stopped();
+      });
+      if (termination.came()) worker.reset();
+      return worker;
+    } catch (const Stopped&) {
+      return std::nullopt;
+    }
+  }
 
   // True when it was stopped.
   bool run(Worker& worker) {
@@ -50,21 +74,28 @@ class Tap {
 
   void print(Worker& worker, WorkerBatch& batch) {
     lines_.read(batch);
-    for (const Answer& line : lines_.framed()) out_ << line.data << '\n';
-    for (const Answer& line : lines_.marks()) out_ << line.data << '\n';
-    if (!out_.flush()) throw WorkerError("the rows cannot be written");
+    std::ostream& out = console_.out;
+    for (const Answer& line : lines_.framed()) out << line.data << '\n';
+    for (const Answer& line : lines_.marks()) out << line.data << '\n';
+    if (!out.flush()) throw WorkerError("the rows cannot be written");
     worker.done(batch, lines_.framed(), lines_.marks());
   }
 
   const TapOptions& options_;
-  std::ostream& out_;
+  Console& console_;
   TapLines lines_;
 };
 
+Duration wait_of(const std::string& text) {
+  const auto wait = parse_time(text);
+  if (wait && *wait >= Duration::zero()) return *wait;
+  throw std::invalid_argument("--wait: \"" + text + "\" must be a time such as 30s, or 0s");
+}
+
 }  // namespace
 
-void tap(const TapOptions& options, std::ostream& out) {
-  Tap tap(options, out);
+void tap(const TapOptions& options, Console& console) {
+  Tap tap(options, console);
   if (tap.work()) tap.watch();
 }
 
@@ -78,11 +109,17 @@ void add_tap_command(CLI::App& program, Console& console) {
   command.add_option("--pipeline", options->pipeline, "Whose rows")->type_name("NAME");
   command.add_option("--data", *values, "crc32c adds a checksum of each row's values")
       ->check(CLI::IsMember({"none", "crc32c"}));
-  command.callback([options, values, &console] {
+  auto wait = std::make_shared<std::string>("30s");
+  command
+      .add_option("--wait", *wait, "For how long to wait for a service that does not listen yet")
+      ->type_name("TIME")
+      ->capture_default_str();
+  command.callback([options, values, wait, &console] {
     options->checksums = *values == "crc32c";
     const BlockedSignals blocked;
     try {
-      tap(*options, console.out);
+      options->wait = wait_of(*wait);
+      tap(*options, console);
     } catch (const std::exception& error) {
       console.err << "millrace tap: " << error.what() << '\n';
       console.exit_code = 1;

@@ -171,6 +171,25 @@ TEST_CASE("a batch becomes the same tensor on every device") {
   }
 }
 
+TEST_CASE("flags that change on the host after the copy reach the device when they are renewed") {
+  const std::string name = GENERATE(from_range(all_devices()));
+  Lane lane(name, samples);
+  const SlabShape shape = lane.write(0, RandomBatch(samples, 1, 5, 1));
+  if (lane.copying == Copying::under_way) (void)lane.wait_for<CopyEnded>(0);
+  const MutableBytes slab = lane.ring().slab(0);
+  const DeviceArrays arrays = lane.reader().take(0, shape, slab);
+  const SlabLayout layout = layout_of(shape);
+  const MutableBytes flags = slab.subspan(layout.flags, shape.rows);
+  const MutableBytes resets = slab.subspan(layout.reset, shape.rows);
+  std::ranges::fill(flags, std::byte{2});
+  std::ranges::fill(resets, std::byte{1});
+  lane.reader().renew_flags(arrays, 0, shape, slab);
+  lane.reader().use_on(0, lane.consumer->stream());
+  CHECK(std::ranges::equal(lane.consumer->fetch(arrays.flags, shape.rows), flags));
+  CHECK(std::ranges::equal(lane.consumer->fetch(arrays.reset, shape.rows), resets));
+  lane.reader().give_back(0);
+}
+
 TEST_CASE("each copy under way is reported once, with its bytes and when it had ended") {
   const std::string name = GENERATE(from_range(all_devices()));
   Lane lane(name, samples);

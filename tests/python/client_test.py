@@ -223,7 +223,7 @@ class Features(ClientTest):
                         stream.send(np.zeros(2, np.int16))
                     stream.send(np.array([vector], dtype))
                     for shape in (3,), (2, 3), (2, 2, 1):
-                        with self.assertRaisesRegex(ValueError, re.escape(f"shape {shape} where frames have shape (2,)")):
+                        with self.assertRaisesRegex(ValueError, re.escape(f"shape {shape}, but a frame of this stream has 2 values")):
                             stream.send(np.zeros(shape, dtype))
                     batch = worker.next(PATIENCE)
                     self.assertEqual(batch.data.tolist(), [[vector]])
@@ -236,12 +236,38 @@ class Features(ClientTest):
     def test_arrays_of_audio_are_values_one_after_the_other_or_a_row_for_each_frame(self):
         for url in self.doors():
             with millrace.Client(url).open(channels=1) as stream:
-                with self.assertRaisesRegex(ValueError, r"shape \(10, 3\) where frames have shape \(1,\)"):
+                with self.assertRaisesRegex(ValueError, r"shape \(10, 3\), but a frame of this stream has 1 channel: give \(n, 1\)"):
                     stream.send(np.zeros((10, 3), np.int16))
                 stream.send(np.zeros((1000, 1), np.int16))
                 stream.send(np.zeros(600, np.int16))
                 stream.end()
                 self.assertEqual([result.end for result in stream][0], 1600)
+
+    def test_two_channels_are_no_mono_stream_of_twice_the_length(self):
+        for url in self.doors():
+            with millrace.Client(url).open(rate=16000) as stream:
+                for shape, words in (((1600, 2), "shape (1600, 2), but a frame of this stream has 1 channel: give (n, 1), or open"
+                                                 " the stream with channels=2"),
+                                     ((2, 1600), "shape (2, 1600), but a frame of this stream has 1 channel"),
+                                     ((1, 1600), "give (n, 1), as array.T does")):
+                    with self.assertRaisesRegex(ValueError, re.escape(words)):
+                        stream.send(np.zeros(shape, np.int16))
+                stream.send(np.zeros((1600, 1), np.int16))
+                stream.end()
+                list(stream)
+                self.assertEqual(stream.totals, Closed(1600, 1))
+            with millrace.Client(url).open(channels=1) as stream, self.assertRaisesRegex(ValueError, "has 1 channel"):
+                stream.send(np.zeros((1600, 2), np.int16))
+
+    def test_one_send_may_have_any_length(self):
+        frames = samples(0, 400_000)  # 800 kB, where the service takes messages of 64 KiB
+        for url in self.doors():
+            with millrace.Client(url).open() as stream:
+                sending = threading.Thread(target=lambda: (stream.send(frames), stream.end()))
+                sending.start()
+                self.assertEqual(sum(1 for _ in stream), 251)
+                sending.join()
+                self.assertEqual(stream.totals, Closed(400_000, 250))
 
     def test_what_a_frame_is_may_be_left_to_the_pipeline(self):
         served = self.service('''[[pipeline]]
@@ -252,8 +278,9 @@ class Features(ClientTest):
             self.tap(served, name)
         for url in (f"ws://127.0.0.1:{served.port}", f"tcp://127.0.0.1:{served.zeromq_port}"):
             client = millrace.Client(url)
-            for pipeline, said, frames in (("stereo", {}, np.zeros((4, 2), np.int16)),
-                                           ("features", {"format": "f32le"}, np.zeros((4, 3), np.float32))):
+            for pipeline, said, frames in (("stereo", {}, np.zeros(8, np.int16)),
+                                           ("stereo", {"channels": 2}, np.zeros((4, 2), np.int16)),
+                                           ("features", {"format": "f32le"}, np.zeros(12, np.float32))):
                 with client.open(pipeline, **said) as stream:
                     stream.send(frames)
                     stream.end()

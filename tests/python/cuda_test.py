@@ -100,6 +100,20 @@ class Arrays(WorkerTest):
             self.assertEqual((worker.device, batch.data.__dlpack_device__()), (device, (2, int(device[-1]))))
             self.await_metric(self.served, 1, "millrace_h2d_copies_total", device=device)
 
+    def test_after_a_batch_that_failed_the_reset_is_on_the_device(self):
+        worker, stream, batch = self.one_row()
+        batch.done()
+        seen = []
+        for _ in range(3):
+            stream.frames(*[1] * 4)
+            batch = self.batch(worker)
+            seen.append((bool(content(batch.reset)[0]), int(content(batch.flags)[0]) & Flag.RESET))
+            if len(seen) == 1:
+                batch.fail(RuntimeError("out of memory"))
+            else:
+                batch.done()
+        self.assertEqual(seen, [(False, 0), (True, Flag.RESET), (False, 0)])
+
     def test_their_capsules_say_what_they_are(self):
         for name, dtype in DTYPES.items():
             _, _, batch = self.one_row(name=name)

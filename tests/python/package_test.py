@@ -23,6 +23,7 @@ class Package(unittest.TestCase):
     def test_its_version_is_that_of_the_program(self):
         said = subprocess.run([os.environ["MILLRACE"], "--version"], capture_output=True, text=True, check=True)
         self.assertIn(importlib.metadata.version("millrace"), said.stdout)
+        self.assertEqual(millrace.__version__, importlib.metadata.version("millrace"))
 
     def test_the_wheel_of_the_source_distribution_holds_what_pip_installed(self):
         (wheel,) = DIST.glob("millrace-*.whl")

@@ -27,7 +27,7 @@ def again(service, change=("", "")):
 class Refusals(WorkerTest):
     def test_no_service_is_said_so(self):
         with self.assertRaisesRegex(millrace.ServiceGone, "no service at unix:/nowhere/at/all"):
-            millrace.Worker("unix:/nowhere/at/all")
+            millrace.Worker("unix:/nowhere/at/all", wait=0)
 
     def test_what_is_no_place_for_workers_is_named(self):
         for url in "http://127.0.0.1", "ws://127.0.0.1:8080", "tcp://127.0.0.1":
@@ -225,7 +225,7 @@ class Silence(WorkerTest):
                 raise TimeoutError
 
         with contextlib.suppress(TimeoutError, millrace.ServiceGone):
-            _core.Attachment(self.place, "default", "patient", 2, "host", meanwhile)
+            _core.Attachment(self.place, "default", "patient", 2, "host", 0, lambda _: None, meanwhile)
 
     def accept(self):
         self.connections.append(self.listener.accept()[0])

@@ -193,6 +193,12 @@ class Answers(WorkerTest):
                         "what the worker said, in the log")
         self.assertRegex(line, r'pipeline=default stream=\S+ why="Failure: no model"$')
 
+    def test_a_value_that_is_not_finite_is_named_by_its_exception_in_the_log(self):
+        self.answered([[float("nan")]])
+        line = wait_for(lambda: next((line for line in list(self.served.errors) if "row failed" in line), None),
+                        "what the worker said, in the log")
+        self.assertIn('why="ValueError: Out of range float values', line)
+
     def test_answers_that_are_none_are_refused_and_the_batch_is_as_it_was(self):
         stream, batch = self.one_row(self.attached)
         for wrong, kind in (([1, 2], ValueError), ([object()], TypeError), ("x", TypeError), ({0: 1}, TypeError),
@@ -200,8 +206,15 @@ class Answers(WorkerTest):
                             ({1}, TypeError), (frozenset([1]), TypeError)):
             with self.subTest(wrong=str(wrong)[:20]), self.assertRaises(kind):
                 batch.done(wrong)
-        with self.assertRaises(ValueError):
-            batch.done([1], marks=[1])
+        for answers, marks, error, words in (
+            ([1, 2], None, ValueError, "2 answers for 1 row: give one for each, or none at all"),
+            ([1], [1, 2, 3], ValueError, "3 marks for 0 marker rows"),
+            (1.0, None, TypeError, "answers must be a sequence or an array, one for each row, not float"),
+            (np.float32(1), None, TypeError, "answers must be .* not float32"),
+            ([1], 7, TypeError, "marks must be a sequence or an array, one for each marker row, not int"),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(error, words):
+                batch.done(answers, marks)
         batch.done(["right"])
         self.assertEqual(stream.said("result")[0]["data"], "right")
 
@@ -230,7 +243,7 @@ class Misuse(WorkerTest):
     def test_to_wait_with_all_credits_taken_is_an_error(self):
         worker = self.worker(credits=1)
         _, batch = self.one_row(worker)
-        with self.assertRaisesRegex(RuntimeError, "give one back"):
+        with self.assertRaisesRegex(RuntimeError, "you hold all 1 batch .*give one back"):
             worker.next(PATIENCE)
         batch.done()
         self.one_row(worker)[1].done()

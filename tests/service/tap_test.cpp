@@ -50,10 +50,11 @@ struct Taken {
 // `tap` on a thread of its own, and what it printed and how it ended once it has.
 class RunningTap {
  public:
-  explicit RunningTap(const FakeService& service) : options_{.url = service.url()} {
+  explicit RunningTap(const FakeService& service) : RunningTap(service.url()) {}
+  explicit RunningTap(const std::string& url) : options_{.url = url} {
     thread_ = std::jthread([this] {
       try {
-        tap(options_, out_);
+        tap(options_, console_);
       } catch (const WorkerError& error) {
         error_ = error.what();
       }
@@ -62,12 +63,14 @@ class RunningTap {
 
   void join() { thread_.join(); }
   std::string printed() const { return out_.str(); }
+  std::string said() const { return err_.str(); }
   const std::string& error() const { return error_; }
 
  private:
   const BlockedSignals blocked_;
   TapOptions options_;
-  std::ostringstream out_;
+  std::ostringstream out_, err_;
+  Console console_{out_, err_};
   std::string error_;
   std::jthread thread_;
 };
@@ -164,6 +167,16 @@ TEST_CASE("SIGTERM makes tap answer what it has, say bye and return") {
   tap.join();
   CHECK(tap.printed() == lines({framed_line, marker_line}));
   CHECK(tap.error().empty());
+}
+
+TEST_CASE("SIGTERM ends a tap that waits for a service, and the wait was said") {
+  const TemporaryDirectory directory;
+  RunningTap tap("unix:" + (directory / "workers.sock"));
+  ::kill(::getpid(), SIGTERM);
+  tap.join();
+  CHECK(tap.error().empty());
+  CHECK_THAT(tap.said(), Catch::StartsWith("millrace tap: no service at unix:") &&
+                             Catch::EndsWith("waiting for it for up to 30s\n"));
 }
 
 TEST_CASE("a service that vanishes under tap is an error") {

@@ -63,8 +63,8 @@ class Programs(SystemTest):
         subprocess.run(command(PROGRAMS["client_flatbuffers_code"]), cwd=folder, check=True)
         cls.enterClassContext(unittest.mock.patch.dict(os.environ, PYTHONPATH=folder))
 
-    def started(self, *arguments, **environment):
-        process = Process(*arguments, environment=environment)
+    def started(self, *arguments, stdin=None, **environment):
+        process = Process(*arguments, environment=environment, stdin=stdin)
         self.addCleanup(process.kill)
         return process
 
@@ -149,6 +149,14 @@ class Programs(SystemTest):
     def test_the_client_in_cpp_gets_its_results_over_each_door(self, client):
         self.over(client, **doors(self.tapped()))
 
+    @runs("mulaw")
+    def test_the_table_of_mu_law_is_that_of_g_711(self, table):
+        (line,) = self.output(*table[:-1], table[-1] + "\nprint(*MULAW)")
+        values = [int(value) for value in line.split()]
+        self.assertEqual([values[code] for code in (0x00, 0x80, 0x0f, 0x10, 0x7f, 0xff, 0xef, 0xf0)],
+                         [-32124, 32124, -16764, -15996, 0, 0, 132, 120])
+        self.assertEqual(values[128:], [-value for value in values[:128]])
+
     @runs("readme_worker")
     def test_the_worker_of_the_readme_answers_with_the_power_of_the_stream_so_far(self, worker):
         self.power_of_two_streams(worker)
@@ -180,6 +188,37 @@ class Programs(SystemTest):
         lost = self.worker(service, worker)
         service.stop(signal.SIGKILL)
         self.assertEqual((lost.wait(), len(lost.errors)), (1, 1), lost.errors)
+
+    def every_client(self, service):
+        """The command of each client, to be run with this service."""
+        for name in ("readme_client", "client_websockets", "client_asyncio", "client_threads", "client_cpp", "client_flatbuffers"):
+            url = {"readme_client": service.url(), "client_flatbuffers": doors(service)["zeromq"]}.get(name)
+            yield name, [*command(PROGRAMS[name]), url or doors(service)["websocket"]]
+
+    def test_every_client_ends_when_the_service_ends_its_stream_though_its_input_is_quiet(self):
+        service = self.service('[[pipeline]]\nchunk = { size = 1600 }\nworker_wait = "1s"\n')  # no worker comes
+        started = [(name, self.started(*client, stdin=subprocess.PIPE)) for name, client in self.every_client(service)]
+        for name, client in started:
+            with self.subTest(name):
+                self.assertEqual(client.wait(), 1, client.errors)
+                self.assertTrue(any("no_worker" in line for line in client.errors), client.errors)
+                self.assertNotIn("Traceback (most recent call last):", client.errors)
+
+    def test_every_client_ends_at_the_first_key_that_interrupts(self):
+        service = self.tapped()
+        for name, client in self.every_client(service):
+            with self.subTest(name):
+                process = self.started(*client, stdin=subprocess.PIPE)
+                process.process.stdin.buffer.write(samples(0, 1600))
+                process.process.stdin.flush()
+                wait_for(lambda: process.lines, "a result")
+                self.assertNotEqual(process.stop(signal.SIGINT), 0)
+
+    @runs("readme_client")
+    def test_the_client_of_the_readme_says_that_it_was_refused(self, client):
+        ended = subprocess.run([*client, self.service().url(pipeline="none")], input=b"", capture_output=True, timeout=PATIENCE)
+        self.assertEqual((ended.returncode, ended.stderr.count(b"\n")), (1, 1), ended.stderr)
+        self.assertRegex(ended.stderr, b"404|unknown_pipeline")
 
     def test_every_client_hears_the_same_of_every_worker_over_every_door(self):
         spoken = s16((300, 1600), (-400, 1600), (0, 800))

@@ -196,6 +196,22 @@ class Streams(SystemTest):
         service = self.service()
         self.assertEqual(service.stop(), 0)
 
+    def test_a_tap_that_is_there_first_waits_for_the_service(self):
+        service = self.service()
+        late = os.path.join(service.folder.name, "late.sock")
+        tap = Process(MILLRACE, "tap", "--url", f"unix:{late}")
+        self.addCleanup(tap.kill)
+        wait_for(lambda: tap.errors, "the line that says so")
+        os.symlink(service.workers.removeprefix("unix:"), late)
+        messages, code = run(self.stream(service, [1600]))
+        self.assertEqual((len(results(messages)), code), (2, 1000))
+
+    def test_a_tap_that_does_not_wait_says_that_there_is_no_service(self):
+        ended = subprocess.run([MILLRACE, "tap", "--url", "unix:/nowhere/at/all", "--wait", "0s"],
+                               capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((ended.returncode, ended.stderr.count("\n")), (1, 1))
+        self.assertIn("no service at unix:/nowhere/at/all", ended.stderr)
+
     def test_a_second_tap_only_watches_and_sees_the_same_rows(self):
         service = self.service()
         first = self.tap(service)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The service is lost, refuses the worker, or makes no sense.
+#include <time.h>
+
 #include <array>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -11,6 +14,17 @@
 #include "workers/worker.h"
 
 using namespace millrace;
+using namespace std::chrono_literals;
+
+namespace {
+
+Duration thread_cpu_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace
 
 TEST_CASE("a service that vanishes is an error, at next and at done") {
   FakeService service;
@@ -52,6 +66,43 @@ TEST_CASE("an attached worker that is cut is told the service's words, at next a
   service.send(Refused{"timeout", "an answer was overdue"});
   CHECK(throws_lost(worker, "an answer was overdue"));
   CHECK_THROWS_WITH(worker.done(*batch), Catch::Contains("an answer was overdue"));
+}
+
+TEST_CASE("a worker that is cut is told which batch it holds") {
+  const auto words_of = [](FakeService& service, Worker& worker) -> std::string {
+    service.send(Refused{"timeout", "an answer was overdue"});
+    try {
+      (void)worker.next();
+    } catch (const WorkerError& error) {
+      return error.what();
+    }
+    return "it was not cut";
+  };
+  FakeService service;
+  Worker holds = service.attach();
+  service.send(example_batch(7));
+  auto batch = holds.next();
+  CHECK_THAT(
+      words_of(service, holds),
+      Catch::Matches(".*overdue \\(timeout\\); batch 7 was taken [0-9.]+ s ago and not given "
+                     "back: was done\\(\\) forgotten.*"));
+  Worker takes_none = service.attach();
+  service.send(example_batch(8));
+  CHECK_THAT(words_of(service, takes_none), Catch::EndsWith("; batch 8 came and was not taken"));
+  Worker idle = service.attach();
+  CHECK_THAT(words_of(service, idle), Catch::EndsWith("; no batch was in hand"));
+}
+
+TEST_CASE("a worker whose service reads nothing waits for room without spinning") {
+  FakeService service;
+  Worker worker = service.attach({.heartbeats = {.interval = 4s, .silence = 500ms}});
+  service.send(example_batch(1));
+  auto batch = worker.next();
+  service.send(example_batch(2, 1));  // which lies unread meanwhile
+  const std::vector<Answer> answers{{Answer::Kind::bytes, std::string(5'000'000, 'x')}};
+  const Duration before = thread_cpu_time();
+  CHECK_THROWS_AS(worker.done(*batch, answers), WorkerError);
+  CHECK(thread_cpu_time() - before < 200ms);  // of the 500 ms that it waited
 }
 
 TEST_CASE("why the service refuses or cuts a worker is a code, and why it is lost is none") {
@@ -212,6 +263,7 @@ TEST_CASE("a welcome with batches larger than any memory is an error") {
 }
 
 TEST_CASE("nobody at the url is an error that names it") {
-  CHECK_THROWS_WITH(Worker("unix:/tmp/nobody.sock"), Catch::Contains("unix:/tmp/nobody.sock"));
+  CHECK_THROWS_WITH(Worker("unix:/tmp/nobody.sock", {.wait = {}}),
+                    Catch::Contains("unix:/tmp/nobody.sock"));
   CHECK_THROWS_WITH(Worker("http://host"), Catch::Contains("http://host"));
 }

@@ -238,9 +238,10 @@ TEST_CASE("a tcp url that leads nowhere is an error that names it") {
     const RawRouter gone;
     url = gone.endpoint();
   }
-  CHECK_THROWS_WITH(Worker(url), Catch::Contains(url) && Catch::Contains("nobody listens"));
+  CHECK_THROWS_WITH(Worker(url, {.wait = {}}),
+                    Catch::Contains(url) && Catch::Contains("nobody listens"));
   for (const char* wrong : {"tcp://", "tcp://host", "tcp://:1", "tcp://host:"})
     CHECK_THROWS_AS(Worker(wrong), std::invalid_argument);
-  CHECK_THROWS_WITH(Worker("tcp://no.such.host.invalid:1"),
+  CHECK_THROWS_WITH(Worker("tcp://no.such.host.invalid:1", {.wait = {}}),
                     Catch::Contains("no service at tcp://no.such.host.invalid:1"));
 }

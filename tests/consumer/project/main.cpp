@@ -19,7 +19,7 @@ void serve(millrace::Worker& worker) {
 
 int main() {
   try {
-    millrace::Worker worker("unix:no-service-here.sock", {.pipeline = "vad"});
+    millrace::Worker worker("unix:no-service-here.sock", {.pipeline = "vad", .wait = {}});
     serve(worker);
   } catch (const millrace::WorkerError& error) {
     std::puts(error.what());

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker whose model raises exceptions: worker.run and batch.fail."""
+import signal
+import threading
+import unittest
+from unittest import mock
+from urllib.parse import quote
+
+from harness import wait_for
+from streams import WorkerTest
+
+import millrace
+from millrace.worker import _Failures
+
+
+class Runs(WorkerTest):
+    def run_beside(self, function, **settings):
+        """Runs the function in a thread until the test ends, and returns its worker."""
+        worker = self.worker(**settings)
+        thread = threading.Thread(target=worker.run, args=(function,))
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(worker.close)
+        return worker
+
+    def answer(self, stream, count=1):
+        """What the stream is told of its last row."""
+        stream.frames(1, 2, 3, 4)
+        result = stream.said("result", count)[count - 1]
+        return result.get("data", result.get("error"))
+
+    def test_an_exception_fails_the_rows_of_its_batch_and_the_worker_goes_on(self):
+        words, language = {"en": "hello"}, {}
+
+        def step(batch):
+            for opened in batch.opened:
+                language[opened.slot] = opened.options.get("lang", "en")
+            return [words[language[row.slot]] for row in batch.framed]
+
+        worker = self.run_beside(step)
+        good, bad = self.stream(), self.stream(options=quote('{"lang": "xx"}'))
+        with self.assertLogs("millrace", "ERROR") as logs:
+            self.assertEqual(self.answer(bad), "worker_failed")
+        self.assertIn("a batch failed: KeyError: 'xx'", logs.output[0])
+        self.assertIn("Traceback", logs.output[0])
+        for count in (1, 2):
+            self.assertEqual(self.answer(good, count), "hello")
+        self.assertEqual(self.answer(bad, 2), "worker_failed")
+        self.assertEqual(worker.attachments, 1)
+        wait_for(lambda: any("why=\"KeyError: 'xx'\"" in line for line in self.served.errors), "the service's log")
+
+    def test_the_function_may_give_the_batch_back_itself(self):
+        def step(batch):
+            batch.done(["own"] * len(batch.framed), marks=["mark"] * len(batch.marks))
+
+        self.run_beside(step)
+        stream = self.stream()
+        self.assertEqual(self.answer(stream), "own")
+        stream.say("flush")
+        self.assertEqual(stream.said("result", 2)[1]["data"], "mark")
+
+    def test_what_is_raised_behind_done_is_logged_alone(self):
+        def step(batch):
+            batch.done(["answered"])
+            raise ValueError("late")
+
+        self.run_beside(step)
+        with self.assertLogs("millrace", "ERROR") as logs:
+            self.assertEqual(self.answer(self.stream()), "answered")
+            wait_for(lambda: logs.output, "the log")
+        self.assertIn("late", logs.output[0])
+
+    def test_answers_that_cannot_be_fail_their_batch(self):
+        for wrong in (["one", "too many"], 1.0, [object()]):
+            worker = self.run_beside(lambda batch: wrong)
+            with self.assertLogs("millrace", "ERROR"):
+                self.assertEqual(self.answer(self.stream()), "worker_failed")
+            worker.close()
+
+    def test_it_ends_with_the_batches(self):
+        worker = self.worker()
+        worker.interrupt()
+        worker.run(self.fail)
+        worker.close()
+        worker.run(self.fail)
+
+    def test_a_key_that_interrupts_ends_it(self):
+        worker = self.worker()
+        self.stream().frames(1, 2, 3, 4)
+        with self.assertRaises(KeyboardInterrupt):
+            worker.run(lambda _: signal.raise_signal(signal.SIGINT))
+
+
+class Failing(WorkerTest):
+    def next(self, stream, worker):
+        stream.frames(1, 2, 3, 4)
+        return self.batch(worker)
+
+    def test_after_a_batch_that_failed_its_streams_begin_afresh(self):
+        worker = self.worker()
+        stream, batch = self.one_row(worker)
+        batch.done()
+        other = self.stream()
+        self.next(other, worker).done()
+        batch = self.next(stream, worker)
+        self.assertEqual(batch.reset.tolist(), [False])
+        batch.fail(RuntimeError("out of memory"))
+        self.assertTrue(batch.given_back)
+        self.assertEqual(stream.said("result")[0]["error"], "worker_failed")
+        batch = self.next(other, worker)
+        self.assertEqual(batch.reset.tolist(), [False])
+        batch.done()
+        batch = self.next(stream, worker)
+        self.assertEqual((batch.reset.tolist(), batch.flags.tolist(), batch.framed[0].reason, batch.framed[0].flags),
+                         ([True], [millrace.Flag.RESET], "worker_lost", millrace.Flag.RESET))
+        batch.done()
+        self.assertEqual(self.next(stream, worker).reset.tolist(), [False])
+
+    def test_marker_rows_fail_too(self):
+        worker = self.worker()
+        stream, batch = self.one_row(worker)
+        batch.done()
+        stream.say("flush")
+        self.batch(worker).fail(ValueError("x" * 5000))
+        self.assertEqual(stream.said("result")[0]["error"], "worker_failed")
+
+    def test_a_batch_fails_once_and_by_an_exception(self):
+        _, batch = self.one_row(self.worker())
+        with self.assertRaisesRegex(TypeError, "error must be an exception, not 'x'"):
+            batch.fail("x")
+        batch.fail(ValueError("x"))
+        for again in (lambda: batch.fail(ValueError("x")), batch.done):
+            with self.assertRaisesRegex(RuntimeError, "given back"):
+                again()
+
+
+class Reports(unittest.TestCase):
+    def test_tracebacks_are_logged_once_a_second_with_the_number_of_others(self):
+        clock, failures = mock.Mock(), _Failures()
+        with mock.patch("millrace.worker.time", clock), self.assertLogs("millrace") as logs:
+            for clock.monotonic.return_value in (0, 0.1, 0.9, 1.1, 2.5):
+                failures.log(ValueError("no"))
+        self.assertEqual([line.splitlines()[0].split(":", 2)[2] for line in logs.output],
+                         ["a batch failed: ValueError: no",
+                          "a batch failed: ValueError: no; 2 more failed since the last report",
+                          "a batch failed: ValueError: no"])
+
+
+if __name__ == "__main__":
+    unittest.main()
