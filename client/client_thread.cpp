@@ -19,7 +19,10 @@ std::unique_ptr<Carrier> carrier_to(const std::string& url, Executor executor,
     return std::make_unique<WebsocketCarrier>(std::move(executor), std::move(*service), settings);
   if (auto service = parse_tcp_url(url))
     return std::make_unique<ZeromqCarrier>(std::move(executor), std::move(*service), settings);
-  throw std::invalid_argument("\"" + url + "\" must be ws://HOST:PORT or tcp://HOST:PORT");
+  const bool parameters = url.find('?') != url.npos;
+  throw std::invalid_argument(
+      "\"" + url + "\" must be ws://HOST:PORT or tcp://HOST:PORT" +
+      (parameters ? ": pipeline, rate and the like are arguments of open()" : ""));
 }
 
 }  // namespace

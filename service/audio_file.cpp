@@ -35,7 +35,7 @@ AudioFile::AudioFile(std::string path, File file, double rate, std::uint32_t cha
 Result<AudioFile, std::string> AudioFile::open(const std::string& path) {
   SF_INFO format{};
   File file(sf_open(path.c_str(), SFM_READ, &format));
-  if (!file) return path + ": cannot be read as audio: " + reason_of_failed_open();
+  if (!file) return "cannot be read as audio: " + reason_of_failed_open();
   return AudioFile(path, std::move(file), format.samplerate,
                    static_cast<std::uint32_t>(format.channels));
 }
@@ -46,12 +46,12 @@ Result<std::span<const std::int16_t>, std::string> AudioFile::read(std::size_t m
   floats_.resize(most * channels_);
   const auto got = sf_readf_float(file_.get(), floats_.data(), static_cast<sf_count_t>(most));
   if (got < static_cast<sf_count_t>(most) && sf_error(file_.get()) != SF_ERR_NO_ERROR)
-    return path_ + ": is damaged: " + sf_strerror(file_.get());
+    return std::string("is damaged: ") + sf_strerror(file_.get());
   const auto values = static_cast<std::size_t>(got) * channels_;
   frames_.resize(values);
   Bytes message = std::as_bytes(std::span(floats_).first(values));
   converter_.convert(message, std::as_writable_bytes(std::span(frames_)));
-  if (!converter_.finish(message).finite) return path_ + ": has values that are not finite";
+  if (!converter_.finish(message).finite) return std::string("has values that are not finite");
   return std::span<const std::int16_t>(frames_);
 }
 

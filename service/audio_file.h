@@ -16,7 +16,7 @@ namespace millrace {
 
 // An audio file (WAV, FLAC, Ogg and whatever else libsndfile reads), from front to back, as a
 // client would stream it into a pipeline of s16: in the file's own rate and channels. Errors are
-// sentences that name the file. Confined to one thread.
+// sentences without the file's name. Confined to one thread.
 class AudioFile {
  public:
   static Result<AudioFile, std::string> open(const std::string& path);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
+#include <string>
 
 #include "service/commands/bench.h"
 #include "service/commands/check_config.h"
@@ -23,6 +25,12 @@ int main(int argc, char** argv) {
   add_bench_command(program, console);
   add_check_config_command(program, console);
   add_healthcheck_command(program, console);
+  const std::string first = argc > 1 ? argv[1] : "-";
+  const auto is_first = [&](const CLI::App* command) { return command->get_name() == first; };
+  if (!first.starts_with("-") && std::ranges::none_of(program.get_subcommands({}), is_first)) {
+    std::cerr << "millrace: there is no command \"" << first << "\"; see millrace --help\n";
+    return 1;
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

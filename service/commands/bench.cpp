@@ -46,7 +46,7 @@ Duration time_of(const std::string& option, const std::string& text) {
 void read_files(const std::vector<std::string>& paths, LoadTarget& target) {
   for (const std::string& path : paths) {
     auto file = AudioFile::open(path);
-    if (!file) throw std::runtime_error(file.error());
+    if (!file) throw std::runtime_error(path + ": " + file.error());
     if (!target.content.empty() &&
         (file->rate() != target.type.rate || file->channels() != target.type.values))
       throw std::invalid_argument(path + ": another rate or other channels than the files before");
@@ -54,7 +54,7 @@ void read_files(const std::vector<std::string>& paths, LoadTarget& target) {
     target.type.values = file->channels();
     for (;;) {
       const auto frames = file->read(1 << 16);
-      if (!frames) throw std::runtime_error(frames.error());
+      if (!frames) throw std::runtime_error(path + ": " + frames.error());
       if (frames->empty()) break;
       const Bytes bytes = std::as_bytes(*frames);
       target.content.insert(target.content.end(), bytes.begin(), bytes.end());

@@ -100,7 +100,7 @@ Outcome print_file(AudioFile& file, const ChunkRule& rule, bool values, std::ost
   if (values) stream.lines().show(samples, rule, rule.spec.width());
   while (true) {
     const auto frames = file.read(block);
-    if (!frames) return frames.error();
+    if (!frames) return file.path() + ": " + frames.error();
     if (frames->empty()) return stream.add(Kind::end);
     if (values) samples.add(*frames);
     if (const auto added = stream.add(Kind::frames, frames->size() / file.channels()); !added)
@@ -111,7 +111,7 @@ Outcome print_file(AudioFile& file, const ChunkRule& rule, bool values, std::ost
 
 Outcome chunk_file(const Arguments& arguments, const RuleKeys& keys, std::ostream& out) {
   auto file = AudioFile::open(arguments.file);
-  if (!file) return file.error();
+  if (!file) return arguments.file + ": " + file.error();
   if (arguments.rate.value_or(file->rate()) != file->rate())
     return arguments.file + ": has " + std::to_string(std::lround(file->rate())) +
            " frames per second, which must be --rate: nothing is resampled here";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/event_lines.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <variant>
 
 #include "transport/json_text.h"
@@ -8,6 +10,25 @@
 namespace millrace {
 
 using namespace client_event;
+
+namespace {
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::string_view group = bytes.substr(i, 3);
+    std::uint32_t bits = 0;
+    for (std::size_t j = 0; j < 3; ++j)
+      bits = bits << 8 | (j < group.size() ? static_cast<unsigned char>(group[j]) : 0u);
+    for (std::size_t j = 0; j < 4; ++j)
+      text += j <= group.size() ? digits[bits >> (18 - 6 * j) & 63] : '=';
+  }
+  return text;
+}
+
+}  // namespace
 
 EventLines::EventLines(std::string_view file) { append_string(file_ = R"({"file":)", file); }
 
@@ -57,7 +78,7 @@ void EventLines::add(const client_event::Result& result) {
   switch (result.answer.kind) {
     case Answer::Kind::json: line_.append(",\"data\":").append(result.answer.data); break;
     case Answer::Kind::text: append("data", result.answer.data); break;
-    case Answer::Kind::bytes: append("data", std::uint64_t{result.answer.data.size()}); break;
+    case Answer::Kind::bytes: append("bytes", base64(result.answer.data)); break;
     default: append("error", result.answer.data);
   }
 }

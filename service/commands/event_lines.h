@@ -10,8 +10,8 @@
 namespace millrace {
 
 // What a service says of one file's stream, as JSON lines: the messages of docs/protocol.md with
-// the file in front, and the stream's name. Of an answer that is bytes there is their number.
-// Confined to one thread.
+// the file in front, and the stream's name. An answer in bytes has "bytes", in base64, in place of
+// "data". Confined to one thread.
 class EventLines {
  public:
   explicit EventLines(std::string_view file);

@@ -2,8 +2,11 @@
 #include "service/commands/stream.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <stdexcept>
 #include <vector>
@@ -21,6 +24,9 @@ struct Arguments {
   std::string options;
   bool realtime = false;
   std::string packet = "100ms";
+  std::string format;
+  double rate = 0;
+  std::uint32_t channels = 1;
   std::size_t repeat = 1;
   std::size_t streams = 0;
 };
@@ -31,6 +37,19 @@ struct Run {
   std::size_t at_once = 1;
 };
 
+std::optional<PcmFormat> raw_of(const Arguments& arguments) {
+  if (arguments.format.empty()) {
+    if (arguments.rate > 0 || arguments.channels != 1)
+      throw std::invalid_argument("--rate and --channels are of raw PCM: give --format too");
+    return std::nullopt;
+  }
+  if (arguments.rate <= 0)
+    throw std::invalid_argument("--format: raw PCM has no header: give --rate too");
+  return PcmFormat{.name = arguments.format == "f32le" ? "f32le" : "s16le",
+                   .rate = arguments.rate,
+                   .channels = arguments.channels};
+}
+
 // Throws std::invalid_argument.
 Run plan_run(const Arguments& arguments) {
   const auto packet = parse_time(arguments.packet);
@@ -38,12 +57,16 @@ Run plan_run(const Arguments& arguments) {
     throw std::invalid_argument("--packet: \"" + arguments.packet +
                                 "\" must be a time such as 100ms");
   Run run{.plan = {.request = {.pipeline = arguments.pipeline, .options = arguments.options},
+                   .raw = raw_of(arguments),
                    .packet = *packet,
                    .realtime = arguments.realtime},
           .files = arguments.files,
           .at_once = arguments.streams == 0 ? arguments.files.size() : arguments.streams};
   // More streams than files: the files go round.
   for (std::size_t i = 0; run.files.size() < run.at_once; ++i) run.files.push_back(run.files[i]);
+  const auto inputs = std::ranges::count(run.files, "-");
+  if (inputs > 1 || (inputs == 1 && arguments.repeat > 1))
+    throw std::invalid_argument("-: standard input can be streamed once");
   return run;
 }
 
@@ -70,7 +93,11 @@ void stream(const Arguments& arguments, Console& console) {
 }
 
 void add_options(CLI::App& command, Arguments& into) {
-  command.add_option("FILE", into.files, "Audio files; each is a stream")
+  command
+      .add_option(
+          "FILE", into.files,
+          "Audio files, each a stream: WAV, FLAC, Ogg, MP3 and others, at the pipeline's rate "
+          "and channels. - is standard input, WAV, which is sent as it comes")
       ->required()
       ->type_name(" ");
   command.add_option("--url", into.url, "Where the service listens")->capture_default_str();
@@ -81,16 +108,25 @@ void add_options(CLI::App& command, Arguments& into) {
   command.add_option("--packet", into.packet, "Audio in one message")
       ->type_name("TIME")
       ->capture_default_str();
+  command.add_option("--format", into.format, "The files are raw PCM: s16le or f32le")
+      ->check(CLI::IsMember({"s16le", "f32le"}));
+  command.add_option("--rate", into.rate, "Frames per second of raw PCM")
+      ->type_name("N")
+      ->check(CLI::Range(1.0, 1e9));
+  command.add_option("--channels", into.channels, "Channels of raw PCM")
+      ->type_name("N")
+      ->check(CLI::Range(1, 65535))
+      ->capture_default_str();
   command.add_option("--repeat", into.repeat, "Streams each file so often, one time after another")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   command
       .add_option("--streams", into.streams,
                   "So many at a time, of more than there are files the files go round; else "
                   "all files at once")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000));
 }
 
 }  // namespace

@@ -11,31 +11,49 @@
 namespace millrace {
 namespace {
 
-StreamRequest request_for(const AudioFile& file, const StreamPlan& plan) {
+StreamRequest request_for(const AudioSource& source, const StreamPlan& plan) {
   StreamRequest request = plan.request;
-  request.format = "s16le";
-  request.rate = file.rate();
-  request.channels = file.channels();
+  request.format = source.format().name;
+  request.rate = source.format().rate;
+  request.channels = source.format().channels;
   return request;
 }
 
-std::size_t frames_of(Duration packet, const AudioFile& file) {
-  const auto wanted = std::chrono::duration<double>(packet).count() * file.rate();
-  const auto longest = ConnectionLimits().message / (file.channels() * sizeof(std::int16_t));
+std::size_t frames_of(Duration packet, const PcmFormat& format) {
+  const auto wanted = std::chrono::duration<double>(packet).count() * format.rate;
+  const auto longest = std::max<std::size_t>(1, ConnectionLimits().message / format.frame());
   return std::clamp<std::size_t>(std::lround(wanted), 1, longest);
+}
+
+std::string described(const PcmFormat& format) {
+  return std::to_string(std::lround(format.rate)) + " Hz, " + std::to_string(format.channels) +
+         (format.channels == 1 ? " channel, " : " channels, ") + std::string(format.name);
+}
+
+// The number that the service says the pipeline takes, or the source's own.
+std::string taken(const StreamRefused& refused, std::string_view parameter, std::string own) {
+  constexpr std::string_view says = "takes ";
+  const std::string_view what = refused.what();
+  const auto at = what.find(says);
+  if (refused.parameter() != parameter || at == what.npos) return own;
+  const std::string_view rest = what.substr(at + says.size());
+  const std::string_view number = rest.substr(0, rest.find_first_not_of("0123456789"));
+  return number.empty() ? own : std::string(number);
 }
 
 }  // namespace
 
-FileStream::FileStream(Client& client, const StreamPlan& plan, AudioFile file, std::ostream& out)
+FileStream::FileStream(Client& client, const StreamPlan& plan, const std::string& name,
+                       std::unique_ptr<AudioSource> source, std::ostream& out)
     : realtime_(plan.realtime),
-      file_(std::move(file)),
-      lines_(file_.path()),
+      name_(name),
+      source_(std::move(source)),
+      lines_(name),
       out_(out),
-      packet_(frames_of(plan.packet, file_)),
+      packet_(frames_of(plan.packet, source_->format())),
       period_(std::chrono::duration_cast<Duration>(
-          std::chrono::duration<double>(static_cast<double>(packet_) / file_.rate()))),
-      stream_(client.start(request_for(file_, plan))) {}
+          std::chrono::duration<double>(static_cast<double>(packet_) / source_->format().rate))),
+      stream_(client.start(request_for(*source_, plan))) {}
 
 std::optional<Time> FileStream::go_on(Time now) {
   if (!print_events()) return std::nullopt;
@@ -47,20 +65,34 @@ bool FileStream::print_events() {
   try {
     while (const auto event = stream_.try_next()) {
       if (std::holds_alternative<client_event::Opened>(*event)) due_ = Clock::now();
-      print(lines_.line(*event));
+      if (!print(lines_.line(*event))) return false;
     }
     if (stream_.over() && !sent_) failure_ = "the service ended the stream";
     return !stream_.over();
   } catch (const StreamFailed& failed) {
-    print(lines_.line(failed));
     failure_ = failed.what();
+    (void)print(lines_.line(failed));
+  } catch (const StreamRefused& refused) {
+    failure_ = refusal(refused);
   } catch (const ClientError& error) {
     failure_ = error.what();
   }
   return false;
 }
 
+// With what the source has, and how to convert it, if that is the reason.
+std::string FileStream::refusal(const StreamRefused& refused) const {
+  const std::string& parameter = refused.parameter();
+  if (parameter != "rate" && parameter != "channels") return refused.what();
+  const PcmFormat& has = source_->format();
+  const std::string input = name_ == "-" ? "INPUT" : name_;
+  return "has " + described(has) + ", " + refused.what() + "; convert it: ffmpeg -i " + input +
+         " -ar " + taken(refused, "rate", std::to_string(std::lround(has.rate))) + " -ac " +
+         taken(refused, "channels", std::to_string(has.channels)) + " -f wav - | millrace stream -";
+}
+
 std::optional<Time> FileStream::send(Time now) {
+  awaits_input_ = false;
   if (sent_ || !due_) return Time::max();
   try {
     return send_packets(now);
@@ -74,23 +106,30 @@ std::optional<Time> FileStream::send(Time now) {
 std::optional<Time> FileStream::send_packets(Time now) {
   for (;;) {
     if (waiting_.empty()) {
-      const auto packet = file_.read(packet_);
+      const auto packet = source_->read(packet_);
       if (!packet) {
         failure_ = packet.error();
         return std::nullopt;
       }
-      if (packet->empty()) break;
-      waiting_ = *packet;
+      awaits_input_ = !*packet;
+      if (awaits_input_) return Time::max();
+      if ((*packet)->empty()) break;
+      waiting_ = **packet;
       if (realtime_) *due_ += period_;
     }
     if (realtime_ && *due_ > now) return due_;
-    if (!stream_.try_send(std::as_bytes(waiting_))) return Time::max();
+    if (!stream_.try_send(waiting_)) return Time::max();
     waiting_ = {};
   }
   sent_ = stream_.try_send(client_message::End{});
   return Time::max();
 }
 
-void FileStream::print(const std::string& line) { out_ << line << std::endl; }
+// False where nothing can be printed any more.
+bool FileStream::print(const std::string& line) {
+  if (out_ << line << std::endl) return true;
+  failure_ = "the results cannot be written";
+  return false;
+}
 
 }  // namespace millrace

@@ -4,34 +4,39 @@
 #include <chrono>
 #include <cstdint>
 #include <iosfwd>
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "base/result.h"
 #include "base/time.h"
 #include "client/client.h"
-#include "service/audio_file.h"
+#include "service/commands/audio_source.h"
 #include "service/commands/event_lines.h"
 
 namespace millrace {
 
 // How files are streamed.
 struct StreamPlan {
-  StreamRequest request;  // but for what the file decides: format, rate, channels
+  StreamRequest request;         // but for what the source decides: format, rate, channels
+  std::optional<PcmFormat> raw;  // of the files, if they are raw PCM
   Duration packet = std::chrono::milliseconds(100);  // of audio in a message
   bool realtime = false;  // as a microphone would; else as fast as the service takes it
 };
 
-// One audio file on its way: opens a stream, sends, ends, and prints each event on `out` as it
+// One source of audio on its way: opens a stream, sends, ends, and prints each event on `out` as it
 // comes. Waits for nothing. Confined to one thread; `plan` and `out` outlive it.
 class FileStream {
  public:
-  FileStream(Client& client, const StreamPlan& plan, AudioFile file, std::ostream& out);
+  FileStream(Client& client, const StreamPlan& plan, const std::string& name,
+             std::unique_ptr<AudioSource> source, std::ostream& out);
 
   // Does what can be done now, and says when to be called again at the latest: besides then,
   // whenever the stream has changed. Nothing: it is over.
   std::optional<Time> go_on(Time now);
+
+  // Readable when go_on() can do more, besides; -1 while there is no such descriptor.
+  int awaits() const { return awaits_input_ ? source_->descriptor() : -1; }
 
   std::uint64_t number() const { return stream_.number(); }
   // After it is over: why not well, or nothing.
@@ -41,18 +46,21 @@ class FileStream {
   std::optional<Time> send(Time now);
   std::optional<Time> send_packets(Time now);
   bool print_events();
-  void print(const std::string& line);
+  bool print(const std::string& line);
+  std::string refusal(const StreamRefused& refused) const;
 
   const bool realtime_;
-  AudioFile file_;
+  const std::string name_;
+  std::unique_ptr<AudioSource> source_;
   EventLines lines_;
   std::ostream& out_;
   std::size_t packet_;  // frames
   Duration period_;     // of a packet
   ClientStream stream_;
-  std::span<const std::int16_t> waiting_;  // of the file, read and not sent
-  std::optional<Time> due_;                // when the packet that waits may be sent
-  bool sent_ = false;                      // everything, and the end
+  Bytes waiting_;              // of the source, read and not sent
+  std::optional<Time> due_;    // when the packet that waits may be sent
+  bool awaits_input_ = false;  // nothing more has come yet
+  bool sent_ = false;          // everything, and the end
   std::string failure_;
 };
 

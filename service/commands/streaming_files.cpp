@@ -4,7 +4,9 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <array>
 #include <ostream>
+#include <utility>
 
 namespace millrace {
 
@@ -26,19 +28,19 @@ void StreamingFiles::run() {
       if (const auto found = by_stream_.find(stream); found != by_stream_.end())
         go_on(found->second, now);
     while (!due_.empty() && due_.begin()->first <= now) go_on(due_.begin()->second, now);
+    if (std::exchange(has_input_, false) && reader_) go_on(*reader_, now);
   }
 }
 
 void StreamingFiles::await_change() {
-  pollfd changed{client_.descriptor(), POLLIN, 0};
-  if (due_.empty()) {
-    (void)::poll(&changed, 1, -1);
-    return;
-  }
-  const Duration left = std::max(Duration::zero(), Duration(due_.begin()->first - Clock::now()));
+  const Time due = due_.empty() ? Clock::now() : due_.begin()->first;
+  const Duration left = std::max(Duration::zero(), Duration(due - Clock::now()));
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
   const timespec time{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
-  (void)::ppoll(&changed, 1, &time, nullptr);
+  const int input = reader_ ? lanes_[*reader_].stream->awaits() : -1;
+  std::array<pollfd, 2> changed{pollfd{client_.descriptor(), POLLIN, 0}, pollfd{input, POLLIN, 0}};
+  (void)::ppoll(changed.data(), changed.size(), due_.empty() ? nullptr : &time, nullptr);
+  has_input_ = changed[1].revents != 0;
 }
 
 void StreamingFiles::go_on(std::size_t number, Time now) {
@@ -48,6 +50,7 @@ void StreamingFiles::go_on(std::size_t number, Time now) {
   while (!lane.paths.empty()) {
     if (!lane.stream && !begin(lane)) continue;
     by_stream_[lane.stream->number()] = number;
+    if (lane.paths.front() == "-") reader_ = number;
     if (const auto due = lane.stream->go_on(now)) {
       lane.due = *due;
       if (lane.due != Time::max()) due_.emplace(lane.due, number);
@@ -55,6 +58,7 @@ void StreamingFiles::go_on(std::size_t number, Time now) {
     }
     if (!lane.stream->failure().empty()) fail(lane, lane.stream->failure());
     by_stream_.erase(lane.stream->number());
+    if (reader_ == number) reader_.reset();
     lane.stream.reset();
     lane.paths.pop_front();
   }
@@ -62,18 +66,22 @@ void StreamingFiles::go_on(std::size_t number, Time now) {
 
 // False where the file cannot be read, which is told.
 bool StreamingFiles::begin(Lane& lane) {
-  auto file = AudioFile::open(lane.paths.front());
-  if (file) {
-    lane.stream = std::make_unique<FileStream>(client_, plan_, std::move(*file), console_.out);
+  const std::string& path = lane.paths.front();
+  auto source = open_audio(path, plan_.raw);
+  if (source) {
+    lane.stream =
+        std::make_unique<FileStream>(client_, plan_, path, std::move(*source), console_.out);
     return true;
   }
-  fail(lane, file.error());
+  fail(lane, source.error());
   lane.paths.pop_front();
   return false;
 }
 
 void StreamingFiles::fail(const Lane& lane, const std::string& why) {
-  console_.err << "millrace stream: " << lane.paths.front() << ": " << why << std::endl;
+  const std::string& path = lane.paths.front();
+  console_.err << "millrace stream: " << (path == "-" ? "standard input" : path) << ": " << why
+               << std::endl;
   console_.exit_code = 1;
 }
 

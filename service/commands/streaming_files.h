@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,9 +16,9 @@
 
 namespace millrace {
 
-// Files that are streamed at the same time, each of several lanes one after the other; one thread
-// serves them all. A file that fails is a line on console.err and exit code 1, the others go on.
-// Confined to one thread; `client`, `plan` and `console` outlive it.
+// Files, standard input among them, that are streamed at the same time, each of several lanes one
+// after the other; one thread serves them all. A file that fails is a line on console.err and exit
+// code 1, the others go on. Confined to one thread; `client`, `plan` and `console` outlive it.
 class StreamingFiles {
  public:
   StreamingFiles(Client& client, const StreamPlan& plan, Console& console);
@@ -45,6 +46,8 @@ class StreamingFiles {
   std::vector<Lane> lanes_;
   std::map<std::uint64_t, std::size_t> by_stream_;  // lanes of the streams under way
   std::set<std::pair<Time, std::size_t>> due_;      // those of which something is due
+  std::optional<std::size_t> reader_;               // the one that reads standard input
+  bool has_input_ = false;                          // there is something for it to read
 };
 
 }  // namespace millrace

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "service/commands/event_lines.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/transport/server_fixture.h"
 
@@ -106,6 +107,22 @@ TEST_CASE_METHOD(StreamCommandFixture, "a stream that fails is told, and the oth
   CHECK(millrace_stream({audio("a.wav", 100), "absent.wav"}) == 1);
   CHECK_THAT(err.str(), Catch::StartsWith("millrace stream: absent.wav: "));
   CHECK(lines().back().at("type") == "closed");
+}
+
+TEST_CASE("an answer in bytes is a line with the bytes in base64") {
+  EventLines lines("a.wav");
+  const auto printed = [&](std::string bytes) {
+    client_event::Result result;
+    result.answer = {Answer::Kind::bytes, std::move(bytes)};
+    const json::object line = json::parse(lines.line(result)).as_object();
+    CHECK_FALSE(line.contains("data"));
+    return std::string(line.at("bytes").as_string());
+  };
+  CHECK(printed("") == "");
+  CHECK(printed("a") == "YQ==");
+  CHECK(printed("ab") == "YWI=");
+  CHECK(printed("abc") == "YWJj");
+  CHECK(printed(std::string("\xff\0\xfe\x01", 4)) == "/wD+AQ==");
 }
 
 TEST_CASE_METHOD(StreamCommandFixture, "a refusal is told with its reason") {

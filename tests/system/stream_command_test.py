@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`millrace stream`: standard input as it comes, raw PCM, and what it says where something is wrong."""
+import array
+import json
+import os
+import struct
+import subprocess
+import unittest
+import wave
+
+from harness import MILLRACE, PATIENCE, Process, SystemTest, samples, wait_for
+
+WITHOUT_SIZE = 0xffffffff  # as ffmpeg writes it into a pipe
+
+
+def header(rate=16000, channels=1, kind=1, bits=16, size=WITHOUT_SIZE, between=b"LIST\x03\0\0\0abc\0"):
+    frame = channels * bits // 8
+    return (b"RIFF" + struct.pack("<I", 0xffffffff) + b"WAVEfmt " +
+            struct.pack("<IHHIIHH", 16, kind, channels, rate, rate * frame, frame, bits) + between +
+            b"data" + struct.pack("<I", size))
+
+
+class StreamCommand(SystemTest):
+    def setUp(self):
+        self.served = self.service()
+        self.tap(self.served)
+
+    def streamed(self, *arguments, given=b""):
+        ended = subprocess.run([MILLRACE, "stream", "--url", f"ws://127.0.0.1:{self.served.port}", *arguments],
+                               input=given, capture_output=True, timeout=PATIENCE)
+        return ended.returncode, ended.stderr.decode(), [json.loads(line) for line in ended.stdout.splitlines()]
+
+    def frames(self, *arguments, given):
+        """How many frames the service has got."""
+        code, errors, lines = self.streamed(*arguments, given=given)
+        self.assertEqual((code, errors), (0, ""))
+        return lines[-1]["frames"]
+
+    def file(self, name, content=None, rate=16000, channels=1):
+        path = os.path.join(self.served.folder.name, name)
+        if content is None:
+            with wave.open(path, "wb") as file:
+                file.setparams((channels, 2, rate, 0, "NONE", ""))
+                file.writeframes(samples(0, 1600 * channels))
+        else:
+            with open(path, "wb") as file:
+                file.write(content)
+        return path
+
+    def test_standard_input_is_streamed_as_it_comes(self):
+        for given, arguments in ((header(), ()), (b"", ("--format", "s16le", "--rate", "16000"))):
+            live = Process(MILLRACE, "stream", "-", "--url", f"tcp://127.0.0.1:{self.served.zeromq_port}", *arguments,
+                           stdin=subprocess.PIPE)
+            self.addCleanup(live.kill)
+            for second in range(2):
+                live.process.stdin.buffer.write(given + samples(1600 * second, 1600))
+                live.process.stdin.flush()
+                given = b""
+                wait_for(lambda: len(live.lines) == 2 + second, "the result of what has come")
+            live.process.stdin.close()
+            self.assertEqual(live.wait(), 0, live.errors)
+            closed = json.loads(live.lines[-1])
+            self.assertEqual((closed["file"], closed["type"], closed["frames"]), ("-", "closed", 3200))
+
+    def test_a_header_says_how_long_the_stream_is_or_not(self):
+        sound = samples(0, 2000)
+        for size, expected in ((4000, 2000), (1000, 500), (0, 2003), (0x7fffff00, 2003)):
+            self.assertEqual(self.frames("-", given=header(size=size) + sound + b"LIST\0\0"), expected)
+
+    def test_what_a_header_may_be(self):
+        floats = array.array("f", [0.5] * 100).tobytes()
+        extensible = (header(kind=0xfffe)[:16] + struct.pack("<IHHIIHH", 40, 0xfffe, 1, 16000, 32000, 2, 16) +
+                      struct.pack("<HHIH", 22, 16, 4, 1) + bytes(14) + b"data" + struct.pack("<I", 200))
+        self.assertEqual(self.frames("-", given=header(kind=3, bits=32) + floats), 100)
+        self.assertEqual(self.frames("-", given=extensible + samples(0, 100)), 100)
+
+    def test_raw_pcm_is_streamed_from_files_too(self):
+        floats = array.array("f", [0.5] * 1000).tobytes()
+        path = self.file("a.raw", floats)
+        self.assertEqual(self.frames("--format", "f32le", "--rate", "16000", path, given=b""), 1000)
+
+    def refused(self, *arguments, given=b""):
+        code, errors, _ = self.streamed(*arguments, given=given)
+        self.assertEqual((code, errors.count("\n")), (1, 1), errors)
+        return errors.strip()
+
+    def test_what_cannot_be_streamed_is_named_once_with_what_would_be_taken(self):
+        path = self.file("cd.wav", rate=44100, channels=2)
+        self.assertEqual(self.refused(path),
+                         f"millrace stream: {path}: has 44100 Hz, 2 channels, s16le, refused as format: the pipeline takes 16000 (rate);"
+                         f" convert it: ffmpeg -i {path} -ar 16000 -ac 2 -f wav - | millrace stream -")
+        path = self.file("stereo.wav", channels=2)
+        self.assertIn(f"ffmpeg -i {path} -ar 16000 -ac 1 -f wav", self.refused(path))
+        self.assertEqual(self.refused("/nowhere.wav"),
+                         "millrace stream: /nowhere.wav: cannot be read as audio: No such file or directory")
+        for given, words in ((b"", "is empty"), (b"ID3\3" * 9, "is not WAV; for raw PCM give --format"), (header()[:30], "ends within its WAV header"),
+                             (header(bits=24), "with 24 bits at 16000 Hz, 1 channels; 16-bit PCM and 32-bit float are taken; convert it: ffmpeg"),
+                             (header(rate=8000), "has 8000 Hz, 1 channel, s16le, refused as format: .* -ar 16000 -ac 1")):
+            with self.subTest(words):
+                self.assertRegex(self.refused("-", given=given), "^millrace stream: standard input: .*" + words)
+
+    def test_arguments_that_cannot_be_are_named(self):
+        for arguments, words in ((("-", "-"), "standard input can be streamed once"), (("-", "--repeat", "2"), "standard input can be"),
+                                 (("x", "--rate", "8000"), "--rate and --channels are of raw PCM"), (("x", "--format", "s16le"), "give --rate too"),
+                                 (("x", "--repeat", "0"), "--repeat: Value 0 not in range 1 to 1000000"), (("x", "--format", "mp3"), "--format: .*s16le")):
+            with self.subTest(arguments):
+                self.assertRegex(self.refused(*arguments), words)
+        for command in ("strem", "Serve"):
+            ended = subprocess.run([MILLRACE, command], capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual((ended.returncode, ended.stderr), (1, f'millrace: there is no command "{command}"; see millrace --help\n'))
+
+    def test_a_full_standard_output_is_an_error(self):
+        with open("/dev/full", "w") as full:
+            ended = subprocess.run([MILLRACE, "stream", self.file("a.wav"), "--url", f"ws://127.0.0.1:{self.served.port}"],
+                                   stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("the results cannot be written", ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
