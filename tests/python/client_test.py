@@ -142,6 +142,8 @@ class Errors(ClientTest):
         for url in ("http://here", "", "tcp://"):
             with self.assertRaises(ValueError):
                 millrace.Client(url)
+        with self.assertRaisesRegex(ValueError, "must be ws://HOST:PORT .*: pipeline, rate and the like are arguments of open"):
+            millrace.connect("ws://127.0.0.1:8080/v1/stream?pipeline=asr")
         with millrace.Client(self.url("zeromq")).open() as stream:
             with self.assertRaisesRegex(TypeError, "float64 is no s16le"):
                 stream.send(np.zeros(4))
