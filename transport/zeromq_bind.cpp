@@ -1,41 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/zeromq_bind.h"
 
+#include <exception>
 #include <stdexcept>
-#include <string>
+#include <string_view>
+#include <utility>
+
+#include "transport/listener.h"
 
 namespace millrace {
-
 namespace {
 
-void set_options(zmq::socket_t& socket, const ZeromqBinding& binding) {
-  using namespace zmq;
-  socket.set(sockopt::maxmsgsize, static_cast<std::int64_t>(binding.max_message));
-  socket.set(sockopt::sndhwm, binding.high_water);
-  socket.set(sockopt::rcvhwm, binding.high_water);
-  const auto milliseconds = [](std::chrono::milliseconds time) {
-    return static_cast<int>(time.count());
-  };
-  socket.set(sockopt::handshake_ivl, milliseconds(binding.times.handshake));
-  socket.set(sockopt::heartbeat_ivl, milliseconds(binding.times.heartbeat));
-  socket.set(sockopt::heartbeat_timeout, milliseconds(binding.times.silence));
-  socket.set(sockopt::heartbeat_ttl, milliseconds(binding.times.silence));
-  socket.set(sockopt::linger, 1'000);
-  socket.set(sockopt::backlog, 1'024);
-  socket.set(sockopt::tcp_keepalive, 1);
-  socket.set(sockopt::router_mandatory, true);
-  socket.set(sockopt::router_handover, false);
-  socket.set(sockopt::ipv6, binding.endpoint.find('[') != std::string::npos);
+Tcp::endpoint endpoint_of(const std::string& endpoint) {
+  constexpr std::string_view scheme = "tcp://";
+  const std::size_t colon = endpoint.rfind(':');
+  std::string host = endpoint.substr(scheme.size(), colon - scheme.size());
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  return {net::ip::make_address(host),
+          static_cast<std::uint16_t>(std::stoul(endpoint.substr(colon + 1)))};
 }
 
 }  // namespace
 
-void bind(zmq::socket_t& socket, const ZeromqBinding& binding) {
-  set_options(socket, binding);
+Acceptor listen_on_zeromq(const Executor& executor, const std::string& endpoint) {
+  net::io_context* const contexts[] = {&executor.context()};
   try {
-    socket.bind(binding.endpoint);
-  } catch (const zmq::error_t& error) {
-    throw std::runtime_error("cannot listen on " + binding.endpoint + ": " + error.what());
+    return std::move(listen_on(endpoint_of(endpoint), contexts).front());
+  } catch (const std::exception& error) {
+    throw std::runtime_error(endpoint + ": " + error.what());
   }
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <zmq.hpp>
+#include <string>
 
-#include "transport/zeromq_router.h"
+#include "transport/net.h"
 
 namespace millrace {
 
-// Sets all that a ROUTER is to know of its peers, and binds it. Throws std::runtime_error that
-// names the endpoint.
-void bind(zmq::socket_t& socket, const ZeromqBinding& binding);
+// Listens on "tcp://ADDRESS:PORT"; an IPv6 address has brackets, port 0 is any free one. Throws
+// std::runtime_error that names the endpoint.
+Acceptor listen_on_zeromq(const Executor& executor, const std::string& endpoint);
 
 }  // namespace millrace

@@ -1,256 +1,326 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/zeromq_router.h"
 
-#include <boost/asio/post.hpp>
-#include <string>
-#include <utility>
-#include <zmq.hpp>
+#include <poll.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <exception>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "transport/listener.h"
 #include "transport/zeromq_bind.h"
-#include "transport/zeromq_connections.h"
-#include "transport/zeromq_peers.h"
-#include "transport/zeromq_schedule.h"
-#include "transport/zeromq_socket.h"
-#include "transport/zeromq_watch.h"
+#include "transport/zeromq_connection.h"
 
 namespace millrace {
 namespace {
 
-constexpr unsigned messages_per_turn = 256;
-constexpr int sockets = 8;  // ours, the monitor's two ends, the gate's, and libzmq's own
-// What may come of one message beside it: the answers to heartbeats of many hours among it.
-constexpr std::uint64_t beside_a_message = 256 * 1024;
+using namespace std::string_literals;
+
+// Of one connection, until others have their turn: some hundred of the shortest messages.
+constexpr std::size_t read_at_once = std::size_t{16} << 10;
+constexpr std::size_t flushed_at_once = 64;
+constexpr std::chrono::seconds linger{1};
+
+// PING and a time to live, in tenths of a second, after which the peer may give us up.
+std::string ping(std::chrono::milliseconds silence) {
+  const auto ttl = static_cast<std::uint16_t>(silence.count() / 100);
+  return "\4PING"s + static_cast<char>(ttl >> 8) + static_cast<char>(ttl & 0xff);
+}
 
 }  // namespace
 
 class ZeromqRouter::Bound {
  public:
-  Bound(Executor executor, const ZeromqBinding& binding, Budget& connections, ZeromqStats& stats)
+  Bound(Executor executor, const ZeromqBinding& binding, Budget& room, ZeromqStats& stats)
       : executor_(executor),
-        greeting_(binding.times.greeting),
-        longest_(binding.max_message + beside_a_message),
+        max_message_(binding.max_message),
+        max_first_(std::min(binding.max_first, binding.max_message)),
+        times_(binding.times),
+        ping_(ping(binding.times.silence)),
+        room_(room),
         stats_(stats),
-        context_(1, sockets),
-        socket_(context_, zmq::socket_type::router),
-        connections_(context_, socket_, connections, stats),
-        asked_(executor),
-        events_(executor),
-        messages_(executor),
-        timer_(executor) {
-    bind(socket_, binding);
-  }
+        acceptor_(listen_on_zeromq(executor, binding.endpoint)),
+        buffer_(read_at_once) {}
+  ~Bound() { write_the_rest(); }
 
   void start(ZeromqSink& sink) {
     sink_ = &sink;
-    asked_.start(connections_.asked(), [this] { let_in(); });
-    events_.start(connections_.events(), [this] { follow_connections(); });
-    messages_.start(socket_, [this] { take_messages(); });
+    accept_on();
   }
 
   // `message` gives the message when there is room for it.
   template <class Message>
   Sent send(ZeromqPeer id, Message message) {
-    Peer* const peer = peers_.find(id);
-    if (!peer || peer->cut || peer->gone) return Sent::gone;
-    if (peer->blocked) return Sent::full;
-    const Sent sent = try_send(*peer, message);
-    if (sent == Sent::full) {
-      if (!std::exchange(peer->was_blocked, true)) stats_.would_block.add();
-      peer->blocked = true;
-      schedule_.full(id);
-    } else {
-      peer->was_blocked = false;
+    Connection* const connection = find(id);
+    if (!connection || connection->cut) return Sent::gone;
+    if (connection->blocked) return Sent::full;
+    if (connection->output.is_full()) {
+      connection->blocked = true;
+      stats_.would_block.add();
+      return Sent::full;
     }
-    if (turning_)
-      sent_ |= sent == Sent::taken;
-    else
-      look_again();
-    return sent;
+    flush_soon(id, *connection);
+    connection->output.add_message(message());
+    return Sent::taken;
   }
 
-  void cut(ZeromqPeer id) {
-    Peer* const peer = peers_.find(id);
-    if (!peer || std::exchange(peer->cut, true)) return;
-    connections_.cut(peer->connection);
-    follow_connections();
+  // Its socket becomes readable, and that is where connections are removed.
+  void cut(ZeromqPeer id) noexcept {
+    Connection* const connection = find(id);
+    if (!connection) return;
+    connection->cut = true;
+    connection->output.clear();
+    ::shutdown(connection->socket.native_handle(), SHUT_RDWR);
   }
 
-  std::uint16_t port() const {
-    const std::string endpoint = socket_.get(zmq::sockopt::last_endpoint);
-    return static_cast<std::uint16_t>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1)));
-  }
+  std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
 
  private:
-  using Peer = ZeromqPeers::Peer;
+  using Connection = ZeromqConnection;
+  using Found = ZmtpReader::Found;
+  using Error = boost::system::error_code;
 
-  // A send may have taken in the news that the descriptor would have told. To ask libzmq whether
-  // there is some (ZMQ_EVENTS) would cost as much, and make it forget whose the next message is.
-  void look_again() {
-    if (due_) return;
-    net::post(executor_, [this] {
-      due_ = false;
-      take_messages();
+  // What fails costs the connection that was accepted, and accepting goes on.
+  void accept_on() {
+    net::co_spawn(executor_, accept_all(), [this](std::exception_ptr failure) {
+      if (!failure) return;
+      accept_on();
+      std::rethrow_exception(failure);
     });
-    due_ = true;
+  }
+  Task<> accept_all() {
+    while (auto socket = co_await accept(acceptor_)) welcome(std::move(*socket));
   }
 
-  bool is_unsettled() const { return schedule_.is_unsettled() || connections_.is_unsettled(); }
+  void welcome(Socket socket) {
+    Share room(room_, 1);
+    if (!room) {
+      stats_.refused[Refusal::limit_global].add();
+      return stats_.disconnected.add();
+    }
+    const ZeromqPeer id{++last_};
+    Connection& connection =
+        connections_.try_emplace(id, std::move(socket), std::move(room), max_first_, Clock::now())
+            .first->second;
+    count();
+    guard(id, [&] {
+      const auto greeting = zmtp_greeting();
+      connection.output.add_raw({greeting.data(), greeting.size()});
+      flush(id, connection);
+      wait_readable(id, connection);
+      wait_due(id, connection);
+      return true;
+    });
+  }
 
-  void let_in() {
-    connections_.answer(Clock::now());
-    follow_ended();
-  }
-  void follow_connections() {
-    connections_.read(Clock::now());
-    follow_ended();
-  }
-  void follow_ended() {
-    for (const ZeromqConnections::Id connection : connections_.take_ended())
-      peers_.end(connection, [this](const Peer& peer) { schedule_.ended(peer.id); });
-    if (!turning_ && is_unsettled()) look_again();
-    set_timer();
-  }
-
-  // After one that failed libzmq need not tell of what is left, and what failed may fail again: the
-  // timer looks.
-  void take_messages() {
+  // A handler of a connection. It is removed where `work` returns false or throws.
+  template <class Work>
+  void guard(ZeromqPeer id, Work work) {
+    bool goes_on = false;
     try {
-      take_turn();
+      goes_on = work();
     } catch (...) {
-      arm(true);
+      remove(id);
       throw;
     }
-  }
-  void take_turn() {
-    const Turning turning(turning_);
-    schedule_.find_unreachable([this](ZeromqPeer id) { return is_unreachable(id); });
-    const bool all = receive_some();
-    if (!all) look_again();
-    const ZeromqSchedule::Turn turn{all, peers_.size() + connections_.size()};
-    schedule_.forget_unreachable(turn, [this](ZeromqPeer id) { forget(id); });
-    look_after_connections(turn);
-    follow_ended();
-    schedule_.offer_room(Clock::now(), [this](ZeromqPeer id) { offer_room(id); });
-    if (std::exchange(sent_, false)) look_again();
-    set_timer();
+    if (!goes_on) remove(id);
   }
 
-  bool is_unreachable(ZeromqPeer id) {
-    Peer* const peer = peers_.find(id);
-    if (peer) peer->gone = try_send(*peer, [] { return ZeromqMessage(); }) == Sent::gone;
-    return !peer || peer->gone;
+  void wait_readable(ZeromqPeer id, Connection& connection) {
+    connection.socket.async_wait(Socket::wait_read, [this, id](Error cancelled) {
+      Connection* const readable = cancelled ? nullptr : find(id);
+      if (!readable) return;
+      guard(id, [&] {
+        if (!receive(id, *readable)) return false;
+        wait_readable(id, *readable);
+        return true;
+      });
+    });
   }
 
-  void look_after_connections(const ZeromqSchedule::Turn& turn) {
-    if (turn.all) connections_.settle();
-    if (!schedule_.sweeps(Clock::now(), turn)) return;
-    connections_.cut_endless(longest_);
-    if (turn.all) connections_.cut_silent(Clock::now() - greeting_);
+  void wait_due(ZeromqPeer id, Connection& connection) {
+    connection.timer.expires_at(connection.next_due(times_));
+    connection.timer.async_wait([this, id](Error cancelled) {
+      Connection* const due = cancelled ? nullptr : find(id);
+      if (!due) return;
+      guard(id, [&] {
+        if (!is_in_time(id, *due)) return false;
+        due->ping_when_due(times_, ping_, Clock::now());
+        if (!due->output.empty()) flush(id, *due);  // the turn for it may have failed
+        wait_due(id, *due);
+        return true;
+      });
+    });
   }
 
-  // False where there may be more.
-  bool receive_some() {
-    for (unsigned i = 0; i < messages_per_turn; ++i) {
-      ZeromqMessage name, body;
-      const unsigned parts = zeromq::receive_from(socket_, name, body);
-      if (parts == 0) return true;
-      give(peer_of(name), std::move(body), parts);
+  // When this process stood still, what the peer sent meanwhile is read before it is judged.
+  bool is_in_time(ZeromqPeer id, Connection& connection) {
+    for (std::size_t left = max_message_ / read_at_once + 2; left > 0; --left) {
+      if (!connection.is_late(times_, Clock::now())) return true;
+      if (!receive(id, connection)) return false;
     }
     return false;
   }
 
-  void give(Peer& peer, ZeromqMessage message, unsigned parts) {
-    if (peer.cut) return;
-    peer.told = true;
-    if (parts == 2) return sink_->received(peer.id, std::move(message));
-    stats_.malformed.add();
-    sink_->malformed(peer.id);
-  }
-
-  Peer& peer_of(ZeromqMessage& name) {
-    if (Peer* const peer = peers_.speaker(name)) return heard(*peer);
-    // Who had the name is heard no more: it is given again only after all that it sent.
-    if (const Peer* const before = peers_.named(name.text())) forget(before->id);
-    follow_connections();  // who had its descriptor before is gone
-    const auto connection = connections_.heard(name);
-    Peer& peer = peers_.add(std::move(name), connection);
-    if (!connection) schedule_.ended(peer.id);
-    return heard(peer);
-  }
-  Peer& heard(Peer& peer) {
-    schedule_.heard(peer.id);
-    connections_.spoke(peer.connection);
-    return peer;
-  }
-
-  void forget(ZeromqPeer id) {
-    Peer* const peer = peers_.find(id);
-    if (!peer) return;
-    const bool told = peer->told;
-    peers_.remove(id);
-    if (told) sink_->lost(id);
-  }
-
-  template <class Message>
-  Sent try_send(const Peer& peer, Message message) {
-    const int error = zeromq::send_to(socket_, ZeromqMessage::copy_of(peer.first.bytes()), message);
-    return error == 0 ? Sent::taken : error == EAGAIN ? Sent::full : Sent::gone;
-  }
-
-  void offer_room(ZeromqPeer id) {
-    Peer* const peer = peers_.find(id);
-    if (peer) peer->blocked = false;
-    if (peer && !peer->cut) sink_->writable(id);
-  }
-
-  void set_timer() {
-    if (is_unsettled() || connections_.size() > 0) arm(is_unsettled());
-  }
-  void arm(bool unsettled) {
-    const auto due = schedule_.alarm(Clock::now(), unsettled);
-    if (!due) return;
-    try {
-      wait_until(*due);
-    } catch (...) {
-      schedule_.went_off();  // or it would be waited for, and never come
-      throw;
+  // False when the connection has ended, or has to.
+  bool receive(ZeromqPeer id, Connection& connection) {
+    if (connection.cut) return false;
+    const ssize_t got =
+        ::recv(connection.socket.native_handle(), buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    if (got == 0) return false;
+    connection.unanswered.reset();
+    Bytes bytes = std::span(buffer_).first(static_cast<std::size_t>(got));
+    while (!bytes.empty()) {
+      const Found found = connection.reader.next(bytes);
+      if (found != Found::nothing) connection.message_begun.reset();
+      if (!take(found, id, connection) || connection.cut) return false;
     }
+    connection.note_progress(Clock::now());
+    return true;
   }
-  void wait_until(Time due) {
-    timer_.expires_at(due);
-    timer_.async_wait([this](boost::system::error_code cancelled) {
-      if (cancelled) return;
-      schedule_.went_off();
-      take_messages();
+
+  bool take(Found found, ZeromqPeer id, Connection& connection) {
+    switch (found) {
+      case Found::nothing: return true;
+      case Found::greeting: connection.output.add_command(zmtp_ready()); break;
+      case Found::ready: return begin(id, connection);
+      case Found::message: give(id, connection); return true;
+      case Found::ping: connection.answer_ping(); break;
+      case Found::parts: give_malformed(id, connection); return true;
+      case Found::endless: stats_.malformed.add(); return false;
+      case Found::wrong: return false;
+    }
+    flush_soon(id, connection);
+    return true;
+  }
+
+  // The second of two connections with the same routing id is refused.
+  bool begin(ZeromqPeer id, Connection& connection) {
+    const std::string& name = connection.reader.name();
+    if (!name.empty() && !names_.insert(name).second) return false;
+    connection.ready = true;
+    connection.pinged = Clock::now();
+    stats_.opened.add();
+    wait_due(id, connection);
+    return true;
+  }
+
+  void give(ZeromqPeer id, Connection& connection) {
+    connection.told = true;
+    connection.reader.set_max_message(max_message_);
+    sink_->received(id, connection.reader.take_message());
+  }
+  void give_malformed(ZeromqPeer id, Connection& connection) {
+    connection.told = true;
+    stats_.malformed.add();
+    sink_->malformed(id);
+  }
+
+  // One call of the system for all that is sent to a peer in a turn.
+  void flush_soon(ZeromqPeer id, Connection& connection) {
+    if (connection.flush_due || connection.waiting) return;
+    to_flush_.push_back(id);
+    post_flush();
+    connection.flush_due = true;
+  }
+  void post_flush() {
+    if (flush_posted_) return;
+    net::post(executor_, [this] { flush_some(); });
+    flush_posted_ = true;
+  }
+  void flush_some() {
+    flush_posted_ = false;
+    std::exception_ptr failure;
+    for (std::size_t left = flushed_at_once; left > 0 && !to_flush_.empty(); --left) {
+      const ZeromqPeer id = to_flush_.pop_front();
+      Connection* const connection = find(id);
+      if (!connection) continue;
+      connection->flush_due = false;
+      try {
+        guard(id, [&] { return flush(id, *connection), true; });
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    }
+    if (!to_flush_.empty()) post_flush();
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  void flush(ZeromqPeer id, Connection& connection) {
+    const auto written = connection.output.write(connection.socket.native_handle());
+    if (written == ZmtpOutput::Written::failed) return cut(id);
+    if (written == ZmtpOutput::Written::some) wait_writable(id, connection);
+    if (!connection.blocked || connection.output.is_full()) return;
+    connection.blocked = false;
+    sink_->writable(id);
+  }
+  void wait_writable(ZeromqPeer id, Connection& connection) {
+    if (std::exchange(connection.waiting, true)) return;
+    connection.socket.async_wait(Socket::wait_write, [this, id](Error cancelled) {
+      Connection* const writable = cancelled ? nullptr : find(id);
+      if (!writable) return;
+      writable->waiting = false;
+      guard(id, [&] { return flush(id, *writable), true; });
     });
   }
 
-  // While it lives, sends need not look for what they took in: the turn does.
-  class Turning {
-   public:
-    explicit Turning(bool& turning) : turning_(turning) { turning_ = true; }
-    ~Turning() { turning_ = false; }
+  Connection* find(ZeromqPeer id) {
+    const auto found = connections_.find(id);
+    return found == connections_.end() ? nullptr : &found->second;
+  }
+  void remove(ZeromqPeer id) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    const Connection& connection = found->second;
+    const bool told = connection.told;
+    if (!told) stats_.refused[Refusal::handshake].add();
+    if (connection.ready) names_.erase(connection.reader.name());
+    connections_.erase(found);
+    stats_.disconnected.add();
+    count();
+    if (told) sink_->lost(id);
+  }
+  void count() { stats_.connections.set(static_cast<std::int64_t>(connections_.size())); }
 
-   private:
-    bool& turning_;
-  };
+  // Blocks this thread.
+  void write_the_rest() {
+    const Time until = Clock::now() + linger;
+    for (;;) {
+      std::vector<pollfd> waiting;
+      for (auto& [id, connection] : connections_)
+        if (connection.output.write(connection.socket.native_handle()) == ZmtpOutput::Written::some)
+          waiting.push_back({connection.socket.native_handle(), POLLOUT, 0});
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+      if (waiting.empty() || left <= 0) return;
+      (void)::poll(waiting.data(), waiting.size(), static_cast<int>(left));
+    }
+  }
 
   const Executor executor_;
-  const Duration greeting_;
-  const std::uint64_t longest_;  // that a message may have come to before it ends, in bytes
+  const std::size_t max_message_, max_first_;
+  const ZeromqTimes times_;
+  const std::string ping_;
+  Budget& room_;
   ZeromqStats& stats_;
   ZeromqSink* sink_ = nullptr;
 
-  zmq::context_t context_;
-  zmq::socket_t socket_;
-  ZeromqConnections connections_;
-  ZeromqPeers peers_;
-  ZeromqSchedule schedule_;
-  ZeromqWatch asked_, events_, messages_;
-  Timer timer_;
-  bool due_ = false;      // a look is on its way
-  bool turning_ = false;  // one is being taken
-  bool sent_ = false;     // something, meanwhile
+  Acceptor acceptor_;
+  std::vector<std::byte> buffer_;  // what was just received, of one connection
+  std::unordered_map<ZeromqPeer, Connection> connections_;
+  std::unordered_set<std::string> names_;  // of those whose handshake is complete
+  Ring<ZeromqPeer> to_flush_;
+  bool flush_posted_ = false;
+  std::uint64_t last_ = 0;
 };
 
 ZeromqRouter::ZeromqRouter(Executor executor, const ZeromqBinding& binding, Budget& connections,
@@ -265,7 +335,7 @@ ZeromqRouter::Sent ZeromqRouter::send(ZeromqPeer peer, ZeromqMessage& message) {
 ZeromqRouter::Sent ZeromqRouter::send(ZeromqPeer peer, Bytes message) {
   return bound_->send(peer, [&] { return ZeromqMessage::copy_of(message); });
 }
-void ZeromqRouter::cut(ZeromqPeer peer) { bound_->cut(peer); }
+void ZeromqRouter::cut(ZeromqPeer peer) noexcept { bound_->cut(peer); }
 std::uint16_t ZeromqRouter::port() const { return bound_->port(); }
 
 }  // namespace millrace

@@ -16,7 +16,8 @@ constexpr std::size_t envelope = 8 * 1024;
 ZeromqBinding binding_of(const std::string& endpoint, const ConnectionLimits& limits) {
   ZeromqBinding binding;
   binding.endpoint = endpoint;
-  binding.max_message = limits.message + envelope;
+  binding.max_message = binding.max_first = limits.message + envelope;
+  binding.times.message = limits.assembly;
   return binding;
 }
 

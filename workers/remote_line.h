@@ -37,10 +37,8 @@ inline constexpr std::size_t max_remote_lines = 1024;
 // they have one socket.
 inline constexpr std::size_t own_unread = std::size_t{256} << 10;
 
-// What a message weighs in bytes, on its way to a worker, and from one: for each small message that
-// came alone libzmq keeps the buffer it was read to, and that buffer's counters.
+// The memory of a message that waits, in bytes.
 inline std::size_t weight_of(Bytes message) { return message.size() + 1024; }
-inline std::size_t received_weight_of(Bytes message) { return message.size() + (18 << 10); }
 
 // Capacity of the mailboxes between: weights bound what waits in them, and never let in so many.
 inline constexpr std::size_t max_messages = std::size_t{1} << 28;

@@ -18,8 +18,11 @@ namespace {
 // How long one whose connection is over may take to read what it was told last, and to leave.
 constexpr auto last_words = std::chrono::seconds(2);
 
-// Few, for they may be as long as a tensor: what waits beyond them waits here, where it counts.
-constexpr int high_water = 16;
+// A peer that has not said Hello yet sends no longer message.
+constexpr std::size_t max_hello = std::size_t{64} << 10;
+
+// An answer may be long and its network slow: the heartbeats of both ends tell whether it comes.
+constexpr std::chrono::hours any_time{24};
 
 constexpr const char* parts = "a message of more than one part";
 constexpr const char* refused = "worker refused";
@@ -27,7 +30,8 @@ constexpr const char* failed = "worker's connection failed";
 
 ZeromqBinding binding(const std::string& endpoint, Duration patience) {
   ZeromqBinding binding{
-      .endpoint = endpoint, .max_message = wp::max_to_service, .high_water = high_water};
+      .endpoint = endpoint, .max_message = wp::max_to_service, .max_first = max_hello};
+  binding.times.message = any_time;
   binding.times.greeting = std::chrono::duration_cast<std::chrono::milliseconds>(patience);
   return binding;
 }
@@ -65,7 +69,7 @@ void RemoteServer::received(ZeromqPeer peer, ZeromqMessage message) {
   if (found == workers_.end()) return greet(peer, message.bytes());
   Worker& worker = *found->second;
   if (!worker.home || worker.muted) return;
-  const std::size_t weight = received_weight_of(message.bytes());
+  const std::size_t weight = weight_of(message.bytes());
   Share room;
   if (worker.line.unread.load(std::memory_order_relaxed) + weight > own_unread) {
     room = Share(unread_, weight);

@@ -107,8 +107,7 @@ void RemoteWorkers::receive(const FromRemote& arrival) {
   Connection& connection = *found->second;
   if (const auto* message = std::get_if<ZeromqMessage>(&arrival.what)) {
     if (!arrival.room)
-      connection.line.unread.fetch_sub(received_weight_of(message->bytes()),
-                                       std::memory_order_relaxed);
+      connection.line.unread.fetch_sub(weight_of(message->bytes()), std::memory_order_relaxed);
     if (!connection.ended && !connection.cut) receive(connection, message->bytes());
   } else if (const auto* malformed = std::get_if<FromRemote::Malformed>(&arrival.what)) {
     if (!connection.ended) hub_.protocol_error(connection, malformed->why);

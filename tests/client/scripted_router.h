@@ -26,8 +26,7 @@ class ScriptedRouter : private ZeromqSink {
 
   explicit ScriptedRouter(Script script, std::uint16_t port = 0)
       : script_(std::move(script)),
-        router_(context_.get_executor(),
-                {.endpoint = "tcp://127.0.0.1:" + std::to_string(port), .high_water = 0},
+        router_(context_.get_executor(), {.endpoint = "tcp://127.0.0.1:" + std::to_string(port)},
                 connections_, stats_) {
     router_.start(*this);
     thread_ = std::jthread([this] { context_.run(); });

@@ -30,6 +30,13 @@ void check_service(Router& router) {
   router.heard.clear();
 }
 
+// A property of a READY that is `size` bytes long.
+std::string property(std::size_t size) {
+  const std::size_t value = size - 6;
+  return "\1x"s + std::string{'\0', '\0', static_cast<char>(value >> 8), static_cast<char>(value)} +
+         std::string(value, 'x');
+}
+
 std::size_t open_descriptors() {
   std::size_t count = 0;
   DIR* const directory = ::opendir("/proc/self/fd");
@@ -92,26 +99,49 @@ TEST_CASE("peers of old versions and of other mechanisms are refused") {
   CHECK(router.heard.empty());
 }
 
-TEST_CASE("of two with the same name the second is not heard, and is cut in time") {
-  Router router({.times = {.greeting = 50ms}});
+TEST_CASE("the second of two connections with the same routing id is refused") {
+  Router router;
   Dealer first(router.port(), "a");
   first.send("hello");
   router.run_until_heard("1 hello");
   RawPeer second(router.port());
-  router.welcome(second, "a").part("it is me");
+  second.shake_hands("a").part("it is me");
   router.run_until([&] { return second.is_over(); });
+  CHECK(router.refused(Refusal::handshake) == 1);
   first.send("still me");
   router.run_until_heard("1 still me");
   CHECK(router.heard == Lines{"1 hello", "1 still me"});
 }
 
-TEST_CASE("a name like those that libzmq makes up is refused") {
-  Router router({.times = {.heartbeat = 10ms, .silence = 30ms}});
-  RawPeer peer(router.port());
-  peer.shake_hands("\0\0\0\0\1"s);
-  router.run_until([&] { return peer.is_over(); });
-  router.run_until([&] { return router.refused(Refusal::handshake) == 1; });
+TEST_CASE("a routing id that is too long or reserved is refused in the handshake") {
+  Router router;
+  for (const std::string& name : {std::string(256, 'x'), std::string(3900, 'x'),
+                                  std::string(70'000, 'x'), "\0"s, "\0\0\0\0\1"s}) {
+    RawPeer peer(router.port());
+    peer.shake_hands(name);
+    router.run_until([&] { return peer.is_over(); });
+    CHECK_FALSE(peer.is_ready());
+  }
+  CHECK(router.refused(Refusal::handshake) == 5);
+  CHECK(router.stats.opened.value() == 0);
   CHECK(router.heard.empty());
+}
+
+TEST_CASE("a handshake of more than 4 KiB is refused by its length, before its bytes come") {
+  Router router;
+  RawPeer largest(router.port()), larger(router.port());
+  largest.greet().command("\5READY\13Socket-Type\0\0\0\6DEALER"s + property(4096 - 64 - 9 - 28));
+  router.run_until([&] { return largest.is_ready(); });
+  larger.greet().send("\6\0\0\0\0\0\0\x0f\xb8"s);  // 4096 - 64 - 9, and 1
+  router.run_until([&] { return larger.is_over(); });
+  CHECK(router.refused(Refusal::handshake) == 1);
+}
+
+TEST_CASE("what a peer sends behind its READY is read") {
+  Router router;
+  RawPeer peer(router.port());
+  peer.shake_hands().part("hello");
+  router.run_until_heard("1 hello");
 }
 
 TEST_CASE("of a peer that is killed in the middle of a message that message is not heard") {
@@ -124,31 +154,50 @@ TEST_CASE("of a peer that is killed in the middle of a message that message is n
   CHECK(router.heard == Lines{"1 whole", "1 lost"});
 }
 
-TEST_CASE("a message that does not end costs its peer the connection, and nobody else") {
+TEST_CASE("a message of parts without end ends its connection, and takes no memory") {
   Router router;
-  RawPeer endless(router.port());
-  router.welcome(endless).part("hello");
-  router.run_until_heard("1 hello");
+  RawPeer endless(router.port()), empty(router.port()), whole(router.port());
+  for (RawPeer* peer : {&endless, &empty, &whole}) router.welcome(*peer).part("hello");
+  router.run_until([&] { return router.heard.size() == 3; });
+  whole.send("\1\2aa\0\1b"s);
+  router.run_until([&] { return router.heard.size() == 4; });
   const std::string part = "\3\0\0\0\0\0\1\0\0"s + std::string(1 << 16, 'x');  // more follow
   router.run_until([&] { return endless.send(part).is_over(); });
-  router.run_until_heard("1 lost");
-  CHECK(router.heard == Lines{"1 hello", "1 lost"});
-  CHECK(router.stats.malformed.value() == 1);
+  std::string none;
+  for (int i = 0; i < 10'000; ++i) none += "\1\0"s;
+  router.run_until([&] { return empty.send(none).is_over(); });
+  router.run_until([&] { return router.heard.size() == 6; });
+  CHECK(router.stats.malformed.value() == 3);
+  CHECK(router.stats.connections.value() == 1);
   check_service(router);
 }
 
-TEST_CASE("a message that comes slowly is waited for") {
-  Router router({.times = {.greeting = 1ms}});
+TEST_CASE("a message that takes too long ends its connection") {
+  Router router({.times = {.heartbeat = 10ms, .silence = 60s, .message = 20ms}});
+  RawPeer slow(router.port()), parts(router.port());
+  router.welcome(slow).part("hello").send("\0\7half"s);
+  router.welcome(parts).part("hello").part("more follow", true);
+  router.run_until([&] { return slow.is_over() && parts.is_over(); });
+  router.run_until_heard("1 lost");
+  router.run_until_heard("2 lost");
+}
+
+TEST_CASE("a message that comes in pieces is put together") {
+  Router router;
   RawPeer slow(router.port());
-  router.welcome(slow).part("hello");
-  router.run_until_heard("1 hello");
-  slow.send("\2\0\0\0\0\0\1\0\0"s + std::string((1 << 16) - 1, 'x'));
-  for (int i = 0; i < 3; ++i) {
-    RawPeer silent(router.port());
-    router.run_until([&] { return silent.is_over(); });
+  const std::string whole(1 << 16, 'x'), head = "\2\0\0\0\0\0\1\0\0"s;
+  slow.shake_hands();
+  for (std::size_t i = 0; i < head.size(); ++i) {
+    slow.send(head.substr(i, 1));
+    check_service(router);
   }
+  slow.send(whole.substr(1));
+  check_service(router);
   slow.send("x");
-  router.run_until_heard("1 " + std::string(1 << 16, 'x'));
+  router.run_until([&] {
+    return std::ranges::any_of(router.heard,
+                               [&](const auto& line) { return line.ends_with(" " + whole); });
+  });
 }
 
 TEST_CASE("a peer that is gone is lost while others say more than can be heard") {
@@ -165,17 +214,20 @@ TEST_CASE("a peer that is gone is lost while others say more than can be heard")
   gone.hang_up();
   router.run_until_heard("1 lost");
   CHECK(router.heard.size() < 100'000);
+  for (Dealer& dealer : flood) dealer.vanish();
 }
 
-TEST_CASE("after turns that failed what is left is heard without news of it") {
-  Router router({.times = {.silence = 60s}});
+TEST_CASE("a peer for whose message there is no memory is lost, and no other") {
+  Router router;
   RawPeer peer(router.port());
   router.welcome(peer).part("hello");
   router.run_until_heard("1 hello");
-  router.failing = 3;
-  peer.send("\0\1a\0\1b\0\1c\0\1d"s);
-  router.run_until_heard("1 d");
-  CHECK(router.heard == Lines{"1 hello", "1 d"});
+  router.failing = 1;
+  peer.part("there is no room for this");
+  router.run_until_heard("1 lost");
+  CHECK(peer.is_over());
+  CHECK(router.heard == Lines{"1 hello", "1 lost"});
+  check_service(router);
 }
 
 TEST_CASE("a peer that does not answer any more is lost in time") {

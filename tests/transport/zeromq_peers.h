@@ -116,13 +116,19 @@ class RawPeer {
     (void)::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     return *this;
   }
-  // ZMTP 3.0, mechanism NULL, a DEALER of this name. It has to be ready before it sends a part.
+  // ZMTP 3.0, mechanism NULL.
+  RawPeer& greet() {
+    using namespace std::string_literals;
+    return send("\xff\0\0\0\0\0\0\0\0\x7f\x03\0NULL"s + std::string(48, '\0'));
+  }
+  RawPeer& command(const std::string& body) {
+    return send("\6" + big_endian(body.size(), 8) + body);
+  }
+  // As a DEALER of this name.
   RawPeer& shake_hands(const std::string& name = "") {
     using namespace std::string_literals;
-    send("\xff\0\0\0\0\0\0\0\0\x7f\x03\0NULL"s + std::string(48, '\0'));
-    const std::string ready = "\5READY\13Socket-Type\0\0\0\6DEALER\10Identity\0\0\0"s +
-                              static_cast<char>(name.size()) + name;
-    return send("\4"s + static_cast<char>(ready.size()) + ready);
+    return greet().command("\5READY\13Socket-Type\0\0\0\6DEALER\10Identity"s +
+                           big_endian(name.size(), 4) + name);
   }
   // A short part, with others of the same message behind it or not.
   RawPeer& part(const std::string& bytes, bool more = false) {
@@ -137,6 +143,12 @@ class RawPeer {
   // The other end has ended the connection.
   bool is_over() { return read(); }
   void hang_up() { socket_ = FileDescriptor(); }
+
+  static std::string big_endian(std::uint64_t value, int width) {
+    std::string bytes;
+    while (width > 0) bytes += static_cast<char>(value >> 8 * --width);
+    return bytes;
+  }
 
  private:
   bool read() {

@@ -122,7 +122,7 @@ TEST_CASE("a part over the limit ends its connection and no other") {
 }
 
 TEST_CASE("a peer that does not read is full alone, and is offered room when it reads") {
-  Router router({.max_message = 1 << 20, .high_water = 4});
+  Router router({.max_message = 1 << 20});
   Dealer slow(router.port(), "", 1), other(router.port());
   slow.send("slow");
   router.run_until_heard("1 slow");

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/budget.h"
+#include "base/time.h"
+#include "transport/net.h"
+#include "transport/zeromq_router.h"
+#include "transport/zmtp_output.h"
+#include "transport/zmtp_reader.h"
+
+namespace millrace {
+
+// A connection of a router: its socket, what was read and is to be written, and its time limits.
+// Confined to one thread.
+struct ZeromqConnection {
+  ZeromqConnection(Socket accepted_socket, Share its_room, std::size_t max_first, Time now)
+      : room(std::move(its_room)),
+        socket(std::move(accepted_socket)),
+        timer(socket.get_executor()),
+        reader(max_first),
+        accepted(now),
+        pinged(now) {}
+
+  Share room;
+  Socket socket;
+  Timer timer;
+  ZmtpReader reader;
+  ZmtpOutput output;
+
+  const Time accepted;
+  Time pinged;                        // when the last PING was due
+  std::optional<Time> unanswered;     // since when a PING waits for any byte of the peer
+  std::optional<Time> message_begun;  // of the message that is being read
+  bool ready = false;                 // the handshake is complete
+  bool told = false;                  // the sink was called for it
+  bool cut = false;
+  bool blocked = false;    // send() returned `full`
+  bool flush_due = false;  // write() follows
+  bool waiting = false;    // for the socket to be writable
+
+  // A PING behind what the peer does not read would say nothing about the peer.
+  void ping_when_due(const ZeromqTimes& times, std::string_view ping, Time now) {
+    if (!ready || now < pinged + times.heartbeat) return;
+    pinged = now;
+    if (!output.empty()) return;
+    output.add_command(ping);
+    if (!unanswered) unanswered = now;
+  }
+  // A peer that does not read gets no answers to its PINGs.
+  void answer_ping() {
+    if (!output.is_full()) output.add_command(std::string("\4PONG").append(reader.context()));
+  }
+  // All bytes that were read are taken. Requires: message_begun is of an unfinished message.
+  void note_progress(Time now) {
+    if (!reader.is_within())
+      message_begun.reset();
+    else if (!message_begun)
+      message_begun = now;
+  }
+
+  // Every time limit that applies now, the next PING included, is at this time or later.
+  Time next_due(const ZeromqTimes& times) const {
+    Time due = Time::max();
+    const auto limit = [&](Time at) { due = at < due ? at : due; };
+    if (!ready) limit(accepted + times.handshake);
+    if (!told) limit(accepted + times.greeting);
+    if (ready) limit(pinged + times.heartbeat);
+    if (unanswered) limit(*unanswered + times.silence);
+    if (message_begun) limit(*message_begun + times.message);
+    return due;
+  }
+  bool is_late(const ZeromqTimes& times, Time now) const {
+    return (!ready && now >= accepted + times.handshake) ||
+           (!told && now >= accepted + times.greeting) ||
+           (unanswered && now >= *unanswered + times.silence) ||
+           (message_begun && now >= *message_begun + times.message);
+  }
+};
+
+}  // namespace millrace
