@@ -65,6 +65,8 @@ class Programs(SystemTest):
 
     def started(self, *arguments, stdin=None, **environment):
         process = Process(*arguments, environment=environment, stdin=stdin)
+        if stdin:
+            self.addCleanup(process.process.stdin.close)
         self.addCleanup(process.kill)
         return process
 
