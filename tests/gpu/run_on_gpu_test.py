@@ -28,6 +28,7 @@ class RunOnGpu(unittest.TestCase):
         self.folder = Path(folder.name)
         shutil.copy(RUN, self.folder / "run")
         self.program("gpu_bench", BENCH)
+        self.program("gpu_probe", 'echo "probed $1"')
         self.program("gpu_test", TESTS)
 
     def program(self, name, body):
@@ -57,8 +58,20 @@ class RunOnGpu(unittest.TestCase):
                          ["passed", "FAILED", "skipped", "passed"])
         self.assertIn("    it is 3", lines)
         self.assertIn("    no memory", lines)
-        self.assertEqual(lines[-2:], ["1 skipped", "5 passed, 1 failed"])
+        self.assertEqual(lines[-2:], ["1 skipped", "6 passed, 1 failed"])
         self.assertEqual(code, 1)
+
+    def test_probes_come_first_and_their_failure_is_one(self):
+        self.program("bin/compute-sanitizer", "exit 0")
+        self.program("gpu_test", TESTS.replace("it is 3\"; exit 1", "it is 4\""))
+        self.program("gpu_probe", 'echo "probed $1"; exit 1')
+        code, lines = self.run_it("--quick")
+        self.assertLess(lines.index("probed --quick"), lines.index("tests"))
+        self.assertEqual((lines[-1], code), ("6 passed, 1 failed", 1))
+
+    def test_probes_can_be_all_that_is_run(self):
+        code, lines = self.run_it("--probe")
+        self.assertEqual((lines[-3:], code), (["probed ", "", "1 passed, 0 failed"], 0))
 
     def test_what_the_sanitizer_finds_is_a_failure(self):
         self.program("bin/compute-sanitizer", '[ "$2" = memcheck ] && exit 9; shift 6; "$@"')
@@ -70,9 +83,9 @@ class RunOnGpu(unittest.TestCase):
         self.program("gpu_test", TESTS.replace("it is 3\"; exit 1", "it is 4\""))
         code, lines = self.run_it("--quick")
         self.assertIn("figures --quick", lines)
-        self.assertEqual((lines[-1], code), ("6 passed, 0 failed", 0))
+        self.assertEqual((lines[-1], code), ("7 passed, 0 failed", 0))
         self.program("gpu_bench", f"{BENCH}; [ $# = 1 ]")
-        self.assertEqual(self.run_it()[1][-1], "5 passed, 1 failed")
+        self.assertEqual(self.run_it()[1][-1], "6 passed, 1 failed")
 
     def test_tests_that_cannot_be_listed_are_no_success(self):
         self.program("gpu_test", "exit 127")

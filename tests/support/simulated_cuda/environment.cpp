@@ -95,6 +95,7 @@ constexpr std::array entries = {
     Entry{"hold-copies", [](std::string_view) { hold_copies(); }},
     Entry{"hold-copies-while",
           [](std::string_view v) { hold_copies_while_exists(std::string(v)); }},
+    Entry{"stale-queries", [](std::string_view v) { make_queries_stale(number(v)); }},
     Entry{"tolerate", set_tolerated},
     Entry{"guard", [](std::string_view) { guard(true); }},
     Entry{"calls", [](std::string_view v) { write_calls_at_exit(std::string(v)); }},

@@ -100,7 +100,8 @@ cudaError_t query(cudaEvent_t handle) {
   const Event* event = find_event(handle);
   if (!event) return cudaErrorInvalidResourceHandle;
   if (const cudaError_t death = death_of(event->device)) return death;
-  const std::uint32_t number = event->page->last.load(std::memory_order_relaxed);
+  std::uint32_t number = event->page->last.load(std::memory_order_relaxed);
+  if (event->shared() && number > 0 && query_is_stale()) --number;
   return event->page->has_passed(number) ? cudaSuccess : cudaErrorNotReady;
 }
 

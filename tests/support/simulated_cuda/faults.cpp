@@ -27,6 +27,8 @@ struct Faults {
   std::array<std::atomic<int>, most_devices> deaths{};
   std::atomic<std::int64_t> copies_to_live{-1};  // negative: for ever
   std::atomic<int> copies_error{0};
+  std::atomic<std::uint64_t> stale_queries{0};  // every so many; 0: none
+  std::atomic<std::uint64_t> queries{0};
   std::atomic<bool> held{false};  // copies
   std::atomic<bool> starts_held{false};
   // Written once, before there is a stream.
@@ -85,6 +87,14 @@ void copy_begins(int device) {
   if (f.copies_to_live >= 0 && f.copies_to_live-- == 0) kill_device(f.copies_error, device);
 }
 
+bool query_is_stale() {
+  const Unseen unseen;
+  const std::uint64_t every = faults().stale_queries;
+  return every > 0 && ++faults().queries % every == 0;
+}
+
+void make_queries_stale(std::uint64_t every) { faults().stale_queries = every; }
+
 void wait_for_start() {
   const Unseen unseen;
   faults().starts_held.wait(true);
@@ -130,6 +140,7 @@ void forget_faults() {
   f.rules.clear();
   for (auto& death : f.deaths) death = cudaSuccess;
   f.copies_to_live = -1;
+  f.stale_queries = 0;
   f.held = false;
   f.starts_held = false;
   f.death_path.clear();

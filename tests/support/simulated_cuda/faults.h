@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <string>
 
 // What goes wrong because a test wants it to. Thread-safe, and orders nothing.
@@ -22,6 +23,10 @@ void wait_for_start();
 bool copies_held();
 // Counts a copy, which may kill its device.
 void copy_begins(int device);
+
+// Counts a query of an event that processes share. True if it must not see the last record.
+bool query_is_stale();
+void make_queries_stale(std::uint64_t every);
 
 // By the existence of files.
 void die_when_exists(const std::string& path, int error);

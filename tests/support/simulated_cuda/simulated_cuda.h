@@ -32,6 +32,7 @@
 //   dead-when=PATH:ERROR       all devices die once this file exists
 //   hold-copies                no copy begins
 //   hold-copies-while=PATH     no copy begins while this file exists
+//   stale-queries=N            every N-th query of a shared event does not see its last record
 //   tolerate=BREACH            is counted only, by its name as in Breach
 //   guard                      device memory cannot be touched by the host
 //   calls=PATH                 at exit "FUNCTION COUNT" is written there, a line for each
