@@ -62,13 +62,15 @@ std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
 // tests/system/crowd_test.py measures it.
 constexpr std::size_t stream_bytes = std::size_t{24} << 10;
 
+// Rows that are ready, and events that wait to become rows.
+constexpr std::size_t row_bytes =
+    max_ready_rows * sizeof(ReadyRow) + WaitingEvents::overrun * sizeof(WaitingEvents::Waiting);
+
 // So many streams, without slabs.
 MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptions& limits,
                                std::size_t streams) {
-  constexpr std::size_t rows =
-      max_ready_rows * sizeof(ReadyRow) + WaitingEvents::overrun * sizeof(WaitingEvents::Waiting);
   return {.frames = product({streams, frame_bytes(pipeline, limits.message)}),
-          .rows = product({streams, rows}),
+          .rows = product({streams, row_bytes}),
           .results = product({streams, limits.send_buffer}),
           .streams = product({streams, stream_bytes})};
 }
@@ -80,6 +82,8 @@ std::size_t MemoryBounds::all() const {
   for (const std::size_t part : {frames, rows, slabs, results, streams}) all = sum(all, part);
   return all;
 }
+
+std::size_t bare_stream_bytes() { return row_bytes + stream_bytes; }
 
 std::size_t unread_bytes(const LimitOptions& limits) {
   constexpr std::size_t one = worker_protocol::max_to_service + own_unread;

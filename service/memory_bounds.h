@@ -20,6 +20,9 @@ struct MemoryBounds {
 
 inline constexpr std::uint32_t default_credits = 2;
 
+// The most that a stream takes besides its frames and results. docs/sizing.md has the figure.
+std::size_t bare_stream_bytes();
+
 // What workers on other machines may have said that nobody has read, all of them, beside what each
 // has of its own (workers/remote_line.h): as much as slabs, at least a message.
 std::size_t unread_bytes(const LimitOptions& limits);

@@ -110,19 +110,48 @@ std::uint64_t least_free_in_groups(std::uint64_t least, const path& root) {
   return least;
 }
 
+// Of /proc/self/statm, in bytes.
+struct Pages {
+  std::uint64_t all = 0, resident = 0, data = 0;
+};
+
+std::optional<Pages> pages_of(const path& root) {
+  std::ifstream in = opened(root / "proc/self/statm");
+  std::array<std::uint64_t, 6> fields{};
+  for (std::uint64_t& field : fields)
+    if (!(in >> field)) return std::nullopt;
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return Pages{.all = fields[0] * page, .resident = fields[1] * page, .data = fields[5] * page};
+}
+
+// The least of `least` and what RLIMIT_AS and RLIMIT_DATA leave. A line is a name, the soft limit,
+// the hard limit and a unit, between blanks.
+std::uint64_t least_free_of_limits(std::uint64_t least, const Pages& pages, const path& root) {
+  constexpr std::string_view address_space = "Max address space ", data = "Max data size ";
+  std::ifstream in = opened(root / "proc/self/limits");
+  for (std::string line; std::getline(in, line);) {
+    const bool of_all = line.starts_with(address_space);
+    if (!of_all && !line.starts_with(data)) continue;
+    std::istringstream behind(line.substr((of_all ? address_space : data).size()));
+    const std::uint64_t used = of_all ? pages.all : pages.data;
+    std::uint64_t limit = 0;
+    if (behind >> limit) least = std::min(least, limit - std::min(limit, used));
+  }
+  return least;
+}
+
 }  // namespace
 
 std::optional<MemoryUse> memory_use(const path& root) {
   constexpr std::string_view word = "MemAvailable:";
   constexpr auto unknown = std::numeric_limits<std::uint64_t>::max();
-  std::ifstream pages = opened(root / "proc/self/statm");
-  std::uint64_t all = 0, resident = 0;
-  if (!(pages >> all >> resident)) return std::nullopt;
+  const auto pages = pages_of(root);
+  if (!pages) return std::nullopt;
   const auto available = sum_behind({&word, 1}, root / "proc/meminfo");
-  const std::uint64_t free = least_free_in_groups(available ? *available * 1024 : unknown, root);
+  std::uint64_t free = least_free_in_groups(available ? *available * 1024 : unknown, root);
+  free = least_free_of_limits(free, *pages, root);
   if (free == unknown) return std::nullopt;
-  const std::uint64_t used = resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  return MemoryUse{.used = used, .most = used + free};
+  return MemoryUse{.used = pages->resident, .most = pages->resident + free};
 }
 
 }  // namespace millrace

@@ -48,4 +48,17 @@ class MemoryPressure {
   int level_ = 0;
 };
 
+// What may be taken until memory is looked at again.
+struct Allowance {
+  std::uint64_t streams = 0;  // in all
+  std::uint64_t bytes = 0;    // of frames and what is read ahead
+};
+
+// `spare` bytes may be taken. A quarter of them is for new streams; each takes at most `bare` bytes
+// besides its frames and results. The `open` ones are taken to have half of that already.
+constexpr Allowance allowance(std::uint64_t spare, std::uint64_t open, std::uint64_t bare) {
+  const std::uint64_t kept = spare / 4 + open * bare / 2;
+  return {.streams = open + spare / 4 / bare, .bytes = spare - std::min(spare, kept)};
+}
+
 }  // namespace millrace

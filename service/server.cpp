@@ -26,11 +26,6 @@ std::string made_up_names() {
   return name + "-";
 }
 
-// After a cut-off: how long connections may take to notice, and how long workers to be sent their
-// Bye.
-constexpr auto cut_off_patience = std::chrono::milliseconds(250);
-constexpr auto bye_patience = std::chrono::milliseconds(100);
-
 constexpr auto clock_period = std::chrono::seconds(1);
 
 // From the end of a stream for want of memory to that of the next: what the first had comes back
@@ -44,18 +39,18 @@ ConnectionLimits connection_limits(const LimitOptions& limits) {
   return connection;
 }
 
-// What is posted to the context before has then been done.
-std::future<void> run_on(net::io_context& context, std::function<void()> work) {
-  auto done = std::make_shared<std::promise<void>>();
-  net::post(context, [done, work = std::move(work)] {
-    work();
-    done->set_value();
-  });
-  return done->get_future();
-}
-
 Tcp::endpoint endpoint_of(const TcpAddress& address) {
   return {net::ip::make_address(address.host), address.port};
+}
+
+// Makes a listener; why it cannot be had is said with its key.
+template <class Make>
+auto listener(std::string_view key, const Make& make) {
+  try {
+    return make();
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error("listen." + std::string(key) + ": " + error.what());
+  }
 }
 
 }  // namespace
@@ -118,22 +113,30 @@ PipelineCalls Server::calls(Log& log, const std::string& pipeline) {
 void Server::listen() {
   std::vector<net::io_context*> contexts;
   for (auto& thread : threads_) contexts.push_back(&thread->context());
-  auto acceptors = listen_on(endpoint_of(options_.listen.websocket), contexts);
+  auto acceptors = listener(
+      "websocket", [&] { return listen_on(endpoint_of(options_.listen.websocket), contexts); });
   for (std::size_t i = 0; i < threads_.size(); ++i)
     threads_[i]->listen(std::move(acceptors[i]), admission_.sockets);
   // Pipelines begin at the first thread: the last is the last to be the home of one.
   if (const auto& zeromq = options_.listen.zeromq)
-    threads_.back()->listen_zeromq("tcp://" + readable(*zeromq), admission_.sockets);
+    listener("zeromq", [&] {
+      threads_.back()->listen_zeromq("tcp://" + readable(*zeromq), admission_.sockets);
+    });
   net::io_context* const main[] = {&main_};
-  auto admin = listen_on(endpoint_of(options_.listen.admin), main);
+  auto admin =
+      listener("admin", [&] { return listen_on(endpoint_of(options_.listen.admin), main); });
   admin_.emplace(std::move(admin.front()),
                  [this](const HttpQuery& query) { return answer(query); });
   IoThread& first = *threads_.front();
-  worker_server_.emplace(first.context().get_executor(), options_.listen.workers, device_start_,
-                         reception());
+  listener("workers", [&] {
+    worker_server_.emplace(first.context().get_executor(), options_.listen.workers, device_start_,
+                           reception());
+  });
   if (const auto& address = options_.listen.workers_remote)
-    remote_server_.emplace(first.context(), "tcp://" + readable(*address), reception(),
-                           unread_bytes(options_.limits));
+    listener("workers_remote", [&] {
+      remote_server_.emplace(first.context(), "tcp://" + readable(*address), reception(),
+                             unread_bytes(options_.limits));
+    });
 }
 
 WorkerReception Server::reception() {
@@ -226,6 +229,8 @@ Task<> Server::watch_clock() {
 
 void Server::relieve(Overload action, std::uint64_t spare) {
   admission_.overload.store(action, std::memory_order_relaxed);
+  const Allowance allowed = allowance(spare, admission_.connections.taken(), bare_stream_bytes());
+  admission_.streams.store(allowed.streams, std::memory_order_relaxed);
   const auto fullest =
       std::ranges::max_element(threads_, {}, [](const auto& thread) { return thread->largest(); });
   const Time now = Clock::now();
@@ -233,72 +238,7 @@ void Server::relieve(Overload action, std::uint64_t spare) {
                         now - evicted_ >= eviction_period;
   if (ends_one) evicted_ = now;
   for (auto& thread : threads_)
-    thread->relieve(action, spare / threads_.size(), ends_one && thread == *fullest);
-}
-
-// CUDA is not tried again in this process. What the streams have goes to workers elsewhere.
-void Server::end_for(std::size_t device, const DeviceLost& why) {
-  device_watch_.lost(device, why);
-  begin_drain();
-}
-
-// The order of the data: nobody new, streams end, batches close, results go out; then the workers.
-void Server::begin_drain() {
-  if (std::exchange(draining_, true)) return;
-  stats_.draining.set(1);
-  undrained_ = threads_.size();
-  for (auto& thread : threads_) {
-    IoThread& io = *thread;
-    io.post([this, &io] {
-      io.drain([this] {
-        net::post(main_, [this] {
-          if (--undrained_ == 0) finish();
-        });
-      });
-    });
-  }
-  for (auto& pipeline : pipelines_)
-    net::post(pipeline->home(),
-              [&hub = pipeline->hub(), give_up = Clock::now() + options_.limits.drain / 2] {
-                hub.drain(give_up);
-              });
-  ends_by_ = Clock::now() + options_.limits.drain;
-  grace_.expires_after(time_to_end(options_.limits.drain));
-  grace_.async_wait([this](boost::system::error_code cancelled) {
-    if (!cancelled) cut_off("the time for it is over");
-  });
-}
-
-// Connections end at once; their threads then finish the drain, as sessions outlive nothing that
-// they use.
-void Server::cut_off(const char* why) {
-  for (auto& thread : threads_) {
-    thread->post([this, why, &io = *thread] {
-      if (io.cut_off()) net::post(main_, [this, why] { note_cut_off(why); });
-    });
-  }
-  ends_by_ = Clock::now() + cut_off_patience;
-  grace_.expires_at(ends_by_);
-  grace_.async_wait([this](boost::system::error_code cancelled) {
-    if (cancelled) return;
-    note_cut_off("an io thread does not answer");
-    finish();
-  });
-}
-
-void Server::note_cut_off(std::string_view why) {
-  if (std::exchange(drained_, false)) log_.warning("drain cut off", {{"why", why}});
-}
-
-// Workers are sent Bye before the threads end; those of other machines by way of the first thread.
-void Server::finish() {
-  const Time deadline = std::max(ends_by_, Clock::now() + bye_patience);
-  std::vector<std::future<void>> dismissed;
-  for (auto& pipeline : pipelines_)
-    dismissed.push_back(run_on(pipeline->home(), [&hub = pipeline->hub()] { hub.dismiss(); }));
-  for (auto& done : dismissed) done.wait_until(deadline);
-  run_on(threads_.front()->context(), [] {}).wait_until(deadline);
-  main_.stop();
+    thread->relieve(action, allowed.bytes / threads_.size(), ends_one && thread == *fullest);
 }
 
 HttpAnswer Server::answer(const HttpQuery& query) {

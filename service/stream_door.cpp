@@ -126,7 +126,8 @@ Result<std::unique_ptr<StreamSink>, RequestError> StreamDoor::open(StreamRequest
 
   RequestError full = refusal(503, "", "");
   full.retry_after = std::chrono::seconds(1);
-  if (admission_.overload.load(std::memory_order_relaxed) != Overload::none) {
+  if (admission_.overload.load(std::memory_order_relaxed) != Overload::none ||
+      admission_.connections.taken() >= admission_.streams.load(std::memory_order_relaxed)) {
     full.message = "the service is short of memory";
     full.reason = Refusal::overload;
     return full;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,6 +26,8 @@ struct Admission {
   Budget sockets;             // clients, those that have none yet among them
   const std::string made_up;  // begin of the names that the service makes up
   std::atomic<Overload> overload = Overload::none;  // relaxed: it guards nothing
+  // How many there may be by memory. Relaxed too.
+  std::atomic<std::uint64_t> streams = std::numeric_limits<std::uint64_t>::max();
 };
 
 // Decides on one io thread which clients get a stream, and makes it. Confined to that thread.

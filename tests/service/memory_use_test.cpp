@@ -130,6 +130,30 @@ TEST_CASE("control groups of version 1 are understood, beside others") {
   CHECK(machine.free() == 402);
 }
 
+TEST_CASE("resource limits leave what the process has not mapped") {
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));  // 5000 mapped, 900 data
+  const auto limits = [](const std::string& address_space, const std::string& data) {
+    return "Limit                     Soft Limit           Hard Limit           Units     \n"
+           "Max data size             " +
+           data +
+           "            unlimited            bytes     \n"
+           "Max stack size            8388608              unlimited            bytes     \n"
+           "Max address space         " +
+           address_space + "   unlimited            bytes     \n";
+  };
+  Machine machine;
+  machine.write("proc/self/limits", limits("unlimited", "unlimited"));
+  CHECK(machine.free() == 1000);
+  machine.write("proc/self/limits", limits(std::to_string(5000 * page + 70 * mebi), "unlimited"));
+  CHECK(machine.free() == 70);
+  machine.write("proc/self/limits", limits("unlimited", std::to_string(900 * page + 30 * mebi)));
+  CHECK(machine.free() == 30);
+  machine.write("proc/self/limits", limits(std::to_string(5000 * page + 20 * mebi), "1"));
+  CHECK(machine.free() == 0);
+  machine.write("proc/self/limits", limits(std::to_string(1ull << 60), std::to_string(1ull << 60)));
+  CHECK(machine.free() == 1000);
+}
+
 TEST_CASE("what is no list of groups is none") {
   Machine machine;
   machine.write("proc/self/cgroup", "nonsense\n::\n4:memory\n\n");

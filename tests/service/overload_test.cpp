@@ -42,6 +42,18 @@ TEST_CASE("what may be taken ends where something would have to be done") {
   CHECK(MemoryPressure::spare(0, 0) == 0);
 }
 
+TEST_CASE("what may be taken is dealt out to new streams, to those that are open, and to frames") {
+  const Allowance first = allowance(80'000, 0, 100);
+  CHECK(first.streams == 200);
+  CHECK(first.bytes == 60'000);
+  const Allowance later = allowance(80'000, 200, 100);
+  CHECK(later.streams == 400);
+  CHECK(later.bytes == 50'000);
+  const Allowance none = allowance(0, 200, 100);
+  CHECK(none.streams == 200);
+  CHECK(none.bytes == 0);
+}
+
 TEST_CASE("where there is no memory at all everything is done") {
   CHECK(MemoryPressure().look(0, 0) == Overload::reset_largest);
   CHECK(MemoryPressure().look(200, 100) == Overload::reset_largest);

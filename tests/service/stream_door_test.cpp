@@ -37,6 +37,19 @@ TEST_CASE("what the pipeline does not take is refused by the parameter's name") 
   CHECK(d.live() == 0);
 }
 
+TEST_CASE("no more streams are opened than there is memory for") {
+  DoorUnderTest d;
+  d.admission.streams = 1;
+  auto& first = d.open();
+  CHECK(first.sink);
+  const auto& second = d.open();
+  REQUIRE(second.error);
+  CHECK(second.error->status == 503);
+  CHECK(second.error->reason == Refusal::overload);
+  d.admission.streams = 2;
+  CHECK(d.open().sink);
+}
+
 TEST_CASE("what the pipeline takes may be said") {
   DoorUnderTest d;
   CHECK(d.open({.format = "f32le", .rate = 16000, .channels = 1}).sink);
