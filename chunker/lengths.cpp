@@ -44,7 +44,7 @@ Result<std::uint32_t, std::string> parse_length(std::string_view text, double ra
   const auto frames = parse<std::uint64_t>(text);
   if (frames && *frames <= max_window) return static_cast<std::uint32_t>(*frames);
   return "must be frames from 0 to " + std::to_string(max_window) +
-         " (\"1600\") or a time (\"100ms\", \"0.1s\")";
+         " (\"1600\"), or a time in ms or s without a space (\"100ms\", \"0.1s\")";
 }
 
 std::optional<std::uint32_t> whole_frames(double seconds, double rate) {

@@ -6,6 +6,8 @@
 // arrives at what it calls unreachable (https://github.com/marzer/tomlplusplus/issues/190; false is
 // right).
 #define TOML_ASSERT(...) static_assert(true)
+// Values in values are read, and destroyed, by recursion. No key of ours is deeper than four.
+#define TOML_MAX_NESTED_VALUES 16
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
@@ -16,6 +18,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 namespace millrace {
 
@@ -70,8 +73,11 @@ struct Readable {
   std::string operator()(bool flag) const { return flag ? "true" : "false"; }
   std::string operator()(std::int64_t number) const { return std::to_string(number); }
   std::string operator()(double number) const {
-    char text[32];
-    return {text, std::to_chars(text, text + sizeof text, number).ptr};
+    char digits[32];
+    std::string text(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+    // 5.0 is no whole number to TOML, and must not look like one.
+    if (text.find_first_not_of("-0123456789") == text.npos) text += ".0";
+    return text;
   }
   std::string operator()(const std::string& text) const { return quoted(text); }
   std::string operator()(const ConfigArray& array) const {
@@ -103,9 +109,43 @@ struct Readable {
   }
 };
 
+// The dots of a line outside of its strings and comments, as those of a dotted key.
+std::size_t dots_in(std::string_view line) {
+  std::size_t dots = 0;
+  char quote = 0;
+  for (std::size_t i = 0; i < line.size() && (quote || line[i] != '#'); ++i) {
+    const char c = line[i];
+    if (quote == '"' && c == '\\')
+      ++i;
+    else if (quote)
+      quote = c == quote ? 0 : quote;
+    else if (c == '"' || c == '\'')
+      quote = c;
+    else
+      dots += c == '.' ? 1 : 0;
+  }
+  return dots;
+}
+
+// Each dot of a key is a table in a table for toml++, as deep as there are dots: it recurses into
+// them, and has no limit for them.
+std::optional<TomlError> find_deep_key(std::string_view text) {
+  constexpr std::size_t most_dots = 64;
+  int line = 1;
+  for (std::size_t begin = 0; begin < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (dots_in(text.substr(begin, end - begin)) > most_dots)
+      return TomlError{line,
+                       "more than " + std::to_string(most_dots) + " dots in the keys of a line"};
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<ConfigTable, TomlError> read_toml(std::string_view text) {
+  if (auto deep = find_deep_key(text)) return *std::move(deep);
   const toml::parse_result parsed = toml::parse(text);
   if (parsed) return convert(parsed.table());
   return TomlError{line_of(parsed.error().source()), escaped(parsed.error().description(), "")};

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <string>
 
@@ -12,8 +16,29 @@
 #include "service/commands/stream.h"
 #include "service/commands/tap.h"
 
+namespace {
+
+// A program that blocks its signals hands that down to those that it starts.
+void unblock_signals() {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Output that could not be written is no success, whatever the command says.
+int after_output(int exit_code) {
+  errno = 0;
+  if (std::cout.flush()) return exit_code;
+  std::cerr << "millrace: cannot write to standard output: "
+            << (errno != 0 ? std::strerror(errno) : "an earlier write failed") << "\n";
+  return exit_code != 0 ? exit_code : 1;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace millrace;
+  unblock_signals();
   CLI::App program("Millrace: chunks, batches and state resets for streaming models", "millrace");
   program.set_version_flag("--version", MILLRACE_VERSION);
   program.require_subcommand(1);
@@ -34,9 +59,9 @@ int main(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) return after_output(program.exit(error));  // --help, --version
     std::cerr << "millrace: " << error.what() << "\n";
     return 1;
   }
-  return console.exit_code;
+  return after_output(console.exit_code);
 }

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
 #include "service/gpu_options.h"
@@ -105,31 +106,31 @@ LimitOptions read_limits(Section limits) {
   return options;
 }
 
-void check_slabs(Section& section, const Options& options) {
-  std::size_t left = options.limits.slab_bytes;
-  for (const PipelineOptions& pipeline : options.pipelines) {
-    const std::size_t slabs = memory_bounds(pipeline, options.limits).slabs;
-    if (slabs > left)
-      return section.wrong("batch", "the slabs of one worker take " + rounded_bytes(slabs) +
-                                        "; must be at most " + rounded_bytes(left) +
-                                        ", what limits.slab_bytes leaves");
-    left -= slabs;
-  }
+// Takes the slabs of one worker of the pipeline from the bytes that are left.
+void take_slabs(Section& section, const PipelineOptions& pipeline, const LimitOptions& limits,
+                std::size_t& left) {
+  const std::size_t slabs = memory_bounds(pipeline, limits).slabs;
+  if (slabs > left)
+    return section.wrong("batch", "the slabs of one worker take " + rounded_bytes(slabs) +
+                                      "; must be at most " + rounded_bytes(left) +
+                                      ", what limits.slab_bytes leaves");
+  left -= slabs;
 }
 
-void read_pipelines(Section& root, Findings& findings, Options& options) {
+void read_pipelines(Section& root, const Findings& findings, Options& options) {
   std::vector<Section> sections = root.sections("pipeline");
   if (!root.has("pipeline")) sections.push_back(root.section("pipeline", ""));
+  if (sections.empty()) root.wrong("pipeline", "must be at least one [[pipeline]]");
+  std::unordered_set<std::string> names;
+  std::size_t slab_bytes = options.limits.slab_bytes;
   for (Section& section : sections) {
-    options.pipelines.push_back(read_pipeline(section, options.limits));
-    const auto named = [&](const PipelineOptions& other) {
-      return other.name == options.pipelines.back().name;
-    };
-    if (std::ranges::count_if(options.pipelines, named) > 1)
+    const PipelineOptions& pipeline =
+        options.pipelines.emplace_back(read_pipeline(section, options.limits));
+    if (!names.insert(pipeline.name).second)
       section.wrong("name", "must differ from the pipelines before it");
-    if (!findings.error) check_slabs(section, options);
+    if (!findings.error) take_slabs(section, pipeline, options.limits, slab_bytes);
+    if (findings.error) return;
   }
-  if (options.pipelines.empty()) root.wrong("pipeline", "must be at least one [[pipeline]]");
 }
 
 }  // namespace

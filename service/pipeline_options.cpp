@@ -112,6 +112,16 @@ BatchRule read_batch(Section& section) {
   return rule;
 }
 
+// Over ZeroMQ a message has whole frames. Those of features come as f32; the most channels of audio
+// fit into the least message.
+void check_message(Section& section, const FrameType& frames, std::size_t message) {
+  const std::size_t frame = frames.values * size_of(Element::f32);
+  if (frames.features && frame > message)
+    section.wrong("dim", "a frame takes " + std::to_string(frame) +
+                             " bytes as f32; must be at most limits.message, which is " +
+                             readable_bytes(message));
+}
+
 std::uint64_t frames_in(Duration time, double rate) {
   return static_cast<std::uint64_t>(std::chrono::duration<double>(time).count() * rate);
 }
@@ -156,6 +166,7 @@ PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
   section.refuse_not_built("record", "streams would be lost instead of recorded");
   section.not_built("endpoint");
   section.end();
+  check_message(section, pipeline.frames, limits.message);
   check_window(section, pipeline, limits.stream_buffer);
   check_shedding(section, pipeline, limits.stream_buffer);
   return pipeline;

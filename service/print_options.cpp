@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "chunker/lengths.h"
 #include "service/config_value.h"
 #include "service/memory_bounds.h"
 #include "service/units.h"
@@ -61,6 +62,26 @@ void print(std::ostream& out, const ChunkRule& rule) {
       << ", pad = " << quoted(name_of(rule.pad)) << " }\n";
 }
 
+// Frames, with the time that they last: 512 (32 ms).
+std::string lasting(std::uint32_t frames, double rate) {
+  return std::to_string(frames) + " (" + readable(1000 * frames / rate) + " ms)";
+}
+
+// What the lengths come to. A row is ready when the last frame of its right context is there, and
+// waits for a batch then.
+void explain(std::ostream& out, const PipelineOptions& pipeline) {
+  const Spec& spec = pipeline.chunk.spec;
+  const double rate = pipeline.frames.rate;
+  out << "# frames: size " << lasting(spec.size, rate) << ", step "
+      << lasting(spec.step ? spec.step : spec.size, rate) << ", first "
+      << lasting(spec.first ? spec.first : spec.size, rate) << ", left " << lasting(spec.left, rate)
+      << ", right " << lasting(spec.right, rate) << "; a row has " << spec.width() << " columns\n"
+      << "# latency of the rule: " << readable(1000 * (double{spec.size} + spec.right) / rate)
+      << " ms from the first frame of a body until its row is ready, "
+      << readable(1000 * spec.right / rate) << " ms from the last; then at most "
+      << readable(pipeline.batch.max_wait) << " (max_wait) if a worker is free\n";
+}
+
 void print(std::ostream& out, const BatchRule& rule) {
   out << "batch = { rows = " << rule.rows << ", max_wait = " << quoted(readable(rule.max_wait));
   for (std::size_t i = 0; i < rule.row_buckets.size(); ++i)
@@ -71,7 +92,7 @@ void print(std::ostream& out, const BatchRule& rule) {
 void print(std::ostream& out, const PipelineOptions& pipeline) {
   out << "\n[[pipeline]]\n"
       << "name = " << toml_string(pipeline.name) << '\n'
-      << "rate = " << readable(ConfigValue{0, pipeline.frames.rate}) << '\n'
+      << "rate = " << readable(pipeline.frames.rate) << '\n'
       << (pipeline.frames.features ? "dim = " : "channels = ") << pipeline.frames.values << '\n'
       << "frames = " << quoted(name_of(pipeline.frames.element)) << '\n'
       << "dtype = " << quoted(name_of(pipeline.dtype)) << '\n'
@@ -99,7 +120,8 @@ std::string to_toml(const Options& options) {
   print(out, options.gpu);
   for (const PipelineOptions& pipeline : options.pipelines) {
     print(out, pipeline);
-    out << "# a row has " << pipeline.chunk.spec.width() << " columns; memory per worker at most: ";
+    explain(out, pipeline);
+    out << "# memory per worker at most: ";
     print(out, memory_bounds(pipeline, options.limits));
   }
   out << "\n# memory at most, with " << options.limits.connections << " connections: ";

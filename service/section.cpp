@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "chunker/lengths.h"
 #include "service/units.h"
 
 namespace millrace {
@@ -157,13 +158,14 @@ double Section::number(std::string_view key, double otherwise, double most) {
     value = static_cast<double>(*whole);
   if (const auto* real = std::get_if<double>(&found->value)) value = *real;
   if (value > 0 && value <= most) return value;
-  wrong(key, "must be a number above 0, at most " + readable(ConfigValue{0, most}));
+  wrong(key, "must be a number above 0, at most " + readable(most));
   return otherwise;
 }
 
 Duration Section::time(std::string_view key, Duration otherwise, Duration least, Duration most) {
-  const std::string allowed = "must be a time with its unit (us, ms, s, min, h) from " +
-                              readable(least) + " to " + readable(most);
+  const std::string allowed =
+      "must be a time with its unit (us, ms, s, min, h), like \"2ms\", from " + readable(least) +
+      " to " + readable(most);
   const auto* text = find_as<std::string>(key, allowed);
   if (text == nullptr) return otherwise;
   const auto value = parse_time(*text);
@@ -174,8 +176,9 @@ Duration Section::time(std::string_view key, Duration otherwise, Duration least,
 
 std::size_t Section::bytes(std::string_view key, std::size_t otherwise, std::size_t least,
                            std::size_t most) {
-  const std::string allowed = "must be a size with its unit (B, KiB, MiB, GiB, TiB) from " +
-                              readable_bytes(least) + " to " + readable_bytes(most);
+  const std::string allowed =
+      "must be a size with its unit (B, KiB, MiB, GiB, TiB), like \"64KiB\", from " +
+      readable_bytes(least) + " to " + readable_bytes(most);
   const auto* text = find_as<std::string>(key, allowed);
   if (text == nullptr) return otherwise;
   const auto value = parse_bytes(*text);

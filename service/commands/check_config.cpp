@@ -30,7 +30,7 @@ void add_check_config_command(CLI::App& program, Console& console) {
   CLI::App* command =
       program.add_subcommand("check-config", "Check a configuration and print what is in force");
   const auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "The configuration; none: the values without one");
+  command->add_option("--config,FILE", *file, "The configuration; none: the values without one");
   command->callback([file, &console] { check_config(*file, console); });
 }
 

@@ -4,6 +4,7 @@
 #include <sysexits.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <memory>
@@ -48,14 +49,17 @@ void compare_memory(const Options& options, Log& log) {
   const auto use = memory_use();
   if (!use) return;
   const std::uint64_t most = memory_bounds(options).all();
-  const std::string wanted = rounded_bytes(most);
-  const std::string given = rounded_bytes(use->most);
-  if (most <= use->most)
-    log.info("memory", {{"at_most", wanted}, {"there_is", given}});
-  else  // as everywhere with the default limits: nothing that anybody has to see to
-    log.info("memory", {{"at_most", wanted},
-                        {"there_is", given},
-                        {"note", "where it runs short, streams are refused"}});
+  std::uint64_t with_one = 0;  // with one worker for each pipeline
+  for (const PipelineOptions& pipeline : options.pipelines)
+    with_one += memory_bounds(pipeline, options.limits).all();
+  // As everywhere with the default limits: nothing that has to be changed.
+  const std::string_view note =
+      most <= use->most ? "at_most is for limits.connections clients that fill their buffers"
+                        : "streams are refused when it runs short; at_most: limits.connections";
+  log.info("memory", {{"at_most", rounded_bytes(most)},
+                      {"there_is", rounded_bytes(use->most)},
+                      {"one_worker_each", rounded_bytes(std::min(with_one, most))},
+                      {"note", note}});
 }
 
 // To its end; the exit code.
@@ -82,10 +86,10 @@ void serve(const std::string& config, Console& console) {
     console.exit_code = 1;
     return;
   }
-  // A client that is gone is an error of its connection, not of the process. Reloading comes with
-  // SIGHUP later; until then it must not kill.
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGHUP, SIG_IGN);
+  // A client that is gone is an error of its connection, not of the process, and a limit on the
+  // size of files one of the log or of a worker's slabs. Reloading comes with SIGHUP later; until
+  // then it must not kill.
+  for (const int number : {SIGPIPE, SIGXFSZ, SIGHUP}) std::signal(number, SIG_IGN);
   for (const std::string& warning : configuration->warnings)
     console.err << "millrace: warning: " << warning << std::endl;
   const std::string why_fewer = fit_to_descriptors(configuration->options.limits);
@@ -106,7 +110,8 @@ void serve(const std::string& config, Console& console) {
 void add_serve_command(CLI::App& program, Console& console) {
   auto* command = program.add_subcommand("serve", "run the service");
   auto config = std::make_shared<std::string>();
-  command->add_option("--config", *config, "TOML file; without it, working defaults on loopback");
+  command->add_option("--config,FILE", *config,
+                      "TOML file; without it, working defaults on loopback");
   command->callback([config, &console] { serve(*config, console); });
 }
 

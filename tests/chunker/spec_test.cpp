@@ -46,7 +46,8 @@ TEST_CASE("a length that is none is refused with what is allowed") {
     INFO(text);
     CHECK(refusal({{"size", "4"}, {"left", text}}) ==
           "left = \"" + std::string(text) +
-              "\" must be frames from 0 to 2147483647 (\"1600\") or a time (\"100ms\", \"0.1s\")");
+              "\" must be frames from 0 to 2147483647 (\"1600\"), or a time in ms or s without a "
+              "space (\"100ms\", \"0.1s\")");
   }
   CHECK(parse_rule({{"size", "999999999999999s"}}, {}).has_error());
 }

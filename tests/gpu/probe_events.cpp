@@ -138,7 +138,8 @@ bool probe_events(const Settings& settings, bool disturbed) {
   Peer peer(disturbed ? "F" : "A");
   const Exported exported(2 << 20, most_events);
   exported.send(peer.channel());
-  const std::uint32_t rounds = settings.quick ? 200 : 100'000;
+  const std::uint32_t usual = disturbed ? 10'000 : 100'000;  // allocations hold up each round
+  const std::uint32_t rounds = settings.quick ? 200 : usual;
   const bool alone = watch(peer.channel(), exported.events, {.rounds = rounds, .together = 1});
   const bool together =
       watch(peer.channel(), exported.events, {.rounds = rounds / 4, .together = most_events});

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "service/memory_bounds.h"
 #include "service/options.h"
 #include "service/print_options.h"
 #include "tests/support/temporary_directory.h"
@@ -85,7 +86,9 @@ worker_wait = "30s"
 bye_wait = "1min"
 chunk = { size = 512, step = 0, first = 0, left = 64, right = 0, min = 0, tail = "every_start", align = "body", pad = "zero" }
 batch = { rows = 16, max_wait = "2ms" }
-# a row has 576 columns; memory per worker at most: frames 23.52 MiB, rows 1.305 MiB, slabs 72 KiB, results 64 MiB, streams 1.5 MiB
+# frames: size 512 (32 ms), step 512 (32 ms), first 512 (32 ms), left 64 (4 ms), right 0 (0 ms); a row has 576 columns
+# latency of the rule: 32 ms from the first frame of a body until its row is ready, 0 ms from the last; then at most 2ms (max_wait) if a worker is free
+# memory per worker at most: frames 23.52 MiB, rows 1.305 MiB, slabs 72 KiB, results 64 MiB, streams 1.5 MiB
 
 # memory at most, with 10000 connections: frames 3.588 GiB, rows 203.9 MiB, slabs 1 GiB, results 9.766 GiB, streams 234.4 MiB
 )");
@@ -111,6 +114,23 @@ TEST_CASE("what is printed is a configuration of the same effect") {
        }) {
     const std::string once = effective(text);
     CHECK(effective(once) == once);
+  }
+}
+
+TEST_CASE("a stream without frames and results has a bound of some 45 KiB") {  // docs/sizing.md
+  CHECK((bare_stream_bytes() + 512) / 1024 == 45);
+}
+
+TEST_CASE("check-config takes the file by position and by name") {
+  for (const std::string arguments : {"check-config FILE", "check-config --config FILE"}) {
+    std::ostringstream out, err;
+    Console console{out, err};
+    CLI::App program;
+    add_check_config_command(program, console);
+    std::string text = arguments;
+    program.parse(text.replace(text.find("FILE"), 4, "/nonexistent/m.toml"));
+    CHECK(console.exit_code == 1);
+    CHECK_THAT(err.str(), Contains("/nonexistent/m.toml: cannot be read"));
   }
 }
 

@@ -74,9 +74,9 @@ TEST_CASE("a value out of range is named with the range") {
   CHECK(pipeline_error("slots = -1") ==
         "m.toml:2: key 'pipeline.slots' = -1: must be a whole number from 1 to 65536");
   CHECK(pipeline_error("rate = 0") ==
-        "m.toml:2: key 'pipeline.rate' = 0: must be a number above 0, at most 1e+06");
+        "m.toml:2: key 'pipeline.rate' = 0: must be a number above 0, at most 1000000");
   CHECK(pipeline_error("rate = nan") ==
-        "m.toml:2: key 'pipeline.rate' = nan: must be a number above 0, at most 1e+06");
+        "m.toml:2: key 'pipeline.rate' = nan: must be a number above 0, at most 1000000");
   CHECK(pipeline_error("rate = 22050.5") ==
         "m.toml:2: key 'pipeline.rate' = 22050.5: must be a whole number of audio samples per "
         "second");
@@ -98,7 +98,7 @@ TEST_CASE("a value out of range is named with the range") {
 }
 
 TEST_CASE("a time or a size without its unit is named") {
-  const std::string time = "must be a time with its unit (us, ms, s, min, h) from ";
+  const std::string time = "must be a time with its unit (us, ms, s, min, h), like \"2ms\", from ";
   CHECK(pipeline_error("worker_wait = 30") ==
         "m.toml:2: key 'pipeline.worker_wait' = 30: " + time + "0s to 1h");
   CHECK(pipeline_error("worker_wait = \"30\"") ==
@@ -109,10 +109,10 @@ TEST_CASE("a time or a size without its unit is named") {
         "m.toml:2: key 'pipeline.batch.max_wait' = \"2 m\": " + time + "0s to 1min");
   CHECK(limits_error("slab_bytes = \"64MB\"") ==
         "m.toml:2: key 'limits.slab_bytes' = \"64MB\": "
-        "must be a size with its unit (B, KiB, MiB, GiB, TiB) from 1MiB to 1TiB");
+        "must be a size with its unit (B, KiB, MiB, GiB, TiB), like \"64KiB\", from 1MiB to 1TiB");
   CHECK(limits_error("message = \"2MiB\"") ==
         "m.toml:2: key 'limits.message' = \"2MiB\": "
-        "must be a size with its unit (B, KiB, MiB, GiB, TiB) from 1KiB to 1MiB");
+        "must be a size with its unit (B, KiB, MiB, GiB, TiB), like \"64KiB\", from 1KiB to 1MiB");
 }
 
 TEST_CASE("a chunk that cannot be is named as the chunker says it") {
@@ -120,7 +120,7 @@ TEST_CASE("a chunk that cannot be is named as the chunker says it") {
         "m.toml:2: key 'pipeline.chunk.size' = 0: must be at least 1 frame");
   CHECK(pipeline_error("chunk = { size = \"33us\" }") ==
         "m.toml:2: key 'pipeline.chunk.size' = \"33us\": must be frames from 0 to 2147483647 "
-        "(\"1600\") or a time (\"100ms\", \"0.1s\")");
+        "(\"1600\"), or a time in ms or s without a space (\"100ms\", \"0.1s\")");
   CHECK(pipeline_error("rate = 11025\nchunk = { size = \"1ms\" }") ==
         "m.toml:3: key 'pipeline.chunk.size' = \"1ms\": must be whole frames, at most 2147483647: "
         "at 11025 frames per second it is 11.025");
@@ -132,6 +132,42 @@ TEST_CASE("a chunk that cannot be is named as the chunker says it") {
   CHECK(pipeline_error("dim = 80\nrate = 12.5") ==
         "m.toml:1: key 'pipeline.chunk': unless said { size = \"100ms\" }, and that must be whole "
         "frames, at most 2147483647: at 12.5 frames per second it is 1.25");
+}
+
+TEST_CASE("a number with a point is shown with it") {
+  CHECK(limits_error("connections = 5.0") ==
+        "m.toml:2: key 'limits.connections' = 5.0: must be a whole number from 1 to 1000000");
+}
+
+TEST_CASE("a frame that fits into no message is named with the limit") {
+  CHECK(pipeline_error("dim = 16385\nchunk = { size = 2 }\nslots = 2") ==
+        "m.toml:2: key 'pipeline.dim' = 16385: a frame takes 65540 bytes as f32; must be at most "
+        "limits.message, which is 64KiB");
+  CHECK(pipeline_error("dim = 16384\nchunk = { size = 2 }\nslots = 2") == "no error");
+  CHECK(error_of("[limits]\nmessage = \"1KiB\"\n[[pipeline]]\nchannels = 256") == "no error");
+}
+
+TEST_CASE("a key of any depth is an error of its line") {
+  std::string dots;
+  for (int i = 0; i < 100'000; ++i) dots += "a.";
+  const std::string deep = "more than 64 dots in the keys of a line";
+  CHECK(error_of("[listen]\n[" + dots + "b]") == "m.toml:2: " + deep);
+  CHECK(error_of(dots + "b = 1") == "m.toml:1: " + deep);
+  CHECK(error_of("x = {" + dots + "b = 1}") == "m.toml:1: " + deep);
+  // Neither a string nor a comment has any keys.
+  CHECK(error_of("# " + dots + "\nx = \"\\\"" + dots + "\"").find(deep) == std::string::npos);
+  CHECK(error_of("x = '" + dots + "'").find(deep) == std::string::npos);
+  std::string nested = "x = ";
+  for (int i = 0; i < 1000; ++i) nested += "[\n";
+  CHECK(error_of(nested).find('\n') == std::string::npos);
+}
+
+TEST_CASE("each of many pipelines is read once") {
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) text += "[[pipeline]]\nname = \"p" + std::to_string(i) + "\"\n";
+  CHECK(error_of(text).ends_with("what limits.slab_bytes leaves"));
+  CHECK(error_of("[limits]\nslab_bytes = \"1TiB\"\n[gpu]\ndevices = \"host\"\n" + text) ==
+        "no error");
 }
 
 TEST_CASE("contradictions are named with their other side") {
@@ -193,7 +229,7 @@ TEST_CASE("devices that cannot be are named with what is allowed") {
         "m.toml:2: key 'gpu.pageable' = true: must be \"allow\" or \"refuse\"");
   CHECK(gpu_error("slab_bytes = 1024") ==
         "m.toml:2: key 'gpu.slab_bytes' = 1024: must be a size with its unit (B, KiB, MiB, GiB, "
-        "TiB) from 2MiB to 1TiB");
+        "TiB), like \"64KiB\", from 2MiB to 1TiB");
 }
 
 TEST_CASE("a device has room for the slabs of a worker") {

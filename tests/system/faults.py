@@ -59,9 +59,9 @@ class FaultTest(SystemTest):
 
     good_stream = GoodStream
 
-    def served(self, slots=64, extra=""):
+    def served(self, slots=64, extra="", within=()):
         """A service with a worker that answers each row."""
-        service = self.service(f"[[pipeline]]\nslots = {slots}\nchunk = {{ size = {PACKET} }}\n", extra)
+        service = self.service(f"[[pipeline]]\nslots = {slots}\nchunk = {{ size = {PACKET} }}\n", extra, within=within)
         self.worker = self.tap(service)
         return service
 

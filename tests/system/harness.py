@@ -87,7 +87,8 @@ class Service(Process):
 
     program = MILLRACE
 
-    def __init__(self, pipelines, extra="", descriptors=None):
+    def __init__(self, pipelines, extra="", descriptors=None, within=()):
+        """`within`: the command that runs it, and its first arguments."""
         self.folder = tempfile.TemporaryDirectory(prefix="millrace-")
         self.workers = f"unix:{self.folder.name}/workers.sock"
         self.config = os.path.join(self.folder.name, "millrace.toml")
@@ -95,7 +96,7 @@ class Service(Process):
             file.write('[listen]\nthreads = 3\nwebsocket = "127.0.0.1:0"\nadmin = "127.0.0.1:0"\n'
                        'zeromq = "tcp://127.0.0.1:0"\n'
                        f'workers = "{self.workers}"\n' + extra + pipelines)
-        self.limits = ("prlimit", f"--nofile={descriptors}:{descriptors}") if descriptors else ()
+        self.limits = ("prlimit", f"--nofile={descriptors}:{descriptors}") if descriptors else within
         self._start()
 
     def _start(self):
@@ -217,8 +218,8 @@ class Service(Process):
 class SystemTest(unittest.TestCase):
     """Ends what a test started, in the reverse order."""
 
-    def service(self, pipelines='[[pipeline]]\nchunk = { size = 1600 }\n', extra="", descriptors=None):
-        service = Service(pipelines, extra, descriptors)
+    def service(self, pipelines='[[pipeline]]\nchunk = { size = 1600 }\n', extra="", descriptors=None, within=()):
+        service = Service(pipelines, extra, descriptors, within)
         self.addCleanup(service.close)
         return service
 

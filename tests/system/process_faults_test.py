@@ -57,7 +57,8 @@ class Configurations(FaultTest):
         for name, (written, named) in CONFIGURATIONS.items():
             with open(file, "w") as out:
                 out.write(written)
-            for command in (["check-config", file], ["serve", "--config", file]):
+            for command in (["check-config", file], ["check-config", "--config", file],
+                            ["serve", file], ["serve", "--config", file]):
                 with self.subTest(name, command=command[0]):
                     code, lines = complaint(*command)
                     self.assertEqual((code, len(lines)), (1, 1), lines)
@@ -95,9 +96,42 @@ class Configurations(FaultTest):
                         file.write(theirs)
                     code, lines = complaint("serve", "--config", service.config + ".other")
                     self.assertEqual((code, len(lines)), (1, 1), lines)
+                    self.assertIn(f"listen.{key}: ", lines[0])
                     self.assertIn(address.removeprefix("unix:"), lines[0])
                     good.row()
         RawWorker(service.workers).attached().close()  # its socket is where it was
+
+
+class Limits(FaultTest):
+    def test_output_that_cannot_be_written_is_no_success(self):
+        for arguments in (["check-config"], ["--help"]):
+            with self.subTest(arguments), open("/dev/full", "w") as full:
+                done = subprocess.run([MILLRACE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True,
+                                      timeout=PATIENCE)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("cannot write to standard output: No space left on device", done.stderr)
+
+    def test_a_limit_on_files_costs_the_workers_whose_slabs_pass_it_and_no_other(self):  # RLIMIT_FSIZE
+        service = self.service(f'[[pipeline]]\nchunk = {{ size = {PACKET} }}\n'
+                               '[[pipeline]]\nname = "large"\nchunk = { size = "5s" }\nbatch = { rows = 64 }\n',
+                               within=("prlimit", f"--fsize={1 << 20}"))
+        self.worker = self.tap(service)
+        with self.unharmed(service), RawWorker(service.workers, pipeline="large") as worker:
+            self.assertIsNotNone(worker.ended())
+
+    def test_a_limit_on_data_is_one_on_memory(self):  # G5, RLIMIT_DATA
+        service = self.served(within=("prlimit", f"--data={1 << 40}"))
+        if service.sanitized():
+            self.skipTest("a sanitizer maps what it likes")
+        with self.unharmed(service) as good:
+            with open(f"/proc/{service.process.pid}/statm") as file:
+                data = int(file.read().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+            left = service.memory() * 15 // 85  # it has 85 % of what it could have
+            subprocess.run(["prlimit", f"--pid={service.process.pid}", f"--data={data + left}:"], check=True)
+            wait_for(lambda: service.metric("millrace_overload_action_active", action="reject_streams"), "the measures")
+            good.row()
+            subprocess.run(["prlimit", f"--pid={service.process.pid}", f"--data={1 << 40}:"], check=True)
+            wait_for(lambda: not service.metric("millrace_overload_action_active", action="reject_streams"), "their end")
 
 
 class Signals(FaultTest):
@@ -181,6 +215,10 @@ class Signals(FaultTest):
                 client.rest()
                 self.assertIsNone(client.close_code)
         self.assertTrue([line for line in service.errors if 'drain cut off" why="the time for it is over"' in line])
+
+    def test_signals_that_its_parent_blocks_are_heard(self):  # G3
+        service = self.service(within=("env", "--block-signal=TERM"))
+        self.assertEqual(service.stop(), 0)
 
     def test_who_connects_while_it_stops_is_answered_or_hung_up_on(self):  # G3
         service = self.served()

@@ -23,8 +23,8 @@ class WorkerFaultTest(FaultTest):
 
     remote = False
 
-    def service(self, pipelines="[[pipeline]]\nchunk = { size = 1600 }\n", extra="", descriptors=None):
-        return super().service(pipelines, REMOTE * self.remote + extra, descriptors)
+    def service(self, pipelines="[[pipeline]]\nchunk = { size = 1600 }\n", extra="", descriptors=None, within=()):
+        return super().service(pipelines, REMOTE * self.remote + extra, descriptors, within)
 
     def url(self, service):
         return service.workers_remote if self.remote else service.workers
