@@ -76,7 +76,8 @@ void explain(std::ostream& out, const PipelineOptions& pipeline) {
       << lasting(spec.step ? spec.step : spec.size, rate) << ", first "
       << lasting(spec.first ? spec.first : spec.size, rate) << ", left " << lasting(spec.left, rate)
       << ", right " << lasting(spec.right, rate) << "; a row has " << spec.width() << " columns\n"
-      << "# latency of the rule: " << readable(1000 * (double{spec.size} + spec.right) / rate)
+      << "# latency of the rule: "
+      << readable(1000 * (static_cast<double>(spec.size) + spec.right) / rate)
       << " ms from the first frame of a body until its row is ready, "
       << readable(1000 * spec.right / rate) << " ms from the last; then at most "
       << readable(pipeline.batch.max_wait) << " (max_wait) if a worker is free\n";

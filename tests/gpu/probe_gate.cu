@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
-#include <chrono>
 #include <thread>
 
 #include "gpu/cuda_calls.h"
@@ -26,8 +25,7 @@ __global__ void wait_for(const volatile std::uint32_t* opened, std::uint32_t num
 
 void capture_graph(cudaStream_t stream, void* memory) {
   if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) != cudaSuccess) return;
-  (void)cudaMemsetAsync(memory, 0, 1 << 20, stream);
-  std::this_thread::sleep_for(std::chrono::microseconds(200));
+  for (int i = 0; i < 100; ++i) (void)cudaMemsetAsync(memory, 0, 1 << 20, stream);
   cudaGraph_t graph = nullptr;
   if (cudaStreamEndCapture(stream, &graph) == cudaSuccess) (void)cudaGraphDestroy(graph);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gate on simulated devices, in place of probe_gate.cu.
 #include <atomic>
-#include <chrono>
 #include <thread>
 
 #include "gpu/cuda_calls.h"
@@ -15,8 +14,6 @@ namespace {
 using test::simulated_cuda::Operation;
 using test::simulated_cuda::Stream;
 
-constexpr auto look_again = std::chrono::microseconds(20);
-
 }  // namespace
 
 struct Gate::Shared {
@@ -29,16 +26,19 @@ Gate::Gate() : shared_(std::make_unique<Shared>()) {}
 Gate::~Gate() { (void)shared_.release(); }
 
 void Gate::hold(cudaStream_t stream, std::uint32_t number) {
-  const auto wait = [number, &opened = shared_->opened](Stream& on) {
-    while (static_cast<std::int32_t>(opened - number) < 0 && !on.dead())
-      std::this_thread::sleep_for(look_again);
+  const auto wait = [number, &opened = shared_->opened](Stream&) {
+    for (std::uint32_t now = opened; static_cast<std::int32_t>(now - number) < 0; now = opened)
+      opened.wait(now);
   };
   cuda::check(
       test::simulated_cuda::put(stream, std::make_unique<Operation>(Operation::Kind::kernel, wait)),
       "holding a stream");
 }
 
-void Gate::open(std::uint32_t number) { shared_->opened = number; }
+void Gate::open(std::uint32_t number) {
+  shared_->opened = number;
+  shared_->opened.notify_all();
+}
 
 struct Disturbance::Threads {
   std::atomic<bool> ends{false};

@@ -2,14 +2,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "base/time.h"
 #include "tests/gpu/probes.h"
@@ -31,8 +28,9 @@ class Others {
   Others() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
   std::array<Duration, 3> longest() {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(longest_, {});
+    std::array<Duration, 3> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = Duration(longest_[i].exchange(0));
+    return all;
   }
 
  private:
@@ -46,7 +44,7 @@ class Others {
                                cudaMemcpyHostToDevice, own.stream.get());
       });
       note(2, [&] { return cudaEventRecord(own.events.front().get(), own.stream.get()); });
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      std::this_thread::yield();
     }
     (void)cudaStreamSynchronize(own.stream.get());
   }
@@ -54,14 +52,12 @@ class Others {
   void note(std::size_t which, const Call& call) {
     const Time begun = Clock::now();
     (void)call();
-    const Duration took = Clock::now() - begun;
-    const std::lock_guard lock(mutex_);
-    longest_[which] = std::max(longest_[which], took);
+    const std::int64_t took = (Clock::now() - begun).count();
+    if (took > longest_[which]) longest_[which] = took;
   }
 
-  std::mutex mutex_;
-  std::array<Duration, 3> longest_{};
-  std::jthread thread_;  // last: it uses the others
+  std::array<std::atomic<std::int64_t>, 3> longest_{};  // nanoseconds
+  std::jthread thread_;                                 // last: it uses the others
 };
 
 struct Step {
