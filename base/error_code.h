@@ -24,21 +24,22 @@ enum class ErrorCode : std::uint8_t {
   no_room,           // 1013 as many streams as there may be
   stopping,          // 1012 the service stops
   slow_reader,       // 1008 results were not read
+  worker_failed,     // 1011 workers were lost over rows of the stream
   internal,          // 1011
 };
 
 constexpr std::string_view name_of(ErrorCode code) {
   constexpr std::string_view names[] = {
-      "schema",   "unauthenticated", "forbidden", "unknown_stream", "unknown_pipeline",
-      "idle",     "conflict",        "too_long",  "format",         "values",
-      "too_fast", "no_worker",       "no_room",   "stopping",       "slow_reader",
-      "internal"};
+      "schema",        "unauthenticated", "forbidden", "unknown_stream", "unknown_pipeline",
+      "idle",          "conflict",        "too_long",  "format",         "values",
+      "too_fast",      "no_worker",       "no_room",   "stopping",       "slow_reader",
+      "worker_failed", "internal"};
   return names[static_cast<int>(code)];
 }
 
 constexpr std::uint16_t close_code(ErrorCode code) {
-  constexpr std::uint16_t codes[] = {4400, 4401, 4403, 4404, 4404, 4408, 4409, 4413,
-                                     4415, 4422, 4429, 1013, 1013, 1012, 1008, 1011};
+  constexpr std::uint16_t codes[] = {4400, 4401, 4403, 4404, 4404, 4408, 4409, 4413, 4415,
+                                     4422, 4429, 1013, 1013, 1012, 1008, 1011, 1011};
   return codes[static_cast<int>(code)];
 }
 

@@ -43,6 +43,12 @@ struct Batch {
   std::vector<BatchRow> framed;
   std::vector<BatchRow> marks;
   Time closed;
+
+  // Whether it holds a suspect, alone.
+  bool is_trial() const {
+    const std::vector<BatchRow>& first = framed.empty() ? marks : framed;
+    return !first.empty() && first.front().ready.suspect;
+  }
 };
 
 }  // namespace millrace

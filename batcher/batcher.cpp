@@ -7,8 +7,18 @@
 
 namespace millrace {
 
+namespace {
+
+bool may_share(const ReadyRow& row) { return row.row.has_frames() && !row.suspect; }
+
+}  // namespace
+
 Batcher::Batcher(BatchRule rule)
-    : rule_(std::move(rule)), places_(rule_.slots), framed_(rule_.slots), marks_(rule_.slots) {
+    : rule_(std::move(rule)),
+      places_(rule_.slots),
+      framed_(rule_.slots),
+      marks_(rule_.slots),
+      suspects_(rule_.slots) {
   assert(rule_.slots >= 1 && rule_.rows >= 1 && rule_.max_wait >= Duration(0));
   assert(std::ranges::is_sorted(rule_.row_buckets));
   assert(rule_.row_buckets.empty() || rule_.row_buckets.back() == rule_.rows);
@@ -30,7 +40,7 @@ std::optional<Slot> Batcher::open(StreamId stream) {
 void Batcher::add(Slot slot, const ReadyRow& row) {
   Place& place = places_[number(slot)];
   assert(place.taken && !place.ended);
-  if (row.row.has_frames() && place.leading == place.rows.size()) {
+  if (may_share(row) && place.leading == place.rows.size()) {
     ++place.leading;
     ++leading_;
   }
@@ -40,9 +50,18 @@ void Batcher::add(Slot slot, const ReadyRow& row) {
 }
 
 std::optional<Trigger> Batcher::trigger(Time now) const {
-  if (waiting_ == 0) return std::nullopt;
+  return takes_suspect(now) ? Trigger::full : trigger_of_others(now);
+}
+
+bool Batcher::takes_suspect(Time now) const {
+  return suspects_.size() > 0 && (!after_suspect_ || !trigger_of_others(now));
+}
+
+std::optional<Trigger> Batcher::trigger_of_others(Time now) const {
+  const std::uint32_t streams = framed_.size() + marks_.size();
+  if (streams == 0) return std::nullopt;
   if (full()) return Trigger::full;
-  if (framed_.size() + marks_.size() == open_) return Trigger::complete;
+  if (streams + suspects_.size() == open_) return Trigger::complete;
   // Without a wait also for a row of another thread, whose clock may be a little ahead of `now`.
   if (rule_.max_wait == Duration(0) || deadline() <= now) return Trigger::deadline;
   if (draining_) return Trigger::drain;
@@ -50,7 +69,7 @@ std::optional<Trigger> Batcher::trigger(Time now) const {
 }
 
 Time Batcher::deadline() const {
-  if (waiting_ == 0) return Time::max();
+  if (framed_.size() + marks_.size() == 0) return Time::max();
   return std::min(framed_.oldest(), marks_.oldest()) + rule_.max_wait;
 }
 
@@ -62,6 +81,8 @@ void Batcher::close(Trigger why, Time now, Batch& batch) {
   batch.closed = now;
   batch.framed.clear();
   batch.marks.clear();
+  after_suspect_ = takes_suspect(now);
+  if (after_suspect_) return take_suspect(now, batch);
 
   do {
     const std::size_t room = rule_.rows - batch.framed.size();
@@ -73,6 +94,15 @@ void Batcher::close(Trigger why, Time now, Batch& batch) {
     const std::size_t room = rule_.slots - batch.marks.size();
     take_oldest(marks_, std::min<std::size_t>(marks_.size(), room), now, batch.marks);
   }
+  batch.rows = tensor_rows(batch.framed.size());
+}
+
+void Batcher::take_suspect(Time now, Batch& batch) {
+  const std::uint32_t slot = suspects_.pop();
+  Place& place = places_[slot];
+  const ReadyRow row = take_front(place, now);
+  (row.row.has_frames() ? batch.framed : batch.marks).push_back({place.stream, Slot{slot}, row});
+  enlist(slot);
   batch.rows = tensor_rows(batch.framed.size());
 }
 
@@ -92,11 +122,11 @@ ReadyRow Batcher::take_front(Place& place, Time now) {
   const ReadyRow row = place.rows.pop_front();
   place.before = now;
   --waiting_;
-  if (row.row.has_frames()) {
+  if (may_share(row)) {
     --place.leading;
     --leading_;
   } else {
-    while (place.leading < place.rows.size() && place.rows[place.leading].row.has_frames())
+    while (place.leading < place.rows.size() && may_share(place.rows[place.leading]))
       ++place.leading;
     leading_ += place.leading;
   }

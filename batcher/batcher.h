@@ -36,6 +36,9 @@ struct BatchRule {
 // rows only behind it. A marker row needs no place in the tensor: it goes with the next batch,
 // whether or not there is room for the rows with frames.
 //
+// A suspect row is alone in its batch, which closes at once. Such batches take turns with those of
+// the other rows, so that neither waits long for the other.
+//
 // A slot is taken from open() until release() or remove(). Rows that come back from a lost worker
 // are added to another lane's batcher like any; they keep the instant at which they were ready.
 //
@@ -87,21 +90,29 @@ class Batcher {
     bool ended = false;  // the END row has been in a batch
     StreamId stream{};
     Time before{};              // when the row before the first waiting one was taken
-    std::uint32_t leading = 0;  // waiting rows with frames before the first marker row
+    std::uint32_t leading = 0;  // first waiting rows that have frames and are no suspects
     Ring<ReadyRow> rows;
   };
 
   bool full() const;
-  AgeList& list_of(const ReadyRow& row) { return row.row.has_frames() ? framed_ : marks_; }
+  std::optional<Trigger> trigger_of_others(Time now) const;
+  bool takes_suspect(Time now) const;
+  AgeList& list_of(const ReadyRow& row) {
+    if (row.suspect) return suspects_;
+    return row.row.has_frames() ? framed_ : marks_;
+  }
   void enlist(std::uint32_t slot);
+  void take_suspect(Time now, Batch& batch);
   void take_oldest(AgeList& list, std::size_t count, Time now, std::vector<BatchRow>& into);
   ReadyRow take_front(Place& place, Time now);
   void free(Place& place);
   std::uint32_t tensor_rows(std::size_t framed) const;
 
   BatchRule rule_;
-  std::vector<Place> places_;      // by slot
-  AgeList framed_, marks_;         // streams that have rows, by what the first one is
+  std::vector<Place> places_;  // by slot
+  // Streams that have rows, by what the first one is.
+  AgeList framed_, marks_, suspects_;
+  bool after_suspect_ = true;      // the others are next; a new worker begins with them
   std::uint32_t lowest_free_ = 0;  // no slot below it is free
   std::uint32_t streams_ = 0;
   std::uint32_t open_ = 0;   // streams whose END row has not been in a batch

@@ -22,7 +22,7 @@ struct ReadyRow {
   Time arrived;                 // the last frame of its window, or the event that cut it, was read
   Time ready;                   // it was cut
   bool handed = false;          // it has been in a batch
-  std::uint8_t lost = 0;        // times it was in the oldest unfinished batch of a lost worker
+  bool suspect = false;  // a worker was lost while this row was in its oldest unfinished batch
 };
 
 }  // namespace millrace

@@ -159,7 +159,8 @@ void Stream::dropped(std::optional<ErrorCode> code, Time now) {
   if (code) {
     const bool waited = *code == ErrorCode::no_worker;
     if (client_listens_)
-      links_.client.error(*code, waited ? "no worker came in time" : "the stream was given up");
+      links_.client.error(
+          *code, waited ? "no worker came in time" : "workers were lost over two of its rows");
     deafen(closing_for(*code));
   }
   client_listens_ = false;

@@ -38,7 +38,10 @@ class Lane {
   // Closes the next batch, when one is due, and holds it until it is finished; the pointer is
   // good until then. Null without credit or slab, or without a batch that is due.
   Batch* close(BatchId id, Time now);
-  bool has_credit() const { return held_.size() < credits_; }
+  // Behind a suspect's batch there is none: the worker has no other row that it could die of.
+  bool has_credit() const {
+    return held_.size() < credits_ && (held_.empty() || !held_.back().is_trial());
+  }
   // Whether there is a slab for the next batch; nothing closes without one. Returns whether this
   // is a change.
   bool set_slab(bool free, Time now);

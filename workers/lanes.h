@@ -61,7 +61,10 @@ struct LanesRule {
 //    worker is lost are handed over again
 //  - a row never continues a state that was lost: after a loss or a move a stream's rows carry
 //    RESET(worker_lost) up to and including the first with frames
-//  - a row that was in the oldest unfinished batch of two lost workers is given up with an error
+//  - the rows in the oldest unfinished batch of a lost worker are suspects. A suspect is handed
+//  over
+//    alone, and nothing behind it, until it is answered. If its worker is lost over it, it is done
+//    with an error. The second such row of a stream ends that stream with `worker_failed`
 //
 // Confined to one thread.
 class Lanes {
@@ -140,6 +143,7 @@ class Lanes {
     bool had = false;           // any worker has had a row of it, ever
     bool reset_due = false;     // RESET(worker_lost), until a row with frames has carried it
     bool ending = false;        // its END row is here
+    bool failed = false;        // a worker was lost over a row of it that was handed over alone
     WaitKey waiting;            // its place in waiting_
     std::deque<ReadyRow> held;  // rows in no batcher: it waits, or moves
   };
@@ -152,6 +156,7 @@ class Lanes {
   void feed(Stream& stream, ReadyRow row);
   void feed_held(Stream& stream);
   void finish_row(FiledLane& lane, BatchRow& row, Answer answer, Time closed, Time now);
+  void convict(FiledLane& lane, Batch& trial, Time now);
   void take_back_batches(FiledLane& lane, Time now);
   void take_back(FiledLane& lane, Time now);
   void hold_waiting_rows(Stream& stream);

@@ -31,21 +31,33 @@ void Lanes::place_waiting() {
   }
 }
 
-// Rows handed over and not done go back in front of what their streams hold; those that were in
-// the oldest batch of two lost workers are given up.
+// The row is not tried again. Its stream has no other row in a batch: there is none behind a trial.
+void Lanes::convict(FiledLane& lane, Batch& trial, Time now) {
+  BatchRow& row = trial.framed.empty() ? trial.marks.front() : trial.framed.front();
+  const StreamId id = row.stream;
+  finish_row(lane, row, Answer{Answer::Kind::error, "two workers were lost over this row"},
+             trial.closed, now);
+  Stream* stream = find(id);
+  if (!stream || !std::exchange(stream->failed, true)) return;
+  events_.dropped.push_back({id, ErrorCode::worker_failed});
+  forget(*stream);
+}
+
+// Rows handed over and not done go back in front of the rows that their streams hold. The worker
+// can only have died of its oldest batch.
 void Lanes::take_back_batches(FiledLane& lane, Time now) {
   std::unordered_map<StreamId, std::deque<ReadyRow>> again;
   for (bool oldest = true; !lane.held().empty(); oldest = false) {
     Batch batch = lane.finish(now);
+    if (oldest && batch.is_trial()) {
+      convict(lane, batch, now);
+      continue;
+    }
     for (auto* rows : {&batch.framed, &batch.marks})
       for (BatchRow& row : *rows) {
-        if (oldest && ++row.ready.lost == 2) {
-          finish_row(lane, row, Answer{Answer::Kind::error, "two workers were lost over this row"},
-                     batch.closed, now);
-        } else {
-          --find(row.stream)->handed;
-          again[row.stream].push_back(std::move(row.ready));
-        }
+        row.ready.suspect |= oldest;
+        --find(row.stream)->handed;
+        again[row.stream].push_back(std::move(row.ready));
       }
   }
   for (auto& [id, rows] : again) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "batcher/age_list.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <ctime>
+#include <random>
 
 using namespace millrace;
 
@@ -46,4 +49,39 @@ TEST_CASE("slots can be erased anywhere and inserted again") {
   list.insert(2, at(0));
   CHECK(list.size() == 2);
   CHECK(all_of(list) == std::vector<std::uint32_t>{2, 1});
+}
+
+TEST_CASE(
+    "slots inserted and erased by chance come out by age, of equal ages in the order they came") {
+  std::mt19937 random(1);
+  AgeList list(64);
+  std::vector<std::pair<int, std::uint32_t>> expected;  // by age
+  std::vector<bool> in(64);
+  for (int step = 0; step < 20000; ++step) {
+    const auto slot = static_cast<std::uint32_t>(random() % 64);
+    if (in[slot]) {
+      list.erase(slot);
+      std::erase_if(expected, [&](const auto& entry) { return entry.second == slot; });
+    } else {
+      const int age = static_cast<int>(random() % 40);
+      list.insert(slot, at(age));
+      expected.insert(
+          std::ranges::upper_bound(expected, age, {}, &std::pair<int, std::uint32_t>::first),
+          {age, slot});
+    }
+    in[slot] = !in[slot];
+    REQUIRE(list.size() == expected.size());
+    REQUIRE(list.oldest() == (expected.empty() ? Time::max() : at(expected.front().first)));
+  }
+  for (const auto& [age, slot] : expected) REQUIRE(list.pop() == slot);
+}
+
+TEST_CASE("many slots that are older than many others cost no search each") {
+  constexpr std::uint32_t half = 1 << 15;
+  AgeList list(2 * half);
+  const std::clock_t begin = std::clock();  // of the processor, not of the wall
+  for (std::uint32_t i = 0; i < half; ++i) list.insert(i, at(static_cast<int>(half + i)));
+  for (std::uint32_t i = 0; i < half; ++i) list.insert(half + i, at(static_cast<int>(i)));
+  CHECK(std::clock() - begin < CLOCKS_PER_SEC / 2);
+  CHECK(list.pop() == half);
 }

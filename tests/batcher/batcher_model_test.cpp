@@ -170,13 +170,23 @@ class Schedule {
     streams_.erase(stream);
   }
 
-  // All that was cut and not done goes to the next worker, handed over before or not.
+  // All that was cut and not done goes to the next worker, handed over before or not. The rows of
+  // its oldest batch are suspects.
   void lose_worker() {
+    if (!in_flight_.empty())
+      for (const auto* rows : {&in_flight_.front().framed, &in_flight_.front().marks})
+        for (const BatchRow& row : *rows) suspect(row);
     in_flight_.clear();
     attach();
     const auto streams = std::move(streams_);
     streams_.clear();
     for (const Stream& stream : streams) open_slot(stream);
+  }
+
+  void suspect(const BatchRow& row) {
+    for (Stream& stream : streams_)
+      for (ReadyRow& undone : stream.undone)
+        if (stream.id == row.stream && undone.row == row.ready.row) undone.suspect = true;
   }
 
   std::mt19937_64 random_;

@@ -244,3 +244,33 @@ TEST_CASE("waiting rows are counted, all and by stream") {
   (void)lane.close(0ms);
   CHECK(lane.batcher.waiting() == 1);
 }
+
+TEST_CASE("a suspect is alone in its batch, in turns with the other rows") {
+  BatcherUnderTest lane(rule_of(4, 4, 0ms));
+  lane.open("ABCD");
+  lane.suspect('A', 0ms);
+  lane.suspect('B', 1ms);
+  lane.row('C', 2ms);
+  lane.mark('D', 2ms);
+  CHECK(lane.close(3ms) == "C0 | D0");
+  lane.row('C', 3ms);
+  lane.mark('D', 3ms);
+  CHECK(lane.close(3ms) == "A0 |");
+  CHECK(lane.batch.is_trial());
+  CHECK(lane.close(3ms) == "C1 | D1");
+  CHECK_FALSE(lane.batch.is_trial());
+  CHECK(lane.close(3ms) == "B0 |");
+  CHECK(lane.trigger(3ms) == std::nullopt);
+}
+
+TEST_CASE("a suspect does not wait for other rows, and they do not wait for it") {
+  BatcherUnderTest lane(rule_of(4, 4, 10ms));
+  lane.open("ABC");
+  lane.suspect('A', 0ms);
+  lane.row('B', 0ms);
+  CHECK(lane.trigger(1ms) == Trigger::full);
+  lane.row('C', 1ms);
+  CHECK(lane.close(1ms) == "B0 C0 |");
+  CHECK(lane.batch.trigger == Trigger::complete);
+  CHECK(lane.close(1ms) == "A0 |");
+}

@@ -34,6 +34,8 @@ class BatcherUnderTest {
   void mark(char name, Duration ready, std::uint8_t flags = flag::last) {
     add(name, ready, 0, flags);
   }
+  // A row with frames that a worker was lost over.
+  void suspect(char name, Duration ready) { add(name, ready, 100, 0, true); }
   Slot slot(char name) const { return slots_[index(name)]; }
 
   std::optional<Trigger> trigger(Duration at) const { return batcher.trigger(t0 + at); }
@@ -57,12 +59,14 @@ class BatcherUnderTest {
     return char('A' + number(row.stream)) + std::to_string(row.ready.row.seq);
   }
 
-  void add(char name, Duration ready, std::uint32_t size, std::uint8_t flags) {
+  void add(char name, Duration ready, std::uint32_t size, std::uint8_t flags,
+           bool suspect = false) {
     ReadyRow row;
     row.row.seq = seq_[index(name)]++;
     row.row.size = size;
     row.row.flags = flags;
     row.ready = t0 + ready;
+    row.suspect = suspect;
     batcher.add(slot(name), row);
   }
 

@@ -13,7 +13,8 @@ void demand(bool holds, const char* rule) {
   if (!holds) throw std::logic_error(rule);
 }
 
-bool framed(const ReadyRow& row) { return row.row.has_frames(); }
+bool framed(const ReadyRow& row) { return row.row.has_frames() && !row.suspect; }
+bool mark(const ReadyRow& row) { return !row.row.has_frames() && !row.suspect; }
 
 }  // namespace
 
@@ -57,21 +58,36 @@ std::size_t LaneModel::takeable_marks() const {
   std::size_t count = 0;
   for (const auto& [_, stream] : streams_)
     for (const ReadyRow& row : stream.rows) {
-      if (framed(row)) break;
+      if (!mark(row)) break;
       ++count;
     }
   return count;
 }
 
+bool LaneModel::tried_alone(const Stream& stream) {
+  return !stream.rows.empty() && stream.rows.front().suspect;
+}
+
+bool LaneModel::suspect_is_next(Time now) const {
+  const bool any =
+      std::ranges::any_of(streams_, [](const auto& entry) { return tried_alone(entry.second); });
+  return any && !(others_are_next_ && trigger_of_others(now));
+}
+
 Time LaneModel::deadline() const {
   Time earliest = Time::max();
   for (const auto& [_, stream] : streams_)
-    if (!stream.rows.empty()) earliest = std::min(earliest, age(stream) + rule_.max_wait);
+    if (!stream.rows.empty() && !tried_alone(stream))
+      earliest = std::min(earliest, age(stream) + rule_.max_wait);
   return earliest;
 }
 
 std::optional<Trigger> LaneModel::trigger(Time now) const {
-  if (waiting() == 0) return std::nullopt;
+  return suspect_is_next(now) ? Trigger::full : trigger_of_others(now);
+}
+
+std::optional<Trigger> LaneModel::trigger_of_others(Time now) const {
+  if (takeable_framed() + takeable_marks() == 0) return std::nullopt;
   if (takeable_framed() >= rule_.rows) return Trigger::full;
   if (std::ranges::all_of(streams_, [](const auto& entry) {
         return entry.second.ended || !entry.second.rows.empty();
@@ -94,7 +110,9 @@ void LaneModel::take(const BatchRow& row, Time now) {
   demand(row.slot == stream.slot, "a row has its stream's slot");
   demand(!stream.rows.empty(), "no row is taken twice");
   demand(stream.rows.front().row == row.ready.row, "rows of a stream come in order");
-  demand(stream.rows.front().ready == row.ready.ready, "rows come as they were added");
+  demand(stream.rows.front().ready == row.ready.ready &&
+             stream.rows.front().suspect == row.ready.suspect,
+         "rows come as they were added");
   stream.rows.pop_front();
   stream.before = now;
   if (row.ready.row.is(flag::end)) stream.ended = true;
@@ -103,8 +121,21 @@ void LaneModel::take(const BatchRow& row, Time now) {
 void LaneModel::judge(const Batch& batch, Trigger why, Time now) {
   demand(batch.trigger == why && batch.closed == now, "a batch says when and why it closed");
   demand(!batch.framed.empty() || !batch.marks.empty(), "no batch is empty");
+  others_are_next_ = suspect_is_next(now);
+  if (others_are_next_) return judge_suspect(batch, now);
   judge_framed(batch, now);
   judge_marks(batch, now);
+}
+
+void LaneModel::judge_suspect(const Batch& batch, Time now) {
+  demand(batch.framed.size() + batch.marks.size() == 1, "a suspect is alone in its batch");
+  demand(batch.rows <= rule_.rows, "a suspect's batch has a length that a tensor may have");
+  const BatchRow& row = batch.framed.empty() ? batch.marks.front() : batch.framed.front();
+  demand(row.ready.suspect && batch.is_trial(), "a suspect's turn is a suspect's");
+  for (const auto& [_, stream] : streams_)
+    if (tried_alone(stream))
+      demand(age(stream) >= age(streams_.at(row.stream)), "the oldest suspect goes first");
+  take(row, now);
 }
 
 void LaneModel::judge_framed(const Batch& batch, Time now) {
@@ -137,7 +168,7 @@ void LaneModel::judge_marks(const Batch& batch, Time now) {
   demand(batch.marks.size() == most, "all marker rows that fit are taken");
   Time youngest = Time::min();
   for (const BatchRow& row : batch.marks) {
-    demand(!framed(row.ready), "marker rows have no frames");
+    demand(mark(row.ready), "marker rows have no frames");
     const Time oldest = age(streams_.at(row.stream));
     demand(youngest <= oldest, "marker rows come oldest first");
     youngest = oldest;
@@ -145,7 +176,7 @@ void LaneModel::judge_marks(const Batch& batch, Time now) {
   }
   if (!batch.marks.empty())
     for (const auto& [_, stream] : streams_)
-      if (!stream.rows.empty() && !framed(stream.rows.front()))
+      if (!stream.rows.empty() && mark(stream.rows.front()))
         demand(age(stream) >= youngest, "no younger marker row is preferred");
 }
 

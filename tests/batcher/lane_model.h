@@ -41,6 +41,10 @@ class LaneModel {
   };
 
   static Time age(const Stream& stream);
+  static bool tried_alone(const Stream& stream);
+  bool suspect_is_next(Time now) const;
+  std::optional<Trigger> trigger_of_others(Time now) const;
+  void judge_suspect(const Batch& batch, Time now);
   std::size_t takeable_framed() const;
   std::size_t takeable_marks() const;
   void judge_framed(const Batch& batch, Time now);
@@ -50,6 +54,7 @@ class LaneModel {
   BatchRule rule_;
   std::map<StreamId, Stream> streams_;
   bool draining_ = false;
+  bool others_are_next_ = true;
 };
 
 }  // namespace millrace::test

@@ -178,6 +178,18 @@ TEST_CASE("a stream that its lane dropped is finished at once") {
   CHECK(live.stats.open.value() == 0);
 }
 
+TEST_CASE("a stream over whose rows workers were lost ends with worker_failed") {
+  LiveStream live(tens);
+  live.send(20);
+  live.answer(0, Answer::Kind::error);
+  live.answer(1, Answer::Kind::error);
+  live.said();
+  live.stream.dropped(ErrorCode::worker_failed, live.now);
+  CHECK(live.said() == Said{"error worker_failed"});
+  CHECK(live.stream.finished());
+  CHECK(live.stats.closed[StreamClosing::error].value() == 1);
+}
+
 TEST_CASE("a stream that died before a worker had it is dropped without a word") {
   LiveStream live(tens);
   live.send(5);

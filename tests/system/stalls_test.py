@@ -66,6 +66,19 @@ class Stalls(CrowdTest):
             self.assertLess(service.metric("millrace_batches_total"), 3 * CLIENTS / ROWS)
             self.assertEqual(service.metric("millrace_workers"), 1)
 
+    def test_a_hung_worker_is_evicted_however_often_the_service_is_stopped(self):  # F22
+        service = self.service(PIPELINE)
+        with RawWorker(service.workers).attached() as hung:  # it sends no heartbeat
+            begin = time.monotonic()
+            while service.metric("millrace_workers") == 1:
+                self.assertLess(time.monotonic() - begin, 60)
+                service.process.send_signal(signal.SIGSTOP)
+                time.sleep(1.5)
+                service.process.send_signal(signal.SIGCONT)
+                time.sleep(1)
+                service.recount()
+            self.assertEqual(hung.ended(), "timeout")
+
     def test_connections_that_a_worker_gave_up_during_a_stall_fail_no_row(self):  # C18, G6
         service = self.service(PIPELINE)
         first = RawWorker(service.workers).attached()

@@ -32,12 +32,14 @@ class LaneHistory {
     std::size_t done = 0;
     std::size_t taken = 0;
     std::set<std::uint64_t> handed;
-    std::map<std::uint64_t, int> poisoned;  // how often in the oldest batch of a lost worker
-    Time busy;                              // when it was opened, or a worker had rows of it last
-    std::optional<LaneId> worker;           // that had its last row
-    bool reset_due = false;                 // a worker lost its state, or gave it away
-    bool may_move = false;                  // a row that lets it leave its worker was done
-    bool must_move = false;                 // and there was room
+    std::set<std::uint64_t> suspects;  // rows in the oldest batch of a lost worker, not done
+    std::set<std::uint64_t> poison;    // rows over which any worker dies
+    int failed = 0;                    // rows that are given up
+    Time busy;                         // when it was opened, or a worker had rows of it last
+    std::optional<LaneId> worker;      // that had its last row
+    bool reset_due = false;            // a worker lost its state, or gave it away
+    bool may_move = false;             // a row that lets it leave its worker was done
+    bool must_move = false;            // and there was room
     bool ended = false, aborted = false, dropped = false;
   };
   struct WorkerSeen {
@@ -55,6 +57,7 @@ class LaneHistory {
   std::map<StreamId, StreamSeen> streams;
   std::map<LaneId, WorkerSeen> workers;
   std::vector<std::pair<LaneId, BatchId>> fenced;  // batches of workers that were lost
+  bool only_poison_kills = false;                  // no worker is lost otherwise
 
   static void expect(bool holds, const char* what) {
     if (!holds) FAIL(what);
@@ -68,6 +71,7 @@ class LaneHistory {
     expect(worker.held.size() < worker.credits, "a batch needs a credit");
     expect(batch.framed.size() <= rule_.batch.rows, "a batch is not too long");
     expect(batch.marks.size() <= rule_.batch.slots, "a batch has not too many markers");
+    expect_trial(worker, batch);
     std::vector<StreamId> expected, named;
     std::set<StreamId> in_tensor;
     for (const BatchRow& row : batch.framed) {
@@ -91,17 +95,27 @@ class LaneHistory {
     for (const Batch& batch : worker.held) {
       fenced.emplace_back(lane, batch.id);
       const bool oldest = &batch == &worker.held.front();
+      const bool alone = batch.framed.size() + batch.marks.size() == 1;
       for (const auto* rows : {&batch.framed, &batch.marks})
         for (const BatchRow& row : *rows) {
           StreamSeen& stream = streams.at(row.stream);
           stream.next = std::min<std::size_t>(stream.next, row.ready.row.seq);
           stream.busy = now;
-          if (oldest && ++stream.poisoned[row.ready.row.seq] == 2)
-            given_up_.insert({row.stream, row.ready.row.seq});
+          if (!oldest) continue;
+          const bool before = !stream.suspects.insert(row.ready.row.seq).second;
+          if (before && alone) given_up_.insert({row.stream, row.ready.row.seq});
         }
     }
     workers.erase(lane);
     count("lost");
+  }
+
+  // Whether a worker dies over its oldest batch.
+  bool is_poisonous(const Batch& batch) const {
+    for (const auto* rows : {&batch.framed, &batch.marks})
+      for (const BatchRow& row : *rows)
+        if (streams.at(row.stream).poison.contains(row.ready.row.seq)) return true;
+    return false;
   }
 
   // Its oldest batch is given back, with answers that say whose they are; `room` slots are free.
@@ -115,6 +129,7 @@ class LaneHistory {
     for (const auto* rows : {&batch.framed, &batch.marks})
       for (const BatchRow& row : *rows) {
         const Row& at = row.ready.row;
+        streams.at(row.stream).suspects.erase(at.seq);
         if (at.is(flag::end))
           std::erase_if(worker.slots, [&](auto& slot) { return slot.second == row.stream; });
         if (!worker.leaving) continue;
@@ -154,6 +169,8 @@ class LaneHistory {
       expect(stream.taken == stream.handed.size(), "a row is taken once");
       streams.erase(gone);
     }
+    for (const auto& [id, stream] : streams)
+      expect(stream.failed < 2, "a stream ends with its second row that is given up");
   }
 
   // What holds between two steps.
@@ -185,6 +202,21 @@ class LaneHistory {
   }
 
  private:
+  // A suspect is handed over alone, and nothing behind it.
+  void expect_trial(const WorkerSeen& worker, const Batch& batch) const {
+    const auto suspects = [this](const Batch& in) {
+      std::size_t count = 0;
+      for (const auto* rows : {&in.framed, &in.marks})
+        for (const BatchRow& row : *rows)
+          count += streams.at(row.stream).suspects.count(row.ready.row.seq);
+      return count;
+    };
+    expect(suspects(batch) == 0 || batch.framed.size() + batch.marks.size() == 1,
+           "a suspect is alone in its batch");
+    expect(worker.held.empty() || suspects(worker.held.back()) == 0,
+           "nothing is handed over behind a suspect");
+  }
+
   void see_row(LaneId lane, WorkerSeen& worker, const BatchRow& batch_row,
                std::vector<StreamId>& opened, Time now) {
     StreamSeen& stream = streams.at(batch_row.stream);
@@ -261,7 +293,10 @@ class LaneHistory {
     if (given_up_.erase({done.stream, row.seq}) > 0) {
       expect(done.answer.kind == Answer::Kind::error, "a row that is given up is an error");
       stream.next = std::max<std::size_t>(stream.next, row.seq + 1);
+      stream.suspects.erase(row.seq);
+      ++stream.failed;
       count("given up");
+      expect(!only_poison_kills || stream.poison.contains(row.seq), "only poison rows fail");
     } else {
       expect(done.answer.data == (answered ? answer_to({done.stream, Slot{}, done.row}) : ""),
              "an answer belongs to its row");
@@ -277,7 +312,10 @@ class LaneHistory {
         for (const auto* rows : {&batch.framed, &batch.marks})
           for (const BatchRow& row : *rows)
             expect(row.stream != dropped.stream, "no stream is dropped that a worker has rows of");
-    if (dropped.code) {
+    if (dropped.code == ErrorCode::worker_failed) {
+      expect(stream.failed == 2, "a stream ends after its second row that is given up");
+      count("worker failed");
+    } else if (dropped.code) {
       expect(*dropped.code == ErrorCode::no_worker, "a stream fails for want of a worker");
       expect(now - stream.busy >= rule_.worker_wait || now >= give_up,
              "a stream waits as long as it may");

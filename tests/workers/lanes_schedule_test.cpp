@@ -18,7 +18,13 @@ namespace {
 class Schedule {
  public:
   Schedule(std::uint64_t seed, Tally& tally)
-      : random_(seed), rule_(some_rule()), lanes_(rule_), history_(rule_, tally) {}
+      : random_(seed),
+        poison_(one_in(3)),
+        rule_(some_rule()),
+        lanes_(rule_),
+        history_(rule_, tally) {
+    history_.only_poison_kills = poison_;
+  }
 
   void run() {
     const int drains = pick(4) == 0 ? 200 + static_cast<int>(pick(100)) : -1;
@@ -42,7 +48,8 @@ class Schedule {
                       .stateful = pick(8) != 0},
             .worker_wait = 1ms * (100 + pick(2000)),
             .bye_wait = 1ms * (100 + pick(2000)),
-            .patience = {.silence = 1500ms, .answer = 1s, .first_answer = 2s}};
+            .patience = poison_ ? Patience{.silence = 1h, .answer = 1h, .first_answer = 1h}
+                                : Patience{.silence = 1500ms, .answer = 1s, .first_answer = 2s}};
   }
   std::uint32_t pick(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
   bool one_in(std::uint32_t n) { return pick(n) == 0; }
@@ -57,9 +64,9 @@ class Schedule {
     const std::uint32_t how = pick(60);
     if (how > 5) now_ += 1ms * pick(3);
     if (how == 1 || how == 2) now_ += 1ms * pick(500);
-    if (how == 3 && lanes_.deadline() != Time::max()) now_ = std::max(now_, lanes_.deadline());
-    if (how == 4 && lanes_.deadline() != Time::max())
-      now_ = std::max(now_, lanes_.deadline() - Duration(1));
+    const bool soon = lanes_.deadline() < now_ + 10min;
+    if (how == 3 && soon) now_ = std::max(now_, lanes_.deadline());
+    if (how == 4 && soon) now_ = std::max(now_, lanes_.deadline() - Duration(1));
   }
 
   void act() {
@@ -72,7 +79,7 @@ class Schedule {
     if (which < 26) {
       give_back(lane);
     } else if (which == 26 && one_in(2)) {
-      lose(lane);
+      if (!poison_) lose(lane);
     } else if (which == 27) {
       bye(lane);
     } else if (which == 28) {
@@ -80,7 +87,7 @@ class Schedule {
     } else if (which == 29) {
       come_late();
     } else if (which == 30 && one_in(4)) {
-      lie(lane);
+      if (!poison_) lie(lane);
     } else if (which == 31 && one_in(8)) {
       shift();
     }
@@ -122,6 +129,7 @@ class Schedule {
     }
     stream.ended = end;
     stream.aborted = row.is(flag::abort);
+    if (poison_ && one_in(12)) stream.poison.insert(row.seq);
     stream.cut.push_back(row);
     ReadyRow ready;
     ready.row = row;
@@ -184,6 +192,10 @@ class Schedule {
     auto& worker = history_.workers.at(lane);
     if (worker.held.empty()) return;
     const Batch& batch = worker.held.front();
+    if (history_.is_poisonous(batch)) {
+      history_.count("poisoned");
+      return lose(lane);
+    }
     std::vector<Answer> answers, marks;
     const bool answered = !one_in(4);
     if (answered) answers = answers_to(batch.framed);
@@ -284,6 +296,7 @@ class Schedule {
   }
 
   std::mt19937_64 random_;
+  const bool poison_;  // workers die over some rows, and of nothing else
   const LanesRule rule_;
   Lanes lanes_;
   LaneHistory history_;
@@ -301,8 +314,9 @@ TEST_CASE("rows are handed over at least once, done once and in order, whatever 
     INFO("seed " << seed);
     Schedule(seed, tally).run();
   }
-  for (const char* what : {"lost", "overdue", "left", "moved", "given up", "no worker",
-                           "died early", "repeated", "late", "lied"}) {
+  for (const char* what :
+       {"lost", "overdue", "left", "moved", "given up", "poisoned", "worker failed", "no worker",
+        "died early", "repeated", "late", "lied"}) {
     INFO(what);
     CHECK(tally[what] > 300);
   }

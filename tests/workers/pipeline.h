@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <unordered_map>
@@ -22,8 +23,12 @@ struct Pipeline {
   std::unordered_map<StreamId, std::uint64_t> seq;
   Time now = t0;
 
-  explicit Pipeline(std::uint32_t slots = 2, Duration max_wait = 0s, Duration worker_wait = 30s)
-      : lanes(LanesRule{.batch = {.slots = slots, .rows = 4, .max_wait = max_wait},
+  explicit Pipeline(std::uint32_t slots = 2, Duration max_wait = 0s, Duration worker_wait = 30s,
+                    bool stateful = true)
+      : lanes(LanesRule{.batch = {.slots = slots,
+                                  .rows = std::max(slots, 4u),
+                                  .max_wait = max_wait,
+                                  .stateful = stateful},
                         .worker_wait = worker_wait,
                         .bye_wait = 60s,
                         .patience = {.silence = 6s, .answer = 10s, .first_answer = 120s}}) {}

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stream on which every worker dies, beside streams that have done nothing wrong. A supervisor
+starts the next worker each time. Numbers like F32 name the case."""
+import json
+import threading
+import time
+import unittest
+import urllib.parse
+
+import worker_wire as wire
+from faults import PACKET, text
+from harness import samples, wait_for
+from raw_worker import RawWorker
+from worker_faults import WorkerFaultTest, packet
+from zeromq_client import Peer
+
+OPTIONS = json.dumps({"lang": "xx"})
+PACKETS = 40  # of 100 ms
+SENT = 8  # of them on the bad stream
+START = 0.25  # seconds that a worker takes to start
+
+
+class Supervised:
+    """Workers, one after the other. Each dies when it begins a batch with a row of a stream that has
+    the options above, and answers all other rows."""
+
+    def __init__(self, url):
+        self.url, self.deaths, self.stopped = url, 0, threading.Event()
+        self.resets = {}  # by stream: rows with RESET(worker_lost), by name
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        while not self.stopped.is_set():
+            with RawWorker(self.url).attached().beat() as worker:
+                self._work(worker)
+            self.stopped.wait(START)
+
+    def _work(self, worker):
+        poisonous, names = set(), {}
+        worker.socket.settimeout(None)
+        self.worker = worker
+        while (batch := worker.batch()) is not None:
+            rows = batch.framed + batch.marks
+            poisonous |= {opened.stream for opened in batch.opened if opened.options == OPTIONS}
+            names |= {opened.stream: opened.name for opened in batch.opened}
+            if any(row.stream in poisonous for row in rows):
+                self.deaths += 1
+                return
+            for row in batch.framed:
+                if wire.REASONS[row.reason] == "worker_lost":
+                    name = names[row.stream]
+                    self.resets[name] = self.resets.get(name, 0) + 1
+            worker.answer(batch)
+
+    def close(self):
+        self.stopped.set()
+        self.worker.hang_up()
+        self.thread.join()
+
+
+class Poison(WorkerFaultTest):
+    def play(self, send_poison):
+        """Five innocent streams in real time; `send_poison` gets the number of each packet."""
+        service = self.service()
+        supervised = Supervised(service.workers)
+        self.addCleanup(supervised.close)
+        clients = [self.client(service, f"?id=innocent{i}") for i in range(5)]
+        send = send_poison(service)
+        begin = time.monotonic()
+        for number in range(PACKETS):
+            send(number)
+            for client in clients:
+                client.send(packet(number))
+            supervised.stopped.wait(max(0, begin + 0.1 * (number + 1) - time.monotonic()))
+        for client in clients:
+            client.send(text(type="end"))
+        for i, client in enumerate(clients):
+            results = self.results(client)
+            self.assertEqual([(seq, data) for seq, _, data in results], [(seq, 1) for seq in range(PACKETS + 1)])
+            self.assertLessEqual(supervised.resets.get(f"innocent{i}", 0), supervised.deaths)
+        self.assertEqual(supervised.deaths, 4)  # two for each of the two rows that fail
+        self.assertIn("two workers were lost over this row", "\n".join(service.errors))
+
+    def test_a_stream_that_kills_workers_ends_and_costs_the_others_nothing_but_resets(self):  # F32
+        def poison(service):
+            self.poisonous = self.client(service, "?options=" + urllib.parse.quote(OPTIONS))
+
+            def send(number):
+                if number < SENT:
+                    self.poisonous.send(packet(number))
+            return send
+
+        self.play(poison)
+        self.assertEqual(self.poisonous.ended(), ("worker_failed", 1011))
+        failed = [m["error"] for m in self.poisonous.messages if isinstance(m, dict) and m["type"] == "result"]
+        self.assertEqual(failed, ["worker_failed"] * 2)
+
+    def test_over_zeromq_a_stream_that_kills_workers_ends_with_the_same_error(self):  # F32
+        def poison(service):
+            peer = Peer(service.zeromq_port)
+            self.addCleanup(peer.close)
+            self.poisonous = peer.open(id="poison", options=OPTIONS)
+
+            def send(number):
+                if number < SENT:
+                    self.poisonous.send(samples(number * PACKET, PACKET))
+            return send
+
+        self.play(poison)
+        messages = self.poisonous.rest()
+        self.assertEqual(messages[-1]["type"], "error")
+        self.assertEqual(messages[-1]["code"], "worker_failed")
+
+
+if __name__ == "__main__":
+    unittest.main()
