@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/local_listener.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 
 #include "transport/local_address.h"
 #include "transport/local_path.h"
@@ -19,9 +20,18 @@ namespace {
 }
 
 void make_directory(const std::string& path) {
-  const auto directory = std::filesystem::path(path).parent_path();
-  if (directory.empty() || ::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return;
-  fail(errno, directory.string());
+  const std::string directory = directory_of(path);
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) fail(errno, directory);
+}
+
+// A lock of the directory that holds as long as the descriptor is open.
+FileDescriptor lock_directory(const std::string& path) {
+  const std::string directory = directory_of(path);
+  FileDescriptor lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  while (lock && ::flock(lock.get(), LOCK_EX) != 0)
+    if (errno != EINTR) fail(errno, directory);
+  if (!lock) fail(errno, directory);
+  return lock;
 }
 
 // Whether the file is a socket that nobody listens on any more.
@@ -38,7 +48,12 @@ bool is_stale(const std::string& path, const sockaddr_un& address) {
 LocalListener::LocalListener(const std::string& path)
     : path_(path), socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
   if (!socket_) fail(errno, path_);
-  bind();
+  const sockaddr_un address = local_address(path_);
+  make_directory(path_);
+  check_private_directory(path_);
+  // Until this one listens: another must not take its file for that of a dead process.
+  const FileDescriptor lock = lock_directory(path_);
+  bind(address);
   struct stat status {};
   if (::lstat(path_.c_str(), &status) == 0) {
     device_ = status.st_dev;
@@ -47,10 +62,7 @@ LocalListener::LocalListener(const std::string& path)
   if (::listen(socket_.get(), SOMAXCONN) != 0) fail(errno, path_);
 }
 
-void LocalListener::bind() {
-  const sockaddr_un address = local_address(path_);
-  make_directory(path_);
-  check_directory_owner(path_);
+void LocalListener::bind(const sockaddr_un& address) {
   // Before bind, so that the file never has another mode.
   if (::fchmod(socket_.get(), 0600) != 0) fail(errno, path_);
   const auto try_bind = [&] {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include <optional>
 #include <string>
@@ -13,8 +14,9 @@
 namespace millrace {
 
 // A listening Unix socket at a path that only this user can connect to (0600; its directory is
-// made, 0700, where it is missing). The file that a dead process left is replaced, a live one
-// never, and no file that is not a socket. The file is removed with the listener.
+// made, 0700, where it is missing, and is private: check_private_directory). The file that a dead
+// process left is replaced, a live one never, and no file that is not a socket: also where two
+// listeners start at once. The file is removed with the listener.
 //
 // Confined to one thread.
 class LocalListener {
@@ -34,7 +36,7 @@ class LocalListener {
   [[nodiscard]] Result<std::optional<FileDescriptor>, std::error_code> try_accept();
 
  private:
-  void bind();
+  void bind(const sockaddr_un& address);
 
   const std::string path_;
   FileDescriptor socket_;

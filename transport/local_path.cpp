@@ -37,15 +37,25 @@ std::optional<std::string> local_path(std::string_view url) {
   return std::string(path);
 }
 
-void check_directory_owner(const std::string& path) {
+std::string directory_of(const std::string& path) {
   const auto parent = std::filesystem::path(path).parent_path();
-  const std::string directory = parent.empty() ? "." : parent.string();
-  struct stat status {};
-  // One that does not exist is the caller's to find out.
-  if (::stat(directory.c_str(), &status) != 0) return;
-  const uid_t user = ::geteuid();
-  if (user != 0 && status.st_uid != 0 && status.st_uid != user)
-    throw std::runtime_error(directory + " belongs to another user");
+  return parent.empty() ? "." : parent.string();
+}
+
+void check_private_directory(const std::string& path) {
+  const std::string directory = directory_of(path);
+  const auto is_ours = [](const struct stat& status) {
+    return status.st_uid == 0 || status.st_uid == ::geteuid();
+  };
+  struct stat link {
+  }, status{};
+  if (::lstat(directory.c_str(), &link) != 0 || ::stat(directory.c_str(), &status) != 0) return;
+  if (!is_ours(link) || !is_ours(status))
+    throw std::runtime_error("the directory " + directory +
+                             " belongs to another user; use one of your own");
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    throw std::runtime_error("others may write to the directory " + directory +
+                             "; use one of your own, or run chmod go-w on it");
 }
 
 }  // namespace millrace

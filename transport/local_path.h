@@ -19,8 +19,12 @@ std::optional<std::string> local_path(std::string_view url);
 // The longest path that a socket can have, in bytes.
 inline constexpr std::size_t max_local_path = 107;
 
-// Throws std::runtime_error where the directory of `path` belongs to another user, who could put
-// a socket of his own there.
-void check_directory_owner(const std::string& path);
+// Throws std::runtime_error if the directory of `path` belongs to another user than this one or
+// root, or if its group or others may write to it: they could put a socket of their own there.
+// Nothing if it does not exist.
+void check_private_directory(const std::string& path);
+
+// The directory of `path`, "." for a bare name.
+std::string directory_of(const std::string& path);
 
 }  // namespace millrace

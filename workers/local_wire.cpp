@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <exception>
 #include <stdexcept>
 #include <system_error>
@@ -20,16 +23,27 @@ bool is_absence(const std::exception& error) {
                     system->code() == std::errc::connection_refused);
 }
 
+// The service is to be of this user or root's.
+void check_service_user(int socket) {
+  ucred service{};
+  socklen_t size = sizeof service;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &service, &size) != 0 ||
+      (service.uid != 0 && service.uid != ::geteuid()))
+    throw std::runtime_error("another user listens there");
+}
+
 LocalSocket connect(const std::string& url) {
   const auto path = local_path(url);
   if (!path)
     throw std::invalid_argument(
         "\"" + url + "\" must be unix:PATH, with a path of 1 to 107 bytes, or tcp://HOST:PORT");
   try {
-    check_directory_owner(*path);
-    return LocalSocket::connect(*path, {.max_message = worker_protocol::max_to_worker,
-                                        .max_outgoing = 2 * worker_protocol::max_to_service,
-                                        .takes_descriptor = true});
+    check_private_directory(*path);
+    auto socket = LocalSocket::connect(*path, {.max_message = worker_protocol::max_to_worker,
+                                               .max_outgoing = 2 * worker_protocol::max_to_service,
+                                               .takes_descriptor = true});
+    check_service_user(socket.native_handle());
+    return socket;
   } catch (const std::exception& error) {
     const std::string what = "no service at " + url + " (" + error.what() + ")";
     if (is_absence(error)) throw ServiceAbsent(what);

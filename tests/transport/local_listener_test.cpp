@@ -4,9 +4,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <array>
+#include <barrier>
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <thread>
 
 #include "tests/support/temporary_directory.h"
 #include "transport/local_address.h"
@@ -110,6 +114,57 @@ TEST_CASE("a listener that was replaced does not remove its successor's file") {
   const LocalListener second(directory / "workers.sock");
   first.reset();
   CHECK(exists(directory / "workers.sock"));
+}
+
+TEST_CASE("a directory that others may write to is refused") {
+  const TemporaryDirectory directory;
+  for (const mode_t mode : {0777, 0770, 0702, 01777}) {
+    REQUIRE(::chmod(directory.path().c_str(), mode) == 0);
+    CHECK_THROWS_WITH(LocalListener(directory / "workers.sock"),
+                      Catch::Contains("others may write") && Catch::Contains("chmod go-w"));
+    CHECK_THROWS(check_private_directory(directory / "workers.sock"));
+  }
+  REQUIRE(::chmod(directory.path().c_str(), 0755) == 0);
+  CHECK_NOTHROW(LocalListener(directory / "workers.sock"));
+  CHECK_NOTHROW(check_private_directory(directory / "not there/workers.sock"));
+}
+
+TEST_CASE("a directory of another user is refused, also by root") {
+  if (::geteuid() != 0) return;  // only root can make one
+  const TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / "other");
+  std::filesystem::create_directory_symlink(directory / "own", directory / "link");
+  std::filesystem::create_directory(directory / "own");
+  REQUIRE(::lchown((directory / "other").c_str(), 12345, 12345) == 0);
+  CHECK_THROWS_WITH(LocalListener(directory / "other/workers.sock"),
+                    Catch::Contains("another user"));
+  CHECK_NOTHROW(LocalListener(directory / "link/workers.sock"));
+  REQUIRE(::lchown((directory / "link").c_str(), 12345, 12345) == 0);
+  CHECK_THROWS_WITH(LocalListener(directory / "link/workers.sock"),
+                    Catch::Contains("another user"));
+}
+
+TEST_CASE("of two listeners that start at once over a dead one's file one listens") {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "workers.sock";
+  for (int round = 0; round < 100; ++round) {
+    leave_stale_socket(path);
+    std::array<std::unique_ptr<LocalListener>, 2> listeners;
+    std::barrier start(2);
+    const auto listen = [&](std::unique_ptr<LocalListener>& place) {
+      start.arrive_and_wait();
+      try {
+        place = std::make_unique<LocalListener>(path);
+      } catch (const std::exception&) {
+      }
+    };
+    {
+      const std::jthread first([&] { listen(listeners[0]); }),
+          second([&] { listen(listeners[1]); });
+    }
+    REQUIRE((listeners[0] == nullptr) != (listeners[1] == nullptr));
+    CHECK_NOTHROW(LocalSocket::connect(path, {}));
+  }
 }
 
 TEST_CASE("a path too long for a socket is an error that says how long it may be") {
