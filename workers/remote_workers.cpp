@@ -18,9 +18,15 @@ namespace wp = worker_protocol;
 class RemoteWorkers::Connection final : public WorkerConnection {
  public:
   Connection(RemoteWorkers& all, RemoteLine& to, const wp::Hello& hello)
-      : line(to), name(hello.name), all_(all), max_unsent_(max_unsent(all.hub_, hello)) {}
+      : line(to),
+        number(++all.last_),
+        name(hello.name),
+        all_(all),
+        max_unsent_(max_unsent(all.hub_, hello)) {}
 
   RemoteLine& line;
+  // What is posted to the home thread may come when another line has the same address.
+  const std::uint64_t number;
   const std::string name;
   std::optional<WorkerFailure> cut;  // it is given up for that, soon
   bool ended = false;                // by the hub
@@ -43,7 +49,9 @@ class RemoteWorkers::Connection final : public WorkerConnection {
   // Not at once: the hub may be in the midst of using it.
   void end() override {
     ended = true;
-    net::post(all_.home_, [&all = all_, to = &line] { all.forget(to); });
+    net::post(all_.home_, [&all = all_, to = &line, which = number] {
+      if (all.find(to, which)) all.forget(to);
+    });
   }
 
  private:
@@ -55,7 +63,9 @@ class RemoteWorkers::Connection final : public WorkerConnection {
 
   void give_up() {
     cut = WorkerFailure::timeout;
-    net::post(all_.home_, [&all = all_, to = &line] { all.lose(to, WorkerFailure::timeout); });
+    net::post(all_.home_, [&all = all_, to = &line, which = number] {
+      if (all.find(to, which)) all.lose(to, WorkerFailure::timeout);
+    });
   }
 
   RemoteWorkers& all_;
@@ -122,6 +132,12 @@ void RemoteWorkers::receive(Connection& connection, Bytes message) {
   auto decoded = decoder_.to_service(message);
   if (!decoded) return hub_.protocol_error(connection, name_of(decoded.error()));
   hub_.receive(connection, std::move(*decoded));
+}
+
+RemoteWorkers::Connection* RemoteWorkers::find(RemoteLine* line, std::uint64_t number) {
+  const auto found = connections_.find(line);
+  return found != connections_.end() && found->second->number == number ? found->second.get()
+                                                                        : nullptr;
 }
 
 void RemoteWorkers::lose(RemoteLine* line, WorkerFailure why) {

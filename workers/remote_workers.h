@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -33,6 +34,7 @@ class RemoteWorkers {
   void meet(RemoteLine& line, const worker_protocol::Hello& hello);
   void receive(const FromRemote& arrival);
   void receive(Connection& connection, Bytes message);
+  Connection* find(RemoteLine* line, std::uint64_t number);
   void lose(RemoteLine* line, WorkerFailure why);
   void forget(RemoteLine* line);
 
@@ -42,6 +44,7 @@ class RemoteWorkers {
   Mailbox<FromRemote> arrivals_;
   worker_protocol::Decoder decoder_;
   std::unordered_map<RemoteLine*, std::unique_ptr<Connection>> connections_;
+  std::uint64_t last_ = 0;  // number of a connection
 };
 
 }  // namespace millrace

@@ -246,6 +246,26 @@ TEST_CASE("those that are gone count until their home thread has heard it") {
   RemoteWorker(door).attach();
 }
 
+TEST_CASE("what was posted for a worker that is gone does not end the next at its address") {
+  HubUnderTest home;
+  net::io_context other;
+  Mailbox<ToRemote> out(other, max_messages, [](std::vector<ToRemote>&) {});
+  RemoteWorkers workers(home.hub, home.io(), out);
+  RemoteLine line(ZeromqPeer{1});
+  const Hello hello{.pipeline = "default", .name = "w"};
+  workers.put({.line = &line, .what = hello});
+  home.run();
+  CHECK(home.stats.workers.value() == 1);
+  workers.put({.line = &line, .what = FromRemote::Malformed{"nonsense"}});  // posts its end
+  workers.put({.line = &line, .what = FromRemote::Lost{}});
+  workers.put({.line = &line, .what = hello});
+  home.run();
+  CHECK(home.stats.workers.value() == 1);
+  workers.put({.line = &line, .what = FromRemote::Lost{}});
+  home.run();
+  CHECK(home.stats.workers.value() == 0);
+}
+
 TEST_CASE("a small message counts for the memory that it takes until it is read") {
   RemoteDoor door;
   RemoteWorker worker(door);
