@@ -121,7 +121,7 @@ class Service final : Door {
   StreamStats stats_;
   BlockPool blocks_{FrameBuffer::block_bytes(2, packet_frames), 1000, stats_.buffer};
   Budget sockets_{100};
-  ZeromqServer server_{scope_, "tcp://127.0.0.1:0", *this, sockets_};
+  ZeromqServer server_{scope_, {.endpoint = "tcp://127.0.0.1:0"}, *this, sockets_};
   std::jthread thread_;
 };
 

@@ -31,6 +31,12 @@ constexpr std::uint64_t client_streams(std::uint64_t descriptors) {
   return sockets - std::min(upgrading_sockets, sockets / 2);
 }
 
+// How many of the sockets of clients may be ZeroMQ connections, each of which may carry many
+// streams: those that carry none must leave room for WebSockets.
+constexpr std::uint64_t zeromq_connections(std::uint64_t descriptors, std::uint64_t streams) {
+  return std::min(streams, client_sockets(descriptors) / 2);
+}
+
 // How many descriptors there have to be for so many.
 constexpr std::uint64_t descriptors_for(std::uint64_t streams) {
   return std::min(4 * streams, streams + upgrading_sockets + reserved_descriptors);

@@ -51,8 +51,8 @@ void IoThread::listen(Acceptor acceptor, Budget& sockets) {
   server_.emplace(scope_, std::move(acceptor), *door_, sockets);
 }
 
-void IoThread::listen_zeromq(const std::string& endpoint, Budget& sockets) {
-  zeromq_.emplace(scope_, endpoint, *door_, sockets);
+void IoThread::listen_zeromq(const ZeromqBinding& binding, Budget& sockets) {
+  zeromq_.emplace(scope_, binding, *door_, sockets);
 }
 
 void IoThread::run() {

@@ -35,7 +35,7 @@ class IoThread {
                  std::uint32_t threads);
   void listen(Acceptor acceptor, Budget& sockets);
   // Clients over ZeroMQ too. Throws std::runtime_error that names the endpoint.
-  void listen_zeromq(const std::string& endpoint, Budget& sockets);
+  void listen_zeromq(const ZeromqBinding& binding, Budget& sockets);
 
   // Starts the thread.
   void run();

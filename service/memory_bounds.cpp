@@ -10,6 +10,8 @@
 #include "streams/frame_buffer.h"
 #include "streams/waiting_events.h"
 #include "transport/read_ahead.h"
+#include "transport/zeromq_server.h"
+#include "transport/zmtp_output.h"
 #include "workers/protocol.h"
 #include "workers/remote_line.h"
 
@@ -106,6 +108,12 @@ MemoryBounds memory_bounds(const Options& options) {
     most.streams = std::max(most.streams, bounds.streams);
   }
   most.slabs = options.limits.slab_bytes;
+  if (options.listen.zeromq) {
+    const std::size_t connections = options.limits.connections;
+    most.frames =
+        sum(most.frames, product({connections, options.limits.message + zeromq_envelope}));
+    most.results = sum(most.results, product({connections, ZmtpOutput::full}));
+  }
   if (options.listen.workers_remote)
     most.results = sum(most.results, unread_bytes(options.limits) + max_remote_lines * own_unread);
   return most;

@@ -120,7 +120,10 @@ void Server::listen() {
   // Pipelines begin at the first thread: the last is the last to be the home of one.
   if (const auto& zeromq = options_.listen.zeromq)
     listener("zeromq", [&] {
-      threads_.back()->listen_zeromq("tcp://" + readable(*zeromq), admission_.sockets);
+      threads_.back()->listen_zeromq(
+          {.endpoint = "tcp://" + readable(*zeromq),
+           .max_connections = zeromq_connections(descriptor_limit(), options_.limits.connections)},
+          admission_.sockets);
     });
   net::io_context* const main[] = {&main_};
   auto admin =

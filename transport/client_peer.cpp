@@ -2,6 +2,7 @@
 #include "transport/client_peer.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -14,7 +15,7 @@ namespace {
 constexpr std::chrono::seconds offence_memory{10};
 constexpr std::size_t max_unknown = ClientPeer::max_streams;
 constexpr std::string_view not_read = "what is sent is not read";
-constexpr std::string_view silent = "no stream was opened, and nothing was heard for too long";
+constexpr std::string_view silent = "no stream was opened for too long";
 
 }  // namespace
 
@@ -23,13 +24,12 @@ ClientPeer::ClientPeer(PeerWire& wire, const PeerPlace& place, Time now)
       place_(place),
       outbox_(wire, place.encoder, place.stats.send_buffer),
       progress_(now),
-      heard_(now) {}
+      asked_(now) {}
 
 ClientPeer::~ClientPeer() = default;
 
 void ClientPeer::received(const cp::ToService& message, Time now) {
   if (ending_) return;
-  heard_ = now;
   if (outbox_.unsent_of_nobody() > place_.limits.overflow)
     return end(Closing::slow_reader, ErrorCode::slow_reader, not_read, now);
   std::visit(
@@ -50,6 +50,7 @@ void ClientPeer::bring(const Message& message, Time now) {
 }
 
 void ClientPeer::open(const cp::Open& open, Time now) {
+  asked_ = now;
   if (streams_.contains(open.stream)) {
     place_.stats.rejected[MessageFault::schema].add();
     outbox_.put(cp::Rejected{.stream = open.stream,
@@ -64,13 +65,17 @@ void ClientPeer::open(const cp::Open& open, Time now) {
                          .reason = Refusal::no_room});
   auto request = read_open(open);
   if (!request) return refuse(open, request.error());
-  auto stream = std::make_unique<PeerStream>(open.stream, outbox_, place_.limits, place_.stats);
-  auto sink = place_.door.open(std::move(*request), *stream);
-  if (!sink) return refuse(open, sink.error());
+  // Kept first: what the door tells it waits in the outbox under its address.
+  auto& place = streams_[open.stream];
+  place = std::make_unique<PeerStream>(open.stream, outbox_, place_.limits, place_.stats);
+  auto sink = place_.door.open(std::move(*request), *place);
+  if (!sink) {
+    streams_.erase(open.stream);
+    return refuse(open, sink.error());
+  }
   place_.stats.messages[MessageType::open].add();
   std::erase(unknown_, open.stream);
-  PeerStream& opened = *streams_.emplace(open.stream, std::move(stream)).first->second;
-  opened.begin(std::move(*sink), now);
+  place->begin(std::move(*sink), now);
   opened_ = true;
 }
 
@@ -104,7 +109,6 @@ bool ClientPeer::note_unknown(std::uint64_t number) {
 
 void ClientPeer::malformed(MessageFault how, std::string_view what, Time now) {
   if (ending_) return;
-  heard_ = now;
   place_.stats.rejected[how].add();
   outbox_.put(
       cp::Error{.stream = std::nullopt, .code = name_of(ErrorCode::schema), .message = what});
@@ -137,7 +141,21 @@ void ClientPeer::flush(Time now) {
   }
 }
 
-void ClientPeer::check(Time now) {
+void ClientPeer::check(Time now) { (void)check_some(now, std::numeric_limits<std::size_t>::max()); }
+
+// Streams that come meanwhile may be left out once.
+std::size_t ClientPeer::check_some(Time now, std::size_t most) {
+  if (is_checked()) check_own(now);
+  std::size_t looked = 1;
+  for (; looked < most && !ending_ && next_bucket_ < streams_.bucket_count();
+       ++next_bucket_, ++looked)
+    for (auto at = streams_.begin(next_bucket_); at != streams_.end(next_bucket_); ++at, ++looked)
+      at->second->check(now);
+  if (ending_ || next_bucket_ >= streams_.bucket_count()) next_bucket_ = 0;
+  return looked;
+}
+
+void ClientPeer::check_own(Time now) {
   flush(now);  // a word of the wire's that was missed is no word for ever
   if (ending_) {
     if (now - ended_ > place_.limits.close && !std::exchange(cut_, true)) wire_.cut();
@@ -149,8 +167,7 @@ void ClientPeer::check(Time now) {
   }
   if (now - progress_ > place_.limits.write_stall)
     return end(Closing::slow_reader, ErrorCode::slow_reader, not_read, now);
-  if (!opened_ && now - heard_ > place_.limits.idle) return give_up_silent(now);
-  for (auto& [number, stream] : streams_) stream->check(now);
+  if (!opened_ && now - asked_ > place_.limits.idle) return give_up_silent(now);
 }
 
 void ClientPeer::give_up_silent(Time now) {

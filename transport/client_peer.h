@@ -31,8 +31,8 @@ struct PeerPlace {
 // seconds that is none costs it all of them, as does reading too slowly: something waits all the
 // time, and of that less than `limits.full` is taken in `limits.write_stall`. It is not heard any
 // more then, and cut `limits.close` later, when it had time to read why. So is one that has never
-// opened a stream and says nothing for `limits.idle`. One that has may stay without any: its socket
-// answers heartbeats, so somebody is there, and may open the next one at any time.
+// opened a stream and has not asked for one for `limits.idle`. One that has may stay without any:
+// its socket answers heartbeats, so somebody is there, and may open the next one at any time.
 //
 // Confined to one thread.
 class ClientPeer {
@@ -55,6 +55,11 @@ class ClientPeer {
   void flush(Time now);
   // Time has passed. Wanted some times a second.
   void check(Time now);
+  // The same in turns: the peer's own time limits when a round begins, then some of its streams at
+  // each call, up to about `most`. Returns how much it looked at; the round is over when
+  // is_checked().
+  std::size_t check_some(Time now, std::size_t most);
+  bool is_checked() const { return next_bucket_ == 0; }
   // Its connection is gone. The last call.
   void lost(Time now);
   // A call failed, by our fault: nothing of it is heard or said any more but lost().
@@ -74,6 +79,7 @@ class ClientPeer {
   void answer_unknown(std::uint64_t number);
   bool note_unknown(std::uint64_t number);
   bool offends_too_often(Time now);
+  void check_own(Time now);
   void give_up_silent(Time now);
   void end(Closing why, ErrorCode code, std::string_view message, Time now);
 
@@ -86,8 +92,9 @@ class ClientPeer {
   std::array<std::optional<Time>, 2> offences_;  // the last ones
   Time progress_;                                // when the wire last had taken enough
   std::size_t taken_ = 0;                        // bytes since
-  Time heard_;
-  bool opened_ = false;  // a stream, ever
+  Time asked_;                                   // for a stream, or connected
+  bool opened_ = false;                          // a stream, ever
+  std::size_t next_bucket_ = 0;                  // of streams_, to be checked next
   std::optional<Closing> ending_;
   Time ended_;
   bool cut_ = false;

@@ -43,6 +43,7 @@ class ZeromqRouter::Bound {
       : executor_(executor),
         max_message_(binding.max_message),
         max_first_(std::min(binding.max_first, binding.max_message)),
+        max_connections_(binding.max_connections),
         times_(binding.times),
         ping_(ping(binding.times.silence)),
         room_(room),
@@ -101,7 +102,8 @@ class ZeromqRouter::Bound {
   }
 
   void welcome(Socket socket) {
-    Share room(room_, 1);
+    Share room;
+    if (connections_.size() < max_connections_) room = Share(room_, 1);
     if (!room) {
       stats_.refused[Refusal::limit_global].add();
       return stats_.disconnected.add();
@@ -307,7 +309,7 @@ class ZeromqRouter::Bound {
   }
 
   const Executor executor_;
-  const std::size_t max_message_, max_first_;
+  const std::size_t max_message_, max_first_, max_connections_;
   const ZeromqTimes times_;
   const std::string ping_;
   Budget& room_;

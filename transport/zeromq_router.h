@@ -33,7 +33,8 @@ struct ZeromqBinding {
   std::string endpoint = {};           // "tcp://127.0.0.1:5555"; port 0: any free one
   std::size_t max_message = 64 << 10;  // bytes; a longer one ends the connection
   std::size_t max_first = 64 << 10;    // the same for the first message
-  ZeromqTimes times = {};              // shorter ones are for tests
+  std::size_t max_connections = 10'000;
+  ZeromqTimes times = {};  // shorter ones are for tests
 };
 
 // Receives what peers send. Called on the router's thread, in the order of each peer's messages;
@@ -58,9 +59,9 @@ class ZeromqSink {
 // send() takes no more when that is 64 KiB. Before the handshake is complete a peer may have sent
 // 4 KiB (zmtp_reader.h). A peer that sends faster than it is read is held up by TCP, alone.
 //
-// Ends and counts connections that: find no room in the budget; do not speak ZMTP 3 and NULL; have
-// the routing id of an open connection, one longer than 255 bytes, or one that begins with 0; are
-// beyond a limit of the binding; or are late.
+// Ends and counts connections that: are more than may be, or find no room in the budget; do not
+// speak ZMTP 3 and NULL; have the routing id of an open connection, one longer than 255 bytes, or
+// one that begins with 0; are beyond a limit of the binding; or are late.
 //
 // Constructed anywhere; everything from start() on: confined to the executor's thread, and
 // destroyed when that does not run any more. What a sink throws leaves the run of the io_context.

@@ -13,17 +13,20 @@
 
 namespace millrace {
 
+// Bytes of a message around the frames or options in it, so that `limits.message` is what it says.
+inline constexpr std::size_t zeromq_envelope = 8 * 1024;
+
 // The ZeroMQ front door, on one io thread: reads what peers of a router send, brings it to them
 // (client_peer.h), and what they are told to the router. Runs in `scope`, which has time limits
 // looked after, and whose end it holds up until its streams are over.
 //
-// Bounded per peer: what libzmq holds each way, and what client_peer.h says. Scope, door and
+// Bounded per peer: what zeromq_router.h and client_peer.h say. Scope, door and
 // sockets outlive it. Confined to one thread.
 class ZeromqServer final : ZeromqSink, SessionScope::Watched {
  public:
-  // Listens on "tcp://127.0.0.1:5555"; port 0: any free one. Each connection takes one of
-  // `sockets`. Throws std::runtime_error that names the endpoint.
-  ZeromqServer(SessionScope& scope, const std::string& endpoint, Door& door, Budget& sockets);
+  // Of `binding`, it sets the longest message. Each connection takes one of `sockets`. Throws
+  // std::runtime_error that names the endpoint.
+  ZeromqServer(SessionScope& scope, const ZeromqBinding& binding, Door& door, Budget& sockets);
   ~ZeromqServer();
 
   // Peers are heard from here on.
@@ -43,6 +46,8 @@ class ZeromqServer final : ZeromqSink, SessionScope::Watched {
   void lost(ZeromqPeer id) override;
 
   void check(Time now) override;
+  void check_some();
+  void check_on();
   void drain() override;
   void abort() override;
 
@@ -63,6 +68,10 @@ class ZeromqServer final : ZeromqSink, SessionScope::Watched {
   Wakeup ended_;
   Peers peers_;
   std::vector<ZeromqPeer> woken_, flushing_;
+  Time checked_at_{};  // what time it is in the present round of checks
+  std::uint64_t round_ = 0;
+  bool checking_ = false;        // a round is under way
+  std::size_t next_bucket_ = 0;  // of peers_, to be checked next
   bool draining_ = false;
   bool aborted_ = false;
   ZeromqRouter router_;  // last: the first that is gone

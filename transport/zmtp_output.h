@@ -15,6 +15,8 @@ namespace millrace {
 // It has no bound of its own: its owner asks is_full() first. Confined to one thread.
 class ZmtpOutput {
  public:
+  static constexpr std::size_t full = std::size_t{64} << 10;  // bytes
+
   // All throw std::bad_alloc, and then nothing was added.
   void add_raw(std::string_view bytes);  // the greeting
   void add_command(std::string_view body);
@@ -31,8 +33,6 @@ class ZmtpOutput {
   void clear();
 
  private:
-  static constexpr std::size_t full = std::size_t{64} << 10;
-
   struct Frame {
     std::uint8_t flags = 0;
     std::uint8_t head = 0;  // bytes; 0: none goes out

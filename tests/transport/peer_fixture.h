@@ -136,10 +136,12 @@ class ToldDoor final : public Door {
     told.room = room;
     told.outbox = &outbox;
     outbox.ready("s" + std::to_string(streams.size() - 1), request.pipeline, 0, 2);
+    if (fails) throw std::bad_alloc();
     return std::unique_ptr<StreamSink>(new ToldSink(told));
   }
 
   std::optional<RequestError> error;
+  bool fails = false;  // after ready()
   std::uint64_t room = 100;
   std::vector<StreamRequest> requests;
   std::deque<Told> streams;  // in the order of their opening

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peer without a stream: how long it may be one.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <new>
 
 #include "tests/transport/peer_fixture.h"
 
@@ -9,14 +11,15 @@ using namespace std::chrono_literals;
 using test::Lines;
 using test::PeerFixture;
 
-TEST_CASE_METHOD(PeerFixture, "a peer that opens no stream and says nothing is told so, then cut") {
+TEST_CASE_METHOD(PeerFixture,
+                 "a peer that opens no stream is told so, then cut, whatever else it sends") {
   door.error = RequestError{.status = 503, .reason = Refusal::no_room};
   opens(1);
   (void)told();
-  after(20s);
+  after(29s);
   sends(1, 0, 1);
   (void)told();
-  after(limits.idle);
+  after(1s);
   CHECK(told().empty());
   after(1ms);
   CHECK(told() == Lines{"error - idle"});
@@ -33,4 +36,39 @@ TEST_CASE_METHOD(PeerFixture, "a peer that had a stream may be without one as lo
   CHECK_FALSE(peer.ending());
   opens(2);
   CHECK(peer.streams() == 1);
+}
+
+TEST_CASE_METHOD(PeerFixture, "a peer whose streams are refused may go on asking") {
+  door.error = RequestError{.status = 503, .reason = Refusal::no_room};
+  for (int i = 0; i < 10; ++i) {
+    opens(1);
+    after(29s);
+  }
+  CHECK_FALSE(peer.ending());
+}
+
+TEST_CASE_METHOD(PeerFixture, "streams are checked in turns, each once in a round") {
+  door.room = 0;  // a stream without room says when it is checked
+  for (std::uint64_t number = 1; number <= 1000; ++number) opens(number);
+  std::size_t before = 0, all = 0;
+  do {
+    CHECK(peer.check_some(now, 100) <= 110);
+    all = 0;
+    for (const test::Told& told : door.streams)
+      all += static_cast<std::size_t>(std::ranges::count(told.calls, "tick"));
+    CHECK(all - before <= 110);
+    before = all;
+  } while (!peer.is_checked());
+  CHECK(all == 1000);
+}
+
+TEST_CASE_METHOD(PeerFixture, "a stream that fails to open stays until its peer is lost") {
+  door.fails = true;  // once it has told the stream that it is ready
+  CHECK_THROWS_AS(opens(1), std::bad_alloc);
+  peer.fail();
+  peer.flush(now);
+  CHECK(told() == Lines{"ready 1 s0 default 0 2"});
+  CHECK(peer.streams() == 1);
+  peer.lost(now);
+  CHECK(peer.streams() == 0);
 }

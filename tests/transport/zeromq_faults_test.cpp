@@ -258,6 +258,15 @@ TEST_CASE("a connection beyond the bound is cut at once, and has room when anoth
   check_service(router);
 }
 
+TEST_CASE("a router has a bound of its own, whatever room there is") {
+  Router router({.max_connections = 1});
+  RawPeer first(router.port());
+  router.welcome(first);
+  RawPeer second(router.port());
+  router.run_until([&] { return second.is_over(); });
+  CHECK(router.refused(Refusal::limit_global) == 1);
+}
+
 TEST_CASE("a thousand that come and go leave nothing behind") {
   Router router;
   const std::size_t before = open_descriptors();

@@ -12,6 +12,7 @@
 using namespace millrace;
 using test::Dealer;
 using test::Lines;
+using test::RawPeer;
 namespace cp = client_protocol;
 
 namespace {
@@ -61,7 +62,8 @@ class Served {
                      [this](std::string_view what) { reports.emplace_back(what); }};
   test::ToldDoor door;
   Budget sockets{10};
-  std::optional<ZeromqServer> server{std::in_place, scope, "tcp://127.0.0.1:0", door, sockets};
+  std::optional<ZeromqServer> server{std::in_place, scope,
+                                     ZeromqBinding{.endpoint = "tcp://127.0.0.1:0"}, door, sockets};
   cp::Encoder encoder;
   cp::Decoder decoder{1 << 16};
 };
@@ -152,5 +154,32 @@ TEST_CASE_METHOD(Served, "a stop cuts no last words") {
 
 TEST_CASE_METHOD(Served, "an address in use is named") {
   const std::string endpoint = "tcp://127.0.0.1:" + std::to_string(server->port());
-  CHECK_THROWS_WITH(ZeromqServer(scope, endpoint, door, sockets), Catch::Contains(endpoint));
+  CHECK_THROWS_WITH(ZeromqServer(scope, {.endpoint = endpoint}, door, sockets),
+                    Catch::Contains(endpoint));
+}
+
+TEST_CASE_METHOD(Served, "a round of checks gives others their turn") {
+  door.room = 0;  // a stream without room says when it is checked
+  RawPeer first(server->port()), second(server->port());
+  for (RawPeer* peer : {&first, &second}) {
+    peer->shake_hands();
+    for (std::uint64_t stream = 1; stream <= 1000; ++stream) {
+      const Bytes bytes = encoder.encode(cp::Open{.stream = stream});
+      peer->part({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    }
+  }
+  run_until([&] { return door.streams.size() == 2000; });
+  const auto checked = [&] {
+    std::ptrdiff_t all = 0;
+    for (const test::Told& told : door.streams) all += std::ranges::count(told.calls, "tick");
+    return all;
+  };
+  std::ptrdiff_t before = checked();
+  scope.sweep(Clock::now());
+  CHECK(checked() - before <= 520);
+  run_until([&] {
+    const auto now = checked(), looked = now - std::exchange(before, now);
+    CHECK(looked <= 520);
+    return now == 2000;
+  });
 }
