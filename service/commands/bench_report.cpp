@@ -171,7 +171,7 @@ void print(std::ostream& out, const LoadReport& report) {
   out << std::left << std::setw(34) << "us, since the packet was due" << std::right;
   for (const auto& quantile : quantiles) out << std::setw(9) << quantile.name;
   out << std::setw(9) << "max" << '\n';
-  print_times(out, "given to the socket (our lateness)", report.clients.lateness.all());
+  print_times(out, "send delay of the generator itself", report.clients.lateness.all());
   if (report.worker) print_times(out, "taken by the worker", report.worker->rows.all());
   print_times(out, "its result read by the client", report.clients.results.all());
   if (report.worker) {

@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 from harness import MILLRACE
+from worker_model import Worker
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "sizing.md")
 
@@ -42,6 +43,43 @@ class Sizing(unittest.TestCase):
         self.assertEqual(round(streams * call / (seconds - streams * row)), 8)
         for figure in ("800", "2667", "0.30", "597"):
             self.assertRegex(self.page, rf"= +{figure}\n")
+
+    def row(self, first):
+        """The cells of the row of a table that begins so, as lists of numbers."""
+        cells = re.search(rf"^\| {re.escape(first)} \|(.*)\|$", self.page, re.MULTILINE)[1].split("|")
+        return [[float(number) for number in re.findall(r"[\d.]+", cell)] for cell in cells]
+
+    def assert_near(self, printed, computed):
+        """As printed without decimals, or with two digits."""
+        printed = list(printed)
+        self.assertEqual(len(printed), len(computed))
+        for figure, exact in zip(printed, computed):
+            self.assertAlmostEqual(figure, exact, delta=max(0.51, 0.05 * exact))
+
+    def test_latencies_are_those_of_a_worker_by_arithmetic(self):
+        for streams in (50, 256, 597, 850):
+            worker = Worker().run(streams)
+            load, (size,), *stages = self.row(str(streams))
+            self.assert_near([size], [worker.fill() * worker.rows])
+            self.assertAlmostEqual(load[0], streams / 0.32 / (64 / 0.024), delta=0.01)
+            for stage, printed in zip(("batch", "handover", "compute", "all"), stages):
+                self.assert_near(printed, [worker.quantile(stage, 0.5), worker.quantile(stage, 0.99)])
+        single = Worker(credits=1).run(256)
+        printed = re.search(r"`credits=1`: here (\d+) ms and (\d+) ms", self.page).groups()
+        self.assert_near(map(float, printed), [single.quantile("all", 0.5), single.quantile("all", 0.99)])
+
+    def test_the_worked_cases_are_those_of_a_worker_by_arithmetic(self):
+        cases = {"as planned": Worker().run(256), "a worker that stalls: 1 s every 4 s": Worker(stall=(1, 4)).run(256),
+                 "batches too small: `rows = 8`": Worker(rows=8).run(256)}
+        for name, worker in cases.items():
+            with self.subTest(name):
+                *stages, full = self.row(name)
+                for stage, printed in zip(("batch", "handover", "compute"), stages):
+                    self.assert_near(printed, [worker.quantile(stage, 0.5), worker.quantile(stage, 0.99)])
+                self.assert_near(full, [100 * worker.fill()])
+        few = Worker().run(1000)
+        self.assertGreater(few.quantile("batch", 0.5), 1000)
+        self.assertGreater(few.fill(), 0.99)
 
     def test_the_shares_of_refused_streams_are_erlangs(self):
         lines = re.findall(r"\| (\d+) \| (\d+) \| 1 in (\d+) \|", self.page)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One worker of docs/sizing.md by arithmetic: streams whose rows come evenly at random phases, batches that close as the
+batcher closes them, and a model that takes t0 + k b for b rows. Nothing is run, so that its figures are the same everywhere."""
+import collections
+import random
+
+
+class Worker:
+    def __init__(self, call=0.008, row=0.00025, rows=64, credits=2, max_wait=0.005, stall=None):
+        self.call, self.row, self.rows, self.credits, self.max_wait = call, row, rows, credits, max_wait
+        self.stall = stall  # (seconds, once in so many)
+        self.stages = {"batch": [], "handover": [], "compute": [], "all": []}  # seconds of each row
+        self.sizes, self.waited = [], 0.0
+
+    def run(self, streams, advance=0.32, seconds=60, seed=1):
+        chance = random.Random(seed)
+        phases = [chance.random() * advance for _ in range(streams)]
+        ready = sorted(phase + number * advance for phase in phases for number in range(int(seconds / advance)))
+        waiting, handed, at, now, free, stalled = collections.deque(), collections.deque(), 0, 0.0, 0.0, 0
+        while at < len(ready) or waiting:
+            events = [ready[at]] if at < len(ready) else []
+            if handed:
+                events.append(handed[0])
+            if waiting and len(handed) < self.credits:
+                events.append(max(now, waiting[0] + self.max_wait))
+            now = min(events)
+            while handed and handed[0] <= now:
+                handed.popleft()
+            while at < len(ready) and ready[at] <= now:
+                waiting.append(ready[at])
+                at += 1
+            while waiting and len(handed) < self.credits and (
+                    len(waiting) >= self.rows or waiting[0] + self.max_wait <= now):
+                batch = [waiting.popleft() for _ in range(min(self.rows, len(waiting)))]
+                self.waited += max(0.0, now - free)
+                taken = max(now, free)
+                free = taken + self.call + self.row * len(batch)
+                if self.stall and int(taken / self.stall[1]) != stalled:
+                    stalled = int(taken / self.stall[1])
+                    free += self.stall[0]
+                handed.append(free)
+                self.sizes.append(len(batch))
+                for row in batch:
+                    for stage, time in (("batch", now - row), ("handover", taken - now), ("compute", free - taken),
+                                        ("all", free - row)):
+                        self.stages[stage].append(time)
+        self.seconds = now
+        return self
+
+    def quantile(self, stage, part):
+        """Milliseconds."""
+        times = sorted(self.stages[stage])
+        return 1000 * times[min(len(times) - 1, int(part * len(times)))]
+
+    def fill(self):
+        """How full batches are."""
+        return sum(self.sizes) / len(self.sizes) / self.rows
