@@ -67,7 +67,8 @@ void collect_rows(const Pipelines& pipelines, Families& into) {
 
 void collect_stage_waits(const Pipelines& pipelines, Families& into) {
   into.begin_histogram("millrace_queue_wait_seconds",
-                       "Time a row spent in a stage; the stages add up to chunk-to-result.");
+                       "Time a row with a result spent in a stage; the stages add up to"
+                       " millrace_result_latency_seconds.");
   for (const auto& pipeline : pipelines)
     for (int i = 0; i < stage_count; ++i) {
       const auto which = [i](const StreamStats& stats) -> const Histogram& {
@@ -114,7 +115,7 @@ void collect_results(const Pipelines& pipelines, Families& into) {
   into.begin_counter("millrace_results_dropped_total", "Results not delivered.");
   add_all(into, pipelines, of_streams, "reason", &StreamStats::dropped);
   into.begin_histogram("millrace_result_latency_seconds",
-                       "The last frame of a row was read to its result written.");
+                       "From reading the last frame of a row to writing its result.");
   add_all(into, pipelines, of_streams, &StreamStats::latency, per_second);
 }
 
@@ -177,14 +178,14 @@ void collect_batches(const Pipelines& pipelines, Families& into) {
 void collect_workers(const Pipelines& pipelines, Time now, Families& into) {
   into.begin_gauge("millrace_workers", "Attached workers.");
   add_all(into, pipelines, of_lanes, &LaneStats::workers);
-  into.begin_counter("millrace_worker_wait_seconds_total", "Time workers waited for data.");
+  into.begin_counter("millrace_worker_wait_seconds_total", "Time that workers had no batch.");
   for (const auto& pipeline : pipelines) {
     double waited = 0;
     for (const LaneStats* lane : pipeline.lanes) waited += static_cast<double>(lane->wait.sum());
     into.add(labels_of(pipeline), waited / per_second);
   }
   into.begin_histogram("millrace_worker_wait_duration_seconds",
-                       "One wait of a worker for its next batch.");
+                       "One wait of a worker without a batch for its next one.");
   add_all(into, pipelines, of_lanes, &LaneStats::wait, per_second);
   into.begin_histogram("millrace_worker_compute_duration_seconds", "Batch taken to batch done.");
   add_all(into, pipelines, of_lanes, &LaneStats::compute, per_second);

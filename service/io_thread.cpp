@@ -44,7 +44,7 @@ IoThread::~IoThread() { stop(); }
 
 void IoThread::open_door(std::span<const std::unique_ptr<Pipeline>> pipelines, Admission& admission,
                          std::uint32_t threads) {
-  door_ = std::make_unique<StreamDoor>(pipelines, admission, returns_, index_, threads);
+  door_ = std::make_unique<StreamDoor>(pipelines, admission, returns_, log_, index_, threads);
 }
 
 void IoThread::listen(Acceptor acceptor, Budget& sockets) {
@@ -162,6 +162,7 @@ Task<> IoThread::measure_lag() {
     timer.expires_at(due);
     co_await timer.async_wait(no_throw);
     thread_stats_.lag.observe(Clock::now() - due);
+    log_.sum_up();
   }
 }
 

@@ -10,6 +10,11 @@ namespace {
 
 constexpr std::size_t results_kept = 64;
 
+// The service could not serve the stream, whatever its client did.
+constexpr bool is_of_service(ErrorCode code) {
+  return code == ErrorCode::no_worker || code == ErrorCode::no_room || code == ErrorCode::internal;
+}
+
 }  // namespace
 
 LiveStream::LiveStream(const StreamSettings& settings, std::string name, Share connection,
@@ -41,6 +46,14 @@ void LiveStream::evict(Time now) {
   if (outbox_) outbox_->drop_untaken();
   stream_.evict(ErrorCode::no_room, "the service is short of memory; this stream held the most",
                 now);
+}
+
+void LiveStream::lost(Time now) {
+  if (stream_.client_listens())
+    place_.log.info("stream aborted",
+                    {{"pipeline", pipeline().name()}, {"stream", name_}, {"why", "client gone"}},
+                    now);
+  stream_.lost(now);
 }
 
 void LiveStream::disconnect() {
@@ -85,7 +98,20 @@ void LiveStream::rejected(ErrorCode code, std::string_view message, std::uint64_
   if (outbox_) outbox_->rejected(code, message, frames);
 }
 
+void LiveStream::warning(ErrorCode code, std::string_view message) {
+  place_.log.warning("stream sends wrong values",
+                     {{"pipeline", pipeline().name()}, {"stream", name_}, {"why", message}});
+  if (outbox_) outbox_->warning(code, message);
+}
+
 void LiveStream::error(ErrorCode code, std::string_view message) {
+  const auto write = is_of_service(code) ? &Log::warning : &Log::info;
+  (place_.log.*write)("stream ended",
+                      {{"pipeline", pipeline().name()},
+                       {"stream", name_},
+                       {"code", name_of(code)},
+                       {"why", message}},
+                      Clock::now());
   if (outbox_) outbox_->error(code, message);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/budget.h"
 #include "base/ring.h"
+#include "service/log.h"
 #include "service/pipeline.h"
 #include "streams/ends.h"
 #include "streams/stream.h"
@@ -32,6 +33,7 @@ class LiveStream final : public ClientEnd {
     HubRows& rows;
     BlockPool& blocks;
     StreamStats& stats;
+    Log& log;
   };
 
   // `connection` is its part of those that the process may have, until its end.
@@ -46,6 +48,8 @@ class LiveStream final : public ClientEnd {
   Time opened() const { return opened_; }
   const Pipeline& pipeline() const { return place_.pipeline; }
 
+  // Its client is gone without a word.
+  void lost(Time now);
   // The connection and its outbox are there no longer.
   void disconnect();
   bool attached() const { return outbox_ != nullptr; }
@@ -65,6 +69,7 @@ class LiveStream final : public ClientEnd {
   void result(StreamResult result) override;
   void flushed(std::uint64_t mark) override;
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
+  void warning(ErrorCode code, std::string_view message) override;
   void error(ErrorCode code, std::string_view message) override;
   void closed(std::uint64_t frames, std::uint64_t chunks) override;
   void resume() override;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <new>
 #include <string>
 
 #include "service/config_value.h"
@@ -13,6 +14,10 @@
 namespace millrace {
 
 namespace {
+
+constexpr int lines_per_second = 4;       // of one event
+constexpr std::size_t most_names = 16;    // in a sum
+constexpr std::size_t longest_name = 64;  // in a sum, in bytes
 
 std::string time_of_day() {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(wall_clock()).count();
@@ -33,6 +38,12 @@ std::string shown(std::string_view value) {
              : quoted(value);
 }
 
+std::string head(std::string_view level, std::string_view event) {
+  std::string line = "time=" + time_of_day();
+  line.append(" level=").append(level).append(" event=").append(shown(event));
+  return line;
+}
+
 }  // namespace
 
 void Log::info(std::string_view event, Fields fields, Time now) {
@@ -49,30 +60,63 @@ void Log::error(std::string_view event, Fields fields, Time now) {
   write("error", event, fields, now);
 }
 
-void Log::rare_info(std::string_view event, Fields fields) { write_line("info", event, fields, 0); }
+void Log::rare_info(std::string_view event, Fields fields) { write_line("info", event, fields); }
 
 void Log::rare_error(std::string_view event, Fields fields) {
   stats_.logged[LogLevel::error].add();
-  write_line("error", event, fields, 0);
+  write_line("error", event, fields);
 }
 
-void Log::write(std::string_view level, std::string_view event, Fields fields, Time now) {
-  using namespace std::chrono_literals;
+Log::~Log() { sum_up(Time::max()); }
+
+void Log::sum_up(Time now) try {
+  for (auto& [name, event] : events_)
+    if (now >= event.until) sum_up(name, event);
+} catch (const std::bad_alloc&) {  // later
+}
+
+// A line for which there is no memory is dropped: it counts all the same.
+void Log::write(std::string_view level, std::string_view event, Fields fields, Time now) try {
   Event& known = events_[event];
-  if (now < known.next) {
-    ++known.held_back;
+  if (now >= known.until) {
+    sum_up(event, known);
+    known.level = level;
+    known.until = now + std::chrono::seconds(1);
+    known.written = 0;
+  }
+  if (known.written == lines_per_second) return hold_back(known, fields);
+  ++known.written;
+  write_line(level, event, fields);
+} catch (const std::bad_alloc&) {
+}
+
+void Log::hold_back(Event& event, Fields fields) {
+  ++event.held_back;
+  for (const auto& [key, value] : fields) {
+    if ((key != "worker" && key != "stream") || value.empty()) continue;
+    const std::string_view name = value.substr(0, longest_name);
+    if (event.names.size() == most_names || std::ranges::count(event.names, name) > 0) return;
+    event.kind = key;
+    event.names.emplace_back(name);
     return;
   }
-  write_line(level, event, fields, known.held_back);
-  known = {.next = now + 1s, .held_back = 0};
 }
 
-void Log::write_line(std::string_view level, std::string_view event, Fields fields,
-                     std::uint64_t held_back) {
-  std::string line = "time=" + time_of_day();
-  line.append(" level=").append(level).append(" event=").append(shown(event));
-  for (const auto& [key, value] : fields) line.append(" ").append(key) += "=" + shown(value);
-  if (held_back > 0) line += " held_back=" + std::to_string(held_back);
+void Log::sum_up(std::string_view name, Event& event) {
+  if (event.held_back == 0) return;
+  std::string names;
+  for (const std::string& one : event.names) names += (names.empty() ? "" : ", ") + one;
+  std::string line = head(event.level, name) + " held_back=" + std::to_string(event.held_back);
+  if (!names.empty()) line.append(" ").append(event.kind) += "s=" + toml_string(names);
+  writer_.write(std::move(line));
+  event.held_back = 0;
+  event.names.clear();
+}
+
+void Log::write_line(std::string_view level, std::string_view event, Fields fields) {
+  std::string line = head(level, event);
+  for (const auto& [key, value] : fields)
+    if (!value.empty()) line.append(" ").append(key) += "=" + shown(value);
   writer_.write(std::move(line));
 }
 

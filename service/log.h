@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/time.h"
 #include "service/log_writer.h"
@@ -16,9 +19,11 @@ namespace millrace {
 //
 //   time=2026-01-31T12:00:00.123Z level=warning event="worker lost" pipeline=asr worker=gpu-0
 //
-// A line that concerns a stream has the field `stream`. Values are what peers sent: they are
-// quoted and cut so that a line stays a line. The same event is written at most once a second, the
-// next one says how many were held back; warnings and errors count all the same.
+// A line that concerns a stream or a worker has its name in the field `stream` or `worker`. Fields
+// without a value are left out. Values are what peers sent: they are quoted and cut so that a line
+// stays a line. Of one event at most four lines a second are written. Further ones are summed up
+// when the second is over, in a line with their number and their names. Warnings and errors count
+// all the same, also where there is no memory to write them. docs/log.md has all events.
 //
 // Confined to one thread, like its stats; the writer is shared and outlives it.
 class Log {
@@ -26,6 +31,10 @@ class Log {
   using Fields = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
   Log(LogWriter& writer, ThreadStats& stats) : writer_(writer), stats_(stats) {}
+  // Sums up all that was held back.
+  ~Log();
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
 
   // `event` is a literal: what happened, in a few words.
   void info(std::string_view event, Fields fields, Time now = Clock::now());
@@ -35,15 +44,23 @@ class Log {
   void rare_info(std::string_view event, Fields fields);
   void rare_error(std::string_view event, Fields fields);
 
+  // Sums up what was held back in seconds that are over. To be called about once a second.
+  void sum_up(Time now = Clock::now());
+
  private:
   struct Event {
-    Time next;  // when it may be written again
+    std::string_view level = {};
+    Time until = {};  // the end of the second in which its lines count
+    int written = 0;  // in it
     std::uint64_t held_back = 0;
+    std::string_view kind = {};           // of the names: worker or stream
+    std::vector<std::string> names = {};  // of those held back, each once; bounded
   };
 
   void write(std::string_view level, std::string_view event, Fields fields, Time now);
-  void write_line(std::string_view level, std::string_view event, Fields fields,
-                  std::uint64_t held_back);
+  void hold_back(Event& event, Fields fields);
+  void sum_up(std::string_view name, Event& event);
+  void write_line(std::string_view level, std::string_view event, Fields fields);
 
   LogWriter& writer_;
   ThreadStats& stats_;

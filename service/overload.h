@@ -61,4 +61,23 @@ constexpr Allowance allowance(std::uint64_t spare, std::uint64_t open, std::uint
   return {.streams = open + spare / 4 / bare, .bytes = spare - std::min(spare, kept)};
 }
 
+// Something that is done in one of `every` looks at most. Confined to one thread.
+class Turn {
+ public:
+  explicit Turn(int every) : every_(every) {}
+
+  // One more look.
+  void look() { wait_ -= wait_ > 0; }
+  // True if it may be done now; then not in the next looks.
+  bool take() {
+    if (wait_ > 0) return false;
+    wait_ = every_;
+    return true;
+  }
+
+ private:
+  const int every_;
+  int wait_ = 0;  // looks
+};
+
 }  // namespace millrace

@@ -12,12 +12,12 @@ namespace millrace {
 namespace {
 
 constexpr std::chrono::milliseconds period{250};
-constexpr int looks_per_trim = 4;
+constexpr int looks_per_trim = 4;  // a second
 
 }  // namespace
 
 OverloadWatch::OverloadWatch(Log& log, ServiceStats& stats, Act act)
-    : log_(log), stats_(stats), act_(std::move(act)) {}
+    : log_(log), stats_(stats), act_(std::move(act)), trim_(looks_per_trim) {}
 
 Task<> OverloadWatch::watch(Executor executor) {
   Timer timer(executor);
@@ -31,6 +31,7 @@ Task<> OverloadWatch::watch(Executor executor) {
 // Where a look fails nothing is said: what was last said of the action, and of what may be taken,
 // still holds.
 void OverloadWatch::look() {
+  trim_.look();
   try {
     try {
       const auto use = memory_use();
@@ -48,20 +49,18 @@ void OverloadWatch::unknown(std::string_view why) {
   if (std::exchange(known_, false)) log_.warning("memory use is not known", {{"why", why}});
 }
 
-void OverloadWatch::compare(const MemoryUse& use) {
+void OverloadWatch::compare(MemoryUse use) {
+  Overload now = pressure_.look(use.used, use.most);
+  // What was freed and the allocator keeps is used as well. To give it back takes the lock of every
+  // arena, which other threads wait for.
+  if (now != Overload::none && trim_.take()) {
+    ::malloc_trim(0);
+    use = memory_use().value_or(use);
+    now = pressure_.look(use.used, use.most);
+  }
   stats_.memory_limit.set(static_cast<std::int64_t>(use.most));
-  const Overload now = pressure_.look(use.used, use.most);
   act_(now, MemoryPressure::spare(use.used, use.most));
-  if (now != Overload::none) trim(now > level_ || now == Overload::reset_largest);
   if (now != level_) change(now);
-}
-
-// What was freed and the allocator keeps is used as well. To find it takes time: where nothing is
-// ended to get it, now and then is enough.
-void OverloadWatch::trim(bool at_once) {
-  if (!at_once && ++untrimmed_ < looks_per_trim) return;
-  untrimmed_ = 0;
-  ::malloc_trim(0);
 }
 
 void OverloadWatch::change(Overload now) {

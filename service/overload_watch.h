@@ -27,9 +27,8 @@ class OverloadWatch {
 
  private:
   void look();
-  void compare(const MemoryUse& use);
+  void compare(MemoryUse use);
   void unknown(std::string_view why);
-  void trim(bool at_once);
   void change(Overload now);
 
   Log& log_;
@@ -38,7 +37,7 @@ class OverloadWatch {
   MemoryPressure pressure_;
   Overload level_ = Overload::none;
   bool known_ = true;
-  int untrimmed_ = 0;  // looks
+  Turn trim_;
 };
 
 }  // namespace millrace

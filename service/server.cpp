@@ -39,6 +39,16 @@ ConnectionLimits connection_limits(const LimitOptions& limits) {
   return connection;
 }
 
+void write(Log& log, const WorkerEvent& event, std::string_view pipeline) {
+  const auto write = event.warning ? &Log::warning : &Log::info;
+  (log.*write)(event.what,
+               {{"pipeline", pipeline},
+                {"worker", event.worker},
+                {"stream", event.stream},
+                {"why", event.why}},
+               Clock::now());
+}
+
 Tcp::endpoint endpoint_of(const TcpAddress& address) {
   return {net::ip::make_address(address.host), address.port};
 }
@@ -71,6 +81,7 @@ Server::Server(const Options& options, LogWriter& writer)
   make_pipelines();
   listen();
   exporter_.emplace(sources());
+  lists_.emplace(threads_, pipelines_);
   device_watch_.introduce();  // behind what may end the start, of which there is to be one line
 }
 
@@ -93,15 +104,7 @@ void Server::make_pipelines() {
 
 PipelineCalls Server::calls(Log& log, const std::string& pipeline) {
   PipelineCalls calls;
-  calls.log = [&log, pipeline](const WorkerEvent& event) {
-    const auto write = event.warning ? &Log::warning : &Log::info;
-    const bool of_stream = !event.stream.empty();
-    (log.*write)(event.what,
-                 {{"pipeline", pipeline},
-                  {of_stream ? "stream" : "worker", of_stream ? event.stream : event.worker},
-                  {"why", event.why}},
-                 Clock::now());
-  };
+  calls.log = [&log, pipeline](const WorkerEvent& event) { write(log, event, pipeline); };
   // At once, so that nobody else begins with it.
   calls.device_lost = [this](std::size_t device, const DeviceLost& why) {
     device_watch_.devices().give_up(device);
@@ -150,7 +153,7 @@ WorkerReception Server::reception() {
     return {};
   };
   reception.log = [&log = threads_.front()->log()](const WorkerEvent& event) {
-    log.info(event.what, {{"worker", event.worker}, {"why", event.why}});
+    write(log, event, {});
   };
   return reception;
 }
@@ -225,6 +228,7 @@ Task<> Server::watch_clock() {
       stats_.jumps[*jump].add();
       log_.warning("the wall clock was set", {{"direction", name_of(*jump)}});
     }
+    log_.sum_up();
     timer.expires_after(clock_period);
     co_await timer.async_wait(no_throw);
   }
@@ -251,7 +255,8 @@ HttpAnswer Server::answer(const HttpQuery& query) {
             .body = exporter_->text(Clock::now())};
   if (query.path() == "/livez") return alive_page(failures());
   if (query.path() == "/readyz") return readiness();
-  if (query.path() == "/streams") return streams_page();
+  if (query.path() == "/streams") return lists_->streams(Clock::now());
+  if (query.path() == "/workers") return lists_->workers(Clock::now());
   return missing_page();
 }
 
@@ -265,23 +270,6 @@ HttpAnswer Server::readiness() {
       reasons.push_back("pipeline " + pipeline->name() + " has no worker");
   stats_.ready.set(reasons.empty());
   return ready_page(reasons);
-}
-
-// Each io thread tells of its own streams.
-HttpAnswer Server::streams_page() {
-  std::vector<std::future<std::vector<StreamLine>>> parts;
-  for (auto& thread : threads_) {
-    auto part = std::make_shared<std::promise<std::vector<StreamLine>>>();
-    parts.push_back(part->get_future());
-    thread->post([part, &table = thread->door().table()] { part->set_value(list_streams(table)); });
-  }
-  std::vector<StreamLine> lines;
-  for (auto& part : parts) {
-    if (part.wait_for(std::chrono::seconds(1)) != std::future_status::ready)
-      return {.status = 503, .body = R"({"error":{"message":"an io thread does not answer"}})"};
-    for (StreamLine& line : part.get()) lines.push_back(std::move(line));
-  }
-  return streams_list_page(lines);
 }
 
 }  // namespace millrace

@@ -13,6 +13,7 @@
 #include "monitoring/exporter.h"
 #include "service/device_watch.h"
 #include "service/io_thread.h"
+#include "service/live_lists.h"
 #include "service/log.h"
 #include "service/options.h"
 #include "service/overload_watch.h"
@@ -62,7 +63,6 @@ class Server {
 
   HttpAnswer answer(const HttpQuery& query);
   HttpAnswer readiness();
-  HttpAnswer streams_page();
 
   Task<> handle_signals();
   Task<> watch_clock();
@@ -93,6 +93,7 @@ class Server {
   std::optional<RemoteServer> remote_server_;
   std::optional<HttpServer> admin_;
   std::optional<Exporter> exporter_;
+  std::optional<LiveLists> lists_;
   Time evicted_{};  // the last stream, for want of memory
   Timer grace_{main_.get_executor()};
   Time ends_by_{};             // of a drain

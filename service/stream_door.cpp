@@ -22,7 +22,7 @@ class LiveSink final : public StreamSink {
       : live_(live), stream_(live.stream()), table_(table), admission_(admission) {}
 
   ~LiveSink() override {
-    stream_.lost(Clock::now());  // nothing where its end was told
+    live_.lost(Clock::now());  // nothing where its end was told
     live_.disconnect();
     admission_.names.give_back(live_.name());
     table_.reap(live_.id());
@@ -41,7 +41,7 @@ class LiveSink final : public StreamSink {
     live_.refused(code, message, now);
   }
   void retire(Time now) override { live_.drain(now); }
-  void lost(bool clean, Time now) override { clean ? stream_.left(now) : stream_.lost(now); }
+  void lost(bool clean, Time now) override { clean ? stream_.left(now) : live_.lost(now); }
   void reject(ErrorCode code, std::string_view message, std::uint64_t client_frames,
               Time now) override {
     stream_.refuse(code, message, client_frames, now);
@@ -91,8 +91,8 @@ StreamDoor::PipelinePlace::PipelinePlace(Pipeline& of)
              stats.buffer) {}
 
 StreamDoor::StreamDoor(std::span<const std::unique_ptr<Pipeline>> pipelines, Admission& admission,
-                       ReturnBox& returns, std::uint32_t thread, std::uint32_t threads)
-    : admission_(admission), returns_(returns), next_id_(thread), threads_(threads) {
+                       ReturnBox& returns, Log& log, std::uint32_t thread, std::uint32_t threads)
+    : admission_(admission), returns_(returns), log_(log), next_id_(thread), threads_(threads) {
   for (const auto& pipeline : pipelines)
     places_.push_back(std::make_unique<PipelinePlace>(*pipeline));
 }
@@ -109,6 +109,22 @@ StreamDoor::PipelinePlace* StreamDoor::find(std::string_view pipeline) const {
 
 Result<std::unique_ptr<StreamSink>, RequestError> StreamDoor::open(StreamRequest request,
                                                                    ClientOutbox& outbox) {
+  auto opened = decide(request, outbox);
+  if (opened) return opened;
+  const RequestError& why = opened.error();
+  const bool full = why.status == 503 && why.reason != Refusal::draining;
+  const auto write = full ? &Log::warning : &Log::info;
+  (log_.*write)("stream refused",
+                {{"pipeline", request.pipeline},
+                 {"stream", request.id},
+                 {"parameter", why.parameter},
+                 {"why", why.message}},
+                Clock::now());
+  return opened;
+}
+
+Result<std::unique_ptr<StreamSink>, RequestError> StreamDoor::decide(StreamRequest& request,
+                                                                     ClientOutbox& outbox) {
   if (shut_) {
     RequestError error = refusal(503, "", "the service is stopping");
     error.reason = Refusal::draining;
@@ -171,7 +187,7 @@ std::unique_ptr<StreamSink> StreamDoor::admit(PipelinePlace& place, StreamReques
   outbox.ready(name, place.pipeline.name(), 0, size_of(format) * options.frames.values);
   LiveStream& live = table_.add(std::make_unique<LiveStream>(
       settings, std::move(name), std::move(connection),
-      LiveStream::Place{place.pipeline, place.rows, place.blocks, place.stats}, outbox));
+      LiveStream::Place{place.pipeline, place.rows, place.blocks, place.stats, log_}, outbox));
   return std::make_unique<LiveSink>(live, table_, admission_);
 }
 

@@ -12,6 +12,7 @@
 #include "base/budget.h"
 #include "base/name_book.h"
 #include "service/live_stream.h"
+#include "service/log.h"
 #include "service/overload.h"
 #include "service/pipeline.h"
 #include "service/stream_table.h"
@@ -35,7 +36,7 @@ class StreamDoor final : public Door {
  public:
   // All of it outlives the door. Stream ids are `thread` modulo `threads`.
   StreamDoor(std::span<const std::unique_ptr<Pipeline>> pipelines, Admission& admission,
-             ReturnBox& returns, std::uint32_t thread, std::uint32_t threads);
+             ReturnBox& returns, Log& log, std::uint32_t thread, std::uint32_t threads);
 
   [[nodiscard]] Result<std::unique_ptr<StreamSink>, RequestError> open(
       StreamRequest request, ClientOutbox& outbox) override;
@@ -62,6 +63,9 @@ class StreamDoor final : public Door {
   };
 
   PipelinePlace* find(std::string_view pipeline) const;
+  // Leaves the request as it is where it is refused.
+  Result<std::unique_ptr<StreamSink>, RequestError> decide(StreamRequest& request,
+                                                           ClientOutbox& outbox);
   // What fails in it, for want of memory, ends the process: its half would stay for ever.
   std::unique_ptr<StreamSink> admit(PipelinePlace& place, StreamRequest request,
                                     SampleFormat format, Share connection,
@@ -70,6 +74,7 @@ class StreamDoor final : public Door {
   std::vector<std::unique_ptr<PipelinePlace>> places_;
   Admission& admission_;
   ReturnBox& returns_;
+  Log& log_;
   StreamTable table_;
   std::uint64_t next_id_;
   const std::uint32_t threads_;

@@ -49,6 +49,8 @@ class ClientEnd {
   virtual void flushed(std::uint64_t mark) = 0;
   // A message was refused; its `frames` (of the pipeline) are a gap; the stream goes on.
   virtual void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) = 0;
+  // The stream goes on, but what its client sends is probably wrong.
+  virtual void warning(ErrorCode code, std::string_view message) = 0;
   // The stream cannot go on; the connection is to be closed.
   virtual void error(ErrorCode code, std::string_view message) = 0;
   // All results were given; totals of frames, gaps not counted, and of rows with frames. The

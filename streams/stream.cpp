@@ -63,6 +63,7 @@ void Stream::frames(Bytes message, Time now) {
   if (count == 0) return;
   links_.stats.frames.add(count);
   links_.stats.clamped.add(found.clamped);
+  if (clamps_.add(count, found.clamped)) links_.client.warning(ErrorCode::values, clamps_.message);
   position_ += count;
   waiting_.push({.kind = Kind::frames, .count = count}, now);
   settle(now);

@@ -16,6 +16,7 @@
 #include "chunker/spec.h"
 #include "input/frame_converter.h"
 #include "streams/block_pool.h"
+#include "streams/clamp_watch.h"
 #include "streams/ends.h"
 #include "streams/frame_buffer.h"
 #include "streams/outstanding_rows.h"
@@ -111,6 +112,9 @@ class Stream {
   // about, that what comes next had better not be taken.
   bool overrun() const { return waiting_.size() >= WaitingEvents::overrun; }
 
+  // Its client is still told of results: it was not told the end, nor is its connection gone.
+  bool client_listens() const { return client_listens_; }
+
   // Its last row is done, or it was dropped: nobody refers to its frames, it may be destroyed.
   bool finished() const { return finished_; }
 
@@ -150,6 +154,7 @@ class Stream {
   const StreamSettings settings_;
   const StreamLinks links_;
   FrameConverter converter_;
+  ClampWatch clamps_{settings_.type.rate, settings_.type.values};
   FrameBuffer buffer_;   // frames of rows; the chunker has yet to see the last unfed() of them
   FrameBuffer backlog_;  // those behind them that may be shed
   WaitingEvents waiting_;

@@ -30,6 +30,8 @@ class ClientOutbox {
   virtual void flushed(std::uint64_t mark) = 0;
   // `frames` are the pipeline's.
   virtual void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) = 0;
+  // Dropped by a door whose protocol has no message for it.
+  virtual void warning(ErrorCode code, std::string_view message) = 0;
   virtual void goaway(std::chrono::milliseconds retry_after) = 0;
   virtual void error(ErrorCode code, std::string_view message) = 0;
   virtual void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) = 0;

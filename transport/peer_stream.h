@@ -61,6 +61,7 @@ class PeerStream final : public ClientOutbox {
   [[nodiscard]] bool result(const ResultHead& head, const Answer& answer) override;
   void flushed(std::uint64_t mark) override;
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
+  void warning(ErrorCode, std::string_view) override {}  // the log has it
   void goaway(std::chrono::milliseconds retry_after) override;
   void error(ErrorCode code, std::string_view message) override;
   void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) override;

@@ -124,6 +124,11 @@ void append_rejected(std::string& out, ErrorCode code, std::string_view message,
   out += '}';
 }
 
+void append_warning(std::string& out, ErrorCode code, std::string_view message) {
+  append_fault(out, "warning", code, message);
+  out += '}';
+}
+
 void append_error(std::string& out, ErrorCode code, std::string_view message) {
   append_fault(out, "error", code, message);
   out += '}';

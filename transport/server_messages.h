@@ -35,6 +35,7 @@ void append_too_long(std::string& out, const ResultHead& head);
 void append_flushed(std::string& out, std::uint64_t mark);
 void append_rejected(std::string& out, ErrorCode code, std::string_view message,
                      std::uint64_t frames);
+void append_warning(std::string& out, ErrorCode code, std::string_view message);
 void append_error(std::string& out, ErrorCode code, std::string_view message);
 void append_goaway(std::string& out, std::chrono::milliseconds retry_after);
 void append_closed(std::string& out, std::uint64_t frames, std::uint64_t chunks);

@@ -56,6 +56,12 @@ void SessionOutbox::rejected(ErrorCode code, std::string_view message, std::uint
   commit(Connection::Kind::text, false);
 }
 
+void SessionOutbox::warning(ErrorCode code, std::string_view message) {
+  if (closing()) return;
+  append_warning(waiting_.bytes(), code, message);
+  commit(Connection::Kind::text, false);
+}
+
 void SessionOutbox::goaway(std::chrono::milliseconds retry_after) {
   if (closing()) return;
   append_goaway(waiting_.bytes(), retry_after);

@@ -26,6 +26,7 @@ class SessionOutbox final : public ClientOutbox {
   [[nodiscard]] bool result(const ResultHead& head, const Answer& answer) override;
   void flushed(std::uint64_t mark) override;
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
+  void warning(ErrorCode code, std::string_view message) override;
   void goaway(std::chrono::milliseconds retry_after) override;
   // Then the connection is closed with the error's code.
   void error(ErrorCode code, std::string_view message) override;

@@ -77,12 +77,13 @@ void Hub::hello(WorkerConnection& link, const wp::Hello& hello,
   }
   auto seat = seats_.prepare(link, hello, no_device, now);
   if (!seat) {
-    settings_.log({"worker refused", hello.name, seat.error().message});
+    settings_.log({"worker refused", hello.name, seat.error().message, {}, true});
     return seats_.refuse(link, seat.error());
   }
   const LaneId lane = lanes_.attach(hello.credits, now);
   seats_.seat(lane, std::move(*seat));
   settings_.log({"worker attached", hello.name});
+  book_.attached(lane, hello.name, !seats_.find(lane)->process, now);
   const Feed& feed = seats_.find(lane)->feed;
   if (!feed.why_it_copies.empty())
     settings_.log({"worker copies", hello.name, feed.why_it_copies, {}, true});
@@ -133,7 +134,9 @@ void Hub::done(LaneId lane, wp::Done done) {
   at.taken = seat.process ? std::clamp(done.taken, at.copied, now) : at.copied;
   at.done = seat.process ? std::clamp(done.done, at.taken, now) : now;
   stats_.compute.observe(at.done - at.taken);
-  seat.idle = now;
+  book_.done(lane, at.done - at.taken);
+  const auto staying = lanes_.lanes().find(lane);  // not one that has left with this batch
+  if (staying != lanes_.lanes().end() && staying->second.held().empty()) seat.idle = now;
   tell(at);
   settle(now);
 }
@@ -147,21 +150,22 @@ void Hub::lost(WorkerConnection& link, WorkerFailure why) noexcept {
   const auto lane = seats_.lane_of(link);
   if (!lane) return;
   const Time now = Clock::now();
-  settings_.log({"worker lost", seats_.find(*lane)->name, name_of(why)});
+  settings_.log({"worker lost", seats_.find(*lane)->name, name_of(why), {}, true});
   stats_.failures[why].add();
+  book_.lost(*lane, name_of(why), now);
   lanes_.lost(*lane, now);
   seats_.remove(*lane);
   settle(now);
 }
 
 void Hub::protocol_error(WorkerConnection& link, std::string_view what) noexcept {
-  settings_.log({"worker broke the protocol", seats_.name_of(link), what});
+  settings_.log({"worker broke the protocol", seats_.name_of(link), what, {}, true});
   seats_.refuse(link, {"protocol", std::string(what)});
   lost(link, WorkerFailure::protocol);
 }
 
 void Hub::no_room(WorkerConnection& link, std::string_view what) noexcept {
-  settings_.log({"worker has no room", seats_.name_of(link), what});
+  settings_.log({"worker has no room", seats_.name_of(link), what, {}, true});
   seats_.refuse(link, {"no_room", std::string(what)});
   lost(link, WorkerFailure::timeout);
 }
@@ -185,7 +189,7 @@ void Hub::settle(Time now) {
   tell(given_up);
   LaneEvents& events = lanes_.events();
   const bool fewer_lanes = !events.overdue.empty() || !events.left.empty();
-  end_lanes();
+  end_lanes(now);
   events.clear();
   if (fewer_lanes) return settle(now);
   room_.set_limit(lanes_.capacity());
@@ -194,22 +198,29 @@ void Hub::settle(Time now) {
   set_timer(now);
 }
 
-void Hub::end_lanes() {
-  for (LaneId lane : lanes_.events().overdue) {
-    const Seat& seat = *seats_.find(lane);
-    settings_.log({"worker lost", seat.name, name_of(WorkerFailure::timeout)});
+void Hub::end_lanes(Time now) {
+  const LaneEvents& events = lanes_.events();
+  for (std::size_t i = 0; i < events.overdue.size(); ++i) {
+    const Seat& seat = *seats_.find(events.overdue[i]);
+    const std::string& why = events.why_overdue[i];
+    settings_.log({"worker lost", seat.name, why, {}, true});
+    book_.lost(events.overdue[i], why, now);
     stats_.failures[WorkerFailure::timeout].add();
-    seats_.refuse(*seat.link, {"timeout", "nothing was heard, or an answer was overdue"});
-    seats_.remove(lane);
+    seats_.refuse(*seat.link, {"timeout", why});
+    seats_.remove(events.overdue[i]);
   }
-  for (LaneId lane : lanes_.events().left) seats_.dismiss(lane);
+  for (LaneId lane : events.left) {
+    settings_.log({"worker left", seats_.find(lane)->name});
+    book_.left(lane);
+    seats_.dismiss(lane);
+  }
 }
 
 void Hub::end_silent_watchers(Time now) {
   for (Watcher* watcher = seats_.quietest_watcher();
        watcher && watcher->heard + settings_.rule.patience.silence <= now;
        watcher = seats_.quietest_watcher()) {
-    settings_.log({"watcher lost", watcher->name, name_of(WorkerFailure::timeout)});
+    settings_.log({"watcher lost", watcher->name, "no heartbeat"});
     WorkerConnection& link = *watcher->link;
     seats_.refuse(link, {"timeout", "nothing was heard"});
     seats_.remove_watcher(link);
@@ -259,8 +270,11 @@ void Hub::tell(const Instants& at) {
     const StreamIntro& stream = streams_.at(done.stream);
     if (done.answer.kind == Answer::Kind::error) {
       stats_.results[ResultStatus::error].add();
-      settings_.log(
-          {.what = "row failed", .worker = {}, .why = done.answer.data, .stream = stream.name});
+      settings_.log({.what = "row failed",
+                     .worker = {},
+                     .why = done.answer.data,
+                     .stream = stream.name,
+                     .warning = true});
     } else if (done.answer.kind != Answer::Kind::none) {
       stats_.results[ResultStatus::ok].add();
     }

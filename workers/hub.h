@@ -21,6 +21,7 @@
 #include "workers/returned.h"
 #include "workers/seats.h"
 #include "workers/stats.h"
+#include "workers/worker_book.h"
 #include "workers/worker_connection.h"
 
 namespace millrace {
@@ -80,6 +81,10 @@ class Hub {
   void add(StreamId stream, ReadyRow row);
 
   const HubSettings& settings() const { return settings_; }
+  // The attached workers, as they are now.
+  std::vector<WorkerStatus> workers(Time now) const {
+    return book_.list(lanes_, settings_.rule.batch.slots, now);
+  }
 
   // A connection's first message: answered with Welcome, or with Refused and the end. `no_device`:
   // why the device that it names cannot be had; it is not asked for again then.
@@ -121,7 +126,7 @@ class Hub {
   void settle(Time now);
   void serve(LaneId lane, Seat& seat, Time now);
   void tell(const Instants& at);
-  void end_lanes();
+  void end_lanes(Time now);
   void end_silent_watchers(Time now);
   void set_timer(Time now);
   void on_timer() noexcept;
@@ -133,6 +138,7 @@ class Hub {
   Mailbox<FeedReport> reports_;
   Lanes lanes_;
   Seats seats_;
+  WorkerBook book_;
   std::unordered_map<StreamId, StreamIntro> streams_;
   boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>,
                                     boost::asio::io_context::executor_type>

@@ -40,6 +40,7 @@ void Hub::end_device(const FeedReport& report, const DeviceLost& lost, Time now)
   for (const LaneId lane : lanes) {
     const Seat& seat = *seats_.find(lane);
     settings_.log({"worker lost", seat.name, lost.what, {}, true});
+    book_.lost(lane, lost.what, now);
     seats_.refuse(*seat.link, {code_of(lost), lost.what});
     lanes_.lost(lane, now);
     seats_.remove(lane);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <utility>
 
 #include "schemas/worker_messages.h"
@@ -12,6 +13,12 @@ namespace millrace {
 namespace {
 
 std::size_t rows_in(const Batch& batch) { return batch.framed.size() + batch.marks.size(); }
+
+std::string in_words(Duration time) {
+  using namespace std::chrono;
+  if (time < 1s) return std::to_string(duration_cast<milliseconds>(time).count()) + " ms";
+  return std::to_string(duration_cast<seconds>(time).count()) + " s";
+}
 
 }  // namespace
 
@@ -84,8 +91,15 @@ Time Lane::lost_at(const Patience& patience) const {
   // It has given all batches back, and its device does not come to an end with them.
   if (held_.empty() && without_slab_) return std::min(silent, *without_slab_ + patience.answer);
   if (held_.empty()) return silent;
-  const Duration wait = done_.empty() ? patience.first_answer : patience.answer;
-  return std::min(silent, answer_since_ + wait);
+  return std::min(silent, answer_since_ + answer_wait(patience));
+}
+
+std::string Lane::why_lost(const Patience& patience, Time now) const {
+  if (heard_ + patience.silence <= now) return "no heartbeat for " + in_words(patience.silence);
+  if (held_.empty())
+    return "its device was not done with a batch within " + in_words(patience.answer);
+  return "batch " + std::to_string(number(held_.front().id)) + " was not answered within " +
+         in_words(answer_wait(patience));
 }
 
 }  // namespace millrace

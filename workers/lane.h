@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/ids.h"
@@ -79,8 +80,14 @@ class Lane {
   Time lost_at(const Patience& patience) const;
   // The earlier of the two.
   Time due(const Patience& patience) const { return std::min(batch_deadline(), lost_at(patience)); }
+  // Why it counts as lost by now, in words. Requires: lost_at() is not later than `now`.
+  std::string why_lost(const Patience& patience, Time now) const;
 
  private:
+  Duration answer_wait(const Patience& patience) const {
+    return done_.empty() ? patience.first_answer : patience.answer;
+  }
+
   const LaneId id_;
   const std::uint32_t credits_;
   Batcher batcher_;

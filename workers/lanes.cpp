@@ -12,6 +12,7 @@ void LaneEvents::clear() {
   dropped.clear();
   gone.clear();
   overdue.clear();
+  why_overdue.clear();
   left.clear();
 }
 
@@ -170,6 +171,7 @@ void Lanes::expire(Time now) {
     FiledLane& lane = *lanes_.find(id);
     if (lane.lost_at(rule_.patience) <= now) {
       events_.overdue.push_back(id);
+      events_.why_overdue.push_back(lane.why_lost(rule_.patience, now));
       take_back(lane, now);
     } else {
       lanes_.mark(lane);

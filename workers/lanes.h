@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -39,7 +40,8 @@ struct LaneEvents {
   std::vector<Dropped> dropped;  // streams that are forgotten with all their rows, unanswered
   std::vector<StreamId> gone;    // streams whose room is free again: done to the end, or dropped
   std::vector<LaneId> overdue;   // lanes whose worker was given up by the clock; they are gone
-  std::vector<LaneId> left;      // lanes whose worker said Bye and that are empty; they are gone
+  std::vector<std::string> why_overdue;  // of each of these, in their order
+  std::vector<LaneId> left;  // lanes whose worker said Bye and that are empty; they are gone
 
   void clear();
 };

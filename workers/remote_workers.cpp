@@ -92,7 +92,8 @@ void RemoteWorkers::take(FromRemote arrival) {
   } catch (const std::exception& error) {
     const auto found = connections_.find(arrival.line);
     if (found == connections_.end()) return;
-    hub_.settings().log({"worker's connection failed", found->second->name, error.what()});
+    hub_.settings().log(
+        {"worker's connection failed", found->second->name, error.what(), {}, true});
     lose(arrival.line, WorkerFailure::disconnect);
   }
 }
@@ -103,7 +104,7 @@ void RemoteWorkers::meet(RemoteLine& line, const wp::Hello& hello) {
     place = &connections_[&line];
     *place = std::make_unique<Connection>(*this, line, hello);
   } catch (const std::bad_alloc& error) {
-    hub_.settings().log({"worker refused", hello.name, error.what()});
+    hub_.settings().log({"worker refused", hello.name, error.what(), {}, true});
     connections_.erase(&line);
     return out_.put({&line, ToRemote::Ended{}});
   }

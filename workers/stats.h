@@ -55,7 +55,7 @@ struct LaneStats {
 
   BatchStats batch;
 
-  Histogram wait{buckets::fast};    // of a worker with a credit for its next batch
+  Histogram wait{buckets::fast};    // of a worker without a batch for its next one
   Histogram compute{buckets::e2e};  // batch taken to batch done
   Gauge in_flight;                  // batches handed over and not done
   Gauge oldest;                     // to_wire(its hand-over) of the oldest of them; 0: none

@@ -87,7 +87,7 @@ WorkerServer::Accepted WorkerServer::accept() {
   } catch (const std::bad_alloc& error) {
     why = error.what();
   }
-  if (!std::exchange(failing_, true)) reception_.log({"workers cannot connect", "", why});
+  if (!std::exchange(failing_, true)) reception_.log({"workers cannot connect", "", why, {}, true});
   return Accepted::failed;
 }
 
@@ -95,7 +95,7 @@ Task<> WorkerServer::receive(FileDescriptor connection) {
   try {
     co_await receive_hello(std::move(connection));
   } catch (const std::exception& error) {
-    reception_.log({"worker refused", "", error.what()});
+    reception_.log({"worker refused", "", error.what(), {}, true});
   }
 }
 
@@ -124,7 +124,7 @@ void WorkerServer::dispatch(LocalSocket socket, wp::Hello hello) {
 void WorkerServer::refuse(LocalSocket& socket, const wp::Hello& hello, wp::Refused why) {
   wp::Encoder encoder;
   (void)socket.try_send(encoder.encode(why));
-  reception_.log({"worker refused", hello.name, why.message});
+  reception_.log({"worker refused", hello.name, why.message, {}, true});
 }
 
 }  // namespace millrace

@@ -169,7 +169,7 @@ class Session final : public WorkerConnection {
 
   // No memory for its messages, most likely: it costs this worker.
   void failed(const std::exception& error) {
-    hub_.settings().log({"worker's connection failed", name_, error.what()});
+    hub_.settings().log({"worker's connection failed", name_, error.what(), {}, true});
   }
 
   void cut(WorkerFailure why) {
@@ -203,12 +203,13 @@ Task<> serve_worker(LocalSocket socket, worker_protocol::Hello hello, Hub& hub,
     // After this process was stopped, the connections that a worker gave up meanwhile still wait to
     // be accepted. Rows handed to one of them would count as rows of a lost worker.
     if (!is_connected(socket.native_handle())) {
-      hub.settings().log({"worker refused", hello.name, "it hung up before it was welcomed"});
+      hub.settings().log(
+          {"worker refused", hello.name, "it hung up before it was welcomed", {}, true});
       co_return;
     }
     session.emplace(std::move(socket), hub, executor);
   } catch (const std::exception& error) {
-    hub.settings().log({"worker refused", hello.name, error.what()});
+    hub.settings().log({"worker refused", hello.name, error.what(), {}, true});
     co_return;
   }
   co_await session->run(std::move(hello), std::move(no_device));

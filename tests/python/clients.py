@@ -21,7 +21,7 @@ class ClientTest(SystemTest):
                 "zeromq": f"tcp://127.0.0.1:{self.served.zeromq_port}"}[door]
 
     def await_none_open(self):
-        wait_for(lambda: json.loads(self.served.get("/streams")[1]) == {"streams": []}, "no stream to be open")
+        wait_for(lambda: json.loads(self.served.get("/streams")[1]) ["streams"] == [], "no stream to be open")
 
     def doors(self):
         for door in DOORS:

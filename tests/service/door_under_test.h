@@ -10,6 +10,7 @@
 
 #include "service/options.h"
 #include "service/stream_door.h"
+#include "tests/service/logged.h"
 #include "tests/support/bytes.h"
 #include "tests/workers/hub_fixture.h"
 #include "transport/session_outbox.h"
@@ -38,7 +39,7 @@ dim = 3
       pipelines.push_back(
           std::make_unique<Pipeline>(options, io, SlabSupply{devices, slab_bytes}, 10,
                                      PipelineCalls{.log = [](const WorkerEvent&) {}}));
-    door.emplace(pipelines, admission, returns, 0, 1);
+    door.emplace(pipelines, admission, returns, *logged.log, 0, 1);
   }
 
   struct Client {
@@ -94,6 +95,11 @@ dim = 3
                                                 .done = {}});
     run();
   }
+  // Everything that was logged. The last call: the clients hang up.
+  std::string log() {
+    clients.clear();
+    return logged.text();
+  }
   Hub& hub() { return pipelines.front()->hub(); }
   const StreamStats& stats() const { return door->stats(0); }
   std::size_t live() {
@@ -110,6 +116,7 @@ dim = 3
   SessionScope scope{io.get_executor(), limits, door_stats};
   Admission admission;
   std::vector<std::unique_ptr<Pipeline>> pipelines;
+  test::Logged logged;
   ReturnBox returns{io, 1000, [this](std::vector<Returned>& some) { door->table().take(some); }};
   std::optional<StreamDoor> door;
   std::deque<Client> clients;

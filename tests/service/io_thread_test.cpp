@@ -43,8 +43,9 @@ struct ThreadUnderTest {
   }
   void run() { thread->context().poll(); }
   bool ended(std::size_t client) const { return outboxes[client].closing(); }
-  // Everything that was logged. The last call.
+  // Everything that was logged. The last call: the clients hang up.
   std::string logged() {
+    sinks.clear();
     writer.reset();
     std::ifstream lines(folder / "log");
     return {std::istreambuf_iterator<char>(lines), {}};

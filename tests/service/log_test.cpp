@@ -22,23 +22,69 @@ TEST_CASE("a line has a time, a level, the event and its fields") {
 
 TEST_CASE("what a peer sent cannot make a line of its own") {
   Logged logged;
-  logged.log->info("refused", {{"why", "x\ntime=1 level=error"}, {"empty", ""}});
-  CHECK_THAT(logged.text(), EndsWith("why=\"x\\u000atime=1 level=error\" empty=\"\"\n"));
+  logged.log->info("refused", {{"why", "x\ntime=1 level=error"}});
+  CHECK_THAT(logged.text(), EndsWith("why=\"x\\u000atime=1 level=error\"\n"));
 }
 
-TEST_CASE("an event is written once a second, the next line says how many were held back") {
+TEST_CASE("a field without a value is left out") {
+  Logged logged;
+  logged.log->info("worker attached", {{"worker", "w"}, {"why", ""}});
+  CHECK_THAT(logged.text(), EndsWith("event=\"worker attached\" worker=w\n"));
+}
+
+TEST_CASE("four workers that attach within a second are all named") {
   Logged logged;
   const Time begin(1000s);
-  logged.log->error("disk full", {{"n", "1"}}, begin);
-  logged.log->error("disk full", {{"n", "2"}}, begin + 1ms);
-  logged.log->error("disk full", {{"n", "3"}}, begin + 999ms);
-  logged.log->error("other", {}, begin + 999ms);
-  logged.log->error("disk full", {{"n", "4"}}, begin + 1s);
-  CHECK(logged.stats.logged[LogLevel::error].value() == 5);
+  for (const char* name : {"gpu0", "gpu1", "gpu2", "gpu3"})
+    logged.log->info("worker attached", {{"pipeline", "asr"}, {"worker", name}}, begin);
+  logged.log->sum_up(begin + 2s);
   const std::string text = logged.text();
-  CHECK_THAT(text, Contains("n=1\n") && !Contains("n=2") && !Contains("n=3"));
-  CHECK_THAT(text, Contains("event=other\n"));
-  CHECK_THAT(text, EndsWith("n=4 held_back=2\n"));
+  for (const char* name : {"gpu0", "gpu1", "gpu2", "gpu3"})
+    CHECK_THAT(text,
+               Contains("event=\"worker attached\" pipeline=asr worker=" + std::string(name)));
+  CHECK_THAT(text, !Contains("held_back"));
+}
+
+TEST_CASE(
+    "of one event four lines are written a second, the others are summed up by number and names") {
+  Logged logged;
+  const Time begin(1000s);
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "e"})
+    logged.log->warning("worker lost", {{"worker", name}}, begin + 999ms);
+  logged.log->warning("other", {}, begin + 999ms);
+  logged.log->sum_up(begin + 1998ms);
+  logged.log->warning("worker lost", {{"worker", "g"}}, begin + 1999ms);
+  CHECK(logged.stats.logged[LogLevel::warning].value() == 9);
+  const std::string text = logged.text();
+  CHECK_THAT(text, Contains("worker=d\n") && !Contains("worker=e") && Contains("event=other\n"));
+  CHECK_THAT(text, Contains("level=warning event=\"worker lost\" held_back=3 workers=\"e, f\"\n"));
+  CHECK_THAT(text, EndsWith("event=\"worker lost\" worker=g\n"));
+}
+
+TEST_CASE("what was held back is summed up when its second is over, though nothing follows") {
+  Logged logged;
+  const Time begin(1000s);
+  for (int i = 0; i < 5; ++i) logged.log->info("stream refused", {{"why", "no room"}}, begin);
+  logged.log->sum_up(begin + 1s);
+  logged.log->sum_up(begin + 2s);
+  CHECK_THAT(logged.text(), EndsWith("level=info event=\"stream refused\" held_back=1\n"));
+}
+
+TEST_CASE("a log that ends sums up what it has held back") {
+  Logged logged;
+  for (const char* name : {"a", "b", "c", "d", "e"})
+    logged.log->info("stream ended", {{"stream", name}}, Time(1000s));
+  CHECK_THAT(logged.text(), EndsWith("held_back=1 streams=\"e\"\n"));
+}
+
+TEST_CASE("the names in a sum are bounded in number and length") {
+  Logged logged;
+  for (int i = 0; i < 1000; ++i)
+    logged.log->info("stream ended", {{"stream", std::to_string(i) + std::string(300, 'x')}},
+                     Time(1000s));
+  const std::string text = logged.text();
+  CHECK_THAT(text, Contains("held_back=996 ") && Contains(", 19xxx") && !Contains(", 20xxx"));
+  CHECK(text.substr(text.find("held_back")).size() < 1200);
 }
 
 TEST_CASE("warnings and errors count, information does not") {

@@ -58,3 +58,14 @@ TEST_CASE("where there is no memory at all everything is done") {
   CHECK(MemoryPressure().look(0, 0) == Overload::reset_largest);
   CHECK(MemoryPressure().look(200, 100) == Overload::reset_largest);
 }
+
+TEST_CASE("what takes the locks of the allocator is done in one of four looks at most") {
+  Turn trim(4);
+  std::vector<int> looks;
+  for (int look = 0; look < 10; ++look) {
+    trim.look();
+    const bool wanted = look != 0;  // memory becomes short at the second look
+    if (wanted && trim.take()) looks.push_back(look);
+  }
+  CHECK(looks == std::vector{1, 5, 9});
+}

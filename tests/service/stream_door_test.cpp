@@ -7,6 +7,7 @@
 #include "tests/service/door_under_test.h"
 
 using namespace millrace;
+using Catch::Matchers::Contains;
 using test::Link;
 
 namespace {
@@ -191,4 +192,65 @@ TEST_CASE("a stream whose rows are done is kept until its connection is gone") {
   CHECK(d.live() == 1);
   DoorUnderTest::hang_up(client);
   CHECK(d.live() == 0);
+}
+
+TEST_CASE("a stream that is refused leaves a line, with room as a warning") {
+  DoorUnderTest d;
+  d.open({.id = "mic", .rate = 8000});
+  CHECK(d.logged.stats.logged[LogLevel::warning].value() == 0);
+  for (int i = 0; i < 3; ++i) d.open();
+  CHECK(d.logged.stats.logged[LogLevel::warning].value() == 1);
+  const std::string text = d.log();
+  CHECK_THAT(text, Contains("level=info event=\"stream refused\" pipeline=default stream=mic "
+                            "parameter=rate why=\"the pipeline takes 16000\"\n"));
+  CHECK_THAT(text, Contains("level=warning event=\"stream refused\" pipeline=default "
+                            "why=\"the pipeline has no room for another stream\"\n"));
+}
+
+TEST_CASE("a stream that ends by an error leaves a line with its name and the reason") {
+  DoorUnderTest d;
+  auto& client = d.open({.id = "mic"});
+  client.sink->refused(ErrorCode::schema, "not a JSON object", Clock::now());
+  DoorUnderTest::hang_up(client);
+  const std::string text = d.log();
+  CHECK_THAT(text, Contains("level=info event=\"stream ended\" pipeline=default stream=mic "
+                            "code=schema why=\"not a JSON object\"\n"));
+  CHECK_THAT(text, !Contains("stream aborted"));
+}
+
+TEST_CASE("a stream that no worker came for leaves a warning") {
+  DoorUnderTest d;
+  d.open({.id = "mic"});
+  d.run();
+  d.hub().drain(Clock::now());
+  d.run();
+  CHECK_THAT(d.log(), Contains("level=warning event=\"stream ended\" pipeline=default "
+                               "stream=mic code=no_worker"));
+}
+
+TEST_CASE("a stream whose client vanishes leaves a line, one that has its results does not") {
+  DoorUnderTest d;
+  DoorUnderTest::hang_up(d.open({.id = "mic"}));
+  d.run();
+  Link& worker = d.attach();
+  auto& whole = d.open({.id = "whole"});
+  whole.sink->end(Clock::now());
+  d.run();
+  d.answer(worker);
+  DoorUnderTest::hang_up(whole);
+  const std::string text = d.log();
+  CHECK_THAT(text, Contains("event=\"stream aborted\" pipeline=default stream=mic"));
+  CHECK_THAT(text, !Contains("whole"));
+}
+
+TEST_CASE("that a stream sends samples of another scale is told its client, and is in the log") {
+  DoorUnderTest d;
+  auto& client = d.open({.id = "mic", .format = "f32le"});
+  const std::vector<float> undivided(4000, 3000.0f);  // a quarter of a second
+  client.sink->frames(test::bytes_of(undivided), Clock::now());
+  CHECK(client.told().back() == R"({"type":"warning","code":"values","message":)"
+                                R"("most values were clamped; f32 audio lies between -1 and 1"})");
+  CHECK_THAT(
+      d.log(),
+      Contains("level=warning event=\"stream sends wrong values\" pipeline=default stream=mic"));
 }

@@ -2,6 +2,7 @@
 // What a client sends and hears.
 #include "streams/stream.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <limits>
@@ -163,6 +164,23 @@ TEST_CASE("a message with NaN is rejected, its frames are a gap") {
   CHECK(live.stats.lost[Loss::rejected].value() == 3);
   CHECK(live.stats.frames.value() == 3);
   CHECK(live.stats.clamped.value() == 1);
+}
+
+TEST_CASE("a stream whose values are mostly clamped is warned about once") {
+  StreamSettings settings{
+      .id = {}, .format = SampleFormat::f32le, .spec = {.size = 4000}, .frames_limit = 100'000};
+  LiveStream live(settings);  // 16 000 frames a second
+  const std::vector<float> fine(4000, 0.5f), wrong(4000, 500.0f);
+  std::vector<float> half = fine;
+  std::fill_n(half.begin(), 2000, 2.0f);
+  const auto send = [&](const std::vector<float>& values) {
+    live.stream.frames(test::bytes_of(values), live.now);
+    return live.said();
+  };
+  CHECK(send(fine).empty());
+  CHECK(send(half).empty());
+  CHECK(send(wrong) == Said{"warning values"});
+  CHECK(send(wrong).empty());
 }
 
 TEST_CASE("the frames of a refused message are a gap") {

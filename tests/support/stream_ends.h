@@ -30,6 +30,9 @@ class CapturedClient : public ClientEnd {
   void rejected(ErrorCode code, std::string_view, std::uint64_t frames) override {
     said.push_back("rejected " + std::string(name_of(code)) + " " + std::to_string(frames));
   }
+  void warning(ErrorCode code, std::string_view) override {
+    said.push_back("warning " + std::string(name_of(code)));
+  }
   void error(ErrorCode code, std::string_view) override {
     said.push_back("error " + std::string(name_of(code)));
   }

@@ -95,7 +95,7 @@ class Labels(FaultTest):
             client.opened().send(text(type=HOSTILE[0])).rest()
         service.recount()
         self.assertEqual(self.series(service), before)
-        wait_for(lambda: json.loads(service.get("/streams")[1]) == {"streams": []}, "the streams to be gone")
+        wait_for(lambda: json.loads(service.get("/streams")[1]) == {"total": 0, "streams": []}, "the streams to be gone")
         for line in service.errors:
             self.assertRegex(line, r"^time=\S+ level=(info|warning|error) event=")
 

@@ -35,6 +35,9 @@ class PlainStream final : public ClientEnd {
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override {
     if (outbox_) outbox_->rejected(code, message, frames);
   }
+  void warning(ErrorCode code, std::string_view message) override {
+    if (outbox_) outbox_->warning(code, message);
+  }
   void error(ErrorCode code, std::string_view message) override {
     if (outbox_) outbox_->error(code, message);
   }

@@ -37,6 +37,7 @@ TEST_CASE("the other messages read as the protocol says") {
   append_ready(out, "kitchen", "default", 0);
   append_flushed(out += '\n', 7);
   append_rejected(out += '\n', ErrorCode::values, "half a frame", 0);
+  append_warning(out += '\n', ErrorCode::values, "too loud");
   append_error(out += '\n', ErrorCode::no_worker, "no worker came in time");
   append_goaway(out += '\n', std::chrono::milliseconds(1000));
   append_closed(out += '\n', 48000, 30);
@@ -44,9 +45,16 @@ TEST_CASE("the other messages read as the protocol says") {
         R"({"type":"ready","stream":"kitchen","pipeline":"default","frames":0}
 {"type":"flushed","mark":7}
 {"type":"rejected","code":"values","message":"half a frame","frames":0}
+{"type":"warning","code":"values","message":"too loud"}
 {"type":"error","code":"no_worker","message":"no worker came in time"}
 {"type":"goaway","retry_after_ms":1000}
 {"type":"closed","frames":48000,"chunks":30})");
+}
+
+TEST_CASE("a client ignores a warning that it does not know") {
+  std::string out;
+  append_warning(out, ErrorCode::values, "too loud");
+  CHECK(parse_server_message(out)->type == ServerMessage::Type::unknown);
 }
 
 TEST_CASE("a client reads what the service writes") {

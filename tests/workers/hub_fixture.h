@@ -130,6 +130,7 @@ class HubUnderTest {
             .log =
                 [this](const WorkerEvent& event) {
                   lines.emplace_back(event.what);
+                  if (event.warning) warnings.emplace_back(event.what);
                   last_line = std::string(event.stream).append(": ").append(event.why);
                 },
             .device_lost =
@@ -143,9 +144,10 @@ class HubUnderTest {
   Devices devices;
   Budget slab_bytes{std::uint64_t{1} << 20};
   LaneStats stats;
-  std::vector<Returned> back;      // to the streams
-  std::vector<std::string> lines;  // of the log
-  std::string last_line;           // which stream: why
+  std::vector<Returned> back;         // to the streams
+  std::vector<std::string> lines;     // of the log
+  std::vector<std::string> warnings;  // those of them that are warnings
+  std::string last_line;              // which stream: why
   std::vector<std::string> lost_devices;
   Hub hub;
 

@@ -107,9 +107,26 @@ TEST_CASE("what a worker says of a row that failed is in the log") {
   h.row(1);
   h.run();
   h.done(worker, worker.take<HandedBatch>().id, {Answer{Answer::Kind::error, "no model"}});
-  CHECK(h.lines.back() == "row failed");
+  CHECK(h.warnings == std::vector<std::string>{"row failed"});
   CHECK(h.last_line == "mic: no model");
   CHECK(h.stats.results[ResultStatus::error].value() == 1);
+}
+
+TEST_CASE("a worker that has another batch in hand does not wait for one") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  const auto waits = [&] { return count_of(h.stats.wait); };
+  h.open(1);
+  h.row(1);
+  h.row(1);
+  CHECK(waits() == 1);  // from when it attached
+  h.done(worker, worker.take<HandedBatch>().id);
+  h.row(1);
+  CHECK(waits() == 1);  // the second batch was there
+  h.done(worker, worker.take<HandedBatch>().id);
+  h.done(worker, worker.take<HandedBatch>().id);
+  h.row(1);
+  CHECK(waits() == 2);
 }
 
 TEST_CASE("a row's instants are in order, whatever the worker says of its own") {
@@ -181,6 +198,21 @@ TEST_CASE("a batch that is done twice is ignored the second time, and counted") 
   CHECK(!worker.ended);
 }
 
+TEST_CASE("that a worker attached, said Bye and has left is in the log") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  h.hub.receive(worker, Bye{});
+  CHECK(h.lines == std::vector<std::string>{"worker attached", "worker leaves", "worker left"});
+  CHECK(h.warnings.empty());
+}
+
+TEST_CASE("that a worker was lost is a warning") {
+  HubUnderTest h;
+  h.hub.lost(h.attach(), WorkerFailure::disconnect);
+  CHECK(h.warnings == std::vector<std::string>{"worker lost"});
+  CHECK(h.last_line == ": disconnect");
+}
+
 TEST_CASE("a worker that says Hello again is cut") {
   HubUnderTest h;
   Link& worker = h.attach();
@@ -197,7 +229,8 @@ TEST_CASE("a worker that is silent is cut, and another gets its rows") {
   Link& worker = h.attach();
   CHECK(rows_of(worker.take<HandedBatch>()) == "1.0");
   h.run_until([&] { return worker.ended; });
-  CHECK(worker.take<Refused>().code == "timeout");
+  CHECK(h.last_line == ": no heartbeat for 5 ms");
+  CHECK(worker.take<Refused>() == Refused{"timeout", "no heartbeat for 5 ms"});
   CHECK(h.stats.failures[WorkerFailure::timeout].value() == 1);
   CHECK(rows_of(h.attach().take<HandedBatch>()) == "1.0R");
 }

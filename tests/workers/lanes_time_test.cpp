@@ -119,6 +119,33 @@ TEST_CASE("an answer is due from the hand-over or the answer before it, whicheve
   CHECK(numbers(p.events().overdue) == std::vector{number(lane)});
 }
 
+TEST_CASE("why a worker was given up says for what, and after how long") {
+  Pipeline p;
+  const LaneId lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  SECTION("it was silent") {
+    p.lanes.expire(p.now += 6s);
+    CHECK(p.events().why_overdue == std::vector<std::string>{"no heartbeat for 6 s"});
+  }
+  SECTION("its first answer did not come") {
+    p.row(a);
+    CHECK(p.next(lane) == "1.0");
+    pass(p, lane, 120);
+    CHECK(p.events().why_overdue ==
+          std::vector<std::string>{"batch 1 was not answered within 120 s"});
+  }
+  SECTION("a later answer did not come") {
+    for (int i = 0; i < 2; ++i) {
+      if (i == 1) p.done(lane);
+      p.row(a);
+      p.next(lane);
+    }
+    pass(p, lane, 10);
+    CHECK(p.events().why_overdue ==
+          std::vector<std::string>{"batch 2 was not answered within 10 s"});
+  }
+}
+
 TEST_CASE("the time for which this process did not run is added to what workers have left") {
   Pipeline p;
   const LaneId lane = p.lanes.attach(2, p.now);

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/string_view.hpp>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+
+namespace millrace {
+
+// A JSON object as text, member by member. Times are decimal seconds with milliseconds, or with
+// microseconds: Boost.JSON would write 8.8E0. Confined to one thread.
+class JsonObject {
+ public:
+  JsonObject& text(std::string_view key, std::string_view value) {
+    return raw(key, boost::json::serialize(boost::json::string_view(value)));
+  }
+  JsonObject& number(std::string_view key, std::uint64_t value) {
+    return raw(key, std::to_string(value));
+  }
+  JsonObject& truth(std::string_view key, bool value) { return raw(key, value ? "true" : "false"); }
+  JsonObject& seconds(std::string_view key, Duration value, int decimals = 3) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.*f", decimals,
+                  std::chrono::duration<double>(value).count());
+    return raw(key, digits);
+  }
+  // `value` is JSON.
+  JsonObject& raw(std::string_view key, std::string_view value) {
+    text_.append(text_.size() > 1 ? ",\"" : "\"").append(key).append("\":").append(value);
+    return *this;
+  }
+
+  std::string done() const { return text_ + "}"; }
+
+ private:
+  std::string text_ = "{";
+};
+
+}  // namespace millrace
