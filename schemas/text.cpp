@@ -38,11 +38,6 @@ struct AnyJson {
   bool on_comment(string_view, error_code&) { return true; }
 };
 
-bool is_control(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte < 0x20 || byte == 0x7f;
-}
-
 bool is_name_character(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
          c == '_' || c == '-';
@@ -74,6 +69,23 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+Character first_character(std::string_view text) {
+  const std::size_t size = sequence_length(text);
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (size < 2) return {size, at(0)};
+  char32_t code = at(0) & (0xffU >> (size + 1));
+  for (std::size_t i = 1; i < size; ++i) code = code << 6 | (at(i) & 0x3fU);
+  return {size, code};
+}
+
+bool is_printable(char32_t code) {
+  const auto within = [code](char32_t first, char32_t last) {
+    return code >= first && code <= last;
+  };
+  return !within(0, 0x1f) && !within(0x7f, 0x9f) && code != 0x61c && !within(0x200e, 0x200f) &&
+         !within(0x2028, 0x202e) && !within(0x2066, 0x2069);
+}
+
 bool is_json(std::string_view text) {
   boost::json::basic_parser<AnyJson> parser{boost::json::parse_options{}};
   boost::json::error_code error;
@@ -86,7 +98,13 @@ bool is_json_object(std::string_view text) {
 }
 
 bool is_printable(std::string_view text, std::size_t max_size) {
-  return text.size() <= max_size && std::ranges::none_of(text, is_control) && is_utf8(text);
+  if (text.size() > max_size) return false;
+  while (!text.empty()) {
+    const auto [size, code] = first_character(text);
+    if (size == 0 || !is_printable(code)) return false;
+    text.remove_prefix(size);
+  }
+  return true;
 }
 
 bool is_name(std::string_view text) {

@@ -47,7 +47,8 @@ StreamLine line_of(LiveStream& live, Time now) {
           .age = now - live.opened(),
           .held = time_of(stream.held_bytes() / type.bytes()),
           .paused = stream.paused(),
-          .connected = live.attached()};
+          .connected = live.attached(),
+          .peer = live.peer()};
 }
 
 std::string text_of(const WorkerStatus& worker, std::string_view pipeline) {
@@ -125,6 +126,7 @@ HttpAnswer streams_page(std::vector<StreamList> parts) {
                              .seconds("held_s", line.held)
                              .truth("paused", line.paused)
                              .truth("connected", line.connected)
+                             .text("peer", line.peer)
                              .done();
                        })));
 }

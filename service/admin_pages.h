@@ -31,6 +31,7 @@ struct StreamLine {
   Duration held{};  // signal that the service has and no worker is done with
   bool paused = false;
   bool connected = true;  // its client is still there
+  std::string peer{};     // the client's address; empty if it is not known
 };
 
 // Streams of which at most `most_streams` have a line: those that were opened first.

@@ -18,7 +18,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <optional>
+
+#include "schemas/text.h"
 
 namespace millrace {
 
@@ -53,17 +56,24 @@ ConfigValue convert(const toml::node& node) {
   return to;
 }
 
-// With control characters, and those of `others`, as TOML escapes them.
+// With what is not printable, and the characters of `others`, escaped: as TOML does it, but for
+// bytes that are no UTF-8 (\xff), which no TOML has.
 std::string escaped(std::string_view text, std::string_view others) {
-  constexpr std::string_view hex = "0123456789abcdef";
   std::string out;
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (others.find(c) != others.npos) out += '\\';
-    if (code >= 0x20 && code != 0x7f)
-      out += c;
-    else
-      (out += "\\u00") += {hex[code / 16], hex[code % 16]};
+  char code_text[16];
+  while (!text.empty()) {
+    const auto [size, code] = first_character(text);
+    if (size > 0 && is_printable(code)) {
+      if (others.find(text[0]) != others.npos) out += '\\';
+      out += text.substr(0, size);
+    } else if (size > 0) {
+      std::snprintf(code_text, sizeof code_text, "\\u%04x", static_cast<unsigned>(code));
+      out += code_text;
+    } else {
+      std::snprintf(code_text, sizeof code_text, "\\x%02x", static_cast<unsigned char>(text[0]));
+      out += code_text;
+    }
+    text.remove_prefix(size > 0 ? size : 1);
   }
   return out;
 }

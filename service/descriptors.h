@@ -25,6 +25,11 @@ constexpr std::uint64_t client_sockets(std::uint64_t descriptors) {
 // Sockets of clients that have not said yet what they want: those that say nothing must leave room.
 inline constexpr std::uint64_t upgrading_sockets = 512;
 
+// How many sockets of clients there are at most, if `connections` of them may have streams.
+constexpr std::uint64_t sockets_for(std::uint64_t connections, std::uint64_t descriptors) {
+  return std::min(client_sockets(descriptors), connections + upgrading_sockets);
+}
+
 // How many clients can have streams.
 constexpr std::uint64_t client_streams(std::uint64_t descriptors) {
   const std::uint64_t sockets = client_sockets(descriptors);

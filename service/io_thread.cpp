@@ -4,12 +4,11 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <new>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "schemas/worker_messages.h"
+#include "service/run_until_stopped.h"
 #include "transport/read_ahead.h"
 #include "transport/spawn.h"
 
@@ -38,7 +37,11 @@ IoThread::IoThread(std::uint32_t index, std::size_t max_streams, const Connectio
                  door_->table().take(returned);
                  returned_.notify();
                }),
-      returned_(context_.get_executor()) {}
+      returned_(context_.get_executor()) {
+  scope_.report_refused([this](std::string_view peer, std::string_view why) {
+    log_.info("a connection was refused", {{"peer", peer}, {"why", why}});
+  });
+}
 
 IoThread::~IoThread() { stop(); }
 
@@ -47,8 +50,8 @@ void IoThread::open_door(std::span<const std::unique_ptr<Pipeline>> pipelines, A
   door_ = std::make_unique<StreamDoor>(pipelines, admission, returns_, log_, index_, threads);
 }
 
-void IoThread::listen(Acceptor acceptor, Budget& sockets) {
-  server_.emplace(scope_, std::move(acceptor), *door_, sockets);
+void IoThread::listen(Acceptor acceptor, ClientGate& gate) {
+  server_.emplace(scope_, std::move(acceptor), *door_, gate);
 }
 
 void IoThread::listen_zeromq(const ZeromqBinding& binding, Budget& sockets) {
@@ -59,23 +62,9 @@ void IoThread::run() {
   scope_.start();
   server_->start();
   if (zeromq_) zeromq_->start();
-  spawn(context_.get_executor(), measure_lag());
-  thread_ = std::jthread([this] { work(); });
+  lag_.start();
+  thread_ = std::jthread([this] { run_until_stopped(context_, log_); });
   pthread_setname_np(thread_.native_handle(), ("io-" + std::to_string(index_)).c_str());
-}
-
-// Beast throws where memory is short; that ends the connection it happened to, and no other.
-void IoThread::work() {
-  for (;;) {
-    try {
-      context_.run();
-      return;
-    } catch (const std::bad_alloc&) {
-      log_.error("out of memory", {});
-    } catch (const std::length_error& error) {
-      log_.error("a connection failed", {{"why", error.what()}});
-    }
-  }
 }
 
 void IoThread::drain(std::function<void()> drained) {

@@ -33,7 +33,7 @@ class IoThread {
   // Once the pipelines exist, which outlive it as `admission` does. Then listen().
   void open_door(std::span<const std::unique_ptr<Pipeline>> pipelines, Admission& admission,
                  std::uint32_t threads);
-  void listen(Acceptor acceptor, Budget& sockets);
+  void listen(Acceptor acceptor, ClientGate& gate);
   // Clients over ZeroMQ too. Throws std::runtime_error that names the endpoint.
   void listen_zeromq(const ZeromqBinding& binding, Budget& sockets);
 
@@ -66,7 +66,6 @@ class IoThread {
   const ThreadStats& thread_stats() const { return thread_stats_; }
 
  private:
-  void work();
   void relieve_now();
   void share_out(std::uint64_t spare);
   Task<> measure_lag();
@@ -91,6 +90,7 @@ class IoThread {
   ReturnBox returns_;
   Wakeup returned_;
   std::unique_ptr<StreamDoor> door_;
+  EndlessTask lag_{context_.get_executor(), [this] { return measure_lag(); }};
   std::optional<StreamServer> server_;
   std::optional<ZeromqServer> zeromq_;
   bool cut_off_ = false;

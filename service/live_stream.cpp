@@ -29,7 +29,7 @@ LiveStream::LiveStream(const StreamSettings& settings, std::string name, Share c
 
 void LiveStream::drain(Time now) {
   if (std::exchange(draining_, true)) return;
-  if (outbox_) outbox_->goaway(std::chrono::seconds(1));
+  if (outbox_) outbox_->goaway(place_.retry_times.of_leaving());
   stream_.drain(now);
 }
 

@@ -10,6 +10,7 @@
 #include "streams/ends.h"
 #include "streams/stream.h"
 #include "transport/client_outbox.h"
+#include "transport/retry_times.h"
 
 namespace millrace {
 
@@ -34,6 +35,7 @@ class LiveStream final : public ClientEnd {
     BlockPool& blocks;
     StreamStats& stats;
     Log& log;
+    RetryTimes& retry_times;
   };
 
   // `connection` is its part of those that the process may have, until its end.
@@ -46,6 +48,8 @@ class LiveStream final : public ClientEnd {
   const std::string& name() const { return name_; }
   StreamId id() const { return id_; }
   Time opened() const { return opened_; }
+  // Its client's address; empty once that is gone, or if it is not known.
+  std::string peer() const { return outbox_ ? outbox_->peer() : std::string(); }
   const Pipeline& pipeline() const { return place_.pipeline; }
 
   // Its client is gone without a word.

@@ -7,6 +7,7 @@
 #include "chunker/ready_row.h"
 #include "gpu/slab_layout.h"
 #include "gpu/slab_ring.h"
+#include "service/descriptors.h"
 #include "streams/frame_buffer.h"
 #include "streams/waiting_events.h"
 #include "transport/read_ahead.h"
@@ -64,6 +65,10 @@ std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
 // tests/system/crowd_test.py measures it.
 constexpr std::size_t stream_bytes = std::size_t{24} << 10;
 
+// What a connection takes before its upgrade: a header at most twice, as it is read and as it is
+// kept, and the frames of its coroutines. A test of tests/system/crowd_test.py measures it.
+constexpr std::size_t upgrading_bytes = std::size_t{32} << 10;
+
 // Rows that are ready, and events that wait to become rows.
 constexpr std::size_t row_bytes =
     max_ready_rows * sizeof(ReadyRow) + WaitingEvents::overrun * sizeof(WaitingEvents::Waiting);
@@ -107,6 +112,7 @@ MemoryBounds memory_bounds(const Options& options) {
     most.results = std::max(most.results, bounds.results);
     most.streams = std::max(most.streams, bounds.streams);
   }
+  most.streams = sum(most.streams, upgrading_sockets * upgrading_bytes);
   most.slabs = options.limits.slab_bytes;
   if (options.listen.zeromq) {
     const std::size_t connections = options.limits.connections;

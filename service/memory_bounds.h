@@ -13,7 +13,7 @@ struct MemoryBounds {
   std::size_t rows = 0;     // cut, in no batch, and the events that wait to become some
   std::size_t slabs = 0;    // with the credits that a worker has unless it says otherwise
   std::size_t results = 0;  // not yet sent; of workers on other machines, not yet read
-  std::size_t streams = 0;  // what each is besides
+  std::size_t streams = 0;  // what each is besides; connections that have none yet
 
   std::size_t all() const;
 };

@@ -74,6 +74,30 @@ std::uint32_t usual_threads() {
   return std::max(1u, (std::thread::hardware_concurrency() + 1) / 2);
 }
 
+// As browsers write it: "https://app.example", "http://127.0.0.1:8000".
+bool is_origin(std::string_view text) {
+  const auto scheme = text.find("://");
+  if (scheme == std::string_view::npos || scheme == 0) return false;
+  const auto is_of_host = [](char c) {
+    return c > ' ' && c < 127 && c != '/' && c != '?' && c != '#' && c != '@' && c != '"' &&
+           !(c >= 'A' && c <= 'Z');
+  };
+  const std::string_view host = text.substr(scheme + 3);
+  return !host.empty() && std::ranges::all_of(host, is_of_host) &&
+         std::ranges::all_of(text.substr(0, scheme), is_of_host);
+}
+
+std::vector<std::string> read_origins(Section& listen) {
+  constexpr std::string_view allowed =
+      R"(must be a list of origins in lower case without a path, like ["https://app.example"])";
+  if (!listen.has("origins")) return {};
+  auto said = listen.text_or_texts("origins", "", allowed);
+  auto* origins = std::get_if<std::vector<std::string>>(&said);
+  if (origins && std::ranges::all_of(*origins, is_origin)) return std::move(*origins);
+  listen.wrong("origins", std::string(allowed));
+  return {};
+}
+
 ListenOptions read_listen(Section listen) {
   ListenOptions options;
   options.websocket = read_address(listen, "websocket", options.websocket);
@@ -85,6 +109,7 @@ ListenOptions read_listen(Section listen) {
   std::vector<Listener> listeners{{"websocket", options.websocket}, {"admin", options.admin}};
   if (options.zeromq) listeners.push_back({"zeromq", *options.zeromq});
   if (options.workers_remote) listeners.push_back({"workers_remote", *options.workers_remote});
+  options.origins = read_origins(listen);
   options.plain = listen.flag("plain", false);
   check_listeners(listen, listeners, options.plain);
   if (listen.flag("try_page", false)) listen.not_built("try_page");

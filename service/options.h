@@ -29,6 +29,7 @@ struct ListenOptions {
   std::uint32_t threads = 1;                      // io threads
   bool plain = false;                             // addresses off loopback may go without TLS
   std::optional<TcpAddress> workers_remote = {};  // of other machines; nothing: none come
+  std::vector<std::string> origins = {};          // of pages in browsers that may open streams
 
   bool operator==(const ListenOptions&) const = default;
 };

@@ -12,6 +12,12 @@ namespace millrace {
 
 namespace {
 
+std::string list_of(const std::vector<std::string>& texts) {
+  std::string list = "[";
+  for (const std::string& text : texts) list += (list.size() > 1 ? ", " : "") + toml_string(text);
+  return list + "]";
+}
+
 void print(std::ostream& out, const ListenOptions& listen) {
   out << "[listen]\n"
       << "websocket = " << quoted(readable(listen.websocket)) << '\n'
@@ -22,7 +28,8 @@ void print(std::ostream& out, const ListenOptions& listen) {
   if (listen.workers_remote)
     out << "workers_remote = " << quoted("tcp://" + readable(*listen.workers_remote)) << '\n';
   out << "threads = " << listen.threads << '\n'
-      << "plain = " << (listen.plain ? "true" : "false") << '\n';
+      << "plain = " << (listen.plain ? "true" : "false") << '\n'
+      << "origins = " << list_of(listen.origins) << '\n';
 }
 
 void print(std::ostream& out, const LimitOptions& limits) {
@@ -41,10 +48,7 @@ std::string devices_of(const DeviceRule& rule) {
     case DeviceRule::Use::host: return quoted("host");
     case DeviceRule::Use::listed: break;
   }
-  std::string list;
-  for (const std::string& name : rule.listed)
-    list += (list.empty() ? "[" : ", ") + toml_string(name);
-  return list + "]";
+  return list_of(rule.listed);
 }
 
 void print(std::ostream& out, const DeviceRule& rule) {

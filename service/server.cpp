@@ -10,8 +10,8 @@
 #include "service/admin_pages.h"
 #include "service/descriptors.h"
 #include "service/memory_bounds.h"
+#include "service/run_until_stopped.h"
 #include "service/wall_clock.h"
-#include "transport/spawn.h"
 
 namespace millrace {
 
@@ -69,11 +69,12 @@ Server::Server(const Options& options, LogWriter& writer)
     : options_(options),
       log_(writer, main_stats_),
       limits_(connection_limits(options.limits)),
-      admission_{.names = {},
-                 .connections = Budget(options.limits.connections),
-                 .sockets = Budget(client_sockets(descriptor_limit())),
-                 .made_up = made_up_names(),
-                 .overload = Overload::none},
+      admission_{
+          .names = {},
+          .connections = Budget(options.limits.connections),
+          .gate = {.sockets = Budget(sockets_for(options.limits.connections, descriptor_limit())),
+                   .origins = options.listen.origins},
+          .made_up = made_up_names()},
       slab_bytes_(options.limits.slab_bytes),
       device_watch_(options.gpu, log_) {
   for (std::uint32_t i = 0; i < options_.listen.threads; ++i)
@@ -119,25 +120,28 @@ void Server::listen() {
   auto acceptors = listener(
       "websocket", [&] { return listen_on(endpoint_of(options_.listen.websocket), contexts); });
   for (std::size_t i = 0; i < threads_.size(); ++i)
-    threads_[i]->listen(std::move(acceptors[i]), admission_.sockets);
+    threads_[i]->listen(std::move(acceptors[i]), admission_.gate);
   // Pipelines begin at the first thread: the last is the last to be the home of one.
   if (const auto& zeromq = options_.listen.zeromq)
     listener("zeromq", [&] {
       threads_.back()->listen_zeromq(
           {.endpoint = "tcp://" + readable(*zeromq),
            .max_connections = zeromq_connections(descriptor_limit(), options_.limits.connections)},
-          admission_.sockets);
+          admission_.gate.sockets);
     });
   net::io_context* const main[] = {&main_};
   auto admin =
       listener("admin", [&] { return listen_on(endpoint_of(options_.listen.admin), main); });
-  admin_.emplace(std::move(admin.front()),
-                 [this](const HttpQuery& query) { return answer(query); });
+  admin_.emplace(
+      std::move(admin.front()), [this](const HttpQuery& query) { return answer(query); },
+      large_answers_);
   IoThread& first = *threads_.front();
   listener("workers", [&] {
     worker_server_.emplace(first.context().get_executor(), options_.listen.workers, device_start_,
                            reception());
   });
+  worker_serving_.emplace(first.context().get_executor(),
+                          [this] { return worker_server_->serve(); });
   if (const auto& address = options_.listen.workers_remote)
     listener("workers_remote", [&] {
       remote_server_.emplace(first.context(), "tcp://" + readable(*address), reception(),
@@ -199,23 +203,26 @@ std::string Server::workers_remote() const {
 }
 
 bool Server::run() {
-  spawn(main_.get_executor(), handle_signals());
-  spawn(main_.get_executor(), watch_clock());
-  spawn(main_.get_executor(), overload_watch_.watch(main_.get_executor()));
-  spawn(main_.get_executor(), admin_->serve());
-  spawn(threads_.front()->context().get_executor(), worker_server_->serve());
+  signal_handling_.start();
+  clock_watch_.start();
+  memory_watch_.start();
+  admin_->start();
+  worker_serving_->start();
   if (remote_server_) remote_server_->start();
   for (auto& thread : threads_) thread->run();
-  main_.run();
+  run_until_stopped(main_, log_);
   for (auto& thread : threads_) thread->stop();
   return drained_;
 }
 
 Task<> Server::handle_signals() {
-  const auto [failed, first] = co_await signals_.async_wait(no_throw);
-  if (failed) co_return;
-  log_.info("stopping", {{"note", "live streams end; a second signal stops at once"}});
-  begin_drain();
+  if (!signalled_) {
+    const auto [failed, first] = co_await signals_.async_wait(no_throw);
+    if (failed) co_return;
+    signalled_ = true;
+    log_.info("stopping", {{"note", "live streams end; a second signal stops at once"}});
+    begin_drain();
+  }
   const auto [failed_again, second] = co_await signals_.async_wait(no_throw);
   if (!failed_again) cut_off("a second signal");
 }
@@ -235,7 +242,7 @@ Task<> Server::watch_clock() {
 }
 
 void Server::relieve(Overload action, std::uint64_t spare) {
-  admission_.overload.store(action, std::memory_order_relaxed);
+  admission_.gate.memory_short.store(action != Overload::none, std::memory_order_relaxed);
   const Allowance allowed = allowance(spare, admission_.connections.taken(), bare_stream_bytes());
   admission_.streams.store(allowed.streams, std::memory_order_relaxed);
   const auto fullest =
@@ -263,7 +270,7 @@ HttpAnswer Server::answer(const HttpQuery& query) {
 HttpAnswer Server::readiness() {
   std::vector<std::string> reasons = failures();
   if (draining_) reasons.push_back("the service is stopping");
-  if (admission_.overload.load(std::memory_order_relaxed) != Overload::none)
+  if (admission_.gate.memory_short.load(std::memory_order_relaxed))
     reasons.push_back("the service is short of memory");
   for (const auto& pipeline : pipelines_)
     if (pipeline->stats().workers.value() == 0)

@@ -19,6 +19,7 @@
 #include "service/overload_watch.h"
 #include "service/pipeline.h"
 #include "service/stats.h"
+#include "transport/endless_task.h"
 #include "transport/http_server.h"
 #include "transport/listener.h"
 #include "workers/remote_server.h"
@@ -77,6 +78,7 @@ class Server {
   ThreadStats main_stats_;
   Log log_;
   const ConnectionLimits limits_;
+  Budget large_answers_{HttpServer::most_large};
   net::io_context main_{1};
   // From the start: one that comes while the service is being made is not lost, nor kills it.
   net::basic_signal_set<Executor> signals_{main_.get_executor(), SIGTERM, SIGINT};
@@ -94,12 +96,18 @@ class Server {
   std::optional<HttpServer> admin_;
   std::optional<Exporter> exporter_;
   std::optional<LiveLists> lists_;
+  EndlessTask signal_handling_{main_.get_executor(), [this] { return handle_signals(); }};
+  EndlessTask clock_watch_{main_.get_executor(), [this] { return watch_clock(); }};
+  EndlessTask memory_watch_{main_.get_executor(),
+                            [this] { return overload_watch_.watch(main_.get_executor()); }};
+  std::optional<EndlessTask> worker_serving_;
   Time evicted_{};  // the last stream, for want of memory
   Timer grace_{main_.get_executor()};
   Time ends_by_{};             // of a drain
   std::size_t undrained_ = 0;  // io threads that still have connections
   bool draining_ = false;
-  bool drained_ = true;  // no connection was cut
+  bool signalled_ = false;  // by the first of two signals
+  bool drained_ = true;     // no connection was cut
 };
 
 }  // namespace millrace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/stream_door.h"
 
-#include <chrono>
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -107,6 +107,29 @@ StreamDoor::PipelinePlace* StreamDoor::find(std::string_view pipeline) const {
   return nullptr;
 }
 
+RequestError StreamDoor::no_pipeline(std::string_view asked) const {
+  constexpr std::size_t most = 8;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(places_.size(), most); ++i)
+    names += (i > 0 ? ", " : "") + places_[i]->pipeline.name();
+  if (places_.size() > most) names += ", ...";
+  return refusal(404, "pipeline",
+                 "there is no pipeline " + std::string(asked) + "; there are: " + names);
+}
+
+bool StreamDoor::memory_short() const {
+  return admission_.gate.memory_short.load(std::memory_order_relaxed) ||
+         admission_.connections.taken() >= admission_.streams.load(std::memory_order_relaxed);
+}
+
+RequestError StreamDoor::busy(unsigned status, std::string parameter, std::string message,
+                              Refusal reason) {
+  RequestError error = refusal(status, std::move(parameter), std::move(message));
+  error.reason = reason;
+  error.retry_after = retry_times_.of_refused(memory_short());
+  return error;
+}
+
 Result<std::unique_ptr<StreamSink>, RequestError> StreamDoor::open(StreamRequest request,
                                                                    ClientOutbox& outbox) {
   auto opened = decide(request, outbox);
@@ -125,14 +148,9 @@ Result<std::unique_ptr<StreamSink>, RequestError> StreamDoor::open(StreamRequest
 
 Result<std::unique_ptr<StreamSink>, RequestError> StreamDoor::decide(StreamRequest& request,
                                                                      ClientOutbox& outbox) {
-  if (shut_) {
-    RequestError error = refusal(503, "", "the service is stopping");
-    error.reason = Refusal::draining;
-    error.retry_after = std::chrono::seconds(1);
-    return error;
-  }
+  if (shut_) return busy(503, "", "the service is stopping", Refusal::draining);
   PipelinePlace* place = find(request.pipeline);
-  if (!place) return refusal(404, "pipeline", "there is no pipeline of this name");
+  if (!place) return no_pipeline(request.pipeline);
   const FrameType& frames = place->pipeline.options().frames;
   const auto format = request.format
                           ? parse_sample_format(*request.format, frames.features)
@@ -140,27 +158,16 @@ Result<std::unique_ptr<StreamSink>, RequestError> StreamDoor::decide(StreamReque
   if (!format) return refusal(415, "format", format.error().message);
   if (auto error = mismatch(request, frames)) return *error;
 
-  RequestError full = refusal(503, "", "");
-  full.retry_after = std::chrono::seconds(1);
-  if (admission_.overload.load(std::memory_order_relaxed) != Overload::none ||
-      admission_.connections.taken() >= admission_.streams.load(std::memory_order_relaxed)) {
-    full.message = "the service is short of memory";
-    full.reason = Refusal::overload;
-    return full;
-  }
+  if (memory_short()) return busy(503, "", "the service is short of memory", Refusal::overload);
   Share connection(admission_.connections, 1);
-  if (!connection) {
-    full.message = "the service has as many connections as it may have";
-    full.reason = Refusal::limit_global;
-    return full;
-  }
+  if (!connection)
+    return busy(503, "", "the service has as many connections as it may have",
+                Refusal::limit_global);
   if (!request.id.empty() && !admission_.names.take(request.id))
-    return refusal(409, "id", "an open connection has this name");
+    return busy(409, "id", "an open connection has this name", Refusal::parameter);
   if (!place->pipeline.hub().room().try_take(1)) {
     if (!request.id.empty()) admission_.names.give_back(request.id);
-    full.message = "the pipeline has no room for another stream";
-    full.reason = Refusal::no_room;
-    return full;
+    return busy(503, "", "the pipeline has no room for another stream", Refusal::no_room);
   }
   return admit(*place, std::move(request), *format, std::move(connection), outbox);
 }
@@ -187,7 +194,8 @@ std::unique_ptr<StreamSink> StreamDoor::admit(PipelinePlace& place, StreamReques
   outbox.ready(name, place.pipeline.name(), 0, size_of(format) * options.frames.values);
   LiveStream& live = table_.add(std::make_unique<LiveStream>(
       settings, std::move(name), std::move(connection),
-      LiveStream::Place{place.pipeline, place.rows, place.blocks, place.stats, log_}, outbox));
+      LiveStream::Place{place.pipeline, place.rows, place.blocks, place.stats, log_, retry_times_},
+      outbox));
   return std::make_unique<LiveSink>(live, table_, admission_);
 }
 

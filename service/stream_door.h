@@ -13,10 +13,11 @@
 #include "base/name_book.h"
 #include "service/live_stream.h"
 #include "service/log.h"
-#include "service/overload.h"
 #include "service/pipeline.h"
 #include "service/stream_table.h"
+#include "transport/client_gate.h"
 #include "transport/door.h"
+#include "transport/retry_times.h"
 
 namespace millrace {
 
@@ -24,10 +25,9 @@ namespace millrace {
 struct Admission {
   NameBook names;             // of open connections
   Budget connections;         // clients that have a stream, those that left theirs among them
-  Budget sockets;             // clients, those that have none yet among them
+  ClientGate gate;            // of all listeners for clients
   const std::string made_up;  // begin of the names that the service makes up
-  std::atomic<Overload> overload = Overload::none;  // relaxed: it guards nothing
-  // How many there may be by memory. Relaxed too.
+  // How many streams there may be by memory. Relaxed: it guards nothing.
   std::atomic<std::uint64_t> streams = std::numeric_limits<std::uint64_t>::max();
 };
 
@@ -66,6 +66,10 @@ class StreamDoor final : public Door {
   // Leaves the request as it is where it is refused.
   Result<std::unique_ptr<StreamSink>, RequestError> decide(StreamRequest& request,
                                                            ClientOutbox& outbox);
+  RequestError no_pipeline(std::string_view asked) const;
+  bool memory_short() const;
+  // A refusal with the time when to come again.
+  RequestError busy(unsigned status, std::string parameter, std::string message, Refusal reason);
   // What fails in it, for want of memory, ends the process: its half would stay for ever.
   std::unique_ptr<StreamSink> admit(PipelinePlace& place, StreamRequest request,
                                     SampleFormat format, Share connection,
@@ -76,6 +80,7 @@ class StreamDoor final : public Door {
   ReturnBox& returns_;
   Log& log_;
   StreamTable table_;
+  RetryTimes retry_times_;
   std::uint64_t next_id_;
   const std::uint32_t threads_;
   bool shut_ = false;

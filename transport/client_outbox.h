@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/answer.h"
@@ -18,6 +19,9 @@ namespace millrace {
 class ClientOutbox {
  public:
   virtual ~ClientOutbox() = default;
+
+  // The client's address, "127.0.0.1:40000"; empty if it is not known.
+  virtual std::string peer() const { return {}; }
 
   // See docs/protocol.md for what the client reads. First; `frame_bytes` are of one frame of the
   // client.

@@ -25,13 +25,34 @@ Task<Result<HttpQuery, HttpFault>> read_query(Socket& socket, std::string& rest)
   }
 }
 
-Task<> answer_and_close(Socket& socket, HttpAnswer answer) {
+namespace {
+
+http::response<http::string_body> response_of(HttpAnswer answer) {
   http::response<http::string_body> response(http::int_to_status(answer.status), 11);
   response.set(http::field::content_type, answer.type);
+  response.set("X-Content-Type-Options", "nosniff");
   for (const auto& [name, value] : answer.fields) response.set(name, value);
   response.keep_alive(false);
-  response.body() = std::move(answer.body);
-  response.prepare_payload();
+  response.content_length(answer.body.size());
+  if (!answer.without_body) response.body() = std::move(answer.body);
+  return response;
+}
+
+}  // namespace
+
+void answer_at_once(Socket& socket, HttpAnswer answer) {
+  boost::system::error_code ignored;
+  socket.non_blocking(true, ignored);
+  // What was read is no reason for the kernel to send a reset in place of the answer.
+  std::array<char, 4096> unread;
+  socket.read_some(net::buffer(unread), ignored);
+  const auto response = response_of(std::move(answer));
+  http::write(socket, response, ignored);
+  socket.shutdown(Socket::shutdown_send, ignored);
+}
+
+Task<> answer_and_close(Socket& socket, HttpAnswer answer) {
+  const auto response = response_of(std::move(answer));
   const auto [error, written] = co_await http::async_write(socket, response, no_throw);
   if (error) co_return;
 

@@ -17,4 +17,8 @@ Task<Result<HttpQuery, HttpFault>> read_query(Socket& socket, std::string& rest)
 // bytes that we never read would make the kernel throw the answer away.
 Task<> answer_and_close(Socket& socket, HttpAnswer answer);
 
+// Writes it without waiting and hangs up: for a client whose request will not be read. The answer
+// is lost if the client's request comes later than that.
+void answer_at_once(Socket& socket, HttpAnswer answer);
+
 }  // namespace millrace

@@ -14,7 +14,7 @@ using HttpFields = std::vector<std::pair<std::string, std::string>>;
 // The header of an HTTP/1.x request.
 struct HttpQuery {
   std::string method;
-  std::string target;  // path and query, as sent
+  std::string target;  // path and query, as sent; of an absolute target only these
   unsigned version = 11;
   HttpFields fields;  // in their order, repeated ones too
 
@@ -34,7 +34,8 @@ struct HttpAnswer {
   unsigned status = 200;
   std::string type = "application/json";  // of the content
   std::string body;
-  HttpFields fields{};  // further ones
+  HttpFields fields{};        // further ones
+  bool without_body = false;  // it answers HEAD: the body only gives its length
 };
 
 // What a request that could not be read is answered; `fault` is not `gone`.

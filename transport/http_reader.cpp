@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/http_reader.h"
 
+#include <algorithm>
+#include <boost/beast/core/string.hpp>
 #include <string>
 
 #include "transport/limits.h"
@@ -15,6 +17,22 @@ constexpr std::size_t at_once = 2048;  // more than most requests have
 
 std::string text(beast::string_view view) { return {view.data(), view.size()}; }
 
+// "http://host/path" is the path; its host counts, not that of the field (RFC 9112, 3.2.2).
+void make_relative(HttpQuery& query) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    const auto begin = std::string_view(query.target).substr(0, scheme.size());
+    if (!beast::iequals({begin.data(), begin.size()}, {scheme.data(), scheme.size()})) continue;
+    const std::size_t end =
+        std::min(query.target.find_first_of("/?", scheme.size()), query.target.size());
+    const std::string host = query.target.substr(scheme.size(), end - scheme.size());
+    query.target.erase(0, end);
+    if (!query.target.starts_with('/')) query.target.insert(0, 1, '/');
+    for (auto& [name, value] : query.fields)
+      if (beast::iequals(name, "Host")) value = host;
+    return;
+  }
+}
+
 HttpQuery query_of(const http::request<http::empty_body>& request) {
   HttpQuery query{.method = text(request.method_string()),
                   .target = text(request.target()),
@@ -22,6 +40,7 @@ HttpQuery query_of(const http::request<http::empty_body>& request) {
                   .fields = {}};
   for (const auto& field : request)
     query.fields.emplace_back(text(field.name_string()), text(field.value()));
+  make_relative(query);
   return query;
 }
 

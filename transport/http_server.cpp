@@ -3,6 +3,7 @@
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "transport/http_host.h"
 #include "transport/http_io.h"
 #include "transport/listener.h"
 
@@ -11,6 +12,16 @@ namespace {
 
 using namespace net::experimental::awaitable_operators;
 
+constexpr int at_a_time = 64;
+constexpr std::size_t small = 64 * 1024;  // the kernel takes it at once
+
+HttpAnswer busy() {
+  return {.status = 503,
+          .type = "text/plain",
+          .body = "as many large answers are being sent as may be at a time\n",
+          .fields = {{"Retry-After", "1"}}};
+}
+
 Task<> time_limit(Executor executor, Duration limit) {
   Timer timer(executor, limit);
   co_await timer.async_wait(no_throw);
@@ -18,11 +29,16 @@ Task<> time_limit(Executor executor, Duration limit) {
 
 }  // namespace
 
-HttpServer::HttpServer(Acceptor acceptor, Answer answer, Duration time_limit)
-    : acceptor_(std::move(acceptor)), answer_(std::move(answer)), time_limit_(time_limit) {}
+HttpServer::HttpServer(Acceptor acceptor, Answer answer, Budget& large, TimeLimits limits)
+    : acceptor_(std::move(acceptor)),
+      answer_(std::move(answer)),
+      large_(large),
+      limits_(limits),
+      loopback_(acceptor_.local_endpoint().address().is_loopback()) {}
 
-Task<> HttpServer::serve() {
-  co_await (serve_one_by_one() && serve_one_by_one() && serve_one_by_one() && serve_one_by_one());
+void HttpServer::start() {
+  for (int i = 0; i < at_a_time; ++i)
+    serving_.emplace_back(acceptor_.get_executor(), [this] { return serve_one_by_one(); }).start();
 }
 
 void HttpServer::stop() { acceptor_.close(); }
@@ -30,34 +46,53 @@ void HttpServer::stop() { acceptor_.close(); }
 Task<> HttpServer::serve_one_by_one() {
   while (acceptor_.is_open()) {
     auto socket = co_await accept(acceptor_);
-    if (!socket) continue;
-    co_await (serve(std::move(*socket)) || time_limit(acceptor_.get_executor(), time_limit_));
+    if (socket) co_await serve(std::move(*socket));
   }
 }
 
-// What fails must not take its time, as a loser of `||` would.
 Task<> HttpServer::serve(Socket socket) {
+  const auto executor = acceptor_.get_executor();
+  const auto read = co_await (receive(socket) || time_limit(executor, limits_.header));
+  const auto* received = std::get_if<0>(&read);
+  if (!received || !*received) co_return;
+  co_await (reply(socket, **received) || time_limit(executor, limits_.rest));
+}
+
+// What fails must not take its time, as a loser of `||` would: neither of these two throws.
+Task<HttpServer::Received> HttpServer::receive(Socket& socket) {
   try {
-    co_await read_and_answer(socket);
+    std::string rest;
+    co_return co_await read_query(socket, rest);
   } catch (const std::exception&) {
-    // Out of memory: whoever asked sees it.
+    co_return std::nullopt;  // out of memory: whoever asked sees it
   }
 }
 
-Task<> HttpServer::read_and_answer(Socket& socket) {
-  std::string rest;
-  const auto query = co_await read_query(socket, rest);
-  HttpAnswer answer;
-  if (query.has_error()) {
-    if (query.error() == HttpFault::gone) co_return;
-    answer = answer_to(query.error());
-  } else if (query->method != "GET") {
-    answer = {
-        .status = 405, .type = "text/plain", .body = "GET only\n", .fields = {{"Allow", "GET"}}};
-  } else {
-    answer = answer_or_apology(*query);
+Task<> HttpServer::reply(Socket& socket, const Result<HttpQuery, HttpFault>& query) {
+  if (query.has_error() && query.error() == HttpFault::gone) co_return;
+  try {
+    auto answer = query ? answer_to_query(*query) : answer_to(query.error());
+    Share place;
+    if (answer.body.size() > small) {
+      place = Share(large_, 1);
+      if (!place) answer = busy();
+    }
+    co_await answer_and_close(socket, std::move(answer));
+  } catch (const std::exception&) {
   }
-  co_await answer_and_close(socket, std::move(answer));
+}
+
+HttpAnswer HttpServer::answer_to_query(const HttpQuery& query) const {
+  if (loopback_ && !is_for_loopback(query))
+    return {.status = 421,
+            .type = "text/plain",
+            .body = "Host must be localhost or a loopback address, as this listener is\n"};
+  if (query.method == "GET") return answer_or_apology(query);
+  return {.status = 405,
+          .type = "text/plain",
+          .body = "GET only\n",
+          .fields = {{"Allow", "GET"}},
+          .without_body = query.method == "HEAD"};
 }
 
 HttpAnswer HttpServer::answer_or_apology(const HttpQuery& query) const {

@@ -22,7 +22,8 @@ struct RequestError {
 // The word for it, the same over each door.
 constexpr ErrorCode code_of(const RequestError& error) {
   switch (error.status) {
-    case 404: return ErrorCode::unknown_pipeline;
+    case 403: return ErrorCode::forbidden;
+    case 404: return error.parameter.empty() ? ErrorCode::schema : ErrorCode::unknown_pipeline;
     case 409: return ErrorCode::conflict;
     case 414: return ErrorCode::too_long;
     case 415: return ErrorCode::format;

@@ -12,8 +12,11 @@ constexpr std::uint16_t close_restart = 1012;
 
 }  // namespace
 
-SessionOutbox::SessionOutbox(SessionScope& scope)
-    : scope_(scope), to_send_(scope.executor()), to_read_(scope.executor()) {}
+SessionOutbox::SessionOutbox(SessionScope& scope, std::string peer)
+    : scope_(scope),
+      peer_(std::move(peer)),
+      to_send_(scope.executor()),
+      to_read_(scope.executor()) {}
 
 SessionOutbox::~SessionOutbox() {
   scope_.stats().send_buffer.add(-static_cast<std::int64_t>(unsent_));

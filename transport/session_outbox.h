@@ -18,9 +18,10 @@ namespace millrace {
 // Its scope outlives it. Confined to one thread.
 class SessionOutbox final : public ClientOutbox {
  public:
-  explicit SessionOutbox(SessionScope& scope);
+  explicit SessionOutbox(SessionScope& scope, std::string peer = {});
   ~SessionOutbox() override;
 
+  std::string peer() const override { return peer_; }
   void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
              std::size_t frame_bytes) override;
   [[nodiscard]] bool result(const ResultHead& head, const Answer& answer) override;
@@ -65,6 +66,7 @@ class SessionOutbox final : public ClientOutbox {
   void end(Close close);
 
   SessionScope& scope_;
+  const std::string peer_;
   Wakeup to_send_;
   Wakeup to_read_;
   MessageBatch waiting_;

@@ -47,6 +47,7 @@ SessionScope::SessionScope(Executor executor, const ConnectionLimits& limits, Do
       stats_(stats),
       report_(std::move(report)),
       sweeps_(executor),
+      sweeper_(executor, [this] { return sweep_periodically(); }),
       ended_(executor) {}
 
 SessionScope::~SessionScope() { assert(running_ == 0 && watched_.empty()); }
@@ -94,9 +95,15 @@ void SessionScope::sweep_on(Time now) {
     check(*watched_[next_swept_], now);
 }
 
-void SessionScope::start() { spawn(sweep_periodically()); }
+void SessionScope::refuse(std::string_view peer, Refusal reason, std::string_view why) {
+  stats_.refused[reason].add();
+  if (report_refused_) report_refused_(peer, why);
+}
+
+void SessionScope::start() { sweeper_.start(); }
 
 Task<> SessionScope::sweep_periodically() {
+  const Running running(*this);
   sweeping_ = true;
   bool stalled = false;
   Time looked = Clock::now(), due = looked;

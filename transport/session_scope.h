@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "schemas/client_codec.h"
+#include "transport/endless_task.h"
 #include "transport/limits.h"
+#include "transport/request_error.h"
 #include "transport/stats.h"
 #include "transport/wakeup.h"
 
@@ -19,8 +21,10 @@ namespace millrace {
 // coarse timer for all, stops them, waits for them. Confined to one thread.
 class SessionScope {
  public:
-  // Hears of what ended a connection by our fault.
+  // Called with what ended a connection by our fault.
   using Report = std::function<void(std::string_view what)>;
+  // Called for each connection that is refused, with the address of its peer.
+  using ReportRefused = std::function<void(std::string_view peer, std::string_view why)>;
 
   // `limits` and `stats` outlive it.
   SessionScope(Executor executor, const ConnectionLimits& limits, DoorStats& stats,
@@ -56,6 +60,10 @@ class SessionScope {
   Duration about(Duration time);
   client_protocol::Encoder& encoder() { return encoder_; }  // one for all, for its memory
 
+  // Counts a connection that is refused and reports it, if refusals are reported.
+  void refuse(std::string_view peer, Refusal reason, std::string_view why);
+  void report_refused(ReportRefused report) { report_refused_ = std::move(report); }
+
   // Runs it on the scope's thread. What it throws is reported and goes no further.
   void spawn(Task<> session);
   void report(const std::exception& failure);
@@ -86,6 +94,7 @@ class SessionScope {
   const ConnectionLimits& limits_;
   DoorStats& stats_;
   const Report report_;
+  ReportRefused report_refused_;
   client_protocol::Encoder encoder_;
   std::vector<Watched*> watched_;
   std::size_t next_swept_ = 0;  // its place in them
@@ -95,6 +104,7 @@ class SessionScope {
   bool draining_ = false;
   bool swept_ = false;  // time limits are looked after no more
   Timer sweeps_;
+  EndlessTask sweeper_;
   Wakeup ended_;
 };
 

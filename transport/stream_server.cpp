@@ -37,53 +37,81 @@ struct Admitted {
   std::unique_ptr<StreamSink> stream;
 };
 
-// Nothing when the client was refused, or is gone.
-Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, Door& door,
+// A client before its upgrade. What it refers to outlives it.
+struct Arrival {
+  std::string peer;  // its address
+  Door& door;
+  PageRules rules;
+  Share socket;
+};
+
+std::string address_of(const Socket& socket) {
+  boost::system::error_code gone;
+  const auto peer = socket.remote_endpoint(gone);
+  if (gone) return "gone";
+  const std::string host = peer.address().to_string(gone);
+  return (peer.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(peer.port());
+}
+
+std::string_view text_of(HttpFault fault) {
+  switch (fault) {
+    case HttpFault::malformed: return "not an HTTP request without a body";
+    case HttpFault::too_long: return "the header is too long";
+    case HttpFault::gone: break;
+  }
+  return "no upgrade came, or not in time";
+}
+
+// The request's stream, or how it is refused.
+Result<Admitted, RequestError> request_stream(const Arrival& arrival, const HttpQuery& query,
+                                              SessionOutbox& outbox) {
+  auto upgrade = parse_upgrade(query, arrival.rules);
+  if (!upgrade) return std::move(upgrade.error());
+  auto sink = arrival.door.open(std::move(upgrade->stream), outbox);
+  if (!sink) return std::move(sink.error());
+  return Admitted{std::move(upgrade->upgrade), {}, std::move(*sink)};
+}
+
+// Nullopt if the client was refused, or is gone.
+Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, const Arrival& arrival,
                                     SessionOutbox& outbox) {
   const Time accepted = Clock::now();
   const Handshake handshake(scope, socket);
-  DoorStats& stats = scope.stats();
   std::string rest;
   const auto query = co_await read_query(socket, rest);
   if (query.has_error()) {
-    stats.refused[Refusal::handshake].add();
-    if (query.error() != HttpFault::gone) {
-      auto answer = answer_to(query.error());
-      co_await answer_and_close(socket, std::move(answer));
-    }
+    scope.refuse(arrival.peer, Refusal::handshake, text_of(query.error()));
+    if (query.error() == HttpFault::gone) co_return std::nullopt;
+    auto answer = answer_to(query.error());
+    co_await answer_and_close(socket, std::move(answer));
     co_return std::nullopt;
   }
 
-  auto upgrade = parse_upgrade(*query);
-  std::optional<RequestError> error;
-  if (upgrade) {
-    auto sink = door.open(std::move(upgrade->stream), outbox);
-    if (sink) {
-      stats.handshake.observe(Clock::now() - accepted);
-      co_return Admitted{std::move(upgrade->upgrade), std::move(rest), std::move(*sink)};
-    }
-    error = std::move(sink.error());
-  } else {
-    error = std::move(upgrade.error());
+  auto admitted = request_stream(arrival, *query, outbox);
+  if (admitted) {
+    scope.stats().handshake.observe(Clock::now() - accepted);
+    admitted->rest = std::move(rest);
+    co_return std::move(*admitted);
   }
-  stats.refused[error->reason].add();
-  auto answer = answer_to(*error);
+  scope.refuse(arrival.peer, admitted.error().reason, admitted.error().message);
+  auto answer = answer_to(admitted.error());
+  answer.without_body = query->method == "HEAD";
   co_await answer_and_close(socket, std::move(answer));
   co_return std::nullopt;
 }
 
-Task<> serve(SessionScope& scope, Socket socket, Door& door, Share /*of the sockets*/) {
+Task<> serve(SessionScope& scope, Socket socket, Arrival arrival) {
   if (scope.draining()) {  // accepted just before
-    scope.stats().refused[Refusal::draining].add();
+    scope.refuse(arrival.peer, Refusal::draining, "the service is stopping");
     co_return;
   }
-  SessionOutbox outbox(scope);
-  auto admitted = co_await admit(scope, socket, door, outbox);
+  SessionOutbox outbox(scope, arrival.peer);
+  auto admitted = co_await admit(scope, socket, arrival, outbox);
   if (!admitted) co_return;
   auto connection = co_await accept_websocket(std::move(socket), std::move(admitted->upgrade),
                                               std::move(admitted->rest), scope.limits().message);
   if (!connection) {
-    scope.stats().refused[Refusal::handshake].add();
+    scope.refuse(arrival.peer, Refusal::handshake, "the upgrade could not be answered");
     co_return;
   }
   co_await run_session(scope, *connection, outbox, std::move(admitted->stream));
@@ -91,10 +119,14 @@ Task<> serve(SessionScope& scope, Socket socket, Door& door, Share /*of the sock
 
 }  // namespace
 
-StreamServer::StreamServer(SessionScope& scope, Acceptor acceptor, Door& door, Budget& sockets)
-    : scope_(scope), acceptor_(std::move(acceptor)), door_(door), sockets_(sockets) {}
-
-void StreamServer::start() { scope_.spawn(accept_all()); }
+StreamServer::StreamServer(SessionScope& scope, Acceptor acceptor, Door& door, ClientGate& gate)
+    : scope_(scope),
+      acceptor_(std::move(acceptor)),
+      door_(door),
+      gate_(gate),
+      rules_{.loopback = acceptor_.local_endpoint().address().is_loopback(),
+             .origins = gate.origins},
+      accepting_(scope.executor(), [this] { return accept_all(); }) {}
 
 void StreamServer::stop_accepting() {
   boost::system::error_code ignored;
@@ -109,13 +141,28 @@ Task<> StreamServer::accept_all() {
 }
 
 void StreamServer::let_in(Socket socket) {
-  Share share(sockets_, 1);
-  if (!share) return scope_.stats().refused[Refusal::limit_global].add();
   try {
-    scope_.spawn(serve(scope_, std::move(socket), door_, std::move(share)));
+    Arrival arrival{address_of(socket), door_, rules_, Share(gate_.sockets, 1)};
+    if (gate_.memory_short.load(std::memory_order_relaxed))
+      return refuse(std::move(socket), arrival.peer, Refusal::overload,
+                    "the service is short of memory");
+    if (!arrival.socket)
+      return refuse(std::move(socket), arrival.peer, Refusal::limit_global,
+                    "the service has as many connections as it may have");
+    scope_.spawn(serve(scope_, std::move(socket), std::move(arrival)));
   } catch (const std::bad_alloc& failure) {
     scope_.report(failure);  // others may have better luck
   }
+}
+
+void StreamServer::refuse(Socket socket, std::string_view peer, Refusal reason,
+                          std::string message) {
+  scope_.refuse(peer, reason, message);
+  answer_at_once(socket, answer_to(RequestError{
+                             .status = 503,
+                             .message = std::move(message),
+                             .retry_after = retry_times_.of_refused(reason == Refusal::overload),
+                             .reason = reason}));
 }
 
 }  // namespace millrace

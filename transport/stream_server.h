@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/budget.h"
+#include <string>
+#include <string_view>
+
+#include "transport/client_gate.h"
 #include "transport/door.h"
+#include "transport/endless_task.h"
 #include "transport/listener.h"
+#include "transport/retry_times.h"
 #include "transport/session_scope.h"
+#include "transport/upgrade.h"
 
 namespace millrace {
 
-// Lets clients in, on one io thread: accepts, reads the upgrade, asks the door, answers, and runs
-// the session, all in `scope`. Each client takes one of `sockets`, from its first moment on; who
-// finds none is hung up on. Scope, door and sockets outlive it. Confined to one thread.
+// Accepts the clients of one io thread: reads the upgrade, asks the door, answers, and runs the
+// session, all in `scope`. Each client takes one of the gate's sockets from its first moment on. If
+// there is none left, or memory is short, it gets a 503 before anything of it is read. Scope, door
+// and gate outlive it. Confined to one thread.
 class StreamServer {
  public:
-  StreamServer(SessionScope& scope, Acceptor acceptor, Door& door, Budget& sockets);
+  StreamServer(SessionScope& scope, Acceptor acceptor, Door& door, ClientGate& gate);
 
   // Accepts until stop_accepting(); sessions that run go on.
-  void start();
+  void start() { accepting_.start(); }
   void stop_accepting();
 
   Tcp::endpoint endpoint() const { return acceptor_.local_endpoint(); }
@@ -24,11 +31,15 @@ class StreamServer {
  private:
   Task<> accept_all();
   void let_in(Socket socket);
+  void refuse(Socket socket, std::string_view peer, Refusal reason, std::string message);
 
   SessionScope& scope_;
   Acceptor acceptor_;
   Door& door_;
-  Budget& sockets_;
+  ClientGate& gate_;
+  const PageRules rules_;
+  RetryTimes retry_times_;
+  EndlessTask accepting_;
 };
 
 }  // namespace millrace

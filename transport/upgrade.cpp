@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "schemas/text.h"
+#include "transport/http_host.h"
 #include "transport/json_text.h"
 
 namespace millrace {
@@ -68,7 +69,12 @@ Result<Upgrade, RequestError> parse_websocket(const HttpQuery& query) {
 
 }  // namespace
 
-Result<StreamUpgrade, RequestError> parse_upgrade(const HttpQuery& query) {
+Result<StreamUpgrade, RequestError> parse_upgrade(const HttpQuery& query, const PageRules& rules) {
+  if (rules.loopback && !is_for_loopback(query))
+    return no_upgrade(421, "Host must be localhost or a loopback address, as this listener is");
+  if (!is_from(query, rules.origins))
+    return no_upgrade(
+        403, "pages of this origin may not open streams: [listen] origins lists those that may");
   if (query.method != "GET") return no_upgrade(405, "GET is expected");
   auto stream = parse_stream_target(query.target);
   if (!stream && stream.error().status == 404) return stream.error();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,8 +25,15 @@ struct StreamUpgrade {
   StreamRequest stream;
 };
 
+// Which pages of browsers may open streams; clients that are no pages always may.
+struct PageRules {
+  bool loopback = false;                      // the listener is: only loopback hosts are answered
+  std::span<const std::string> origins = {};  // of the pages
+};
+
 // Reads an HTTP request that should open a stream, or says how it is refused.
-[[nodiscard]] Result<StreamUpgrade, RequestError> parse_upgrade(const HttpQuery& query);
+[[nodiscard]] Result<StreamUpgrade, RequestError> parse_upgrade(const HttpQuery& query,
+                                                                const PageRules& rules = {});
 
 // The HTTP answer to a refused request.
 HttpAnswer answer_to(const RequestError& error);

@@ -44,6 +44,28 @@ TEST_CASE("what is printable fits and has no control characters") {
   CHECK_FALSE(is_printable("a\nb", 16));
   CHECK_FALSE(is_printable("a\x1b[31m", 16));
   CHECK_FALSE(is_printable("\xff", 16));
+  CHECK(is_printable("\u00e9 \u4f60 \U0001f600", 16));
+}
+
+TEST_CASE("what commands a terminal or turns the text around is not printable") {
+  for (const char* text : {"\u007f", "\u0080", "\u009b31m", "\u009f", "\u061c", "\u200e", "\u2028",
+                           "\u2029", "\u202a", "\u202e", "\u2066", "\u2069"})
+    CHECK_FALSE(is_printable(text, 16));
+  for (const char* text : {"\u00a0", "\u061b", "\u2010", "\u2027", "\u202f", "\u2065", "\u206a"})
+    CHECK(is_printable(text, 16));
+}
+
+TEST_CASE("a character has a code point and bytes, or no bytes") {
+  const auto is = [](std::string_view text, std::size_t size, char32_t code) {
+    const Character character = first_character(text);
+    return character.size == size && (size == 0 || character.code == code);
+  };
+  CHECK(is("ab", 1, U'a'));
+  CHECK(is("\u00e9", 2, 0xe9));
+  CHECK(is("\u4f60x", 3, 0x4f60));
+  CHECK(is("\U0010ffff", 4, 0x10ffff));
+  CHECK(is("\xe2\x82", 0, 0));
+  CHECK(is("\xff", 0, 0));
 }
 
 TEST_CASE("a name has 1 to 128 plain characters") {

@@ -40,15 +40,16 @@ TEST_CASE("the page of streams has plain decimals, the oldest stream first, and 
                           .signal = 8800ms,
                           .age = 3h,
                           .held = 320ms,
-                          .paused = true});
+                          .paused = true,
+                          .peer = "127.0.0.1:40000"});
   second.total = 4000;
   CHECK(
       streams_page({first, second}).body ==
       "{\"total\":4001,\"streams\":[{\"stream\":\"a "
       "\\\"b\\\"\",\"pipeline\":\"asr\",\"frames\":140800,"
-      "\"signal_s\":8.800,\"age_s\":10800.000,\"held_s\":0.320,\"paused\":true,\"connected\":true},"
+      "\"signal_s\":8.800,\"age_s\":10800.000,\"held_s\":0.320,\"paused\":true,\"connected\":true,\"peer\":\"127.0.0.1:40000\"},"
       "{\"stream\":\"young\",\"pipeline\":\"asr\",\"frames\":0,\"signal_s\":0.000,\"age_s\":1.500,"
-      "\"held_s\":0.000,\"paused\":false,\"connected\":true}]}\n");
+      "\"held_s\":0.000,\"paused\":false,\"connected\":true,\"peer\":\"\"}]}\n");
 }
 
 TEST_CASE("the page of streams is bounded") {

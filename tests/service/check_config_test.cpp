@@ -60,6 +60,7 @@ admin = "127.0.0.1:9464"
 workers = "unix:/run/w.sock"
 threads = 2
 plain = false
+origins = []
 
 [limits]
 message = "64KiB"
@@ -90,7 +91,7 @@ batch = { rows = 16, max_wait = "2ms" }
 # latency of the rule: 32 ms from the first frame of a body until its row is ready, 0 ms from the last; then at most 2ms (max_wait) if a worker is free
 # memory per worker at most: frames 23.52 MiB, rows 1.305 MiB, slabs 72 KiB, results 64 MiB, streams 1.5 MiB
 
-# memory at most, with 10000 connections: frames 4.275 GiB, rows 203.9 MiB, slabs 1 GiB, results 10.38 GiB, streams 234.4 MiB
+# memory at most, with 10000 connections: frames 4.275 GiB, rows 203.9 MiB, slabs 1 GiB, results 10.38 GiB, streams 250.4 MiB
 )");
 }
 

@@ -24,7 +24,7 @@ class DoorUnderTest {
   explicit DoorUnderTest(std::uint64_t connections = 3)
       : admission{.names = {},
                   .connections = Budget(connections),
-                  .sockets = Budget(9),
+                  .gate = {.sockets = Budget(9)},
                   .made_up = "s-"} {
     const auto configuration = parse_options(R"([[pipeline]]
 slots = 2

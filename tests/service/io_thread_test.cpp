@@ -58,7 +58,8 @@ struct ThreadUnderTest {
   Budget slab_bytes{1 << 20};
   ConnectionLimits limits;
   DoorStats stats;
-  Admission admission{.names = {}, .connections = Budget(9), .sockets = Budget(9), .made_up = "s-"};
+  Admission admission{
+      .names = {}, .connections = Budget(9), .gate = {.sockets = Budget(9)}, .made_up = "s-"};
   std::unique_ptr<IoThread> thread = std::make_unique<IoThread>(0, 10, limits, *writer);
   SessionScope scope{thread->context().get_executor(), limits, stats};
   std::vector<std::unique_ptr<Pipeline>> pipelines;
@@ -72,12 +73,13 @@ struct Idle {
     thread->open_door({}, admission, 1);
     net::io_context* const contexts[] = {&thread->context()};
     thread->listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()),
-                   admission.sockets);
-    thread->listen_zeromq({.endpoint = "tcp://127.0.0.1:0"}, admission.sockets);
+                   admission.gate);
+    thread->listen_zeromq({.endpoint = "tcp://127.0.0.1:0"}, admission.gate.sockets);
   }
 
   LogWriter writer;
-  Admission admission{.names = {}, .connections = Budget(9), .sockets = Budget(9), .made_up = "s-"};
+  Admission admission{
+      .names = {}, .connections = Budget(9), .gate = {.sockets = Budget(9)}, .made_up = "s-"};
   std::unique_ptr<IoThread> thread = std::make_unique<IoThread>(0, 10, ConnectionLimits{}, writer);
 };
 
@@ -87,7 +89,7 @@ TEST_CASE("a drain ends when its cut-off has given up the streams that workers s
   ThreadUnderTest t;
   net::io_context* const contexts[] = {&t.thread->context()};
   t.thread->listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()),
-                   t.admission.sockets);
+                   t.admission.gate);
   bool drained = false;
   t.thread->drain([&] { drained = true; });
   t.run();

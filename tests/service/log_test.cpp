@@ -26,6 +26,17 @@ TEST_CASE("what a peer sent cannot make a line of its own") {
   CHECK_THAT(logged.text(), EndsWith("why=\"x\\u000atime=1 level=error\"\n"));
 }
 
+TEST_CASE("what a peer sent commands no terminal, and is UTF-8 in the log") {
+  Logged logged;
+  logged.log->info("refused", {{"c1", "a\u009b31m"},
+                               {"turned", "\u202egpj"},
+                               {"bytes", "\xff\xe2\x82"},
+                               {"good", "\u00e9"}});
+  CHECK_THAT(logged.text(),
+             EndsWith(R"(c1="a\u009b31m" turned="\u202egpj" bytes="\xff\xe2\x82" good=")"
+                      "\u00e9\"\n"));
+}
+
 TEST_CASE("a field without a value is left out") {
   Logged logged;
   logged.log->info("worker attached", {{"worker", "w"}, {"why", ""}});

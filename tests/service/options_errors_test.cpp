@@ -242,6 +242,16 @@ TEST_CASE("a device has room for the slabs of a worker") {
   CHECK(gpu_error("devices = \"host\"\n" + keys) == "no error");
 }
 
+TEST_CASE("origins are as browsers send them") {
+  CHECK(listen_error(R"(origins = ["https://app.example", "http://127.0.0.1:8000", "app://x"])") ==
+        "no error");
+  for (const char* bad :
+       {R"("https://app.example")", R"(["null"])", R"(["*"])", R"(["app.example"])",
+        R"(["https://app.example/"])", R"(["https://App.example"])", R"([1])"})
+    CHECK_THAT(listen_error("origins = " + std::string(bad)),
+               Catch::Contains("must be a list of origins in lower case without a path"));
+}
+
 TEST_CASE("listeners are on loopback, and each on its own address") {
   CHECK(listen_error("websocket = \"0.0.0.0:8080\"") ==
         "m.toml:2: key 'listen.websocket' = \"0.0.0.0:8080\": must be on loopback "

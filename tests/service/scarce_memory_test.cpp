@@ -11,7 +11,7 @@ using test::Link;
 TEST_CASE("while memory is short nobody gets a stream, and who has one keeps it") {
   DoorUnderTest d;
   auto& first = d.open();
-  d.admission.overload = Overload::reject_streams;
+  d.admission.gate.memory_short = true;
   const auto& error = d.open({.id = "late"}).error;
   CHECK(error->status == 503);
   CHECK(error->reason == Refusal::overload);
@@ -19,7 +19,7 @@ TEST_CASE("while memory is short nobody gets a stream, and who has one keeps it"
   CHECK(d.admission.connections.taken() == 1);
   d.send_row(first);
   CHECK(d.live() == 1);
-  d.admission.overload = Overload::none;
+  d.admission.gate.memory_short = false;
   CHECK(d.open({.id = "late"}).sink);
 }
 

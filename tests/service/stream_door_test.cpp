@@ -3,6 +3,8 @@
 #include "service/stream_door.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <set>
 
 #include "tests/service/door_under_test.h"
 
@@ -73,6 +75,34 @@ TEST_CASE("a name is its connection's until that is gone, whatever becomes of th
   CHECK(d.hub().room().taken() == 1);
   DoorUnderTest::hang_up(first);
   CHECK(d.open({.id = "mic"}).sink);
+}
+
+TEST_CASE("a name that is taken is refused with the time when to come again") {
+  DoorUnderTest d;
+  REQUIRE(d.open({.id = "mic"}).sink);
+  const auto& refused = d.open({.id = "mic"}).error;
+  CHECK(refused->status == 409);
+  CHECK(refused->retry_after.has_value());
+}
+
+TEST_CASE("clients that are refused at once come again at different times") {
+  DoorUnderTest d(1);
+  REQUIRE(d.open().sink);
+  std::set<std::chrono::seconds> usual, memory_short;
+  for (int i = 0; i < 200; ++i) usual.insert(*d.open().error->retry_after);
+  d.admission.gate.memory_short = true;
+  for (int i = 0; i < 200; ++i) memory_short.insert(*d.open().error->retry_after);
+  using std::chrono::seconds;
+  CHECK(usual == std::set{seconds(1), seconds(2), seconds(3), seconds(4), seconds(5)});
+  CHECK(memory_short.size() == 11);
+  CHECK(*memory_short.begin() == seconds(5));
+  CHECK(*memory_short.rbegin() == seconds(15));
+}
+
+TEST_CASE("a refusal says which pipelines there are") {
+  DoorUnderTest d;
+  CHECK(d.open({.pipeline = "asr"}).error->message ==
+        "there is no pipeline asr; there are: default, features");
 }
 
 TEST_CASE("a made-up name never is one that a client has") {
@@ -171,7 +201,9 @@ TEST_CASE("a stream whose connection is too old ends as at a drain") {
   (void)client.told();
   client.sink->retire(Clock::now());
   d.door->table().drain(Clock::now());  // the service stops too
-  CHECK(client.told() == std::vector<std::string>{R"({"type":"goaway","retry_after_ms":1000})"});
+  const auto told = client.told();
+  REQUIRE(told.size() == 1);
+  CHECK_THAT(told[0], Catch::StartsWith(R"({"type":"goaway","retry_after_ms":)"));
   d.send_row(client);  // what was on its way
   d.answer(worker);
   d.answer(worker);  // END

@@ -9,10 +9,12 @@ namespace {
 
 std::atomic<std::size_t> count{0};
 thread_local std::size_t short_from = millrace::test::Scarcity::most, short_to = 0;
+thread_local std::size_t until_failure = 0;  // allocations; 0: none fails
 
 void* counted(std::size_t size) noexcept {
   count.fetch_add(1, std::memory_order_relaxed);
   if (size >= short_from && size <= short_to) return nullptr;
+  if (until_failure > 0 && --until_failure == 0) return nullptr;
   return std::malloc(size > 0 ? size : 1);
 }
 
@@ -29,6 +31,8 @@ void millrace::test::Scarcity::set(std::size_t from, std::size_t to) {
   short_from = from;
   short_to = to;
 }
+
+void millrace::test::FailingAllocation::set(std::size_t nth) { until_failure = nth; }
 
 // All forms without alignment: a sanitizer's own would not fit to the others.
 void* operator new(std::size_t size) { return counted_or_throw(size); }

@@ -24,4 +24,16 @@ class Scarcity {
   static void set(std::size_t from, std::size_t to);
 };
 
+// While it lives, one allocation of its thread fails: the nth from now on, counted from 1.
+class FailingAllocation {
+ public:
+  explicit FailingAllocation(std::size_t nth) { set(nth); }
+  ~FailingAllocation() { set(0); }
+  FailingAllocation(const FailingAllocation&) = delete;
+  FailingAllocation& operator=(const FailingAllocation&) = delete;
+
+ private:
+  static void set(std::size_t nth);
+};
+
 }  // namespace millrace::test

@@ -72,6 +72,9 @@ class BrowserTest(SystemTest):
         self.pages = Pages(PAGE)
         self.addCleanup(self.pages.close)
 
+    def service(self, pipelines="[[pipeline]]\nchunk = { size = 1600 }\n", extra="", descriptors=None):
+        return super().service(pipelines, f'origins = ["{self.pages.url.rstrip("/")}"]\n' + extra, descriptors)
+
     def browser(self, heard=None):
         browser = Browser(heard)
         self.addCleanup(browser.close)

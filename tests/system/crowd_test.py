@@ -25,6 +25,26 @@ class Crowd(CrowdTest):
             with self.unharmed(service):
                 good.row()
 
+    def test_clients_before_their_upgrade_are_bounded(self):  # A35
+        service = self.service(PIPELINE, extra="[limits]\nconnections = 4\n")
+        self.tap(service)
+        with self.unharmed(service) as good:
+            before = service.memory()
+            waiting = [self.join(service, upgrade(X="a" * 7800)[:-2]) for _ in range(4 + 512 - 1)]  # beside the good one
+            wait_for(lambda: service.metric("process_open_fds") > 4 + 512, "them to be there")
+            each = (service.memory() - before) / len(waiting)
+            print(f"resident memory: {each / 1024:.1f} KiB of a client before its upgrade")
+            if not service.sanitized():
+                self.assertLess(each, 32 << 10)
+            late = self.join(service, upgrade())
+            status, fields = late.head()
+            self.assertEqual(status, 503)
+            self.assertIn(int(fields["retry-after"]), range(1, 6))
+            good.row()
+            for client in waiting[:3]:
+                client.send(b"\r\n").opened()
+            good.row()
+
     def test_where_descriptors_end_the_admin_port_still_answers(self):  # A10, A11
         service = self.service("[[pipeline]]\nchunk = { size = 1600 }\n", descriptors=200)
         self.assertIn("RLIMIT_NOFILE is 200 and would have to be 11536", "\n".join(service.errors))

@@ -194,7 +194,7 @@ class Refusals(FaultTest):
                         client.send(text(type="end"))
                         self.assertEqual(client.ended(), (None, 1000))
                         return
-                    self.assertEqual((status, fields["retry-after"]), (503, "1"))
+                    self.assertEqual((status, fields["retry-after"] in map(str, range(1, 6))), (503, True))
                     refused[number] += 1
 
         expected = {}

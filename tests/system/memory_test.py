@@ -96,12 +96,14 @@ class Memory(FaultTest):
             self.await_actions(service, {"reject_streams"})
             with RawClient(service.port, upgrade()) as client:
                 status, fields = client.head()
-                self.assertEqual((status, fields["retry-after"]), (503, "1"))
+                self.assertEqual(status, 503)
+                self.assertIn(int(fields["retry-after"]), range(5, 16))
                 self.assertEqual(json.loads(client.body(fields))["error"]["code"], "no_room")
             with Peer(service.zeromq_port) as peer:
                 peer.send(client_wire.open_(1))
                 refused = peer.next(1)
-                self.assertEqual((refused["type"], refused["code"], refused["retry_after_ms"]), ("error", "no_room", 1000))
+                self.assertEqual((refused["type"], refused["code"]), ("error", "no_room"))
+                self.assertIn(refused["retry_after_ms"], range(5000, 15001, 1000))
             self.assertIn("memory", service.get("/readyz")[1])
             good.row()
             ahead.send(frame(BINARY, samples(0, 1600)) * 20)

@@ -53,16 +53,51 @@ class ScarceDoor final : public Door {
 
 TEST_CASE_METHOD(ServerFixture, "a stream that there is no memory to begin is lost") {
   ScarceDoor scarce;
-  StreamServer other(scope, loopback(context), scarce, sockets);
+  StreamServer other(scope, loopback(context), scarce, gate);
   other.start();
   Socket client(context);
   client.connect(other.endpoint());
   deliver(client, request("/v1/stream"));
   scarce.scarcity.reset();
   CHECK(scarce.lost == std::vector<std::string>{"lost"});
-  CHECK(sockets.taken() == 0);
+  CHECK(gate.sockets.taken() == 0);
   other.stop_accepting();
   context.poll();
+}
+
+TEST_CASE_METHOD(ServerFixture, "a server that had no memory for a client accepts the next") {
+  for (std::size_t nth = 1; nth < 60; ++nth) {
+    Socket client(context);
+    client.connect(server.endpoint());
+    {
+      const test::FailingAllocation failing(nth);
+      for (int i = 0; i < 3; ++i) {
+        try {
+          context.restart();
+          context.poll();
+        } catch (const std::bad_alloc&) {
+        }
+      }
+    }
+    INFO(nth);
+    REQUIRE_THAT(send(request("/v1/stream") + std::string("\x88\x82\0\0\0\0\3\xe8", 8)),
+                 Catch::StartsWith("HTTP/1.1 101 "));
+  }
+}
+
+TEST_CASE_METHOD(ServerFixture, "time limits hold after an allocation has failed in their sweep") {
+  limits.handshake = std::chrono::milliseconds(0);
+  for (std::size_t nth = 1; nth < 4; ++nth) {
+    const test::FailingAllocation failing(nth);
+    try {
+      context.restart();
+      context.run_one_for(std::chrono::seconds(1));  // the sweep
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  Socket silent(context);
+  silent.connect(server.endpoint());
+  CHECK(run(context, read_all(silent)).empty());
 }
 
 TEST_CASE_METHOD(ScarcityFixture,

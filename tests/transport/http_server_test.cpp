@@ -13,8 +13,9 @@ using namespace millrace;
 namespace {
 
 struct AdminFixture {
-  explicit AdminFixture(Duration limit = patience) : server(loopback(context), answer, limit) {
-    net::co_spawn(context, server.serve(), [](std::exception_ptr) {});
+  explicit AdminFixture(HttpServer::TimeLimits limits = {patience, patience})
+      : server(loopback(context), answer, large, limits) {
+    server.start();
   }
   ~AdminFixture() {
     server.stop();
@@ -26,8 +27,18 @@ struct AdminFixture {
     return run(context, exchange(server.endpoint(), std::move(bytes)));
   }
 
+  template <class Done>
+  void run_until(Done done) {
+    const Time limit = Clock::now() + patience;
+    while (!done()) {
+      context.restart();
+      REQUIRE(context.run_one_until(limit) == 1);
+    }
+  }
+
   static HttpAnswer answer(const HttpQuery& query) {
     if (query.path() == "/fails") throw std::runtime_error("oh");
+    if (query.path() == "/large") return {.type = "text/plain", .body = std::string(8 << 20, 'x')};
     return {.type = "text/plain", .body = "you asked " + query.target};
   }
 
@@ -37,27 +48,34 @@ struct AdminFixture {
         listen_on(Tcp::endpoint(net::ip::address_v4::loopback(), 0), contexts).front());
   }
 
+  Budget large{HttpServer::most_large};
   net::io_context context{1};
   HttpServer server;
 };
 
 // Gives nobody long.
 struct ImpatientFixture : AdminFixture {
-  ImpatientFixture() : AdminFixture(std::chrono::milliseconds(50)) {}
+  ImpatientFixture() : AdminFixture({std::chrono::milliseconds(50), patience}) {}
 };
 
 }  // namespace
 
 TEST_CASE_METHOD(AdminFixture, "a GET is answered") {
-  const auto reply = ask("GET /metrics?a=b HTTP/1.1\r\nHost: here\r\n\r\n");
+  const auto reply = ask("GET /metrics?a=b HTTP/1.1\r\nHost: localhost\r\n\r\n");
   CHECK_THAT(reply, Catch::StartsWith("HTTP/1.1 200 OK\r\n") &&
                         Catch::Contains("Content-Type: text/plain\r\n") &&
                         Catch::Contains("Connection: close\r\n") &&
+                        Catch::Contains("X-Content-Type-Options: nosniff\r\n") &&
                         Catch::EndsWith("\r\n\r\nyou asked /metrics?a=b"));
 }
 
 TEST_CASE_METHOD(AdminFixture, "anything else is refused") {
-  CHECK_THAT(ask("POST / HTTP/1.1\r\nHost: here\r\n\r\n"), Catch::StartsWith("HTTP/1.1 405"));
+  CHECK_THAT(ask("POST / HTTP/1.1\r\nHost: localhost\r\n\r\n"), Catch::StartsWith("HTTP/1.1 405"));
+  CHECK_THAT(ask("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+             Catch::StartsWith("HTTP/1.1 405") && Catch::EndsWith("\r\n\r\n"));
+  CHECK_THAT(ask("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"),
+             Catch::StartsWith("HTTP/1.1 421"));
+  CHECK_THAT(ask("GET / HTTP/1.0\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));
   CHECK_THAT(ask("hello\r\n\r\n"), Catch::StartsWith("HTTP/1.1 400"));
   CHECK_THAT(ask("GET / HTTP/1.1\r\nA: " + std::string(9000, 'a') + "\r\n\r\n"),
              Catch::StartsWith("HTTP/1.1 431"));
@@ -65,13 +83,14 @@ TEST_CASE_METHOD(AdminFixture, "anything else is refused") {
 
 TEST_CASE_METHOD(AdminFixture, "an answer that throws is our fault, and the server goes on") {
   for (int i = 0; i < 5; ++i)
-    CHECK_THAT(ask("GET /fails HTTP/1.1\r\nHost: here\r\n\r\n"), Catch::StartsWith("HTTP/1.1 500"));
-  CHECK_THAT(ask("GET /x HTTP/1.1\r\nHost: here\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));
+    CHECK_THAT(ask("GET /fails HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+               Catch::StartsWith("HTTP/1.1 500"));
+  CHECK_THAT(ask("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));
 }
 
 TEST_CASE_METHOD(AdminFixture,
                  "a request that there is no memory for ends, and the server goes on") {
-  const std::string request = "GET /x HTTP/1.1\r\nHost: here\r\nA: " + std::string(7000, 'a');
+  const std::string request = "GET /x HTTP/1.1\r\nHost: localhost\r\nA: " + std::string(7000, 'a');
   for (int i = 0; i < 5; ++i) {
     std::string copy = request;
     const test::Scarcity scarcity(4096);
@@ -80,11 +99,49 @@ TEST_CASE_METHOD(AdminFixture,
   CHECK_THAT(ask(request + "\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));
 }
 
+TEST_CASE_METHOD(AdminFixture, "four large answers are sent at a time, small ones beside them") {
+  const std::string large_one = "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  std::vector<Socket> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.emplace_back(context).connect(server.endpoint());
+    net::write(readers.back(), net::buffer(large_one));
+  }
+  run_until([&] { return large.taken() == 4; });
+  CHECK_THAT(ask(large_one),
+             Catch::StartsWith("HTTP/1.1 503") && Catch::Contains("Retry-After: 1\r\n"));
+  CHECK_THAT(ask("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+             Catch::StartsWith("HTTP/1.1 200"));
+  readers.clear();
+  run_until([&] { return large.taken() == 0; });
+  CHECK(ask(large_one).size() > std::size_t{8} << 20);
+}
+
+TEST_CASE_METHOD(AdminFixture, "a server that had no memory for a client serves the next") {
+  for (std::size_t nth = 1; nth < 80; ++nth) {
+    Socket client(context);
+    client.connect(server.endpoint());
+    {
+      const test::FailingAllocation failing(nth);
+      for (int i = 0; i < 3; ++i) {
+        try {
+          context.restart();
+          context.poll();
+        } catch (const std::bad_alloc&) {
+        }
+      }
+    }
+    INFO(nth);
+    client.close();
+    REQUIRE_THAT(ask("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+                 Catch::StartsWith("HTTP/1.1 200"));
+  }
+}
+
 TEST_CASE_METHOD(ImpatientFixture, "clients that say nothing make room when their time is over") {
   const auto crowd = [](Tcp::endpoint endpoint) -> Task<std::string> {
     std::vector<Socket> silent;
-    for (int i = 0; i < 4; ++i) silent.push_back(co_await connect_to(endpoint));
-    co_return co_await exchange(endpoint, "GET / HTTP/1.1\r\nHost: here\r\n\r\n");
+    for (int i = 0; i < 200; ++i) silent.push_back(co_await connect_to(endpoint));
+    co_return co_await exchange(endpoint, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
   };
   CHECK_THAT(run(context, crowd(server.endpoint())), Catch::StartsWith("HTTP/1.1 200"));
 }

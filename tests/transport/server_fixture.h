@@ -14,7 +14,7 @@ namespace millrace {
 // A good upgrade.
 inline std::string request(std::string target, std::string fields = {}) {
   return "GET " + target +
-         " HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+         " HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
          "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
          fields + "\r\n";
 }
@@ -129,8 +129,8 @@ struct ServerFixture {
   DoorStats stats;
   EchoDoor door;
   SessionScope scope{context.get_executor(), limits, stats};
-  Budget sockets{100};
-  StreamServer server{scope, loopback(context), door, sockets};
+  ClientGate gate{.sockets = Budget(100), .origins = {"https://good.example"}};
+  StreamServer server{scope, loopback(context), door, gate};
 };
 
 }  // namespace millrace

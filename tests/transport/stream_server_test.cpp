@@ -65,9 +65,9 @@ TEST_CASE_METHOD(ServerFixture, "a wrong upgrade is refused with a status and a 
           EndsWith(R"({"error":{"code":"schema","parameter":"rate","message":"not a number"}})"));
   CHECK_THAT(send(request("/v1/stream?pipeline=none")),
              StartsWith("HTTP/1.1 404 ") && Contains(R"("parameter":"pipeline")"));
-  CHECK_THAT(send(request("/")), StartsWith("HTTP/1.1 404 "));
+  CHECK_THAT(send(request("/")), StartsWith("HTTP/1.1 404 ") && Contains(R"("code":"schema")"));
   CHECK_THAT(send(request("/v1/stream?x=" + std::string(4096, 'y'))), StartsWith("HTTP/1.1 414 "));
-  CHECK_THAT(send("GET /v1/stream HTTP/1.1\r\nHost: here\r\n\r\n"),
+  CHECK_THAT(send("GET /v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n"),
              StartsWith("HTTP/1.1 426 ") && Contains("Sec-WebSocket-Version: 13\r\n"));
   CHECK_THAT(send(request("/v1/stream", "Sec-WebSocket-Protocol: chat\r\n")),
              StartsWith("HTTP/1.1 400 "));
@@ -151,18 +151,87 @@ TEST_CASE_METHOD(ServerFixture, "an upgrade must be there in time") {
   CHECK(eventually([&] { return stats.refused[Refusal::handshake].value() == 1; }));
 }
 
-TEST_CASE_METHOD(ServerFixture, "who finds no socket is hung up on, those before are not") {
-  sockets.set_limit(1);
+TEST_CASE_METHOD(ServerFixture,
+                 "a client beyond the sockets there may be gets a 503, those before go on") {
+  gate.sockets.set_limit(1);
   Socket first(context);
   first.connect(server.endpoint());
-  REQUIRE(eventually([&] { return sockets.taken() == 1; }));
+  REQUIRE(eventually([&] { return gate.sockets.taken() == 1; }));
   Socket second(context);
   second.connect(server.endpoint());
-  CHECK(run(context, read_all(second)).empty());
+  CHECK_THAT(run(context, read_all(second)), StartsWith("HTTP/1.1 503 ") &&
+                                                 Contains("\r\nRetry-After: ") &&
+                                                 Contains(R"("code":"no_room")"));
   CHECK(stats.refused[Refusal::limit_global].value() == 1);
   first.close();
-  CHECK(eventually([&] { return sockets.taken() == 0; }));
+  CHECK(eventually([&] { return gate.sockets.taken() == 0; }));
   CHECK_THAT(send(request("/v1/stream") + close_normal), StartsWith("HTTP/1.1 101 "));
+}
+
+TEST_CASE_METHOD(ServerFixture,
+                 "while memory is short who comes is refused before anything is read") {
+  gate.memory_short = true;
+  Socket silent(context);
+  silent.connect(server.endpoint());
+  CHECK_THAT(run(context, read_all(silent)), StartsWith("HTTP/1.1 503 ") &&
+                                                 Contains("\r\nRetry-After: ") &&
+                                                 Contains("short of memory"));
+  CHECK(stats.refused[Refusal::overload].value() == 1);
+  CHECK(scope.connections() == 0);
+  gate.memory_short = false;
+  CHECK_THAT(send(request("/v1/stream") + close_normal), StartsWith("HTTP/1.1 101 "));
+}
+
+TEST_CASE_METHOD(ServerFixture, "on a loopback address only loopback hosts are answered") {
+  const auto status = [this](const std::string& host) {
+    std::string bytes = request("/v1/stream");
+    bytes.replace(bytes.find("localhost"), 9, host);
+    return send(bytes + close_normal).substr(9, 3);
+  };
+  for (const char* host : {"localhost:8080", "LOCALHOST", "127.0.0.1", "127.1.2.3:80", "[::1]:80"})
+    CHECK(status(host) == "101");
+  for (const char* host :
+       {"evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1",
+        "localhost:80:80", "[::2]", "0.0.0.0", "localhost@evil.example", ""})
+    CHECK(status(host) == "421");
+}
+
+TEST_CASE_METHOD(ServerFixture, "a page opens a stream only if its origin is listed") {
+  const auto status = [this](const std::string& fields) {
+    return send(request("/v1/stream", fields) + close_normal).substr(9, 3);
+  };
+  CHECK(status("") == "101");
+  CHECK(status("Origin: https://good.example\r\n") == "101");
+  for (const char* origin :
+       {"null", "https://good.example.evil", "http://good.example", "", "https://GOOD.example",
+        "https://good.example:444", "https://evil.example"})
+    CHECK(status("Origin: " + std::string(origin) + "\r\n") == "403");
+  CHECK(status("Origin: https://good.example\r\nOrigin: null\r\n") == "403");
+  CHECK(stats.refused[Refusal::handshake].value() == 8);
+}
+
+TEST_CASE_METHOD(ServerFixture, "an absolute target is its path, and its host counts") {
+  CHECK_THAT(send(request("http://localhost:8080/v1/stream?id=a") + close_normal),
+             StartsWith("HTTP/1.1 101 ") && Contains(R"("stream":"a")"));
+  CHECK_THAT(send(request("http://evil.example/v1/stream")), StartsWith("HTTP/1.1 421 "));
+  CHECK_THAT(send(request("HTTPS://[::1]")), StartsWith("HTTP/1.1 404 "));
+}
+
+TEST_CASE_METHOD(ServerFixture, "the answer to HEAD has no body") {
+  std::string head = request("/v1/stream");
+  head.replace(0, 3, "HEAD");
+  CHECK_THAT(send(head), StartsWith("HTTP/1.1 405 ") && EndsWith("\r\n\r\n"));
+}
+
+TEST_CASE_METHOD(ServerFixture, "a refusal is reported with the address of its peer") {
+  std::vector<std::string> reports;
+  scope.report_refused([&](std::string_view peer, std::string_view why) {
+    reports.push_back(std::string(peer.substr(0, peer.find(':'))).append(" ").append(why));
+  });
+  (void)send(request("/v1/stream?rate=fast"));
+  (void)send("hello\r\n\r\n");
+  CHECK(reports == std::vector<std::string>{"127.0.0.1 not a number",
+                                            "127.0.0.1 not an HTTP request without a body"});
 }
 
 TEST_CASE_METHOD(ServerFixture, "a scope looks after its time limits by itself") {

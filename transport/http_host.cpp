@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/http_host.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <boost/beast/core/string.hpp>
+
+namespace millrace {
+namespace {
+
+bool is_port(std::string_view text) {
+  return text.empty() || (text[0] == ':' && std::ranges::all_of(text.substr(1), [](char c) {
+                            return c >= '0' && c <= '9';
+                          }));
+}
+
+bool is_loopback_v4(const std::string& text) {
+  in_addr address{};
+  return ::inet_pton(AF_INET, text.c_str(), &address) == 1 &&
+         ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+}  // namespace
+
+bool is_loopback_host(std::string_view host) {
+  constexpr std::string_view loopback_v6 = "[::1]";
+  if (host.starts_with(loopback_v6)) return is_port(host.substr(loopback_v6.size()));
+  const std::string name(host.substr(0, host.find(':')));
+  return is_port(host.substr(name.size())) &&
+         (boost::beast::iequals(name, "localhost") || is_loopback_v4(name));
+}
+
+bool is_for_loopback(const HttpQuery& query) {
+  return std::ranges::all_of(query.all("Host"), is_loopback_host);
+}
+
+bool is_from(const HttpQuery& query, std::span<const std::string> origins) {
+  return std::ranges::all_of(query.all("Origin"), [&](std::string_view origin) {
+    return std::ranges::find(origins, origin) != origins.end();
+  });
+}
+
+}  // namespace millrace
