@@ -76,8 +76,8 @@ class BatchSource::Service {
         max_wait_(max_wait),
         batch_rows_(max_wait > Duration::zero() ? 1 : rows),
         returns_(io_, 1000, [this](std::vector<Returned>& some) { take(some); }),
-        hub_(io_, settings(max_wait), {devices_, slab_bytes_}, stats_),
-        local_(io_.get_executor(), directory_ / "workers.sock", device_start_, reception()),
+        hub_(io_, settings(max_wait), {devices_, slab_bytes_, slab_threads_}, stats_),
+        local_(io_.get_executor(), directory_ / "workers.sock", reception()),
         remote_(io_, "tcp://127.0.0.1:0", reception(), 256 << 20),
         timer_(io_.get_executor()) {
     spawn(io_.get_executor(), local_.serve());
@@ -160,7 +160,7 @@ class BatchSource::Service {
   LaneStats stats_;
   ReturnBox returns_;
   Hub hub_;
-  DeviceStart device_start_{devices_};
+  SlabThreads slab_threads_{0};
   WorkerServer local_;
   RemoteServer remote_;
   Timer timer_;

@@ -61,9 +61,13 @@ SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
   return *this;
 }
 
+void SharedMemory::close_descriptor() {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+}
+
 SharedMemory::~SharedMemory() {
   if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
-  if (descriptor_ >= 0) ::close(descriptor_);
+  close_descriptor();
 }
 
 }  // namespace millrace

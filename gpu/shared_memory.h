@@ -26,8 +26,11 @@ class SharedMemory {
   ~SharedMemory();
 
   MutableBytes bytes() const { return bytes_; }
-  // To be passed to other processes; -1 where this one did not make it.
+  // For passing the memory to other processes; -1 if this process did not create it, or has closed
+  // the descriptor.
   int descriptor() const { return descriptor_; }
+  // The mapping stays, here and in every process that has one.
+  void close_descriptor();
 
  private:
   SharedMemory(int descriptor, MutableBytes bytes) : descriptor_(descriptor), bytes_(bytes) {}

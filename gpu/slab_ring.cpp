@@ -18,20 +18,18 @@ SlabRing::SlabRing(std::uint32_t slabs, std::size_t bytes)
       memory_(SharedMemory::create(slabs * slab_bytes_)),
       used_(slabs) {}
 
-std::uint32_t SlabRing::used() const {
-  return static_cast<std::uint32_t>(std::ranges::count(used_, true));
-}
-
 std::optional<std::uint32_t> SlabRing::acquire() {
   const auto free = std::ranges::find(used_, false);
   if (free == used_.end()) return std::nullopt;
   *free = true;
+  ++taken_;
   return static_cast<std::uint32_t>(free - used_.begin());
 }
 
 void SlabRing::release(std::uint32_t slab) {
   assert(used_[slab]);
   used_[slab] = false;
+  --taken_;
 }
 
 }  // namespace millrace

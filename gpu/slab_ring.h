@@ -25,7 +25,7 @@ class SlabRing {
   // `slabs` of at least `bytes` each. Throws std::system_error. Requires: both >= 1.
   SlabRing(std::uint32_t slabs, std::size_t bytes);
 
-  std::uint32_t used() const;
+  std::uint32_t used() const { return taken_; }
   bool has_free() const { return used() < slabs(); }
   // The lowest free slab; nothing when all are in use.
   std::optional<std::uint32_t> acquire();
@@ -38,14 +38,17 @@ class SlabRing {
   std::uint32_t slabs() const { return static_cast<std::uint32_t>(used_.size()); }
   std::size_t slab_bytes() const { return slab_bytes_; }
 
-  // All of it, and its descriptor for the worker; both live as long as the ring.
+  // All of it; lives as long as the ring.
   MutableBytes memory() const { return memory_.bytes(); }
+  // For the worker, until it is closed; then -1.
   int descriptor() const { return memory_.descriptor(); }
+  void close_descriptor() { memory_.close_descriptor(); }
 
  private:
   std::size_t slab_bytes_;
   SharedMemory memory_;
   std::vector<bool> used_;
+  std::uint32_t taken_ = 0;  // of them
 };
 
 }  // namespace millrace

@@ -12,9 +12,10 @@ std::uint64_t descriptor_limit();
 std::uint64_t raise_descriptor_limit();
 
 // What is kept for others than clients, which must go on whatever clients do: some 50 are the
-// service's own, and 4 of each io thread; a worker of this machine has 3 (its connection, its
-// slabs, its process), and 2 of them until its process is gone. So 300 workers are at home, and
-// what more there are compete with clients. Where descriptors are few, clients have half of them.
+// service's own, and 4 of each io thread. A worker on this machine takes 1 for its connection and,
+// with the other workers of its process in the same pipeline, 1 for the process until that is gone;
+// while it attaches, 1 for its slabs. That covers about 400 workers; further ones compete with
+// clients. Where descriptors are few, clients have half of them.
 inline constexpr std::uint64_t reserved_descriptors = 1024;
 
 // How many of them may be sockets of clients.

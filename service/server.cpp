@@ -95,7 +95,7 @@ void Server::make_pipelines() {
     const PipelineOptions& pipeline = options_.pipelines[i];
     IoThread& home = *threads_[i % threads_.size()];
     pipelines_.push_back(std::make_unique<Pipeline>(
-        pipeline, home.context(), SlabSupply{device_watch_.devices(), slab_bytes_},
+        pipeline, home.context(), SlabSupply{device_watch_.devices(), slab_bytes_, slab_threads_},
         options_.limits.connections, calls(home.log(), pipeline.name)));
   }
   stats_.buffer_limit.set(static_cast<std::int64_t>(memory_bounds(options_).frames));
@@ -137,8 +137,7 @@ void Server::listen() {
       large_answers_);
   IoThread& first = *threads_.front();
   listener("workers", [&] {
-    worker_server_.emplace(first.context().get_executor(), options_.listen.workers, device_start_,
-                           reception());
+    worker_server_.emplace(first.context().get_executor(), options_.listen.workers, reception());
   });
   worker_serving_.emplace(first.context().get_executor(),
                           [this] { return worker_server_->serve(); });

@@ -90,7 +90,7 @@ class Server {
       log_, stats_, [this](Overload action, std::uint64_t spare) { relieve(action, spare); }};
   std::vector<std::unique_ptr<IoThread>> threads_;
   std::vector<std::unique_ptr<Pipeline>> pipelines_;
-  DeviceStart device_start_{device_watch_.devices()};
+  SlabThreads slab_threads_{device_watch_.devices().usable().size()};
   std::optional<WorkerServer> worker_server_;
   std::optional<RemoteServer> remote_server_;
   std::optional<HttpServer> admin_;

@@ -1,69 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workers/feeds.h"
 
+#include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "gpu/host_device.h"
-#include "workers/protocol.h"
 
 namespace millrace {
 
 namespace wp = worker_protocol;
 
-namespace {
-
-// Of a message with a batch, for its rows and names: far more than they need.
-constexpr std::size_t room_beside_tensor = std::size_t{64} << 20;
-
-}  // namespace
-
-Feeds::Feeds(const FeedShape& shape, SlabSupply supply, LaneStats& stats, Report report)
-    : shape_(shape), supply_(supply), stats_(stats), report_(std::move(report)) {
+Feeds::Feeds(const FeedShape& shape, SlabSupply supply, LaneStats& stats, Calls calls)
+    : shape_(shape), supply_(supply), stats_(stats), calls_(std::move(calls)) {
   stats_.copies = std::vector<CopyStats>(supply_.devices.usable().size());
 }
 
-Result<Feed, wp::Refused> Feeds::make(const wp::Hello& hello,
-                                      const std::optional<DeviceFailure>& no_device, bool here,
-                                      LaneFeed::Hand hand) try {
+void Feeds::make(FeedOrder order) {
+  // A device of another machine is that worker's own affair.
+  const auto device = order.here ? supply_.devices.find(order.device) : std::nullopt;
+  supply_.threads.post(device, [this, device, order = std::move(order)] {
+    if (*order.cancelled) return;
+    MadeFeed made = fill(order);
+    made.device = device;
+    if (made.feed) made.feed->thread = device;
+    calls_.made(std::move(made));
+  });
+}
+
+void Feeds::free(Feed feed) noexcept {
+  if (feed.lane) feed.lane->stop();
   try {
-    if (no_device) throw DeviceFailure(*no_device);
-    // A device of another machine is that worker's own affair.
-    auto device = supply_.devices.open(here ? hello.device : host_device_name);
+    const auto thread = feed.thread;
+    supply_.threads.post(thread, [feed = std::move(feed)]() mutable { feed.lane.reset(); });
+  } catch (const std::bad_alloc&) {  // it was freed here
+  }
+}
+
+MadeFeed Feeds::fill(const FeedOrder& order) {
+  MadeFeed made{.order = order.number, .feed = wp::Refused{}};
+  try {
+    made.feed = fill(order, made.failure);
+  } catch (const DeviceFailure& failure) {
+    const bool full = failure.fault() == DeviceFault::out_of_memory;
+    made.failure = failure;
+    made.feed = wp::Refused{full ? "no_room" : "device", failure.what()};
+  } catch (const std::exception& error) {
+    made.feed = wp::Refused{"internal", std::string("no slabs: ") + error.what()};
+  }
+  return made;
+}
+
+Result<Feed, wp::Refused> Feeds::fill(const FeedOrder& order,
+                                      std::optional<DeviceFailure>& failed) {
+  try {
+    if (order.here) supply_.devices.make_ready(order.device);
+    auto device = supply_.devices.open(order.here ? order.device : host_device_name);
     if (!device) return wp::Refused{"device", device.error().message};
-    return make(std::move(*device), hello.credits, here, hand);
+    return fill(std::move(*device), order);
   } catch (const DeviceFailure& failure) {
     if (!supply_.devices.leaves_to_worker() || !failure.passes()) throw;
-    note(hello.device, failure);
-    auto feed = make(open_device_of_worker(hello.device), hello.credits, here, std::move(hand));
-    if (feed) feed->why_it_copies = failure.what();
-    return feed;
+    failed = failure;
   }
-} catch (const DeviceFailure& failure) {
-  note(hello.device, failure);
-  const bool full = failure.fault() == DeviceFault::out_of_memory;
-  return wp::Refused{full ? "no_room" : "device", failure.what()};
+  auto feed = fill(open_device_of_worker(order.device), order);
+  if (feed) feed->why_it_copies = failed->what();
+  return feed;
 }
 
-// Of a device that has failed for good all are to hear, as of one that fails over a batch.
-void Feeds::note(std::string_view device, const DeviceFailure& failure) {
-  const auto place = supply_.devices.find(device);
-  if (!place) return;
-  if (failure.passes())
-    stats_.copies[*place].faults[failure.fault()].add();
-  else
-    report_({next_++, *place, DeviceLost{failure.fault(), failure.what()}});
-}
-
-Result<Feed, wp::Refused> Feeds::make(std::unique_ptr<Device> device, std::uint32_t credits,
-                                      bool here, LaneFeed::Hand hand) {
+Result<Feed, wp::Refused> Feeds::fill(std::unique_ptr<Device> device, const FeedOrder& order) {
   const std::size_t slab =
       SlabRing::slab_bytes_for(shape_.slab_bytes(device->slab_format(shape_.format).dtype));
-  if (!here && slab > wp::max_to_worker - room_beside_tensor)
+  if (!order.here && slab > max_sent_tensor)
     return wp::Refused{"no_room", "a batch may be too long for a message"};
   // One more than the worker may hold, so that the next batch is laid out while it computes; what
   // is sent lies in a message besides.
-  const std::uint32_t slabs = credits + 1, messages = here ? 0 : credits;
+  const std::uint32_t slabs = order.credits + 1, messages = order.here ? 0 : order.credits;
   Feed feed;
   feed.bytes = Share(supply_.bytes, (std::uint64_t{slabs} + messages) * slab);
   if (!feed.bytes)
@@ -73,26 +85,45 @@ Result<Feed, wp::Refused> Feeds::make(std::unique_ptr<Device> device, std::uint3
   feed.number = next_++;
   const auto place = device->place();
   feed.lane = std::make_unique<LaneFeed>(
-      shape_, std::move(device), slabs, std::move(hand),
-      [&report = report_, number = feed.number, at = place.value_or(0)](DeviceReport what) {
-        report({number, at, std::move(what)});
+      shape_, std::move(device), slabs,
+      [&report = calls_.report, number = feed.number, at = place.value_or(0)](DeviceReport what) {
+        std::visit([&](auto&& one) { report({number, at, std::move(one)}); }, std::move(what));
       });
   feed.pageable = place && !feed.lane->device_slabs().pinned();
   if (feed.pageable && !supply_.devices.goes_without_locked_pages())
     return wp::Refused{"device", "the pages of its slabs cannot be locked in memory"};
-  // A copy from pages that are not locked holds up who starts it, and that would be all streams.
+  // A copy from pages that are not locked delays the thread that starts it, and that would be all
+  // streams.
   if (feed.pageable)
-    leave_copies_to_worker(feed, "the pages of its slabs cannot be locked here");
+    feed.why_it_copies = "the pages of its slabs cannot be locked here";
   else if (place && !feed.lane->device_slabs().handles())
-    leave_copies_to_worker(feed, "memory of its device cannot be shared");
+    feed.why_it_copies = "memory of its device cannot be shared";
+  if (!feed.why_it_copies.empty()) {
+    feed.number = next_++;
+    (void)feed.lane->leave_copies_to_worker();
+  }
   return feed;
 }
 
+void Feeds::note(const MadeFeed& made) {
+  if (!made.failure || !made.device) return;
+  if (made.failure->passes())
+    stats_.copies[*made.device].faults[made.failure->fault()].add();
+  else
+    calls_.report({next_++, *made.device, DeviceLost{made.failure->fault(), made.failure->what()}});
+}
+
 bool Feeds::leave_copies_to_worker(Feed& feed, const std::string& why) {
-  if (!feed.lane->device().place()) return false;
+  const auto place = feed.lane->device().place();
+  if (!place) return false;
   feed.number = next_++;
-  feed.lane->leave_copies_to_worker();
   feed.why_it_copies = why;
+  // Before the feed itself, which is freed on the same thread.
+  supply_.threads.post(feed.thread, [this, slabs = feed.lane->leave_copies_to_worker(),
+                                     number = feed.number, at = *place]() mutable {
+    slabs.reset();
+    calls_.report({number, at, FormerSlabsGone{}});
+  });
   return true;
 }
 

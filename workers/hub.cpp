@@ -35,11 +35,13 @@ Hub::Hub(boost::asio::io_context& home, HubSettings settings, SlabSupply supply,
       arrivals_(home, settings_.streams * arrivals_per_stream(settings_),
                 [this](std::vector<Arrival>& arrivals) { arrive(arrivals); }),
       reports_(home, most_reports, [this](std::vector<FeedReport>& reports) { take(reports); }),
+      made_(home, most_reports, [this](std::vector<MadeFeed>& made) { take(made); }),
       lanes_(settings_.rule),
       seats_(
           settings_.seats, supply, stats,
           {.stream_name = [this](StreamId id) -> std::string_view { return streams_.at(id).name; },
-           .report = [this](FeedReport report) { reports_.put(std::move(report)); }}),
+           .feeds = {.report = [this](FeedReport report) { reports_.put(std::move(report)); },
+                     .made = [this](MadeFeed made) { made_.put(std::move(made)); }}}),
       timer_(home.get_executor()) {}
 
 Hub::~Hub() = default;
@@ -67,55 +69,15 @@ void Hub::arrive(std::vector<Arrival>& arrivals) {
   settle(now);
 }
 
-void Hub::hello(WorkerConnection& link, const wp::Hello& hello,
-                const std::optional<DeviceFailure>& no_device) noexcept {
-  const Time now = Clock::now();
-  if (dismissed_) return seats_.refuse(link, {"stopping", "the service is stopping"});
-  if (hello.watch) {
-    seats_.watch(link, hello, now);
-    return settle(now);
-  }
-  auto seat = seats_.prepare(link, hello, no_device, now);
-  if (!seat) {
-    settings_.log({"worker refused", hello.name, seat.error().message, {}, true});
-    return seats_.refuse(link, seat.error());
-  }
-  const LaneId lane = lanes_.attach(hello.credits, now);
-  seats_.seat(lane, std::move(*seat));
-  settings_.log({"worker attached", hello.name});
-  book_.attached(lane, hello.name, !seats_.find(lane)->process, now);
-  const Feed& feed = seats_.find(lane)->feed;
-  if (!feed.why_it_copies.empty())
-    settings_.log({"worker copies", hello.name, feed.why_it_copies, {}, true});
-  settle(now);
-}
-
 void Hub::receive(WorkerConnection& link, wp::ToService message) noexcept {
   if (Watcher* watcher = seats_.find_watcher(link)) return receive(*watcher, message);
   const auto lane = seats_.lane_of(link);
-  if (!lane) return;
+  if (!lane) return receive_early(link, message);
   lanes_.heard(*lane, Clock::now());
   if (auto* done = std::get_if<wp::Done>(&message)) return this->done(*lane, std::move(*done));
   if (std::holds_alternative<wp::Bye>(message)) return receive_bye(*lane);
   if (std::holds_alternative<wp::Unmapped>(message)) return unmapped(*lane);
   if (std::holds_alternative<wp::Hello>(message)) protocol_error(link, "a second Hello");
-}
-
-// A watcher has nothing to give back: it shows that it lives, and may leave.
-void Hub::receive(Watcher& watcher, const wp::ToService& message) {
-  watcher.heard = Clock::now();
-  if (std::holds_alternative<wp::Bye>(message))
-    seats_.dismiss_watcher(*watcher.link);
-  else if (!std::holds_alternative<wp::Heartbeat>(message))
-    protocol_error(*watcher.link, "what no watcher sends");
-}
-
-void Hub::receive_bye(LaneId lane) {
-  if (lanes_.leaving(lane)) return;
-  settings_.log({"worker leaves", seats_.find(lane)->name, "it said Bye"});
-  const Time now = Clock::now();
-  lanes_.bye(lane, now);
-  settle(now);
 }
 
 void Hub::done(LaneId lane, wp::Done done) {
@@ -138,23 +100,6 @@ void Hub::done(LaneId lane, wp::Done done) {
   const auto staying = lanes_.lanes().find(lane);  // not one that has left with this batch
   if (staying != lanes_.lanes().end() && staying->second.held().empty()) seat.idle = now;
   tell(at);
-  settle(now);
-}
-
-void Hub::lost(WorkerConnection& link, WorkerFailure why) noexcept {
-  if (seats_.find_watcher(link)) {
-    // It takes no batches: to lose it is no failure, what it does wrong is.
-    if (why == WorkerFailure::protocol) stats_.failures[why].add();
-    return seats_.remove_watcher(link);
-  }
-  const auto lane = seats_.lane_of(link);
-  if (!lane) return;
-  const Time now = Clock::now();
-  settings_.log({"worker lost", seats_.find(*lane)->name, name_of(why), {}, true});
-  stats_.failures[why].add();
-  book_.lost(*lane, name_of(why), now);
-  lanes_.lost(*lane, now);
-  seats_.remove(*lane);
   settle(now);
 }
 
@@ -183,7 +128,9 @@ void Hub::dismiss() noexcept {
 
 void Hub::settle(Time now) {
   if (dismissed_) return;
-  for (auto& [lane, seat] : seats_.all()) serve(lane, seat, now);
+  lanes_.take_changed(changed_);
+  for (const LaneId lane : changed_)
+    if (Seat* seat = seats_.find(lane)) serve(lane, *seat, now);
   Instants given_up;  // of rows that no worker will have again
   given_up.copied = given_up.taken = given_up.done = now;
   tell(given_up);
@@ -194,7 +141,6 @@ void Hub::settle(Time now) {
   if (fewer_lanes) return settle(now);
   room_.set_limit(lanes_.capacity());
   show(lanes_, settings_.rule.batch, stats_);
-  seats_.show_slabs();
   set_timer(now);
 }
 
@@ -236,12 +182,13 @@ void Hub::serve(LaneId lane, Seat& seat, Time now) {
       stats_.slabs.wait.observe(now - *std::exchange(seat.without_slab, std::nullopt));
     if (seat.idle) stats_.wait.observe(now - *std::exchange(seat.idle, std::nullopt));
     stats_.batch.count(*batch, settings_.seats.shape.rows, settings_.seats.shape.width);
-    seat.feed.lane->write(*batch, opened());
+    if (const auto* message = seat.feed.lane->write(*batch, opened())) seats_.hand(seat, *message);
   }
   if (!seat.without_slab && lanes_.wants_slab(lane, now)) {
     seat.without_slab = now;
     stats_.slabs.exhausted.add();
   }
+  seats_.show_slabs(seat);
 }
 
 std::vector<wp::OpenedStream> Hub::opened() const {

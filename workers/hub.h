@@ -86,10 +86,8 @@ class Hub {
     return book_.list(lanes_, settings_.rule.batch.slots, now);
   }
 
-  // A connection's first message: answered with Welcome, or with Refused and the end. `no_device`:
-  // why the device that it names cannot be had; it is not asked for again then.
-  void hello(WorkerConnection& link, const worker_protocol::Hello& hello,
-             const std::optional<DeviceFailure>& no_device = std::nullopt) noexcept;
+  // A connection's first message: answered, later, with Welcome, or with Refused and the end.
+  void hello(WorkerConnection& link, const worker_protocol::Hello& hello) noexcept;
   // Any other message. It may end the link. Of a link that was ended it is ignored.
   void receive(WorkerConnection& link, worker_protocol::ToService message) noexcept;
   // The connection is gone, or is being given up for `why`. Must be called for each link that said
@@ -114,15 +112,21 @@ class Hub {
 
   void arrive(std::vector<Arrival>& arrivals);
   void take(const std::vector<FeedReport>& reports);
+  void take(std::vector<MadeFeed>& made);
+  void attach(MadeFeed& made, Time now);
+  void welcome(const NewWorker& worker, Feed feed, Time now);
+  static const char* code_of(const DeviceLost& lost);
   void end_device(const FeedReport& report, const DeviceLost& lost, Time now);
   void receive(Watcher& watcher, const worker_protocol::ToService& message);
+  void receive_early(WorkerConnection& link, const worker_protocol::ToService& message);
   void receive_bye(LaneId lane);
   void unmapped(LaneId lane);
   void done(LaneId lane, worker_protocol::Done done);
   std::vector<worker_protocol::OpenedStream> opened() const;
 
   // After anything that may have made a batch due or something happen: hands over what is due,
-  // tells what happened, sets the timer.
+  // tells what happened, sets the timer. Costs as much as there are lanes that changed, not as
+  // there are lanes.
   void settle(Time now);
   void serve(LaneId lane, Seat& seat, Time now);
   void tell(const Instants& at);
@@ -136,6 +140,7 @@ class Hub {
   Budget room_;
   Mailbox<Arrival> arrivals_;
   Mailbox<FeedReport> reports_;
+  Mailbox<MadeFeed> made_;
   Lanes lanes_;
   Seats seats_;
   WorkerBook book_;
@@ -146,6 +151,7 @@ class Hub {
   Time timer_at_ = Time::max();
   Time next_beat_;
   bool dismissed_ = false;
+  std::vector<LaneId> changed_;  // reused by settle()
 };
 
 }  // namespace millrace

@@ -7,21 +7,20 @@
 
 namespace millrace {
 
-namespace {
-
-// Where the device is gone for this process, the service stops: the worker may come to the next.
-const char* code_of(const DeviceLost& lost) {
+// If the device is gone for this process, the service stops: the worker may come to the next.
+const char* Hub::code_of(const DeviceLost& lost) {
   if (!lost.goes_on) return "stopping";
   return lost.fault == DeviceFault::out_of_memory ? "no_room" : "device";
 }
-
-}  // namespace
 
 void Hub::take(const std::vector<FeedReport>& reports) {
   const Time now = Clock::now();
   bool changed = false;  // most copies end while their batch is at the worker: nothing is due then
   for (const FeedReport& report : reports) {
-    changed |= seats_.take(report);
+    if (const auto lane = seats_.take(report)) {
+      lanes_.set_slab(*lane, true, now);
+      changed = true;
+    }
     if (const auto* lost = std::get_if<DeviceLost>(&report.what)) {
       end_device(report, *lost, now);
       changed = true;
@@ -50,9 +49,11 @@ void Hub::end_device(const FeedReport& report, const DeviceLost& lost, Time now)
 
 void Hub::unmapped(LaneId lane) {
   Seat& seat = *seats_.find(lane);
-  if (!seats_.leave_copies_to_worker(seat, "it cannot open the slabs on its device")) return;
+  if (!seats_.leave_copies_to_worker(lane, "it cannot open the slabs on its device")) return;
   settings_.log({"worker copies", seat.name, seat.feed.why_it_copies, {}, true});
-  settle(Clock::now());
+  const Time now = Clock::now();
+  lanes_.set_slab(lane, seat.feed.lane->has_slab(), now);
+  settle(now);
 }
 
 }  // namespace millrace

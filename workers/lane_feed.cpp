@@ -33,17 +33,17 @@ RowControl control_of(const BatchRow& row) {
 }  // namespace
 
 LaneFeed::LaneFeed(const FeedShape& shape, std::unique_ptr<Device> device, std::uint32_t slabs,
-                   Hand hand, DeviceReports reports)
+                   DeviceReports reports)
     : format_(device->slab_format(shape.format)),
       width_(shape.width),
       device_(std::move(device)),
       ring_(slabs, shape.slab_bytes(format_.dtype)),
-      hand_(std::move(hand)),
       device_slabs_(device_->attach(ring_, std::move(reports))),
       writer_(format_, shape.slots),
       slabs_(slabs) {}
 
-void LaneFeed::write(const Batch& batch, std::vector<worker_protocol::OpenedStream> opened) {
+const worker_protocol::HandedBatch* LaneFeed::write(
+    const Batch& batch, std::vector<worker_protocol::OpenedStream> opened) {
   const std::uint32_t slab = ring_.acquire().value();
   writer_.begin(ring_.slab(slab), batch.rows, static_cast<std::uint32_t>(batch.marks.size()),
                 width_);
@@ -70,7 +70,7 @@ void LaneFeed::write(const Batch& batch, std::vector<worker_protocol::OpenedStre
   const Copying copying = device_slabs_->copy(slab, shape);
   slabs_[slab].copying = copying == Copying::under_way;
   message.copied = Clock::now();
-  if (hand_ && copying != Copying::failed) hand_(message, ring_.slab(slab));
+  return copying != Copying::failed ? &message : nullptr;
 }
 
 Time LaneFeed::finish() {
@@ -101,13 +101,16 @@ void LaneFeed::freed(std::uint32_t slab) {
   ring_.release(slab);
 }
 
-void LaneFeed::leave_copies_to_worker() {
+std::unique_ptr<DeviceSlabs> LaneFeed::leave_copies_to_worker() {
   device_ = open_device_of_worker(std::string(device_->name()));
-  device_slabs_ = device_->attach(ring_, {});
-  for (std::uint32_t slab = 0; slab < slabs_.size(); ++slab) {
-    slabs_[slab].copying = false;
-    release_if_done(slab);
-  }
+  auto former = std::exchange(device_slabs_, device_->attach(ring_, {}));
+  for (std::uint32_t slab = 0; slab < slabs_.size(); ++slab) release_if_done(slab);
+  return former;
+}
+
+void LaneFeed::former_slabs_gone() {
+  for (std::uint32_t slab = 0; slab < slabs_.size(); ++slab)
+    if (std::exchange(slabs_[slab].copying, false)) release_if_done(slab);
 }
 
 }  // namespace millrace

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -35,22 +34,23 @@ struct FeedShape {
 // on its way: the worker sees by an event when it has ended. The slab is the batch's until the
 // worker has given it back, its copy has ended, and what the worker's device does with it is done.
 //
-// Confined to the lane's thread.
+// Confined to the lane's thread. It may be made and destroyed on another.
 class LaneFeed {
  public:
-  // `slabs` bounds the batches on their way and at the worker. `hand` gets each batch in order; on
-  // the host its tensor and arrays are in `slab` until finish(). `reports` gets what is then to be
+  // `slabs` bounds the batches on their way and at the worker. `reports` gets what is then to be
   // given to ended() and freed() here, on a thread of the device. Throws std::system_error and
   // DeviceFailure where memory or device refuse.
-  using Hand = std::function<void(const worker_protocol::HandedBatch&, Bytes slab)>;
-  LaneFeed(const FeedShape& shape, std::unique_ptr<Device> device, std::uint32_t slabs, Hand hand,
+  LaneFeed(const FeedShape& shape, std::unique_ptr<Device> device, std::uint32_t slabs,
            DeviceReports reports);
 
   bool has_slab() const { return ring_.has_free(); }
 
-  // Requires: has_slab(). `opened` are the streams that the worker sees first in this batch. A
-  // device that has failed reports it; nothing is handed then.
-  void write(const Batch& batch, std::vector<worker_protocol::OpenedStream> opened);
+  // Writes a batch into a slab and starts its copy. Returns the message for the worker, valid until
+  // finish() is called for this batch; so are, on the host, tensor and arrays in the slab. Returns
+  // null if the device has failed, which the device reports. `opened`: the streams that the worker
+  // sees first in this batch. Requires: has_slab().
+  const worker_protocol::HandedBatch* write(const Batch& batch,
+                                            std::vector<worker_protocol::OpenedStream> opened);
 
   // The worker gave its oldest batch back: when it was copied, or, where that is not known yet,
   // when its copy began.
@@ -60,15 +60,17 @@ class LaneFeed {
   bool ended(const CopyEnded& copy);
   void freed(std::uint32_t slab);
 
-  // The worker is lost: what it is to be handed reaches nobody.
-  void stop() {
-    hand_ = nullptr;
-    device_slabs_->stop();
-  }
+  // The worker is lost: no batch is written any more.
+  void stop() { device_slabs_->stop(); }
+  // The worker has the descriptor of the ring.
+  void close_descriptor() { ring_.close_descriptor(); }
 
-  // The worker cannot open the device's slabs, and copies from those of the host. What the device
-  // reports later is of no meaning. Until now nothing was read of the device's.
-  void leave_copies_to_worker();
+  // The worker cannot open the device's slabs, and copies from those of the host. Returns the
+  // device's slabs, from which nothing was read. They must be destroyed before this; what they
+  // report must be ignored. Call former_slabs_gone() afterwards: copies that were under way keep
+  // their slabs until then.
+  [[nodiscard]] std::unique_ptr<DeviceSlabs> leave_copies_to_worker();
+  void former_slabs_gone();
 
   const SlabRing& ring() const { return ring_; }
   const Device& device() const { return *device_; }
@@ -89,7 +91,6 @@ class LaneFeed {
   const std::uint32_t width_;
   std::unique_ptr<Device> device_;
   SlabRing ring_;
-  Hand hand_;
   std::unique_ptr<DeviceSlabs> device_slabs_;  // before ring_ goes, its copies end
   BatchWriter writer_;
   std::vector<Slab> slabs_;

@@ -14,7 +14,8 @@
 namespace millrace {
 
 // A bounded queue whose consumer is a thread that runs an io_context: what any thread puts in is
-// taken there, all that waits at one wake-up.
+// taken there, all that waits at one wake-up. The memory of a burst is given back when later
+// deliveries are small.
 //
 // put() is thread-safe; everything else belongs to the consumer's thread. It must outlive the
 // run of its io_context.
@@ -36,10 +37,18 @@ class Mailbox {
     if (pushed == Queue<T>::Pushed::first) boost::asio::post(io_, [this] { deliver(); });
   }
 
+  // Values that its memory has room for now.
+  std::size_t storage() const { return queue_.storage() + arrived_.capacity(); }
+
  private:
+  static constexpr std::size_t kept_bytes = std::size_t{256} << 10;
+
   void deliver() noexcept {
     queue_.drain(arrived_);
     take_(arrived_);
+    // The queue gets this memory back at the next delivery, and this the queue's: so both are seen.
+    if (arrived_.capacity() * sizeof(T) > kept_bytes && arrived_.size() < arrived_.capacity() / 4)
+      std::vector<T>().swap(arrived_);
   }
 
   boost::asio::io_context& io_;

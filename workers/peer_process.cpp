@@ -24,6 +24,13 @@ FileDescriptor duplicate(int socket) {
   return copy;
 }
 
+// Of the process that connected; 0 if it is in a PID namespace that this process does not see.
+int number_of_peer(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+}
+
 }  // namespace
 
 bool is_connected(int socket) {
@@ -40,12 +47,10 @@ FileDescriptor pidfd_of_peer(int socket) {
 }
 
 FileDescriptor pidfd_by_number(int socket) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0)
-    return FileDescriptor();
+  const int number = number_of_peer(socket);
+  if (number <= 0) return FileDescriptor();
   // Not by its function, which glibc 2.36 declares for C only.
-  FileDescriptor opened(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+  FileDescriptor opened(static_cast<int>(::syscall(SYS_pidfd_open, number, 0)));
   // Its number may be another's by now, but not while it holds the connection.
   if (!is_connected(socket)) return FileDescriptor();
   return opened;
@@ -64,6 +69,22 @@ void PeerProcess::when_gone(std::function<void()> gone) {
   waits_.async_wait(what, [gone = std::move(gone)](boost::system::error_code cancelled) {
     if (!cancelled) gone();
   });
+}
+
+// The number of a process is not given to another before it has ended.
+bool PeerProcess::can_be_shared() const {
+  pollfd ended{watched_.get(), POLLIN, 0};
+  return !by_hang_up_ && ::poll(&ended, 1, 0) == 0;
+}
+
+std::shared_ptr<PeerProcess> PeerProcesses::at_other_end_of(int socket, const Executor& executor) {
+  const int number = number_of_peer(socket);
+  if (const auto known = by_number_.find(number); known != by_number_.end())
+    if (auto process = known->second.lock(); process && process->can_be_shared()) return process;
+  std::erase_if(by_number_, [](const auto& known) { return known.second.expired(); });
+  auto process = std::make_shared<PeerProcess>(executor, pidfd_of_peer(socket), socket);
+  if (number > 0 && process->can_be_shared()) by_number_[number] = process;
+  return process;
 }
 
 }  // namespace millrace

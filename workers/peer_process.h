@@ -3,6 +3,8 @@
 
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <functional>
+#include <memory>
+#include <unordered_map>
 
 #include "transport/file_descriptor.h"
 #include "transport/net.h"
@@ -34,13 +36,30 @@ class PeerProcess {
   PeerProcess& operator=(const PeerProcess&) = delete;
 
   // Calls `gone` once, later, on the executor's thread. Nothing is called when this is destroyed
-  // first, which `gone` may do.
+  // first, which `gone` may do. May be called several times.
   void when_gone(std::function<void()> gone);
+
+  // Whether other connections of this process can be watched by it, too: it has a pidfd, and the
+  // process has not ended.
+  bool can_be_shared() const;
 
  private:
   bool by_hang_up_;
   FileDescriptor watched_;
   net::posix::basic_stream_descriptor<Executor> waits_;
+};
+
+// The processes at the other ends of Unix sockets. Connections of one process share a PeerProcess,
+// and with it a descriptor, for as long as one of them has it.
+//
+// Confined to one thread.
+class PeerProcesses {
+ public:
+  // As PeerProcess.
+  std::shared_ptr<PeerProcess> at_other_end_of(int socket, const Executor& executor);
+
+ private:
+  std::unordered_map<int, std::weak_ptr<PeerProcess>> by_number_;
 };
 
 }  // namespace millrace

@@ -44,7 +44,8 @@ class RemoteWorkers::Connection final : public WorkerConnection {
     }
   }
   std::size_t unsent() const override { return line.unsent.load(std::memory_order_relaxed); }
-  std::unique_ptr<PeerProcess> process() override { return nullptr; }
+  bool is_connected() const override { return !cut; }
+  std::shared_ptr<PeerProcess> process(PeerProcesses&) override { return nullptr; }
 
   // Not at once: the hub may be in the midst of using it.
   void end() override {

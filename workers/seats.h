@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/frame_type.h"
@@ -32,15 +34,34 @@ struct SeatSettings {
   std::string chunk;  // the chunk rule as a JSON object
 };
 
+// What a worker's slabs add to the gauges, in bytes.
+struct SlabsShown {
+  std::int64_t used = 0, free = 0;  // of those on a device of the service
+  std::int64_t pageable = 0;
+};
+
 // An attached worker.
 struct Seat {
   WorkerConnection* link = nullptr;
   std::string name;
-  std::unique_ptr<PeerProcess> process;  // null: on another machine
+  std::shared_ptr<PeerProcess> process;  // null: on another machine
   Feed feed;
-  std::optional<Time> idle;          // since when it has no batch
-  std::optional<Time> without_slab;  // since when a batch waits for one
-  bool alone = false;                // it leaves when there is another
+  std::optional<Time> idle;                // since when it has no batch
+  std::optional<Time> without_slab;        // since when a batch waits for one
+  bool alone = false;                      // it leaves when there is another
+  bool leaving = false;                    // it takes no new streams
+  std::optional<std::uint32_t> told = {};  // how many others take batches
+  SlabsShown shown = {};
+};
+
+// A worker that said hello and whose slabs are being made.
+struct NewWorker {
+  WorkerConnection* link = nullptr;
+  std::string name;
+  std::uint32_t credits = 0;
+  bool alone = false;
+  std::shared_ptr<PeerProcess> process;
+  std::shared_ptr<std::atomic<bool>> cancelled;  // of its FeedOrder
 };
 
 // One that only watches.
@@ -48,6 +69,7 @@ struct Watcher {
   WorkerConnection* link = nullptr;
   std::string name;
   Time heard;
+  std::optional<std::uint32_t> told = {};  // as a Seat's
 };
 
 // The workers attached to a pipeline, by lane, and those who only watch: their slabs, and all that
@@ -59,43 +81,55 @@ class Seats {
 
   struct Calls {
     StreamName stream_name;
-    Feeds::Report report;  // to be given to take() on the home thread
+    Feeds::Calls feeds;  // what they give is for take() and arrive() on the home thread
   };
 
   // `stats` outlive the seats.
   Seats(SeatSettings settings, SlabSupply supply, LaneStats& stats, Calls calls);
 
-  // Makes the slabs of a worker that said hello; a refusal is for refuse(). `no_device` as in
-  // Hub::hello.
-  [[nodiscard]] Result<Seat, worker_protocol::Refused> prepare(
-      WorkerConnection& link, const worker_protocol::Hello& hello,
-      const std::optional<DeviceFailure>& no_device, Time now);
-  // Gives it its lane, and says Welcome.
+  // Begins to make the slabs of a worker that said hello. The result goes to arrive(). A refusal is
+  // for refuse().
+  std::optional<worker_protocol::Refused> prepare(WorkerConnection& link,
+                                                  const worker_protocol::Hello& hello);
+  // The worker whose slabs these are; nothing if it is gone.
+  std::optional<NewWorker> arrive(const MadeFeed& made);
+  // Whether the device of the feed failed while the feed was made; null: it did not.
+  const DeviceLost* lost_meanwhile(const Feed& feed) const;
+  void free(Feed feed) { feeds_.free(std::move(feed)); }
+  // Gives a worker its lane, and sends Welcome.
   void seat(LaneId lane, Seat seat);
+  // The worker whose slabs are being made; null for any other connection.
+  const NewWorker* find_new_worker(const WorkerConnection& link) const;
+  void remove_new_worker(const WorkerConnection& link);
+  // The worker takes no new streams.
+  void leave(LaneId lane);
   void watch(WorkerConnection& link, const worker_protocol::Hello& hello, Time now);
   // Tells it why, and ends its connection.
   void refuse(WorkerConnection& link, const worker_protocol::Refused& why);
 
-  // Whether a slab is free that was not.
-  bool take(const FeedReport& report);
+  // The lane that has a free slab by it.
+  std::optional<LaneId> take(const FeedReport& report);
   // The worker cannot open the slabs on its device, and copies from those of the host. False where
   // there are none that it could.
-  bool leave_copies_to_worker(Seat& seat, const std::string& why) {
-    return feeds_.leave_copies_to_worker(seat.feed, why);
-  }
-  // Sets the gauges of slabs.
-  void show_slabs() const;
+  bool leave_copies_to_worker(LaneId lane, const std::string& why);
+  // Sends a batch to its worker, and copies of it to the watchers that take one.
+  void hand(Seat& seat, const worker_protocol::HandedBatch& batch);
+  // Brings the gauges of slabs up to date with the seat's.
+  void show_slabs(Seat& seat) { show_slabs(seat, slabs_of(seat.feed)); }
 
   // The worker is lost; whether its connection is ended is up to the caller. Its slabs count until
   // its process is gone.
   void remove(LaneId lane);
   void remove_watcher(const WorkerConnection& link);
-  // Says Bye to the worker and ends its connection.
+  // Says Bye to a worker and ends its connection.
+  void say_bye(WorkerConnection& link);
+  // The same for one that has a lane.
   void dismiss(LaneId lane);
   void dismiss_watcher(WorkerConnection& link);
   void dismiss_all();
 
-  // To everybody who has read what was sent before.
+  // Sends a heartbeat to each worker and watcher that has read what was sent before, or, if it has
+  // changed, the number of others.
   void beat();
 
   Seat* find(LaneId lane);
@@ -114,18 +148,29 @@ class Seats {
  private:
   const RowFormat& format() const { return settings_.shape.format; }
   Seat unseat(LaneId lane);
+  static SlabsShown slabs_of(const Feed& feed);
+  void show_slabs(Seat& seat, const SlabsShown& now);
   worker_protocol::Welcome welcome() const;
+  std::size_t tensor_bytes(const worker_protocol::HandedBatch& batch) const;
   Bytes tensor_of(const worker_protocol::HandedBatch& batch, Bytes slab, const RowFormat& as);
-  void hand(Seat& seat, const worker_protocol::HandedBatch& batch, Bytes slab);
+  bool is_taken_by_watchers(std::size_t tensor) const;
   void copy_to_watchers(const worker_protocol::HandedBatch& batch, Bytes tensor);
+  template <class Tell>
+  void for_each_company(Tell tell);
   void announce_company();
 
   const SeatSettings settings_;
   LaneStats& stats_;
   const StreamName stream_name_;
   Feeds feeds_;
+  std::uint64_t next_order_ = 1;
+  std::map<std::uint64_t, NewWorker> new_workers_;  // by order
+  std::vector<FeedReport> lost_meanwhile_;          // devices, while workers arrive
   std::map<LaneId, Seat> seats_;
-  LostSlabs lost_;
+  std::unordered_map<const WorkerConnection*, LaneId> by_link_;
+  std::unordered_map<std::uint64_t, LaneId> by_feed_;
+  PeerProcesses processes_;
+  LostSlabs lost_{feeds_};
   std::vector<Watcher> watchers_;
   worker_protocol::Encoder encoder_;
   std::vector<RowWindow> windows_;  // of rows that are expanded for a watcher

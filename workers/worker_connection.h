@@ -20,9 +20,11 @@ class WorkerConnection {
   virtual void send(Bytes message, int descriptor = -1) = 0;
   // Bytes that wait to be sent.
   virtual std::size_t unsent() const = 0;
-  // The process at its other end; null where that is on another machine: it shares no memory, so
-  // tensors are sent. Throws std::system_error where descriptors are short.
-  virtual std::unique_ptr<PeerProcess> process() = 0;
+  // Whether the worker has not hung up, as far as is known now.
+  virtual bool is_connected() const = 0;
+  // The process at its other end, by those that are known; null if that is on another machine: it
+  // shares no memory, so tensors are sent. Throws std::system_error where descriptors are short.
+  virtual std::shared_ptr<PeerProcess> process(PeerProcesses& known) = 0;
   // Ends the connection once all of it is sent. Nothing is received any more.
   virtual void end() = 0;
 };

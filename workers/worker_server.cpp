@@ -51,12 +51,10 @@ Result<HubHome, wp::Refused> WorkerReception::home_of(const wp::Hello& hello) co
   return home;
 }
 
-WorkerServer::WorkerServer(Executor executor, const std::string& path, DeviceStart& devices,
-                           WorkerReception reception)
+WorkerServer::WorkerServer(Executor executor, const std::string& path, WorkerReception reception)
     : executor_(executor),
       listener_(path),
       waits_(executor, listener_.native_handle()),
-      devices_(devices),
       reception_(std::move(reception)) {}
 
 Task<> WorkerServer::serve() {
@@ -117,8 +115,7 @@ Task<> WorkerServer::receive_hello(FileDescriptor connection) {
 void WorkerServer::dispatch(LocalSocket socket, wp::Hello hello) {
   const auto home = reception_.home_of(hello);
   if (!home) return refuse(socket, hello, home.error());
-  spawn(home->home->get_executor(),
-        serve_worker(std::move(socket), std::move(hello), *home->hub, devices_));
+  spawn(home->home->get_executor(), serve_worker(std::move(socket), std::move(hello), *home->hub));
 }
 
 void WorkerServer::refuse(LocalSocket& socket, const wp::Hello& hello, wp::Refused why) {

@@ -11,7 +11,6 @@
 #include "transport/local_socket.h"
 #include "transport/net.h"
 #include "transport/socket_waits.h"
-#include "workers/device_start.h"
 #include "workers/hub.h"
 #include "workers/protocol.h"
 
@@ -38,9 +37,8 @@ struct WorkerReception {
 // connections cannot be accepted it tries again. Confined to one thread; hubs and homes outlive it.
 class WorkerServer {
  public:
-  // `devices` are those of the hubs, and outlive it. Throws std::runtime_error that names the path.
-  WorkerServer(Executor executor, const std::string& path, DeviceStart& devices,
-               WorkerReception reception);
+  // Throws std::runtime_error that names the path.
+  WorkerServer(Executor executor, const std::string& path, WorkerReception reception);
 
   // Accepts as long as its io_context runs.
   Task<> serve();
@@ -57,7 +55,6 @@ class WorkerServer {
   Executor executor_;
   LocalListener listener_;
   SocketWaits waits_;
-  DeviceStart& devices_;
   const WorkerReception reception_;
   bool failing_ = false;  // connections cannot be accepted; it is said once
 };

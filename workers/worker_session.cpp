@@ -49,10 +49,10 @@ class Session final : public WorkerConnection {
     if (known_) hub_.lost(*this, failure_);
   }
 
-  Task<> run(worker_protocol::Hello hello, std::optional<DeviceFailure> no_device) {
+  Task<> run(worker_protocol::Hello hello) {
     name_ = hello.name;
     known_ = true;
-    hub_.hello(*this, hello, no_device);
+    hub_.hello(*this, hello);
     try {
       co_await (receive() && transmit());
     } catch (const std::exception& error) {
@@ -73,9 +73,10 @@ class Session final : public WorkerConnection {
     if (socket_.has_output()) to_write_.notify();
   }
 
-  std::unique_ptr<PeerProcess> process() override {
-    const int socket = socket_.native_handle();
-    return std::make_unique<PeerProcess>(executor_, pidfd_of_peer(socket), socket);
+  bool is_connected() const override { return millrace::is_connected(socket_.native_handle()); }
+
+  std::shared_ptr<PeerProcess> process(PeerProcesses& known) override {
+    return known.at_other_end_of(socket_.native_handle(), executor_);
   }
 
   std::size_t unsent() const override { return socket_.unsent(); }
@@ -192,27 +193,16 @@ class Session final : public WorkerConnection {
 
 }  // namespace
 
-Task<> serve_worker(LocalSocket socket, worker_protocol::Hello hello, Hub& hub,
-                    DeviceStart& devices) {
+Task<> serve_worker(LocalSocket socket, worker_protocol::Hello hello, Hub& hub) {
   const Executor executor = co_await net::this_coro::executor;
-  std::optional<DeviceFailure> no_device;
   std::optional<Session> session;
   try {
-    if (!hello.watch && !devices.is_ready(hello.device))
-      no_device = co_await devices.make_ready(hello.device);
-    // After this process was stopped, the connections that a worker gave up meanwhile still wait to
-    // be accepted. Rows handed to one of them would count as rows of a lost worker.
-    if (!is_connected(socket.native_handle())) {
-      hub.settings().log(
-          {"worker refused", hello.name, "it hung up before it was welcomed", {}, true});
-      co_return;
-    }
     session.emplace(std::move(socket), hub, executor);
   } catch (const std::exception& error) {
     hub.settings().log({"worker refused", hello.name, error.what(), {}, true});
     co_return;
   }
-  co_await session->run(std::move(hello), std::move(no_device));
+  co_await session->run(std::move(hello));
 }
 
 }  // namespace millrace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "service/stream_door.h"
 #include "tests/service/logged.h"
 #include "tests/support/bytes.h"
+#include "tests/support/patience.h"
 #include "tests/workers/hub_fixture.h"
 #include "transport/session_outbox.h"
 
@@ -37,7 +39,7 @@ dim = 3
                                              "test.toml");
     for (const PipelineOptions& options : configuration->options.pipelines)
       pipelines.push_back(
-          std::make_unique<Pipeline>(options, io, SlabSupply{devices, slab_bytes}, 10,
+          std::make_unique<Pipeline>(options, io, SlabSupply{devices, slab_bytes, slab_threads}, 10,
                                      PipelineCalls{.log = [](const WorkerEvent&) {}}));
     door.emplace(pipelines, admission, returns, *logged.log, 0, 1);
   }
@@ -82,6 +84,11 @@ dim = 3
   test::Link& attach() {
     test::Link& worker = workers.emplace_back(io.get_executor());
     hub().hello(worker, {.name = "w"});
+    const Time guard = Clock::now() + patience;
+    while (worker.idle() && Clock::now() < guard) {  // another thread makes its slabs
+      io.restart();
+      io.run_one_for(std::chrono::milliseconds(5));
+    }
     (void)worker.take<worker_protocol::Welcome>();
     return worker;
   }
@@ -117,6 +124,7 @@ dim = 3
   Admission admission;
   std::vector<std::unique_ptr<Pipeline>> pipelines;
   test::Logged logged;
+  SlabThreads slab_threads{0};
   ReturnBox returns{io, 1000, [this](std::vector<Returned>& some) { door->table().take(some); }};
   std::optional<StreamDoor> door;
   std::deque<Client> clients;

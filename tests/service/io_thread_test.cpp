@@ -26,9 +26,10 @@ namespace {
 struct ThreadUnderTest {
   ThreadUnderTest() {
     const auto configuration = parse_options("[[pipeline]]\nchunk = { size = 4 }\n", "test.toml");
-    pipelines.push_back(std::make_unique<Pipeline>(
-        configuration->options.pipelines.front(), thread->context(),
-        SlabSupply{devices, slab_bytes}, 10, PipelineCalls{.log = [](const WorkerEvent&) {}}));
+    pipelines.push_back(
+        std::make_unique<Pipeline>(configuration->options.pipelines.front(), thread->context(),
+                                   SlabSupply{devices, slab_bytes, slab_threads}, 10,
+                                   PipelineCalls{.log = [](const WorkerEvent&) {}}));
     thread->open_door(pipelines, admission, 1);
     open("small", 20'000);
     open("large", 40'000);
@@ -63,6 +64,7 @@ struct ThreadUnderTest {
   std::unique_ptr<IoThread> thread = std::make_unique<IoThread>(0, 10, limits, *writer);
   SessionScope scope{thread->context().get_executor(), limits, stats};
   std::vector<std::unique_ptr<Pipeline>> pipelines;
+  SlabThreads slab_threads{0};
   std::deque<SessionOutbox> outboxes;
   std::vector<std::unique_ptr<StreamSink>> sinks;
 };

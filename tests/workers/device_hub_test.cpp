@@ -200,3 +200,33 @@ TEST_CASE("whoever watches a worker on a device sees the tensor that the device 
   CHECK(values_of<float>(watcher.take<HandedBatch>().tensor) ==
         std::vector{100 / 32768.f, 101 / 32768.f, 102 / 32768.f, 0.f});
 }
+
+TEST_CASE("a device that hangs delays neither streams nor workers that compute elsewhere") {
+  DeviceHub h;
+  Link& worker = h.attach_on("cuda:0");
+  const auto taken = h.slab_bytes.taken();
+  h.open(1);
+  simulated_cuda::hold_copies();
+  h.row(1);
+  SECTION("and is lost") {
+    h.hub.lost(worker, WorkerFailure::timeout);
+    worker.exit();
+  }
+  SECTION("and cannot open its slabs") {
+    h.hub.receive(worker, Unmapped{});
+    h.hub.lost(worker, WorkerFailure::timeout);
+    worker.exit();
+  }
+  h.run();
+  Link& other = h.attach();
+  h.row(1);
+  const auto again = other.take<HandedBatch>();
+  CHECK(rows_of(again) == "1.0R");
+  h.done(other, again.id);
+  CHECK(rows_of(other.take<HandedBatch>()) == "1.1");
+  CHECK(simulated_cuda::calls("cudaFree") == 0);
+  CHECK(h.slab_bytes.taken() >= taken);
+  simulated_cuda::release_copies();
+  h.until([&] { return h.slab_bytes.taken() == 3 * 4096; });
+  CHECK(simulated_cuda::calls("cudaFree") == 1);
+}

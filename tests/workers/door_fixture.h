@@ -26,8 +26,7 @@ class Door : public HubUnderTest {
  public:
   explicit Door(Patience patience = patient, Duration handshake = 1h,
                 const DeviceRule& rule = {.use = DeviceRule::Use::host})
-      : HubUnderTest(patience, rule),
-        server_(io().get_executor(), path(), device_start, reception(handshake)) {
+      : HubUnderTest(patience, rule), server_(io().get_executor(), path(), reception(handshake)) {
     spawn(io().get_executor(), server_.serve());
     run();
   }
@@ -37,8 +36,6 @@ class Door : public HubUnderTest {
     hub.dismiss();
     run();
   }
-
-  DeviceStart device_start{devices};
 
   std::string path() const { return directory_ / "workers.sock"; }
   std::uint64_t failures(WorkerFailure why) const { return stats.failures[why].value(); }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workers and watchers that break the protocol, fall silent or do not stay.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <future>
 
+#include "tests/support/allocations.h"
 #include "tests/workers/hub_fixture.h"
 
 using namespace millrace;
@@ -147,6 +151,131 @@ TEST_CASE("a worker whose process cannot be watched is refused, and its slabs gi
   CHECK(worker.ended);
   CHECK(h.slab_bytes.taken() == 0);
   h.attach();
+}
+
+namespace {
+
+// A hub whose slabs are not made before the test lets them.
+class BusyHub : public HubUnderTest {
+ public:
+  BusyHub() {
+    slab_threads.post(std::nullopt, [go = go_.get_future().share()] { go.wait(); });
+  }
+  ~BusyHub() { let_go(); }
+
+  Link& say_hello() {
+    Link& link = connect();
+    hub.hello(link, {.name = "w"});
+    run();
+    return link;
+  }
+  void let_go() {
+    if (!std::exchange(gone_, true)) go_.set_value();
+  }
+  // What was posted has been done, here and there.
+  void finish() {
+    let_go();
+    await_slabs();
+  }
+
+ private:
+  std::promise<void> go_;
+  bool gone_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("while the slabs of one worker are made, or freed, others get their rows") {
+  BusyHub h;
+  h.let_go();
+  Link& other = h.attach();
+  Link& leaves = h.attach();
+  std::promise<void> go;
+  h.slab_threads.post(std::nullopt, [&] { go.get_future().wait(); });
+  h.hub.receive(leaves, Bye{});
+  (void)leaves.take<Bye>();
+  Link& waits = h.say_hello();
+  h.open(1);
+  h.row(1);
+  CHECK(rows_of(other.take<HandedBatch>()) == "1.0");
+  CHECK(waits.idle());
+  CHECK(h.slab_bytes.taken() == 2 * 3 * 4096);
+  go.set_value();
+  h.finish();
+  (void)waits.take<Welcome>();
+  CHECK(h.slab_bytes.taken() == 2 * 3 * 4096);
+}
+
+TEST_CASE("a worker that hangs up before its slabs are made gets no rows, and leaves no slabs") {
+  BusyHub h;
+  h.open(1);
+  h.row(1);
+  Link& worker = h.say_hello();
+  SECTION("and its end was read") { h.hub.lost(worker, WorkerFailure::disconnect); }
+  SECTION("and its end was not read yet") { worker.hung_up = true; }
+  h.finish();
+  h.finish();  // they were freed
+  CHECK(h.slab_bytes.taken() == 0);
+  CHECK(h.stats.workers.value() == 0);
+  CHECK(failures(h, WorkerFailure::disconnect) == 0);
+  CHECK(h.lines == std::vector<std::string>{"worker refused"});
+  CHECK(h.returned().empty());
+  CHECK(rows_of(h.attach().take<HandedBatch>()) == "1.0");
+}
+
+TEST_CASE("a worker that leaves before its slabs are made is told Bye") {
+  BusyHub h;
+  Link& worker = h.say_hello();
+  h.hub.receive(worker, Heartbeat{});
+  h.hub.receive(worker, Bye{});
+  (void)worker.take<Bye>();
+  CHECK(worker.ended);
+  h.finish();
+  CHECK(h.stats.workers.value() == 0);
+}
+
+TEST_CASE("a worker that gives something back before its Welcome is cut") {
+  BusyHub h;
+  Link& worker = h.say_hello();
+  SECTION("a batch") { h.hub.receive(worker, Done{}); }
+  SECTION("a second Hello") { h.hub.receive(worker, Hello{}); }
+  CHECK(worker.take<Refused>().code == "protocol");
+  CHECK(failures(h, WorkerFailure::protocol) == 1);
+  h.finish();
+  CHECK(h.stats.workers.value() == 0);
+}
+
+TEST_CASE("a service that stops before the slabs of a worker are made refuses it") {
+  BusyHub h;
+  Link& worker = h.say_hello();
+  h.hub.dismiss();
+  CHECK(worker.take<Refused>().code == "stopping");
+  CHECK(worker.ended);
+  h.finish();
+  CHECK(h.slab_bytes.taken() == 0);
+}
+
+TEST_CASE("a batch that no watcher takes costs no copy") {
+  HubUnderTest h(HubUnderTest::patient, {.use = DeviceRule::Use::host}, Element::f32);
+  Link& worker = h.attach();
+  h.open(1);
+  const auto least_per_row = [&] {
+    std::size_t least = 1000;
+    for (int i = 0; i < 20; ++i) {
+      const std::size_t before = allocations();
+      h.row(1);
+      least = std::min(least, allocations() - before);
+      h.done(worker, worker.take<HandedBatch>().id);
+    }
+    return least;
+  };
+  const std::size_t unwatched = least_per_row();
+  Link& watcher = h.watch();
+  watcher.behind = std::size_t{4} << 20;
+  CHECK(least_per_row() == unwatched);
+  CHECK(h.stats.unwatched.value() == 20);
+  watcher.behind = 0;
+  CHECK(least_per_row() > unwatched);
 }
 
 TEST_CASE("who says Hello to a service that stops is refused") {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <future>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -47,21 +48,23 @@ class Link final : public WorkerConnection {
       slabs.emplace(SharedMemory::map(descriptor, welcome->slabs * welcome->slab_bytes));
     if (auto* batch = std::get_if<HandedBatch>(&*decoded))
       batch->tensor = tensors_.emplace_back(batch->tensor.begin(), batch->tensor.end());
-    if (auto* company = std::get_if<Company>(&*decoded))
+    if (auto* company = std::get_if<Company>(&*decoded)) {
       others = company->workers;
-    else if (std::holds_alternative<Heartbeat>(*decoded))
+      ++companies;
+    } else if (std::holds_alternative<Heartbeat>(*decoded))
       ++beats;
     else
       sent_.push_back(std::move(*decoded));
   }
-  std::unique_ptr<PeerProcess> process() override {
+  bool is_connected() const override { return !hung_up; }
+  std::shared_ptr<PeerProcess> process(PeerProcesses&) override {
     if (out_of_descriptors) throw std::system_error(EMFILE, std::generic_category(), "process");
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       throw std::runtime_error("no socket");
     const FileDescriptor ours(ends[0]);
     alive_ = FileDescriptor(ends[1]);
-    return std::make_unique<PeerProcess>(executor_, FileDescriptor(), ours.get());
+    return std::make_shared<PeerProcess>(executor_, FileDescriptor(), ours.get());
   }
   // Its process has ended.
   void exit() { alive_ = FileDescriptor(); }
@@ -80,9 +83,10 @@ class Link final : public WorkerConnection {
   }
   bool idle() const { return sent_.empty(); }
 
+  bool hung_up = false;
   bool out_of_descriptors = false;
   bool ended = false;
-  int beats = 0;
+  int beats = 0, companies = 0;
   std::size_t behind = 0;               // what unsent() says
   std::optional<std::uint32_t> others;  // of the last Company
   std::optional<SharedMemory> slabs;
@@ -109,7 +113,8 @@ class HubUnderTest {
                    for (Returned& one : some) back.push_back(std::move(one));
                  }),
         devices(rule),
-        hub(io_, settings(patience, dtype), {devices, slab_bytes}, stats) {}
+        hub(io_, settings(patience, dtype), {devices, slab_bytes, slab_threads}, stats),
+        slab_threads(devices.usable().size()) {}
 
  private:
   boost::asio::io_context io_;
@@ -150,6 +155,7 @@ class HubUnderTest {
   std::string last_line;              // which stream: why
   std::vector<std::string> lost_devices;
   Hub hub;
+  SlabThreads slab_threads;
 
   boost::asio::io_context& io() { return io_; }
 
@@ -168,10 +174,19 @@ class HubUnderTest {
     }
   }
 
+  // Slabs that were to be made or freed on the host before now have been.
+  void await_slabs() {
+    std::promise<void> done;
+    slab_threads.post(std::nullopt, [&] { done.set_value(); });
+    done.get_future().wait();
+    run();
+  }
+
   Link& connect() { return links_.emplace_back(io_.get_executor()); }
   Link& connect(const Hello& hello) {
     Link& link = connect();
     hub.hello(link, hello);
+    run_until([&] { return !link.idle(); });
     return link;
   }
   // One that was welcomed.

@@ -37,6 +37,31 @@ TEST_CASE("workers hear of each other, but the first not of those that leave for
   CHECK(h.stats.failures[WorkerFailure::disconnect].value() == 1);
 }
 
+TEST_CASE("a worker that has said Bye is no company, and others learn that at once") {
+  HubUnderTest h;
+  h.open(1);
+  h.row(1);
+  Link& leaves = h.attach();
+  Link& tap = h.connect({.name = "tap", .alone = true});
+  Link& watcher = h.watch();
+  CHECK(tap.others == 1);
+  h.hub.receive(leaves, Bye{});
+  CHECK(!leaves.ended);  // its stream has nowhere to go but to the tap, after this row
+  CHECK(tap.others == 0);
+  CHECK(leaves.others == 1);
+  CHECK(watcher.others == 2);
+  h.run_until([&] { return watcher.beats > 0 || watcher.others == 1; });
+  CHECK(watcher.others == 1);
+}
+
+TEST_CASE("workers are not told of each one more that attaches, but of their number in the end") {
+  HubUnderTest h;
+  Link& first = h.attach(1);
+  for (int i = 0; i < 100; ++i) h.attach(1);
+  CHECK(first.companies < 50);
+  h.run_until([&] { return first.others == 100; });
+}
+
 TEST_CASE("a worker with a device that is not known is refused") {
   HubUnderTest h;
   Link& worker = h.connect({.name = "w", .device = "abacus"});
@@ -262,6 +287,7 @@ TEST_CASE("a worker without streams that says Bye is told Bye, and its connectio
   CHECK(worker.ended);
   CHECK(!other.ended);
   CHECK(other.others == 0);
+  h.await_slabs();
   CHECK(h.slab_bytes.taken() == 3 * 4096);
 }
 
@@ -324,6 +350,7 @@ TEST_CASE("dismiss says Bye to workers and watchers, and nothing happens any mor
     CHECK(link->idle());
   }
   CHECK(h.returned().empty());
+  h.await_slabs();
   CHECK(h.slab_bytes.taken() == 0);
 }
 

@@ -75,18 +75,26 @@ TEST_CASE("a worker that left as agreed gives its slabs back at once") {
   Link& worker = h.attach();
   h.hub.receive(worker, Bye{});
   (void)worker.take<Bye>();
+  h.await_slabs();
   CHECK(h.slab_bytes.taken() == 0);
 }
 
 TEST_CASE("what is kept is given back at the end, though the process lives on") {
   net::io_context io;
+  Devices devices;
   Budget slab_bytes(three_slabs);
+  LaneStats stats;
+  const FeedShape shape{.format = {}, .slots = 2, .rows = 4, .width = 4};
+  SlabThreads threads(0);
+  Feeds feeds(shape, {devices, slab_bytes, threads}, stats, {});
   Link worker(io.get_executor());
+  PeerProcesses known;
   {
-    LostSlabs lost;
-    lost.keep(std::make_unique<LaneFeed>(FeedShape{.format = {}, .slots = 2, .rows = 4, .width = 4},
-                                         open_host_device(), 3, nullptr, nullptr),
-              Share(slab_bytes, three_slabs), worker.process());
+    LostSlabs lost(feeds);
+    Feed feed;
+    feed.lane = std::make_unique<LaneFeed>(shape, open_host_device(), 3, nullptr);
+    feed.bytes = Share(slab_bytes, three_slabs);
+    lost.keep(std::move(feed), worker.process(known));
     io.poll();
     CHECK(slab_bytes.taken() == three_slabs);
   }

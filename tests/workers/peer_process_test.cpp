@@ -144,6 +144,24 @@ TEST_CASE("nobody is told of a process that is watched no more") {
   CHECK(watch.told() == 0);
 }
 
+TEST_CASE("connections of one process are watched by one descriptor while it lives") {
+  Peer one, other;
+  net::io_context io;
+  PeerProcesses all;
+  const auto of = [&](const Peer& peer) {
+    return all.at_other_end_of(peer.connection(), io.get_executor());
+  };
+  auto first = of(one);
+  CHECK(of(one) == first);
+  CHECK(of(other) != first);
+  int gone = 0;
+  for (int i = 0; i < 2; ++i) of(one)->when_gone([&] { ++gone; });
+  one.kill();
+  io.run_for(patience);
+  CHECK(gone == 2);
+  CHECK(of(one) != first);
+}
+
 TEST_CASE("too few descriptors to watch a process are an error") {
   Peer peer;
   Watch watch;

@@ -55,6 +55,7 @@ TEST_CASE("its slabs and its messages count, and are free as soon as it is lost"
     worker.vanish();
   }
   door.run_until([&] { return door.failures(WorkerFailure::disconnect) == 1; });
+  door.await_slabs();
   CHECK(door.slab_bytes.taken() == 0);
 }
 
@@ -76,7 +77,9 @@ TEST_CASE("answers that came before the end of a connection count") {
   RawPeer worker(door.server.port());
   worker.shake_hands();
   door.run_until([&] { return worker.is_ready(); });
-  worker.part(bytes_of(Hello{.name = "w"})).part(bytes_of(done(BatchId{1}, texts({"yes"}))));
+  worker.part(bytes_of(Hello{.name = "w"}));
+  door.run_until([&] { return door.stats.in_flight.value() == 1; });
+  worker.part(bytes_of(done(BatchId{1}, texts({"yes"}))));
   worker.hang_up();
   door.run_until([&] { return door.back.size() == 2; });
   CHECK(door.returned() == "1 taken 1.0=yes");
@@ -255,11 +258,13 @@ TEST_CASE("what was posted for a worker that is gone does not end the next at it
   const Hello hello{.pipeline = "default", .name = "w"};
   workers.put({.line = &line, .what = hello});
   home.run();
+  home.await_slabs();
   CHECK(home.stats.workers.value() == 1);
   workers.put({.line = &line, .what = FromRemote::Malformed{"nonsense"}});  // posts its end
   workers.put({.line = &line, .what = FromRemote::Lost{}});
   workers.put({.line = &line, .what = hello});
   home.run();
+  home.await_slabs();
   CHECK(home.stats.workers.value() == 1);
   workers.put({.line = &line, .what = FromRemote::Lost{}});
   home.run();

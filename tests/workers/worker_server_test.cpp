@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include "tests/workers/child.h"
@@ -128,6 +130,25 @@ TEST_CASE("what fails of one connection ends that one") {
   CHECK(worker.sees_end());
   CHECK(door.lines == std::vector<std::string>{"worker refused"});
   RawWorker(door).attach();
+}
+
+TEST_CASE("a process whose workers are lost again and again takes no more descriptors") {
+  const auto open_descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  Door door;
+  std::uint64_t lost = 0;
+  const auto lose = [&] {
+    RawWorker(door).attach();
+    ++lost;
+    door.run_until([&] { return door.failures(WorkerFailure::disconnect) == lost; });
+  };
+  lose();
+  const auto before = open_descriptors();
+  for (int i = 0; i < 10; ++i) lose();
+  CHECK(open_descriptors() == before);
+  CHECK(door.slab_bytes.taken() == 11 * 3 * 4096);  // which count until the process ends
 }
 
 TEST_CASE("a worker for whose slabs there is no memory is refused, and no other") {

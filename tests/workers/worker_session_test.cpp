@@ -110,8 +110,8 @@ RawWorker with_small_connection(Door& door, std::uint32_t credits) {
   REQUIRE(::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &least, sizeof least) == 0);
   LocalSocket service(FileDescriptor(ends[0]), {.max_outgoing = 10'000});
   spawn(door.io().get_executor(),
-        serve_worker(std::move(service), Hello{.name = "w", .credits = credits}, door.hub,
-                     door.device_start));
+        serve_worker(std::move(service), Hello{.name = "w", .credits = credits}, door.hub));
+  door.run_until([&] { return door.stats.workers.value() == 1; });
   return RawWorker(door, FileDescriptor(ends[1]));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workers/device_start.h"
+#include "workers/slab_threads.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -65,10 +65,10 @@ TEST_CASE_METHOD(StartFixture, "who only watches does not wait for a device") {
 
 TEST_CASE_METHOD(StartFixture, "a device is ready once its first worker is welcomed") {
   Door door(Door::patient, 1h, any_device);
-  CHECK_FALSE(door.device_start.is_ready("cuda:1"));
+  CHECK_FALSE(door.devices.is_ready("cuda:1"));
   RawWorker(door).attach(2, "cuda:1");
-  CHECK(door.device_start.is_ready("cuda:1"));
-  CHECK_FALSE(door.device_start.is_ready("cuda:0"));
+  CHECK(door.devices.is_ready("cuda:1"));
+  CHECK_FALSE(door.devices.is_ready("cuda:0"));
 }
 
 TEST_CASE_METHOD(StartFixture, "listed devices are ready from the start, as are those of workers") {
