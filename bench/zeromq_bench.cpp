@@ -73,6 +73,7 @@ class TakenStream final : public StreamSink, RowSink, ClientEnd {
   void written(std::size_t, Time) override {}
 
   void result(StreamResult) override {}
+  bool full() const override { return false; }
   void flushed(std::uint64_t) override {}
   void rejected(ErrorCode code, std::string_view why, std::uint64_t frames) override {
     outbox_.rejected(code, why, frames);

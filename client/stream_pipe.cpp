@@ -94,7 +94,6 @@ std::optional<ClientEvent> StreamPipe::next(Time deadline) {
   ClientEvent event = std::move(events_.front());
   events_.pop_front();
   untaken_ -= size_of(event);
-  if (events_.empty()) longest_ = 0;
   if (held_up_) go_on();
   return event;
 }
@@ -121,7 +120,7 @@ void StreamPipe::abandon() {
   if (abandoned_ || ended()) return;
   abandoned_ = true;
   events_.clear();
-  untaken_ = longest_ = 0;
+  untaken_ = 0;
   room_.notify_all();
   came_.notify_all();
   announce(event_wanted_);
@@ -165,11 +164,6 @@ Time StreamPipe::held_up_since() const {
   return held_up_since_;
 }
 
-bool StreamPipe::overfull() const {
-  const Lock lock(mutex_);
-  return !ended() && untaken_ - longest_ >= 2 * bounds_.untaken;
-}
-
 bool StreamPipe::abandoned() const {
   const Lock lock(mutex_);
   return abandoned_;
@@ -193,7 +187,6 @@ void StreamPipe::fail(StreamFailure why) {
 void StreamPipe::add(ClientEvent event) {
   const std::size_t size = size_of(event);
   untaken_ += size;
-  longest_ = std::max(longest_, size);
   events_.push_back(std::move(event));
   came_.notify_all();
   announce(event_wanted_);

@@ -60,8 +60,6 @@ class StreamPipe {
   // follows. Since when: that began, or something was taken.
   bool held_up();
   Time held_up_since() const;
-  // Twice the bound waits, not counting the longest event: one answer may be of any length.
-  bool overfull() const;
   bool abandoned() const;
   // The end, one of the two; what comes later is dropped.
   void close(client_event::Closed closed);
@@ -89,7 +87,6 @@ class StreamPipe {
   std::size_t unsent_ = 0;  // bytes
   std::deque<ClientEvent> events_;
   std::size_t untaken_ = 0;  // bytes
-  std::size_t longest_ = 0;  // bytes of one of them, since there was none
   std::string name_;
   std::optional<StreamFailure> failure_;
   bool closed_ = false;  // the service has closed it

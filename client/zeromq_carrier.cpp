@@ -125,7 +125,6 @@ void ZeromqCarrier::hear(Bytes bytes) {
 }
 
 void ZeromqCarrier::await_user(Stream& stream) {
-  if (stream.pipe->overfull()) return give_up(stream, slow_reader());
   if (!stream.pipe->held_up() || std::exchange(stream.is_awaited, true)) return;
   limit(stream, stream.pipe->held_up_since() + settings_.taking);
 }

@@ -8,8 +8,6 @@ namespace millrace {
 
 namespace {
 
-constexpr std::size_t results_kept = 64;
-
 // The service could not serve the stream, whatever its client did.
 constexpr bool is_of_service(ErrorCode code) {
   return code == ErrorCode::no_worker || code == ErrorCode::no_room || code == ErrorCode::internal;
@@ -37,11 +35,6 @@ std::size_t LiveStream::held() const {
   return stream_.reclaimable() + (outbox_ ? outbox_->reclaimable() : 0);
 }
 
-void LiveStream::refused(ErrorCode code, std::string_view message, Time now) {
-  slow_ = code == ErrorCode::slow_reader;
-  stream_.fail(code, message, now);
-}
-
 void LiveStream::evict(Time now) {
   if (outbox_) outbox_->drop_untaken();
   stream_.evict(ErrorCode::no_room, "the service is short of memory; this stream held the most",
@@ -56,24 +49,7 @@ void LiveStream::lost(Time now) {
   stream_.lost(now);
 }
 
-void LiveStream::disconnect() {
-  place_.stats.dropped[slow_ ? ResultLoss::slow_reader : ResultLoss::stream_closed].add(
-      unwritten_.size());
-  outbox_ = nullptr;
-  place_.stats.results.add(-static_cast<std::int64_t>(unwritten_.size()));
-  unwritten_.clear();
-}
-
-void LiveStream::written(std::size_t results, Time now) {
-  for (; results > 0; --results) {
-    Instants at = unwritten_.pop_front();
-    at.written = now;
-    place_.stats.written(at);
-    place_.stats.results.add(-1);
-  }
-  // Of many that waited once no memory stays behind.
-  if (unwritten_.empty() && unwritten_.capacity() > results_kept) unwritten_ = {};
-}
+void LiveStream::disconnect() { outbox_ = nullptr; }
 
 void LiveStream::result(StreamResult result) {
   if (!outbox_) return;
@@ -82,12 +58,7 @@ void LiveStream::result(StreamResult result) {
                         .end = result.row.end(),
                         .rate = place_.pipeline.options().frames.rate,
                         .flags = result.row.flags};
-  if (!outbox_->result(head, result.answer)) {
-    place_.stats.dropped[ResultLoss::slow_reader].add();
-    return;
-  }
-  unwritten_.push_back(result.at);
-  place_.stats.results.add(1);
+  outbox_->result(head, result.answer);
 }
 
 void LiveStream::flushed(std::uint64_t mark) {

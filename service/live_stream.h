@@ -4,7 +4,6 @@
 #include <string>
 
 #include "base/budget.h"
-#include "base/ring.h"
 #include "service/log.h"
 #include "service/pipeline.h"
 #include "streams/ends.h"
@@ -60,17 +59,14 @@ class LiveStream final : public ClientEnd {
   // Bytes that its end would give back: frames, and results that its client has not taken. None
   // where that has been told the end, and no frames where that has ended.
   std::size_t held() const;
-  // It cannot go on, by what its client did or did not.
-  void refused(ErrorCode code, std::string_view message, Time now);
   // Memory is short, and it has the most: frames and results that wait are dropped. Not what its
   // client was told last, where it was told the end.
   void evict(Time now);
   // The service stops, or the connection is too old: the client is told so, and the stream ends.
   void drain(Time now);
-  // So many more of its results, in order, were written to the socket.
-  void written(std::size_t results, Time now);
 
   void result(StreamResult result) override;
+  bool full() const override { return outbox_ && outbox_->full(); }
   void flushed(std::uint64_t mark) override;
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
   void warning(ErrorCode code, std::string_view message) override;
@@ -86,9 +82,7 @@ class LiveStream final : public ClientEnd {
   const Share connection_;
   const Place place_;
   ClientOutbox* outbox_;
-  Ring<Instants> unwritten_;  // of results in the outbox
   bool draining_ = false;
-  bool slow_ = false;  // its client does not read
   Stream stream_;
 };
 

@@ -10,6 +10,7 @@
 #include "service/descriptors.h"
 #include "streams/frame_buffer.h"
 #include "streams/waiting_events.h"
+#include "transport/limits.h"
 #include "transport/read_ahead.h"
 #include "transport/zeromq_server.h"
 #include "transport/zmtp_output.h"
@@ -55,7 +56,7 @@ std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
   const std::size_t frame = pipeline.frames.bytes();
   const std::size_t block = FrameBuffer::block_bytes(frame, pipeline.chunk.spec.width());
   const std::size_t buffers = pipeline.shed_after ? 2 : 1;
-  const std::size_t held = product({pipeline.stream_frames, frame});
+  const std::size_t held = product({pipeline.stream_frames + pipeline.pause_frames, frame});
   const std::size_t most = message + message / 2 * size_of(pipeline.frames.element) +
                            (2 * buffers + 1) * block + ReadBuffer::size;
   return sum(held, most);
@@ -86,7 +87,8 @@ MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptio
 
 std::size_t MemoryBounds::all() const {
   std::size_t all = 0;
-  for (const std::size_t part : {frames, rows, slabs, results, streams}) all = sum(all, part);
+  for (const std::size_t part : {frames, rows, slabs, results, streams, sockets})
+    all = sum(all, part);
   return all;
 }
 
@@ -120,6 +122,8 @@ MemoryBounds memory_bounds(const Options& options) {
         sum(most.frames, product({connections, options.limits.message + zeromq_envelope}));
     most.results = sum(most.results, product({connections, ZmtpOutput::full}));
   }
+  const SocketLimits sockets{.receive_buffer = options.listen.receive_buffer};
+  most.sockets = product({options.limits.connections, sockets.kernel_bytes()});
   if (options.listen.workers_remote)
     most.results = sum(most.results, unread_bytes(options.limits) + max_remote_lines * own_unread);
   return most;

@@ -14,6 +14,7 @@ struct MemoryBounds {
   std::size_t slabs = 0;    // with the credits that a worker has unless it says otherwise
   std::size_t results = 0;  // not yet sent; of workers on other machines, not yet read
   std::size_t streams = 0;  // what each is besides; connections that have none yet
+  std::size_t sockets = 0;  // in the kernel, of the clients' connections
 
   std::size_t all() const;
 };

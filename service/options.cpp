@@ -106,6 +106,8 @@ ListenOptions read_listen(Section listen) {
   options.workers = read_workers(listen);
   options.workers_remote = read_zeromq(listen, "workers_remote", std::nullopt);
   options.threads = listen.count("threads", usual_threads(), 1, 1024);
+  options.receive_buffer =
+      listen.bytes("receive_buffer", options.receive_buffer, 4 << 10, 16 << 20);
   std::vector<Listener> listeners{{"websocket", options.websocket}, {"admin", options.admin}};
   if (options.zeromq) listeners.push_back({"zeromq", *options.zeromq});
   if (options.workers_remote) listeners.push_back({"workers_remote", *options.workers_remote});
@@ -122,10 +124,11 @@ LimitOptions read_limits(Section limits) {
   if (limits.one_of("profile", "private", {"private", "public"}) == "public")
     limits.refuse_not_built("profile", "limits per peer and per second would be missing");
   options.message = limits.bytes("message", options.message, 1 << 10, 1 << 20);
-  options.send_buffer = limits.bytes("send_buffer", options.send_buffer, 64 << 10, 1 << 30);
+  options.send_buffer = limits.bytes("send_buffer", options.send_buffer, 16 << 10, 1 << 30);
   options.connections = limits.count("connections", options.connections, 1, 1'000'000);
   options.slab_bytes = limits.bytes("slab_bytes", options.slab_bytes, 1 << 20, 1ull << 40);
   options.stream_buffer = limits.time("stream_buffer", options.stream_buffer, 100ms, 10min);
+  options.pause_buffer = limits.time("pause_buffer", options.pause_buffer, 0s, 10min);
   options.drain = limits.time("drain", options.drain, 0s, 1h);
   limits.end();
   return options;

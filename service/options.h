@@ -27,6 +27,7 @@ struct ListenOptions {
   TcpAddress admin{"127.0.0.1", 9464};
   std::string workers;                            // path of the Unix socket
   std::uint32_t threads = 1;                      // io threads
+  std::size_t receive_buffer = 64 << 10;          // bytes that the kernel keeps of each client
   bool plain = false;                             // addresses off loopback may go without TLS
   std::optional<TcpAddress> workers_remote = {};  // of other machines; nothing: none come
   std::vector<std::string> origins = {};          // of pages in browsers that may open streams
@@ -43,6 +44,7 @@ struct PipelineOptions {
   Duration worker_wait{};              // how long a stream waits for a worker
   Duration bye_wait{};                 // how long a leaving worker keeps a stream in mid-segment
   std::uint64_t stream_frames = 0;     // that a stream may hold; a window fits
+  std::uint64_t pause_frames = 0;      // and above that, after long pauses
   std::optional<Duration> shed_after;  // that frames wait before they are dropped
 
   bool operator==(const PipelineOptions&) const = default;
@@ -51,10 +53,11 @@ struct PipelineOptions {
 // Bounds on memory and time, of one thing each. Always on.
 struct LimitOptions {
   std::size_t message = 64 << 10;                    // bytes of a client's message
-  std::size_t send_buffer = 1 << 20;                 // bytes that wait for a slow reader
+  std::size_t send_buffer = 64 << 10;                // bytes that wait: no more rows for now
   std::uint32_t connections = 10'000;                // clients of the process
   std::size_t slab_bytes = 1ull << 30;               // all slabs of all lanes
   Duration stream_buffer = std::chrono::seconds(5);  // signal that a stream may hold
+  Duration pause_buffer = std::chrono::minutes(2);   // and more of it after long pauses
   Duration drain = std::chrono::seconds(25);         // SIGTERM to exit
 
   bool operator==(const LimitOptions&) const = default;

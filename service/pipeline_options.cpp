@@ -162,6 +162,7 @@ PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
   pipeline.worker_wait = section.time("worker_wait", 30s, 0s, 1h);
   pipeline.bye_wait = section.time("bye_wait", 60s, 0s, 1h);
   pipeline.stream_frames = frames_in(limits.stream_buffer, pipeline.frames.rate);
+  pipeline.pause_frames = frames_in(limits.pause_buffer, pipeline.frames.rate);
   if (section.has("shed_after")) pipeline.shed_after = section.time("shed_after", 1s, 1ms, 1h);
   section.refuse_not_built("record", "streams would be lost instead of recorded");
   section.not_built("endpoint");

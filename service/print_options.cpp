@@ -28,6 +28,7 @@ void print(std::ostream& out, const ListenOptions& listen) {
   if (listen.workers_remote)
     out << "workers_remote = " << quoted("tcp://" + readable(*listen.workers_remote)) << '\n';
   out << "threads = " << listen.threads << '\n'
+      << "receive_buffer = " << quoted(readable_bytes(listen.receive_buffer)) << '\n'
       << "plain = " << (listen.plain ? "true" : "false") << '\n'
       << "origins = " << list_of(listen.origins) << '\n';
 }
@@ -36,6 +37,7 @@ void print(std::ostream& out, const LimitOptions& limits) {
   out << "\n[limits]\n"
       << "message = " << quoted(readable_bytes(limits.message)) << '\n'
       << "stream_buffer = " << quoted(readable(limits.stream_buffer)) << '\n'
+      << "pause_buffer = " << quoted(readable(limits.pause_buffer)) << '\n'
       << "send_buffer = " << quoted(readable_bytes(limits.send_buffer)) << '\n'
       << "connections = " << limits.connections << '\n'
       << "slab_bytes = " << quoted(readable_bytes(limits.slab_bytes)) << '\n'
@@ -113,7 +115,9 @@ void print(std::ostream& out, const PipelineOptions& pipeline) {
 void print(std::ostream& out, const MemoryBounds& bounds) {
   out << "frames " << rounded_bytes(bounds.frames) << ", rows " << rounded_bytes(bounds.rows)
       << ", slabs " << rounded_bytes(bounds.slabs) << ", results " << rounded_bytes(bounds.results)
-      << ", streams " << rounded_bytes(bounds.streams) << '\n';
+      << ", streams " << rounded_bytes(bounds.streams);
+  if (bounds.sockets > 0) out << ", sockets " << rounded_bytes(bounds.sockets);
+  out << '\n';
 }
 
 }  // namespace

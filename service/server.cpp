@@ -35,7 +35,7 @@ constexpr auto eviction_period = std::chrono::seconds(1);
 ConnectionLimits connection_limits(const LimitOptions& limits) {
   ConnectionLimits connection;
   connection.message = limits.message;
-  connection.overflow = limits.send_buffer;
+  connection.full = limits.send_buffer;
   return connection;
 }
 
@@ -117,8 +117,10 @@ PipelineCalls Server::calls(Log& log, const std::string& pipeline) {
 void Server::listen() {
   std::vector<net::io_context*> contexts;
   for (auto& thread : threads_) contexts.push_back(&thread->context());
-  auto acceptors = listener(
-      "websocket", [&] { return listen_on(endpoint_of(options_.listen.websocket), contexts); });
+  const SocketLimits sockets{.receive_buffer = options_.listen.receive_buffer};
+  auto acceptors = listener("websocket", [&] {
+    return listen_on(endpoint_of(options_.listen.websocket), contexts, sockets);
+  });
   for (std::size_t i = 0; i < threads_.size(); ++i)
     threads_[i]->listen(std::move(acceptors[i]), admission_.gate);
   // Pipelines begin at the first thread: the last is the last to be the home of one.

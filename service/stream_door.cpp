@@ -38,7 +38,7 @@ class LiveSink final : public StreamSink {
   }
   void end(Time arrived) override { stream_.end(arrived); }
   void refused(ErrorCode code, std::string_view message, Time now) override {
-    live_.refused(code, message, now);
+    stream_.fail(code, message, now);
   }
   void retire(Time now) override { live_.drain(now); }
   void lost(bool clean, Time now) override { clean ? stream_.left(now) : live_.lost(now); }
@@ -50,7 +50,7 @@ class LiveSink final : public StreamSink {
   std::uint64_t room() const override { return stream_.room(); }
   bool overrun() const override { return stream_.overrun(); }
   void tick(Time now) override { stream_.tick(now); }
-  void written(std::size_t results, Time now) override { live_.written(results, now); }
+  void written(std::size_t results, Time now) override { stream_.written(results, now); }
 
  private:
   LiveStream& live_;
@@ -188,6 +188,7 @@ std::unique_ptr<StreamSink> StreamDoor::admit(PipelinePlace& place, StreamReques
                                 .format = format,
                                 .spec = options.chunk.spec,
                                 .frames_limit = options.stream_frames,
+                                .pause_frames = options.pause_frames,
                                 .shed_after = options.shed_after,
                                 .opened = Clock::now()};
   place.pipeline.hub().open({id, name, std::move(request.options), &returns_});

@@ -37,15 +37,17 @@ struct DoneRow {
 struct StreamResult {
   Row row;
   Answer answer;  // never `none`
-  Instants at;    // up to `done`; who writes it sets `written`
 };
 
 // The client's end as the stream sees it: what it is told, in this order of calls. Implemented by
-// who owns the connection; called on the stream's io thread.
+// the owner of the connection; called on the stream's io thread.
 class ClientEnd {
  public:
   virtual ~ClientEnd() = default;
+  // Takes every result. While full(), only those of rows that were handed over before follow.
   virtual void result(StreamResult result) = 0;
+  // Too much waits to be written to the client. Stream::written() follows when that has changed.
+  virtual bool full() const = 0;
   virtual void flushed(std::uint64_t mark) = 0;
   // A message was refused; its `frames` (of the pipeline) are a gap; the stream goes on.
   virtual void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) = 0;
@@ -53,7 +55,7 @@ class ClientEnd {
   virtual void warning(ErrorCode code, std::string_view message) = 0;
   // The stream cannot go on; the connection is to be closed.
   virtual void error(ErrorCode code, std::string_view message) = 0;
-  // All results were given; totals of frames, gaps not counted, and of rows with frames. The
+  // All results were written; totals of frames, gaps not counted, and of rows with frames. The
   // connection is to be closed.
   virtual void closed(std::uint64_t frames, std::uint64_t chunks) = 0;
   // paused() went from true to false.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -35,7 +36,8 @@ Stream::Stream(const StreamSettings& settings, const StreamLinks& links)
       buffer_(links.blocks, settings.type.bytes()),
       backlog_(links.blocks, settings.type.bytes()),
       waiting_(settings.shed_after.value_or(Duration{}) / shed_grains),
-      chunker_(settings.spec) {
+      chunker_(settings.spec),
+      unwritten_(links.stats) {
   assert(settings.frames_limit >= settings.spec.width());
   chunker_.add({.kind = Kind::open});
   has_room_ = room() > 0;
@@ -110,16 +112,19 @@ void Stream::drain(Time now) {
 
 void Stream::left(Time now) {
   deafen(StreamClosing::end);
+  unwritten_.drop(loss_);
   close_input(Input::over, {.kind = Kind::end}, now);
 }
 
 void Stream::lost(Time now) {
   deafen(StreamClosing::client_gone);
+  unwritten_.drop(loss_);
   abort(now);
 }
 
 void Stream::fail(ErrorCode code, std::string_view message, Time now) {
   if (client_listens_) links_.client.error(code, message);
+  if (code == ErrorCode::slow_reader) loss_ = ResultLoss::slow_reader;
   deafen(closing_for(code));
   abort(now);
 }
@@ -131,28 +136,6 @@ void Stream::evict(ErrorCode code, std::string_view message, Time now) {
     backlog_.release(backlog_.end());
   }
   fail(code, message, now);
-}
-
-void Stream::taken(std::size_t rows, Time now) {
-  rows_.take(rows);
-  settle(now);
-}
-
-void Stream::done(DoneRow done, Time now) {
-  if (finished_) return;
-  Row row = rows_.done(done.seq);
-  row.flags |= done.flags;
-  if (done.reason == ResetReason::worker_lost) links_.stats.resets[done.reason].add();
-  if (done.answer.kind != Answer::Kind::none) {
-    if (client_listens_) {
-      links_.client.result({row, std::move(done.answer), done.at});
-    } else {
-      links_.stats.dropped[ResultLoss::stream_closed].add();
-    }
-  }
-  if (client_listens_ && row.mark) links_.client.flushed(*row.mark);
-  if (row.is(flag::end)) return finish(now);
-  settle(now);
 }
 
 void Stream::dropped(std::optional<ErrorCode> code, Time now) {
@@ -211,6 +194,8 @@ void Stream::deafen(StreamClosing why) {
 
 void Stream::settle(Time now) {
   if (finished_) return;
+  measure_pause(now);
+  if (all_done_ && (!client_listens_ || unwritten_.empty())) return finish(now);
   if (settings_.shed_after) shed(now);
   cut_rows(now);
   buffer_.release(rows_.first_needed(keep_));
@@ -231,7 +216,7 @@ void Stream::shed(Time now) {
 }
 
 void Stream::cut_rows(Time now) {
-  while (cuts_all_ || rows_.ready() < max_ready_rows) {
+  while (hands_over()) {
     if (const auto row = chunker_.next()) {
       give(*row, now);
       continue;
@@ -240,6 +225,12 @@ void Stream::cut_rows(Time now) {
     if (waiting_.empty()) return;
     feed_chunker();
   }
+}
+
+bool Stream::hands_over() {
+  if (cuts_all_) return true;
+  held_up_ = client_listens_ && links_.client.full();
+  return !held_up_ && rows_.ready() < max_ready_rows;
 }
 
 // Frames only as far as the next row, so that what is cut stays bounded and each row has the
@@ -283,43 +274,40 @@ void Stream::use_up_event() {
   keep_ = chunker_.keep_from() - skipped_;
 }
 
-void Stream::give(const Row& row, Time now) {
-  const std::uint64_t window = row.window_begin() - skipped_;
-  rows_.add(row, window);
-  count(row);
-  ReadyRow ready{.row = row, .window = {}, .arrived = arrived_, .ready = now};
-  if (row.has_frames()) ready.window = buffer_.window(window, row.window());
-  links_.rows.add(settings_.id, std::move(ready));
-}
-
-void Stream::count(const Row& row) {
-  StreamStats& stats = links_.stats;
-  const Spec& spec = settings_.spec;
-  const bool full = row.size == spec.size || (row.is(flag::reset) && row.size == spec.first);
-  stats.rows[!row.has_frames() ? RowKind::marker : full ? RowKind::full : RowKind::cut].add();
-  if (row.is(flag::reset)) stats.resets[row.reason].add();
-  if (row.has_frames()) ++chunks_;
-}
-
 // Rows at the worker do not count while blocks are scarce: who speaks in real time would fall
 // behind by each of their ways there and back.
 bool Stream::full() const {
-  if (held() >= settings_.frames_limit) return true;
+  if (held() >= settings_.frames_limit + pause_frames()) return true;
   const std::uint64_t to_come = buffer_.end() - rows_.first_ready(keep_) + backlog_.held();
   return links_.blocks.scarce() && to_come >= settings_.spec.width();
 }
 
-// Without outstanding rows nothing would ever come to resume it; then less than a window is held.
-bool Stream::relieved() const {
-  if (rows_.empty()) return true;
+// Without outstanding rows only written() could resume it. If that does not either, less than a
+// window is held.
+bool Stream::relieved(std::uint64_t at_most) const {
+  if (rows_.empty()) return !held_up_;
   if (links_.blocks.scarce() && rows_.ready() > 0) return false;
-  return held() <= settings_.frames_limit / 2 && waiting_.size() <= WaitingEvents::crowded / 2;
+  return held() <= at_most && waiting_.size() <= WaitingEvents::crowded / 2;
+}
+
+void Stream::measure_pause(Time now) {
+  if (paused_ && now > settled_) paused_for_ += now - settled_;
+  settled_ = now;
+}
+
+// Frames above the limit that may be held by now.
+std::uint64_t Stream::pause_frames() const {
+  const double seconds = std::chrono::duration<double>(paused_for_).count();
+  return std::min(settings_.pause_frames,
+                  static_cast<std::uint64_t>(2 * settings_.type.rate * seconds));
 }
 
 void Stream::update_pause() {
+  if (held() <= settings_.frames_limit / 2) paused_for_ = {};
   const bool crowded = waiting_.size() >= WaitingEvents::crowded;
   const bool was = paused_;
-  paused_ = input_ == Input::open && (was ? !relieved() : full() || crowded);
+  const bool stays = was && !relieved(settings_.frames_limit / 2 + pause_frames());
+  paused_ = input_ == Input::open && (was ? stays : full() || crowded);
   if (was && !paused_ && client_listens_) links_.client.resume();
   const bool had_room = std::exchange(has_room_, room() > 0);
   if (!had_room && has_room_ && client_listens_) links_.client.has_room();
@@ -328,23 +316,10 @@ void Stream::update_pause() {
 std::uint64_t Stream::room() const {
   const bool scarce = links_.blocks.scarce();
   const bool sheds = settings_.shed_after && !scarce;
-  if (input_ != Input::open || !(sheds || relieved())) return 0;
+  if (input_ != Input::open || !(sheds || relieved(settings_.frames_limit / 2))) return 0;
   const std::uint64_t limit = settings_.frames_limit;
   const std::uint64_t free = limit - std::min(held(), limit);
   return client_frames(scarce ? std::min(free, limit / 2) : free);
-}
-
-void Stream::finish(Time now) {
-  input_ = Input::over;
-  finished_ = true;
-  paused_ = false;
-  if (client_listens_) links_.client.closed(buffer_.end(), chunks_);
-  client_listens_ = false;
-  buffer_.release(buffer_.end());
-  backlog_.release(backlog_.end());
-  links_.stats.open.add(-1);
-  links_.stats.closed[closing_].add();
-  links_.stats.duration.observe(now - settings_.opened);
 }
 
 }  // namespace millrace

@@ -21,6 +21,7 @@
 #include "streams/frame_buffer.h"
 #include "streams/outstanding_rows.h"
 #include "streams/stats.h"
+#include "streams/unwritten_results.h"
 #include "streams/waiting_events.h"
 
 namespace millrace {
@@ -33,6 +34,9 @@ struct StreamSettings {
   // Held from which on it is paused; at least the spec's width. While blocks are scarce it is
   // paused from a width on that is in no batch.
   std::uint64_t frames_limit = 0;
+  // Held above that after long pauses: what may be held grows at twice real time while the stream
+  // is paused, by this at most, until half of frames_limit is held.
+  std::uint64_t pause_frames = 0;
   std::optional<Duration> shed_after = {};  // that frames wait in front of the chunker
   Time opened{};
 };
@@ -52,8 +56,13 @@ struct StreamLinks {
 //
 // Rows are bounded: while max_ready_rows are in no batch, what comes after them waits in front of
 // the chunker, in order and with the instant it was read. So are frames: paused() asks not to read
-// from the client for now. What is given all the same is kept. A frame is held until no row that
-// is not done and no row to come shows it.
+// from the client for now. What is given all the same is kept. A client's pings stand behind its
+// frames and have a timeout, so a paused client is read on slowly (`pause_frames`). A frame is held
+// until no row that is not done and no row to come shows it.
+//
+// Results are never dropped while the client is there. While ClientEnd::full(), no row is given to
+// the lane: the results of a client that reads slowly are bounded by what was full, and the answers
+// to the rows that the lane had by then. closed() follows when all of them were written.
 //
 // With `shed_after`, frames that have waited longer than that when the next input or word of the
 // lane comes, or tick(), are dropped: a gap of exactly as many, with reason `overflow`. Not one is
@@ -75,6 +84,9 @@ class Stream {
   void end(Time now);                               // a second one is ignored
   // A message that is none; the frames that it should have brought are a gap.
   void refuse(ErrorCode code, std::string_view message, std::uint64_t client_frames, Time now);
+
+  // So many more results, in order, were written to the client's socket, or something else was.
+  void written(std::size_t results, Time now);
 
   // What becomes of the connection. The client is told nothing any more, its results are dropped.
   void left(Time now);  // closed with 1000: counts as end()
@@ -115,7 +127,8 @@ class Stream {
   // Its client is still told of results: it was not told the end, nor is its connection gone.
   bool client_listens() const { return client_listens_; }
 
-  // Its last row is done, or it was dropped: nobody refers to its frames, it may be destroyed.
+  // Its last row is done, or it was dropped: no row refers to its frames, it may be destroyed. If
+  // its client is connected, every result was written too.
   bool finished() const { return finished_; }
 
   // Bytes of frames that it holds.
@@ -139,6 +152,7 @@ class Stream {
   void settle(Time now);
   void shed(Time now);
   void cut_rows(Time now);
+  bool hands_over();
   void feed_chunker();
   void fetch(std::uint64_t frames);
   std::uint64_t unfed() const;
@@ -146,8 +160,10 @@ class Stream {
   void use_up_event();
   void give(const Row& row, Time now);
   void count(const Row& row);
+  void measure_pause(Time now);
+  std::uint64_t pause_frames() const;
   bool full() const;
-  bool relieved() const;
+  bool relieved(std::uint64_t at_most) const;
   void update_pause();
   void finish(Time now);
 
@@ -160,6 +176,7 @@ class Stream {
   WaitingEvents waiting_;
   Chunker chunker_;
   OutstandingRows rows_;
+  UnwrittenResults unwritten_;
 
   std::uint64_t position_ = 0;  // behind everything, what waits included
   Time arrived_;                // of the event that the chunker was given last
@@ -171,10 +188,15 @@ class Stream {
   Input input_ = Input::open;
   bool cuts_all_ = false;  // rows are not bounded: it was aborted before a worker began
   bool client_listens_ = true;
+  bool held_up_ = false;   // by what waits to be written to the client
+  bool all_done_ = false;  // the last row is
   bool paused_ = false;
+  Duration paused_for_{};  // in all, since half of the limit was held
+  Time settled_{};
   bool has_room_ = false;
   bool finished_ = false;
   StreamClosing closing_ = StreamClosing::end;
+  ResultLoss loss_ = ResultLoss::stream_closed;  // of results that are not written
 };
 
 }  // namespace millrace

@@ -13,8 +13,9 @@
 
 namespace millrace {
 
-// What the owner of a stream tells the stream's client, in this order of calls: bounded, written
-// when the client takes it. After error() or closed() nothing more is taken. Each front door has
+// What the owner of a stream tells the stream's client, in this order of calls; written when the
+// client takes it. It keeps everything that it is given: the owner gives no more than follows from
+// what it began before full(). After error() or closed() nothing more is taken. Each front door has
 // its own. Outlives the sink that was opened with it. Confined to one thread.
 class ClientOutbox {
  public:
@@ -27,10 +28,12 @@ class ClientOutbox {
   // client.
   virtual void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
                      std::size_t frame_bytes) = 0;
-  // Requires: the answer is not `none`. False where it is dropped: nothing more is taken, or it
-  // would pass the hard limit; then the stream is ended as one of a slow reader. One that makes a
-  // message longer than `limits.told` becomes an error of its row.
-  [[nodiscard]] virtual bool result(const ResultHead& head, const Answer& answer) = 0;
+  // Requires: the answer is not `none`. One that makes a message longer than `limits.told` becomes
+  // an error of its row.
+  virtual void result(const ResultHead& head, const Answer& answer) = 0;
+  // From `limits.full` bytes that wait to be written on, until half of that waits.
+  // StreamSink::written follows.
+  virtual bool full() const = 0;
   virtual void flushed(std::uint64_t mark) = 0;
   // `frames` are the pipeline's.
   virtual void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) = 0;

@@ -130,7 +130,6 @@ void ClientPeer::end(Closing why, ErrorCode code, std::string_view message, Time
 
 void ClientPeer::flush(Time now) {
   while (const auto sent = outbox_.send_next()) {
-    taken_ += sent->bytes;
     PeerStream* const stream = sent->stream;
     if (!stream) continue;
     stream->sent(*sent, now);
@@ -161,13 +160,16 @@ void ClientPeer::check_own(Time now) {
     if (now - ended_ > place_.limits.close && !std::exchange(cut_, true)) wire_.cut();
     return;
   }
-  if (outbox_.empty() || taken_ >= place_.limits.full) {
-    progress_ = now;
-    taken_ = 0;
-  }
+  note_progress(now);
   if (now - progress_ > place_.limits.write_stall)
     return end(Closing::slow_reader, ErrorCode::slow_reader, not_read, now);
   if (!opened_ && now - asked_ > place_.limits.idle) return give_up_silent(now);
+}
+
+void ClientPeer::note_progress(Time now) {
+  const std::uint64_t before = acknowledged_;
+  if (!outbox_.empty()) acknowledged_ = wire_.acknowledged();
+  if (outbox_.empty() || acknowledged_ != before) progress_ = now;
 }
 
 void ClientPeer::give_up_silent(Time now) {

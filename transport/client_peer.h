@@ -28,11 +28,11 @@ struct PeerPlace {
 // says when it came. Streams that it has when it is destroyed are lost.
 //
 // What a peer does wrong with a stream costs it that stream at most. The third message in ten
-// seconds that is none costs it all of them, as does reading too slowly: something waits all the
-// time, and of that less than `limits.full` is taken in `limits.write_stall`. It is not heard any
-// more then, and cut `limits.close` later, when it had time to read why. So is one that has never
-// opened a stream and has not asked for one for `limits.idle`. One that has may stay without any:
-// its socket answers heartbeats, so somebody is there, and may open the next one at any time.
+// seconds that is none costs it all of them, as does reading nothing: messages wait, and its host
+// acknowledges no byte for `limits.write_stall`. It is not heard any more then, and cut
+// `limits.close` later, when it had time to read why. So is one that has never opened a stream and
+// has not asked for one for `limits.idle`. One that has may stay without any: its socket answers
+// heartbeats, so somebody is there, and may open the next one at any time.
 //
 // Confined to one thread.
 class ClientPeer {
@@ -80,6 +80,7 @@ class ClientPeer {
   bool note_unknown(std::uint64_t number);
   bool offends_too_often(Time now);
   void check_own(Time now);
+  void note_progress(Time now);
   void give_up_silent(Time now);
   void end(Closing why, ErrorCode code, std::string_view message, Time now);
 
@@ -90,8 +91,8 @@ class ClientPeer {
   // Numbers of no stream that were told so, or that it is over; the oldest first.
   std::vector<std::uint64_t> unknown_;
   std::array<std::optional<Time>, 2> offences_;  // the last ones
-  Time progress_;                                // when the wire last had taken enough
-  std::size_t taken_ = 0;                        // bytes since
+  Time progress_;                                // when nothing waited, or it last took something
+  std::uint64_t acknowledged_ = 0;               // bytes, by then
   Time asked_;                                   // for a stream, or connected
   bool opened_ = false;                          // a stream, ever
   std::size_t next_bucket_ = 0;                  // of streams_, to be checked next

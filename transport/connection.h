@@ -31,10 +31,11 @@ class Connection {
 
   struct Ended {
     enum class How : std::uint8_t {
-      closed,    // with a close from the peer
-      lost,      // without one
-      too_big,   // by us: a message over the limit
-      protocol,  // by us: what the peer sent is not the protocol
+      closed,       // with a close from the peer
+      lost,         // without one
+      half_closed,  // without one, between two messages: the peer may still read
+      too_big,      // by us: a message over the limit
+      protocol,     // by us: what the peer sent is not the protocol
     };
     How how = How::lost;
     std::uint16_t code = 0;  // the peer's, where it closed; 1005 if it gave none
@@ -48,7 +49,8 @@ class Connection {
   virtual Task<Received> receive() = 0;
 
   // False when the connection has ended. `bytes` live until it returns. With `more`, another
-  // message follows at once, and this one may be held back until then.
+  // message follows at once, and this one may be held back until then. Without, it and those held
+  // back before it were written when it returns.
   virtual Task<bool> send(Kind kind, std::string_view bytes, bool more) = 0;
 
   // Sends a close, and returns when the connection has ended. receive() must be waiting, or be
@@ -65,6 +67,9 @@ class Connection {
   // Since when the peer takes nothing more: what is sent to it is dropped. What it sent before it
   // hung up is still received.
   virtual std::optional<Time> hung_up_since() const = 0;
+
+  // The connection was reset, as a look at the socket tells, also while nothing is read.
+  virtual bool is_reset() = 0;
 
   // Bytes that were sent and that the peer has not taken yet.
   virtual std::size_t untaken() = 0;

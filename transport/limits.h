@@ -11,10 +11,13 @@ inline constexpr std::size_t longest_told = std::size_t{16} << 20;
 
 // What one client connection may take, in bytes and in time (docs/protocol.md). Always on.
 struct ConnectionLimits {
-  std::size_t message = 64 * 1024;     // longest message that is read
-  std::size_t told = longest_told;     // longest message that is sent; a longer result is an error
-  std::size_t full = 64 * 1024;        // unsent bytes at which the client is no longer read
-  std::size_t overflow = 1024 * 1024;  // unsent bytes at which it is a slow reader
+  std::size_t message = 64 * 1024;  // longest message that is read
+  std::size_t told = longest_told;  // longest message that is sent; a longer result is an error
+  // Unsent bytes from which on the client is not read, and its stream hands over no row. Over
+  // ZeroMQ, where clients are always read, a stream is ended when as much of its answers to what
+  // was wrong is unsent.
+  std::size_t full = 64 * 1024;
+  std::size_t overflow = 1024 * 1024;  // the same of what a ZeroMQ peer is told of no stream
 
   std::chrono::milliseconds handshake{10'000};    // accept to upgrade answered
   std::chrono::milliseconds ping{10'000};         // silence before a ping
@@ -24,6 +27,16 @@ struct ConnectionLimits {
   std::chrono::milliseconds write_stall{10'000};  // no byte taken by the peer, or too few
   std::chrono::milliseconds close{5'000};         // our close to the peer's
   std::chrono::minutes age{240};                  // of a connection, give or take a tenth
+};
+
+// What the kernel keeps of one connection, and for how long. Linux doubles the sizes that it is
+// given, for its own structures.
+struct SocketLimits {
+  std::size_t receive_buffer = 0;                    // bytes; 0: the kernel decides
+  std::size_t send_buffer = 128 * 1024;              // bytes
+  std::chrono::milliseconds unacknowledged{30'000};  // that the peer's host may leave our bytes
+
+  constexpr std::size_t kernel_bytes() const { return 2 * (receive_buffer + send_buffer); }
 };
 
 // Of an HTTP request.

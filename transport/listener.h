@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "transport/limits.h"
 #include "transport/net.h"
 
 namespace millrace {
@@ -13,7 +14,8 @@ namespace millrace {
 // kernel deals the connections. Port 0 is any free one, the same for all. Throws
 // std::runtime_error, whose text names the address, if another socket listens there.
 std::vector<Acceptor> listen_on(const Tcp::endpoint& endpoint,
-                                std::span<net::io_context* const> contexts);
+                                std::span<net::io_context* const> contexts,
+                                const SocketLimits& limits = {});
 
 // The next connection, its small packets not delayed. Nothing when the acceptor was closed. Where
 // the process has no descriptor left it tries again, less and less often.

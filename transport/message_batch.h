@@ -23,7 +23,7 @@ class MessageBatch {
   // The next message is appended to this, then committed. Returns its length.
   std::string& bytes() { return bytes_; }
   std::size_t commit(Connection::Kind kind, bool is_result) {
-    const std::size_t length = bytes_.size() - (ends_.empty() ? 0 : ends_.back().end);
+    const std::size_t length = bytes_.size() - end();
     ends_.push_back({bytes_.size(), kind, is_result});
     return length;
   }
@@ -37,15 +37,26 @@ class MessageBatch {
             std::string_view(bytes_).substr(begin, ends_[i].end - begin)};
   }
 
-  // Keeps its memory, but not for ever what one burst needed.
+  // Drops all but the first `messages`, of which the memory stays. Returns the bytes dropped.
+  std::size_t truncate(std::size_t messages) {
+    const std::size_t before = end();
+    ends_.resize(messages);
+    return before - end();
+  }
+
+  // Keeps its memory for the next messages, but not what a burst of them needed.
   void clear() {
-    if (bytes_.capacity() > std::max(kept_, 4 * bytes_.size())) std::string().swap(bytes_);
+    const bool spacious = bytes_.capacity() > std::max(kept_, 4 * bytes_.size());
+    if (spacious || bytes_.capacity() > most_kept_) std::string().swap(bytes_);
     bytes_.clear();
     ends_.clear();
   }
 
  private:
   static constexpr std::size_t kept_ = 4 * 1024;
+  static constexpr std::size_t most_kept_ = 64 * 1024;
+
+  std::size_t end() const { return ends_.empty() ? 0 : ends_.back().end; }
 
   struct End {
     std::size_t end;

@@ -90,10 +90,10 @@ void PeerStream::take(const cp::End&, Time now) {
 bool PeerStream::hears(Time now) {
   if (closing_) return false;
   heard_ = now;
-  if (ended_) {
+  if (chatter_ > limits_.full) {
+    fail(ErrorCode::slow_reader, "messages of the service are not read", now);
+  } else if (ended_) {
     rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
-  } else if (overflowed_) {
-    fail(ErrorCode::slow_reader, "results are not read", now);
   } else if (sink_->overrun()) {
     stats_.rejected[MessageFault::rate_limit].add();
     fail(ErrorCode::too_fast, "more commands wait than there are turns for", now);
@@ -113,7 +113,7 @@ void PeerStream::accept(MessageType type, std::size_t bytes) {
 }
 
 void PeerStream::top_up() {
-  if (closing_ || ended_ || !sink_ || unsent_ > limits_.full) return;
+  if (closing_ || ended_ || !sink_ || full_) return;
   const auto room = static_cast<std::int64_t>(std::min(sink_->room(), cp::max_number));
   if (room == 0 || granted_ > room / 2) return;
   put(cp::Credit{.stream = number_, .frames = static_cast<std::uint64_t>(room - granted_)});
@@ -122,7 +122,6 @@ void PeerStream::top_up() {
 
 void PeerStream::check(Time now) {
   if (closing_) return;
-  if (overflowed_) return fail(ErrorCode::slow_reader, "results are not read", now);
   if (ended_) return;
   top_up();
   // Who may not send is not silent.
@@ -139,10 +138,9 @@ void PeerStream::fail(ErrorCode code, std::string_view message, Time now) {
 
 void PeerStream::sent(const PeerOutbox::Label& label, Time now) {
   unsent_ -= label.bytes;
-  if (label.is_result)
-    sink_->written(1, now);
-  else
-    chatter_ -= label.bytes;
+  if (!label.is_result) chatter_ -= label.bytes;
+  if (unsent_ <= limits_.full / 2) full_ = false;
+  sink_->written(label.is_result, now);
   top_up();
 }
 
@@ -155,9 +153,8 @@ template <class Message>
 void PeerStream::put(const Message& message, bool is_result) {
   const std::size_t bytes = outbox_.put(message, this, is_result);
   unsent_ += bytes;
-  if (is_result) return;
-  chatter_ += bytes;
-  if (chatter_ > limits_.overflow) overflowed_ = true;
+  if (!is_result) chatter_ += bytes;
+  if (unsent_ >= limits_.full) full_ = true;
 }
 
 void PeerStream::ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
@@ -171,19 +168,14 @@ void PeerStream::ready(std::string_view stream, std::string_view pipeline, std::
                 .frame_bytes = static_cast<std::uint32_t>(frame_bytes)});
 }
 
-bool PeerStream::result(const ResultHead& head, const Answer& answer) {
+void PeerStream::result(const ResultHead& head, const Answer& answer) {
   assert(answer.kind != Answer::Kind::none);
-  if (closing_ || overflowed_) return false;
+  if (closing_) return;
   const bool failed = answer.kind == Answer::Kind::error;
   const bool too_long = !failed && answer.data.size() + envelope > limits_.told;
   const std::string_view data = failed     ? "worker_failed"
                                 : too_long ? name_of(ErrorCode::too_long)
                                            : answer.data;
-  // Who has read everything is not slow, however long one answer is.
-  if (unsent_ > 0 && unsent_ + data.size() > limits_.overflow) {
-    overflowed_ = true;
-    return false;
-  }
   put(cp::Result{.stream = number_,
                  .seq = head.seq,
                  .begin = head.begin,
@@ -194,7 +186,6 @@ bool PeerStream::result(const ResultHead& head, const Answer& answer) {
                  .kind = too_long ? Answer::Kind::error : answer.kind,
                  .data = std::as_bytes(std::span(data))},
       true);
-  return true;
 }
 
 void PeerStream::flushed(std::uint64_t mark) {

@@ -18,8 +18,9 @@ namespace millrace {
 // Positions: frames that were there already are dropped and counted, those that are missing are a
 // gap. Credit: a frame that is sent costs one, whatever becomes of it; when the peer has used half
 // of what the stream has room for, it is told of all of it. So what a stream holds is bounded by
-// its room, and messages beyond the credit are refused. What waits to be sent is bounded by
-// `limits.overflow`, and no credit is given while more than `limits.full` waits.
+// its room, and messages beyond the credit are refused. No credit is given while more than
+// `limits.full` waits to be sent. Results are never dropped; a stream is ended (`slow_reader`) when
+// `limits.full` of other messages waits and the peer says more.
 //
 // Outbox, limits and stats outlive it. Confined to one thread.
 class PeerStream final : public ClientOutbox {
@@ -58,7 +59,8 @@ class PeerStream final : public ClientOutbox {
 
   void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
              std::size_t frame_bytes) override;
-  [[nodiscard]] bool result(const ResultHead& head, const Answer& answer) override;
+  void result(const ResultHead& head, const Answer& answer) override;
+  bool full() const override { return full_; }
   void flushed(std::uint64_t mark) override;
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
   void warning(ErrorCode, std::string_view) override {}  // the log has it
@@ -96,12 +98,12 @@ class PeerStream final : public ClientOutbox {
   std::int64_t granted_ = 0;
   std::size_t unsent_ = 0;
   std::size_t chatter_ = 0;  // what of it is no result
+  bool full_ = false;        // until half of it is sent
   Time heard_;
   std::optional<MessageFault> fault_;  // of the message that is being refused
   std::uint64_t rejections_ = 0;
   bool ended_ = false;  // by the peer
   bool closing_ = false;
-  bool overflowed_ = false;
 };
 
 }  // namespace millrace

@@ -19,6 +19,10 @@ class PeerWire {
   };
   [[nodiscard]] virtual Sent send(Bytes message) = 0;
 
+  // Bytes of the connection that the peer's host has acknowledged so far: while messages wait and
+  // this stays the same, the peer takes nothing.
+  virtual std::uint64_t acknowledged() const = 0;
+
   // Something waits to be sent: ClientPeer::flush is wanted, later than within this call.
   virtual void wake() = 0;
 

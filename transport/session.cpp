@@ -14,6 +14,7 @@ using How = Connection::Ended::How;
 
 constexpr std::uint16_t close_normal = 1000;
 constexpr std::uint16_t close_restart = 1012;
+constexpr std::size_t written_at_once = 32 * 1024;  // bytes of messages, and the last of them
 
 class Session final : SessionScope::Watched {
  public:
@@ -50,6 +51,8 @@ class Session final : SessionScope::Watched {
   void fail() override;
 
  private:
+  bool is_stalled(Time now);
+  void note_taken(Time now);
   void check_closing(Time now);
   void cut();
   Task<> to_its_end(Task<> part);
@@ -61,7 +64,7 @@ class Session final : SessionScope::Watched {
   Closing closing(const Connection::Ended& ended) const;
 
   Task<> transmit();
-  Task<bool> send(const MessageBatch& batch);
+  Task<bool> send_some();
 
   const ConnectionLimits& limits_;
   DoorStats& stats_;
@@ -76,6 +79,8 @@ class Session final : SessionScope::Watched {
   bool aborted_ = false;  // by the scope
   bool over_ = false;     // the connection
   bool paused_ = false;
+  bool half_closed_ = false;     // after its end: it hears what is left
+  bool sent_all_ = false;        // the close, too
   Time message_ = Clock::now();  // the last one
   Time resumed_ = message_;      // reading, or first begun
   Time pinged_ = message_;
@@ -102,6 +107,8 @@ Task<> Session::receive() {
     while (!cut_ && !outbox_.closing() && (sink_->paused() || outbox_.full())) co_await pause();
     const auto received = co_await connection_.receive();
     if (const auto* ended = std::get_if<Connection::Ended>(&received)) {
+      half_closed_ = ended->how == How::half_closed && inbox_.ended();
+      while (half_closed_ && !cut_ && !sent_all_) co_await outbox_.to_read().wait();
       finish(*ended);
       co_return;
     }
@@ -126,7 +133,7 @@ void Session::hear(const Connection::Message& message) {
 }
 
 void Session::refuse(ErrorCode code, std::string_view message, Time now) {
-  // Who does not read gets the error before the results, if anything.
+  // A client that has stopped reading receives the error instead of its queued results.
   if (code == ErrorCode::slow_reader) outbox_.drop_untaken();
   sink_->refused(code, message, now);
   outbox_.error(code, message);
@@ -137,7 +144,8 @@ void Session::finish(const Connection::Ended& ended) {
   if (over_) return;  // it failed
   over_ = true;
   closing_ = Clock::now();
-  if (ended.how == How::lost) connection_.abort();  // a send may be stuck
+  const bool is_lost = ended.how == How::lost || ended.how == How::half_closed;
+  if (is_lost && !sent_all_) connection_.abort();  // a send may be stuck
   stats_.closed[closing(ended)].add();
   sink_->lost(ended.how == How::closed && ended.code == close_normal, Clock::now());
   sink_.reset();
@@ -162,32 +170,35 @@ Closing Session::closing(const Connection::Ended& ended) const {
 }
 
 Task<> Session::transmit() {
-  MessageBatch batch;
   while (!over_) {
-    outbox_.take(batch);
-    if (!batch.empty()) {
-      const bool sent = co_await send(batch);
+    if (!outbox_.empty()) {
+      const bool sent = co_await send_some();
       if (!sent && !over_) co_return cut();
     } else if (const auto& close = outbox_.close()) {
       if (!closing_) closing_ = Clock::now();
-      co_return co_await connection_.close(close->code, close->reason);
+      co_await connection_.close(close->code, close->reason);
+      sent_all_ = true;
+      co_return outbox_.to_read().notify();
     } else {
       co_await outbox_.to_send().wait();
     }
   }
 }
 
-Task<bool> Session::send(const MessageBatch& batch) {
+// As many messages as are worth one write, so that the stream soon learns what was written of many.
+Task<bool> Session::send_some() {
   std::size_t results = 0;
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const auto message = batch[i];
-    const bool more = i + 1 < batch.size();
+  std::size_t bytes = 0;
+  for (bool more = true; more;) {
+    const auto message = outbox_.next();
+    bytes += message.bytes.size();
+    more = !outbox_.empty() && bytes < written_at_once;
     const bool sent = co_await connection_.send(message.kind, message.bytes, more);
     if (!sent) co_return false;
-    outbox_.sent(message.bytes.size());
     results += message.is_result;
+    outbox_.sent();
   }
-  if (results > 0 && sink_ && !connection_.hung_up_since()) sink_->written(results, Clock::now());
+  if (sink_ && !connection_.hung_up_since()) sink_->written(results, Clock::now());
   co_return true;
 }
 
@@ -198,8 +209,7 @@ void Session::check(Time now) {
   // What it sent before is read by then, or waits behind a pause: nobody waits for that.
   const auto hung_up = connection_.hung_up_since();
   if (hung_up && now - *hung_up > limits_.close) return cut();
-  const auto sending = connection_.sending_since();
-  if ((sending && now - *sending > limits_.write_stall) || outbox_.overflowed()) {
+  if (is_stalled(now)) {
     if (outbox_.closing()) return cut();
     return refuse(ErrorCode::slow_reader, "results are not read", now);
   }
@@ -214,7 +224,10 @@ void Session::check(Time now) {
     pinged_ = now;
     outbox_.ping();
   }
-  if (paused_) return sink_->tick(now);  // what it says waits where we do not look
+  if (half_closed_) return;  // it has said everything, and reads
+  // What a paused client says waits where it is not read; that it is gone does not.
+  if (paused_ && connection_.is_reset()) return cut();
+  if (paused_) return sink_->tick(now);
   const auto assembling = connection_.assembling_since();
   if (assembling && now - std::max(*assembling, resumed_) > limits_.assembly)
     return refuse(ErrorCode::idle, "a message was not finished in time", now);
@@ -224,13 +237,31 @@ void Session::check(Time now) {
     refuse(ErrorCode::idle, "nothing was heard for too long", now);
 }
 
-// A slow client has to read what came before the close. It gets the time for it, as long as it
-// does.
-void Session::check_closing(Time now) {
+// The peer has taken nothing for too long. A write waits until the peer has taken a part of what
+// was written before it: that, too, is a sign that the peer reads.
+bool Session::is_stalled(Time now) {
+  const auto sending = connection_.sending_since();
+  if (!sending) {
+    untaken_ = 0;
+    return false;
+  }
+  note_taken(now);
+  return now - std::max(*sending, took_) > limits_.write_stall;
+}
+
+void Session::note_taken(Time now) {
   const std::size_t untaken = connection_.untaken();
   if (untaken < untaken_) took_ = now;
   untaken_ = untaken;
-  if (now - std::max(*closing_, took_) > limits_.close || now - *closing_ > limits_.idle) cut();
+}
+
+// A slow client whose stream has ended well gets as long as it reads for the messages before the
+// close, any other at most `limits.idle`.
+void Session::check_closing(Time now) {
+  note_taken(now);
+  const bool ended_well = outbox_.close() && !outbox_.close()->error;
+  const bool late = !ended_well && now - *closing_ > limits_.idle;
+  if (late || now - std::max(*closing_, took_) > limits_.close) cut();
 }
 
 void Session::abort() {

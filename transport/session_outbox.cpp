@@ -29,20 +29,10 @@ void SessionOutbox::ready(std::string_view stream, std::string_view pipeline, st
   commit(Connection::Kind::text, false);
 }
 
-bool SessionOutbox::result(const ResultHead& head, const Answer& answer) {
+void SessionOutbox::result(const ResultHead& head, const Answer& answer) {
   assert(answer.kind != Answer::Kind::none);
-  if (closing() || overflowed_) return false;
-  std::string& out = waiting_.bytes();
-  const std::size_t begin = out.size();
-  const Connection::Kind kind = append_told(head, answer);
-  // Who has read everything is not slow, however long one answer is.
-  if (unsent_ > 0 && unsent_ + (out.size() - begin) > scope_.limits().overflow) {
-    out.resize(begin);
-    overflowed_ = true;
-    return false;
-  }
-  commit(kind, true);
-  return true;
+  if (closing()) return;
+  commit(append_told(head, answer), true);
 }
 
 void SessionOutbox::flushed(std::uint64_t mark) {
@@ -91,17 +81,32 @@ void SessionOutbox::ping() {
 
 void SessionOutbox::drop_untaken() {
   if (closing()) return;
-  const std::size_t bytes = waiting_.bytes().size();
+  const std::size_t bytes = waiting_.bytes().size() + sending_.truncate(next_ + under_way_);
   waiting_ = {};  // its memory as well
-  sent(bytes);
+  uncount(bytes);
 }
 
-void SessionOutbox::take(MessageBatch& batch) {
-  batch.clear();
-  std::swap(batch, waiting_);
+MessageBatch::Message SessionOutbox::next() {
+  if (next_ == sending_.size()) {
+    next_ = 0;
+    sending_.clear();
+    std::swap(sending_, waiting_);
+  }
+  under_way_ = true;
+  return sending_[next_];
 }
 
-void SessionOutbox::sent(std::size_t bytes) {
+void SessionOutbox::sent() {
+  under_way_ = false;
+  const std::size_t bytes = sending_[next_++].bytes.size();
+  if (empty()) {
+    next_ = 0;
+    sending_.clear();
+  }
+  uncount(bytes);
+}
+
+void SessionOutbox::uncount(std::size_t bytes) {
   unsent_ -= bytes;
   scope_.stats().send_buffer.add(-static_cast<std::int64_t>(bytes));
   if (!full_ || unsent_ > scope_.limits().full / 2) return;

@@ -24,7 +24,7 @@ class SessionOutbox final : public ClientOutbox {
   std::string peer() const override { return peer_; }
   void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
              std::size_t frame_bytes) override;
-  [[nodiscard]] bool result(const ResultHead& head, const Answer& answer) override;
+  void result(const ResultHead& head, const Answer& answer) override;
   void flushed(std::uint64_t mark) override;
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
   void warning(ErrorCode code, std::string_view message) override;
@@ -38,7 +38,7 @@ class SessionOutbox final : public ClientOutbox {
   std::size_t reclaimable() const override { return closing() ? 0 : unsent_; }
   void has_room() override {}  // TCP pushes back, there is no credit
 
-  bool full() const { return full_; }                       // the client is not read meanwhile
+  bool full() const override { return full_; }              // the client is not read meanwhile
   bool closing() const { return close_.has_value(); }       // error() or closed() was called
   std::uint64_t rejections() const { return rejections_; }  // so far
 
@@ -48,13 +48,14 @@ class SessionOutbox final : public ClientOutbox {
     std::optional<ErrorCode> error;
   };
   const std::optional<Close>& close() const { return close_; }
-  bool overflowed() const { return overflowed_; }
   void ping();
   std::size_t unsent() const { return unsent_; }  // bytes
-  bool empty() const { return waiting_.empty(); }
-  // Exchanges what waits for the content of `batch`, which is cleared first.
-  void take(MessageBatch& batch);
-  void sent(std::size_t bytes);  // of a batch that was taken
+  // No message waits, not counting the one that next() gave.
+  bool empty() const { return next_ + under_way_ == sending_.size() && waiting_.empty(); }
+  // The oldest message, for the one coroutine that sends. It stays where it is, and counts as
+  // unsent, until sent() is called. Requires: not empty(), and the one before was sent.
+  MessageBatch::Message next();
+  void sent();
   Wakeup& to_send() { return to_send_; }
   Wakeup& to_read() { return to_read_; }
 
@@ -63,18 +64,21 @@ class SessionOutbox final : public ClientOutbox {
   Connection::Kind append_told(const ResultHead& head, const Answer& answer);
   void append_bytes(const ResultHead& head, std::string_view data);
   void commit(Connection::Kind kind, bool is_result);
+  void uncount(std::size_t bytes);
   void end(Close close);
 
   SessionScope& scope_;
   const std::string peer_;
   Wakeup to_send_;
   Wakeup to_read_;
-  MessageBatch waiting_;
+  MessageBatch sending_;  // sent up to message next_
+  MessageBatch waiting_;  // those that came since
+  std::size_t next_ = 0;
+  bool under_way_ = false;  // message next_ is being sent
   std::size_t unsent_ = 0;
   bool full_ = false;  // until half of it is sent
   std::uint64_t rejections_ = 0;
   std::optional<Close> close_;
-  bool overflowed_ = false;
 };
 
 }  // namespace millrace

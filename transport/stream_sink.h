@@ -59,7 +59,7 @@ class StreamSink {
   // Time has passed while it was paused.
   virtual void tick(Time now) = 0;
 
-  // So many more results, in their order, were given to the socket.
+  // Messages were given to the socket, among them so many more results, in their order.
   virtual void written(std::size_t results, Time now) = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "transport/websocket_connection.h"
 
 #include <linux/sockios.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>
@@ -93,7 +94,13 @@ class WebSocketConnection final : public Connection {
       }
       in_a_row_ = 0;
       const auto [error] = co_await socket.async_wait_readable(no_throw);
-      if (error || socket.read()) break;
+      if (error) break;
+      const auto failed = socket.read();
+      if (failed == net::error::eof && socket.ahead().empty() && !socket.ahead().within_message()) {
+        end();
+        co_return Ended{.how = Ended::How::half_closed};
+      }
+      if (failed) break;
     }
     if (const auto fault = fault_next()) {
       const bool too_big = *fault == Ended::How::too_big;
@@ -152,6 +159,10 @@ class WebSocketConnection final : public Connection {
 
   std::optional<Time> hung_up_since() const override {
     return socket_.next_layer().hung_up_since();
+  }
+  bool is_reset() override {
+    pollfd state{.fd = beast::get_lowest_layer(socket_).native_handle(), .events = 0, .revents = 0};
+    return ::poll(&state, 1, 0) > 0;
   }
   std::size_t untaken() override {
     int bytes = 0;

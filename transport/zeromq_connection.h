@@ -72,14 +72,14 @@ struct ZeromqConnection {
     if (!ready) limit(accepted + times.handshake);
     if (!told) limit(accepted + times.greeting);
     if (ready) limit(pinged + times.heartbeat);
-    if (unanswered) limit(*unanswered + times.silence);
+    if (unanswered) limit(*unanswered + times.unanswered);
     if (message_begun) limit(*message_begun + times.message);
     return due;
   }
   bool is_late(const ZeromqTimes& times, Time now) const {
     return (!ready && now >= accepted + times.handshake) ||
            (!told && now >= accepted + times.greeting) ||
-           (unanswered && now >= *unanswered + times.silence) ||
+           (unanswered && now >= *unanswered + times.unanswered) ||
            (message_begun && now >= *message_begun + times.message);
   }
 };

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "transport/acknowledged.h"
 #include "transport/listener.h"
 #include "transport/zeromq_bind.h"
 #include "transport/zeromq_connection.h"
@@ -71,6 +72,11 @@ class ZeromqRouter::Bound {
     flush_soon(id, *connection);
     connection->output.add_message(message());
     return Sent::taken;
+  }
+
+  std::uint64_t acknowledged(ZeromqPeer id) {
+    Connection* const connection = find(id);
+    return connection ? acknowledged_bytes(connection->socket.native_handle()) : 0;
   }
 
   // Its socket becomes readable, and that is where connections are removed.
@@ -337,6 +343,7 @@ ZeromqRouter::Sent ZeromqRouter::send(ZeromqPeer peer, ZeromqMessage& message) {
 ZeromqRouter::Sent ZeromqRouter::send(ZeromqPeer peer, Bytes message) {
   return bound_->send(peer, [&] { return ZeromqMessage::copy_of(message); });
 }
+std::uint64_t ZeromqRouter::acknowledged(ZeromqPeer id) const { return bound_->acknowledged(id); }
 void ZeromqRouter::cut(ZeromqPeer peer) noexcept { bound_->cut(peer); }
 std::uint16_t ZeromqRouter::port() const { return bound_->port(); }
 

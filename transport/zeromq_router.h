@@ -24,8 +24,11 @@ struct ZeromqTimes {
   std::chrono::milliseconds handshake{5'000};
   std::chrono::milliseconds greeting{10'000};  // from TCP accept to the first message
   std::chrono::milliseconds heartbeat{2'000};  // between two PINGs
-  std::chrono::milliseconds silence{6'000};    // from a PING, without any byte
-  std::chrono::milliseconds message{5'000};    // from its first byte to its last
+  std::chrono::milliseconds silence{6'000};    // of ours, after which a peer may give us up
+  // From a PING, without any byte. A peer that does not read does not answer either; its owner,
+  // which can say why, ends it before that.
+  std::chrono::milliseconds unanswered{15'000};
+  std::chrono::milliseconds message{5'000};  // from its first byte to its last
 };
 
 // Where a router listens, and what it takes of a peer.
@@ -85,6 +88,9 @@ class ZeromqRouter {
   [[nodiscard]] Sent send(ZeromqPeer peer, Bytes message);
   // Moves from the message when it is taken. Throws std::bad_alloc: the message is lost.
   [[nodiscard]] Sent send(ZeromqPeer peer, ZeromqMessage& message);
+
+  // Bytes that the peer's host has acknowledged since it connected. 0 if there is no such peer.
+  std::uint64_t acknowledged(ZeromqPeer peer) const;
 
   // Ends the connection of a peer, with all that waits to be sent. Nothing more is received from
   // it; lost() follows.

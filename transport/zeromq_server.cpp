@@ -57,6 +57,7 @@ class ZeromqServer::Peer final : public PeerWire {
       default: return Sent::gone;
     }
   }
+  std::uint64_t acknowledged() const override { return server_.router_.acknowledged(id_); }
   void wake() override { server_.wake(id_); }
   void cut() override { server_.router_.cut(id_); }
 

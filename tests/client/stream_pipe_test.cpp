@@ -140,18 +140,6 @@ TEST_CASE_METHOD(PipeFixture, "who takes something, however slowly, is waited fo
   CHECK(pipe.held_up_since() >= before);
 }
 
-TEST_CASE_METHOD(PipeFixture, "twice the bound is too much, but for one answer of any length") {
-  deliver(1);
-  pipe.deliver(client_event::Result{.answer = {Answer::Kind::text, std::string(1000, 'x')}});
-  for (std::uint64_t mark : {2, 3, 4}) {
-    CHECK_FALSE(pipe.overfull());
-    deliver(mark);
-  }
-  CHECK(pipe.overfull());
-  pipe.fail(StreamFailure::lost("gone"));
-  CHECK_FALSE(pipe.overfull());
-}
-
 TEST_CASE_METHOD(PipeFixture, "who waits for an event gets it, or learns of the end") {
   std::jthread other([&] {
     deliver(7);

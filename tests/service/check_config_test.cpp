@@ -59,13 +59,15 @@ zeromq = "tcp://127.0.0.1:5555"
 admin = "127.0.0.1:9464"
 workers = "unix:/run/w.sock"
 threads = 2
+receive_buffer = "64KiB"
 plain = false
 origins = []
 
 [limits]
 message = "64KiB"
 stream_buffer = "5s"
-send_buffer = "1MiB"
+pause_buffer = "2min"
+send_buffer = "64KiB"
 connections = 10000
 slab_bytes = "1GiB"
 drain = "25s"
@@ -89,16 +91,16 @@ chunk = { size = 512, step = 0, first = 0, left = 64, right = 0, min = 0, tail =
 batch = { rows = 16, max_wait = "2ms" }
 # frames: size 512 (32 ms), step 512 (32 ms), first 512 (32 ms), left 64 (4 ms), right 0 (0 ms); a row has 576 columns
 # latency of the rule: 32 ms from the first frame of a body until its row is ready, 0 ms from the last; then at most 2ms (max_wait) if a worker is free
-# memory per worker at most: frames 23.52 MiB, rows 1.305 MiB, slabs 72 KiB, results 64 MiB, streams 1.5 MiB
+# memory per worker at most: frames 257.9 MiB, rows 1.305 MiB, slabs 72 KiB, results 4 MiB, streams 1.5 MiB
 
-# memory at most, with 10000 connections: frames 4.275 GiB, rows 203.9 MiB, slabs 1 GiB, results 10.38 GiB, streams 250.4 MiB
+# memory at most, with 10000 connections: frames 40.04 GiB, rows 203.9 MiB, slabs 1 GiB, results 1.221 GiB, streams 250.4 MiB, sockets 3.662 GiB
 )");
 }
 
 TEST_CASE("what workers on other machines may have said and nobody has read counts as memory") {
   const std::string remote = "[listen]\nworkers_remote = \"tcp://127.0.0.1:5556\"\n";
-  CHECK_THAT(effective(remote), Contains("results 11.63 GiB"));
-  CHECK_THAT(effective(remote + "[limits]\nslab_bytes = \"1MiB\""), Contains("results 10.69 GiB"));
+  CHECK_THAT(effective(remote), Contains("results 2.471 GiB"));
+  CHECK_THAT(effective(remote + "[limits]\nslab_bytes = \"1MiB\""), Contains("results 1.533 GiB"));
 }
 
 TEST_CASE("what is printed is a configuration of the same effect") {

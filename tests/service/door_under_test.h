@@ -46,12 +46,16 @@ dim = 3
 
   struct Client {
     explicit Client(SessionScope& scope) : outbox(scope) {}
-    // Each message so far.
+    // Reads what waits, and what follows from that.
     std::vector<std::string> told() {
-      MessageBatch batch;
-      outbox.take(batch);
       std::vector<std::string> messages;
-      for (std::size_t i = 0; i < batch.size(); ++i) messages.emplace_back(batch[i].bytes);
+      while (!outbox.empty()) {
+        const auto message = outbox.next();
+        const bool is_result = message.is_result;
+        messages.emplace_back(message.bytes);
+        outbox.sent();
+        if (sink) sink->written(is_result, Clock::now());
+      }
       return messages;
     }
     SessionOutbox outbox;

@@ -49,6 +49,7 @@ TEST_CASE("without a word there is a working default on loopback") {
   CHECK(pipeline.worker_wait == 30s);
   CHECK(pipeline.bye_wait == 60s);
   CHECK(pipeline.stream_frames == 80'000);
+  CHECK(pipeline.pause_frames == 1'920'000);
   CHECK(warnings_of("").empty());
 }
 
@@ -146,6 +147,7 @@ send_buffer = "2MiB"
 connections = 100
 slab_bytes = "64MiB"
 stream_buffer = "10s"
+pause_buffer = "1min"
 drain = "5s")")
                                   .limits;
   CHECK(limits.message == 131'072);
@@ -153,6 +155,7 @@ drain = "5s")")
   CHECK(limits.connections == 100);
   CHECK(limits.slab_bytes == 67'108'864);
   CHECK(limits.stream_buffer == 10s);
+  CHECK(limits.pause_buffer == 1min);
   CHECK(limits.drain == 5s);
 }
 

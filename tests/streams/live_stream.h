@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "streams/stream.h"
@@ -52,7 +53,10 @@ struct LiveStream {
   void answer(std::size_t count, Answer::Kind kind = Answer::Kind::none) {
     for (; count > 0; --count, ++answered)
       stream.done({.seq = answered, .answer = {kind, "said"}, .at = {}}, now);
+    if (writes) write();
   }
+  // All results so far are written to the client.
+  void write() { stream.written(std::exchange(client.unwritten, 0), now); }
   void take_and_answer(std::size_t count) {
     stream.taken(count, now);
     answer(count);
@@ -86,6 +90,7 @@ struct LiveStream {
   Time now = at(0);
   std::int16_t next = 1;
   std::uint64_t answered = 0;
+  bool writes = true;  // each answer at once
 };
 
 }  // namespace millrace::test

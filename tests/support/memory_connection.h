@@ -32,6 +32,11 @@ class MemoryConnection final : public Connection {
     reads_ = true;
     sendable_.notify();
   }
+  // Having stopped, it reads so many messages more.
+  void read(std::size_t messages) {
+    readable_ = messages;
+    sendable_.notify();
+  }
 
   // What it saw.
   std::vector<std::string> seen;        // messages; "<ping>" for a ping
@@ -45,6 +50,7 @@ class MemoryConnection final : public Connection {
   std::optional<Time> incomplete_since;
   std::optional<Time> stuck_since;
   std::optional<Time> hung_up;
+  bool reset = false;
   std::size_t under_way = 0;
   bool answers_close = true;
   bool send_fails = false;
@@ -60,8 +66,9 @@ class MemoryConnection final : public Connection {
   }
 
   Task<bool> send(Kind kind, std::string_view bytes, bool) override {
-    while (!reads_ && !end_) co_await sendable_.wait();
+    while (!reads_ && readable_ == 0 && !end_) co_await sendable_.wait();
     if (end_ || send_fails) co_return false;
+    if (!reads_) --readable_;
     seen.emplace_back(kind == Kind::ping ? "<ping>" : bytes);
     last_kind = kind;
     co_return true;
@@ -81,6 +88,7 @@ class MemoryConnection final : public Connection {
   }
 
   std::optional<Time> hung_up_since() const override { return hung_up; }
+  bool is_reset() override { return reset; }
   std::size_t untaken() override { return under_way; }
   Time heard() const override { return heard_at; }
   std::optional<Time> assembling_since() const override { return incomplete_since; }
@@ -99,6 +107,7 @@ class MemoryConnection final : public Connection {
   std::pair<Kind, std::string> current_;
   std::optional<Ended> end_;
   bool reads_ = true;
+  std::size_t readable_ = 0;
 };
 
 }  // namespace millrace

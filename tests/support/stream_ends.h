@@ -25,7 +25,9 @@ class CapturedClient : public ClientEnd {
   void result(StreamResult result) override {
     said.push_back("result " + std::to_string(result.row.seq) + " " + result.answer.data);
     flags.push_back(result.row.flags);
+    ++unwritten;
   }
+  bool full() const override { return is_full; }
   void flushed(std::uint64_t mark) override { said.push_back("flushed " + std::to_string(mark)); }
   void rejected(ErrorCode code, std::string_view, std::uint64_t frames) override {
     said.push_back("rejected " + std::string(name_of(code)) + " " + std::to_string(frames));
@@ -45,6 +47,8 @@ class CapturedClient : public ClientEnd {
   std::vector<std::string> said;
   std::vector<std::uint8_t> flags;  // of the results
   std::size_t had_room = 0;         // how often it was told so
+  std::size_t unwritten = 0;        // results
+  bool is_full = false;
 };
 
 }  // namespace millrace::test

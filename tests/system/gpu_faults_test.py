@@ -273,7 +273,7 @@ class Absence(GpuFaultTest):
 class SlowCopies(GpuFaultTest):
     def test_while_copies_are_slow_senders_are_paused_and_nothing_is_lost(self):  # F12
         service = self.simulated("devices=1;check-leaks;hold-copies-while={folder}/held",
-                                 limits='stream_buffer = "500ms"')
+                                 limits='stream_buffer = "500ms"\npause_buffer = "0s"')
         worker = self.honest_on(service, "cuda:0", credits=2)
         client = self.client(service)
         client.send(packet(0))

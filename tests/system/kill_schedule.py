@@ -200,7 +200,7 @@ def keep(service, schedule):
 
 def run(seconds, seed, clients=40):
     """(what is wrong, what there was)"""
-    service = Service(configuration(), 'workers_remote = "tcp://127.0.0.1:0"\n[limits]\nstream_buffer = "250ms"\n')
+    service = Service(configuration(), 'workers_remote = "tcp://127.0.0.1:0"\n[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
     schedule = Schedule(service, seed, clients)
     try:
         asyncio.run(schedule.run(seconds))

@@ -46,7 +46,7 @@ class Overload:
         # [limits] stream_buffer, seconds: with shed_after, the ready rows and that much must fit.
         self.buffer = self.shed_after + 1.5 if shed_after else 0.2
         self.service = Service(f"[[pipeline]]\nslots = {self.streams}\n{shed}chunk = {{ size = {PACKET} }}\n"
-                               f"batch = {{ rows = {ROWS} }}\n", f'[limits]\nstream_buffer = "{self.buffer * 1000:.0f}ms"\n')
+                               f"batch = {{ rows = {ROWS} }}\n", f'[limits]\nstream_buffer = "{self.buffer * 1000:.0f}ms"\npause_buffer = "0s"\n')
         self.worker = Process(sys.executable, __file__, "--worker", self.service.workers)
         wait_for(lambda: self.worker.lines, "the worker to attach")
         self.sent = self.answered = 0

@@ -153,7 +153,7 @@ class Leaving(WorkerFaultTest):
 class Waiting(WorkerFaultTest):
     def test_without_a_worker_streams_wait_to_their_bounds_and_fail_when_none_comes(self):  # F1
         service = self.service('[[pipeline]]\nworker_wait = "3s"\nchunk = { size = 1600 }\n',
-                               '[limits]\nstream_buffer = "250ms"\n')
+                               '[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
         status, why = service.get("/readyz")
         self.assertEqual(status, 503)
         self.assertIn("pipeline default has no worker", why)
@@ -164,7 +164,7 @@ class Waiting(WorkerFaultTest):
             self.assertEqual(client.ended(), ("no_worker", 1013))
 
     def test_a_worker_that_comes_in_time_gets_all_that_waited(self):  # F1
-        service = self.service(extra='[limits]\nstream_buffer = "250ms"\n')
+        service = self.service(extra='[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
         client = self.client(service)
         client.send(b"".join(map(packet, range(16))) + text(type="end"))
         self.await_metric(service, 1, "millrace_ingest_paused_connections")
@@ -174,7 +174,7 @@ class Waiting(WorkerFaultTest):
 
     def test_a_slow_worker_pauses_the_senders_of_its_lane_and_nobody_else(self):  # F4
         service = self.service("[[pipeline]]\nslots = 4\nchunk = { size = 1600 }\n",
-                               '[limits]\nstream_buffer = "250ms"\n')
+                               '[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
         with self.moved(service, {}), self.beside(service) as (good, beside):
             self.client(service)  # takes a slot there too: those that follow find more room at the slow one
             slow = RawWorker(service.workers).attached().beat()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/listener.h"
 
+#include <netinet/tcp.h>
+
 #include <array>
 #include <catch2/catch.hpp>
 
@@ -33,6 +35,26 @@ TEST_CASE("an address in use is an error that names it, even where its owner wou
   CHECK_THROWS_WITH(
       listen_on(endpoint, contexts),
       "cannot listen on 127.0.0.1:" + std::to_string(endpoint.port()) + ": Address already in use");
+}
+
+TEST_CASE("what the kernel keeps of a client is bounded, and a host that vanishes is noticed") {
+  net::io_context context(1);
+  const std::array contexts{&context};
+  const SocketLimits limits{.receive_buffer = 64 * 1024};
+  auto acceptors = listen_on(any_port, contexts, limits);
+  Socket client(context);
+  client.connect(acceptors[0].local_endpoint());
+  Socket accepted = acceptors[0].accept();
+  const auto option = [&](int level, int name) {
+    int value = 0;
+    socklen_t size = sizeof value;
+    REQUIRE(::getsockopt(accepted.native_handle(), level, name, &value, &size) == 0);
+    return value;
+  };
+  CHECK(option(SOL_SOCKET, SO_RCVBUF) + option(SOL_SOCKET, SO_SNDBUF) ==
+        static_cast<int>(limits.kernel_bytes()));
+  CHECK(option(SOL_SOCKET, SO_RCVBUF) == 128 * 1024);
+  CHECK(option(IPPROTO_TCP, TCP_USER_TIMEOUT) == 30'000);
 }
 
 TEST_CASE("an address is free again at once") {

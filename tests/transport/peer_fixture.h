@@ -56,18 +56,21 @@ class MemoryWire final : public PeerWire {
   Sent send(Bytes message) override {
     if (!reads || room == 0) return Sent::full;
     --room;
+    taken += message.size();
     if (quiet) return Sent::taken;
     const auto decoded = decoder_.to_client(message);
     lines.push_back(decoded ? std::visit(LineOf(), *decoded) : "no message");
     return Sent::taken;
   }
+  std::uint64_t acknowledged() const override { return taken; }
   void wake() override { ++woken; }
   void cut() override { ++cuts; }
 
   Lines lines;
   bool reads = true;
   std::size_t room = std::numeric_limits<std::size_t>::max();  // messages
-  bool quiet = false;  // nothing is kept of what it was given
+  bool quiet = false;       // nothing is kept of what it was given
+  std::uint64_t taken = 0;  // bytes
   int woken = 0;
   int cuts = 0;
 
@@ -170,8 +173,7 @@ struct PeerFixture {
     peer.flush(now);
   }
   void result(std::size_t stream, std::string data, std::uint64_t seq = 0) {
-    last_taken =
-        door.streams[stream].outbox->result({.seq = seq}, {Answer::Kind::text, std::move(data)});
+    door.streams[stream].outbox->result({.seq = seq}, {Answer::Kind::text, std::move(data)});
   }
   void after(Duration time) {
     now += time;
@@ -189,7 +191,6 @@ struct PeerFixture {
   PeerPlace place{door, encoder, limits, stats};
   Time now{std::chrono::hours(1)};
   ClientPeer peer{wire, place, now};
-  bool last_taken = false;
 };
 
 }  // namespace millrace::test

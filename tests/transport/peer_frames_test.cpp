@@ -146,14 +146,11 @@ TEST_CASE_METHOD(OpenStream, "who does not read gets no credit") {
   CHECK(peer.streams() == 1);
 }
 
-TEST_CASE_METHOD(OpenStream, "an answer of which only an error is sent makes no slow reader") {
-  wire.reads = false;
+TEST_CASE_METHOD(OpenStream, "of an answer that is too long, or failed, an error is sent") {
   limits.told = 500;
-  limits.overflow = 1000;
   result(0, "a");
   for (const Answer::Kind kind : {Answer::Kind::text, Answer::Kind::error})
-    CHECK(door.streams[0].outbox->result({.seq = 1}, {kind, std::string(2000, 'x')}));
-  wire.reads = true;
+    door.streams[0].outbox->result({.seq = 1}, {kind, std::string(2000, 'x')});
   peer.flush(now);
   CHECK(told() == Lines{"result 7 0 a", "result 7 1 too_long", "result 7 1 worker_failed"});
 }
@@ -175,6 +172,15 @@ TEST_CASE_METHOD(OpenStream, "after the end another one is harmless, and all els
   says(cp::Flush{.stream = 7});
   CHECK(calls(0) == Lines{"end"});
   CHECK(told() == Lines{"rejected 7 unknown_stream 0", "rejected 7 unknown_stream 0"});
+}
+
+TEST_CASE_METHOD(OpenStream, "answers to what follows an end are not piled up") {
+  wire.reads = false;
+  limits.full = 1000;
+  says(cp::End{.stream = 7});
+  for (int i = 0; i < 100; ++i) sends(7, 0, 1);
+  CHECK(stats.send_buffer.value() < 1500);
+  CHECK(calls(0) == Lines{"end", "refused slow_reader"});
 }
 
 TEST_CASE_METHOD(OpenStream, "who sends commands without end has its stream ended") {

@@ -27,8 +27,9 @@ class PlainStream final : public ClientEnd {
         outbox_(&outbox) {}
 
   void result(StreamResult r) override {
-    if (outbox_) (void)outbox_->result({.seq = r.row.seq}, r.answer);
+    if (outbox_) outbox_->result({.seq = r.row.seq}, r.answer);
   }
+  bool full() const override { return outbox_ && outbox_->full(); }
   void flushed(std::uint64_t mark) override {
     if (outbox_) outbox_->flushed(mark);
   }
@@ -82,7 +83,7 @@ class PlainSink final : public StreamSink {
   std::uint64_t room() const override { return stream_.room(); }
   bool overrun() const override { return stream_.overrun(); }
   void tick(Time now) override { stream_.tick(now); }
-  void written(std::size_t, Time) override {}
+  void written(std::size_t results, Time now) override { stream_.written(results, now); }
 
  private:
   PlainStream& plain_;

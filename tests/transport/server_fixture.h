@@ -28,8 +28,8 @@ class EchoSink final : public StreamSink {
   }
 
   void frames(Bytes bytes, Time) override {
-    (void)outbox_.result({.seq = messages_++, .begin = position_, .end = position_ + bytes.size()},
-                         {Answer::Kind::json, std::to_string(bytes.size())});
+    outbox_.result({.seq = messages_++, .begin = position_, .end = position_ + bytes.size()},
+                   {Answer::Kind::json, std::to_string(bytes.size())});
     position_ += bytes.size();
   }
   void flush(std::optional<std::uint64_t> mark, Time) override {

@@ -99,7 +99,7 @@ struct SessionFixture {
     settle();
   }
   void result(std::string json) {
-    (void)outbox.result({.flags = 0}, {Answer::Kind::json, std::move(json)});
+    outbox.result({.flags = 0}, {Answer::Kind::json, std::move(json)});
     settle();
   }
   // The time limits as if so much time had passed.

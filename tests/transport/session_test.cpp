@@ -54,9 +54,9 @@ TEST_CASE_METHOD(SessionFixture, "rejected messages are counted by what was wron
 
 TEST_CASE_METHOD(SessionFixture, "what is put into the outbox is written in order") {
   outbox.ready("kitchen", "default", 0, 2);
-  CHECK(outbox.result({.seq = 0, .end = 1600}, {Answer::Kind::json, "1"}));
+  outbox.result({.seq = 0, .end = 1600}, {Answer::Kind::json, "1"});
   outbox.flushed(7);
-  CHECK(outbox.result({.seq = 1, .end = 1600}, {Answer::Kind::json, "2"}));
+  outbox.result({.seq = 1, .end = 1600}, {Answer::Kind::json, "2"});
   settle();
   REQUIRE(client.seen.size() == 4);
   CHECK_THAT(client.seen[0], Catch::Contains("ready"));
@@ -179,11 +179,12 @@ TEST_CASE_METHOD(SessionFixture, "a client that does not read its results is not
 TEST_CASE_METHOD(SessionFixture, "a client is read again when half of what was full is sent") {
   SessionOutbox outbox_of_another(scope);
   const std::string answer = '"' + std::string(16 * 1024, 'x') + '"';
-  for (int i = 0; i < 4; ++i) CHECK(outbox_of_another.result({}, {Answer::Kind::json, answer}));
-  CHECK(outbox_of_another.full());
-  outbox_of_another.sent(16 * 1024);
-  CHECK(outbox_of_another.full());
-  outbox_of_another.sent(20 * 1024);
+  for (int i = 0; i < 4; ++i) outbox_of_another.result({}, {Answer::Kind::json, answer});
+  for (int i = 0; i < 3; ++i) {
+    CHECK(outbox_of_another.full());
+    (void)outbox_of_another.next();
+    outbox_of_another.sent();
+  }
   CHECK_FALSE(outbox_of_another.full());
 }
 
@@ -199,7 +200,7 @@ TEST_CASE_METHOD(SessionFixture, "an error reaches a client that is not read") {
 
 TEST_CASE_METHOD(SessionFixture, "after an error nothing more is taken") {
   outbox.error(ErrorCode::internal, "sorry");
-  CHECK_FALSE(outbox.result({}, {Answer::Kind::json, "1"}));
+  outbox.result({}, {Answer::Kind::json, "1"});
   outbox.closed(1, 1, false);
   settle();
   CHECK(client.seen.size() == 1);
@@ -263,8 +264,8 @@ TEST_CASE_METHOD(SessionFixture, "what a task throws is told and goes no further
 
 TEST_CASE_METHOD(SessionFixture, "an answer of bytes is a binary message") {
   outbox.ready("kitchen", "default", 0, 2);
-  CHECK(outbox.result({.seq = 3, .begin = 4800, .end = 6400, .rate = 16000, .flags = 16},
-                      {Answer::Kind::bytes, std::string("\0\1", 2)}));
+  outbox.result({.seq = 3, .begin = 4800, .end = 6400, .rate = 16000, .flags = 16},
+                {Answer::Kind::bytes, std::string("\0\1", 2)});
   settle();
   REQUIRE(client.seen.size() == 2);
   client_protocol::Decoder decoder(client.seen[1].size());
@@ -281,7 +282,7 @@ TEST_CASE_METHOD(SessionFixture, "an answer of bytes is a binary message") {
 TEST_CASE("a result that is longer than a message may be is an error, as text") {
   SessionFixture session(ConnectionLimits{.told = 300});
   const auto answered = [&](Answer::Kind kind, std::string data) {
-    CHECK(session.outbox.result({}, {kind, std::move(data)}));
+    session.outbox.result({}, {kind, std::move(data)});
     session.settle();
     CHECK(session.client.last_kind == Connection::Kind::text);
     return session.client.seen.back();
@@ -290,14 +291,4 @@ TEST_CASE("a result that is longer than a message may be is an error, as text") 
   CHECK_THAT(answered(Answer::Kind::bytes, std::string(300, 'x')), too_long);
   CHECK_THAT(answered(Answer::Kind::text, std::string(100, '\n') + std::string(50, 'x')), too_long);
   CHECK_THAT(answered(Answer::Kind::text, std::string(100, 'x')), Catch::EndsWith(R"(x"})"));
-}
-
-TEST_CASE("an answer of which only an error is sent makes nobody a slow reader") {
-  SessionFixture session(ConnectionLimits{.told = 300, .overflow = 1000});
-  session.client.stop_reading();
-  session.result("1");
-  for (const Answer::Kind kind : {Answer::Kind::bytes, Answer::Kind::text, Answer::Kind::error})
-    CHECK(session.outbox.result({}, {kind, std::string(2000, 'x')}));
-  CHECK(session.outbox.result({}, {Answer::Kind::text, std::string(250, '\n')}));
-  CHECK_FALSE(session.outbox.overflowed());
 }

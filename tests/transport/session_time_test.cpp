@@ -151,6 +151,17 @@ TEST_CASE_METHOD(SessionFixture, "a client that takes no byte for long is a slow
   CHECK(stats.closed[Closing::slow_reader].value() == 1);
 }
 
+TEST_CASE_METHOD(SessionFixture,
+                 "a client whose connection is reset is lost at once, also while paused") {
+  stream.paused = true;
+  client_sends(1);
+  after(1s);
+  CHECK(stream.calls == Calls{"frames 1", "tick"});
+  client.reset = true;
+  after(1s);
+  CHECK(stream.calls == Calls{"frames 1", "tick", "lost"});
+}
+
 TEST_CASE_METHOD(SessionFixture, "a client that hung up is given up, though what it sent waits") {
   stream.paused = true;
   client_sends(1);
@@ -164,27 +175,44 @@ TEST_CASE_METHOD(SessionFixture, "a client that hung up is given up, though what
   CHECK(stats.closed[Closing::client].value() == 1);
 }
 
-TEST_CASE_METHOD(SessionFixture, "results are not piled up without bound") {
+TEST_CASE_METHOD(SessionFixture, "every result is kept until its client has read it") {
   client.stop_reading();
   const std::string large = '"' + std::string(100'000, 'x') + '"';
   for (int i = 0; i < 100; ++i) result(large);
-  CHECK(outbox.unsent() < limits.overflow + 1000);
-  CHECK_FALSE(outbox.result({}, {Answer::Kind::json, "1"}));
-  after(0s);
-  CHECK(stream.calls == Calls{"refused slow_reader"});
-  after(6s);
-  CHECK(client.aborted);
-  CHECK(stream.calls == Calls{"refused slow_reader", "lost"});
-}
-
-TEST_CASE_METHOD(SessionFixture,
-                 "who has read everything is not slow, however long one answer is") {
-  const std::string large = '"' + std::string(2 * limits.overflow, 'x') + '"';
-  CHECK(outbox.result({}, {Answer::Kind::json, large}));
-  settle();
   after(0s);
   CHECK(stream.calls.empty());
-  CHECK(client.seen.size() == 1);
+  CHECK(stream.written == 0);
+  client.read_again();
+  settle();
+  CHECK(client.seen.size() == 100);
+  CHECK(stream.written == 100);
+  CHECK(stats.send_buffer.value() == 0);
+}
+
+TEST_CASE_METHOD(SessionFixture, "the stream learns what was written before all of it is") {
+  client.stop_reading();
+  const std::string large = '"' + std::string(100'000, 'x') + '"';
+  for (int i = 0; i < 3; ++i) result(large);
+  client.read(2);
+  settle();
+  CHECK(stream.written == 2);
+  CHECK(outbox.full());
+}
+
+TEST_CASE("a client is no slow reader while its host takes bytes") {
+  SessionFixture session({.mute = 24h});
+  session.client.stop_reading();
+  session.result("1");
+  session.client.stuck_since = Clock::now();
+  session.client.under_way = 100;
+  for (const auto time : {1s, 9s, 17s, 25s}) {
+    session.after(time);
+    CHECK(session.stream.calls.empty());
+    --session.client.under_way;
+  }
+  session.after(34s);
+  session.after(45s);
+  CHECK(session.stream.calls == SessionFixture::Calls{"refused slow_reader"});
 }
 
 TEST_CASE_METHOD(SessionFixture, "a close that is not answered is waited for, not for ever") {
@@ -210,7 +238,23 @@ TEST_CASE_METHOD(SessionFixture,
     CHECK_FALSE(client.aborted);
     --client.under_way;
   }
-  after(31s);  // but not for ever
+  after(33s);
+  CHECK_FALSE(client.aborted);
+  after(39s);  // it has stopped
+  CHECK(client.aborted);
+}
+
+TEST_CASE_METHOD(SessionFixture, "a client whose stream failed has 30 s for what is left") {
+  client.answers_close = false;
+  client.under_way = 30;
+  outbox.error(ErrorCode::no_room, "it held the most");
+  settle();
+  for (const auto time : {1s, 5s, 9s, 13s, 17s, 21s, 25s, 29s}) {
+    after(time);
+    CHECK_FALSE(client.aborted);
+    --client.under_way;
+  }
+  after(31s);
   CHECK(client.aborted);
 }
 

@@ -17,7 +17,7 @@ constexpr std::size_t much = 16 << 20;  // above what the kernel takes of us at 
 // A session that has so many long results to tell, and a client that does not read yet.
 struct LongResultsFixture {
   explicit LongResultsFixture(int count = 2) : results(count) {
-    limits.told = limits.full = limits.overflow = 1 << 30;
+    limits.told = limits.full = 1 << 30;
     Acceptor acceptor = ServerFixture::loopback(context);
     client.connect(acceptor.local_endpoint());
     client.non_blocking(true);
@@ -36,7 +36,7 @@ struct LongResultsFixture {
         co_await accept_websocket(std::move(socket), std::move(upgrade), std::string(), 1024);
     SessionOutbox outbox(scope);
     for (int i = 0; i < results; ++i)
-      (void)outbox.result({.flags = 0}, {Answer::Kind::json, std::string(much, '1')});
+      outbox.result({.flags = 0}, {Answer::Kind::json, std::string(much, '1')});
     co_await run_session(scope, *connection, outbox, std::make_unique<LoggingSink>(stream));
   }
   void settle() {

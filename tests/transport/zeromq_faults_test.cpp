@@ -173,7 +173,7 @@ TEST_CASE("a message of parts without end ends its connection, and takes no memo
 }
 
 TEST_CASE("a message that takes too long ends its connection") {
-  Router router({.times = {.heartbeat = 10ms, .silence = 60s, .message = 20ms}});
+  Router router({.times = {.heartbeat = 10ms, .unanswered = 60s, .message = 20ms}});
   RawPeer slow(router.port()), parts(router.port());
   router.welcome(slow).part("hello").send("\0\7half"s);
   router.welcome(parts).part("hello").part("more follow", true);
@@ -231,7 +231,7 @@ TEST_CASE("a peer for whose message there is no memory is lost, and no other") {
 }
 
 TEST_CASE("a peer that does not answer any more is lost in time") {
-  Router router({.times = {.heartbeat = 100ms, .silence = 1s}});
+  Router router({.times = {.heartbeat = 100ms, .unanswered = 1s}});
   RawPeer unplugged(router.port());
   router.welcome(unplugged).part("hello");
   router.run_until_heard("1 hello");

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stream does while its client reads its results slowly, or not at all.
+#include <catch2/catch.hpp>
+
+#include "tests/streams/live_stream.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+// A stream whose client reads nothing.
+struct SlowClient : LiveStream {
+  explicit SlowClient(std::uint64_t limit = 1000) : LiveStream(tens, limit) { writes = false; }
+
+  void fill() { client.is_full = true; }
+  void read() {
+    client.is_full = false;
+    write();
+  }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(SlowClient, "while its client is full a stream hands over no further rows") {
+  send(20);
+  fill();
+  send(100);
+  CHECK(lane.rows.size() == 2);
+  take_and_answer(2);
+  CHECK(lane.rows.size() == 2);
+  read();
+  CHECK(lane.rows.size() == 10);
+}
+
+TEST_CASE_METHOD(SlowClient, "rows that the lane had before are answered, and no result is lost") {
+  send(80);
+  fill();
+  stream.taken(8, now);
+  answer(8, Answer::Kind::text);
+  CHECK(said().size() == 8);
+  CHECK(stats.results.value() == 8);
+  read();
+  CHECK(stats.results.value() == 0);
+  CHECK(stats.dropped[ResultLoss::slow_reader].value() == 0);
+}
+
+TEST_CASE_METHOD(SlowClient, "a stream is over when every result was written, not before") {
+  send(20);
+  stream.end(now);
+  answer(3, Answer::Kind::text);
+  CHECK(said() == Said{"result 0 said", "result 1 said", "result 2 said"});
+  CHECK_FALSE(stream.finished());
+  stream.written(2, now);
+  CHECK(said().empty());
+  stream.written(1, now);
+  CHECK(said() == Said{"closed 20 2"});
+  CHECK(stream.finished());
+  CHECK(stats.closed[StreamClosing::end].value() == 1);
+}
+
+TEST_CASE_METHOD(SlowClient, "a drain waits for a client that reads slowly") {
+  fill();
+  send(30);
+  stream.drain(now);
+  CHECK(lane.rows.empty());
+  read();
+  answer(4, Answer::Kind::text);
+  CHECK(said().size() == 4);
+  read();
+  CHECK(said() == Said{"closed 30 3"});
+  CHECK(stats.closed[StreamClosing::drain].value() == 1);
+}
+
+TEST_CASE_METHOD(SlowClient, "what a client that leaves has not read is counted") {
+  send(20);
+  stream.end(now);
+  answer(3, Answer::Kind::text);
+  stream.lost(now);
+  CHECK(stream.finished());
+  CHECK(stats.dropped[ResultLoss::stream_closed].value() == 3);
+  CHECK(stats.results.value() == 0);
+  CHECK(stats.closed[StreamClosing::client_gone].value() == 1);
+}
+
+TEST_CASE_METHOD(SlowClient, "what a client that was given up has not read is counted as that") {
+  send(20);
+  stream.end(now);
+  answer(2, Answer::Kind::text);
+  stream.fail(ErrorCode::slow_reader, "results are not read", now);
+  answer(1, Answer::Kind::text);
+  stream.lost(now);
+  CHECK(said().back() == "error slow_reader");
+  CHECK(stats.dropped[ResultLoss::slow_reader].value() == 3);
+  CHECK(stats.closed[StreamClosing::error].value() == 1);
+}
+
+TEST_CASE("a stream that hands over nothing stays paused, and gives no credit") {
+  SlowClient slow(100);
+  slow.fill();
+  slow.send(100);
+  CHECK(slow.stream.paused());
+  slow.stream.tick(slow.now);
+  CHECK(slow.stream.paused());
+  CHECK(slow.stream.room() == 0);
+  slow.read();
+  slow.take_and_answer(8);
+  slow.write();
+  CHECK_FALSE(slow.stream.paused());
+  CHECK(slow.stream.room() > 0);
+}
+
+TEST_CASE_METHOD(SlowClient, "the rows of a client that has left wait for nobody") {
+  send(10);
+  stream.taken(1, now);
+  fill();
+  send(20);
+  stream.lost(now);
+  CHECK(lane.rows.size() == 4);
+  CHECK(lane.rows.back().row.is(flag::abort));
+}

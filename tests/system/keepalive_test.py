@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients behind a worker that is slow for a while, with the `websockets` library, which closes a connection when a
+ping is not answered in time. Its times, and the service's, are a fifth of the defaults, and the rate is five times that
+of speech: so the bytes, and what buffers and kernels make of them, are those of the defaults. Numbers like A36 name
+the case in docs/guarantees.md."""
+import asyncio
+import threading
+import unittest
+
+import websockets
+
+from harness import SystemTest, read_all, run, samples
+from raw_worker import RawWorker
+
+RATE, PACKET = 80_000, 8_000  # a packet is 100 ms
+PING = 4  # seconds between pings, and to wait for an answer; 20 by default
+LIMITS = '[limits]\nstream_buffer = "1s"\npause_buffer = "24s"\n'
+PIPELINES = "".join(f'[[pipeline]]\nname = "{name}"\nrate = {RATE}\nchunk = {{ size = {PACKET} }}\n'
+                    for name in ("slow", "compiling"))
+
+
+class Paced:
+    """A worker that takes so many seconds for its first batch, and for each other."""
+
+    def __init__(self, url, pipeline, first, each):
+        self.link = RawWorker(url, pipeline=pipeline).attached().beat()
+        self.stopped = threading.Event()
+        self.thread = threading.Thread(target=self._work, args=(first, each), daemon=True)
+        self.thread.start()
+
+    def _work(self, first, each):
+        self.link.wait_for_ever()
+        takes = first
+        while (batch := self.link.batch()) is not None:
+            self.stopped.wait(takes)
+            self.link.answer(batch)
+            takes = each
+
+    def close(self):
+        self.stopped.set()
+        self.link.hang_up()
+        self.thread.join()
+        self.link.close()
+
+
+class Keepalive(SystemTest):
+    async def stream(self, service, pipeline, packets, pause):
+        """What came, and the close code, of a client that waits so long between packets."""
+        async with websockets.connect(service.url(pipeline=pipeline), ping_interval=PING, ping_timeout=PING,
+                                      compression=None) as connection:
+            async def send():
+                for packet in range(packets):
+                    await connection.send(samples(packet * PACKET, PACKET))
+                    await asyncio.sleep(pause)
+                await connection.send('{"type":"end"}')
+
+            sending = asyncio.create_task(send())
+            messages, code = await read_all(connection)
+            await asyncio.gather(sending, return_exceptions=True)
+            return sum(message["type"] == "result" for message in messages), code
+
+    def test_no_client_is_cut_by_its_own_pings_behind_a_slow_worker(self):  # A36
+        service = self.service(PIPELINES, LIMITS)
+        for pipeline, first, each in ("slow", 0, 0.05), ("compiling", 12, 0):
+            self.addCleanup(Paced(service.workers, pipeline, first, each).close)
+
+        async def clients():
+            at_once = self.stream(service, "slow", 240, 0)  # to a worker of twice real time
+            live = [self.stream(service, "compiling", 150, 0.1) for _ in range(3)]
+            return await asyncio.gather(at_once, *live)
+
+        self.assertEqual(run(clients()), [(241, 1000)] + 3 * [(151, 1000)])
+
+
+if __name__ == "__main__":
+    unittest.main()
