@@ -79,6 +79,7 @@ class TakenStream final : public StreamSink, RowSink, ClientEnd {
     outbox_.rejected(code, why, frames);
   }
   void error(ErrorCode code, std::string_view why) override { outbox_.error(code, why); }
+  void warning(ErrorCode code, std::string_view why) override { outbox_.warning(code, why); }
   void closed(std::uint64_t, std::uint64_t) override {}
   void resume() override {}
   void has_room() override { outbox_.has_room(); }
