@@ -140,7 +140,7 @@ void PeerStream::sent(const PeerOutbox::Label& label, Time now) {
   unsent_ -= label.bytes;
   if (!label.is_result) chatter_ -= label.bytes;
   if (unsent_ <= limits_.full / 2) full_ = false;
-  sink_->written(label.is_result, now);
+  if (sink_) sink_->written(label.is_result, now);  // it may have failed to open
   top_up();
 }
 
