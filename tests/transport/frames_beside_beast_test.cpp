@@ -45,7 +45,8 @@ Task<> read_with_ours(Socket socket, Seen& seen) {
   for (;;) {
     const auto received = co_await connection->receive();
     if (const auto* ended = std::get_if<Connection::Ended>(&received)) {
-      constexpr std::array names{"closed", "lost", "too big", "protocol"};
+      // Half-closed is lost to Beast.
+      constexpr std::array names{"closed", "lost", "lost", "too big", "protocol"};
       seen.end = names[static_cast<std::size_t>(ended->how)];
       if (ended->how == Connection::Ended::How::closed) seen.end += std::to_string(ended->code);
       co_return;
