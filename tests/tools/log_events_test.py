@@ -6,6 +6,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIRECT = r'(?:\b(?:rare_)?(info|warning|error)|(\bwrite)\))\(\s*"([^"]+)"'
+REPORTED = r'\breport\(log, "([^"]+)"'  # when memory is short
 BY_WORKERS = r'\blog\(\s*\{(?:\.what = )?"([^"]+)"([^;]*);'
 
 
@@ -16,6 +17,8 @@ def written():
         text = path.read_text()
         for level, varies, event in re.findall(DIRECT, text):
             events.setdefault(event, set()).update({"info", "warning"} if varies else {level})
+        for event in re.findall(REPORTED, text):
+            events.setdefault(event, set()).add("error")
         for event, rest in re.findall(BY_WORKERS, text):
             events.setdefault(event, set()).add("warning" if re.search(r"\btrue\}", rest) else "info")
         if path.name == "log_writer.cpp":
