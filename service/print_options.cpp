@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/print_options.h"
 
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <sstream>
 
 #include "chunker/lengths.h"
@@ -68,9 +71,20 @@ void print(std::ostream& out, const ChunkRule& rule) {
       << ", pad = " << quoted(name_of(rule.pad)) << " }\n";
 }
 
+// The shortest text that reads as the same number.
+std::string exact(double number) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
+}
+
+// How long the frames last, to the microsecond: 32 ms.
+std::string time_of(double frames, double rate) {
+  return readable(std::round(1e6 * frames / rate) / 1000) + " ms";
+}
+
 // Frames, with the time that they last: 512 (32 ms).
 std::string lasting(std::uint32_t frames, double rate) {
-  return std::to_string(frames) + " (" + readable(1000 * frames / rate) + " ms)";
+  return std::to_string(frames) + " (" + time_of(frames, rate) + ")";
 }
 
 // What the lengths come to. A row is ready when the last frame of its right context is there, and
@@ -82,11 +96,10 @@ void explain(std::ostream& out, const PipelineOptions& pipeline) {
       << lasting(spec.step ? spec.step : spec.size, rate) << ", first "
       << lasting(spec.first ? spec.first : spec.size, rate) << ", left " << lasting(spec.left, rate)
       << ", right " << lasting(spec.right, rate) << "; a row has " << spec.width() << " columns\n"
-      << "# latency of the rule: "
-      << readable(1000 * (static_cast<double>(spec.size) + spec.right) / rate)
-      << " ms from the first frame of a body until its row is ready, "
-      << readable(1000 * spec.right / rate) << " ms from the last; then at most "
-      << readable(pipeline.batch.max_wait) << " (max_wait) if a worker is free\n";
+      << "# latency of the rule: " << time_of(static_cast<double>(spec.size) + spec.right, rate)
+      << " from the first frame of a body until its row is ready, " << time_of(spec.right, rate)
+      << " from the last; then at most " << readable(pipeline.batch.max_wait)
+      << " (max_wait) if a worker is free\n";
 }
 
 void print(std::ostream& out, const BatchRule& rule) {
@@ -99,7 +112,7 @@ void print(std::ostream& out, const BatchRule& rule) {
 void print(std::ostream& out, const PipelineOptions& pipeline) {
   out << "\n[[pipeline]]\n"
       << "name = " << toml_string(pipeline.name) << '\n'
-      << "rate = " << readable(pipeline.frames.rate) << '\n'
+      << "rate = " << exact(pipeline.frames.rate) << '\n'
       << (pipeline.frames.features ? "dim = " : "channels = ") << pipeline.frames.values << '\n'
       << "frames = " << quoted(name_of(pipeline.frames.element)) << '\n'
       << "dtype = " << quoted(name_of(pipeline.dtype)) << '\n'

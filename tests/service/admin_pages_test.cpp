@@ -47,7 +47,8 @@ TEST_CASE("the page of streams has plain decimals, the oldest stream first, and 
       streams_page({first, second}).body ==
       "{\"total\":4001,\"streams\":[{\"stream\":\"a "
       "\\\"b\\\"\",\"pipeline\":\"asr\",\"frames\":140800,"
-      "\"signal_s\":8.800,\"age_s\":10800.000,\"held_s\":0.320,\"paused\":true,\"connected\":true,\"peer\":\"127.0.0.1:40000\"},"
+      "\"signal_s\":8.800,\"age_s\":10800.000,\"held_s\":0.320,\"paused\":true,\"connected\":true,"
+      "\"peer\":\"127.0.0.1:40000\"},"
       "{\"stream\":\"young\",\"pipeline\":\"asr\",\"frames\":0,\"signal_s\":0.000,\"age_s\":1.500,"
       "\"held_s\":0.000,\"paused\":false,\"connected\":true,\"peer\":\"\"}]}\n");
 }
