@@ -91,7 +91,7 @@ class Errors(ClientTest):
     def test_a_refusal_says_why(self):
         for url in self.doors():
             client = millrace.Client(url)
-            with self.assertRaisesRegex(millrace.StreamRefused, "no pipeline of this name") as caught:
+            with self.assertRaisesRegex(millrace.StreamRefused, "there is no pipeline elsewhere; there are: default") as caught:
                 client.open("elsewhere")
             self.assertEqual((caught.exception.code, caught.exception.parameter), ("unknown_pipeline", "pipeline"))
             with client.open(id="a"), self.assertRaises(millrace.StreamRefused) as caught:

@@ -9,7 +9,7 @@ import unittest
 
 from streams import WorkerTest
 
-BATCHES = 10_000  # in each of two halves, of a row of each stream or of some
+BATCHES = 10_000  # in each of three parts, of a row of each stream or of some
 STREAMS = 4
 
 
@@ -44,7 +44,8 @@ class Memory(WorkerTest):
         worker = self.worker()
         for _ in range(STREAMS):
             self.speak(self.stream())
-        self.work(worker, BATCHES)
+        for _ in range(2):  # by then the clients' buffers have their size
+            self.work(worker, BATCHES)
         blocks, memory = self.held()
         self.work(worker, BATCHES)
         more_blocks, more_memory = self.held()
