@@ -65,17 +65,17 @@ void ClientPeer::open(const cp::Open& open, Time now) {
                          .reason = Refusal::no_room});
   auto request = read_open(open);
   if (!request) return refuse(open, request.error());
-  // Kept first: what the door tells it waits in the outbox under its address.
-  auto& place = streams_[open.stream];
-  place = std::make_unique<PeerStream>(open.stream, outbox_, place_.limits, place_.stats);
-  auto sink = place_.door.open(std::move(*request), *place);
+  auto made = std::make_unique<PeerStream>(open.stream, outbox_, place_.limits, place_.stats);
+  // Inserted before the door is asked: the door's messages wait in the outbox under its address.
+  PeerStream& stream = *streams_.emplace(open.stream, std::move(made)).first->second;
+  auto sink = place_.door.open(std::move(*request), stream);
   if (!sink) {
     streams_.erase(open.stream);
     return refuse(open, sink.error());
   }
   place_.stats.messages[MessageType::open].add();
   std::erase(unknown_, open.stream);
-  place->begin(std::move(*sink), now);
+  stream.begin(std::move(*sink), now);
   opened_ = true;
 }
 

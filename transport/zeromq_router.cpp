@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <exception>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "transport/acknowledged.h"
+#include "transport/endless_task.h"
 #include "transport/listener.h"
 #include "transport/zeromq_bind.h"
 #include "transport/zeromq_connection.h"
@@ -55,7 +55,7 @@ class ZeromqRouter::Bound {
 
   void start(ZeromqSink& sink) {
     sink_ = &sink;
-    accept_on();
+    accepting_.start();
   }
 
   // `message` gives the message when there is room for it.
@@ -95,14 +95,6 @@ class ZeromqRouter::Bound {
   using Found = ZmtpReader::Found;
   using Error = boost::system::error_code;
 
-  // What fails costs the connection that was accepted, and accepting goes on.
-  void accept_on() {
-    net::co_spawn(executor_, accept_all(), [this](std::exception_ptr failure) {
-      if (!failure) return;
-      accept_on();
-      std::rethrow_exception(failure);
-    });
-  }
   Task<> accept_all() {
     while (auto socket = co_await accept(acceptor_)) welcome(std::move(*socket));
   }
@@ -189,7 +181,9 @@ class ZeromqRouter::Bound {
     Bytes bytes = std::span(buffer_).first(static_cast<std::size_t>(got));
     while (!bytes.empty()) {
       const Found found = connection.reader.next(bytes);
-      if (found != Found::nothing) connection.message_begun.reset();
+      // A PING between two parts of a message does not end that message.
+      if (found != Found::nothing && !connection.reader.is_within())
+        connection.message_begun.reset();
       if (!take(found, id, connection) || connection.cut) return false;
     }
     connection.note_progress(Clock::now());
@@ -329,6 +323,7 @@ class ZeromqRouter::Bound {
   Ring<ZeromqPeer> to_flush_;
   bool flush_posted_ = false;
   std::uint64_t last_ = 0;
+  EndlessTask accepting_{executor_, [this] { return accept_all(); }};
 };
 
 ZeromqRouter::ZeromqRouter(Executor executor, const ZeromqBinding& binding, Budget& connections,

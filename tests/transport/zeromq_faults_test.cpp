@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/allocations.h"
 #include "tests/transport/zeromq_fixture.h"
 #include "tests/transport/zeromq_peers.h"
 
@@ -182,6 +183,15 @@ TEST_CASE("a message that takes too long ends its connection") {
   router.run_until_heard("2 lost");
 }
 
+TEST_CASE(
+    "a message that takes too long ends its connection, whatever PINGs come between its parts") {
+  Router router({.times = {.heartbeat = 10ms, .unanswered = 60s, .message = 200ms}});
+  RawPeer endless(router.port());
+  router.welcome(endless).part("hello").part("more follow", true);
+  router.run_until([&] { return endless.command("\4PING\0\0"s).is_over(); });
+  router.run_until_heard("1 lost");
+}
+
 TEST_CASE("a message that comes in pieces is put together") {
   Router router;
   RawPeer slow(router.port());
@@ -228,6 +238,21 @@ TEST_CASE("a peer for whose message there is no memory is lost, and no other") {
   CHECK(peer.is_over());
   CHECK(router.heard == Lines{"1 hello", "1 lost"});
   check_service(router);
+}
+
+TEST_CASE("a router that had no memory for a connection accepts the next") {
+  Router router;
+  for (std::size_t nth = 1; nth < 60; ++nth) {
+    INFO(nth);
+    RawPeer unlucky(router.port());
+    unlucky.shake_hands().part("hello");
+    {
+      const FailingAllocation failing(nth);
+      for (int i = 0; i < 5; ++i) router.poll();
+    }
+    unlucky.hang_up();
+    check_service(router);
+  }
 }
 
 TEST_CASE("a peer that does not answer any more is lost in time") {

@@ -60,6 +60,14 @@ class Router final : public ZeromqSink {
       }
     }
   }
+  // Runs what is ready now, without waiting.
+  void poll() {
+    io_.restart();
+    try {
+      io_.poll();
+    } catch (const std::bad_alloc&) {
+    }
+  }
   void run_until_heard(const std::string& line) {
     run_until([&] { return has_heard(line); });
   }
