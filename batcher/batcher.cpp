@@ -49,12 +49,11 @@ void Batcher::add(Slot slot, const ReadyRow& row) {
   if (place.rows.size() == 1) enlist(number(slot));
 }
 
-std::optional<Trigger> Batcher::trigger(Time now) const {
-  return takes_suspect(now) ? Trigger::full : trigger_of_others(now);
-}
-
-bool Batcher::takes_suspect(Time now) const {
-  return suspects_.size() > 0 && (!after_suspect_ || !trigger_of_others(now));
+std::optional<Batcher::Choice> Batcher::next(Time now, bool idle) const {
+  if (!is_turn_of_suspects())
+    if (const auto why = trigger_of_others(now)) return Choice{*why, false};
+  if (suspects_.size() > 0 && idle) return Choice{Trigger::full, true};
+  return std::nullopt;
 }
 
 std::optional<Trigger> Batcher::trigger_of_others(Time now) const {
@@ -63,26 +62,30 @@ std::optional<Trigger> Batcher::trigger_of_others(Time now) const {
   if (full()) return Trigger::full;
   if (streams + suspects_.size() == open_) return Trigger::complete;
   // Without a wait also for a row of another thread, whose clock may be a little ahead of `now`.
-  if (rule_.max_wait == Duration(0) || deadline() <= now) return Trigger::deadline;
+  if (rule_.max_wait == Duration(0) || deadline_of_others() <= now) return Trigger::deadline;
   if (draining_) return Trigger::drain;
   return std::nullopt;
 }
 
-Time Batcher::deadline() const {
+Time Batcher::deadline(bool idle) const {
+  return is_turn_of_suspects() && !idle ? Time::max() : deadline_of_others();
+}
+
+Time Batcher::deadline_of_others() const {
   if (framed_.size() + marks_.size() == 0) return Time::max();
   return std::min(framed_.oldest(), marks_.oldest()) + rule_.max_wait;
 }
 
 bool Batcher::full() const { return (rule_.stateful ? framed_.size() : leading_) >= rule_.rows; }
 
-void Batcher::close(Trigger why, Time now, Batch& batch) {
-  assert(trigger(now) == why);
-  batch.trigger = why;
+void Batcher::close(const Choice& choice, Time now, Batch& batch) {
+  assert(next(now, true) == choice);
+  batch.trigger = choice.why;
   batch.closed = now;
   batch.framed.clear();
   batch.marks.clear();
-  after_suspect_ = takes_suspect(now);
-  if (after_suspect_) return take_suspect(now, batch);
+  after_suspect_ = choice.trial;
+  if (choice.trial) return take_suspect(now, batch);
 
   do {
     const std::size_t room = rule_.rows - batch.framed.size();

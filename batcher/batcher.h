@@ -28,7 +28,7 @@ struct BatchRule {
 
 // The rows of one lane: which stream has which slot, which rows wait, and which of them make the
 // next batch. Pure: the time comes in as `now`, which never steps back, and nothing is called back.
-// It knows nothing of credits or slabs: who has both asks trigger() and closes.
+// It knows nothing of credits or slabs: who has both asks next() and closes.
 //
 // Order: oldest first, where a row's age counts from when it was ready and the row before it of
 // its stream was taken, so a backlog of one stream cannot delay another. Of a stream, rows come
@@ -36,13 +36,14 @@ struct BatchRule {
 // rows only behind it. A marker row needs no place in the tensor: it goes with the next batch,
 // whether or not there is room for the rows with frames.
 //
-// A suspect row is alone in its batch, which closes at once. Such batches take turns with those of
-// the other rows, so that neither waits long for the other.
+// A suspect row is alone in its batch, a trial, which closes as soon as the worker is idle: it
+// holds no batch. Trials take turns with batches of the other rows, so that neither waits long for
+// the other: when it is the suspect's turn, nothing else closes until the worker is idle.
 //
 // A slot is taken from open() until release() or remove(). Rows that come back from a lost worker
 // are added to another lane's batcher like any; they keep the instant at which they were ready.
 //
-// Confined to one thread. No allocation per row once its vectors have grown. trigger() and
+// Confined to one thread. No allocation per row once its vectors have grown. next() and
 // deadline() are O(1), close() is O(rows taken).
 class Batcher {
  public:
@@ -56,15 +57,22 @@ class Batcher {
   // one before.
   void add(Slot slot, const ReadyRow& row);
 
-  // Why a batch would close now; nothing while there is no row or it is worth waiting.
-  std::optional<Trigger> trigger(Time now) const;
+  // A batch that would close now.
+  struct Choice {
+    Trigger why;
+    bool trial;
+    bool operator==(const Choice&) const = default;
+  };
+  // Nothing while there is no row, it is worth waiting, or a suspect waits for the worker to be
+  // idle.
+  std::optional<Choice> next(Time now, bool idle) const;
 
-  // When trigger() answers `deadline` if nothing happens before; Time::max() without rows.
-  Time deadline() const;
+  // When next() gives a batch by the clock if nothing happens before; Time::max() if it does not.
+  Time deadline(bool idle) const;
 
   // Moves the rows of the next batch into `batch` (whose vectors are reused). The id is the
-  // caller's. Requires: trigger(now) gave `why`.
-  void close(Trigger why, Time now, Batch& batch);
+  // caller's. Requires: next(now, idle) gave `choice`.
+  void close(const Choice& choice, Time now, Batch& batch);
 
   // The END row is done: frees the slot. Requires: it was in a batch.
   void release(Slot slot);
@@ -96,7 +104,8 @@ class Batcher {
 
   bool full() const;
   std::optional<Trigger> trigger_of_others(Time now) const;
-  bool takes_suspect(Time now) const;
+  Time deadline_of_others() const;
+  bool is_turn_of_suspects() const { return suspects_.size() > 0 && !after_suspect_; }
   AgeList& list_of(const ReadyRow& row) {
     if (row.suspect) return suspects_;
     return row.row.has_frames() ? framed_ : marks_;

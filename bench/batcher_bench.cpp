@@ -65,8 +65,8 @@ class Lane {
       for (std::uint32_t stream : sources_.order()) {
         now_ += 1us;
         batcher_.add(Slot{stream}, row_of(stream));
-        if (const auto why = batcher_.trigger(now_)) {
-          batcher_.close(*why, now_, batch_);
+        if (const auto choice = batcher_.next(now_, true)) {
+          batcher_.close(*choice, now_, batch_);
           on_batch(batch_);
         }
       }

@@ -26,15 +26,14 @@ Lane::Lane(LaneId id, const BatchRule& rule, std::uint32_t credits, Time now)
     : id_(id), credits_(credits), batcher_(rule), heard_(now), answer_since_(now) {}
 
 Batch* Lane::close(BatchId id, Time now) {
-  if (!has_credit() || without_slab_) return nullptr;
-  const auto why = batcher_.trigger(now);
-  if (!why) return nullptr;
+  const auto choice = next(now);
+  if (!choice || without_slab_) return nullptr;
   Batch batch;
   if (!spare_.empty()) {
     batch = std::move(spare_.back());
     spare_.pop_back();
   }
-  batcher_.close(*why, now, batch);
+  batcher_.close(*choice, now, batch);
   batch.id = id;
   if (held_.empty()) answer_since_ = now;
   rows_held_ += rows_in(batch);

@@ -39,7 +39,8 @@ class Lane {
   // Closes the next batch, when one is due, and holds it until it is finished; the pointer is
   // good until then. Null without credit or slab, or without a batch that is due.
   Batch* close(BatchId id, Time now);
-  // Behind a suspect's batch there is none: the worker has no other row that it could die of.
+  // A worker that has a suspect's batch gets no other, and it gets that one when it has no other:
+  // it can die of no other row.
   bool has_credit() const {
     return held_.size() < credits_ && (held_.empty() || !held_.back().is_trial());
   }
@@ -47,7 +48,7 @@ class Lane {
   // is a change.
   bool set_slab(bool free, Time now);
   // A batch would close, were there a slab for it.
-  bool wants_slab(Time now) const { return without_slab_ && has_credit() && batcher_.trigger(now); }
+  bool wants_slab(Time now) const { return without_slab_ && next(now); }
   std::uint32_t credits() const { return credits_; }
 
   // Whether `id` is the batch to be done next, was done here already, or neither. Only the last
@@ -74,7 +75,7 @@ class Lane {
 
   // When the next batch is due by the clock; Time::max() without credit, slab or rows.
   Time batch_deadline() const {
-    return has_credit() && !without_slab_ ? batcher_.deadline() : Time::max();
+    return has_credit() && !without_slab_ ? batcher_.deadline(held_.empty()) : Time::max();
   }
   // From when on the worker counts as lost if nothing more is heard of it.
   Time lost_at(const Patience& patience) const;
@@ -84,6 +85,9 @@ class Lane {
   std::string why_lost(const Patience& patience, Time now) const;
 
  private:
+  std::optional<Batcher::Choice> next(Time now) const {
+    return has_credit() ? batcher_.next(now, held_.empty()) : std::nullopt;
+  }
   Duration answer_wait(const Patience& patience) const {
     return done_.empty() ? patience.first_answer : patience.answer;
   }

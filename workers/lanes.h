@@ -64,9 +64,9 @@ struct LanesRule {
 //  - a row never continues a state that was lost: after a loss or a move a stream's rows carry
 //    RESET(worker_lost) up to and including the first with frames
 //  - the rows in the oldest unfinished batch of a lost worker are suspects. A suspect is handed
-//  over
-//    alone, and nothing behind it, until it is answered. If its worker is lost over it, it is done
-//    with an error. The second such row of a stream ends that stream with `worker_failed`
+//    over alone, to a worker that has nothing else until it is answered. If its worker is lost over
+//    it, it is done with an error. The second such row of a stream ends that stream with
+//    `worker_failed`
 //
 // Confined to one thread.
 class Lanes {

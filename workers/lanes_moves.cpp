@@ -31,7 +31,8 @@ void Lanes::place_waiting() {
   }
 }
 
-// The row is not tried again. Its stream has no other row in a batch: there is none behind a trial.
+// The row is not tried again. Its stream has no other row in a batch: the trial was all that the
+// worker had.
 void Lanes::convict(FiledLane& lane, Batch& trial, Time now) {
   BatchRow& row = trial.framed.empty() ? trial.marks.front() : trial.framed.front();
   const StreamId id = row.stream;

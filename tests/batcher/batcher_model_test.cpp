@@ -81,25 +81,28 @@ class Schedule {
 
   void settle() {
     while (in_flight_.size() < credits_) {
-      const auto why = batcher_->trigger(now_);
-      demand(why == model_->trigger(now_), "the batcher closes when and why the model does");
-      if (!why) break;
+      const auto choice = batcher_->next(now_, in_flight_.empty());
+      demand(choice == model_->next(now_, in_flight_.empty()),
+             "the batcher closes when and why the model does");
+      if (!choice) break;
       Batch batch;
-      batcher_->close(*why, now_, batch);
-      model_->judge(batch, *why, now_);
+      batcher_->close(*choice, now_, batch);
+      model_->judge(batch, *choice, now_);
       in_flight_.push_back(std::move(batch));
     }
-    demand(batcher_->deadline() == model_->deadline(), "the deadline is the oldest row's");
+    demand(deadline() == model_->deadline(in_flight_.empty()), "the deadline is the oldest row's");
     demand(batcher_->waiting() == model_->waiting(), "every waiting row is counted");
     demand(batcher_->streams() == streams_.size(), "every stream is counted");
   }
 
+  Time deadline() const { return batcher_->deadline(in_flight_.empty()); }
+
   // As the home thread does: it wakes at every deadline on the way.
   void pass(Duration time) {
     const Time until = now_ + time;
-    while (in_flight_.size() < credits_ && batcher_->deadline() <= until) {
-      demand(batcher_->deadline() > now_, "nothing that could close waits past its deadline");
-      now_ = batcher_->deadline();
+    while (in_flight_.size() < credits_ && deadline() <= until) {
+      demand(deadline() > now_, "nothing that could close waits past its deadline");
+      now_ = deadline();
       settle();
     }
     now_ = until;

@@ -62,7 +62,7 @@ TEST_CASE("a row behind another waits max_wait from when that one was taken") {
   lane.row('A', 0ms);
   lane.row('A', 1ms);
   CHECK(lane.close(12ms) == "A0 |");
-  CHECK(lane.batcher.deadline() == t0 + 22ms);
+  CHECK(lane.batcher.deadline(true) == t0 + 22ms);
 }
 
 TEST_CASE("marker rows follow the row with frames of their stream into its batch") {
@@ -217,7 +217,7 @@ TEST_CASE("a slot's next stream has nothing of the one before") {
   lane.open("B");
   CHECK(lane.batcher.waiting(lane.slot('B')) == 0);
   lane.row('B', 20ms);
-  CHECK(lane.batcher.deadline() == t0 + 30ms);
+  CHECK(lane.batcher.deadline(true) == t0 + 30ms);
 }
 
 TEST_CASE("rows name their stream and slot") {
@@ -261,6 +261,21 @@ TEST_CASE("a suspect is alone in its batch, in turns with the other rows") {
   CHECK_FALSE(lane.batch.is_trial());
   CHECK(lane.close(3ms) == "B0 |");
   CHECK(lane.trigger(3ms) == std::nullopt);
+}
+
+TEST_CASE("on a suspect's turn nothing closes until the worker has given all back") {
+  BatcherUnderTest lane(rule_of(4, 4, 0ms));
+  lane.open("AB");
+  lane.suspect('A', 0ms);
+  CHECK(lane.trigger(0ms, false) == std::nullopt);
+  lane.row('B', 0ms);
+  CHECK(lane.trigger(0ms, false) == Trigger::complete);  // the others' turn
+  CHECK(lane.close(0ms) == "B0 |");
+  lane.row('B', 1ms);
+  CHECK(lane.trigger(1ms, false) == std::nullopt);
+  CHECK(lane.batcher.deadline(false) == Time::max());
+  CHECK(lane.close(1ms) == "A0 |");
+  CHECK(lane.trigger(1ms, false) == Trigger::deadline);
 }
 
 TEST_CASE("a suspect does not wait for other rows, and they do not wait for it") {

@@ -38,11 +38,15 @@ class BatcherUnderTest {
   void suspect(char name, Duration ready) { add(name, ready, 100, 0, true); }
   Slot slot(char name) const { return slots_[index(name)]; }
 
-  std::optional<Trigger> trigger(Duration at) const { return batcher.trigger(t0 + at); }
+  // Of what would close for a worker that holds no batch, or for one that does.
+  std::optional<Trigger> trigger(Duration at, bool idle = true) const {
+    const auto choice = batcher.next(t0 + at, idle);
+    return choice ? std::optional(choice->why) : std::nullopt;
+  }
 
   // Closes a batch and says what is in it: "A0 B3 | C7", marker rows behind the bar.
   std::string close(Duration at) {
-    batcher.close(trigger(at).value(), t0 + at, batch);
+    batcher.close(batcher.next(t0 + at, true).value(), t0 + at, batch);
     std::string text;
     for (const BatchRow& row : batch.framed) text += name_of(row) + " ";
     text += "|";

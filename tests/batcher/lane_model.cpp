@@ -68,13 +68,15 @@ bool LaneModel::tried_alone(const Stream& stream) {
   return !stream.rows.empty() && stream.rows.front().suspect;
 }
 
-bool LaneModel::suspect_is_next(Time now) const {
-  const bool any =
-      std::ranges::any_of(streams_, [](const auto& entry) { return tried_alone(entry.second); });
-  return any && !(others_are_next_ && trigger_of_others(now));
+bool LaneModel::has_suspect() const {
+  return std::ranges::any_of(streams_, [](const auto& entry) { return tried_alone(entry.second); });
 }
 
-Time LaneModel::deadline() const {
+Time LaneModel::deadline(bool idle) const {
+  return has_suspect() && !others_are_next_ && !idle ? Time::max() : deadline_of_others();
+}
+
+Time LaneModel::deadline_of_others() const {
   Time earliest = Time::max();
   for (const auto& [_, stream] : streams_)
     if (!stream.rows.empty() && !tried_alone(stream))
@@ -82,8 +84,12 @@ Time LaneModel::deadline() const {
   return earliest;
 }
 
-std::optional<Trigger> LaneModel::trigger(Time now) const {
-  return suspect_is_next(now) ? Trigger::full : trigger_of_others(now);
+std::optional<Batcher::Choice> LaneModel::next(Time now, bool idle) const {
+  const auto others = trigger_of_others(now);
+  const bool trial = has_suspect() && !(others_are_next_ && others);
+  if (trial && !idle) return std::nullopt;
+  if (trial) return Batcher::Choice{Trigger::full, true};
+  return others ? std::optional(Batcher::Choice{*others, false}) : std::nullopt;
 }
 
 std::optional<Trigger> LaneModel::trigger_of_others(Time now) const {
@@ -93,7 +99,7 @@ std::optional<Trigger> LaneModel::trigger_of_others(Time now) const {
         return entry.second.ended || !entry.second.rows.empty();
       }))
     return Trigger::complete;
-  if (deadline() <= now) return Trigger::deadline;
+  if (deadline_of_others() <= now) return Trigger::deadline;
   if (draining_) return Trigger::drain;
   return std::nullopt;
 }
@@ -118,11 +124,11 @@ void LaneModel::take(const BatchRow& row, Time now) {
   if (row.ready.row.is(flag::end)) stream.ended = true;
 }
 
-void LaneModel::judge(const Batch& batch, Trigger why, Time now) {
-  demand(batch.trigger == why && batch.closed == now, "a batch says when and why it closed");
+void LaneModel::judge(const Batch& batch, const Batcher::Choice& choice, Time now) {
+  demand(batch.trigger == choice.why && batch.closed == now, "a batch says when and why it closed");
   demand(!batch.framed.empty() || !batch.marks.empty(), "no batch is empty");
-  others_are_next_ = suspect_is_next(now);
-  if (others_are_next_) return judge_suspect(batch, now);
+  others_are_next_ = choice.trial;
+  if (choice.trial) return judge_suspect(batch, now);
   judge_framed(batch, now);
   judge_marks(batch, now);
 }

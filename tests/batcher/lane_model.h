@@ -25,12 +25,12 @@ class LaneModel {
   std::vector<ReadyRow> remove(StreamId id);
   void drain() { draining_ = true; }
 
-  std::optional<Trigger> trigger(Time now) const;
-  Time deadline() const;
+  std::optional<Batcher::Choice> next(Time now, bool idle) const;
+  Time deadline(bool idle) const;
   std::size_t waiting() const;
 
   // The batch that a batcher closed now.
-  void judge(const Batch& batch, Trigger why, Time now);
+  void judge(const Batch& batch, const Batcher::Choice& choice, Time now);
 
  private:
   struct Stream {
@@ -42,7 +42,8 @@ class LaneModel {
 
   static Time age(const Stream& stream);
   static bool tried_alone(const Stream& stream);
-  bool suspect_is_next(Time now) const;
+  bool has_suspect() const;
+  Time deadline_of_others() const;
   std::optional<Trigger> trigger_of_others(Time now) const;
   void judge_suspect(const Batch& batch, Time now);
   std::size_t takeable_framed() const;

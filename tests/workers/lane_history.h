@@ -202,7 +202,7 @@ class LaneHistory {
   }
 
  private:
-  // A suspect is handed over alone, and nothing behind it.
+  // A suspect is handed over alone, to a worker that has nothing else.
   void expect_trial(const WorkerSeen& worker, const Batch& batch) const {
     const auto suspects = [this](const Batch& in) {
       std::size_t count = 0;
@@ -213,6 +213,8 @@ class LaneHistory {
     };
     expect(suspects(batch) == 0 || batch.framed.size() + batch.marks.size() == 1,
            "a suspect is alone in its batch");
+    expect(suspects(batch) == 0 || worker.held.empty(),
+           "a suspect waits until its worker has nothing else");
     expect(worker.held.empty() || suspects(worker.held.back()) == 0,
            "nothing is handed over behind a suspect");
   }
