@@ -112,7 +112,7 @@ void Hub::protocol_error(WorkerConnection& link, std::string_view what) noexcept
 void Hub::no_room(WorkerConnection& link, std::string_view what) noexcept {
   settings_.log({"worker has no room", seats_.name_of(link), what, {}, true});
   seats_.refuse(link, {"no_room", std::string(what)});
-  lost(link, WorkerFailure::timeout);
+  lost(link, WorkerFailure::timeout, Blame::service);
 }
 
 void Hub::drain(Time give_up) noexcept {

@@ -92,7 +92,7 @@ class Hub {
   void receive(WorkerConnection& link, worker_protocol::ToService message) noexcept;
   // The connection is gone, or is being given up for `why`. Must be called for each link that said
   // hello before it goes; where the hub ended it already nothing happens.
-  void lost(WorkerConnection& link, WorkerFailure why) noexcept;
+  void lost(WorkerConnection& link, WorkerFailure why, Blame blame = Blame::worker) noexcept;
   void protocol_error(WorkerConnection& link, std::string_view what) noexcept;
   // What it says finds no room, which is no fault of it: it may come again.
   void no_room(WorkerConnection& link, std::string_view what) noexcept;

@@ -93,7 +93,7 @@ void Hub::receive_bye(LaneId lane) {
   settle(now);
 }
 
-void Hub::lost(WorkerConnection& link, WorkerFailure why) noexcept {
+void Hub::lost(WorkerConnection& link, WorkerFailure why, Blame blame) noexcept {
   if (seats_.find_watcher(link)) {
     // It takes no batches: to lose it is no failure, what it does wrong is.
     if (why == WorkerFailure::protocol) stats_.failures[why].add();
@@ -112,7 +112,7 @@ void Hub::lost(WorkerConnection& link, WorkerFailure why) noexcept {
   settings_.log({"worker lost", seats_.find(*lane)->name, name_of(why), {}, true});
   stats_.failures[why].add();
   book_.lost(*lane, name_of(why), now);
-  lanes_.lost(*lane, now);
+  lanes_.lost(*lane, blame, now);
   seats_.remove(*lane);
   settle(now);
 }

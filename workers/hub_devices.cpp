@@ -41,7 +41,7 @@ void Hub::end_device(const FeedReport& report, const DeviceLost& lost, Time now)
     settings_.log({"worker lost", seat.name, lost.what, {}, true});
     book_.lost(lane, lost.what, now);
     seats_.refuse(*seat.link, {code_of(lost), lost.what});
-    lanes_.lost(lane, now);
+    lanes_.lost(lane, Blame::service, now);
     seats_.remove(lane);
   }
   if (!lost.goes_on) settings_.device_lost(report.device, lost);

@@ -64,10 +64,10 @@ void Lanes::bye(LaneId id, Time now) {
   settle();
 }
 
-void Lanes::lost(LaneId id, Time now) {
+void Lanes::lost(LaneId id, Blame blame, Time now) {
   FiledLane* lane = lanes_.find(id);
   if (!lane) return;
-  take_back(*lane, now);
+  take_back(*lane, blame, now);
   settle();
 }
 
@@ -172,7 +172,7 @@ void Lanes::expire(Time now) {
     if (lane.lost_at(rule_.patience) <= now) {
       events_.overdue.push_back(id);
       events_.why_overdue.push_back(lane.why_lost(rule_.patience, now));
-      take_back(lane, now);
+      take_back(lane, Blame::worker, now);
     } else {
       lanes_.mark(lane);
     }

@@ -54,6 +54,12 @@ struct LanesRule {
   Patience patience;
 };
 
+// Who caused the loss of a worker.
+enum class Blame : std::uint8_t {
+  worker,   // it died, hung or broke the protocol: a row may be the reason
+  service,  // the service cut it for want of memory or over its own device: no row is the reason
+};
+
 // All lanes of one pipeline and the streams in them: which stream is in which lane, what becomes
 // of its rows when a worker leaves or is lost, which stream waits for a slot. A pure state
 // machine: time comes in as `now`, batches go out by next(), everything else as LaneEvents.
@@ -66,7 +72,7 @@ struct LanesRule {
 //  - the rows in the oldest unfinished batch of a lost worker are suspects. A suspect is handed
 //    over alone, to a worker that has nothing else until it is answered. If its worker is lost over
 //    it, it is done with an error. The second such row of a stream ends that stream with
-//    `worker_failed`
+//    `worker_failed`. Where the service caused the loss, rows stay what they were
 //
 // Confined to one thread.
 class Lanes {
@@ -85,7 +91,7 @@ class Lanes {
   // The worker takes no new streams; each of its own moves away when it can.
   void bye(LaneId lane, Time now);
   // The worker's connection is gone. A lane that is not known is ignored.
-  void lost(LaneId lane, Time now);
+  void lost(LaneId lane, Blame blame, Time now);
 
   // Whether the lane has a slab for its next batch; true until said otherwise. A lane that is not
   // known is ignored.
@@ -159,8 +165,8 @@ class Lanes {
   void feed_held(Stream& stream);
   void finish_row(FiledLane& lane, BatchRow& row, Answer answer, Time closed, Time now);
   void convict(FiledLane& lane, Batch& trial, Time now);
-  void take_back_batches(FiledLane& lane, Time now);
-  void take_back(FiledLane& lane, Time now);
+  void take_back_batches(FiledLane& lane, Blame blame, Time now);
+  void take_back(FiledLane& lane, Blame blame, Time now);
   void hold_waiting_rows(Stream& stream);
   bool may_move(const Stream& stream) const;
   void review(const Stream& stream);

@@ -46,17 +46,17 @@ void Lanes::convict(FiledLane& lane, Batch& trial, Time now) {
 
 // Rows handed over and not done go back in front of the rows that their streams hold. The worker
 // can only have died of its oldest batch.
-void Lanes::take_back_batches(FiledLane& lane, Time now) {
+void Lanes::take_back_batches(FiledLane& lane, Blame blame, Time now) {
   std::unordered_map<StreamId, std::deque<ReadyRow>> again;
-  for (bool oldest = true; !lane.held().empty(); oldest = false) {
+  for (bool blamed = blame == Blame::worker; !lane.held().empty(); blamed = false) {
     Batch batch = lane.finish(now);
-    if (oldest && batch.is_trial()) {
+    if (blamed && batch.is_trial()) {
       convict(lane, batch, now);
       continue;
     }
     for (auto* rows : {&batch.framed, &batch.marks})
       for (BatchRow& row : *rows) {
-        row.ready.suspect |= oldest;
+        row.ready.suspect |= blamed;
         --find(row.stream)->handed;
         again[row.stream].push_back(std::move(row.ready));
       }
@@ -69,8 +69,8 @@ void Lanes::take_back_batches(FiledLane& lane, Time now) {
   }
 }
 
-void Lanes::take_back(FiledLane& lane, Time now) {
-  take_back_batches(lane, now);
+void Lanes::take_back(FiledLane& lane, Blame blame, Time now) {
+  take_back_batches(lane, blame, now);
   for (StreamId id : lane.batcher().holders()) {
     Stream& stream = *find(id);
     hold_waiting_rows(stream);

@@ -95,7 +95,7 @@ void RemoteWorkers::take(FromRemote arrival) {
     if (found == connections_.end()) return;
     hub_.settings().log(
         {"worker's connection failed", found->second->name, error.what(), {}, true});
-    lose(arrival.line, WorkerFailure::disconnect);
+    lose(arrival.line, WorkerFailure::disconnect, Blame::service);
   }
 }
 
@@ -142,10 +142,10 @@ RemoteWorkers::Connection* RemoteWorkers::find(RemoteLine* line, std::uint64_t n
                                                                         : nullptr;
 }
 
-void RemoteWorkers::lose(RemoteLine* line, WorkerFailure why) {
+void RemoteWorkers::lose(RemoteLine* line, WorkerFailure why, Blame blame) {
   const auto found = connections_.find(line);
   if (found == connections_.end()) return;
-  if (!found->second->ended) hub_.lost(*found->second, found->second->cut.value_or(why));
+  if (!found->second->ended) hub_.lost(*found->second, found->second->cut.value_or(why), blame);
   forget(line);
 }
 

@@ -35,7 +35,7 @@ class RemoteWorkers {
   void receive(const FromRemote& arrival);
   void receive(Connection& connection, Bytes message);
   Connection* find(RemoteLine* line, std::uint64_t number);
-  void lose(RemoteLine* line, WorkerFailure why);
+  void lose(RemoteLine* line, WorkerFailure why, Blame blame = Blame::worker);
   void forget(RemoteLine* line);
 
   Hub& hub_;

@@ -46,7 +46,7 @@ class Session final : public WorkerConnection {
 
   // What fails deep in the library, for want of memory, destroys the coroutine that waits for it.
   ~Session() {
-    if (known_) hub_.lost(*this, failure_);
+    if (known_) hub_.lost(*this, failure_, blame_);
   }
 
   Task<> run(worker_protocol::Hello hello) {
@@ -58,7 +58,7 @@ class Session final : public WorkerConnection {
     } catch (const std::exception& error) {
       failed(error);
     }
-    hub_.lost(*this, failure_);
+    hub_.lost(*this, failure_, blame_);
     known_ = false;
     socket_.end_output();  // who watches for its hang-up keeps the connection open
   }
@@ -170,6 +170,7 @@ class Session final : public WorkerConnection {
 
   // No memory for its messages, most likely: it costs this worker.
   void failed(const std::exception& error) {
+    blame_ = Blame::service;
     hub_.settings().log({"worker's connection failed", name_, error.what(), {}, true});
   }
 
@@ -186,6 +187,7 @@ class Session final : public WorkerConnection {
   SocketWaits waits_;
   Wakeup to_write_;
   WorkerFailure failure_ = WorkerFailure::disconnect;
+  Blame blame_ = Blame::worker;
   bool known_ = false;  // to the hub, unless that ended it
   bool ended_ = false;  // nothing is received or queued any more
   bool gone_ = false;   // nor sent

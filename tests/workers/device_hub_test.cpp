@@ -103,6 +103,21 @@ TEST_CASE("a device that fails ends its workers and tells the service, and other
   CHECK(rows_of(other.take<HandedBatch>()) == "1.0R");
 }
 
+TEST_CASE("no row fails because copies to a device fail again and again") {
+  DeviceHub h;
+  h.open(1);
+  h.open(2);
+  h.row(1);
+  h.row(2);
+  for (int i = 0; i < 4; ++i) {
+    simulated_cuda::fail("cudaMemcpyAsync", out_of_memory, 1);
+    Link& worker = h.attach_on("cuda:0");
+    h.until([&] { return worker.ended; });
+  }
+  CHECK(rows_of(h.attach_on("cuda:0").take<HandedBatch>()) == "1.0R 2.0R");
+  CHECK(h.returned() == "1 taken 2 taken");
+}
+
 TEST_CASE("a worker for which a listed device has no memory is refused and may come again") {
   simulated_cuda::reset();
   HubUnderTest h(HubUnderTest::patient, {.use = DeviceRule::Use::listed, .listed = {"cuda:0"}});

@@ -49,6 +49,22 @@ TEST_CASE("a worker that gives back a batch that another did before is cut") {
   CHECK(!one.ended);
 }
 
+TEST_CASE("rows of a worker that finds no room at the service are handed over together again") {
+  HubUnderTest h;
+  h.open(1);
+  h.open(2);
+  h.row(1);
+  h.row(2);
+  for (int i = 0; i < 4; ++i) {
+    Link& worker = h.attach();
+    (void)worker.take<HandedBatch>();
+    h.hub.no_room(worker, "others fill it");
+    CHECK(worker.take<Refused>().code == "no_room");
+  }
+  CHECK(rows_of(h.attach().take<HandedBatch>()) == "1.0R 2.0R");
+  CHECK(h.returned() == "1 taken 2 taken");
+}
+
 TEST_CASE("what an ended connection still sends is ignored") {
   HubUnderTest h;
   Link& worker = h.attach();

@@ -90,18 +90,18 @@ class LaneHistory {
   }
 
   // A worker that is gone without a word: its rows go again.
-  void lose(LaneId lane, Time now) {
+  void lose(LaneId lane, Blame blame, Time now) {
     WorkerSeen& worker = workers.at(lane);
     for (const Batch& batch : worker.held) {
       fenced.emplace_back(lane, batch.id);
-      const bool oldest = &batch == &worker.held.front();
+      const bool blamed = blame == Blame::worker && &batch == &worker.held.front();
       const bool alone = batch.framed.size() + batch.marks.size() == 1;
       for (const auto* rows : {&batch.framed, &batch.marks})
         for (const BatchRow& row : *rows) {
           StreamSeen& stream = streams.at(row.stream);
           stream.next = std::min<std::size_t>(stream.next, row.ready.row.seq);
           stream.busy = now;
-          if (!oldest) continue;
+          if (!blamed) continue;
           const bool before = !stream.suspects.insert(row.ready.row.seq).second;
           if (before && alone) given_up_.insert({row.stream, row.ready.row.seq});
         }
@@ -147,7 +147,7 @@ class LaneHistory {
   void read(const LaneEvents& events, bool answered, Time now, Time give_up) {
     for (LaneId lane : events.overdue) {
       expect(lost_at(workers.at(lane)) <= now, "a worker has the time that it has");
-      lose(lane, now);
+      lose(lane, Blame::worker, now);
       count("overdue");
     }
     for (LaneId lane : events.left) {

@@ -72,7 +72,7 @@ TEST_CASE("streams of a lost worker with old rows are queued again without a sea
     p.now += 1us;
     p.row(StreamId{1 + i * 7919 % (2 * streams)});
   }
-  const double took = seconds([&] { p.lanes.lost(first, p.now); });
+  const double took = seconds([&] { p.lanes.lost(first, Blame::worker, p.now); });
   CHECK(p.lanes.lanes().at(second).batcher().waiting() == 2 * streams);
   CHECK(took < 0.5);
 }

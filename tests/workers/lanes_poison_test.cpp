@@ -80,7 +80,7 @@ struct Play {
   }
 
   void die(LaneId worker) {
-    if (!by_timeout) return p.lanes.lost(worker, p.now);
+    if (!by_timeout) return p.lanes.lost(worker, Blame::worker, p.now);
     p.now += 120s;
     for (LaneId other : workers)
       if (other != worker) p.lanes.heard(other, p.now);
@@ -232,7 +232,7 @@ TEST_CASE("a row that was behind the oldest batch of a lost worker is no suspect
   CHECK(p.next(lane) == "1.0");
   p.row(b);
   CHECK(p.next(lane) == "2.0");
-  p.lanes.lost(lane, p.now);
+  p.lanes.lost(lane, Blame::worker, p.now);
   const LaneId other = p.lanes.attach(3, p.now);
   CHECK(p.next(other) == "2.0R");
   CHECK(p.next(other) == "none");
@@ -248,7 +248,7 @@ TEST_CASE("a suspect is all that its worker has, and other rows come before the 
   p.row(a);
   p.row(b);
   CHECK(p.next(lost) == "1.0 2.0");
-  p.lanes.lost(lost, p.now);
+  p.lanes.lost(lost, Blame::worker, p.now);
   const LaneId lane = p.lanes.attach(3, p.now);
   CHECK(p.next(lane) == "1.0R");
   p.row(c);
@@ -272,7 +272,7 @@ TEST_CASE("no batch is due while a suspect waits for its worker to give back wha
   const LaneId lost = p.lanes.attach(2, p.now);
   p.now += 10ms;
   CHECK(p.next(lost) == "1.0");
-  p.lanes.lost(lost, p.now);
+  p.lanes.lost(lost, Blame::worker, p.now);
   p.row(b);
   const LaneId lane = p.lanes.attach(2, p.now += 10ms);
   CHECK(p.next(lane) == "2.0");
@@ -291,14 +291,36 @@ TEST_CASE("a suspect whose worker was lost over a batch before it is tried by th
   p.row(a);
   LaneId lane = p.lanes.attach(2, p.now);
   CHECK(p.next(lane) == "1.0");
-  p.lanes.lost(lane, p.now);
+  p.lanes.lost(lane, Blame::worker, p.now);
   p.row(b);
   lane = p.lanes.attach(2, p.now);
   CHECK(p.next(lane) == "2.0");
-  p.lanes.lost(lane, p.now);
+  p.lanes.lost(lane, Blame::worker, p.now);
   CHECK(p.events().done.empty());
   lane = p.lanes.attach(2, p.now);
   CHECK(p.next(lane) == "1.0R");
+}
+
+TEST_CASE("no row is suspect or fails because the service gave its worker up") {
+  Pipeline p;
+  const auto a = p.open(1), b = p.open(2);
+  p.row(a);
+  p.row(b);
+  const auto attach = [&] { return p.lanes.attach(2, p.now); };
+  LaneId lane = attach();
+  for (int i = 0; i < 3; ++i) {
+    CHECK(p.next(lane) == (i == 0 ? "1.0 2.0" : "1.0R 2.0R"));
+    p.lanes.lost(lane, Blame::service, p.now);
+    lane = attach();
+  }
+  CHECK(p.next(lane) == "1.0R 2.0R");
+  p.lanes.lost(lane, Blame::worker, p.now);
+  for (int i = 0; i < 3; ++i) {
+    lane = attach();
+    CHECK(p.next(lane) == "1.0R");  // still alone
+    p.lanes.lost(lane, Blame::service, p.now);
+  }
+  CHECK(p.events().done.empty());
 }
 
 TEST_CASE("a stream that moves is tried and ended as any other") {
@@ -307,19 +329,19 @@ TEST_CASE("a stream that moves is tried and ended as any other") {
   p.row(a, flag::last);
   LaneId lane = p.lanes.attach(2, p.now);
   CHECK(p.next(lane) == "1.0");
-  p.lanes.lost(lane, p.now);
+  p.lanes.lost(lane, Blame::worker, p.now);
   const LaneId leaving = p.lanes.attach(2, p.now);
   CHECK(p.next(leaving) == "1.0R");
   p.lanes.bye(leaving, p.now);
   const LaneId other = p.lanes.attach(2, p.now);
   p.row(a, flag::segment);
-  p.lanes.lost(leaving, p.now);
+  p.lanes.lost(leaving, Blame::worker, p.now);
   CHECK(p.events().done.size() == 1);
   CHECK(p.next(other) == "1.1R");
-  p.lanes.lost(other, p.now);
+  p.lanes.lost(other, Blame::worker, p.now);
   lane = p.lanes.attach(2, p.now);
   CHECK(p.next(lane) == "1.1R");
-  p.lanes.lost(lane, p.now);
+  p.lanes.lost(lane, Blame::worker, p.now);
   const auto events = p.events();
   REQUIRE(events.dropped.size() == 1);
   CHECK(events.dropped[0].code == ErrorCode::worker_failed);

@@ -14,7 +14,7 @@ TEST_CASE("room is slots times workers, and one worker's worth without any") {
   CHECK(p.lanes.capacity() == 2);
   p.lanes.attach(2, p.now);
   CHECK(p.lanes.capacity() == 4);
-  p.lanes.lost(first, p.now);
+  p.lanes.lost(first, Blame::worker, p.now);
   CHECK(p.lanes.capacity() == 2);
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("the streams of a worker that is lost or overdue go to the others' fre
     p.lanes.expire(p.now);
     CHECK(numbers(p.events().overdue) == std::vector{number(first)});
   } else {
-    p.lanes.lost(first, p.now);
+    p.lanes.lost(first, Blame::worker, p.now);
   }
   CHECK(p.next(second) == "1.0R");
 }

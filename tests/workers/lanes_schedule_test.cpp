@@ -79,7 +79,10 @@ class Schedule {
     if (which < 26) {
       give_back(lane);
     } else if (which == 26 && one_in(2)) {
-      if (!poison_) lose(lane);
+      if (one_in(4))
+        cut(lane);
+      else if (!poison_)
+        lose(lane);
     } else if (which == 27) {
       bye(lane);
     } else if (which == 28) {
@@ -151,9 +154,15 @@ class Schedule {
     worker.heard = now_;
   }
 
-  void lose(LaneId lane) {
-    lanes_.lost(lane, now_);
-    history_.lose(lane, now_);
+  void lose(LaneId lane, Blame blame = Blame::worker) {
+    lanes_.lost(lane, blame, now_);
+    history_.lose(lane, blame, now_);
+  }
+
+  // The service gives the worker up, for reasons of its own.
+  void cut(LaneId lane) {
+    lose(lane, Blame::service);
+    history_.count("cut");
   }
 
   void bye(LaneId lane) {
@@ -316,7 +325,7 @@ TEST_CASE("rows are handed over at least once, done once and in order, whatever 
   }
   for (const char* what :
        {"lost", "overdue", "left", "moved", "given up", "poisoned", "worker failed", "no worker",
-        "died early", "repeated", "late", "lied"}) {
+        "died early", "repeated", "late", "lied", "cut"}) {
     INFO(what);
     CHECK(tally[what] > 300);
   }

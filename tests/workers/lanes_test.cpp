@@ -44,7 +44,7 @@ TEST_CASE("rows that a lost worker had are handed over again with RESET, rows no
   CHECK(p.next(first) == "1.0");
   p.done(first);
   CHECK(p.next(first) == "1.1");
-  p.lanes.lost(first, p.now);
+  p.lanes.lost(first, Blame::worker, p.now);
   p.row(b);
   const LaneId second = p.lanes.attach(2, p.now);
   CHECK(p.next(second) == "2.0");
@@ -63,7 +63,7 @@ TEST_CASE("RESET(worker_lost) stays due until a row with frames has carried it")
   p.row(a);
   p.next(first);
   p.done(first);
-  p.lanes.lost(first, p.now);
+  p.lanes.lost(first, Blame::worker, p.now);
   p.row(a, flag::last, 0);
   p.row(a, flag::segment);
   p.row(a);
@@ -187,7 +187,7 @@ TEST_CASE("a stream that aborts while its worker is lost keeps the rows that a w
   const auto a = p.open(1);
   p.row(a);
   CHECK(p.next(first) == "1.0");
-  p.lanes.lost(first, p.now);
+  p.lanes.lost(first, Blame::worker, p.now);
   const bool attached = GENERATE(false, true);
   LaneId second{};
   if (attached) second = p.lanes.attach(2, p.now);

@@ -94,12 +94,12 @@ TEST_CASE("a stream that a leaving worker still serves does not wait yet") {
   p.lanes.bye(leaving, p.now);
   const LaneId other = p.lanes.attach(2, p.now);
   p.done(leaving, BatchId{1});  // it moves, and 1.1 is still to be done
-  p.lanes.lost(other, p.now);
+  p.lanes.lost(other, Blame::worker, p.now);
   pass(p, leaving, 6);
   CHECK(p.events().dropped.empty());
   CHECK(p.lanes.deadline() == p.now + 4s);  // the leaving worker's answer
   SECTION("it is done") { p.done(leaving, BatchId{2}); }
-  SECTION("its worker is lost") { p.lanes.lost(leaving, p.now); }
+  SECTION("its worker is lost") { p.lanes.lost(leaving, Blame::worker, p.now); }
   CHECK(p.lanes.deadline() == p.now + 5s);
 }
 

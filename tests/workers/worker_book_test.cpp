@@ -45,7 +45,7 @@ TEST_CASE("a worker that comes again shows why the last one of its name was lost
   book.attached(first, "gpu-0", false, p.now);
   book.attached(other, "gpu-1", false, p.now);
   book.lost(first, "no heartbeat for 6 s", p.now);
-  p.lanes.lost(first, p.now);
+  p.lanes.lost(first, Blame::worker, p.now);
   book.attached(p.lanes.attach(2, p.now), "gpu-0", false, p.now);
   const auto all = book.list(p.lanes, 2, p.now + 5s);
   REQUIRE(all.size() == 2);
@@ -62,7 +62,7 @@ TEST_CASE("failures that are remembered are bounded, and a worker that left is n
     const LaneId lane = p.lanes.attach(2, p.now);
     book.attached(lane, std::to_string(i), false, p.now);
     book.lost(lane, "disconnect", p.now);
-    p.lanes.lost(lane, p.now);
+    p.lanes.lost(lane, Blame::worker, p.now);
   }
   const LaneId leaves = p.lanes.attach(2, p.now);
   book.attached(leaves, "leaves", false, p.now);
