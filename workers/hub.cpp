@@ -253,7 +253,9 @@ void Hub::tell(const Instants& at) {
 
 void Hub::set_timer(Time now) {
   Time due = lanes_.deadline();
-  if (!seats_.empty()) due = std::min(due, next_beat_);
+  // Also for streams that wait: without a timer that is due soon nobody sees how long this process
+  // was stopped.
+  if (!seats_.empty() || lanes_.waiting() > 0) due = std::min(due, next_beat_);
   if (const Watcher* watcher = seats_.quietest_watcher())
     due = std::min(due, watcher->heard + settings_.rule.patience.silence);
   due = std::max(due, now);  // on_timer() measures how late this thread is, not how late `due` was

@@ -53,6 +53,12 @@ void Lanes::heard(LaneId id, Time now) {
 
 void Lanes::shift(Duration late, Time now) {
   for (auto& [id, lane] : lanes_.all()) lane.shift(late, now);
+  for (WaitKey waiting : std::exchange(waiting_, {})) {
+    Time& since = std::get<0>(waiting);
+    since = std::min(since + late, now);
+    find(std::get<StreamId>(waiting))->waiting = waiting;
+    waiting_.insert(waiting);
+  }
 }
 
 void Lanes::bye(LaneId id, Time now) {

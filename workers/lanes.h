@@ -86,7 +86,8 @@ class Lanes {
 
   LaneId attach(std::uint32_t credits, Time now);
   void heard(LaneId lane, Time now);
-  // This process did not run for `late` before `now`: every worker's deadline moves by that much.
+  // This process did not run for `late` before `now`: the deadlines of workers and of waiting
+  // streams move by that much.
   void shift(Duration late, Time now);
   // The worker takes no new streams; each of its own moves away when it can.
   void bye(LaneId lane, Time now);

@@ -79,6 +79,18 @@ class Stalls(CrowdTest):
                 service.recount()
             self.assertEqual(hung.ended(), "timeout")
 
+    def test_a_stream_that_waits_for_a_worker_waits_on_after_a_stall(self):  # C18, G6
+        service = self.service(PIPELINE + f'worker_wait = "{STALL - 3}s"\n')
+        client = self.join(service, upgrade()).opened()
+        client.send(frame(BINARY, samples(0, PACKET)) + text(type="end"))
+        with self.stopped(service):
+            worker = RawWorker(service.workers)
+        worker = Honest(worker.attached().beat())
+        self.addCleanup(worker.close)
+        *results, closed = client.rest()[1:]
+        self.assertEqual([result.get("error") for result in results], [None, None])
+        self.assertEqual(closed, {"type": "closed", "frames": PACKET, "chunks": 1})
+
     def test_connections_that_a_worker_gave_up_during_a_stall_fail_no_row(self):  # C18, G6
         service = self.service(PIPELINE)
         first = RawWorker(service.workers).attached()

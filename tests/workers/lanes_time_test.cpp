@@ -201,6 +201,20 @@ TEST_CASE("a worker that waits for a slab is not lost when this process was stop
   CHECK(p.events().overdue.empty());
 }
 
+TEST_CASE("the time for which this process did not run is no time that a stream waited") {
+  Pipeline p(2, 0s, 30s);
+  p.open(1);
+  p.now += 5s;
+  p.open(2);
+  p.lanes.shift(1h, p.now += 1h);
+  CHECK(p.lanes.deadline() == p.now + 25s);
+  p.lanes.expire(p.now += 25s);
+  CHECK(numbers(p.events().gone) == std::vector<std::uint64_t>{1});
+  CHECK(p.lanes.deadline() == p.now + 5s);
+  p.lanes.attach(2, p.now);
+  CHECK(p.lanes.waiting() == 0);
+}
+
 TEST_CASE("of the time for which this process was late only that after the last word counts") {
   Pipeline p;
   const LaneId lane = p.lanes.attach(2, p.now);
