@@ -38,9 +38,9 @@ constexpr std::uint64_t client_streams(std::uint64_t descriptors) {
 }
 
 // How many of the sockets of clients may be ZeroMQ connections, each of which may carry many
-// streams: those that carry none must leave room for WebSockets.
+// streams: connections without streams must leave half of the sockets to WebSockets.
 constexpr std::uint64_t zeromq_connections(std::uint64_t descriptors, std::uint64_t streams) {
-  return std::min(streams, client_sockets(descriptors) / 2);
+  return std::min(streams, sockets_for(streams, descriptors) / 2);
 }
 
 // How many descriptors there have to be for so many.

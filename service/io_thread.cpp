@@ -54,8 +54,8 @@ void IoThread::listen(Acceptor acceptor, ClientGate& gate) {
   server_.emplace(scope_, std::move(acceptor), *door_, gate);
 }
 
-void IoThread::listen_zeromq(const ZeromqBinding& binding, Budget& sockets) {
-  zeromq_.emplace(scope_, binding, *door_, sockets);
+void IoThread::listen_zeromq(const ZeromqBinding& binding, ClientGate& gate) {
+  zeromq_.emplace(scope_, binding, *door_, gate);
 }
 
 void IoThread::run() {
@@ -121,8 +121,9 @@ Task<> IoThread::wait_drained(std::function<void()> drained) {
 }
 
 bool IoThread::has_clients() const {
-  // The ZeroMQ door is one of the connections; its clients show as streams.
-  return scope_.connections() > (zeromq_ ? 1 : 0) || !door_->table().empty();
+  // The ZeroMQ door is one of the connections.
+  return scope_.connections() > (zeromq_ ? 1 : 0) || !door_->table().empty() ||
+         (zeromq_ && !zeromq_->is_idle());
 }
 
 bool IoThread::cut_off() {

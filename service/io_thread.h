@@ -35,7 +35,7 @@ class IoThread {
                  std::uint32_t threads);
   void listen(Acceptor acceptor, ClientGate& gate);
   // Clients over ZeroMQ too. Throws std::runtime_error that names the endpoint.
-  void listen_zeromq(const ZeromqBinding& binding, Budget& sockets);
+  void listen_zeromq(const ZeromqBinding& binding, ClientGate& gate);
 
   // Starts the thread.
   void run();

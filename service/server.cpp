@@ -129,7 +129,7 @@ void Server::listen() {
       threads_.back()->listen_zeromq(
           {.endpoint = "tcp://" + readable(*zeromq),
            .max_connections = zeromq_connections(descriptor_limit(), options_.limits.connections)},
-          admission_.gate.sockets);
+          admission_.gate);
     });
   net::io_context* const main[] = {&main_};
   auto admin =

@@ -168,8 +168,9 @@ void ClientPeer::check_own(Time now) {
 
 void ClientPeer::note_progress(Time now) {
   const std::uint64_t before = acknowledged_;
-  if (!outbox_.empty()) acknowledged_ = wire_.acknowledged();
-  if (outbox_.empty() || acknowledged_ != before) progress_ = now;
+  const bool all_sent = outbox_.empty() && wire_.empty();
+  if (!all_sent) acknowledged_ = wire_.acknowledged();
+  if (all_sent || acknowledged_ != before) progress_ = now;
 }
 
 void ClientPeer::give_up_silent(Time now) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/peer_outbox.h"
 
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -30,6 +31,31 @@ std::optional<PeerOutbox::Label> PeerOutbox::send_next() {
   if (!label.stream) of_nobody_ -= label.bytes;
   gauge_.add(-static_cast<std::int64_t>(label.bytes));
   return label;
+}
+
+void PeerOutbox::drop(const PeerStream& stream) noexcept {
+  const std::size_t dropped = drop(stream, sending_, next_, at_) + drop(stream, waiting_, 0, 0);
+  unsent_ -= dropped;
+  gauge_.add(-static_cast<std::int64_t>(dropped));
+}
+
+// Of the messages from `first` on, which begin at byte `at`. Returns the bytes that were dropped.
+std::size_t PeerOutbox::drop(const PeerStream& stream, Batch& batch, std::size_t first,
+                             std::size_t at) {
+  std::size_t kept = first, end = at;
+  for (std::size_t i = first; i < batch.labels.size(); ++i) {
+    const Label label = batch.labels[i];
+    if (label.stream != &stream) {
+      std::memmove(batch.bytes.data() + end, batch.bytes.data() + at, label.bytes);
+      end += label.bytes;
+      batch.labels[kept++] = label;
+    }
+    at += label.bytes;
+  }
+  batch.labels.resize(kept);
+  batch.bytes.resize(end);
+  batch.bytes.shrink_to_fit();
+  return at - end;
 }
 
 // A peer that is always a little behind makes neither batch grow beyond what waits.

@@ -42,6 +42,9 @@ class PeerOutbox {
   // Gives the next message to the wire. Nothing where none waits, or the wire takes none.
   std::optional<Label> send_next();
 
+  // Drops all messages of the stream that the wire has not taken. Throws nothing.
+  void drop(const PeerStream& stream) noexcept;
+
   bool empty() const { return sending_.labels.size() == next_ && waiting_.labels.empty(); }
   std::size_t unsent() const { return unsent_; }  // bytes
   std::size_t unsent_of_nobody() const { return of_nobody_; }
@@ -56,6 +59,7 @@ class PeerOutbox {
 
   std::size_t append(Bytes message, PeerStream* stream, bool is_result);
   void take_waiting();
+  std::size_t drop(const PeerStream& stream, Batch& batch, std::size_t first, std::size_t at);
 
   PeerWire& wire_;
   client_protocol::Encoder& encoder_;

@@ -149,6 +149,13 @@ void PeerStream::lost(Time now) {
   sink_.reset();
 }
 
+void PeerStream::drop_untaken() {
+  if (closing_) return;
+  outbox_.drop(*this);
+  unsent_ = chatter_ = 0;
+  full_ = false;
+}
+
 template <class Message>
 void PeerStream::put(const Message& message, bool is_result) {
   const std::size_t bytes = outbox_.put(message, this, is_result);

@@ -67,8 +67,8 @@ class PeerStream final : public ClientOutbox {
   void goaway(std::chrono::milliseconds retry_after) override;
   void error(ErrorCode code, std::string_view message) override;
   void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) override;
-  void drop_untaken() override {}
-  std::size_t reclaimable() const override { return 0; }
+  void drop_untaken() override;
+  std::size_t reclaimable() const override { return closing_ ? 0 : unsent_; }
   void resume() override {}  // nobody stopped reading
   void has_room() override { top_up(); }
 

@@ -22,6 +22,8 @@ class PeerWire {
   // Bytes of the connection that the peer's host has acknowledged so far: while messages wait and
   // this stays the same, the peer takes nothing.
   virtual std::uint64_t acknowledged() const = 0;
+  // All that send() took has left this process.
+  virtual bool empty() const = 0;
 
   // Something waits to be sent: ClientPeer::flush is wanted, later than within this call.
   virtual void wake() = 0;

@@ -38,12 +38,19 @@ struct ZeromqConnection {
   Time pinged;                        // when the last PING was due
   std::optional<Time> unanswered;     // since when a PING waits for any byte of the peer
   std::optional<Time> message_begun;  // of the message that is being read
-  bool ready = false;                 // the handshake is complete
-  bool told = false;                  // the sink was called for it
-  bool cut = false;
-  bool blocked = false;    // send() returned `full`
-  bool flush_due = false;  // write() follows
+
+  // The stages of a connection: none of them, ready, told. It may be cut in each stage. From then
+  // on nothing is received or sent, and the sink is called only for lost().
+  bool ready = false;  // the handshake is complete
+  bool told = false;   // the sink was called for it: lost() follows when it ends
+  bool cut =
+      false;  // by the owner of the router, or after a failed write; removed at the next event
+
+  // If the output is not empty, at least one of the first two is true. Only if there was no memory
+  // for the event, neither is: then the timer writes.
+  bool flush_due = false;  // it is in the queue of flushes
   bool waiting = false;    // for the socket to be writable
+  bool blocked = false;    // send() returned `full`: writable() follows
 
   // A PING behind what the peer does not read would say nothing about the peer.
   void ping_when_due(const ZeromqTimes& times, std::string_view ping, Time now) {

@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <exception>
 #include <span>
@@ -19,6 +18,7 @@
 #include "transport/listener.h"
 #include "transport/zeromq_bind.h"
 #include "transport/zeromq_connection.h"
+#include "transport/zeromq_flushes.h"
 
 namespace millrace {
 namespace {
@@ -27,7 +27,6 @@ using namespace std::string_literals;
 
 // Of one connection, until others have their turn: some hundred of the shortest messages.
 constexpr std::size_t read_at_once = std::size_t{16} << 10;
-constexpr std::size_t flushed_at_once = 64;
 constexpr std::chrono::seconds linger{1};
 
 // PING and a time to live, in tenths of a second, after which the peer may give us up.
@@ -45,13 +44,21 @@ class ZeromqRouter::Bound {
         max_message_(binding.max_message),
         max_first_(std::min(binding.max_first, binding.max_message)),
         max_connections_(binding.max_connections),
+        memory_short_(binding.memory_short),
         times_(binding.times),
         ping_(ping(binding.times.silence)),
         room_(room),
         stats_(stats),
         acceptor_(listen_on_zeromq(executor, binding.endpoint)),
         buffer_(read_at_once) {}
-  ~Bound() { write_the_rest(); }
+  ~Bound() {
+    try {
+      write_the_rest();
+    } catch (const std::bad_alloc&) {  // nothing is waited for
+      for (auto& [id, connection] : connections_)
+        (void)connection.output.write(connection.socket.native_handle());
+    }
+  }
 
   void start(ZeromqSink& sink) {
     sink_ = &sink;
@@ -79,6 +86,16 @@ class ZeromqRouter::Bound {
     return connection ? acknowledged_bytes(connection->socket.native_handle()) : 0;
   }
 
+  bool is_written(ZeromqPeer id) {
+    Connection* const connection = find(id);
+    return !connection || connection->output.empty();
+  }
+  bool has_all(ZeromqPeer id) {
+    Connection* const connection = find(id);
+    return !connection || connection->cut ||
+           acknowledged(id) >= connection->output.end_of_messages();
+  }
+
   // Its socket becomes readable, and that is where connections are removed.
   void cut(ZeromqPeer id) noexcept {
     Connection* const connection = find(id);
@@ -100,12 +117,11 @@ class ZeromqRouter::Bound {
   }
 
   void welcome(Socket socket) {
+    if (memory_short_ && memory_short_->load(std::memory_order_relaxed))
+      return refuse(Refusal::overload);
     Share room;
     if (connections_.size() < max_connections_) room = Share(room_, 1);
-    if (!room) {
-      stats_.refused[Refusal::limit_global].add();
-      return stats_.disconnected.add();
-    }
+    if (!room) return refuse(Refusal::limit_global);
     const ZeromqPeer id{++last_};
     Connection& connection =
         connections_.try_emplace(id, std::move(socket), std::move(room), max_first_, Clock::now())
@@ -119,6 +135,11 @@ class ZeromqRouter::Bound {
       wait_due(id, connection);
       return true;
     });
+  }
+
+  void refuse(Refusal why) {
+    stats_.refused[why].add();
+    stats_.disconnected.add();
   }
 
   // A handler of a connection. It is removed where `work` returns false or throws.
@@ -227,34 +248,16 @@ class ZeromqRouter::Bound {
     sink_->malformed(id);
   }
 
-  // One call of the system for all that is sent to a peer in a turn.
   void flush_soon(ZeromqPeer id, Connection& connection) {
     if (connection.flush_due || connection.waiting) return;
-    to_flush_.push_back(id);
-    post_flush();
+    flushes_.add(id);
     connection.flush_due = true;
   }
-  void post_flush() {
-    if (flush_posted_) return;
-    net::post(executor_, [this] { flush_some(); });
-    flush_posted_ = true;
-  }
-  void flush_some() {
-    flush_posted_ = false;
-    std::exception_ptr failure;
-    for (std::size_t left = flushed_at_once; left > 0 && !to_flush_.empty(); --left) {
-      const ZeromqPeer id = to_flush_.pop_front();
-      Connection* const connection = find(id);
-      if (!connection) continue;
-      connection->flush_due = false;
-      try {
-        guard(id, [&] { return flush(id, *connection), true; });
-      } catch (...) {
-        failure = std::current_exception();
-      }
-    }
-    if (!to_flush_.empty()) post_flush();
-    if (failure) std::rethrow_exception(failure);
+  void flush_now(ZeromqPeer id) {
+    Connection* const connection = find(id);
+    if (!connection) return;
+    connection->flush_due = false;
+    guard(id, [&] { return flush(id, *connection), true; });
   }
 
   void flush(ZeromqPeer id, Connection& connection) {
@@ -310,6 +313,7 @@ class ZeromqRouter::Bound {
 
   const Executor executor_;
   const std::size_t max_message_, max_first_, max_connections_;
+  const std::atomic<bool>* const memory_short_;
   const ZeromqTimes times_;
   const std::string ping_;
   Budget& room_;
@@ -320,8 +324,7 @@ class ZeromqRouter::Bound {
   std::vector<std::byte> buffer_;  // what was just received, of one connection
   std::unordered_map<ZeromqPeer, Connection> connections_;
   std::unordered_set<std::string> names_;  // of those whose handshake is complete
-  Ring<ZeromqPeer> to_flush_;
-  bool flush_posted_ = false;
+  ZeromqFlushes flushes_{executor_, [this](ZeromqPeer id) { flush_now(id); }};
   std::uint64_t last_ = 0;
   EndlessTask accepting_{executor_, [this] { return accept_all(); }};
 };
@@ -339,6 +342,8 @@ ZeromqRouter::Sent ZeromqRouter::send(ZeromqPeer peer, Bytes message) {
   return bound_->send(peer, [&] { return ZeromqMessage::copy_of(message); });
 }
 std::uint64_t ZeromqRouter::acknowledged(ZeromqPeer id) const { return bound_->acknowledged(id); }
+bool ZeromqRouter::is_written(ZeromqPeer id) const { return bound_->is_written(id); }
+bool ZeromqRouter::has_all(ZeromqPeer id) const { return bound_->has_all(id); }
 void ZeromqRouter::cut(ZeromqPeer peer) noexcept { bound_->cut(peer); }
 std::uint16_t ZeromqRouter::port() const { return bound_->port(); }
 

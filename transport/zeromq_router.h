@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,8 @@ struct ZeromqBinding {
   std::size_t max_message = 64 << 10;  // bytes; a longer one ends the connection
   std::size_t max_first = 64 << 10;    // the same for the first message
   std::size_t max_connections = 10'000;
+  // While it is true, new connections are refused. Null: never. Outlives the router.
+  const std::atomic<bool>* memory_short = nullptr;
   ZeromqTimes times = {};  // shorter ones are for tests
 };
 
@@ -62,9 +65,9 @@ class ZeromqSink {
 // send() takes no more when that is 64 KiB. Before the handshake is complete a peer may have sent
 // 4 KiB (zmtp_reader.h). A peer that sends faster than it is read is held up by TCP, alone.
 //
-// Ends and counts connections that: are more than may be, or find no room in the budget; do not
-// speak ZMTP 3 and NULL; have the routing id of an open connection, one longer than 255 bytes, or
-// one that begins with 0; are beyond a limit of the binding; or are late.
+// Ends and counts connections that: are more than may be, find no room in the budget, or come while
+// memory is short; do not speak ZMTP 3 and NULL; have the routing id of an open connection, one
+// longer than 255 bytes, or one that begins with 0; are beyond a limit of the binding; or are late.
 //
 // Constructed anywhere; everything from start() on: confined to the executor's thread, and
 // destroyed when that does not run any more. What a sink throws leaves the run of the io_context.
@@ -91,6 +94,10 @@ class ZeromqRouter {
 
   // Bytes that the peer's host has acknowledged since it connected. 0 if there is no such peer.
   std::uint64_t acknowledged(ZeromqPeer peer) const;
+  // All that the peer was sent is written to its socket, or there is no such peer.
+  bool is_written(ZeromqPeer peer) const;
+  // The peer's host has acknowledged every message, or the peer gets no more: it is cut, or gone.
+  bool has_all(ZeromqPeer peer) const;
 
   // Ends the connection of a peer, with all that waits to be sent. Nothing more is received from
   // it; lost() follows.

@@ -16,9 +16,11 @@ constexpr std::size_t envelope = zeromq_envelope;
 // through memory that is not in the cache, some 0.3 µs.
 constexpr std::size_t checked_at_once = 512;
 
-ZeromqBinding with_limits(ZeromqBinding binding, const ConnectionLimits& limits) {
+ZeromqBinding with_limits(ZeromqBinding binding, const ConnectionLimits& limits,
+                          const ClientGate& gate) {
   binding.max_message = binding.max_first = limits.message + envelope;
   binding.times.message = limits.assembly;
+  binding.memory_short = &gate.memory_short;
   return binding;
 }
 
@@ -58,6 +60,7 @@ class ZeromqServer::Peer final : public PeerWire {
     }
   }
   std::uint64_t acknowledged() const override { return server_.router_.acknowledged(id_); }
+  bool empty() const override { return server_.router_.is_written(id_); }
   void wake() override { server_.wake(id_); }
   void cut() override { server_.router_.cut(id_); }
 
@@ -68,13 +71,14 @@ class ZeromqServer::Peer final : public PeerWire {
 };
 
 ZeromqServer::ZeromqServer(SessionScope& scope, const ZeromqBinding& binding, Door& door,
-                           Budget& sockets)
+                           ClientGate& gate)
     : Watched(scope),
       scope_(scope),
       decoder_(scope.limits().message + envelope),
       place_{door, encoder_, scope.limits(), stats_},
       ended_(scope.executor()),
-      router_(scope.executor(), with_limits(binding, scope.limits()), sockets, socket_stats_) {}
+      router_(scope.executor(), with_limits(binding, scope.limits(), gate), gate.sockets,
+              socket_stats_) {}
 
 ZeromqServer::~ZeromqServer() = default;
 
@@ -83,10 +87,16 @@ void ZeromqServer::start() {
   router_.start(*this);
 }
 
-// Holds up the end of its scope.
+// Holds up the end of its scope. The checks of time limits wake it: an acknowledgement is no event.
 Task<> ZeromqServer::run() {
-  const auto is_idle = [](const auto& one) { return one.second->client().streams() == 0; };
-  while (!aborted_ && !(draining_ && std::ranges::all_of(peers_, is_idle))) co_await ended_.wait();
+  while (!aborted_ && !(draining_ && is_idle())) co_await ended_.wait();
+}
+
+// A connection that this process closes may be reset, and then loses what was not acknowledged.
+bool ZeromqServer::is_idle() const {
+  const auto has_no_stream = [](const auto& one) { return one.second->client().streams() == 0; };
+  const auto has_all = [this](const auto& one) { return router_.has_all(one.first); };
+  return std::ranges::all_of(peers_, has_no_stream) && std::ranges::all_of(peers_, has_all);
 }
 
 void ZeromqServer::received(ZeromqPeer id, ZeromqMessage message) {

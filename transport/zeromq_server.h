@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "transport/client_gate.h"
 #include "transport/client_peer.h"
 #include "transport/session_scope.h"
 #include "transport/zeromq_router.h"
@@ -18,19 +19,23 @@ inline constexpr std::size_t zeromq_envelope = 8 * 1024;
 
 // The ZeroMQ front door, on one io thread: reads what peers of a router send, brings it to them
 // (client_peer.h), and what they are told to the router. Runs in `scope`, which has time limits
-// looked after, and whose end it holds up until its streams are over.
+// looked after. At a drain it holds up the end of the scope until the streams are over and the
+// peers' hosts have acknowledged every message.
 //
 // Bounded per peer: what zeromq_router.h and client_peer.h say. Scope, door and
-// sockets outlive it. Confined to one thread.
+// gate outlive it. Confined to one thread.
 class ZeromqServer final : ZeromqSink, SessionScope::Watched {
  public:
-  // Of `binding`, it sets the longest message. Each connection takes one of `sockets`. Throws
+  // Of `binding`, it sets the longest message, and what the gate refuses. Throws
   // std::runtime_error that names the endpoint.
-  ZeromqServer(SessionScope& scope, const ZeromqBinding& binding, Door& door, Budget& sockets);
+  ZeromqServer(SessionScope& scope, const ZeromqBinding& binding, Door& door, ClientGate& gate);
   ~ZeromqServer();
 
   // Peers are heard from here on.
   void start();
+
+  // No stream is left, and no message is on its way to a peer.
+  bool is_idle() const;
 
   std::uint16_t port() const { return router_.port(); }
   const DoorStats& stats() const { return stats_; }

@@ -57,12 +57,14 @@ void ZmtpOutput::add_command(std::string_view body) {
 void ZmtpOutput::add_message(ZeromqMessage message) {
   const bool longer = message.bytes().size() > longest_short;
   add(longer ? is_long : 0, longer ? long_head : short_head, std::move(message));
+  end_of_messages_ = added_;
 }
 
 void ZmtpOutput::add(std::uint8_t flags, std::size_t head, ZeromqMessage body) {
   const std::size_t size = body.bytes().size();
   frames_.push_back(Frame{flags, static_cast<std::uint8_t>(head), std::move(body)});
   weight_ += size + overhead;
+  added_ += head + size;
 }
 
 ZmtpOutput::Written ZmtpOutput::write(int socket) {

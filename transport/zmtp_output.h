@@ -25,6 +25,8 @@ class ZmtpOutput {
   bool empty() const { return frames_.empty(); }
   // So much waits that the peer has to read first.
   bool is_full() const { return weight_ >= full; }
+  // Bytes of the connection, from its beginning to the end of the last message.
+  std::uint64_t end_of_messages() const { return end_of_messages_; }
 
   enum class Written : std::uint8_t { all, some, failed };
   // Writes what the socket takes now. `some`: wait until it is writable.
@@ -45,8 +47,10 @@ class ZmtpOutput {
   void written(std::size_t bytes);
 
   Ring<Frame> frames_;
-  std::size_t gone_ = 0;    // bytes of the first frame that were written
-  std::size_t weight_ = 0;  // bytes of memory
+  std::size_t gone_ = 0;     // bytes of the first frame that were written
+  std::size_t weight_ = 0;   // bytes of memory
+  std::uint64_t added_ = 0;  // bytes, since the connection was made
+  std::uint64_t end_of_messages_ = 0;
 };
 
 }  // namespace millrace

@@ -22,6 +22,15 @@ TEST_CASE("where descriptors are few, half of them are kept") {
   CHECK(client_streams(256) == 64);
 }
 
+TEST_CASE("ZeroMQ connections take at most half of the sockets of clients") {
+  for (const std::uint64_t descriptors : {1'024, 20'000, 524'288})
+    for (const std::uint64_t streams : {1, 50, 10'000, 400'000})
+      CHECK(zeromq_connections(descriptors, streams) <= sockets_for(streams, descriptors) / 2);
+  CHECK(zeromq_connections(524'288, 10'000) == 5'256);
+  CHECK(zeromq_connections(2'048, 10'000) == 512);
+  CHECK(zeromq_connections(524'288, 1) == 1);
+}
+
 TEST_CASE("so many descriptors as are said to be needed are enough") {
   for (const std::uint64_t streams : {1, 50, 511, 512, 513, 1'000, 10'000, 60'000}) {
     CHECK(client_streams(descriptors_for(streams)) == streams);

@@ -76,7 +76,7 @@ struct Idle {
     net::io_context* const contexts[] = {&thread->context()};
     thread->listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()),
                    admission.gate);
-    thread->listen_zeromq({.endpoint = "tcp://127.0.0.1:0"}, admission.gate.sockets);
+    thread->listen_zeromq({.endpoint = "tcp://127.0.0.1:0"}, admission.gate);
   }
 
   LogWriter writer;

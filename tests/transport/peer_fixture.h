@@ -63,12 +63,14 @@ class MemoryWire final : public PeerWire {
     return Sent::taken;
   }
   std::uint64_t acknowledged() const override { return taken; }
+  bool empty() const override { return written; }
   void wake() override { ++woken; }
   void cut() override { ++cuts; }
 
   Lines lines;
   bool reads = true;
   std::size_t room = std::numeric_limits<std::size_t>::max();  // messages
+  bool written = true;                                         // what it took has left the process
   bool quiet = false;       // nothing is kept of what it was given
   std::uint64_t taken = 0;  // bytes
   int woken = 0;

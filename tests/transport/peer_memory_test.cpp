@@ -25,3 +25,55 @@ TEST_CASE("a peer that has no memory to open a stream is lost without harm") {
     CHECK(fixture.peer.streams() == 0);
   }
 }
+
+TEST_CASE_METHOD(PeerFixture, "a stream that is evicted drops its results and no other stream's") {
+  opens(1);
+  opens(2);
+  (void)told();
+  wire.room = 2;
+  for (std::uint64_t row = 0; row < 4; ++row) {
+    result(0, "large", row);
+    result(1, "kept", row);
+  }
+  peer.flush(now);
+  result(1, "kept", 4);
+  result(0, "large", 4);
+  ClientOutbox& evicted = *door.streams[0].outbox;
+  const auto all = stats.send_buffer.value(),
+             held = static_cast<std::int64_t>(evicted.reclaimable());
+  CHECK(held > 0);
+  evicted.drop_untaken();
+  CHECK(evicted.reclaimable() == 0);
+  CHECK(stats.send_buffer.value() == all - held);
+  evicted.error(ErrorCode::no_room, "memory is short");
+  wire.room = 100;
+  peer.flush(now);
+  CHECK(told() == Lines{"result 1 0 large", "result 2 0 kept", "result 2 1 kept", "result 2 2 kept",
+                        "result 2 3 kept", "result 2 4 kept", "error 1 no_room"});
+  CHECK(peer.streams() == 1);
+  CHECK(stats.send_buffer.value() == 0);
+}
+
+TEST_CASE_METHOD(PeerFixture, "a stream that has got its last message has nothing to drop") {
+  opens(1);
+  (void)told();
+  wire.reads = false;
+  result(0, "a");
+  door.streams[0].outbox->closed(1, 1, false);
+  CHECK(door.streams[0].outbox->reclaimable() == 0);
+  door.streams[0].outbox->drop_untaken();
+  wire.reads = true;
+  peer.flush(now);
+  CHECK(told() == Lines{"result 1 0 a", "closed 1 1 1"});
+}
+
+TEST_CASE_METHOD(PeerFixture, "dropping results needs no memory") {
+  opens(1);
+  opens(2);
+  wire.reads = false;
+  result(0, std::string(1 << 20, 'x'));
+  result(1, std::string(1 << 16, 'x'));
+  const test::Scarcity scarcity(1);
+  door.streams[0].outbox->drop_untaken();
+  CHECK(door.streams[0].outbox->reclaimable() == 0);
+}

@@ -72,3 +72,15 @@ TEST_CASE_METHOD(PeerFixture, "a stream that fails to open stays until its peer 
   peer.lost(now);
   CHECK(peer.streams() == 0);
 }
+
+TEST_CASE_METHOD(PeerFixture, "a peer is a slow reader too if only the wire has bytes for it") {
+  opens(1);
+  wire.written = false;
+  after(limits.write_stall);
+  ++wire.taken;
+  after(limits.write_stall);
+  after(limits.write_stall);
+  CHECK_FALSE(peer.ending());
+  after(1ms);
+  CHECK(peer.ending() == Closing::slow_reader);
+}

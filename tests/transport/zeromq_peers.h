@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <optional>
@@ -103,7 +104,11 @@ class RawRouter {
 // Bytes over TCP, by hand: ZMTP as it should be, or not.
 class RawPeer {
  public:
-  explicit RawPeer(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  // `receive_buffer`: bytes; 0: the kernel decides.
+  explicit RawPeer(std::uint16_t port, int receive_buffer = 0)
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    if (receive_buffer > 0)
+      ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -139,6 +144,12 @@ class RawPeer {
   bool is_ready() {
     read();
     return received_.find("READY") != received_.npos;
+  }
+  // Reads and forgets a part of what has come. Returns its bytes.
+  std::size_t read_some() {
+    std::array<char, std::size_t{64} << 10> bytes;
+    const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    return got > 0 ? static_cast<std::size_t>(got) : 0;
   }
   // The other end has ended the connection.
   bool is_over() { return read(); }

@@ -32,6 +32,12 @@ class Served {
     const Bytes bytes = encoder.encode(message);
     dealer.send({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
+  // A peer with a stream, by hand: what it is sent stays in its socket until the test reads it.
+  void opens(RawPeer& peer) {
+    const Bytes bytes = encoder.encode(cp::Open{.stream = 1});
+    peer.shake_hands().part({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    run_until([&] { return !door.streams.empty(); });
+  }
   // The next line that the service says.
   std::string next_of(Dealer& dealer) {
     std::optional<std::string> text;
@@ -61,9 +67,9 @@ class Served {
   SessionScope scope{context.get_executor(), limits, websocket,
                      [this](std::string_view what) { reports.emplace_back(what); }};
   test::ToldDoor door;
-  Budget sockets{10};
+  ClientGate gate{.sockets = Budget(10)};
   std::optional<ZeromqServer> server{std::in_place, scope,
-                                     ZeromqBinding{.endpoint = "tcp://127.0.0.1:0"}, door, sockets};
+                                     ZeromqBinding{.endpoint = "tcp://127.0.0.1:0"}, door, gate};
   cp::Encoder encoder;
   cp::Decoder decoder{1 << 16};
 };
@@ -135,6 +141,49 @@ TEST_CASE_METHOD(Served, "a drain waits until the last stream is over") {
   run_until([&] { return over; });
 }
 
+TEST_CASE_METHOD(Served, "a drain waits until the peers' hosts have every result") {
+  RawPeer slow(server->port(), 4096);
+  opens(slow);
+  bool over = false;
+  scope.start();
+  const std::size_t size = 100'000;
+  door.streams[0].outbox->result({}, {Answer::Kind::text, std::string(size, 'x')});
+  door.streams[0].outbox->closed(0, 1, true);
+  run_until([&] { return !door.streams[0].calls.empty(); });
+  CHECK(door.streams[0].calls == Lines{"lost clean"});  // the router has everything
+  scope.drain();
+  net::co_spawn(context, scope.join(), [&](std::exception_ptr) { over = true; });
+  run_until([] { return false; }, 1000);
+  CHECK_FALSE(over);
+  std::size_t read = 0;
+  run_until([&] { return (read += slow.read_some(), over && read > size); });
+}
+
+TEST_CASE_METHOD(Served,
+                 "a peer that takes nothing of what its socket was given is a slow reader") {
+  limits.write_stall = std::chrono::milliseconds(300);
+  RawPeer deaf(server->port());
+  opens(deaf);
+  door.streams[0].outbox->result({}, {Answer::Kind::text, std::string(8 << 20, 'x')});
+  scope.start();
+  run_until([&] { return std::ranges::count(door.streams[0].calls, "refused slow_reader") == 1; });
+  CHECK(door.streams[0].written == 1);  // the router has it
+}
+
+TEST_CASE_METHOD(Served, "while memory is short new ZeroMQ connections are refused, others go on") {
+  Dealer dealer(server->port());
+  opens(dealer);
+  gate.memory_short = true;
+  RawPeer late(server->port());
+  run_until([&] { return late.is_over(); });
+  CHECK(server->socket_stats().refused[Refusal::overload].value() == 1);
+  says(dealer, cp::Flush{.stream = 1, .mark = 4});
+  run_until([&] { return !door.streams[0].calls.empty(); });
+  gate.memory_short = false;
+  Dealer next(server->port());
+  opens(next);
+}
+
 TEST_CASE_METHOD(Served, "a stop loses every stream at once") {
   Dealer dealer(server->port());
   opens(dealer);
@@ -154,7 +203,7 @@ TEST_CASE_METHOD(Served, "a stop cuts no last words") {
 
 TEST_CASE_METHOD(Served, "an address in use is named") {
   const std::string endpoint = "tcp://127.0.0.1:" + std::to_string(server->port());
-  CHECK_THROWS_WITH(ZeromqServer(scope, {.endpoint = endpoint}, door, sockets),
+  CHECK_THROWS_WITH(ZeromqServer(scope, {.endpoint = endpoint}, door, gate),
                     Catch::Contains(endpoint));
 }
 
