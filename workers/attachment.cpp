@@ -146,9 +146,9 @@ WorkerBatch Attachment::take_first(Lock& lock) {
   batch.take(Clock::now());
   taken_.push_back({batch.id(), batch.taken()});
   lock.unlock();
-  const bool renewed = lost_states_.renew(batch);
+  lost_states_.renew(batch);
   try {
-    take_on_device(batch, renewed);
+    take_on_device(batch);
   } catch (const WorkerError&) {
     lock.lock();
     taken_.pop_back();

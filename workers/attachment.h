@@ -64,7 +64,7 @@ class Attachment {
   void take(worker_protocol::HandedBatch batch);
   // attachment_device.cpp
   bool has_arrived(Lock& lock);
-  void take_on_device(WorkerBatch& batch, bool renewed);
+  void take_on_device(WorkerBatch& batch);
   void give_back_on_device(const WorkerBatch& batch);
   template <class Does>
   void on_device(Does does);

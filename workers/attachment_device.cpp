@@ -27,11 +27,11 @@ bool Attachment::has_arrived(Lock& lock) {
   return arrived && !ready_.empty();
 }
 
-void Attachment::take_on_device(WorkerBatch& batch, bool renewed) {
+void Attachment::take_on_device(WorkerBatch& batch) {
   on_device([&](DeviceReader& reader) {
     const BatchPlace& place = batch.place();
     const DeviceArrays arrays = reader.take(place.slab, place.shape, place.memory);
-    if (renewed) reader.renew_flags(arrays, place.slab, place.shape, place.memory);
+    if (batch.is_renewed()) reader.renew_flags(arrays, place.slab, place.shape, place.memory);
     batch.take(arrays);
   });
 }

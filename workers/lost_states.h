@@ -18,16 +18,13 @@ class LostStates {
     for (const auto& row : batch.framed()) slots_.insert(row.slot);
   }
 
-  // Makes the first row of each of these slots carry RESET. False: the batch is as it was.
-  bool renew(WorkerBatch& batch) {
-    bool renewed = false;
+  // Makes the first row of each of these slots carry RESET.
+  void renew(WorkerBatch& batch) {
     for (std::size_t row = 0; row < batch.framed().size() && !slots_.empty(); ++row) {
       const auto& entry = batch.framed()[row];
       if (slots_.erase(entry.slot) == 0 || (entry.flags & flag::reset) != 0) continue;
       batch.take_reset(row);
-      renewed = true;
     }
-    return renewed;
   }
 
  private:

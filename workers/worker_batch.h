@@ -89,7 +89,7 @@ class WorkerBatch {
   const std::vector<worker_protocol::OpenedStream>& opened() const { return message_.opened; }
 
   // For the library: when it was taken, and what it is made of. take_reset() makes a row of the
-  // tensor carry RESET.
+  // tensor carry RESET; is_renewed(): that was done to one of them.
   const BatchPlace& place() const { return place_; }
   void take(Time now) { taken_ = now; }
   void take(const DeviceArrays& device) {
@@ -102,7 +102,9 @@ class WorkerBatch {
     const SlabLayout layout = layout_of(place_.shape);
     place_.memory[layout.flags + row] |= std::byte{flag::reset};
     place_.memory[layout.reset + row] = std::byte{1};
+    renewed_ = true;
   }
+  bool is_renewed() const { return renewed_; }
   worker_protocol::HandedBatch release() {
     arrays_ = {};
     device_.reset();
@@ -114,6 +116,7 @@ class WorkerBatch {
   BatchArrays arrays_;
   BatchPlace place_;
   std::optional<DeviceArrays> device_;
+  bool renewed_ = false;
   Time taken_;
 };
 

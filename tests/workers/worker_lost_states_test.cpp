@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/workers/fake_service.h"
+#include "workers/lost_states.h"
 #include "workers/worker.h"
 
 using namespace millrace;
@@ -86,4 +87,22 @@ TEST_CASE("a row that carries RESET anyway keeps its reason, and is the last tha
   worker.done(*batch);
   service.send(row_in_slot(service, 3, 5));
   CHECK(reset_of(*worker.next()) == Reset{0, 0, 0, 0});
+}
+
+// On a device the flags are copied once more to slabs that the service has copied.
+TEST_CASE("a batch with such a RESET is known as renewed at each attempt to take it") {
+  FakeService service;
+  Worker worker = service.attach();
+  LostStates lost;
+  service.send(row_in_slot(service, 1, 5));
+  auto batch = worker.next();
+  lost.renew(*batch);
+  CHECK_FALSE(batch->is_renewed());
+  lost.add(*batch);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    lost.renew(*batch);
+    CHECK(batch->is_renewed());
+    WorkerBatch back = std::move(*batch);  // as one that waits to be taken
+    batch = std::move(back);
+  }
 }
