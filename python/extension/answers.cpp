@@ -43,6 +43,16 @@ std::string readable(const nb::str& text) {
   return {encoded.c_str(), encoded.size()};
 }
 
+// What an exception says of itself; nothing where that raises one, too.
+std::string message_of(nb::handle exception) {
+  try {
+    return ": " + readable(nb::str(exception));
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) throw;
+    return {};
+  }
+}
+
 Answer error_of(nb::handle exception) { return {Kind::error, words_of(exception)}; }
 
 // What was raised, as an exception: Python may still have its type and text apart.
@@ -99,8 +109,7 @@ std::string counted(std::size_t count, const char* noun) {
 
 std::string words_of(nb::handle exception) {
   constexpr std::size_t longest = 1000;
-  std::string words =
-      readable(nb::str(exception.type().attr("__name__"))) + ": " + readable(nb::str(exception));
+  std::string words = readable(nb::str(exception.type().attr("__name__"))) + message_of(exception);
   if (words.size() <= longest) return words;
   std::size_t end = longest;
   while ((words[end] & 0xc0) == 0x80) --end;  // not within a character

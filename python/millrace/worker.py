@@ -43,6 +43,14 @@ class _Outage:
         self._pause = min(2 * self._pause, _PAUSES[1])
 
 
+def _message_of(error: Exception) -> str:
+    """What it says of itself; nothing where that raises an exception, too."""
+    try:
+        return f": {error}"
+    except Exception:
+        return ""
+
+
 class _Failures:
     """Logs what a function raises: at most one traceback a second, and the number of others."""
 
@@ -56,7 +64,7 @@ class _Failures:
             self._others += 1
             return
         others = f"; {self._others} more failed since the last report" if self._others else ""
-        _log.error("a batch failed: %s: %s%s", type(error).__name__, error, others, exc_info=error)
+        _log.error("a batch failed: %s%s%s", type(error).__name__, _message_of(error), others, exc_info=error)
         self._next, self._others = now + _QUIET, 0
 
 

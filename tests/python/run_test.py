@@ -77,6 +77,28 @@ class Runs(WorkerTest):
                 self.assertEqual(self.answer(self.stream()), "worker_failed")
             worker.close()
 
+    def test_an_exception_that_cannot_say_what_it_is_fails_its_batch_alone(self):
+        class Mute(Exception):
+            def __str__(self):
+                raise ValueError("no words")
+
+        answers = [Mute(), [Mute()], ["fine"]]
+
+        def step(batch):
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        worker = self.run_beside(step)
+        stream = self.stream()
+        with self.assertLogs("millrace", "ERROR") as logs:
+            self.assertEqual([self.answer(stream, count) for count in (1, 2, 3)],
+                             ["worker_failed", "worker_failed", "fine"])
+        self.assertIn("a batch failed: Mute\n", logs.output[0])
+        self.assertEqual(worker.attachments, 1)
+        wait_for(lambda: any("why=Mute" in line or 'why="Mute"' in line for line in self.served.errors), "the service's log")
+
     def test_it_ends_with_the_batches(self):
         worker = self.worker()
         worker.interrupt()
