@@ -156,7 +156,9 @@ void Hub::end_lanes(Time now) {
     seats_.remove(events.overdue[i]);
   }
   for (LaneId lane : events.left) {
-    settings_.log({"worker left", seats_.find(lane)->name});
+    const Seat* const seat = seats_.find(lane);
+    if (!seat) continue;  // lost with its device, after the loss of another lane had emptied it
+    settings_.log({"worker left", seat->name});
     book_.left(lane);
     seats_.dismiss(lane);
   }

@@ -118,6 +118,31 @@ TEST_CASE("no row fails because copies to a device fail again and again") {
   CHECK(h.returned() == "1 taken 2 taken");
 }
 
+TEST_CASE(
+    "a device that fails while its workers are replaced takes both, and streams go elsewhere") {
+  DeviceHub h;
+  Link& first = h.attach_on("cuda:0");
+  h.open(1);
+  h.row(1, flag::last);
+  const auto last = first.take<HandedBatch>().id;
+  simulated_cuda::hold_copies();
+  h.row(1);  // stays at the first worker, while the stream moves on
+  Link& second = h.attach_on("cuda:0");
+  h.hub.receive(first, Bye{});
+  h.done(first, last);
+  h.hub.receive(second, Bye{});
+  Link& other = h.attach();
+  h.row(1);
+  simulated_cuda::kill_device(ecc);
+  simulated_cuda::release_copies();
+  h.until([&] { return first.ended && second.ended; });
+  CHECK(second.take<Refused>().code == "stopping");
+  const auto again = other.take<HandedBatch>();
+  CHECK(rows_of(again) == "1.1R");
+  h.done(other, again.id);
+  CHECK(rows_of(other.take<HandedBatch>()) == "1.2");
+}
+
 TEST_CASE("a worker for which a listed device has no memory is refused and may come again") {
   simulated_cuda::reset();
   HubUnderTest h(HubUnderTest::patient, {.use = DeviceRule::Use::listed, .listed = {"cuda:0"}});
