@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -37,11 +38,13 @@ double boot_time() {
   return 0;
 }
 
+// std::filesystem aborts the process if one of its allocations fails.
 double open_files() {
-  std::error_code ignored;
-  const std::filesystem::directory_iterator files("/proc/self/fd", ignored);
-  // One of them is the directory itself, open for the count.
-  return static_cast<double>(std::distance(begin(files), end(files))) - 1;
+  const std::unique_ptr<DIR, int (*)(DIR*)> files(::opendir("/proc/self/fd"), ::closedir);
+  if (!files) return 0;
+  int found = 0;
+  while (const dirent* const file = ::readdir(files.get())) found += file->d_name[0] != '.';
+  return found - 1;  // one of them is the directory itself, open for the count
 }
 
 }  // namespace

@@ -40,6 +40,8 @@ class DeviceWatch {
   Log& log_;
   Devices devices_;
   std::vector<DeviceStats> stats_;
+  std::vector<std::string>
+      sentences_;  // of a failure, by place: made early, as memory may be short
   std::vector<std::string> failures_;
 };
 

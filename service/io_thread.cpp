@@ -10,7 +10,6 @@
 #include "schemas/worker_messages.h"
 #include "service/run_until_stopped.h"
 #include "transport/read_ahead.h"
-#include "transport/spawn.h"
 
 namespace millrace {
 
@@ -41,6 +40,7 @@ IoThread::IoThread(std::uint32_t index, std::size_t max_streams, const Connectio
   scope_.report_refused([this](std::string_view peer, std::string_view why) {
     log_.info("a connection was refused", {{"peer", peer}, {"why", why}});
   });
+  drain_.start();
 }
 
 IoThread::~IoThread() { stop(); }
@@ -59,6 +59,7 @@ void IoThread::listen_zeromq(const ZeromqBinding& binding, ClientGate& gate) {
 }
 
 void IoThread::run() {
+  started_ = true;
   scope_.start();
   server_->start();
   if (zeromq_) zeromq_->start();
@@ -68,11 +69,8 @@ void IoThread::run() {
 }
 
 void IoThread::drain(std::function<void()> drained) {
-  server_->stop_accepting();
-  door_->shut();
-  scope_.drain();
-  door_->table().drain(Clock::now());
-  spawn(context_.get_executor(), wait_drained(std::move(drained)));
+  drained_ = std::move(drained);
+  drain_asked_.cancel();
 }
 
 void IoThread::relieve(Overload action, std::uint64_t spare, bool ends_largest) {
@@ -114,10 +112,18 @@ void IoThread::share_out(std::uint64_t spare) {
                                                std::max<std::size_t>(scope_.connections(), 1));
 }
 
-Task<> IoThread::wait_drained(std::function<void()> drained) {
+Task<> IoThread::end_streams() {
+  while (!drained_) {
+    drain_asked_.expires_at(Time::max());
+    co_await drain_asked_.async_wait(no_throw);
+  }
+  server_->stop_accepting();
+  door_->shut();
+  scope_.drain();
+  door_->table().drain(Clock::now());
   co_await scope_.join();
   while (!cut_off_ && !door_->table().empty()) co_await returned_.wait();
-  drained();
+  drained_();
 }
 
 bool IoThread::has_clients() const {
@@ -136,8 +142,8 @@ bool IoThread::cut_off() {
 
 void IoThread::stop() {
   context_.stop();
-  if (!thread_.joinable()) return;
-  thread_.join();
+  if (!std::exchange(started_, false)) return;
+  if (thread_.joinable()) thread_.join();
   // Coroutines that still run end while everything that they use is there.
   if (server_) server_->stop_accepting();
   scope_.stop();

@@ -42,8 +42,9 @@ class IoThread {
   // Runs `work` on the thread. Thread-safe.
   void post(std::function<void()> work) { net::post(context_, std::move(work)); }
 
-  // On the thread: nobody new, every stream ends; `drained` is called, here, when no connection is
-  // left, and no row of those whose client is gone.
+  // On the thread: no new clients, and every stream ends. `drained` is called on the thread when no
+  // connection is left, and no row of a client that is gone. Survives a failed allocation; where
+  // one fails in `drained`, it is called again.
   void drain(std::function<void()> drained);
   // The thread does what there is to do for want of memory, as soon as it can and until it is told
   // otherwise; the last word counts. Its streams may take `spare` bytes more. Its largest ends,
@@ -69,7 +70,7 @@ class IoThread {
   void relieve_now();
   void share_out(std::uint64_t spare);
   Task<> measure_lag();
-  Task<> wait_drained(std::function<void()> drained);
+  Task<> end_streams();
   bool has_clients() const;
 
   const std::uint32_t index_;
@@ -93,7 +94,11 @@ class IoThread {
   EndlessTask lag_{context_.get_executor(), [this] { return measure_lag(); }};
   std::optional<StreamServer> server_;
   std::optional<ZeromqServer> zeromq_;
+  std::function<void()> drained_;               // from drain() on
+  Timer drain_asked_{context_.get_executor()};  // cancelled by drain()
+  EndlessTask drain_{context_.get_executor(), [this] { return end_streams(); }};
   bool cut_off_ = false;
+  bool started_ = false;  // by run(), which may have failed half-way
   std::jthread thread_;
 };
 

@@ -204,6 +204,7 @@ std::string Server::workers_remote() const {
 }
 
 bool Server::run() {
+  drain_.start();
   signal_handling_.start();
   clock_watch_.start();
   memory_watch_.start();
@@ -221,8 +222,8 @@ Task<> Server::handle_signals() {
     const auto [failed, first] = co_await signals_.async_wait(no_throw);
     if (failed) co_return;
     signalled_ = true;
-    log_.info("stopping", {{"note", "live streams end; a second signal stops at once"}});
     begin_drain();
+    log_.info("stopping", {{"note", "live streams end; a second signal stops at once"}});
   }
   const auto [failed_again, second] = co_await signals_.async_wait(no_throw);
   if (!failed_again) cut_off("a second signal");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/signal_set.hpp>
 #include <chrono>
 #include <csignal>
@@ -69,9 +70,13 @@ class Server {
   Task<> watch_clock();
   void relieve(Overload action, std::uint64_t spare);
   void end_for(std::size_t device, const DeviceLost& why);
+  // Neither allocates memory. What they ask for is done by drain().
   void begin_drain();
   void cut_off(const char* why);
-  void note_cut_off(std::string_view why);
+  Task<> drain();
+  void post_drains();
+  void post_cut_offs();
+  void note_cut_off();
   void finish();
 
   const Options options_;
@@ -101,10 +106,15 @@ class Server {
   EndlessTask memory_watch_{main_.get_executor(),
                             [this] { return overload_watch_.watch(main_.get_executor()); }};
   std::optional<EndlessTask> worker_serving_;
-  Time evicted_{};  // the last stream, for want of memory
-  Timer grace_{main_.get_executor()};
-  Time ends_by_{};             // of a drain
-  std::size_t undrained_ = 0;  // io threads that still have connections
+  Time evicted_{};                    // the last stream, for want of memory
+  Timer step_{main_.get_executor()};  // of a drain; cancelled when there is something to do
+  EndlessTask drain_{main_.get_executor(), [this] { return drain(); }};
+  Time cuts_at_{};  // of a drain: when connections are cut
+  Time ends_by_{};  // and when the threads end
+  std::size_t told_threads_ = 0, told_hubs_ = 0, cut_threads_ = 0;  // those that were posted to
+  std::size_t undrained_ = 0;                                       // io threads with connections
+  const char* why_cut_off_ = "the time for it is over";
+  std::atomic<bool> cut_ = false;  // a connection, by its io thread
   bool draining_ = false;
   bool signalled_ = false;  // by the first of two signals
   bool drained_ = true;     // no connection was cut

@@ -26,58 +26,80 @@ std::future<void> run_on(net::io_context& context, std::function<void()> work) {
 
 }  // namespace
 
-// CUDA is not tried again in this process. What the streams have goes to workers elsewhere.
+// CUDA is not tried again in this process. The device's streams go to workers elsewhere.
 void Server::end_for(std::size_t device, const DeviceLost& why) {
-  device_watch_.lost(device, why);
   begin_drain();
+  device_watch_.lost(device, why);
 }
 
-// The order of the data: nobody new, streams end, batches close, results go out; then the workers.
 void Server::begin_drain() {
   if (std::exchange(draining_, true)) return;
   stats_.draining.set(1);
   undrained_ = threads_.size();
-  for (auto& thread : threads_) {
-    IoThread& io = *thread;
+  const Time now = Clock::now();
+  ends_by_ = now + options_.limits.drain;
+  cuts_at_ = now + time_to_end(options_.limits.drain);
+  step_.cancel();
+}
+
+void Server::cut_off(const char* why) {
+  why_cut_off_ = why;
+  cuts_at_ = Time::min();
+  step_.cancel();
+}
+
+// From begin_drain() on, the order of the data: no new streams, streams end, batches close, results
+// are sent; then the workers are dismissed. If an allocation fails in it, it is started again and
+// continues with the first step that is not done.
+Task<> Server::drain() {
+  const auto until = [this](Time due) {
+    step_.expires_at(due);
+    return step_.async_wait(no_throw);
+  };
+  while (!draining_) co_await until(Time::max());
+  post_drains();
+  while (undrained_ > 0 && Clock::now() < cuts_at_) co_await until(cuts_at_);
+  if (undrained_ > 0) {
+    post_cut_offs();
+    while (undrained_ > 0 && Clock::now() < ends_by_) co_await until(ends_by_);
+    note_cut_off();
+  }
+  finish();
+}
+
+void Server::post_drains() {
+  for (; told_threads_ < threads_.size(); ++told_threads_) {
+    IoThread& io = *threads_[told_threads_];
     io.post([this, &io] {
       io.drain([this] {
         net::post(main_, [this] {
-          if (--undrained_ == 0) finish();
+          if (--undrained_ == 0) step_.cancel();
         });
       });
     });
   }
-  for (auto& pipeline : pipelines_)
-    net::post(pipeline->home(),
-              [&hub = pipeline->hub(), give_up = Clock::now() + options_.limits.drain / 2] {
-                hub.drain(give_up);
-              });
-  ends_by_ = Clock::now() + options_.limits.drain;
-  grace_.expires_after(time_to_end(options_.limits.drain));
-  grace_.async_wait([this](boost::system::error_code cancelled) {
-    if (!cancelled) cut_off("the time for it is over");
-  });
+  for (; told_hubs_ < pipelines_.size(); ++told_hubs_) {
+    Pipeline& pipeline = *pipelines_[told_hubs_];
+    const Time give_up = ends_by_ - options_.limits.drain / 2;
+    net::post(pipeline.home(), [&hub = pipeline.hub(), give_up] { hub.drain(give_up); });
+  }
 }
 
-// Connections end at once; their threads then finish the drain, as sessions outlive nothing that
-// they use.
-void Server::cut_off(const char* why) {
-  for (auto& thread : threads_) {
-    thread->post([this, why, &io = *thread] {
-      if (io.cut_off()) net::post(main_, [this, why] { note_cut_off(why); });
+// Connections end at once. Their threads then finish the drain: no session outlives what it uses.
+void Server::post_cut_offs() {
+  if (cut_threads_ == 0) ends_by_ = Clock::now() + cut_off_patience;
+  for (; cut_threads_ < threads_.size(); ++cut_threads_) {
+    IoThread& io = *threads_[cut_threads_];
+    io.post([this, &io] {
+      if (io.cut_off()) cut_ = true;
     });
   }
-  ends_by_ = Clock::now() + cut_off_patience;
-  grace_.expires_at(ends_by_);
-  grace_.async_wait([this](boost::system::error_code cancelled) {
-    if (cancelled) return;
-    note_cut_off("an io thread does not answer");
-    finish();
-  });
 }
 
-void Server::note_cut_off(std::string_view why) {
-  if (std::exchange(drained_, false)) log_.warning("drain cut off", {{"why", why}});
+void Server::note_cut_off() {
+  if (!cut_ && undrained_ == 0) return;
+  if (std::exchange(drained_, false))
+    log_.warning("drain cut off", {{"why", cut_ ? why_cut_off_ : "an io thread does not answer"}});
 }
 
 // Workers are sent Bye before the threads end; those of other machines by way of the first thread.

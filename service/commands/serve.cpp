@@ -2,12 +2,14 @@
 #include "service/commands/serve.h"
 
 #include <sysexits.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <exception>
 #include <memory>
+#include <new>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -62,6 +64,26 @@ void compare_memory(const Options& options, Log& log) {
                       {"note", note}});
 }
 
+std::terminate_handler usual_end() {
+  static const std::terminate_handler usual = std::get_terminate();
+  return usual;
+}
+
+// Called for an exception where none may pass. If an allocation fails in the middle of a change to
+// the state that workers and streams share, rows would be lost or doubled: the process ends.
+// Allocates nothing.
+void end_process() {
+  try {
+    if (std::current_exception()) throw;
+  } catch (const std::bad_alloc&) {
+    constexpr std::string_view line = "millrace: out of memory\n";
+    [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
+    ::_exit(1);
+  } catch (...) {  // a bug
+  }
+  usual_end()();
+}
+
 // To its end; the exit code.
 int run(const Options& options, std::string_view why_fewer) {
   LogWriter writer;
@@ -89,6 +111,8 @@ void serve(const std::string& config, Console& console) {
   // A client that is gone is an error of its connection, not of the process, and a limit on the
   // size of files one of the log or of a worker's slabs. Reloading comes with SIGHUP later; until
   // then it must not kill.
+  (void)usual_end();
+  std::set_terminate(end_process);
   for (const int number : {SIGPIPE, SIGXFSZ, SIGHUP}) std::signal(number, SIG_IGN);
   for (const std::string& warning : configuration->warnings)
     console.err << "millrace: warning: " << warning << std::endl;
@@ -99,6 +123,9 @@ void serve(const std::string& config, Console& console) {
     // To start again may help where a device had no memory left, and does not where there is none.
     console.err << "millrace: " << error.what() << "\n";
     console.exit_code = error.fault() == DeviceFault::other ? EX_CONFIG : 1;
+  } catch (const std::bad_alloc&) {
+    console.err << "millrace: out of memory\n";
+    console.exit_code = 1;
   } catch (const std::exception& error) {
     console.err << "millrace: " << error.what() << "\n";
     console.exit_code = 1;

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service when one allocation fails, for each allocation of a short scenario: it continues, and
+serves other streams, or it has ended with one line. It is never killed by a signal, and never hangs."""
+import concurrent.futures
+import contextlib
+import itertools
+import json
+import mmap
+import os
+import signal
+import struct
+import subprocess
+import unittest
+
+import client_wire as wire
+from faults import text
+from harness import PATIENCE, Service, samples, wait_for
+from raw_client import BINARY, RawClient, frame, upgrade
+from raw_worker import Honest, RawWorker
+from zeromq_client import Peer
+
+PROGRAM = os.environ["MILLRACE_FAILING_PROGRAM"]
+PACKET = 160
+SHORT = 0.4  # seconds that a client of a failing service waits until it gives up; nothing depends on it
+AT_A_TIME = 6  # processes
+DRAIN = 2  # seconds
+
+
+class FailingService(Service):
+    program = PROGRAM
+
+    def __init__(self):
+        control = os.memfd_create("control")
+        os.truncate(control, 16)
+        self.control = mmap.mmap(control, 16)
+        self.path = f"/proc/{os.getpid()}/fd/{control}"
+        super().__init__(f"[[pipeline]]\nchunk = {{ size = {PACKET} }}\n", f'[limits]\ndrain = "{DRAIN}s"\n')
+
+    def environment(self):
+        return {"MILLRACE_FAILING": self.path}
+
+    def fail(self, nth):
+        """One allocation from now on; 0: none."""
+        struct.pack_into("<q", self.control, 0, nth)
+
+    def failed(self):
+        """Whether the allocation has failed."""
+        return struct.unpack_from("<q", self.control)[0] == 0
+
+
+@contextlib.contextmanager
+def worker(service, patience):
+    """One that answers each row."""
+    with RawWorker(service.workers) as link:
+        link.socket.settimeout(patience)
+        at_work = Honest(link.attached().beat())
+        try:
+            yield
+        finally:
+            at_work.close()
+
+
+def stream_over_websocket(service, patience):
+    with RawClient(service.port) as client:
+        client.socket.settimeout(patience)
+        client.send(upgrade("/v1/stream")).opened()
+        for row in range(2):
+            client.send(frame(BINARY, samples(row * PACKET, PACKET)))
+            assert client.message()["type"] == "result"
+        client.send(text(type="end"))
+        *_, closed = client.rest()
+        assert (closed["type"], closed["chunks"]) == ("closed", 2), closed
+
+
+def stream_over_zeromq(service, patience):
+    with PatientPeer(service.zeromq_port, patience) as peer:
+        stream = peer.open()
+        for row in range(2):
+            stream.send(samples(row * PACKET, PACKET))
+            assert stream.next()["type"] == "result"
+        *_, closed = stream.say(wire.end).rest()
+        assert (closed["type"], closed["chunks"]) == ("closed", 2), closed
+
+
+class PatientPeer(Peer):
+    def __init__(self, port, patience):
+        super().__init__(port)
+        self.patience = patience
+
+    def read(self, patience=None):
+        return super().read(self.patience)
+
+
+def scenario(service, patience):
+    """All that clients, workers and operators do, in short."""
+    with worker(service, patience):
+        stream_over_websocket(service, patience)
+        stream_over_zeromq(service, patience)
+        service.get("/metrics")
+        service.get("/streams")
+
+
+def live(service):
+    return json.loads(service.get("/streams")[1])["streams"]
+
+
+def gone(service):
+    """The process has ended by itself: as it may, or not."""
+    if service.process.poll() is None:
+        return False
+    code = service.wait()
+    lines = [line for line in service.errors if not line.startswith("time=")]
+    assert code == 1 and lines == ["millrace: out of memory"], (code, service.errors[-5:])
+    return True
+
+
+def healthy(service):
+    """It serves a worker and clients, and no stream of before is left. False if it has ended."""
+    try:
+        with worker(service, PATIENCE):
+            stream_over_websocket(service, PATIENCE)
+            stream_over_zeromq(service, PATIENCE)
+            wait_for(lambda: not live(service), "the end of all streams", 0.02)
+    except Exception:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            service.process.wait(SHORT * 10)
+        if not gone(service):
+            raise
+    return service.process.poll() is None
+
+
+def whole(service):
+    """Whether all of the scenario goes well."""
+    try:
+        scenario(service, SHORT)
+    except Exception:
+        return False
+    return True
+
+
+def fail(nth):
+    """The nth allocation of the scenario, in a process of its own. Whether it has that many."""
+    service = FailingService()
+    try:
+        service.fail(nth)
+        was_whole, failed = whole(service), service.failed()
+        service.fail(0)
+        if healthy(service):
+            assert service.stop() == 0, "it was not drained"
+        assert was_whole or failed
+        return failed
+    except Exception as error:
+        raise AssertionError(f"allocation {nth}: {service.errors[-8:]}") from error
+    finally:
+        service.kill()
+        service.folder.cleanup()
+
+
+def fail_in_drain(nth):
+    """The nth allocation from SIGTERM on, which ends a stream. Whether there are that many."""
+    service = FailingService()
+    try:
+        with worker(service, PATIENCE), RawClient(service.port, upgrade("/v1/stream")) as client:
+            client.opened()
+            client.send(frame(BINARY, samples(0, PACKET)))
+            client.message()
+            service.fail(nth)
+            service.process.send_signal(signal.SIGTERM)
+            client.send(text(type="end")).rest()
+            client.socket.close()
+            code = service.process.wait(PATIENCE)
+        assert code in (0, 1), code
+        return service.failed()
+    except Exception as error:
+        raise AssertionError(f"allocation {nth} of the drain: {service.errors[-8:]}") from error
+    finally:
+        service.kill()
+        service.folder.cleanup()
+
+
+def each(fails):
+    """All allocations. How many."""
+    def some(first):
+        return next(count for count in itertools.count() if not fails(first + count * AT_A_TIME))
+
+    with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+        return sum(pool.map(some, range(1, AT_A_TIME + 1)))
+
+
+class FailedAllocations(unittest.TestCase):
+    def test_a_service_with_one_failed_allocation_serves_others_or_ends_with_one_line(self):
+        self.assertGreater(each(fail), 500)
+
+    def test_a_service_with_one_failed_allocation_in_its_drain_ends(self):
+        self.assertGreater(each(fail_in_drain), 20)
+
+
+if __name__ == "__main__":
+    unittest.main()
