@@ -44,7 +44,8 @@ struct StreamResult {
 class ClientEnd {
  public:
   virtual ~ClientEnd() = default;
-  // Takes every result. While full(), only those of rows that were handed over before follow.
+  // Takes every result. While full(), only those of rows that were handed over before follow. If it
+  // or flushed() throws std::bad_alloc, the stream fails.
   virtual void result(StreamResult result) = 0;
   // Too much waits to be written to the client. Stream::written() follows when that has changed.
   virtual bool full() const = 0;

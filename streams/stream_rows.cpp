@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of a stream, from when they are cut until their results are written.
+#include <new>
 #include <utility>
 
 #include "streams/stream.h"
@@ -34,15 +35,17 @@ void Stream::done(DoneRow done, Time now) {
   Row row = rows_.done(done.seq);
   row.flags |= done.flags;
   if (done.reason == ResetReason::worker_lost) links_.stats.resets[done.reason].add();
-  if (done.answer.kind != Answer::Kind::none) {
-    if (client_listens_) {
+  const bool has_result = done.answer.kind != Answer::Kind::none;
+  if (has_result && !client_listens_) links_.stats.dropped[loss_].add();
+  try {
+    if (has_result && client_listens_) {
       unwritten_.add(done.at);
       links_.client.result({row, std::move(done.answer)});
-    } else {
-      links_.stats.dropped[loss_].add();
     }
+    if (client_listens_ && row.mark) links_.client.flushed(*row.mark);
+  } catch (const std::bad_alloc&) {
+    fail(ErrorCode::internal, "no memory for a result", now);
   }
-  if (client_listens_ && row.mark) links_.client.flushed(*row.mark);
   all_done_ = row.is(flag::end);
   settle(now);
 }

@@ -2,6 +2,7 @@
 #include "transport/local_listener.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,13 +25,19 @@ void make_directory(const std::string& path) {
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) fail(errno, directory);
 }
 
+constexpr int lock_retry_ms = 10;
+
 // A lock of the directory that holds as long as the descriptor is open.
-FileDescriptor lock_directory(const std::string& path) {
+FileDescriptor lock_directory(const std::string& path, Duration patience) {
   const std::string directory = directory_of(path);
   FileDescriptor lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  while (lock && ::flock(lock.get(), LOCK_EX) != 0)
-    if (errno != EINTR) fail(errno, directory);
   if (!lock) fail(errno, directory);
+  const Time until = Clock::now() + patience;
+  while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) fail(errno, directory);
+    if (Clock::now() >= until) fail(EWOULDBLOCK, directory + ": locked by another process");
+    ::poll(nullptr, 0, lock_retry_ms);
+  }
   return lock;
 }
 
@@ -45,14 +52,14 @@ bool is_stale(const std::string& path, const sockaddr_un& address) {
 
 }  // namespace
 
-LocalListener::LocalListener(const std::string& path)
+LocalListener::LocalListener(const std::string& path, Duration lock_patience)
     : path_(path), socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
   if (!socket_) fail(errno, path_);
   const sockaddr_un address = local_address(path_);
   make_directory(path_);
   check_private_directory(path_);
   // Until this one listens: another must not take its file for that of a dead process.
-  const FileDescriptor lock = lock_directory(path_);
+  const FileDescriptor lock = lock_directory(path_, lock_patience);
   bind(address);
   struct stat status {};
   if (::lstat(path_.c_str(), &status) == 0) {

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "transport/file_descriptor.h"
 
 namespace millrace {
@@ -21,9 +22,10 @@ namespace millrace {
 // Confined to one thread.
 class LocalListener {
  public:
-  // Throws std::runtime_error (std::system_error) that names the path: too long, in use, not
-  // ours, no permission.
-  explicit LocalListener(const std::string& path);
+  // Locks the directory while it binds; waits up to `lock_patience` for another process that has
+  // locked it. Throws std::runtime_error (std::system_error) that names the path: too long, in use,
+  // not ours, no permission, its directory locked.
+  explicit LocalListener(const std::string& path, Duration lock_patience = std::chrono::seconds(2));
   ~LocalListener();
   LocalListener(const LocalListener&) = delete;
   LocalListener& operator=(const LocalListener&) = delete;

@@ -20,8 +20,12 @@ class MessageBatch {
     std::string_view bytes;  // until the batch changes
   };
 
-  // The next message is appended to this, then committed. Returns its length.
-  std::string& bytes() { return bytes_; }
+  // The next message is appended to this, then committed. A message that was begun and not
+  // committed, because an allocation failed, is dropped. commit() returns the message's length.
+  std::string& bytes() {
+    bytes_.resize(end());
+    return bytes_;
+  }
   std::size_t commit(Connection::Kind kind, bool is_result) {
     const std::size_t length = bytes_.size() - end();
     ends_.push_back({bytes_.size(), kind, is_result});

@@ -11,8 +11,13 @@ PeerOutbox::~PeerOutbox() { gauge_.add(-static_cast<std::int64_t>(unsent_)); }
 
 std::size_t PeerOutbox::append(Bytes message, PeerStream* stream, bool is_result) {
   if (empty()) wire_.wake();
-  waiting_.bytes.append(reinterpret_cast<const char*>(message.data()), message.size());
   waiting_.labels.push_back({stream, message.size(), is_result});
+  try {
+    waiting_.bytes.append(reinterpret_cast<const char*>(message.data()), message.size());
+  } catch (...) {
+    waiting_.labels.pop_back();
+    throw;
+  }
   unsent_ += message.size();
   if (!stream) of_nobody_ += message.size();
   gauge_.add(static_cast<std::int64_t>(message.size()));

@@ -33,7 +33,7 @@ class PeerOutbox {
   PeerOutbox(const PeerOutbox&) = delete;
   PeerOutbox& operator=(const PeerOutbox&) = delete;
 
-  // Gives back its length.
+  // Returns the length of the message. Throws std::bad_alloc: nothing was put.
   template <class Message>
   std::size_t put(const Message& message, PeerStream* stream = nullptr, bool is_result = false) {
     return append(encoder_.encode(message), stream, is_result);

@@ -217,3 +217,18 @@ TEST_CASE("a stream counts what becomes of it") {
   CHECK(live.stats.open.value() == 0);
   CHECK(live.stats.duration.sum() == 2'000'000'000);
 }
+
+TEST_CASE("a stream whose result finds no memory fails, and its rows end") {
+  test::LiveStream live(tens);
+  live.send(20);
+  live.client.has_no_memory = true;
+  live.answer(1, Answer::Kind::text);
+  CHECK(live.said() == Said{"error internal"});
+  CHECK_FALSE(live.stream.client_listens());
+  live.client.has_no_memory = false;
+  live.answer(2, Answer::Kind::text);  // the second row, and ABORT
+  CHECK(live.said().empty());
+  CHECK(live.stream.finished());
+  live.stream.lost(live.now);
+  CHECK(live.stats.results.value() == 0);
+}

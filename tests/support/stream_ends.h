@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ class CapturedRows : public RowSink {
 class CapturedClient : public ClientEnd {
  public:
   void result(StreamResult result) override {
+    if (has_no_memory) throw std::bad_alloc();
     said.push_back("result " + std::to_string(result.row.seq) + " " + result.answer.data);
     flags.push_back(result.row.flags);
     ++unwritten;
@@ -49,6 +51,7 @@ class CapturedClient : public ClientEnd {
   std::size_t had_room = 0;         // how often it was told so
   std::size_t unwritten = 0;        // results
   bool is_full = false;
+  bool has_no_memory = false;  // for results
 };
 
 }  // namespace millrace::test

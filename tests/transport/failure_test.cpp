@@ -116,6 +116,24 @@ TEST_CASE_METHOD(ScarcityFixture,
   CHECK(stats.messages[MessageType::data].value() == 1);
 }
 
+TEST_CASE_METHOD(ServerFixture,
+                 "a result that finds no memory is not the beginning of the next message") {
+  const Answer answer{Answer::Kind::text, std::string(5'000, 'x')};
+  for (std::size_t nth = 1; nth < 8; ++nth) {
+    INFO(nth);
+    SessionOutbox outbox(scope, "127.0.0.1:1");
+    try {
+      const test::FailingAllocation failing(nth);
+      outbox.result({}, answer);
+    } catch (const std::bad_alloc&) {
+      outbox.flushed(7);
+      CHECK(outbox.next().bytes == R"({"type":"flushed","mark":7})");
+      outbox.sent();
+      CHECK(outbox.empty());
+    }
+  }
+}
+
 TEST_CASE_METHOD(SessionFixture, "a stream that fails ends its connection, and that is told") {
   stream.fails = true;
   client_sends(1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/local_listener.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -190,4 +192,15 @@ TEST_CASE("only a unix url has a local path") {
   CHECK_FALSE(local_path("unix:"));
   CHECK_FALSE(local_path("unix:" + std::string(108, 'a')));
   CHECK_FALSE(local_path(std::string("unix:a\0b", 8)));
+}
+
+TEST_CASE("a directory that another process keeps locked is an error that names it") {
+  const TemporaryDirectory directory;
+  const std::string folder = std::filesystem::path(directory / "workers.sock").parent_path();
+  FileDescriptor other(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  REQUIRE(::flock(other.get(), LOCK_EX) == 0);
+  CHECK_THROWS_WITH(LocalListener(directory / "workers.sock", std::chrono::milliseconds(20)),
+                    Catch::Contains(folder + ": locked by another process"));
+  other = FileDescriptor();
+  LocalListener listener(directory / "workers.sock");
 }

@@ -77,3 +77,25 @@ TEST_CASE_METHOD(PeerFixture, "dropping results needs no memory") {
   door.streams[0].outbox->drop_untaken();
   CHECK(door.streams[0].outbox->reclaimable() == 0);
 }
+
+TEST_CASE("a result that finds no memory leaves no part of itself in front of the next message") {
+  for (std::size_t i = 0; i < 60; ++i) {
+    const std::size_t waiting = i % 10, nth = 1 + i / 10;
+    INFO(waiting << " waiting, allocation " << nth);
+    PeerFixture fixture;
+    fixture.opens(1);
+    (void)fixture.told();
+    for (std::size_t before = 0; before < waiting; ++before) fixture.result(0, "a");
+    std::string large(5'000, 'x');
+    try {
+      const test::FailingAllocation failing(nth);
+      fixture.result(0, std::move(large));
+    } catch (const std::bad_alloc&) {
+      fixture.door.streams[0].outbox->error(ErrorCode::internal, "no memory for a result");
+      fixture.peer.flush(fixture.now);
+      Lines expected(waiting, "result 1 0 a");
+      expected.emplace_back("error 1 internal");
+      CHECK(fixture.told() == expected);
+    }
+  }
+}
