@@ -90,6 +90,10 @@ class Memory(FaultTest):
 
     def test_while_memory_is_short_nobody_gets_a_stream_and_those_there_go_on(self):  # G5
         service = self.short_service()
+        peer = Peer(service.zeromq_port)  # connected before: new connections are closed
+        self.addCleanup(peer.close)
+        peer.send(client_wire.open_(9, pipeline="none"))
+        self.assertEqual(peer.next(9)["code"], "unknown_pipeline")
         with self.moved(service, {("connections_rejected", "overload"): 2}), self.unharmed(service) as good:
             ahead = self.client(service, "/v1/stream?pipeline=stuck&id=ahead")
             service.use(85)
@@ -99,11 +103,10 @@ class Memory(FaultTest):
                 self.assertEqual(status, 503)
                 self.assertIn(int(fields["retry-after"]), range(5, 16))
                 self.assertEqual(json.loads(client.body(fields))["error"]["code"], "no_room")
-            with Peer(service.zeromq_port) as peer:
-                peer.send(client_wire.open_(1))
-                refused = peer.next(1)
-                self.assertEqual((refused["type"], refused["code"]), ("error", "no_room"))
-                self.assertIn(refused["retry_after_ms"], range(5000, 15001, 1000))
+            peer.send(client_wire.open_(1))
+            refused = peer.next(1)
+            self.assertEqual((refused["type"], refused["code"]), ("error", "no_room"))
+            self.assertIn(refused["retry_after_ms"], range(5000, 15001, 1000))
             self.assertIn("memory", service.get("/readyz")[1])
             good.row()
             ahead.send(frame(BINARY, samples(0, 1600)) * 20)
