@@ -76,7 +76,7 @@ void collect_messages(Transports transports, Families& into) {
   add_gauge(transports, &DoorStats::send_buffer, into);
 }
 
-// Of sockets that the door has itself. Those of ZeroMQ are libzmq's.
+// Of connections over WebSocket alone. Those over ZeroMQ have families of their own.
 void collect_sockets(const Transport& websocket, Families& into) {
   const Transports transports(&websocket, 1);
   into.begin_histogram("millrace_ingest_handshake_duration_seconds",

@@ -14,7 +14,10 @@ namespace millrace {
 
 namespace {
 
-constexpr auto period = std::chrono::milliseconds(100);
+// For which a page is kept from when it is collected. A refusal is kept for longer: to find out
+// that an io thread does not answer takes the time of the caller.
+constexpr auto kept = std::chrono::milliseconds(100);
+constexpr auto kept_refusal = std::chrono::seconds(1);
 constexpr auto patience = std::chrono::milliseconds(250);
 
 // What `ask` gives on the context of each place below `count`; nothing where one is too late.
@@ -44,9 +47,9 @@ HttpAnswer too_late() {
 }  // namespace
 
 HttpAnswer LiveLists::recent(Page& page, Time now, const std::function<HttpAnswer()>& collect) {
-  if (page.collected == Time{} || now >= page.collected + period) {
+  if (now >= page.until) {
     page.answer = collect();
-    page.collected = now;
+    page.until = Clock::now() + (page.answer.status == 200 ? Duration(kept) : kept_refusal);
   }
   return page.answer;
 }

@@ -14,8 +14,9 @@
 namespace millrace {
 
 // The lists of live streams and workers, for the admin listener. Each is collected from the threads
-// that own its parts, at most ten times a second, and the caller waits for them 250 ms at most:
-// neither they nor it are held up by requests, however many come.
+// that own its parts, at most ten times a second. The caller waits for them for up to 250 ms. If
+// one does not answer, the refusal is kept for a second: requests hold up neither the threads nor
+// the caller, however many come.
 //
 // Confined to one thread, which is none of those.
 class LiveLists {
@@ -31,7 +32,7 @@ class LiveLists {
  private:
   struct Page {
     HttpAnswer answer;
-    Time collected{};
+    Time until{};  // it is kept
   };
 
   // The page as it is, or as `collect` makes it.

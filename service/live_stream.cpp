@@ -8,9 +8,10 @@ namespace millrace {
 
 namespace {
 
-// The service could not serve the stream, whatever its client did.
+// The service or its workers could not serve the stream, whatever its client did.
 constexpr bool is_of_service(ErrorCode code) {
-  return code == ErrorCode::no_worker || code == ErrorCode::no_room || code == ErrorCode::internal;
+  return code == ErrorCode::no_worker || code == ErrorCode::no_room ||
+         code == ErrorCode::worker_failed || code == ErrorCode::internal;
 }
 
 }  // namespace

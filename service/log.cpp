@@ -15,7 +15,7 @@ namespace millrace {
 
 namespace {
 
-constexpr int lines_per_second = 4;       // of one event
+constexpr int lines_per_second = 4;       // of one event and level
 constexpr std::size_t most_names = 16;    // in a sum
 constexpr std::size_t longest_name = 64;  // in a sum, in bytes
 
@@ -70,17 +70,17 @@ void Log::rare_error(std::string_view event, Fields fields) {
 Log::~Log() { sum_up(Time::max()); }
 
 void Log::sum_up(Time now) try {
-  for (auto& [name, event] : events_)
-    if (now >= event.until) sum_up(name, event);
+  for (auto& [key, event] : events_)
+    if (now >= event.until) sum_up(key, event);
 } catch (const std::bad_alloc&) {  // later
 }
 
 // A line for which there is no memory is dropped: it counts all the same.
 void Log::write(std::string_view level, std::string_view event, Fields fields, Time now) try {
-  Event& known = events_[event];
+  const Key key{event, level};
+  Event& known = events_[key];
   if (now >= known.until) {
-    sum_up(event, known);
-    known.level = level;
+    sum_up(key, known);
     known.until = now + std::chrono::seconds(1);
     known.written = 0;
   }
@@ -102,11 +102,11 @@ void Log::hold_back(Event& event, Fields fields) {
   }
 }
 
-void Log::sum_up(std::string_view name, Event& event) {
+void Log::sum_up(const Key& key, Event& event) {
   if (event.held_back == 0) return;
   std::string names;
   for (const std::string& one : event.names) names += (names.empty() ? "" : ", ") + one;
-  std::string line = head(event.level, name) + " held_back=" + std::to_string(event.held_back);
+  std::string line = head(key.second, key.first) + " held_back=" + std::to_string(event.held_back);
   if (!names.empty()) line.append(" ").append(event.kind) += "s=" + toml_string(names);
   writer_.write(std::move(line));
   event.held_back = 0;

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -21,9 +21,10 @@ namespace millrace {
 //
 // A line that concerns a stream or a worker has its name in the field `stream` or `worker`. Fields
 // without a value are left out. Values are what peers sent: they are quoted and cut so that a line
-// stays a line. Of one event at most four lines a second are written. Further ones are summed up
-// when the second is over, in a line with their number and their names. Warnings and errors count
-// all the same, also where there is no memory to write them. docs/log.md has all events.
+// stays a line. Of one event and level at most four lines a second are written. Further ones are
+// summed up when the second is over, in a line with their number and their names. Warnings and
+// errors count all the same, also where there is no memory to write them. docs/log.md has all
+// events.
 //
 // Confined to one thread, like its stats; the writer is shared and outlives it.
 class Log {
@@ -48,8 +49,8 @@ class Log {
   void sum_up(Time now = Clock::now());
 
  private:
+  using Key = std::pair<std::string_view, std::string_view>;  // event and level
   struct Event {
-    std::string_view level = {};
     Time until = {};  // the end of the second in which its lines count
     int written = 0;  // in it
     std::uint64_t held_back = 0;
@@ -59,12 +60,12 @@ class Log {
 
   void write(std::string_view level, std::string_view event, Fields fields, Time now);
   void hold_back(Event& event, Fields fields);
-  void sum_up(std::string_view name, Event& event);
+  void sum_up(const Key& key, Event& event);
   void write_line(std::string_view level, std::string_view event, Fields fields);
 
   LogWriter& writer_;
   ThreadStats& stats_;
-  std::unordered_map<std::string_view, Event> events_;
+  std::map<Key, Event> events_;
 };
 
 }  // namespace millrace

@@ -104,13 +104,17 @@ void Hub::done(LaneId lane, wp::Done done) {
 }
 
 void Hub::protocol_error(WorkerConnection& link, std::string_view what) noexcept {
-  settings_.log({"worker broke the protocol", seats_.name_of(link), what, {}, true});
+  settings_.log({.what = "worker broke the protocol",
+                 .worker = seats_.name_of(link),
+                 .why = what,
+                 .warning = true});
   seats_.refuse(link, {"protocol", std::string(what)});
   lost(link, WorkerFailure::protocol);
 }
 
 void Hub::no_room(WorkerConnection& link, std::string_view what) noexcept {
-  settings_.log({"worker has no room", seats_.name_of(link), what, {}, true});
+  settings_.log(
+      {.what = "worker has no room", .worker = seats_.name_of(link), .why = what, .warning = true});
   seats_.refuse(link, {"no_room", std::string(what)});
   lost(link, WorkerFailure::timeout, Blame::service);
 }
@@ -149,7 +153,7 @@ void Hub::end_lanes(Time now) {
   for (std::size_t i = 0; i < events.overdue.size(); ++i) {
     const Seat& seat = *seats_.find(events.overdue[i]);
     const std::string& why = events.why_overdue[i];
-    settings_.log({"worker lost", seat.name, why, {}, true});
+    settings_.log({.what = "worker lost", .worker = seat.name, .why = why, .warning = true});
     book_.lost(events.overdue[i], why, now);
     stats_.failures[WorkerFailure::timeout].add();
     seats_.refuse(*seat.link, {"timeout", why});

@@ -22,7 +22,8 @@ void Hub::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
     return settle(now);
   }
   if (const auto refused = seats_.prepare(link, hello)) {
-    settings_.log({"worker refused", hello.name, refused->message, {}, true});
+    settings_.log(
+        {.what = "worker refused", .worker = hello.name, .why = refused->message, .warning = true});
     seats_.refuse(link, *refused);
   }
 }
@@ -47,7 +48,8 @@ void Hub::attach(MadeFeed& made, Time now) {
   if (!refused) return welcome(*worker, std::move(*made.feed), now);
   if (made.feed) seats_.free(std::move(*made.feed));
   if (!worker) return;
-  settings_.log({"worker refused", worker->name, refused->message, {}, true});
+  settings_.log(
+      {.what = "worker refused", .worker = worker->name, .why = refused->message, .warning = true});
   seats_.refuse(*worker->link, *refused);
 }
 
@@ -56,7 +58,10 @@ void Hub::welcome(const NewWorker& worker, Feed feed, Time now) {
   settings_.log({"worker attached", worker.name});
   book_.attached(lane, worker.name, !worker.process, now);
   if (!feed.why_it_copies.empty())
-    settings_.log({"worker copies", worker.name, feed.why_it_copies, {}, true});
+    settings_.log({.what = "worker copies",
+                   .worker = worker.name,
+                   .why = feed.why_it_copies,
+                   .warning = true});
   seats_.seat(lane, {.link = worker.link,
                      .name = worker.name,
                      .process = worker.process,
@@ -103,13 +108,17 @@ void Hub::lost(WorkerConnection& link, WorkerFailure why, Blame blame) noexcept 
     if (why == WorkerFailure::protocol)
       stats_.failures[why].add();
     else
-      settings_.log({"worker refused", worker->name, hung_up, {}, true});
+      settings_.log(
+          {.what = "worker refused", .worker = worker->name, .why = hung_up, .warning = true});
     return seats_.remove_new_worker(link);
   }
   const auto lane = seats_.lane_of(link);
   if (!lane) return;
   const Time now = Clock::now();
-  settings_.log({"worker lost", seats_.find(*lane)->name, name_of(why), {}, true});
+  settings_.log({.what = "worker lost",
+                 .worker = seats_.find(*lane)->name,
+                 .why = name_of(why),
+                 .warning = true});
   stats_.failures[why].add();
   book_.lost(*lane, name_of(why), now);
   lanes_.lost(*lane, blame, now);

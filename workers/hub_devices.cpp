@@ -38,7 +38,7 @@ void Hub::end_device(const FeedReport& report, const DeviceLost& lost, Time now)
       lanes.push_back(lane);
   for (const LaneId lane : lanes) {
     const Seat& seat = *seats_.find(lane);
-    settings_.log({"worker lost", seat.name, lost.what, {}, true});
+    settings_.log({.what = "worker lost", .worker = seat.name, .why = lost.what, .warning = true});
     book_.lost(lane, lost.what, now);
     seats_.refuse(*seat.link, {code_of(lost), lost.what});
     lanes_.lost(lane, Blame::service, now);
@@ -50,7 +50,10 @@ void Hub::end_device(const FeedReport& report, const DeviceLost& lost, Time now)
 void Hub::unmapped(LaneId lane) {
   Seat& seat = *seats_.find(lane);
   if (!seats_.leave_copies_to_worker(lane, "it cannot open the slabs on its device")) return;
-  settings_.log({"worker copies", seat.name, seat.feed.why_it_copies, {}, true});
+  settings_.log({.what = "worker copies",
+                 .worker = seat.name,
+                 .why = seat.feed.why_it_copies,
+                 .warning = true});
   const Time now = Clock::now();
   lanes_.set_slab(lane, seat.feed.lane->has_slab(), now);
   settle(now);

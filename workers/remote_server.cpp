@@ -116,14 +116,17 @@ void RemoteServer::act_or_cut(ZeromqPeer peer, std::string_view what, Act act) {
     act();
   } catch (const std::exception& error) {
     router_.cut(peer);
-    reception_.log({what, "", error.what(), {}, true});
+    reception_.log({.what = what, .worker = "", .why = error.what(), .warning = true});
   }
 }
 
 void RemoteServer::greet(ZeromqPeer peer, Bytes message) {
   if (workers_.size() >= max_remote_lines) {
     router_.cut(peer);
-    return reception_.log({refused, "", "there are as many as there may be", {}, true});
+    return reception_.log({.what = refused,
+                           .worker = "",
+                           .why = "there are as many as there may be",
+                           .warning = true});
   }
   act_or_cut(peer, refused, [&] {
     auto decoded = decoder_.to_service(message);
@@ -148,7 +151,7 @@ RemoteWorkers& RemoteServer::workers_of(const HubHome& home) {
 }
 
 void RemoteServer::refuse(ZeromqPeer peer, std::string_view name, const wp::Refused& why) {
-  reception_.log({refused, name, why.message, {}, true});
+  reception_.log({.what = refused, .worker = name, .why = why.message, .warning = true});
   workers_.emplace(peer, std::make_unique<Worker>(peer));  // nothing more is heard of it
   (void)router_.send(peer, encoder_.encode(why));
   leave(peer);

@@ -93,8 +93,10 @@ void RemoteWorkers::take(FromRemote arrival) {
   } catch (const std::exception& error) {
     const auto found = connections_.find(arrival.line);
     if (found == connections_.end()) return;
-    hub_.settings().log(
-        {"worker's connection failed", found->second->name, error.what(), {}, true});
+    hub_.settings().log({.what = "worker's connection failed",
+                         .worker = found->second->name,
+                         .why = error.what(),
+                         .warning = true});
     lose(arrival.line, WorkerFailure::disconnect, Blame::service);
   }
 }
@@ -105,7 +107,8 @@ void RemoteWorkers::meet(RemoteLine& line, const wp::Hello& hello) {
     place = &connections_[&line];
     *place = std::make_unique<Connection>(*this, line, hello);
   } catch (const std::bad_alloc& error) {
-    hub_.settings().log({"worker refused", hello.name, error.what(), {}, true});
+    hub_.settings().log(
+        {.what = "worker refused", .worker = hello.name, .why = error.what(), .warning = true});
     connections_.erase(&line);
     return out_.put({&line, ToRemote::Ended{}});
   }

@@ -85,7 +85,8 @@ WorkerServer::Accepted WorkerServer::accept() {
   } catch (const std::bad_alloc& error) {
     why = error.what();
   }
-  if (!std::exchange(failing_, true)) reception_.log({"workers cannot connect", "", why, {}, true});
+  if (!std::exchange(failing_, true))
+    reception_.log({.what = "workers cannot connect", .worker = "", .why = why, .warning = true});
   return Accepted::failed;
 }
 
@@ -93,7 +94,7 @@ Task<> WorkerServer::receive(FileDescriptor connection) {
   try {
     co_await receive_hello(std::move(connection));
   } catch (const std::exception& error) {
-    reception_.log({"worker refused", "", error.what(), {}, true});
+    reception_.log({.what = "worker refused", .worker = "", .why = error.what(), .warning = true});
   }
 }
 
@@ -121,7 +122,8 @@ void WorkerServer::dispatch(LocalSocket socket, wp::Hello hello) {
 void WorkerServer::refuse(LocalSocket& socket, const wp::Hello& hello, wp::Refused why) {
   wp::Encoder encoder;
   (void)socket.try_send(encoder.encode(why));
-  reception_.log({"worker refused", hello.name, why.message, {}, true});
+  reception_.log(
+      {.what = "worker refused", .worker = hello.name, .why = why.message, .warning = true});
 }
 
 }  // namespace millrace

@@ -171,7 +171,10 @@ class Session final : public WorkerConnection {
   // No memory for its messages, most likely: it costs this worker.
   void failed(const std::exception& error) {
     blame_ = Blame::service;
-    hub_.settings().log({"worker's connection failed", name_, error.what(), {}, true});
+    hub_.settings().log({.what = "worker's connection failed",
+                         .worker = name_,
+                         .why = error.what(),
+                         .warning = true});
   }
 
   void cut(WorkerFailure why) {
@@ -201,7 +204,8 @@ Task<> serve_worker(LocalSocket socket, worker_protocol::Hello hello, Hub& hub) 
   try {
     session.emplace(std::move(socket), hub, executor);
   } catch (const std::exception& error) {
-    hub.settings().log({"worker refused", hello.name, error.what(), {}, true});
+    hub.settings().log(
+        {.what = "worker refused", .worker = hello.name, .why = error.what(), .warning = true});
     co_return;
   }
   co_await session->run(std::move(hello));

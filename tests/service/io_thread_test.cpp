@@ -10,6 +10,7 @@
 #include <iterator>
 #include <optional>
 
+#include "service/live_lists.h"
 #include "service/options.h"
 #include "service/server.h"
 #include "tests/support/temporary_directory.h"
@@ -151,4 +152,20 @@ TEST_CASE("a thread that is late ends no stream that need not end any more") {
   t.thread->relieve(Overload::reset_largest, 0, false);
   t.run();
   CHECK_FALSE(t.ended(1));
+}
+
+TEST_CASE("while an io thread does not answer, requests for lists wait for it once a second") {
+  ThreadUnderTest t;
+  t.run();
+  const Time now = Clock::now();
+  std::vector<std::unique_ptr<IoThread>> threads;
+  threads.push_back(std::move(t.thread));
+  LiveLists lists(threads, {});
+  CHECK(lists.streams(now).status == 503);
+  CHECK(threads.front()->context().poll() > 0);
+  CHECK(lists.streams(now + 300ms).status == 503);
+  CHECK(threads.front()->context().poll() == 0);
+  CHECK(lists.streams(now + 1h).status == 503);
+  CHECK(threads.front()->context().poll() > 0);
+  t.thread = std::move(threads.front());
 }

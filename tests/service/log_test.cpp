@@ -72,6 +72,16 @@ TEST_CASE(
   CHECK_THAT(text, EndsWith("event=\"worker lost\" worker=g\n"));
 }
 
+TEST_CASE("warnings are written however much information there is of the same event") {
+  Logged logged;
+  const Time begin(1000s);
+  for (int i = 0; i < 6; ++i) logged.log->info("stream refused", {{"why", "a name"}}, begin);
+  logged.log->warning("stream refused", {{"why", "no room"}}, begin);
+  logged.log->sum_up(begin + 1s);
+  CHECK_THAT(logged.text(), Contains("level=warning event=\"stream refused\" why=\"no room\"\n") &&
+                                Contains("level=info event=\"stream refused\" held_back=2\n"));
+}
+
 TEST_CASE("what was held back is summed up when its second is over, though nothing follows") {
   Logged logged;
   const Time begin(1000s);

@@ -259,6 +259,18 @@ TEST_CASE("a stream that no worker came for leaves a warning") {
                                "stream=mic code=no_worker"));
 }
 
+TEST_CASE("a stream whose rows workers were lost over leaves a warning") {
+  DoorUnderTest d;
+  auto& client = d.open({.id = "mic"});
+  const std::vector<std::byte> some(20'000);
+  client.sink->frames(some, Clock::now());
+  LiveStream* stream = d.door->table().largest();
+  REQUIRE(stream);
+  stream->stream().dropped(ErrorCode::worker_failed, Clock::now());
+  CHECK_THAT(d.log(), Contains("level=warning event=\"stream ended\" pipeline=default "
+                               "stream=mic code=worker_failed"));
+}
+
 TEST_CASE("a stream whose client vanishes leaves a line, one that has its results does not") {
   DoorUnderTest d;
   DoorUnderTest::hang_up(d.open({.id = "mic"}));
