@@ -7,6 +7,9 @@ target_compile_features(millrace_options INTERFACE cxx_std_20)
 target_compile_options(millrace_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-mismatched-new-delete>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
+# As the libraries with Asio in them are compiled (transport/CMakeLists.txt), so that all share what is
+# precompiled.
+target_compile_definitions(millrace_options INTERFACE BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=8)
 
 # millrace_library(NAME chunker HEADERS … SOURCES … DEPS millrace::base PRIVATE_DEPS … [INSTALL])
 # One static library (header-only where there are no sources) per folder, with the alias
@@ -20,6 +23,7 @@ function(millrace_library)
   if(arg_SOURCES)
     add_library(${target} STATIC ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:millrace_options> ${arg_PRIVATE_DEPS})
+    millrace_use_precompiled(${target} precompiled)
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)

@@ -89,7 +89,7 @@ struct Readable {
     if (text.find_first_not_of("-0123456789") == text.npos) text += ".0";
     return text;
   }
-  std::string operator()(const std::string& text) const { return quoted(text); }
+  std::string operator()(const std::string& text) const { return millrace::quoted(text); }
   std::string operator()(const ConfigArray& array) const {
     return "[" + some(array, [](const ConfigValue& value) { return inner(value); }) + "]";
   }
