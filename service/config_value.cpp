@@ -89,7 +89,7 @@ struct Readable {
     if (text.find_first_not_of("-0123456789") == text.npos) text += ".0";
     return text;
   }
-  std::string operator()(const std::string& text) const { return millrace::quoted(text); }
+  std::string operator()(const std::string& text) const { return in_quotes(text); }
   std::string operator()(const ConfigArray& array) const {
     return "[" + some(array, [](const ConfigValue& value) { return inner(value); }) + "]";
   }
@@ -171,7 +171,7 @@ std::string printable(std::string_view text) {
   return escaped(text.substr(0, end), "\"\\") + "...";
 }
 
-std::string quoted(std::string_view text) { return '"' + printable(text) + '"'; }
+std::string in_quotes(std::string_view text) { return '"' + printable(text) + '"'; }
 
 std::string toml_string(std::string_view text) { return '"' + escaped(text, "\"\\") + '"'; }
 

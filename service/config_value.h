@@ -40,7 +40,7 @@ Result<ConfigTable, TomlError> read_toml(std::string_view text);
 
 // For messages: without control characters, and not longer than a line can bear.
 std::string printable(std::string_view text);
-std::string quoted(std::string_view text);  // the same in quotes
+std::string in_quotes(std::string_view text);  // the same in quotes
 std::string readable(const ConfigValue& value);
 
 // All of it, as a string of TOML.

@@ -35,7 +35,7 @@ std::string shown(std::string_view value) {
   const auto plain = [](char c) { return c > ' ' && c != '"' && c != '=' && c != '\\' && c < 127; };
   return !value.empty() && value.size() <= 64 && std::ranges::all_of(value, plain)
              ? std::string(value)
-             : quoted(value);
+             : in_quotes(value);
 }
 
 std::string head(std::string_view level, std::string_view event) {

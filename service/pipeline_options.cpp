@@ -49,7 +49,7 @@ FrameType read_frames(Section& section) {
 Element read_dtype(Section& section, Element frames) {
   const Element dtype = read_element(section, "dtype", frames);
   if (dtype != frames && frames != Element::s16)
-    section.wrong("dtype", "must be " + quoted(name_of(frames)) +
+    section.wrong("dtype", "must be " + in_quotes(name_of(frames)) +
                                " as the pipeline's frames are: only s16 is converted");
   return dtype;
 }

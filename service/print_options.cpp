@@ -23,34 +23,34 @@ std::string list_of(const std::vector<std::string>& texts) {
 
 void print(std::ostream& out, const ListenOptions& listen) {
   out << "[listen]\n"
-      << "websocket = " << quoted(readable(listen.websocket)) << '\n'
+      << "websocket = " << in_quotes(readable(listen.websocket)) << '\n'
       << "zeromq = "
-      << quoted(listen.zeromq ? "tcp://" + readable(*listen.zeromq) : std::string("off")) << '\n'
-      << "admin = " << quoted(readable(listen.admin)) << '\n'
+      << in_quotes(listen.zeromq ? "tcp://" + readable(*listen.zeromq) : std::string("off")) << '\n'
+      << "admin = " << in_quotes(readable(listen.admin)) << '\n'
       << "workers = " << toml_string("unix:" + listen.workers) << '\n';
   if (listen.workers_remote)
-    out << "workers_remote = " << quoted("tcp://" + readable(*listen.workers_remote)) << '\n';
+    out << "workers_remote = " << in_quotes("tcp://" + readable(*listen.workers_remote)) << '\n';
   out << "threads = " << listen.threads << '\n'
-      << "receive_buffer = " << quoted(readable_bytes(listen.receive_buffer)) << '\n'
+      << "receive_buffer = " << in_quotes(readable_bytes(listen.receive_buffer)) << '\n'
       << "plain = " << (listen.plain ? "true" : "false") << '\n'
       << "origins = " << list_of(listen.origins) << '\n';
 }
 
 void print(std::ostream& out, const LimitOptions& limits) {
   out << "\n[limits]\n"
-      << "message = " << quoted(readable_bytes(limits.message)) << '\n'
-      << "stream_buffer = " << quoted(readable(limits.stream_buffer)) << '\n'
-      << "pause_buffer = " << quoted(readable(limits.pause_buffer)) << '\n'
-      << "send_buffer = " << quoted(readable_bytes(limits.send_buffer)) << '\n'
+      << "message = " << in_quotes(readable_bytes(limits.message)) << '\n'
+      << "stream_buffer = " << in_quotes(readable(limits.stream_buffer)) << '\n'
+      << "pause_buffer = " << in_quotes(readable(limits.pause_buffer)) << '\n'
+      << "send_buffer = " << in_quotes(readable_bytes(limits.send_buffer)) << '\n'
       << "connections = " << limits.connections << '\n'
-      << "slab_bytes = " << quoted(readable_bytes(limits.slab_bytes)) << '\n'
-      << "drain = " << quoted(readable(limits.drain)) << '\n';
+      << "slab_bytes = " << in_quotes(readable_bytes(limits.slab_bytes)) << '\n'
+      << "drain = " << in_quotes(readable(limits.drain)) << '\n';
 }
 
 std::string devices_of(const DeviceRule& rule) {
   switch (rule.use) {
-    case DeviceRule::Use::automatic: return quoted("auto");
-    case DeviceRule::Use::host: return quoted("host");
+    case DeviceRule::Use::automatic: return in_quotes("auto");
+    case DeviceRule::Use::host: return in_quotes("host");
     case DeviceRule::Use::listed: break;
   }
   return list_of(rule.listed);
@@ -59,16 +59,17 @@ std::string devices_of(const DeviceRule& rule) {
 void print(std::ostream& out, const DeviceRule& rule) {
   out << "\n[gpu]\n"
       << "devices = " << devices_of(rule) << '\n'
-      << "slab_bytes = " << quoted(readable_bytes(rule.slab_bytes)) << '\n'
-      << "pageable = " << quoted(rule.pageable ? "allow" : "refuse") << '\n';
+      << "slab_bytes = " << in_quotes(readable_bytes(rule.slab_bytes)) << '\n'
+      << "pageable = " << in_quotes(rule.pageable ? "allow" : "refuse") << '\n';
 }
 
 void print(std::ostream& out, const ChunkRule& rule) {
   const Spec& spec = rule.spec;
   out << "chunk = { size = " << spec.size << ", step = " << spec.step << ", first = " << spec.first
       << ", left = " << spec.left << ", right = " << spec.right << ", min = " << spec.min
-      << ", tail = " << quoted(name_of(spec.tail)) << ", align = " << quoted(name_of(rule.align))
-      << ", pad = " << quoted(name_of(rule.pad)) << " }\n";
+      << ", tail = " << in_quotes(name_of(spec.tail))
+      << ", align = " << in_quotes(name_of(rule.align))
+      << ", pad = " << in_quotes(name_of(rule.pad)) << " }\n";
 }
 
 // The shortest text that reads as the same number.
@@ -103,7 +104,7 @@ void explain(std::ostream& out, const PipelineOptions& pipeline) {
 }
 
 void print(std::ostream& out, const BatchRule& rule) {
-  out << "batch = { rows = " << rule.rows << ", max_wait = " << quoted(readable(rule.max_wait));
+  out << "batch = { rows = " << rule.rows << ", max_wait = " << in_quotes(readable(rule.max_wait));
   for (std::size_t i = 0; i < rule.row_buckets.size(); ++i)
     out << (i == 0 ? ", row_buckets = [" : ", ") << rule.row_buckets[i];
   out << (rule.row_buckets.empty() ? " }\n" : "] }\n");
@@ -114,13 +115,14 @@ void print(std::ostream& out, const PipelineOptions& pipeline) {
       << "name = " << toml_string(pipeline.name) << '\n'
       << "rate = " << exact(pipeline.frames.rate) << '\n'
       << (pipeline.frames.features ? "dim = " : "channels = ") << pipeline.frames.values << '\n'
-      << "frames = " << quoted(name_of(pipeline.frames.element)) << '\n'
-      << "dtype = " << quoted(name_of(pipeline.dtype)) << '\n'
+      << "frames = " << in_quotes(name_of(pipeline.frames.element)) << '\n'
+      << "dtype = " << in_quotes(name_of(pipeline.dtype)) << '\n'
       << "state = " << (pipeline.batch.stateful ? "\"slot\"\n" : "\"none\"\n")
       << "slots = " << pipeline.batch.slots << '\n'
-      << "worker_wait = " << quoted(readable(pipeline.worker_wait)) << '\n'
-      << "bye_wait = " << quoted(readable(pipeline.bye_wait)) << '\n';
-  if (pipeline.shed_after) out << "shed_after = " << quoted(readable(*pipeline.shed_after)) << '\n';
+      << "worker_wait = " << in_quotes(readable(pipeline.worker_wait)) << '\n'
+      << "bye_wait = " << in_quotes(readable(pipeline.bye_wait)) << '\n';
+  if (pipeline.shed_after)
+    out << "shed_after = " << in_quotes(readable(*pipeline.shed_after)) << '\n';
   print(out, pipeline.chunk);
   print(out, pipeline.batch);
 }

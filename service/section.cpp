@@ -97,7 +97,7 @@ std::string Section::text(std::string_view key, std::string otherwise) {
 std::string Section::one_of(std::string_view key, std::string otherwise,
                             std::initializer_list<std::string_view> words) {
   std::vector<std::string> all;
-  for (const std::string_view word : words) all.push_back(quoted(word));
+  for (const std::string_view word : words) all.push_back(in_quotes(word));
   const std::string allowed = "must be " + listed(all, " or ");
   const auto* value = find_as<std::string>(key, allowed);
   if (value == nullptr) return otherwise;

@@ -63,8 +63,8 @@ TEST_CASE("listeners meet on one port where one takes every address") {
 }
 
 TEST_CASE("a value in a message is one short printable line") {
-  CHECK(quoted("a\nb\"\x01") == R"("a\u000ab\"\u0001")");
-  CHECK(quoted(std::string(1 << 20, 'x')) == "\"" + std::string(80, 'x') + "...\"");
-  CHECK(quoted(std::string(79, 'x') + "éé") == "\"" + std::string(79, 'x') + "...\"");
+  CHECK(in_quotes("a\nb\"\x01") == R"("a\u000ab\"\u0001")");
+  CHECK(in_quotes(std::string(1 << 20, 'x')) == "\"" + std::string(80, 'x') + "...\"");
+  CHECK(in_quotes(std::string(79, 'x') + "éé") == "\"" + std::string(79, 'x') + "...\"");
   CHECK(readable(ConfigValue{1, ConfigArray{{1, ConfigTable{}}, {1, true}}}) == "[{...}, true]");
 }
