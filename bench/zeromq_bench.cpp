@@ -122,8 +122,8 @@ class Service final : Door {
   SessionScope scope_{context_.get_executor(), limits_, door_stats_};
   StreamStats stats_;
   BlockPool blocks_{FrameBuffer::block_bytes(2, packet_frames), 1000, stats_.buffer};
-  Budget sockets_{100};
-  ZeromqServer server_{scope_, {.endpoint = "tcp://127.0.0.1:0"}, *this, sockets_};
+  ClientGate gate_{.sockets = Budget(100)};
+  ZeromqServer server_{scope_, {.endpoint = "tcp://127.0.0.1:0"}, *this, gate_};
   std::jthread thread_;
 };
 
