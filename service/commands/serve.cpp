@@ -69,6 +69,11 @@ std::terminate_handler usual_end() {
   return usual;
 }
 
+[[noreturn]] void end_with(std::string_view line) {
+  [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
+  ::_exit(1);
+}
+
 // Called for an exception where none may pass. If an allocation fails in the middle of a change to
 // the state that workers and streams share, rows would be lost or doubled: the process ends.
 // Allocates nothing.
@@ -76,11 +81,12 @@ void end_process() {
   try {
     if (std::current_exception()) throw;
   } catch (const std::bad_alloc&) {
-    constexpr std::string_view line = "millrace: out of memory\n";
-    [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
-    ::_exit(1);
+    end_with("millrace: out of memory\n");
   } catch (...) {  // a bug
+    usual_end()();
   }
+  // Which exception it is GCC 12 does not say where it has inlined a function that must not throw.
+  if (std::uncaught_exceptions() > 0) end_with("millrace: an error, probably out of memory\n");
   usual_end()();
 }
 

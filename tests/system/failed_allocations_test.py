@@ -24,6 +24,8 @@ PACKET = 160
 SHORT = 0.4  # seconds that a client of a failing service waits until it gives up; nothing depends on it
 AT_A_TIME = 6  # processes
 DRAIN = 2  # seconds
+# The second where the compiler left no trace of which exception it was.
+ENDS = ["millrace: out of memory"], ["millrace: an error, probably out of memory"]
 
 
 class FailingService(Service):
@@ -110,7 +112,7 @@ def gone(service):
         return False
     code = service.wait()
     lines = [line for line in service.errors if not line.startswith("time=")]
-    assert code == 1 and lines == ["millrace: out of memory"], (code, service.errors[-5:])
+    assert code == 1 and lines in ENDS, (code, service.errors[-5:])
     return True
 
 

@@ -110,9 +110,13 @@ TEST_CASE_METHOD(StartFixture,
     worker.send(on_device);
     door.run_until(is_starting);
   }
-  simulated_cuda::release_starts();
   door.run_until([&] { return door.logged("worker refused"); });
-  CHECK(simulated_cuda::calls("cudaMalloc") == 0);
+  simulated_cuda::release_starts();
+  RawWorker one(door), another(door);
+  CHECK(one.send(on_device).take<Welcome>().device);
+  const auto for_one = simulated_cuda::calls("cudaMalloc");
+  CHECK(another.send(on_device).take<Welcome>().device);
+  CHECK(simulated_cuda::calls("cudaMalloc") == 2 * for_one);
 }
 
 TEST_CASE_METHOD(StartFixture, "a service that stops meanwhile says so to who waits for a device") {
