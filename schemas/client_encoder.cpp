@@ -47,7 +47,7 @@ Encoder& Encoder::operator=(Encoder&&) noexcept = default;
 
 Bytes Encoder::encode(const Result& result) {
   auto& builder = *builder_;
-  builder.Clear();
+  const wire::Writing writing(builder);
   const auto data = write(builder, result.data);
   return finish(builder, wire::CreateResult(builder, result.stream, result.seq, result.begin,
                                             result.end, result.begin_s, result.end_s, result.flags,
@@ -56,7 +56,7 @@ Bytes Encoder::encode(const Result& result) {
 
 Bytes Encoder::encode(const Ready& ready) {
   auto& builder = *builder_;
-  builder.Clear();
+  const wire::Writing writing(builder);
   const auto id = write(builder, ready.id);
   const auto pipeline = write(builder, ready.pipeline);
   return finish(builder, wire::CreateReady(builder, ready.version, ready.stream, id, pipeline,
@@ -64,13 +64,13 @@ Bytes Encoder::encode(const Ready& ready) {
 }
 
 Bytes Encoder::encode(const Flushed& flushed) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   return finish(*builder_, wire::CreateFlushed(*builder_, flushed.stream, flushed.mark));
 }
 
 Bytes Encoder::encode(const Rejected& rejected) {
   auto& builder = *builder_;
-  builder.Clear();
+  const wire::Writing writing(builder);
   const auto code = write(builder, rejected.code);
   const auto message = write(builder, rejected.message);
   return finish(builder,
@@ -79,7 +79,7 @@ Bytes Encoder::encode(const Rejected& rejected) {
 
 Bytes Encoder::encode(const Error& error) {
   auto& builder = *builder_;
-  builder.Clear();
+  const wire::Writing writing(builder);
   const auto code = write(builder, error.code);
   const auto message = write(builder, error.message);
   const auto parameter = error.parameter.empty() ? Text() : write(builder, error.parameter);
@@ -90,18 +90,18 @@ Bytes Encoder::encode(const Error& error) {
 }
 
 Bytes Encoder::encode(const Closed& closed) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   return finish(*builder_,
                 wire::CreateClosed(*builder_, closed.stream, closed.frames, closed.chunks));
 }
 
 Bytes Encoder::encode(const Credit& credit) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   return finish(*builder_, wire::CreateCredit(*builder_, credit.stream, credit.frames));
 }
 
 Bytes Encoder::encode(const Goaway& goaway) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   return finish(*builder_,
                 wire::CreateGoaway(*builder_, goaway.stream,
                                    static_cast<std::uint64_t>(goaway.retry_after.count())));
@@ -109,7 +109,7 @@ Bytes Encoder::encode(const Goaway& goaway) {
 
 Bytes Encoder::encode(const Open& open) {
   auto& builder = *builder_;
-  builder.Clear();
+  const wire::Writing writing(builder);
   const auto pipeline = write(builder, open.pipeline);
   const auto id = write(builder, open.id);
   const auto format = write(builder, open.format);
@@ -124,28 +124,28 @@ Bytes Encoder::encode(const Open& open) {
 
 Bytes Encoder::encode(const Frames& frames) {
   auto& builder = *builder_;
-  builder.Clear();
+  const wire::Writing writing(builder);
   const auto bytes = write(builder, frames.bytes);
   return finish(builder, wire::CreateFrames(builder, frames.stream, frames.at, bytes));
 }
 
 Bytes Encoder::encode(const Flush& flush) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   return finish(*builder_, wire::CreateFlush(*builder_, flush.stream, number(flush.mark)));
 }
 
 Bytes Encoder::encode(const Reset& reset) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   return finish(*builder_, wire::CreateReset(*builder_, reset.stream));
 }
 
 Bytes Encoder::encode(const Gap& gap) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   return finish(*builder_, wire::CreateGap(*builder_, gap.stream, gap.frames));
 }
 
 Bytes Encoder::encode(const End& end) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   return finish(*builder_, wire::CreateEnd(*builder_, end.stream));
 }
 

@@ -4,6 +4,7 @@
 #include <flatbuffers/flatbuffers.h>
 
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <string_view>
 
@@ -33,6 +34,22 @@ bool is_aligned(const flatbuffers::Vector<const Struct*>& structs) {
   return structs.size() == 0 ||
          reinterpret_cast<std::uintptr_t>(structs.Data()) % alignof(Struct) == 0;
 }
+
+// While a message is written. A builder that finds no memory counts what it did not get, and would
+// write the next message behind what it has: it is replaced.
+class Writing {
+ public:
+  explicit Writing(flatbuffers::FlatBufferBuilder& builder) : builder_(builder) { builder.Clear(); }
+  ~Writing() {
+    if (std::uncaught_exceptions() > exceptions_) builder_ = flatbuffers::FlatBufferBuilder();
+  }
+  Writing(const Writing&) = delete;
+  Writing& operator=(const Writing&) = delete;
+
+ private:
+  flatbuffers::FlatBufferBuilder& builder_;
+  const int exceptions_ = std::uncaught_exceptions();
+};
 
 inline Bytes finished(const flatbuffers::FlatBufferBuilder& builder) {
   return std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));

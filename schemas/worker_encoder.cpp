@@ -101,7 +101,7 @@ Encoder::Encoder(Encoder&&) noexcept = default;
 Encoder& Encoder::operator=(Encoder&&) noexcept = default;
 
 Bytes Encoder::encode(const Hello& hello) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   const auto pipeline = builder_->CreateString(hello.pipeline);
   const auto name = builder_->CreateString(hello.name);
   const auto device = builder_->CreateString(hello.device);
@@ -113,7 +113,7 @@ Bytes Encoder::encode(const Done& done) { return encode(done, done.answers, done
 
 Bytes Encoder::encode(const Done& done, std::span<const Answer> answers,
                       std::span<const Answer> mark_answers) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   const auto rows = encode_answers(*builder_, answers);
   const auto marks = encode_answers(*builder_, mark_answers);
   return finish(*builder_, wire::CreateDone(*builder_, number(done.batch), to_wire(done.taken),
@@ -121,17 +121,17 @@ Bytes Encoder::encode(const Done& done, std::span<const Answer> answers,
 }
 
 Bytes Encoder::encode(const Heartbeat&) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   return finish(*builder_, wire::CreateHeartbeat(*builder_));
 }
 
 Bytes Encoder::encode(const Bye&) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   return finish(*builder_, wire::CreateBye(*builder_));
 }
 
 Bytes Encoder::encode(const Welcome& welcome) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   const auto chunk = builder_->CreateString(welcome.chunk);
   const auto device = encode_handles(*builder_, welcome.device);
   wire::WelcomeBuilder table(*builder_);
@@ -157,7 +157,7 @@ Bytes Encoder::encode(const Welcome& welcome) {
 Bytes Encoder::encode(const HandedBatch& batch) { return encode(batch, batch.tensor); }
 
 Bytes Encoder::encode(const HandedBatch& batch, Bytes values) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   // The builder writes from the back: what is read first comes last.
   ByteVector tensor = 0;
   if (!values.empty())
@@ -184,17 +184,17 @@ Bytes Encoder::encode(const HandedBatch& batch, Bytes values) {
 }
 
 Bytes Encoder::encode(const Company& company) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   return finish(*builder_, wire::CreateCompany(*builder_, company.workers));
 }
 
 Bytes Encoder::encode(const Unmapped&) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   return finish(*builder_, wire::CreateUnmapped(*builder_));
 }
 
 Bytes Encoder::encode(const Refused& refused) {
-  builder_->Clear();
+  const wire::Writing writing(*builder_);
   const auto code = builder_->CreateString(refused.code);
   const auto message = builder_->CreateString(refused.message);
   return finish(*builder_, wire::CreateRefused(*builder_, code, message));

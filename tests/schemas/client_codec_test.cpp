@@ -5,9 +5,13 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <limits>
+#include <new>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "tests/schemas/damage.h"
+#include "tests/support/allocations.h"
 #include "tests/support/golden.h"
 
 using namespace millrace;
@@ -239,4 +243,25 @@ TEST_CASE("no damaged message of a client or to one is read out of its bounds") 
   for (const ToClient& message : to_client) damage(bytes_of(message), read);
   random_messages(bytes_of(to_service[0]), read);
   CHECK(sum != 0);
+}
+
+TEST_CASE("an encoder that found no memory for a message writes the next as a new one does") {
+  const std::string text(100'000, 'x');
+  const auto write = [&](Encoder& encoder) {
+    const Bytes bytes = encoder.encode(Error{.code = "internal", .message = text});
+    return std::vector(bytes.begin(), bytes.end());
+  };
+  Encoder untroubled;
+  const auto expected = write(untroubled);
+  bool whole = false;
+  for (std::size_t nth = 1; !whole; ++nth) {
+    Encoder encoder;
+    try {
+      const test::FailingAllocation failing(nth);
+      (void)encoder.encode(Error{.code = "internal", .message = text});
+      whole = true;
+    } catch (const std::bad_alloc&) {
+    }
+    CHECK(write(encoder) == expected);
+  }
 }

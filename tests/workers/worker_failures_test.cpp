@@ -9,7 +9,6 @@
 #include <limits>
 #include <vector>
 
-#include "tests/support/descriptor_limit.h"
 #include "tests/workers/fake_service.h"
 #include "workers/worker.h"
 
@@ -156,22 +155,6 @@ TEST_CASE("batches that came before the service was lost are not given any more"
   service.hang_up();
   CHECK(throws_lost(worker, "closed the connection"));
   CHECK(throws_lost(worker, "closed the connection"));
-}
-
-TEST_CASE("a process without descriptors cannot be a worker, and says so") {
-  FakeService service;
-  (void)service.attach();  // UBSan looks at a type that it sees for the first time by a descriptor
-  for (const rlim_t free : {0, 1}) {
-    std::exception_ptr thrown;
-    try {
-      const DescriptorLimit limit(free);
-      Worker worker(service.url());
-    } catch (...) {
-      thrown = std::current_exception();
-    }
-    REQUIRE(thrown);
-    CHECK_THROWS_WITH(std::rethrow_exception(thrown), Catch::Contains("Too many open files"));
-  }
 }
 
 TEST_CASE("garbage from the service ends the connection with a reason") {
