@@ -247,8 +247,9 @@ TEST_CASE("no damaged message of a client or to one is read out of its bounds") 
 
 TEST_CASE("an encoder that found no memory for a message writes the next as a new one does") {
   const std::string text(100'000, 'x');
+  const Error error{.stream = 1, .code = "internal", .message = text};
   const auto write = [&](Encoder& encoder) {
-    const Bytes bytes = encoder.encode(Error{.code = "internal", .message = text});
+    const Bytes bytes = encoder.encode(error);
     return std::vector(bytes.begin(), bytes.end());
   };
   Encoder untroubled;
@@ -258,7 +259,7 @@ TEST_CASE("an encoder that found no memory for a message writes the next as a ne
     Encoder encoder;
     try {
       const test::FailingAllocation failing(nth);
-      (void)encoder.encode(Error{.code = "internal", .message = text});
+      (void)encoder.encode(error);
       whole = true;
     } catch (const std::bad_alloc&) {
     }

@@ -120,7 +120,7 @@ class Limits(FaultTest):
             self.assertIsNotNone(worker.ended())
 
     def test_a_limit_on_data_is_one_on_memory(self):  # G5, RLIMIT_DATA
-        service = self.served(within=("prlimit", f"--data={1 << 40}"))
+        service = self.served()
         if service.sanitized():
             self.skipTest("a sanitizer maps what it likes")
         with self.unharmed(service) as good:
