@@ -35,8 +35,8 @@ bool is_aligned(const flatbuffers::Vector<const Struct*>& structs) {
          reinterpret_cast<std::uintptr_t>(structs.Data()) % alignof(Struct) == 0;
 }
 
-// While a message is written. A builder that finds no memory counts what it did not get, and would
-// write the next message behind what it has: it is replaced.
+// Lives while a message is written. If an allocation fails, the builder believes that it got the
+// memory, and would write the next message beyond its buffer: it is replaced.
 class Writing {
  public:
   explicit Writing(flatbuffers::FlatBufferBuilder& builder) : builder_(builder) { builder.Clear(); }

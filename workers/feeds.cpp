@@ -56,7 +56,7 @@ Result<Feed, wp::Refused> Feeds::fill(const FeedOrder& order,
                                       std::optional<DeviceFailure>& failed) {
   try {
     if (order.here) supply_.devices.make_ready(order.device);
-    if (*order.cancelled) return wp::Refused{"protocol", "it did not wait"};  // nobody reads this
+    if (*order.cancelled) return wp::Refused{"protocol", "it did not wait"};  // is not sent
     auto device = supply_.devices.open(order.here ? order.device : host_device_name);
     if (!device) return wp::Refused{"device", device.error().message};
     return fill(std::move(*device), order);

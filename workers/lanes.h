@@ -57,7 +57,7 @@ struct LanesRule {
 // Who caused the loss of a worker.
 enum class Blame : std::uint8_t {
   worker,   // it died, hung or broke the protocol: a row may be the reason
-  service,  // the service cut it for want of memory or over its own device: no row is the reason
+  service,  // the service had no memory for it, or its own device failed: no row is the reason
 };
 
 // All lanes of one pipeline and the streams in them: which stream is in which lane, what becomes

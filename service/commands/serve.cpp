@@ -85,7 +85,7 @@ void end_process() {
   } catch (...) {  // a bug
     usual_end()();
   }
-  // Which exception it is GCC 12 does not say where it has inlined a function that must not throw.
+  // Where GCC 12 has inlined a noexcept function, the exception is not known here.
   if (std::uncaught_exceptions() > 0) end_with("millrace: an error, probably out of memory\n");
   usual_end()();
 }

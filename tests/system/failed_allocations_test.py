@@ -140,10 +140,22 @@ def whole(service):
     return True
 
 
-def fail(nth):
-    """The nth allocation of the scenario, in a process of its own. Whether it has that many."""
+@contextlib.contextmanager
+def failing_service(what):
+    """One whose last lines are in the error, if there is one."""
     service = FailingService()
     try:
+        yield service
+    except Exception as error:
+        raise AssertionError(f"{what}: {service.errors[-8:]}") from error
+    finally:
+        service.kill()
+        service.folder.cleanup()
+
+
+def fail(nth):
+    """The nth allocation of the scenario, in a process of its own. Whether it has that many."""
+    with failing_service(f"allocation {nth}") as service:
         service.fail(nth)
         was_whole, failed = whole(service), service.failed()
         service.fail(0)
@@ -151,17 +163,11 @@ def fail(nth):
             assert service.stop() == 0, "it was not drained"
         assert was_whole or failed
         return failed
-    except Exception as error:
-        raise AssertionError(f"allocation {nth}: {service.errors[-8:]}") from error
-    finally:
-        service.kill()
-        service.folder.cleanup()
 
 
 def fail_in_drain(nth):
     """The nth allocation from SIGTERM on, which ends a stream. Whether there are that many."""
-    service = FailingService()
-    try:
+    with failing_service(f"allocation {nth} of the drain") as service:
         with worker(service, PATIENCE), RawClient(service.port, upgrade("/v1/stream")) as client:
             client.opened()
             client.send(frame(BINARY, samples(0, PACKET)))
@@ -173,11 +179,6 @@ def fail_in_drain(nth):
             code = service.process.wait(PATIENCE)
         assert code in (0, 1), code
         return service.failed()
-    except Exception as error:
-        raise AssertionError(f"allocation {nth} of the drain: {service.errors[-8:]}") from error
-    finally:
-        service.kill()
-        service.folder.cleanup()
 
 
 def each(fails):
