@@ -49,6 +49,13 @@ struct Rejected {
   bool operator==(const Rejected&) const = default;
 };
 
+// The stream goes on, but its values are probably wrong. Only over WebSocket.
+struct Warned {
+  std::string code;
+  std::string message;
+  bool operator==(const Warned&) const = default;
+};
+
 // The service will end the stream soon; come again after that time.
 struct Goaway {
   std::chrono::milliseconds retry_after{};
@@ -64,8 +71,8 @@ struct Closed {
 
 }  // namespace client_event
 
-using ClientEvent =
-    std::variant<client_event::Opened, client_event::Result, client_event::Flushed,
-                 client_event::Rejected, client_event::Goaway, client_event::Closed>;
+using ClientEvent = std::variant<client_event::Opened, client_event::Result, client_event::Flushed,
+                                 client_event::Rejected, client_event::Warned, client_event::Goaway,
+                                 client_event::Closed>;
 
 }  // namespace millrace

@@ -157,6 +157,9 @@ bool hear_text(StreamPipe& pipe, std::string_view text) {
            cp::Rejected{
                .code = message->code, .message = message->message, .frames = message->frames});
       return true;
+    case Type::warning:
+      pipe.deliver(client_event::Warned{message->code, message->message});
+      return true;
     case Type::error:
       pipe.fail(StreamFailure::failed(message->code, message->message));
       return true;

@@ -22,6 +22,8 @@ std::size_t size_of(const ClientEvent& event) {
     return entry + result->answer.data.size();
   if (const auto* rejected = std::get_if<client_event::Rejected>(&event))
     return entry + rejected->message.size();
+  if (const auto* warned = std::get_if<client_event::Warned>(&event))
+    return entry + warned->message.size();
   return entry;
 }
 

@@ -25,8 +25,8 @@ void append_fault(std::string& out, std::string_view type, ErrorCode code,
 }
 
 ServerMessage::Type type_named(std::string_view name) {
-  constexpr std::array<std::string_view, 8> names{"",         "ready", "result", "flushed",
-                                                  "rejected", "error", "goaway", "closed"};
+  constexpr std::array<std::string_view, 9> names{
+      "", "ready", "result", "flushed", "rejected", "warning", "error", "goaway", "closed"};
   const auto found = std::ranges::find(names, name);
   return found == names.end() ? ServerMessage::Type::unknown
                               : static_cast<ServerMessage::Type>(found - names.begin());

@@ -48,6 +48,7 @@ struct ServerMessage {
     result,
     flushed,
     rejected,
+    warning,
     error,
     goaway,
     closed,
@@ -56,8 +57,8 @@ struct ServerMessage {
   Type type = Type::unknown;
   std::string stream;                       // ready
   std::string pipeline;                     // ready
-  std::string code;                         // rejected, error
-  std::string message;                      // rejected, error
+  std::string code;                         // rejected, warning, error
+  std::string message;                      // rejected, warning, error
   std::uint64_t seq = 0;                    // result
   std::uint64_t begin = 0;                  // result
   std::uint64_t end = 0;                    // result

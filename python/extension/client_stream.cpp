@@ -60,6 +60,9 @@ struct AsTuple {
   nb::tuple operator()(const Rejected& rejected) const {
     return nb::make_tuple("rejected", rejected.code, rejected.message, rejected.frames);
   }
+  nb::tuple operator()(const Warned& warned) const {
+    return nb::make_tuple("warned", warned.code, warned.message);
+  }
   nb::tuple operator()(const Goaway& goaway) const {
     return nb::make_tuple("goaway", seconds_of(goaway.retry_after));
   }

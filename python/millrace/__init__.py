@@ -20,7 +20,7 @@ from millrace.errors import (
     StreamRefused,
     WorkerError,
 )
-from millrace.events import Closed, Event, Flushed, Goaway, Rejected, Result
+from millrace.events import Closed, Event, Flushed, Goaway, Rejected, Result, Warned
 from millrace.rows import Flag, Opened, Row, Rows
 from millrace.settings import ClientSettings
 from millrace.worker import Worker
@@ -53,6 +53,7 @@ __all__ = [
     "Stream",
     "StreamFailed",
     "StreamRefused",
+    "Warned",
     "Worker",
     "WorkerError",
     "chunks",

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from millrace import _core
-from millrace.events import Closed, Event, Goaway, Ready, Rejected, Result, event_of, ready_of
+from millrace.events import Closed, Event, Goaway, Ready, Rejected, Result, Warned, event_of, ready_of
 from millrace.request import Frames, Request, mark_of, whole
 from millrace.settings import ClientSettings
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("millrace")
 
 def log_event(name: str, event: Event) -> None:
     """Logs the events that an iteration over results passes over."""
-    if isinstance(event, Rejected):
+    if isinstance(event, Rejected | Warned):
         _log.warning("stream %s: %s: %s", name, event.code, event.message)
     if isinstance(event, Goaway):
         _log.warning("stream %s: the service will end it; come again after %g s", name, event.retry_after)

@@ -44,6 +44,14 @@ class Rejected:
 
 
 @dataclasses.dataclass(frozen=True)
+class Warned:
+    """The stream goes on, but its values are probably wrong. Only over WebSocket."""
+
+    code: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Goaway:
     """The service will end the stream soon; come again after so many seconds."""
 
@@ -67,7 +75,7 @@ class Ready:
     frames: int
 
 
-Event: TypeAlias = Result | Flushed | Rejected | Goaway | Closed
+Event: TypeAlias = Result | Flushed | Rejected | Warned | Goaway | Closed
 
 _JSON, _ERROR = 1, 4  # kinds of answers
 
@@ -85,6 +93,7 @@ _KINDS: dict[str, Callable[..., Event | Ready]] = {
     "result": _result,
     "flushed": Flushed,
     "rejected": Rejected,
+    "warned": Warned,
     "goaway": Goaway,
     "closed": Closed,
 }

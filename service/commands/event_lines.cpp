@@ -95,6 +95,12 @@ void EventLines::add(const Rejected& rejected) {
   append("frames", rejected.frames);
 }
 
+void EventLines::add(const Warned& warned) {
+  begin("warning");
+  append("code", warned.code);
+  append("message", warned.message);
+}
+
 void EventLines::add(const Goaway& goaway) {
   begin("goaway");
   append("retry_after_ms", static_cast<std::uint64_t>(goaway.retry_after.count()));

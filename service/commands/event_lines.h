@@ -30,6 +30,7 @@ class EventLines {
   void add(const client_event::Result& result);
   void add(const client_event::Flushed& flushed);
   void add(const client_event::Rejected& rejected);
+  void add(const client_event::Warned& warned);
   void add(const client_event::Goaway& goaway);
   void add(const client_event::Closed& closed);
 

@@ -43,13 +43,18 @@ std::string taken(const StreamRefused& refused, std::string_view parameter, std:
 
 }  // namespace
 
+void complain(Console& console, const std::string& name, std::string_view what) {
+  console.err << "millrace stream: " << (name == "-" ? "standard input" : name) << ": " << what
+              << std::endl;
+}
+
 FileStream::FileStream(Client& client, const StreamPlan& plan, const std::string& name,
-                       std::unique_ptr<AudioSource> source, std::ostream& out)
+                       std::unique_ptr<AudioSource> source, Console& console)
     : realtime_(plan.realtime),
       name_(name),
       source_(std::move(source)),
       lines_(name),
-      out_(out),
+      console_(console),
       packet_(frames_of(plan.packet, source_->format())),
       period_(std::chrono::duration_cast<Duration>(
           std::chrono::duration<double>(static_cast<double>(packet_) / source_->format().rate))),
@@ -65,6 +70,8 @@ bool FileStream::print_events() {
   try {
     while (const auto event = stream_.try_next()) {
       if (std::holds_alternative<client_event::Opened>(*event)) due_ = Clock::now();
+      if (const auto* warned = std::get_if<client_event::Warned>(&*event))
+        complain(console_, name_, "warning: " + warned->message);
       if (!print(lines_.line(*event))) return false;
     }
     if (stream_.over() && !sent_) failure_ = "the service ended the stream";
@@ -127,7 +134,7 @@ std::optional<Time> FileStream::send_packets(Time now) {
 
 // False where nothing can be printed any more.
 bool FileStream::print(const std::string& line) {
-  if (out_ << line << std::endl) return true;
+  if (console_.out << line << std::endl) return true;
   failure_ = "the results cannot be written";
   return false;
 }

@@ -3,15 +3,16 @@
 
 #include <chrono>
 #include <cstdint>
-#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "base/time.h"
 #include "client/client.h"
 #include "service/commands/audio_source.h"
+#include "service/commands/console.h"
 #include "service/commands/event_lines.h"
 
 namespace millrace {
@@ -24,12 +25,16 @@ struct StreamPlan {
   bool realtime = false;  // as a microphone would; else as fast as the service takes it
 };
 
-// One source of audio on its way: opens a stream, sends, ends, and prints each event on `out` as it
-// comes. Waits for nothing. Confined to one thread; `plan` and `out` outlive it.
+// Writes a line about the file `name` on standard error.
+void complain(Console& console, const std::string& name, std::string_view what);
+
+// One source of audio on its way: opens a stream, sends, ends, and prints each event on
+// `console.out` as it comes, and a warning on `console.err` too. Waits for nothing. Confined to one
+// thread; `plan` and `console` outlive it.
 class FileStream {
  public:
   FileStream(Client& client, const StreamPlan& plan, const std::string& name,
-             std::unique_ptr<AudioSource> source, std::ostream& out);
+             std::unique_ptr<AudioSource> source, Console& console);
 
   // Does what can be done now, and says when to be called again at the latest: besides then,
   // whenever the stream has changed. Nothing: it is over.
@@ -53,7 +58,7 @@ class FileStream {
   const std::string name_;
   std::unique_ptr<AudioSource> source_;
   EventLines lines_;
-  std::ostream& out_;
+  Console& console_;
   std::size_t packet_;  // frames
   Duration period_;     // of a packet
   ClientStream stream_;

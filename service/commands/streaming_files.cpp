@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ostream>
 #include <utility>
 
 namespace millrace {
@@ -69,8 +68,7 @@ bool StreamingFiles::begin(Lane& lane) {
   const std::string& path = lane.paths.front();
   auto source = open_audio(path, plan_.raw);
   if (source) {
-    lane.stream =
-        std::make_unique<FileStream>(client_, plan_, path, std::move(*source), console_.out);
+    lane.stream = std::make_unique<FileStream>(client_, plan_, path, std::move(*source), console_);
     return true;
   }
   fail(lane, source.error());
@@ -79,9 +77,7 @@ bool StreamingFiles::begin(Lane& lane) {
 }
 
 void StreamingFiles::fail(const Lane& lane, const std::string& why) {
-  const std::string& path = lane.paths.front();
-  console_.err << "millrace stream: " << (path == "-" ? "standard input" : path) << ": " << why
-               << std::endl;
+  complain(console_, lane.paths.front(), why);
   console_.exit_code = 1;
 }
 

@@ -160,7 +160,8 @@ TEST_CASE("an answer of bytes is a result like others") {
 TEST_CASE("what the service says besides results is told") {
   static const std::string said =
       ready + "\n" + R"({"type":"rejected","code":"values","message":"half a frame","frames":3})" +
-      "\n" + R"({"type":"news"})" + "\n" + R"({"type":"flushed","mark":7})" + "\n" +
+      "\n" + R"({"type":"warning","code":"values","message":"too loud"})" + "\n" +
+      R"({"type":"news"})" + "\n" + R"({"type":"flushed","mark":7})" + "\n" +
       R"({"type":"goaway","retry_after_ms":1000})" + "\n" +
       R"({"type":"error","code":"no_worker","message":"none came"})";
   static const char* const lines = said.c_str();
@@ -168,6 +169,7 @@ TEST_CASE("what the service says besides results is told") {
   Client client(service.url());
   ClientStream stream = client.open();
   CHECK(stream.next() == ClientEvent(client_event::Rejected{"values", "half a frame", 3}));
+  CHECK(stream.next() == ClientEvent(client_event::Warned{"values", "too loud"}));
   CHECK(stream.next() == ClientEvent(client_event::Flushed{7}));
   CHECK(stream.next() == ClientEvent(client_event::Goaway{1000ms}));
   try {

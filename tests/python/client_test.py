@@ -15,6 +15,7 @@ from harness import PATIENCE, samples
 
 import millrace
 from millrace import Closed, Flag, Flushed, _core
+from millrace.client import log_event
 from millrace.events import ready_of
 
 
@@ -191,6 +192,16 @@ class Errors(ClientTest):
                 stream.end()
                 said = [event for event in iter(stream.next, None) if isinstance(event, millrace.Rejected)]
                 self.assertEqual(said, [millrace.Rejected("values", "not a whole number of frames", 0)])
+
+    def test_that_most_values_were_clamped_is_an_event_and_logged(self):
+        warned = millrace.Warned("values", "most values were clamped; f32 audio lies between -1 and 1")
+        with millrace.Client(self.url("websocket")).open(id="mic", format="f32le") as stream, self.assertLogs("millrace") as logs:
+            stream.send(np.full(8000, 3000, np.float32))
+            stream.end()
+            with mock.patch("millrace.client.log_event", wraps=log_event) as logged:
+                list(stream)
+        self.assertIn(mock.call("mic", warned), logged.mock_calls)
+        self.assertEqual(logs.output, [f"WARNING:millrace:stream mic: values: {warned.message}"])
 
     def test_a_stream_that_is_over_before_it_is_open_is_lost(self):
         for fields in (None, ("closed", 0, 0)):

@@ -79,6 +79,14 @@ class StreamCommand(SystemTest):
         path = self.file("a.raw", floats)
         self.assertEqual(self.frames("--format", "f32le", "--rate", "16000", path, given=b""), 1000)
 
+    def test_that_most_values_were_clamped_is_a_line_on_standard_error(self):
+        path = self.file("undivided.raw", array.array("f", [3000.0] * 8000).tobytes())
+        code, errors, lines = self.streamed("--format", "f32le", "--rate", "16000", path)
+        clamped = "most values were clamped; f32 audio lies between -1 and 1"
+        self.assertEqual((code, errors), (0, f"millrace stream: {path}: warning: {clamped}\n"))
+        warnings = [line for line in lines if line["type"] == "warning"]
+        self.assertEqual([(line["code"], line["message"]) for line in warnings], [("values", clamped)])
+
     def refused(self, *arguments, given=b""):
         code, errors, _ = self.streamed(*arguments, given=given)
         self.assertEqual((code, errors.count("\n")), (1, 1), errors)

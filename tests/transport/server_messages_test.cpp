@@ -51,10 +51,14 @@ TEST_CASE("the other messages read as the protocol says") {
 {"type":"closed","frames":48000,"chunks":30})");
 }
 
-TEST_CASE("a client ignores a warning that it does not know") {
+TEST_CASE("a client reads a warning") {
   std::string out;
   append_warning(out, ErrorCode::values, "too loud");
-  CHECK(parse_server_message(out)->type == ServerMessage::Type::unknown);
+  const auto warning = parse_server_message(out);
+  REQUIRE(warning);
+  CHECK(warning->type == ServerMessage::Type::warning);
+  CHECK(warning->code == "values");
+  CHECK(warning->message == "too loud");
 }
 
 TEST_CASE("a client reads what the service writes") {
