@@ -141,7 +141,8 @@ Result<std::unique_ptr<StreamSink>, RequestError> StreamDoor::open(StreamRequest
                 {{"pipeline", request.pipeline},
                  {"stream", request.id},
                  {"parameter", why.parameter},
-                 {"why", why.message}},
+                 {"why", why.message},
+                 {"peer", outbox.peer()}},
                 Clock::now());
   return opened;
 }

@@ -45,6 +45,8 @@ class PeerOutbox {
   // Drops all messages of the stream that the wire has not taken. Throws nothing.
   void drop(const PeerStream& stream) noexcept;
 
+  // The peer's address, as PeerWire has it.
+  std::string peer() const { return wire_.address(); }
   bool empty() const { return sending_.labels.size() == next_ && waiting_.labels.empty(); }
   std::size_t unsent() const { return unsent_; }  // bytes
   std::size_t unsent_of_nobody() const { return of_nobody_; }

@@ -57,6 +57,7 @@ class PeerStream final : public ClientOutbox {
   bool over() const { return closing_ && unsent_ == 0; }
   std::int64_t granted() const { return granted_; }  // frames that it may send; below 0: too many
 
+  std::string peer() const override { return outbox_.peer(); }
   void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
              std::size_t frame_bytes) override;
   void result(const ResultHead& head, const Answer& answer) override;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/bytes.h"
 
@@ -11,6 +12,9 @@ namespace millrace {
 class PeerWire {
  public:
   virtual ~PeerWire() = default;
+
+  // The peer's address, "127.0.0.1:40000"; empty if the connection is gone.
+  virtual std::string address() const = 0;
 
   enum class Sent : std::uint8_t {
     taken,

@@ -97,6 +97,10 @@ void SessionScope::sweep_on(Time now) {
 
 void SessionScope::refuse(std::string_view peer, Refusal reason, std::string_view why) {
   stats_.refused[reason].add();
+  note_refused(peer, why);
+}
+
+void SessionScope::note_refused(std::string_view peer, std::string_view why) {
   if (report_refused_) report_refused_(peer, why);
 }
 

@@ -62,6 +62,8 @@ class SessionScope {
 
   // Counts a connection that is refused and reports it, if refusals are reported.
   void refuse(std::string_view peer, Refusal reason, std::string_view why);
+  // Only reports it.
+  void note_refused(std::string_view peer, std::string_view why);
   void report_refused(ReportRefused report) { report_refused_ = std::move(report); }
 
   // Runs it on the scope's thread. What it throws is reported and goes no further.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "transport/http_io.h"
+#include "transport/peer_address.h"
 #include "transport/session.h"
 #include "transport/websocket_connection.h"
 
@@ -44,14 +45,6 @@ struct Arrival {
   PageRules rules;
   Share socket;
 };
-
-std::string address_of(const Socket& socket) {
-  boost::system::error_code gone;
-  const auto peer = socket.remote_endpoint(gone);
-  if (gone) return "gone";
-  const std::string host = peer.address().to_string(gone);
-  return (peer.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(peer.port());
-}
 
 std::string_view text_of(HttpFault fault) {
   switch (fault) {
@@ -142,7 +135,7 @@ Task<> StreamServer::accept_all() {
 
 void StreamServer::let_in(Socket socket) {
   try {
-    Arrival arrival{address_of(socket), door_, rules_, Share(gate_.sockets, 1)};
+    Arrival arrival{text_of(peer_of(socket)), door_, rules_, Share(gate_.sockets, 1)};
     if (gate_.memory_short.load(std::memory_order_relaxed))
       return refuse(std::move(socket), arrival.peer, Refusal::overload,
                     "the service is short of memory");

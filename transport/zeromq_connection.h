@@ -11,6 +11,7 @@
 #include "base/budget.h"
 #include "base/time.h"
 #include "transport/net.h"
+#include "transport/peer_address.h"
 #include "transport/zeromq_router.h"
 #include "transport/zmtp_output.h"
 #include "transport/zmtp_reader.h"
@@ -23,6 +24,7 @@ struct ZeromqConnection {
   ZeromqConnection(Socket accepted_socket, Share its_room, std::size_t max_first, Time now)
       : room(std::move(its_room)),
         socket(std::move(accepted_socket)),
+        peer(peer_of(socket)),
         timer(socket.get_executor()),
         reader(max_first),
         accepted(now),
@@ -30,6 +32,7 @@ struct ZeromqConnection {
 
   Share room;
   Socket socket;
+  const Tcp::endpoint peer;  // kept for when the connection is lost
   Timer timer;
   ZmtpReader reader;
   ZmtpOutput output;

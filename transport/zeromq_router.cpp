@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <exception>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,6 +15,7 @@
 #include "transport/acknowledged.h"
 #include "transport/endless_task.h"
 #include "transport/listener.h"
+#include "transport/peer_address.h"
 #include "transport/zeromq_bind.h"
 #include "transport/zeromq_connection.h"
 #include "transport/zeromq_flushes.h"
@@ -23,17 +23,9 @@
 namespace millrace {
 namespace {
 
-using namespace std::string_literals;
-
 // Of one connection, until others have their turn: some hundred of the shortest messages.
 constexpr std::size_t read_at_once = std::size_t{16} << 10;
 constexpr std::chrono::seconds linger{1};
-
-// PING and a time to live, in tenths of a second, after which the peer may give us up.
-std::string ping(std::chrono::milliseconds silence) {
-  const auto ttl = static_cast<std::uint16_t>(silence.count() / 100);
-  return "\4PING"s + static_cast<char>(ttl >> 8) + static_cast<char>(ttl & 0xff);
-}
 
 }  // namespace
 
@@ -46,7 +38,7 @@ class ZeromqRouter::Bound {
         max_connections_(binding.max_connections),
         memory_short_(binding.memory_short),
         times_(binding.times),
-        ping_(ping(binding.times.silence)),
+        ping_(zmtp_ping(binding.times.silence)),
         room_(room),
         stats_(stats),
         acceptor_(listen_on_zeromq(executor, binding.endpoint)),
@@ -79,6 +71,11 @@ class ZeromqRouter::Bound {
     flush_soon(id, *connection);
     connection->output.add_message(message());
     return Sent::taken;
+  }
+
+  std::string address(ZeromqPeer id) {
+    Connection* const connection = find(id);
+    return connection ? text_of(connection->peer) : std::string();
   }
 
   std::uint64_t acknowledged(ZeromqPeer id) {
@@ -118,10 +115,10 @@ class ZeromqRouter::Bound {
 
   void welcome(Socket socket) {
     if (memory_short_ && memory_short_->load(std::memory_order_relaxed))
-      return refuse(Refusal::overload);
+      return refuse(socket, Refusal::overload);
     Share room;
     if (connections_.size() < max_connections_) room = Share(room_, 1);
-    if (!room) return refuse(Refusal::limit_global);
+    if (!room) return refuse(socket, Refusal::limit_global);
     const ZeromqPeer id{++last_};
     Connection& connection =
         connections_.try_emplace(id, std::move(socket), std::move(room), max_first_, Clock::now())
@@ -137,9 +134,10 @@ class ZeromqRouter::Bound {
     });
   }
 
-  void refuse(Refusal why) {
+  void refuse(const Socket& socket, Refusal why) {
     stats_.refused[why].add();
     stats_.disconnected.add();
+    sink_->connection_refused(peer_of(socket), why);
   }
 
   // A handler of a connection. It is removed where `work` returns false or throws.
@@ -287,12 +285,13 @@ class ZeromqRouter::Bound {
     if (found == connections_.end()) return;
     const Connection& connection = found->second;
     const bool told = connection.told;
+    const Tcp::endpoint peer = connection.peer;
     if (!told) stats_.refused[Refusal::handshake].add();
     if (connection.ready) names_.erase(connection.reader.name());
     connections_.erase(found);
     stats_.disconnected.add();
     count();
-    if (told) sink_->lost(id);
+    told ? sink_->lost(id) : sink_->connection_refused(peer, Refusal::handshake);
   }
   void count() { stats_.connections.set(static_cast<std::int64_t>(connections_.size())); }
 
@@ -341,6 +340,7 @@ ZeromqRouter::Sent ZeromqRouter::send(ZeromqPeer peer, ZeromqMessage& message) {
 ZeromqRouter::Sent ZeromqRouter::send(ZeromqPeer peer, Bytes message) {
   return bound_->send(peer, [&] { return ZeromqMessage::copy_of(message); });
 }
+std::string ZeromqRouter::address(ZeromqPeer id) const { return bound_->address(id); }
 std::uint64_t ZeromqRouter::acknowledged(ZeromqPeer id) const { return bound_->acknowledged(id); }
 bool ZeromqRouter::is_written(ZeromqPeer id) const { return bound_->is_written(id); }
 bool ZeromqRouter::has_all(ZeromqPeer id) const { return bound_->has_all(id); }

@@ -54,6 +54,8 @@ class ZeromqSink {
   virtual void malformed(ZeromqPeer peer) = 0;
   // After send() returned `full`: there may be room again.
   virtual void writable(ZeromqPeer peer) = 0;
+  // A connection from this address ended before its first message, for this reason.
+  virtual void connection_refused(const Tcp::endpoint&, Refusal) {}
   // The connection of a peer that was named above is gone. All that it sent was received.
   virtual void lost(ZeromqPeer peer) = 0;
 };
@@ -92,6 +94,8 @@ class ZeromqRouter {
   // Moves from the message when it is taken. Throws std::bad_alloc: the message is lost.
   [[nodiscard]] Sent send(ZeromqPeer peer, ZeromqMessage& message);
 
+  // The peer's address; empty if there is no such peer.
+  std::string address(ZeromqPeer peer) const;
   // Bytes that the peer's host has acknowledged since it connected. 0 if there is no such peer.
   std::uint64_t acknowledged(ZeromqPeer peer) const;
   // All that the peer was sent is written to its socket, or there is no such peer.

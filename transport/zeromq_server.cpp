@@ -6,6 +6,8 @@
 #include <exception>
 #include <utility>
 
+#include "transport/peer_address.h"
+
 namespace millrace {
 
 namespace {
@@ -41,6 +43,14 @@ std::string_view text_of(WireError error) {
   }
 }
 
+std::string_view text_of(Refusal why) {
+  switch (why) {
+    case Refusal::overload: return "the service is short of memory";
+    case Refusal::limit_global: return "the service has as many connections as it may have";
+    default: return "no message came, or not in time";
+  }
+}
+
 }  // namespace
 
 // A peer and the way to it.
@@ -59,6 +69,7 @@ class ZeromqServer::Peer final : public PeerWire {
       default: return Sent::gone;
     }
   }
+  std::string address() const override { return server_.router_.address(id_); }
   std::uint64_t acknowledged() const override { return server_.router_.acknowledged(id_); }
   bool empty() const override { return server_.router_.is_written(id_); }
   void wake() override { server_.wake(id_); }
@@ -75,7 +86,7 @@ ZeromqServer::ZeromqServer(SessionScope& scope, const ZeromqBinding& binding, Do
     : Watched(scope),
       scope_(scope),
       decoder_(scope.limits().message + envelope),
-      place_{door, encoder_, scope.limits(), stats_},
+      place_{door, encoder_, scope.limits(), stats_, retry_times_},
       ended_(scope.executor()),
       router_(scope.executor(), with_limits(binding, scope.limits(), gate), gate.sockets,
               socket_stats_) {}
@@ -123,6 +134,10 @@ void ZeromqServer::malformed(ZeromqPeer id) {
 }
 
 void ZeromqServer::writable(ZeromqPeer id) { wake(id); }
+
+void ZeromqServer::connection_refused(const Tcp::endpoint& peer, Refusal why) {
+  scope_.note_refused(text_of(peer), text_of(why));
+}
 
 void ZeromqServer::lost(ZeromqPeer id) {
   const auto found = peers_.find(id);

@@ -48,6 +48,7 @@ class ZeromqServer final : ZeromqSink, SessionScope::Watched {
   void received(ZeromqPeer id, ZeromqMessage message) override;
   void malformed(ZeromqPeer id) override;
   void writable(ZeromqPeer id) override;
+  void connection_refused(const Tcp::endpoint& peer, Refusal why) override;
   void lost(ZeromqPeer id) override;
 
   void check(Time now) override;

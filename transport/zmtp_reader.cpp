@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-using namespace std::string_view_literals;
+using namespace std::literals;
 
 constexpr std::size_t greeting_size = 64;
 constexpr std::size_t mechanism_at = 12, mechanism_size = 20;
@@ -96,6 +96,11 @@ std::array<char, 64> zmtp_greeting() {
 }
 
 std::string_view zmtp_ready() { return "\5READY\13Socket-Type\0\0\0\6ROUTER\10Identity\0\0\0\0"sv; }
+
+std::string zmtp_ping(std::chrono::milliseconds silence) {
+  const auto tenths = static_cast<std::uint16_t>(silence.count() / 100);  // of a second
+  return "\4PING"s + static_cast<char>(tenths >> 8) + static_cast<char>(tenths & 0xff);
+}
 
 ZmtpReader::Found ZmtpReader::next(Bytes& bytes) {
   for (;;) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -18,6 +19,8 @@ namespace millrace {
 std::array<char, 64> zmtp_greeting();
 // The body of our READY command, as a ROUTER.
 std::string_view zmtp_ready();
+// The body of a PING: after `silence` without any byte from us, the peer may give us up.
+std::string zmtp_ping(std::chrono::milliseconds silence);
 
 // Reads ZMTP 3 (ZeroMQ's RFC 23) with the mechanism NULL, as a ROUTER receives it: a greeting, a
 // READY command, then messages of one part and commands. The bytes may come in pieces of any size.

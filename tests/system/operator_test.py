@@ -8,6 +8,7 @@ import unittest
 
 from harness import SystemTest, read_all, run, samples, wait_for
 from raw_worker import RawWorker
+from zeromq_client import Peer
 
 
 class Operator(SystemTest):
@@ -69,6 +70,15 @@ class Operator(SystemTest):
         wait_for(lambda: self.log(service, "stream ended", stream="broken", code="schema"), "the broken one")
         wait_for(lambda: self.log(service, "stream aborted", stream="gone"), "the one that is gone")
         self.assertEqual(service.metric("millrace_log_messages_total", level="warning"), 0)
+
+    def test_the_address_of_a_zeromq_client_is_listed_and_in_the_log(self):
+        service = self.service()
+        with Peer(service.zeromq_port) as peer:
+            peer.open(id="mic")
+            (stream,) = json.loads(service.get("/streams")[1])["streams"]
+            self.assertRegex(stream["peer"], r"^127\.0\.0\.1:\d+$")
+            peer.open(pipeline="none")
+            wait_for(lambda: self.log(service, "stream refused", pipeline="none", peer=stream["peer"]), "the refused stream")
 
     def test_lists_that_are_asked_for_in_a_loop_are_collected_ten_times_a_second(self):
         service = self.service()

@@ -62,6 +62,7 @@ class MemoryWire final : public PeerWire {
     lines.push_back(decoded ? std::visit(LineOf(), *decoded) : "no message");
     return Sent::taken;
   }
+  std::string address() const override { return "192.0.2.1:40000"; }
   std::uint64_t acknowledged() const override { return taken; }
   bool empty() const override { return written; }
   void wake() override { ++woken; }

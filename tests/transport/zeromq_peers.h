@@ -117,6 +117,14 @@ class RawPeer {
       throw std::runtime_error("nobody listens");
   }
 
+  // Its own address, as the other end sees it.
+  std::string address() const {
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+
   RawPeer& send(std::string_view bytes) {
     (void)::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     return *this;

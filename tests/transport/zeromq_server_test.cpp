@@ -20,7 +20,12 @@ namespace {
 // Its thread is the test.
 class Served {
  public:
-  Served() { server->start(); }
+  Served() {
+    scope.report_refused([this](std::string_view peer, std::string_view why) {
+      refusals.push_back(std::string(peer) + " " + std::string(why));
+    });
+    server->start();
+  }
   ~Served() {
     scope.stop();
     run_until([] { return false; }, 50);
@@ -64,6 +69,7 @@ class Served {
   ConnectionLimits limits;
   DoorStats websocket;
   std::vector<std::string> reports;
+  std::vector<std::string> refusals;
   SessionScope scope{context.get_executor(), limits, websocket,
                      [this](std::string_view what) { reports.emplace_back(what); }};
   test::ToldDoor door;
@@ -177,11 +183,32 @@ TEST_CASE_METHOD(Served, "while memory is short new ZeroMQ connections are refus
   RawPeer late(server->port());
   run_until([&] { return late.is_over(); });
   CHECK(server->socket_stats().refused[Refusal::overload].value() == 1);
+  CHECK(refusals == Lines{late.address() + " the service is short of memory"});
   says(dealer, cp::Flush{.stream = 1, .mark = 4});
   run_until([&] { return !door.streams[0].calls.empty(); });
   gate.memory_short = false;
   Dealer next(server->port());
   opens(next);
+}
+
+TEST_CASE_METHOD(Served,
+                 "a connection that is refused is reported with its address and the reason") {
+  const Share others(gate.sockets, 9);
+  RawPeer wrong(server->port());
+  run_until([&] { return server->socket_stats().connections.value() == 1; });
+  RawPeer late(server->port());
+  run_until([&] { return late.is_over(); });
+  wrong.send(std::string(64, 'x'));
+  run_until([&] { return wrong.is_over(); });
+  CHECK(refusals == Lines{late.address() + " the service has as many connections as it may have",
+                          wrong.address() + " no message came, or not in time"});
+  CHECK(websocket.refused[Refusal::limit_global].value() == 0);
+}
+
+TEST_CASE_METHOD(Served, "a stream knows its peer's address") {
+  RawPeer peer(server->port());
+  opens(peer);
+  CHECK(door.streams[0].outbox->peer() == peer.address());
 }
 
 TEST_CASE_METHOD(Served, "a stop loses every stream at once") {
