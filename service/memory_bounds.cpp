@@ -123,7 +123,8 @@ MemoryBounds memory_bounds(const Options& options) {
     most.results = sum(most.results, product({connections, ZmtpOutput::full}));
   }
   const SocketLimits sockets{.receive_buffer = options.listen.receive_buffer};
-  most.sockets = product({options.limits.connections, sockets.kernel_bytes()});
+  most.sockets =
+      product({sum(options.limits.connections, upgrading_sockets), sockets.kernel_bytes()});
   if (options.listen.workers_remote)
     most.results = sum(most.results, unread_bytes(options.limits) + max_remote_lines * own_unread);
   return most;
