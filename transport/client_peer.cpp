@@ -61,7 +61,7 @@ void ClientPeer::open(const cp::Open& open, Time now) {
   if (streams_.size() >= max_streams)
     return refuse(open, {.status = 503,
                          .message = "a connection has at most 1024 streams",
-                         .retry_after = std::chrono::seconds(1),
+                         .retry_after = place_.retry_times.of_refused(),
                          .reason = Refusal::no_room});
   auto request = read_open(open);
   if (!request) return refuse(open, request.error());

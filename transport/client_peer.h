@@ -12,6 +12,7 @@
 
 #include "transport/door.h"
 #include "transport/peer_stream.h"
+#include "transport/retry_times.h"
 
 namespace millrace {
 
@@ -21,6 +22,7 @@ struct PeerPlace {
   client_protocol::Encoder& encoder;
   const ConnectionLimits& limits;
   DoorStats& stats;
+  RetryTimes& retry_times;
 };
 
 // One client that has many streams over one connection: opens them, brings each message to its

@@ -2,6 +2,7 @@
 #include "transport/http_server.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <string>
 
 #include "transport/http_host.h"
 #include "transport/http_io.h"
@@ -15,11 +16,11 @@ using namespace net::experimental::awaitable_operators;
 constexpr int at_a_time = 64;
 constexpr std::size_t small = 64 * 1024;  // the kernel takes it at once
 
-HttpAnswer busy() {
+HttpAnswer busy(std::chrono::seconds retry_after) {
   return {.status = 503,
           .type = "text/plain",
           .body = "as many large answers are being sent as may be at a time\n",
-          .fields = {{"Retry-After", "1"}}};
+          .fields = {{"Retry-After", std::to_string(retry_after.count())}}};
 }
 
 Task<> time_limit(Executor executor, Duration limit) {
@@ -75,7 +76,7 @@ Task<> HttpServer::reply(Socket& socket, const Result<HttpQuery, HttpFault>& que
     Share place;
     if (answer.body.size() > small) {
       place = Share(large_, 1);
-      if (!place) answer = busy();
+      if (!place) answer = busy(retry_times_.of_refused());
     }
     co_await answer_and_close(socket, std::move(answer));
   } catch (const std::exception&) {

@@ -70,6 +70,7 @@ class ZeromqServer final : ZeromqSink, SessionScope::Watched {
   ZeromqStats socket_stats_;
   client_protocol::Encoder encoder_;
   client_protocol::Decoder decoder_;
+  RetryTimes retry_times_;
   const PeerPlace place_;
   Wakeup ended_;
   Peers peers_;

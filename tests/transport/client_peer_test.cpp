@@ -90,7 +90,7 @@ TEST_CASE_METHOD(PeerFixture, "a peer has so many streams at most") {
   for (std::uint64_t i = 0; i < ClientPeer::max_streams; ++i) opens(i);
   (void)told();
   opens(5000);
-  CHECK(told() == Lines{"error 5000 no_room after 1000"});
+  CHECK_THAT(told().front(), Catch::StartsWith("error 5000 no_room after "));
   says(cp::End{.stream = 9});
   door.streams[9].outbox->closed(0, 0, false);
   peer.flush(now);

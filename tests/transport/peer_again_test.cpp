@@ -42,7 +42,8 @@ struct Again {
   cp::Encoder encoder;
   test::PlainDoor door{{.size = 10}, 100};
   test::MemoryWire wire;
-  PeerPlace place{door, encoder, limits, stats};
+  RetryTimes retry_times;
+  PeerPlace place{door, encoder, limits, stats, retry_times};
   Time now{std::chrono::hours(1)};
   ClientPeer peer{wire, place, now};
 };

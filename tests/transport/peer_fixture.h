@@ -191,7 +191,8 @@ struct PeerFixture {
   cp::Encoder encoder;
   ToldDoor door;
   MemoryWire wire;
-  PeerPlace place{door, encoder, limits, stats};
+  RetryTimes retry_times;
+  PeerPlace place{door, encoder, limits, stats, retry_times};
   Time now{std::chrono::hours(1)};
   ClientPeer peer{wire, place, now};
 };

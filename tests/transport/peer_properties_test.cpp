@@ -265,7 +265,8 @@ class Play {
   cp::Encoder encoder_;
   ConnectionLimits limits_;
   DoorStats stats_;
-  PeerPlace place_{door_, encoder_, limits_, stats_};
+  RetryTimes retry_times_;
+  PeerPlace place_{door_, encoder_, limits_, stats_, retry_times_};
   Time now_{std::chrono::hours(1)};
   std::array<Client, 3> clients_;
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer without a stream: how long it may be one.
+// A peer without a stream: how long it may be one, and when it asks again.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <new>
+#include <set>
 
 #include "tests/transport/peer_fixture.h"
 
@@ -45,6 +46,18 @@ TEST_CASE_METHOD(PeerFixture, "a peer whose streams are refused may go on asking
     after(29s);
   }
   CHECK_FALSE(peer.ending());
+}
+
+TEST_CASE_METHOD(PeerFixture, "streams beyond 1024 are to come again at different times") {
+  for (std::uint64_t i = 0; i < ClientPeer::max_streams; ++i) opens(i);
+  (void)told();
+  for (int i = 0; i < 100; ++i) opens(5000);
+  std::set<std::string> refusals;
+  for (const std::string& line : told()) refusals.insert(line);
+  CHECK(refusals.size() > 1);
+  for (const char* seconds : {"1", "2", "3", "4", "5"})
+    refusals.erase(std::string("error 5000 no_room after ") + seconds + "000");
+  CHECK(refusals.empty());
 }
 
 TEST_CASE_METHOD(PeerFixture, "streams are checked in turns, each once in a round") {

@@ -155,7 +155,8 @@ class ZeromqWay final : public Way {
   cp::Encoder encoder_;
   test::PlainDoor door_{{.size = row_frames}, frames_limit};
   test::MemoryWire wire_;
-  PeerPlace place_{door_, encoder_, limits_, stats_};
+  RetryTimes retry_times_;
+  PeerPlace place_{door_, encoder_, limits_, stats_, retry_times_};
   ClientPeer peer_{wire_, place_, now_};
 };
 
