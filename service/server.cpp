@@ -35,7 +35,7 @@ constexpr auto eviction_period = std::chrono::seconds(1);
 ConnectionLimits connection_limits(const LimitOptions& limits) {
   ConnectionLimits connection;
   connection.message = limits.message;
-  connection.full = limits.send_buffer;
+  connection.unsent = limits.send_buffer;
   return connection;
 }
 

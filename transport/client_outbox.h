@@ -31,7 +31,7 @@ class ClientOutbox {
   // Requires: the answer is not `none`. One that makes a message longer than `limits.told` becomes
   // an error of its row.
   virtual void result(const ResultHead& head, const Answer& answer) = 0;
-  // From `limits.full` bytes that wait to be written on, until half of that waits.
+  // From `limits.unsent` bytes that wait to be written on, until half of that waits.
   // StreamSink::written follows.
   virtual bool full() const = 0;
   virtual void flushed(std::uint64_t mark) = 0;

@@ -30,7 +30,7 @@ ClientPeer::~ClientPeer() = default;
 
 void ClientPeer::received(const cp::ToService& message, Time now) {
   if (ending_) return;
-  if (outbox_.unsent_of_nobody() > place_.limits.overflow)
+  if (outbox_.unsent_of_nobody() > place_.limits.unsent_replies)
     return end(Closing::slow_reader, ErrorCode::slow_reader, not_read, now);
   std::visit(
       [&](const auto& one) {

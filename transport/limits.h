@@ -14,10 +14,12 @@ struct ConnectionLimits {
   std::size_t message = 64 * 1024;  // longest message that is read
   std::size_t told = longest_told;  // longest message that is sent; a longer result is an error
   // Unsent bytes from which on the client is not read, and its stream hands over no row. Over
-  // ZeroMQ, where clients are always read, a stream is ended when as much of its answers to what
-  // was wrong is unsent.
-  std::size_t full = 64 * 1024;
-  std::size_t overflow = 1024 * 1024;  // the same of what a ZeroMQ peer is told of no stream
+  // ZeroMQ, where clients are always read, a stream is ended when more bytes than this of messages
+  // other than results are unsent.
+  std::size_t unsent = 64 * 1024;
+  // Unsent bytes of messages that belong to no stream, such as errors about unknown streams. A
+  // ZeroMQ peer with more of them is ended.
+  std::size_t unsent_replies = 1024 * 1024;
 
   std::chrono::milliseconds handshake{10'000};    // accept to upgrade answered
   std::chrono::milliseconds ping{10'000};         // silence before a ping

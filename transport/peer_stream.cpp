@@ -90,7 +90,7 @@ void PeerStream::take(const cp::End&, Time now) {
 bool PeerStream::hears(Time now) {
   if (closing_) return false;
   heard_ = now;
-  if (chatter_ > limits_.full) {
+  if (chatter_ > limits_.unsent) {
     fail(ErrorCode::slow_reader, "messages of the service are not read", now);
   } else if (ended_) {
     rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
@@ -139,8 +139,8 @@ void PeerStream::fail(ErrorCode code, std::string_view message, Time now) {
 void PeerStream::sent(const PeerOutbox::Label& label, Time now) {
   unsent_ -= label.bytes;
   if (!label.is_result) chatter_ -= label.bytes;
-  if (unsent_ <= limits_.full / 2) full_ = false;
-  if (sink_) sink_->written(label.is_result, now);  // it may have failed to open
+  if (unsent_ <= limits_.unsent / 2) full_ = false;
+  if (sink_) sink_->written(label.is_result ? 1 : 0, now);  // it may have failed to open
   top_up();
 }
 
@@ -161,7 +161,7 @@ void PeerStream::put(const Message& message, bool is_result) {
   const std::size_t bytes = outbox_.put(message, this, is_result);
   unsent_ += bytes;
   if (!is_result) chatter_ += bytes;
-  if (unsent_ >= limits_.full) full_ = true;
+  if (unsent_ >= limits_.unsent) full_ = true;
 }
 
 void PeerStream::ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,

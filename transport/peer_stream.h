@@ -19,8 +19,8 @@ namespace millrace {
 // gap. Credit: a frame that is sent costs one, whatever becomes of it; when the peer has used half
 // of what the stream has room for, it is told of all of it. So what a stream holds is bounded by
 // its room, and messages beyond the credit are refused. No credit is given while more than
-// `limits.full` waits to be sent. Results are never dropped; a stream is ended (`slow_reader`) when
-// `limits.full` of other messages waits and the peer says more.
+// `limits.unsent` waits to be sent. Results are never dropped; a stream is ended (`slow_reader`)
+// when `limits.unsent` of other messages waits and the peer says more.
 //
 // Outbox, limits and stats outlive it. Confined to one thread.
 class PeerStream final : public ClientOutbox {

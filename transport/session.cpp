@@ -195,7 +195,7 @@ Task<bool> Session::send_some() {
     more = !outbox_.empty() && bytes < written_at_once;
     const bool sent = co_await connection_.send(message.kind, message.bytes, more);
     if (!sent) co_return false;
-    results += message.is_result;
+    if (message.is_result) ++results;
     outbox_.sent();
   }
   if (sink_ && !connection_.hung_up_since()) sink_->written(results, Clock::now());

@@ -109,7 +109,7 @@ void SessionOutbox::sent() {
 void SessionOutbox::uncount(std::size_t bytes) {
   unsent_ -= bytes;
   scope_.stats().send_buffer.add(-static_cast<std::int64_t>(bytes));
-  if (!full_ || unsent_ > scope_.limits().full / 2) return;
+  if (!full_ || unsent_ > scope_.limits().unsent / 2) return;
   full_ = false;
   to_read_.notify();
 }
@@ -147,7 +147,7 @@ void SessionOutbox::append_bytes(const ResultHead& head, std::string_view data) 
 void SessionOutbox::commit(Connection::Kind kind, bool is_result) {
   const std::size_t bytes = waiting_.commit(kind, is_result);
   unsent_ += bytes;
-  if (unsent_ >= scope_.limits().full) full_ = true;
+  if (unsent_ >= scope_.limits().unsent) full_ = true;
   scope_.stats().send_buffer.add(static_cast<std::int64_t>(bytes));
   to_send_.notify();
 }

@@ -54,7 +54,7 @@ dim = 3
         const bool is_result = message.is_result;
         messages.emplace_back(message.bytes);
         outbox.sent();
-        if (sink) sink->written(is_result, Clock::now());
+        if (sink) sink->written(is_result ? 1 : 0, Clock::now());
       }
       return messages;
     }

@@ -183,7 +183,7 @@ TEST_CASE_METHOD(TwoStreams, "an answer that is longer than a message may be is 
 
 TEST_CASE_METHOD(TwoStreams, "every result is kept until its client has read it") {
   wire.reads = false;
-  for (std::uint64_t i = 0; i < 100; ++i) result(0, std::string(limits.full, 'x'), i);
+  for (std::uint64_t i = 0; i < 100; ++i) result(0, std::string(limits.unsent, 'x'), i);
   CHECK(door.streams[0].outbox->full());
   CHECK_FALSE(door.streams[1].outbox->full());
   after(250ms);
@@ -197,7 +197,7 @@ TEST_CASE_METHOD(TwoStreams, "every result is kept until its client has read it"
 
 TEST_CASE_METHOD(TwoStreams, "answers to what is wrong are not piled up either") {
   wire.reads = false;
-  limits.full = limits.overflow = 1000;
+  limits.unsent = limits.unsent_replies = 1000;
   for (int i = 0; i < 100; ++i) sends_bytes(1, 0, 1);
   CHECK(stats.send_buffer.value() < 1500);
   CHECK(calls(0).back() == "refused slow_reader");
@@ -239,8 +239,8 @@ TEST_CASE_METHOD(TwoStreams, "who is always behind but reads much is no slow rea
   wire.quiet = true;
   for (int i = 0; i < 4; ++i) {
     wire.room = 1;
-    result(0, std::string(limits.full, 'x'));
-    result(0, std::string(limits.full, 'x'));
+    result(0, std::string(limits.unsent, 'x'));
+    result(0, std::string(limits.unsent, 'x'));
     after(limits.write_stall);
     CHECK_FALSE(peer.ending());
   }
@@ -248,7 +248,7 @@ TEST_CASE_METHOD(TwoStreams, "who is always behind but reads much is no slow rea
 
 TEST_CASE_METHOD(TwoStreams, "a peer that is always behind and reads little is no slow reader") {
   wire.reads = false;
-  result(0, std::string(limits.full, 'x'));
+  result(0, std::string(limits.unsent, 'x'));
   for (int i = 0; i < 4; ++i) {
     ++wire.taken;
     after(limits.write_stall);

@@ -136,7 +136,7 @@ TEST_CASE_METHOD(OpenStream,
 
 TEST_CASE_METHOD(OpenStream, "who does not read gets no credit") {
   wire.reads = false;
-  result(0, std::string(limits.full, 'x'));
+  result(0, std::string(limits.unsent, 'x'));
   sends(7, 0, 100);
   result(0, "b", 1);
   wire.reads = true;
@@ -176,7 +176,7 @@ TEST_CASE_METHOD(OpenStream, "after the end another one is harmless, and all els
 
 TEST_CASE_METHOD(OpenStream, "answers to what follows an end are not piled up") {
   wire.reads = false;
-  limits.full = 1000;
+  limits.unsent = 1000;
   says(cp::End{.stream = 7});
   for (int i = 0; i < 100; ++i) sends(7, 0, 1);
   CHECK(stats.send_buffer.value() < 1500);

@@ -17,7 +17,7 @@ constexpr std::size_t much = 16 << 20;  // above what the kernel takes of us at 
 // A session that has so many long results to tell, and a client that does not read yet.
 struct LongResultsFixture {
   explicit LongResultsFixture(int count = 2) : results(count) {
-    limits.told = limits.full = 1 << 30;
+    limits.told = limits.unsent = 1 << 30;
     Acceptor acceptor = ServerFixture::loopback(context);
     client.connect(acceptor.local_endpoint());
     client.non_blocking(true);
