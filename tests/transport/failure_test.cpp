@@ -4,6 +4,7 @@
 #include <new>
 
 #include "tests/support/allocations.h"
+#include "tests/transport/scarce_client.h"
 #include "tests/transport/server_fixture.h"
 #include "tests/transport/session_fixture.h"
 
@@ -67,18 +68,7 @@ TEST_CASE_METHOD(ServerFixture, "a stream that there is no memory to begin is lo
 
 TEST_CASE_METHOD(ServerFixture, "a server that had no memory for a client accepts the next") {
   for (std::size_t nth = 1; nth < 60; ++nth) {
-    Socket client(context);
-    client.connect(server.endpoint());
-    {
-      const test::FailingAllocation failing(nth);
-      for (int i = 0; i < 3; ++i) {
-        try {
-          context.restart();
-          context.poll();
-        } catch (const std::bad_alloc&) {
-        }
-      }
-    }
+    const Socket client = test::connect_while_failing(context, server.endpoint(), nth);
     INFO(nth);
     REQUIRE_THAT(send(request("/v1/stream") + std::string("\x88\x82\0\0\0\0\3\xe8", 8)),
                  Catch::StartsWith("HTTP/1.1 101 "));

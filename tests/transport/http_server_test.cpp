@@ -8,6 +8,7 @@
 
 #include "tests/support/allocations.h"
 #include "tests/transport/http_client.h"
+#include "tests/transport/scarce_client.h"
 #include "transport/listener.h"
 
 using namespace millrace;
@@ -127,18 +128,7 @@ TEST_CASE_METHOD(AdminFixture, "four large answers are sent at a time, small one
 
 TEST_CASE_METHOD(AdminFixture, "a server that had no memory for a client serves the next") {
   for (std::size_t nth = 1; nth < 80; ++nth) {
-    Socket client(context);
-    client.connect(server.endpoint());
-    {
-      const test::FailingAllocation failing(nth);
-      for (int i = 0; i < 3; ++i) {
-        try {
-          context.restart();
-          context.poll();
-        } catch (const std::bad_alloc&) {
-        }
-      }
-    }
+    Socket client = test::connect_while_failing(context, server.endpoint(), nth);
     INFO(nth);
     client.close();
     REQUIRE_THAT(ask("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"),

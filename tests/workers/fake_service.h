@@ -173,6 +173,13 @@ inline HandedBatch example_batch(std::uint64_t id, std::uint32_t slab = 0) {
   return batch;
 }
 
+// A worker that has a batch in hand.
+struct BusyWorker {
+  FakeService service;
+  Worker worker = service.attach();
+  std::optional<WorkerBatch> batch = (service.send(example_batch(1)), worker.next());
+};
+
 // The worker, told to wait for a batch, throws a WorkerError with `part` in its words.
 inline bool throws_lost(Worker& worker, const std::string& part) {
   try {

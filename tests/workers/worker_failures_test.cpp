@@ -25,11 +25,7 @@ Duration thread_cpu_time() {
 
 }  // namespace
 
-TEST_CASE("a service that vanishes is an error, at next and at done") {
-  FakeService service;
-  Worker worker = service.attach();
-  service.send(example_batch(1));
-  auto batch = worker.next();
+TEST_CASE_METHOD(BusyWorker, "a service that vanishes is an error, at next and at done") {
   service.hang_up();
   CHECK(throws_lost(worker, "closed the connection"));
   CHECK_THROWS_AS(worker.done(*batch), WorkerError);
@@ -57,11 +53,8 @@ TEST_CASE("a message that would be longer than any is not waited for") {
   CHECK(throws_lost(worker, "too long"));
 }
 
-TEST_CASE("an attached worker that is cut is told the service's words, at next and at done") {
-  FakeService service;
-  Worker worker = service.attach();
-  service.send(example_batch(1));
-  auto batch = worker.next();
+TEST_CASE_METHOD(
+    BusyWorker, "an attached worker that is cut is told the service's words, at next and at done") {
   service.send(Refused{"timeout", "an answer was overdue"});
   CHECK(throws_lost(worker, "an answer was overdue"));
   CHECK_THROWS_WITH(worker.done(*batch), Catch::Contains("an answer was overdue"));

@@ -35,11 +35,7 @@ constexpr int worker_lost = static_cast<int>(ResetReason::worker_lost);
 
 }  // namespace
 
-TEST_CASE("each row of a batch that failed gets the error") {
-  FakeService service;
-  Worker worker = service.attach();
-  service.send(example_batch(1));
-  auto batch = worker.next();
+TEST_CASE_METHOD(BusyWorker, "each row of a batch that failed gets the error") {
   worker.fail(*batch, "KeyError: 'xx'");
   const auto done = service.receive<Done>();
   const std::vector<Answer> errors{{Answer::Kind::error, "KeyError: 'xx'"}};
