@@ -89,6 +89,15 @@ OnDevice::~OnDevice() {
   if (before_ >= 0) ignore(cudaSetDevice(before_));
 }
 
+bool answers(int ordinal) try {
+  const OnDevice on(ordinal);
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "asking a device for its memory");
+  return true;
+} catch (const DeviceFailure&) {
+  return false;
+}
+
 Event make_event(unsigned flags) {
   cudaEvent_t event = nullptr;
   check(cudaEventCreateWithFlags(&event, flags), "making an event");

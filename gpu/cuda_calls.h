@@ -52,6 +52,9 @@ using Stream = std::unique_ptr<CUstream_st, Destroy>;
 using Memory = std::unique_ptr<std::byte, FreeMemory>;
 using LockedPages = std::unique_ptr<std::byte, UnlockPages>;
 
+// Whether a device answers a call that needs its context. False after an error that killed it.
+bool answers(int ordinal);
+
 Event make_event(unsigned flags);
 // Never the default stream, nor bound to it.
 Stream make_stream();

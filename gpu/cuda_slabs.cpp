@@ -53,7 +53,9 @@ CudaSlabs::CudaSlabs(const Found& device, const SlabSettings& settings, const Sl
   try {
     take();
   } catch (const DeviceFailure& failure) {
-    if (!failure.passes()) abandon();
+    if (failure.passes()) throw;
+    if (answers(ordinal_)) throw DeviceFailure(failure.fault(), failure.what(), true);
+    abandon();
     throw;
   }
   thread_ = quiet_thread("millrace-copies", [this] { run(); });

@@ -30,16 +30,19 @@ constexpr std::string_view name_of(DeviceFault fault) {
 class DeviceFailure : public std::runtime_error {
  public:
   DeviceFailure(DeviceFault fault, const std::string& what)
-      : std::runtime_error(what), fault_(fault) {}
+      : DeviceFailure(fault, what,
+                      fault == DeviceFault::out_of_memory || fault == DeviceFault::other) {}
+  // `passes` is known better than by the fault.
+  DeviceFailure(DeviceFault fault, const std::string& what, bool passes)
+      : std::runtime_error(what), fault_(fault), passes_(passes) {}
 
   DeviceFault fault() const { return fault_; }
   // Whether this process can go on using the device. Where it can not, every later call fails too.
-  bool passes() const {
-    return fault_ == DeviceFault::out_of_memory || fault_ == DeviceFault::other;
-  }
+  bool passes() const { return passes_; }
 
  private:
   DeviceFault fault_;
+  bool passes_;
 };
 
 }  // namespace millrace

@@ -81,6 +81,36 @@ TEST_CASE("a device without memory gives no slabs, and goes on") {
   CHECK(r.copy(0) == Copying::under_way);
 }
 
+TEST_CASE("an error over new slabs costs these alone where the device still answers") {
+  RingUnderTest r;
+  for (const char* call : {"cudaMalloc", "cudaStreamCreateWithFlags", "cudaEventCreateWithFlags"}) {
+    simulated_cuda::fail(call, cudaErrorUnknown, 1);
+    try {
+      r.attach();
+      FAIL("there was no error");
+    } catch (const DeviceFailure& error) {
+      CHECK(error.fault() == DeviceFault::lost);
+      CHECK(error.passes());
+    }
+    CHECK(simulated_cuda::leaks().empty());
+  }
+  r.attach();
+  CHECK(r.copy(0) == Copying::under_way);
+}
+
+TEST_CASE("an error over new slabs is the end of a device that does not answer") {
+  RingUnderTest r;
+  r.devices.make_ready("cuda:0");
+  const auto device = std::move(*r.devices.open("cuda:0"));
+  simulated_cuda::kill_device(cudaErrorUnknown);
+  try {
+    r.slabs = device->attach(r.ring, nullptr);
+    FAIL("there was no error");
+  } catch (const DeviceFailure& error) {
+    CHECK_FALSE(error.passes());
+  }
+}
+
 TEST_CASE("slabs take no more of a device's memory than they may, and give it back") {
   RingUnderTest r({.slab_bytes = std::uint64_t{2} << 20});
   r.attach();

@@ -11,7 +11,7 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr int ecc = 214, not_supported = 801, out_of_memory = 2;  // of cudaError_t
+constexpr int ecc = 214, not_supported = 801, out_of_memory = 2, unknown = 999;  // of cudaError_t
 
 class FreshSimulation {
  protected:
@@ -151,6 +151,20 @@ TEST_CASE("a worker for which a listed device has no memory is refused and may c
   CHECK(worker.take<Refused>().code == "no_room");
   CHECK(h.slab_bytes.taken() == 0);
   CHECK(h.connect({.name = "w", .device = "cuda:0"}).take<Welcome>().device);
+}
+
+TEST_CASE("an error over a worker's slabs ends no other worker where the device still answers") {
+  DeviceHub h;
+  Link& there = h.attach_on("cuda:0");
+  simulated_cuda::fail("cudaMalloc", unknown, 1);
+  (void)h.attach_on("cuda:0");
+  CHECK_FALSE(h.welcome.device);
+  CHECK(h.lines.back() == "worker copies");
+  CHECK(h.stats.copies[0].faults[DeviceFault::lost].value() == 1);
+  (void)h.attach_on("cuda:0");
+  CHECK(h.welcome.device);
+  CHECK_FALSE(there.ended);
+  CHECK(h.lost_devices.empty());
 }
 
 TEST_CASE("where any device may be used, one without memory leaves copies to the worker") {
