@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -95,14 +96,19 @@ const Probe* find(const std::string& name) {
   return nullptr;
 }
 
-int run_here(const Probe& probe, const Arguments& arguments) try {
-  if (arguments.peer.empty()) return probe.run(arguments.settings) ? 0 : 1;
-  Channel channel(arguments.socket);
-  probe.peer(channel);
-  return 0;
-} catch (const std::exception& failure) {
-  say("%s: %s", arguments.peer.empty() ? "failed" : "the other process failed", failure.what());
-  return 1;
+int run_here(const Probe& probe, const Arguments& arguments) {
+  const bool is_peer = !arguments.peer.empty();
+  // It outlives what is said about a failure: once it is closed, both processes are ended.
+  std::optional<Channel> channel;
+  if (is_peer) channel.emplace(arguments.socket);
+  try {
+    if (!is_peer) return probe.run(arguments.settings) ? 0 : 1;
+    probe.peer(*channel);
+    return 0;
+  } catch (const std::exception& failure) {
+    say("%s: %s", is_peer ? "the other process failed" : "failed", failure.what());
+    return 1;
+  }
 }
 
 // The exit status; -1: it did not end in time, and was killed with its peer.
