@@ -13,6 +13,7 @@
 
 #include "monitoring/exporter.h"
 #include "service/device_watch.h"
+#include "service/end_limit.h"
 #include "service/io_thread.h"
 #include "service/live_lists.h"
 #include "service/log.h"
@@ -79,6 +80,7 @@ class Server {
   void note_cut_off();
   void finish();
 
+  EndLimit end_limit_;  // destroyed last
   const Options options_;
   ThreadStats main_stats_;
   Log log_;

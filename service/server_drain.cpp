@@ -13,6 +13,8 @@ namespace {
 // Bye.
 constexpr auto cut_off_patience = std::chrono::milliseconds(250);
 constexpr auto bye_patience = std::chrono::milliseconds(100);
+// After a drain: how long threads may at least take to end.
+constexpr auto threads_patience = std::chrono::seconds(1);
 
 // What is posted to the context before has then been done.
 std::future<void> run_on(net::io_context& context, std::function<void()> work) {
@@ -110,6 +112,7 @@ void Server::finish() {
     dismissed.push_back(run_on(pipeline->home(), [&hub = pipeline->hub()] { hub.dismiss(); }));
   for (auto& done : dismissed) done.wait_until(deadline);
   run_on(threads_.front()->context(), [] {}).wait_until(deadline);
+  end_limit_.start(std::max<Duration>(ends_by_ - Clock::now(), threads_patience));
   main_.stop();
 }
 

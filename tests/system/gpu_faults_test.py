@@ -302,6 +302,16 @@ class SlowCopies(GpuFaultTest):
         self.assertEqual(service.metric("millrace_ingest_paused_connections"), 0)
 
 
+class Hangs(GpuFaultTest):
+    def test_a_device_that_hangs_does_not_keep_the_process_from_ending(self):
+        service = self.simulated("devices=1;hold-copies", limits='drain = "1s"')
+        self.honest_on(service, "cuda:0")
+        self.client(service).send(packet(0))
+        self.await_metric(service, 1, "millrace_batches_total")
+        self.assertEqual(service.stop(), 1)
+        self.assertIn("a thread did not end, probably in a call of a driver", service.errors[-1])
+
+
 class Handles(GpuFaultTest):
     def test_nothing_by_which_slabs_are_opened_is_said_to_anybody_else(self):  # F13
         service = self.simulated("devices=1")
