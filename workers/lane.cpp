@@ -81,8 +81,18 @@ void Lane::shift(Duration late, Time now) {
   if (without_slab_) put_off(*without_slab_);
 }
 
-void Lane::leave(Time now) {
-  if (!leaving_) leaving_ = now;
+void Lane::leave(Time until) {
+  if (!keeps_until_) keeps_until_ = until;
+}
+
+bool Lane::release(Time now) {
+  if (released_ || !keeps_until_ || now < *keeps_until_) return false;
+  return released_ = true;
+}
+
+Time Lane::due(const Patience& patience) const {
+  const Time due = std::min(batch_deadline(), lost_at(patience));
+  return keeps_until_ && !released_ ? std::min(due, *keeps_until_) : due;
 }
 
 Time Lane::lost_at(const Patience& patience) const {

@@ -68,10 +68,13 @@ class Lane {
   // `now`. A wait that began within that time begins at `now`.
   void shift(Duration late, Time now);
 
-  // It takes no new streams and gives its own away.
-  void leave(Time now);
-  // Since when; nothing while it stays.
-  std::optional<Time> leaving() const { return leaving_; }
+  // It takes no new streams. It keeps its own until their segments end, and at most until `until`.
+  void leave(Time until);
+  bool leaving() const { return keeps_until_.has_value(); }
+  // The clock has reached `until`: its streams may move at any time. Returns whether this is a
+  // change.
+  bool release(Time now);
+  bool released() const { return released_; }
 
   // When the next batch is due by the clock; Time::max() without credit, slab or rows.
   Time batch_deadline() const {
@@ -79,8 +82,8 @@ class Lane {
   }
   // From when on the worker counts as lost if nothing more is heard of it.
   Time lost_at(const Patience& patience) const;
-  // The earlier of the two.
-  Time due(const Patience& patience) const { return std::min(batch_deadline(), lost_at(patience)); }
+  // The earliest of these two and of release().
+  Time due(const Patience& patience) const;
   // Why it counts as lost by now, in words. Requires: lost_at() is not later than `now`.
   std::string why_lost(const Patience& patience, Time now) const;
 
@@ -99,9 +102,10 @@ class Lane {
   std::size_t rows_held_ = 0;
   std::vector<Batch> spare_;
   Time heard_;
-  Time answer_since_;   // since when the oldest batch's answer is awaited
-  Ring<BatchId> done_;  // the last ones
-  std::optional<Time> leaving_;
+  Time answer_since_;                // since when the oldest batch's answer is awaited
+  Ring<BatchId> done_;               // the last ones
+  std::optional<Time> keeps_until_;  // nullopt while it stays
+  bool released_ = false;
   std::optional<Time> without_slab_;  // since when there is none
 };
 

@@ -64,9 +64,9 @@ void Lanes::shift(Duration late, Time now) {
 void Lanes::bye(LaneId id, Time now) {
   FiledLane* lane = lanes_.find(id);
   if (!lane || lane->leaving()) return;
-  lane->leave(now);
+  lane->leave(now + rule_.bye_wait);
   lanes_.file(*lane);
-  for (StreamId stream : lane->batcher().holders()) review(*find(stream));
+  review_all(*lane);
   settle();
 }
 
@@ -180,6 +180,7 @@ void Lanes::expire(Time now) {
       events_.why_overdue.push_back(lane.why_lost(rule_.patience, now));
       take_back(lane, Blame::worker, now);
     } else {
+      if (lane.release(now)) review_all(lane);
       lanes_.mark(lane);
     }
   }
@@ -204,7 +205,7 @@ Lanes::Stream* Lanes::find(StreamId id) {
 // What any change may have made possible.
 void Lanes::settle() {
   place_waiting();
-  move_unbegun();
+  move_free();
   end_empty();
 }
 
@@ -235,14 +236,13 @@ void Lanes::finish_row(FiledLane& lane, BatchRow& row, Answer answer, Time close
     forget(stream);
   } else if (stream.from == &lane) {
     if (stream.handed == 0) arrive(stream, now);
-  } else if (stream.lane == &lane && lane.leaving() && !stream.ending &&
-             (last || now - *lane.leaving() >= rule_.bye_wait)) {
+  } else if (last && stream.lane == &lane && lane.leaving() && !stream.ending) {
     if (FiledLane* to = lanes_.roomiest()) move_away(stream, *to);
   }
 }
 
 void Lanes::forget(Stream& stream) {
-  unbegun_.erase(stream.id);
+  free_.erase(stream.id);
   if (stream.lane) {
     stream.lane->batcher().remove(stream.slot);
     lanes_.mark(*stream.lane);

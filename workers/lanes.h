@@ -50,7 +50,7 @@ struct LaneEvents {
 struct LanesRule {
   BatchRule batch;
   Duration worker_wait;  // how long a stream waits for a slot
-  Duration bye_wait;     // after it a leaving worker's stream moves at any row, not only at a LAST
+  Duration bye_wait;     // how long a leaving worker keeps a stream that has no LAST row
   Patience patience;
 };
 
@@ -118,7 +118,8 @@ class Lanes {
 
   // When expire() or next() has something to do if nothing happens before.
   Time deadline();
-  // Does what is due: streams that waited too long fail, workers that are overdue are lost.
+  // Does what is due: streams that waited too long fail, workers that are overdue are lost, streams
+  // that a leaving worker has kept for `bye_wait` move.
   void expire(Time now);
   // Replaces `into` by the lanes for which next() or wants_slab() may answer otherwise than when
   // they were asked last: only these need to be asked again. Some may be gone. Each once.
@@ -171,7 +172,8 @@ class Lanes {
   void hold_waiting_rows(Stream& stream);
   bool may_move(const Stream& stream) const;
   void review(const Stream& stream);
-  void move_unbegun();
+  void review_all(const FiledLane& lane);
+  void move_free();
   void move_away(Stream& stream, FiledLane& to);
   void arrive(Stream& stream, Time now);
   void end_empty();
@@ -181,8 +183,8 @@ class Lanes {
   const LanesRule rule_;
   LaneSet lanes_;
   std::unordered_map<StreamId, Stream> streams_;
-  std::set<WaitKey> waiting_;   // streams without a lane
-  std::set<StreamId> unbegun_;  // streams of leaving lanes that move as soon as there is room
+  std::set<WaitKey> waiting_;  // streams without a lane
+  std::set<StreamId> free_;    // streams of leaving lanes that move as soon as there is room
   std::vector<const BatchRow*> opened_;
   std::vector<LaneId> emptied_;
   LaneEvents events_;

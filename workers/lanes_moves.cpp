@@ -87,23 +87,29 @@ void Lanes::hold_waiting_rows(Stream& stream) {
   stream.reset_due |= stream.begun;
 }
 
-// Whether the stream leaves a leaving worker at once: the worker has had no row of it.
+// Whether the stream leaves a leaving worker as soon as there is room elsewhere: the worker has had
+// no row of it, or has kept it for `bye_wait`.
 bool Lanes::may_move(const Stream& stream) const {
-  return stream.lane && stream.lane->leaving() && !stream.begun && !stream.from && !stream.ending;
+  return stream.lane && stream.lane->leaving() && (!stream.begun || stream.lane->released()) &&
+         !stream.from && !stream.ending;
 }
 
 void Lanes::review(const Stream& stream) {
   if (may_move(stream))
-    unbegun_.insert(stream.id);
-  else if (!unbegun_.empty())
-    unbegun_.erase(stream.id);
+    free_.insert(stream.id);
+  else if (!free_.empty())
+    free_.erase(stream.id);
 }
 
-void Lanes::move_unbegun() {
-  while (!unbegun_.empty()) {
+void Lanes::review_all(const FiledLane& lane) {
+  for (StreamId id : lane.batcher().holders()) review(*find(id));
+}
+
+void Lanes::move_free() {
+  while (!free_.empty()) {
     FiledLane* to = lanes_.roomiest();
     if (!to) return;
-    move_away(*find(*unbegun_.begin()), *to);
+    move_away(*find(*free_.begin()), *to);
   }
 }
 

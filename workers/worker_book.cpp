@@ -65,7 +65,7 @@ std::vector<WorkerStatus> WorkerBook::list(const Lanes& lanes, std::uint64_t slo
     WorkerStatus& status = all.emplace_back();
     status.name = entry.name;
     status.remote = entry.remote;
-    status.leaving = lane.leaving().has_value();
+    status.leaving = lane.leaving();
     status.slots = slots;
     status.slots_used = lane.batcher().streams();
     status.credits = lane.credits();

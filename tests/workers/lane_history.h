@@ -132,12 +132,10 @@ class LaneHistory {
         streams.at(row.stream).suspects.erase(at.seq);
         if (at.is(flag::end))
           std::erase_if(worker.slots, [&](auto& slot) { return slot.second == row.stream; });
-        if (!worker.leaving) continue;
+        if (!worker.leaving || !at.is(flag::last)) continue;
         StreamSeen& stream = streams.at(row.stream);
-        const bool may = at.is(flag::last) || now - *worker.leaving >= rule_.bye_wait;
-        stream.may_move |= may;
-        stream.must_move |=
-            may && !stream.ended && room >= batch.framed.size() + batch.marks.size();
+        stream.may_move = true;
+        stream.must_move |= !stream.ended && room >= batch.framed.size() + batch.marks.size();
       }
   }
   static std::string answer_to(const BatchRow& row) {
@@ -192,6 +190,8 @@ class LaneHistory {
     expect(lanes.streams() == streams.size(), "a stream is there until it is gone");
     expect(lanes.waiting() == streams.size() - placed, "a stream has a slot, or waits");
     expect(lanes.waiting() == 0 || room == 0, "nobody waits while there is room");
+    for (const auto& [id, lane] : lanes.lanes())
+      if (room > 0 && has_kept_long(workers.at(id), now)) expect_kept(id, lane);
   }
 
   Time lost_at(const WorkerSeen& worker) const {
@@ -202,6 +202,18 @@ class LaneHistory {
   }
 
  private:
+  bool has_kept_long(const WorkerSeen& worker, Time now) const {
+    return worker.leaving && now - *worker.leaving >= rule_.bye_wait;
+  }
+
+  void expect_kept(LaneId id, const Lane& lane) const {
+    for (const StreamId holder : lane.batcher().holders()) {
+      const StreamSeen& stream = streams.at(holder);
+      const bool elsewhere = stream.worker != id && stream.done < stream.next;
+      expect(stream.ended || elsewhere, "a leaving worker keeps streams no longer than bye_wait");
+    }
+  }
+
   // A suspect is handed over alone, to a worker that has nothing else.
   void expect_trial(const WorkerSeen& worker, const Batch& batch) const {
     const auto suspects = [this](const Batch& in) {
@@ -231,7 +243,7 @@ class LaneHistory {
     expect(slot->second == batch_row.stream, "a slot is not shared");
     expect(fresh != known, "a stream keeps its slot");
     if (!known) opened.push_back(batch_row.stream);
-    if (stream.worker && *stream.worker != lane) see_move(stream);
+    if (stream.worker && *stream.worker != lane) see_move(stream, now);
     if (stream.worker == lane)
       expect(!stream.must_move, "a stream leaves as soon as it may and there is room");
     stream.worker = lane;
@@ -242,10 +254,10 @@ class LaneHistory {
   }
 
   // It has another worker: its state is lost. Where the first is still there, that one let it go.
-  void see_move(StreamSeen& stream) {
+  void see_move(StreamSeen& stream, Time now) {
     const auto from = workers.find(*stream.worker);
     if (from != workers.end()) {
-      expect(from->second.leaving && stream.may_move, "a stream stays with its worker");
+      expect(stream.may_move || has_kept_long(from->second, now), "a stream stays with its worker");
       for (const Batch& batch : from->second.held)
         for (const auto* rows : {&batch.framed, &batch.marks})
           for (const BatchRow& row : *rows)

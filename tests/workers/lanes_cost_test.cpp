@@ -63,6 +63,17 @@ TEST_CASE("an event costs no more while a worker with thousands of streams leave
   CHECK(leaving < 3 * before + 0.01);
 }
 
+TEST_CASE("an event costs no more while a worker keeps thousands of streams after bye_wait") {
+  Crowd crowd;
+  const double before = crowd.serve();
+  crowd.p.lanes.bye(crowd.second, crowd.p.now);
+  crowd.p.lanes.bye(crowd.first, crowd.p.now);  // there is no room elsewhere
+  crowd.p.pass_bye_wait();
+  const double kept = crowd.serve();
+  CHECK(crowd.p.lanes.lanes().size() == 2);
+  CHECK(kept < 3 * before + 0.01);
+}
+
 TEST_CASE("streams of a lost worker with old rows are queued again without a search for each") {
   constexpr std::uint64_t streams = 20000;
   Pipeline p(2 * streams, 1h);

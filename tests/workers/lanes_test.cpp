@@ -266,16 +266,42 @@ TEST_CASE("after Bye a stream moves when its next LAST row is done and goes on w
   CHECK(numbers(p.events().left) == std::vector{number(old_lane)});
 }
 
-TEST_CASE("after bye_wait a stream moves at any row") {
+TEST_CASE("after bye_wait a stream moves when its rows in batches are done") {
   Pipeline p;
   const LaneId old_lane = p.lanes.attach(2, p.now);
   const auto a = p.open(1);
   p.row(a);
   p.next(old_lane);
+  p.row(a);
   p.lanes.bye(old_lane, p.now);
   const LaneId new_lane = p.lanes.attach(2, p.now);
-  p.now += 60s;
+  p.pass_bye_wait();
+  CHECK(p.next(old_lane) == "none");
+  CHECK(p.next(new_lane) == "none");
+  CHECK(p.events().left.empty());
   p.done(old_lane);
+  CHECK(p.next(new_lane) == "1.1R");
+  CHECK(numbers(p.events().left) == std::vector{number(old_lane)});
+}
+
+TEST_CASE("after bye_wait a stream without rows moves, and its next row carries RESET") {
+  Pipeline p;
+  const LaneId old_lane = p.lanes.attach(2, p.now);
+  const auto a = p.open(1);
+  p.row(a);
+  p.next(old_lane);
+  p.done(old_lane);
+  const bool room_later = GENERATE(false, true);
+  LaneId new_lane{};
+  if (!room_later) new_lane = p.lanes.attach(2, p.now);
+  p.lanes.bye(old_lane, p.now);
+  p.pass_bye_wait();
+  if (room_later) {
+    CHECK(p.events().left.empty());
+    CHECK(p.lanes.deadline() > p.now);
+    new_lane = p.lanes.attach(2, p.now);
+  }
+  CHECK(numbers(p.events().left) == std::vector{number(old_lane)});
   p.row(a);
   CHECK(p.next(new_lane) == "1.1R");
 }

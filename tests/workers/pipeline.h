@@ -62,6 +62,14 @@ struct Pipeline {
   }
   Lanes::Given done(LaneId lane, BatchId batch) { return lanes.done(lane, batch, {}, {}, now); }
   Lanes::Given done(LaneId lane) { return done(lane, last); }
+  // 60 s in which the service hears every worker.
+  void pass_bye_wait() {
+    for (int second = 0; second < 60; ++second) {
+      now += 1s;
+      for (const auto& [lane, filed] : lanes.lanes()) lanes.heard(lane, now);
+      lanes.expire(now);
+    }
+  }
   LaneEvents events() { return std::exchange(lanes.events(), {}); }
 
   BatchId last{};
