@@ -15,7 +15,8 @@ namespace {
 // A signal handler: it calls only what is safe there.
 void end_process(int) {
   constexpr std::string_view line =
-      "millrace: a thread did not end, probably in a call of a driver; the process ends without it\n";
+      "millrace: a thread did not end, probably in a call of a driver; the process ends without "
+      "it\n";
   [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
   ::_exit(1);
 }
