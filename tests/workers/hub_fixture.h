@@ -58,6 +58,7 @@ class Link final : public WorkerConnection {
   }
   bool is_connected() const override { return !hung_up; }
   std::shared_ptr<PeerProcess> process(PeerProcesses&) override {
+    if (is_remote) return nullptr;
     if (out_of_descriptors) throw std::system_error(EMFILE, std::generic_category(), "process");
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -84,6 +85,7 @@ class Link final : public WorkerConnection {
   bool idle() const { return sent_.empty(); }
 
   bool hung_up = false;
+  bool is_remote = false;  // on another machine
   bool out_of_descriptors = false;
   bool ended = false;
   int beats = 0, companies = 0;
