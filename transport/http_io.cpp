@@ -51,11 +51,12 @@ void answer_at_once(Socket& socket, HttpAnswer answer) {
   socket.shutdown(Socket::shutdown_send, ignored);
 }
 
-Task<> answer_and_close(Socket& socket, HttpAnswer answer) {
+Task<> write_answer(Socket& socket, HttpAnswer answer) {
   const auto response = response_of(std::move(answer));
-  const auto [error, written] = co_await http::async_write(socket, response, no_throw);
-  if (error) co_return;
+  co_await http::async_write(socket, response, no_throw);
+}
 
+Task<> wait_for_end(Socket& socket) {
   boost::system::error_code ignored;
   socket.shutdown(Socket::shutdown_send, ignored);
   std::array<char, 1024> unread;
@@ -65,6 +66,11 @@ Task<> answer_and_close(Socket& socket, HttpAnswer answer) {
     if (end) co_return;
     budget -= std::min(budget, size);
   }
+}
+
+Task<> answer_and_close(Socket& socket, HttpAnswer answer) {
+  co_await write_answer(socket, std::move(answer));
+  co_await wait_for_end(socket);
 }
 
 }  // namespace millrace

@@ -13,8 +13,14 @@ namespace millrace {
 // the caller's: closing the socket ends it. `socket` and `rest` outlive it.
 Task<Result<HttpQuery, HttpFault>> read_query(Socket& socket, std::string& rest);
 
-// Writes it with "Connection: close", then waits, not for long, until the peer has read it: its
-// bytes that we never read would make the kernel throw the answer away.
+// Writes it with "Connection: close". It ends without a word where the peer is gone.
+Task<> write_answer(Socket& socket, HttpAnswer answer);
+
+// Waits until the peer hangs up, and reads what it still sends, at most 64 KiB: the kernel throws
+// an answer away if bytes of the peer are unread when we close. Time limits are the caller's.
+Task<> wait_for_end(Socket& socket);
+
+// Both, one after the other.
 Task<> answer_and_close(Socket& socket, HttpAnswer answer);
 
 // Writes it without waiting and hangs up: for a client whose request will not be read. The answer

@@ -56,7 +56,8 @@ Task<> HttpServer::serve(Socket socket) {
   const auto read = co_await (receive(socket) || time_limit(executor, limits_.header));
   const auto* received = std::get_if<0>(&read);
   if (!received || !*received) co_return;
-  co_await (reply(socket, **received) || time_limit(executor, limits_.rest));
+  const auto replied = co_await (reply(socket, **received) || time_limit(executor, limits_.answer));
+  if (replied.index() == 0) co_await (wait_for_end(socket) || time_limit(executor, limits_.end));
 }
 
 // What fails must not take its time, as a loser of `||` would: neither of these two throws.
@@ -78,7 +79,7 @@ Task<> HttpServer::reply(Socket& socket, const Result<HttpQuery, HttpFault>& que
       place = Share(large_, 1);
       if (!place) answer = busy(retry_times_.of_refused());
     }
-    co_await answer_and_close(socket, std::move(answer));
+    co_await write_answer(socket, std::move(answer));
   } catch (const std::exception&) {
   }
 }

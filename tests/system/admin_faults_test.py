@@ -63,6 +63,17 @@ class Admin(FaultTest):
             for client in silent:
                 self.assertFalse(client.receive())  # hung up on
 
+    def test_connections_that_stay_open_after_their_answer_keep_no_probe_out(self):  # G22
+        service = self.served()
+        with (self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as crowd):
+            # At 2 s for 64 at a time the probe would wait for longer than it has patience.
+            answered = [crowd.enter_context(RawClient(service.admin_port, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+                        for _ in range(1060)]
+            self.assertEqual(service.get("/livez")[0], 200)
+            good.row()
+            for client in answered:
+                self.assertEqual(client.head()[0], 200)
+
     def test_scrapers_that_read_slowly_keep_no_probe_out(self):  # G14
         service = self.served()
         with (self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as scrapers):
