@@ -118,7 +118,7 @@ ZmtpReader::Found ZmtpReader::next(Bytes& bytes) {
       const std::size_t wanted = *size - kept_.size();
       const Bytes taken = bytes.first(std::min(wanted, bytes.size()));
       if (taken.empty()) return Found::nothing;
-      kept_.insert(kept_.end(), taken.begin(), taken.end());
+      keep(taken, *size);
       bytes = bytes.subspan(taken.size());
       continue;
     }
@@ -128,6 +128,15 @@ ZmtpReader::Found ZmtpReader::next(Bytes& bytes) {
     if (kept_.capacity() > kept_memory) std::vector<std::byte>().swap(kept_);
     if (found != Found::nothing) return found;
   }
+}
+
+// Memory grows with what arrives, but not beyond the element, as a vector does that grows by
+// itself.
+void ZmtpReader::keep(Bytes bytes, std::size_t element) {
+  const std::size_t needed = kept_.size() + bytes.size();
+  if (kept_.capacity() < needed)
+    kept_.reserve(std::min(std::max(needed, 2 * kept_.capacity()), element));
+  kept_.insert(kept_.end(), bytes.begin(), bytes.end());
 }
 
 // How many bytes the next element has by what is known of it; nothing where none can begin so.

@@ -67,6 +67,7 @@ class ZmtpReader {
   enum class State : std::uint8_t { greeting, handshake, traffic };
   struct Frame;
 
+  void keep(Bytes bytes, std::size_t element);
   std::optional<std::size_t> size_of_next(Bytes known) const;
   bool is_allowed(const Frame& frame) const;
   Found take(Bytes element);

@@ -132,6 +132,20 @@ TEST_CASE("a command that is not known means nothing") {
   CHECK(after_handshake("\4\6\5HELLO\0\1x"s) == Lines{"message x"});
 }
 
+TEST_CASE("a message that is unfinished takes no more memory than it has bytes") {
+  constexpr std::size_t size = 72 * 1024;
+  ZmtpReader reader(size);
+  const std::string bytes = greeting + ready() + "\2\0\0\0\0\0\1\x20\0"s + std::string(size, 'x');
+  const Scarcity scarcity(size + 1024);
+  Found found = Found::nothing;
+  for (std::size_t at = 0; at < bytes.size(); at += 1000) {
+    Bytes piece = std::as_bytes(
+        std::span(bytes).subspan(at).first(std::min<std::size_t>(1000, bytes.size() - at)));
+    while (!piece.empty()) found = reader.next(piece);
+  }
+  CHECK(found == Found::message);
+}
+
 TEST_CASE("the parts of a message of several parts are not kept") {
   std::string parts;
   for (int i = 0; i < 1000; ++i) parts += "\1\0\1\6abcdef"s;
