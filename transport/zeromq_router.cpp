@@ -41,7 +41,7 @@ class ZeromqRouter::Bound {
         ping_(zmtp_ping(binding.times.silence)),
         room_(room),
         stats_(stats),
-        acceptor_(listen_on_zeromq(executor, binding.endpoint)),
+        acceptor_(listen_on_zeromq(executor, binding.endpoint, binding.sockets)),
         buffer_(read_at_once) {}
   ~Bound() {
     try {
