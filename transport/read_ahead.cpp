@@ -2,6 +2,7 @@
 #include "transport/read_ahead.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -28,7 +29,14 @@ ReadAhead::~ReadAhead() {
   if (buffer_.user_ == this) buffer_.user_ = nullptr;
 }
 
+// In debug builds, in which assert() does something, who uses a message after its time sees it.
+void ReadAhead::spoil() {
+  assert((std::ranges::fill(given_, std::byte{0xdb}), true));
+  given_ = {};
+}
+
 boost::system::error_code ReadAhead::fill(Socket& socket) {
+  spoil();
   if (buffer_.user_ != this && unread_.size() > kept) return fill_own(socket);
   if (buffer_.user_ && buffer_.user_ != this) buffer_.user_->leave_buffer();
   buffer_.user_ = this;
@@ -66,12 +74,14 @@ boost::system::error_code ReadAhead::fill_own(Socket& socket) {
 }
 
 void ReadAhead::shrink() {
+  spoil();
   if (!unread_.empty() || own_.capacity() <= kept) return;
   unread_ = {};
   std::string().swap(own_);
 }
 
 std::optional<Bytes> ReadAhead::next_message(std::size_t longest) {
+  spoil();
   if (left_ > 0) return std::nullopt;
   const auto head = FrameHead::read(unread_);
   if (!head || !takes(*head, longest) || unread_.size() - head->size < head->payload)
@@ -79,6 +89,7 @@ std::optional<Bytes> ReadAhead::next_message(std::size_t longest) {
   const MutableBytes message = unread_.subspan(head->size, head->payload);
   mask(message, head->key);
   drop(head->size + message.size());
+  given_ = message;
   return message;
 }
 
@@ -93,6 +104,7 @@ std::optional<FrameHead> ReadAhead::next_head() const {
 }
 
 std::size_t ReadAhead::read(net::mutable_buffer to) {
+  spoil();
   if (left_ == 0) {
     const auto head = FrameHead::read(unread_);
     if (!head) return 0;
@@ -113,6 +125,7 @@ bool ReadAhead::takes(const FrameHead& head, std::size_t longest) const {
 }
 
 void ReadAhead::leave_buffer() {
+  spoil();
   own_.assign(reinterpret_cast<const char*>(unread_.data()), unread_.size());
   unread_ = std::as_writable_bytes(std::span(own_));
 }

@@ -74,12 +74,14 @@ class ReadAhead {
  private:
   bool takes(const FrameHead& head, std::size_t longest) const;
   void drop(std::size_t count) { unread_ = unread_.subspan(count); }
+  void spoil();
   void leave_buffer();
   boost::system::error_code fill_own(Socket& socket);
 
   ReadBuffer& buffer_;
   std::string own_;
   MutableBytes unread_;     // in the thread's buffer or in own_
+  MutableBytes given_;      // by next_message(), as long as it is valid
   std::uint64_t left_ = 0;  // of a frame that was begun by read()
   bool within_message_ = false;
 };

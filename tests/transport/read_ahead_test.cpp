@@ -3,8 +3,10 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/write.hpp>
+#include <cassert>
 #include <catch2/catch.hpp>
 #include <random>
 #include <vector>
@@ -73,6 +75,20 @@ struct ReadAheadFixture {
 };
 
 }  // namespace
+
+TEST_CASE_METHOD(ReadAheadFixture, "in debug builds a message is overwritten after its time") {
+  bool debug_build = false;
+  assert((debug_build = true));
+  if (!debug_build) return;
+  one.arrives(frame("first") + frame("second") + frame("third"));
+  const auto first = one.ahead.next_message(longest);
+  const auto second = one.ahead.next_message(longest);
+  CHECK(std::ranges::count(*first, std::byte{0xdb}) == 5);
+  CHECK(std::ranges::count(*second, std::byte{0xdb}) == 0);
+  other.arrives(frame(""));
+  CHECK(std::ranges::count(*second, std::byte{0xdb}) > 0);  // its beginning, at least
+  CHECK(one.next() == "third");
+}
 
 TEST_CASE_METHOD(ReadAheadFixture, "one read brings many messages") {
   one.arrives(frame("first") + frame("") + frame("third") + "\x82");
