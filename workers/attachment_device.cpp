@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an attachment does on the device of its worker. Without the mutex: a driver may take its
 // time, and heartbeats must go on meanwhile.
+#include <chrono>
+
 #include "workers/attachment.h"
 
 namespace millrace {
+
+namespace {
+
+// The events of a killed service may fail this long before the kernel closes its sockets.
+constexpr Duration sockets_closed_after = std::chrono::seconds(1);
+
+}  // namespace
 
 // Whether the oldest batch that was received can be taken. Another thread may close the attachment
 // meanwhile.
@@ -21,10 +30,23 @@ bool Attachment::has_arrived(Lock& lock) {
   }
   lock.lock();
   if (failed) {
-    lose(*failed);
-    throw *failed;
+    lose_after_failure(lock, *failed);
+    if (lost_) throw *lost_;
   }
   return arrived && !ready_.empty();
+}
+
+// Calls of CUDA also fail if the service that made the events was killed. Then the reason is the
+// loss of the service: a new attachment can succeed.
+void Attachment::lose_after_failure(Lock& lock, const WorkerError& reason) {
+  const Time limit = Clock::now() + sockets_closed_after;
+  while (!over() && Clock::now() < limit) {
+    lock.unlock();
+    link_.wait(limit, WorkerWire::Until::message, -1);
+    lock.lock();
+    read(Clock::now());
+  }
+  if (!over()) lose(reason);
 }
 
 void Attachment::take_on_device(WorkerBatch& batch) {
@@ -58,10 +80,9 @@ void Attachment::on_device(Does does) {
 void Attachment::device_failed(const DeviceFailure& error) {
   const WorkerError reason(error.what(), "device");
   if (error.passes()) throw reason;
-  const Lock lock(mutex_);
-  if (!over()) lost_ = reason;
-  link_.end();
-  throw reason;
+  Lock lock(mutex_);
+  lose_after_failure(lock, reason);
+  throw lost_ ? *lost_ : reason;
 }
 
 }  // namespace millrace

@@ -73,6 +73,7 @@ cudaError_t enter(const char* name, WhenDead when_dead) {
   count_call(name);
   if (in_host_function)
     return breach(Breach::call_in_host_function, "CUDA was called", cudaErrorNotPermitted);
+  wait_while_held(name);
   if (const cudaError_t error = injected(name)) return error;
   if (when_dead == WhenDead::answer) return cudaSuccess;
   if (device_count() == 0) return cudaErrorNoDevice;

@@ -31,6 +31,7 @@ struct Faults {
   std::atomic<std::uint64_t> queries{0};
   std::atomic<bool> held{false};  // copies
   std::atomic<bool> starts_held{false};
+  std::atomic<bool> queries_held{false};
   // Written once, before there is a stream.
   std::string death_path, hold_path;
   int death_path_error = 0;
@@ -111,6 +112,22 @@ void release_starts() {
   faults().starts_held.notify_all();
 }
 
+void wait_while_held(std::string_view function) {
+  const Unseen unseen;
+  if (function == "cudaEventQuery") faults().queries_held.wait(true);
+}
+
+void hold_queries() {
+  const Unseen unseen;
+  faults().queries_held = true;
+}
+
+void release_queries() {
+  const Unseen unseen;
+  faults().queries_held = false;
+  faults().queries_held.notify_all();
+}
+
 bool copies_held() {
   const Unseen unseen;
   return faults().held || exists(faults().hold_path);
@@ -143,6 +160,7 @@ void forget_faults() {
   f.stale_queries = 0;
   f.held = false;
   f.starts_held = false;
+  f.queries_held = false;
   f.death_path.clear();
   f.hold_path.clear();
 }

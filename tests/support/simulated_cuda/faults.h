@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 // What goes wrong because a test wants it to. Thread-safe, and orders nothing.
 namespace millrace::test::simulated_cuda {
@@ -19,6 +20,9 @@ cudaError_t death_of(int device);
 
 // Until devices may come into use.
 void wait_for_start();
+
+// Until the function may go on.
+void wait_while_held(std::string_view function);
 
 bool copies_held();
 // Counts a copy, which may kill its device.

@@ -86,6 +86,10 @@ void kill_device_after(std::uint64_t copies, int error);
 void hold_starts();
 void release_starts();
 
+// No cudaEventQuery returns until they are released.
+void hold_queries();
+void release_queries();
+
 // No copy begins until they are released.
 void hold_copies();
 void release_copies();
