@@ -54,11 +54,14 @@ struct Allowance {
   std::uint64_t bytes = 0;    // of frames and what is read ahead
 };
 
-// `spare` bytes may be taken. A quarter of them is for new streams; each takes at most `bare` bytes
-// besides its frames and results. The `open` ones are taken to have half of that already.
-constexpr Allowance allowance(std::uint64_t spare, std::uint64_t open, std::uint64_t bare) {
-  const std::uint64_t kept = spare / 4 + open * bare / 2;
-  return {.streams = open + spare / 4 / bare, .bytes = spare - std::min(spare, kept)};
+// How `spare` bytes are dealt out. Besides its frames and results a stream takes at most `bare`
+// bytes, and `message` bytes for a message that comes in. An open stream may still take all of
+// both. New streams get a quarter of what is left then.
+constexpr Allowance allowance(std::uint64_t spare, std::uint64_t open, std::uint64_t bare,
+                              std::uint64_t message) {
+  const auto rest = [spare](std::uint64_t taken) { return spare - std::min(spare, taken); };
+  const std::uint64_t for_new = rest(open * (bare + message)) / 4;
+  return {.streams = open + for_new / (bare + message), .bytes = rest(open * bare + for_new)};
 }
 
 // Something that is done in one of `every` looks at most. Confined to one thread.

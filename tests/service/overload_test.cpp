@@ -43,13 +43,16 @@ TEST_CASE("what may be taken ends where something would have to be done") {
 }
 
 TEST_CASE("what may be taken is dealt out to new streams, to those that are open, and to frames") {
-  const Allowance first = allowance(80'000, 0, 100);
+  const Allowance first = allowance(80'000, 0, 40, 60);
   CHECK(first.streams == 200);
   CHECK(first.bytes == 60'000);
-  const Allowance later = allowance(80'000, 200, 100);
-  CHECK(later.streams == 400);
-  CHECK(later.bytes == 50'000);
-  const Allowance none = allowance(0, 200, 100);
+  const Allowance later = allowance(80'000, 400, 40, 60);
+  CHECK(later.streams == 500);
+  CHECK(later.bytes == 54'000);
+  const Allowance enough = allowance(80'000, 800, 40, 60);
+  CHECK(enough.streams == 800);
+  CHECK(enough.bytes == 48'000);
+  const Allowance none = allowance(0, 200, 40, 60);
   CHECK(none.streams == 200);
   CHECK(none.bytes == 0);
 }

@@ -119,15 +119,41 @@ class Limits(FaultTest):
         with self.unharmed(service), RawWorker(service.workers, pipeline="large") as worker:
             self.assertIsNotNone(worker.ended())
 
+    def limit_data(self, service, left):
+        """The service may have so many bytes of data more than it has."""
+        with open(f"/proc/{service.process.pid}/statm") as file:
+            data = int(file.read().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+        subprocess.run(["prlimit", f"--pid={service.process.pid}", f"--data={data + left}:"], check=True)
+
+    def test_clients_that_fill_all_buffers_at_once_stay_within_a_limit_on_data(self):  # G5, RLIMIT_DATA
+        service = self.service(f"[[pipeline]]\nslots = 1000\nchunk = {{ size = {PACKET} }}\n")
+        if service.sanitized():
+            self.skipTest("a sanitizer maps what it likes")
+        worker = RawWorker(service.workers).attached().beat()  # it answers nothing
+        self.addCleanup(worker.close)
+        self.limit_data(service, 36 << 20)
+        service.recount()  # it has looked at its memory
+        clients = []
+        for _ in range(1500):  # some at each look at the memory; most are refused
+            client = RawClient(service.port, upgrade())
+            self.addCleanup(client.socket.close)
+            if client.head()[0] == 101:
+                client.socket.setblocking(False)
+                clients.append(client)
+        message = frame(BINARY, bytes(65000))
+        unsent = dict.fromkeys(clients, message)
+        for _ in range(30):
+            for client in clients:
+                with contextlib.suppress(BlockingIOError, ConnectionError):
+                    unsent[client] = unsent[client][client.socket.send(unsent[client]):] or message
+            self.assertEqual(service.get("/livez")[0], 200)
+
     def test_a_limit_on_data_is_one_on_memory(self):  # G5, RLIMIT_DATA
         service = self.served()
         if service.sanitized():
             self.skipTest("a sanitizer maps what it likes")
         with self.unharmed(service) as good:
-            with open(f"/proc/{service.process.pid}/statm") as file:
-                data = int(file.read().split()[5]) * os.sysconf("SC_PAGE_SIZE")
-            left = service.memory() * 15 // 85  # it has 85 % of what it could have
-            subprocess.run(["prlimit", f"--pid={service.process.pid}", f"--data={data + left}:"], check=True)
+            self.limit_data(service, service.memory() * 15 // 85)  # it has 85 % of what it could have
             wait_for(lambda: service.metric("millrace_overload_action_active", action="reject_streams"), "the measures")
             good.row()
             subprocess.run(["prlimit", f"--pid={service.process.pid}", f"--data={1 << 40}:"], check=True)
