@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -18,12 +19,31 @@ namespace {
   throw std::system_error(error, std::generic_category(), what);
 }
 
+// Maps the pages now, so that the first batch meets no page faults. Page by page: MAP_POPULATE
+// holds the lock of the address space for up to a second per GiB, and meanwhile every mmap of this
+// process waits, those of malloc too.
+void populate(Bytes bytes) {
+  constexpr std::size_t page = 4096;
+  for (std::size_t at = 0; at < bytes.size(); at += page)
+    (void)*static_cast<const volatile std::byte*>(&bytes[at]);
+}
+
+// In pieces, for the same reason.
+void unmap(MutableBytes bytes) {
+  constexpr std::size_t most = std::size_t{4} << 20;
+  while (!bytes.empty()) {
+    const MutableBytes piece = bytes.first(std::min(most, bytes.size()));
+    ::munmap(piece.data(), piece.size());
+    bytes = bytes.subspan(piece.size());
+  }
+}
+
 MutableBytes map_pages(int descriptor, std::size_t bytes) {
-  // Populated, so that the first batch meets no page faults.
-  void* memory =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED) fail(errno, "cannot map shared memory");
-  return {static_cast<std::byte*>(memory), bytes};
+  const MutableBytes mapped(static_cast<std::byte*>(memory), bytes);
+  populate(mapped);
+  return mapped;
 }
 
 }  // namespace
@@ -66,7 +86,7 @@ void SharedMemory::close_descriptor() {
 }
 
 SharedMemory::~SharedMemory() {
-  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+  unmap(bytes_);
   close_descriptor();
 }
 

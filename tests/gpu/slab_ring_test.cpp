@@ -3,14 +3,51 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <system_error>
+#include <thread>
 
+#include "base/time.h"
 #include "gpu/slab_layout.h"
 
 using namespace millrace;
+
+namespace {
+
+long page_faults() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_minflt;
+}
+
+// While `work` runs, another thread maps and unmaps a page again and again. Returns its longest
+// wait as a part of the time of `work`.
+double longest_wait_beside(auto&& work) {
+  std::atomic<bool> running = false;
+  Duration longest{};
+  std::jthread other([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      const Time began = Clock::now();
+      ::munmap(::mmap(nullptr, 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1);
+      if (running.exchange(true)) longest = std::max(longest, Clock::now() - began);
+    }
+  });
+  while (!running) std::this_thread::yield();
+  const Time began = Clock::now();
+  work();
+  const Duration took = Clock::now() - began;
+  other.request_stop();
+  other.join();
+  return std::chrono::duration<double>(longest) / took;
+}
+
+}  // namespace
 
 TEST_CASE("the lowest free slab is given, and none when all are in use") {
   SlabRing ring(3, 100);
@@ -87,4 +124,27 @@ TEST_CASE("shared memory moves with its descriptor and its mapping") {
   CHECK(second.descriptor() == descriptor);
   CHECK(second.bytes()[0] == std::byte{9});
   CHECK(first.bytes()[0] == std::byte{0});
+}
+
+TEST_CASE(
+    "shared memory has all its pages from the start, where it is made and where it is mapped") {
+  constexpr std::size_t bytes = std::size_t{4} << 20;
+  const SharedMemory made = SharedMemory::create(bytes);
+  const SharedMemory mapped = SharedMemory::map(made.descriptor(), bytes);
+  for (const SharedMemory* memory : {&made, &mapped}) {
+    const long before = page_faults();
+    std::ranges::fill(memory->bytes(), std::byte{1});
+    CHECK(page_faults() - before < 10);
+  }
+}
+
+TEST_CASE("while shared memory is mapped and unmapped, other threads map memory too") {
+  constexpr std::size_t bytes = std::size_t{512} << 20;
+  const SharedMemory made = SharedMemory::create(bytes);
+  double least = 1;
+  for (int attempt = 0; attempt < 5; ++attempt)  // the machine may be busy with something else
+    least = std::min(least, longest_wait_beside([&] {
+                       const auto mapped = SharedMemory::map(made.descriptor(), bytes);
+                     }));
+  CHECK(least < 0.2);
 }
