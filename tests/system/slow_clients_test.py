@@ -7,14 +7,18 @@ import concurrent.futures
 import contextlib
 import ctypes
 import itertools
+import re
+import select
 import socket
 import struct
+import subprocess
 import time
 import unittest
 
 from faults import FaultTest, text
-from harness import PATIENCE, samples, wait_for
+from harness import COUNTED, MILLRACE, PATIENCE, samples, wait_for
 from raw_client import BINARY, TEXT, RawClient, closing, frame, upgrade
+from raw_worker import Honest, RawWorker
 
 SO_ATTACH_FILTER = 26  # of Linux; not in Python's module
 # In the second one a second of audio makes many results.
@@ -143,6 +147,54 @@ class SlowClients(FaultTest):
                     self.assertEqual(got, answer)
                     self.assertGreater(took, seconds - 0.5)
                     self.assertLess(took, seconds + 15)  # not by another limit, which is longer
+
+
+class KernelMemory(FaultTest):
+    """Of the service's own sockets: what the clients' sockets hold is theirs."""
+
+    CLIENTS, LARGE = 50, b'"' + b"x" * 20_000 + b'"'
+
+    def deaf_clients(self, service):
+        clients = [RawClient(service.port, receive_buffer=2304) for _ in range(self.CLIENTS)]
+        for client in clients:
+            self.addCleanup(client.socket.close)
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+            client.send(upgrade()).opened().socket.setblocking(False)
+        return clients
+
+    def held(self, service):
+        """Bytes received and not read, and bytes sent and not acknowledged, with the kernel's own structures."""
+        sockets = subprocess.run(["ss", "-Htmn", "state", "established", "sport", "=", f":{service.port}"],
+                                 capture_output=True, text=True, check=True).stdout
+        found = re.findall(r"skmem:\(r(\d+),.*?,w(\d+),", sockets)
+        self.assertEqual(len(found), self.CLIENTS)
+        return sum(int(count) for counts in found for count in counts)
+
+    def counted(self, service):
+        """Bytes that check-config counts for the sockets of as many clients."""
+        said = subprocess.run([MILLRACE, "check-config", service.config], capture_output=True, text=True, check=True)
+        amount, unit = re.search(r"# memory at most.*sockets ([\d.]+) (\w+)", said.stdout).groups()
+        return float(amount) * {"MiB": 1 << 20, "GiB": 1 << 30}[unit] * self.CLIENTS / (self.CLIENTS + 512)
+
+    def test_sockets_of_clients_that_do_not_read_take_what_check_config_counts(self):
+        service = self.service("[[pipeline]]\nchunk = { size = 1600 }\n", f"[limits]\nconnections = {self.CLIENTS}\n")
+        worker = Honest(RawWorker(service.workers).attached().beat(), self.LARGE)
+        self.addCleanup(worker.close)
+        unsent = {client.socket: memoryview(b"") for client in self.deaf_clients(service)}
+        packet, seen, counted = memoryview(frame(BINARY, samples(0, 1600)) * 100), [0], self.counted(service)
+
+        def full():
+            for client in select.select([], unsent, [], 0)[1]:
+                rest = unsent[client] or packet
+                unsent[client] = rest[client.send(rest):]
+            seen.append(self.held(service))
+            return 0.75 * counted < seen[-1] == seen[-2]
+
+        wait_for(full, f"kernel memory of {counted} bytes", every=0.5)
+        self.assertLess(max(seen), 1.05 * counted)  # the kernel looks at its limits before it takes a packet
+        for client in unsent:
+            client.close()
+        wait_for(lambda: service.metric("millrace_streams") == 0, "the streams to end", COUNTED)
 
 
 if __name__ == "__main__":
