@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of docs/sizing.md are those of the program, and of its own formulas."""
+import itertools
 import math
 import os
 import re
@@ -7,10 +8,12 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import MILLRACE
-from worker_model import Worker
+import sizing_bench
+from harness import COUNTED, MILLRACE, SystemTest, wait_for
+from worker_model import PACKET, Worker
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "sizing.md")
+START = {False: "at any time", True: "together"}
 
 
 def refused(mean, slots):
@@ -21,7 +24,7 @@ def refused(mean, slots):
     return share
 
 
-class Sizing(unittest.TestCase):
+class Sizing(SystemTest):
     def setUp(self):
         with open(PAGE) as file:
             self.page = file.read()
@@ -57,9 +60,9 @@ class Sizing(unittest.TestCase):
             self.assertAlmostEqual(figure, exact, delta=max(0.51, 0.05 * exact))
 
     def test_latencies_are_those_of_a_worker_by_arithmetic(self):
-        for streams in (50, 256, 597, 850):
-            worker = Worker().run(streams)
-            load, (size,), *stages = self.row(str(streams))
+        for streams, together in itertools.product((50, 256, 597, 850), (False, True)):
+            worker = Worker().run(streams, together)
+            load, (size,), *stages = self.row(f"{streams} | {START[together]}")
             self.assert_near([size], [worker.fill() * worker.rows])
             self.assertAlmostEqual(load[0], streams / 0.32 / (64 / 0.024), delta=0.01)
             for stage, printed in zip(("batch", "handover", "compute", "all"), stages):
@@ -67,6 +70,29 @@ class Sizing(unittest.TestCase):
         single = Worker(credits=1).run(256)
         printed = re.search(r"`credits=1`: here (\d+) ms and (\d+) ms", self.page).groups()
         self.assert_near(map(float, printed), [single.quantile("all", 0.5), single.quantile("all", 0.99)])
+
+    def test_streams_that_start_together_queue_as_long_as_the_page_says(self):
+        at_once, late = map(int, re.search(r"with (\d+) streams 224 − 100 = (\d+) ms", self.page).groups())
+        self.assertEqual(late, round(1000 * (at_once / (64 / 0.024) - PACKET)))
+        # A row at the end of the queue waits for a batch before it, too, and for its own.
+        self.assertAlmostEqual(Worker().run(at_once, True).quantile("all", 0.99), late + 24, delta=5)
+        self.assertRegex(self.page, rf"= +{PACKET * 64 / 0.024:.0f}\n")
+
+    def test_bench_measures_what_the_page_says(self):
+        service = self.service(sizing_bench.PIPELINE)
+        if service.sanitized():
+            self.skipTest("a sanitizer takes time")
+        worker = sizing_bench.Sleeper(service)
+        self.addCleanup(worker.close)
+        printed = self.row("50 | together")
+        expected = printed[1][0], printed[-1][0]
+        for _ in range(2):  # the machine may have had no time for it
+            figures = sizing_bench.measure(service, 50, rows=20)
+            measured = figures["rows"], figures["all"][0]
+            wait_for(lambda: service.metric("millrace_streams") == 0, "the streams to end", COUNTED)
+            if all(page / 2 < figure < page * 2 for page, figure in zip(expected, measured)):
+                return
+        self.fail(f"{measured} rows per batch and ms, and not about {expected}")
 
     def test_the_worked_cases_are_those_of_a_worker_by_arithmetic(self):
         cases = {"as planned": Worker().run(256), "a worker that stalls: 1 s every 4 s": Worker(stall=(1, 4)).run(256),

@@ -1,8 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One worker of docs/sizing.md by arithmetic: streams whose rows come evenly at random phases, batches that close as the
-batcher closes them, and a model that takes t0 + k b for b rows. Nothing is run, so that its figures are the same everywhere."""
+"""One worker of docs/sizing.md by arithmetic: streams that send packets, batches that close as the batcher closes them, and a
+model that takes t0 + k b for b rows. Nothing is run, so that its figures are the same everywhere."""
 import collections
+import math
 import random
+
+ADVANCE, WINDOW, PACKET = 0.32, 0.4, 0.1  # seconds: of a row, with its look-ahead, and of signal in a packet
+PATTERN = 1.6  # seconds until rows and packets coincide again
+
+
+def ready_times(streams, together, seconds, seed):
+    """When each row's last packet has come, while all streams are there. They start at any time, or all within one
+    packet, as those of `millrace bench` do."""
+    chance = random.Random(seed)
+    starts = [number * PACKET / streams if together else chance.random() * PATTERN for number in range(streams)]
+    packets = [math.ceil((WINDOW + number * ADVANCE) / PACKET - 1e-9) for number in range(int(seconds / ADVANCE))]
+    ready = sorted(start + packet * PACKET for start in starts for packet in packets)
+    return [time for time in ready if PATTERN + WINDOW <= time <= seconds]
 
 
 class Worker:
@@ -12,10 +26,8 @@ class Worker:
         self.stages = {"batch": [], "handover": [], "compute": [], "all": []}  # seconds of each row
         self.sizes, self.waited = [], 0.0
 
-    def run(self, streams, advance=0.32, seconds=60, seed=1):
-        chance = random.Random(seed)
-        phases = [chance.random() * advance for _ in range(streams)]
-        ready = sorted(phase + number * advance for phase in phases for number in range(int(seconds / advance)))
+    def run(self, streams, together=False, seconds=60, seed=1):
+        ready = ready_times(streams, together, seconds, seed)
         waiting, handed, at, now, free, stalled = collections.deque(), collections.deque(), 0, 0.0, 0.0, 0
         while at < len(ready) or waiting:
             events = [ready[at]] if at < len(ready) else []

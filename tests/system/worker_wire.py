@@ -43,9 +43,9 @@ def _answers(given):
                   Vector("B", b"".join(text for _, text in given))])
 
 
-def done(batch, framed=None, marks=None):
-    """`framed` and `marks`: (kind, bytes) for each row; None: no answer for any."""
-    return message(DONE, u64(batch), u64(0), u64(0), _answers(framed), _answers(marks))
+def done(batch, framed=None, marks=None, taken=0, finished=0):
+    """`framed` and `marks`: (kind, bytes) for each row; None: no answer for any. Times in ns of the steady clock."""
+    return message(DONE, u64(batch), u64(taken), u64(finished), _answers(framed), _answers(marks))
 
 
 heartbeat = message(HEARTBEAT)
