@@ -25,8 +25,9 @@ struct ClientSettings {
                                                   // `slow_reader`
   Duration connect = std::chrono::seconds(10);    // until the service has answered
   Duration keepalive = std::chrono::seconds(10);  // of silence; then the service hears we live
-  Duration silence = std::chrono::seconds(30);    // of its host, to what we send; then it is lost
-                                                  // (over tcp:// ZeroMQ's heartbeats: 8 s)
+  // Over ws:// a stream is lost when the service's host acknowledges none of our bytes for this
+  // long; over tcp:// when the service answers no heartbeat, at most 2 s later.
+  Duration silence = std::chrono::seconds(30);
 };
 
 // A process's way to a service: opens streams, sends frames, takes results.

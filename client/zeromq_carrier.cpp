@@ -48,8 +48,8 @@ ZeromqCarrier::~ZeromqCarrier() = default;
 void ZeromqCarrier::open(std::shared_ptr<StreamPipe> pipe, StreamRequest request) {
   const std::uint64_t number = pipe->number();
   if (!link_) {
-    link_ =
-        std::make_unique<ZeromqLink>(executor_, service_, settings_.connect, [this] { turn(); });
+    link_ = std::make_unique<ZeromqLink>(executor_, service_, settings_.connect, settings_.silence,
+                                         [this] { turn(); });
     beat_later();
   }
   Stream& stream = *(streams_[number] =

@@ -29,9 +29,11 @@ class ZeromqLink::Waiting {
  public:
   using Self = std::shared_ptr<Waiting>;
 
-  Waiting(Executor executor, ServiceUrl service, Duration limit, std::function<void()> turn)
+  Waiting(Executor executor, ServiceUrl service, Duration limit, Duration silence,
+          std::function<void()> turn)
       : executor_(executor),
         service_(std::move(service)),
+        silence_(silence),
         turn_(std::move(turn)),
         resolver_(executor),
         end_(Clock::now() + limit),
@@ -97,7 +99,7 @@ class ZeromqLink::Waiting {
       link.due_ = now + (link.end_ - now) / static_cast<int>(link.places_.size());
       link.limit_.cancel();
       const Tcp::endpoint place = link.places_.pop_front();
-      link.dealer_.emplace(endpoint_of(place), longest_told);
+      link.dealer_.emplace(endpoint_of(place), longest_told, link.silence_);
       for (const int descriptor : link.dealer_->descriptors()) {
         SocketWaits& waits = link.waits_.emplace_back(link.executor_, descriptor);
         spawn(link.executor_, watch(self, waits, link.attempt_));
@@ -145,6 +147,7 @@ class ZeromqLink::Waiting {
 
   const Executor executor_;
   const ServiceUrl service_;
+  const Duration silence_;
   const std::function<void()> turn_;
   Resolver resolver_;
   const Time end_;  // of all the time there is to connect
@@ -160,9 +163,10 @@ class ZeromqLink::Waiting {
   std::list<SocketWaits> waits_;  // for the dealer's descriptors
 };
 
-ZeromqLink::ZeromqLink(Executor executor, ServiceUrl service, Duration limit,
+ZeromqLink::ZeromqLink(Executor executor, ServiceUrl service, Duration limit, Duration silence,
                        std::function<void()> turn)
-    : waiting_(std::make_shared<Waiting>(executor, std::move(service), limit, std::move(turn))) {
+    : waiting_(std::make_shared<Waiting>(executor, std::move(service), limit, silence,
+                                         std::move(turn))) {
   spawn(executor, Waiting::connect(waiting_));
   spawn(executor, Waiting::keep_to(waiting_));
 }

@@ -21,8 +21,10 @@ namespace millrace {
 class ZeromqLink {
  public:
   // `turn` is called whenever something may be received or sent, or has ended; it may destroy the
-  // link, after which it is not called any more.
-  ZeromqLink(Executor executor, ServiceUrl service, Duration limit, std::function<void()> turn);
+  // link, after which it is not called any more. `limit`: until it is connected; `silence`: of the
+  // service, until the connection is lost.
+  ZeromqLink(Executor executor, ServiceUrl service, Duration limit, Duration silence,
+             std::function<void()> turn);
   ~ZeromqLink();
   ZeromqLink(const ZeromqLink&) = delete;
   ZeromqLink& operator=(const ZeromqLink&) = delete;

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <sstream>
 #include <utility>
 #include <variant>
 
+#include "base/time.h"
 #include "chunker/row.h"
 #include "load/service_place.h"
 #include "transport/limits.h"
@@ -19,6 +21,7 @@ namespace cp = client_protocol;
 
 namespace {
 
+constexpr Duration silence = std::chrono::seconds(30);  // of the service
 constexpr std::uint64_t places_at_most = std::uint64_t{1} << 24;
 
 std::string endpoint_of(const Tcp::endpoint& service) {
@@ -33,7 +36,7 @@ ZeromqDoor::ZeromqDoor(const ServiceUrl& service, StreamRequest request, std::ui
                        std::size_t frame_bytes)
     : request_(std::move(request)),
       frame_bytes_(frame_bytes),
-      dealer_(endpoint_of(find_place(service)), longest_told),
+      dealer_(endpoint_of(find_place(service)), longest_told, silence),
       places_(places),
       decoder_(longest_told) {}
 

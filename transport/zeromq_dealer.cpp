@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/zeromq_dealer.h"
 
+#include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <zmq.hpp>
 
@@ -10,6 +12,7 @@
 namespace millrace {
 namespace {
 
+constexpr Duration heartbeat = std::chrono::seconds(2);
 constexpr int high_water = 256;
 constexpr int sockets = 8;  // ours, the monitor's two ends, and those that libzmq wants for itself
 // libzmq drops what it has received and nobody has read yet as soon as a connection ends that is
@@ -19,16 +22,23 @@ constexpr int watched = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAIL
                         ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
                         ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED;
 
-void set_options(zmq::socket_t& socket, std::size_t max_message, std::chrono::milliseconds linger,
-                 bool ipv6) {
+// To libzmq, 0 is no timeout at all.
+int timeout(Duration time) {
+  using std::chrono::milliseconds;
+  return static_cast<int>(std::clamp(std::chrono::ceil<milliseconds>(time), milliseconds(1),
+                                     milliseconds(std::numeric_limits<int>::max()))
+                              .count());
+}
+
+void set_options(zmq::socket_t& socket, std::size_t max_message, Duration silence,
+                 std::chrono::milliseconds linger, bool ipv6) {
   using namespace zmq;
   socket.set(sockopt::maxmsgsize, static_cast<std::int64_t>(max_message));
   socket.set(sockopt::sndhwm, high_water);
   socket.set(sockopt::rcvhwm, high_water);
   socket.set(sockopt::handshake_ivl, 5'000);
-  socket.set(sockopt::heartbeat_ivl, 2'000);
-  socket.set(sockopt::heartbeat_timeout, 6'000);
-  socket.set(sockopt::heartbeat_ttl, 6'000);
+  socket.set(sockopt::heartbeat_ivl, timeout(std::min(heartbeat, silence / 3)));
+  socket.set(sockopt::heartbeat_timeout, timeout(silence));
   socket.set(sockopt::reconnect_ivl, never);
   socket.set(sockopt::linger, static_cast<int>(linger.count()));
   socket.set(sockopt::tcp_keepalive, 1);
@@ -39,11 +49,12 @@ void set_options(zmq::socket_t& socket, std::size_t max_message, std::chrono::mi
 
 class ZeromqDealer::Connected {
  public:
-  Connected(const std::string& endpoint, std::size_t max_message, std::chrono::milliseconds linger)
+  Connected(const std::string& endpoint, std::size_t max_message, Duration silence,
+            std::chrono::milliseconds linger)
       : context_(1, sockets),
         socket_(context_, zmq::socket_type::dealer),
         monitor_(context_, socket_, "inproc://connection", watched) {
-    set_options(socket_, max_message, linger, endpoint.find('[') != std::string::npos);
+    set_options(socket_, max_message, silence, linger, endpoint.find('[') != std::string::npos);
     socket_.connect(endpoint);
   }
   ~Connected() {
@@ -112,10 +123,10 @@ class ZeromqDealer::Connected {
   std::string reason_;
 };
 
-ZeromqDealer::ZeromqDealer(const std::string& endpoint, std::size_t max_message,
+ZeromqDealer::ZeromqDealer(const std::string& endpoint, std::size_t max_message, Duration silence,
                            std::chrono::milliseconds linger) {
   try {
-    connected_ = std::make_unique<Connected>(endpoint, max_message, linger);
+    connected_ = std::make_unique<Connected>(endpoint, max_message, silence, linger);
   } catch (const zmq::error_t& error) {
     throw std::runtime_error("cannot connect to " + endpoint + ": " + error.what());
   }

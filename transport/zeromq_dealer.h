@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "base/time.h"
 #include "transport/zeromq_message.h"
 
 namespace millrace {
@@ -24,8 +25,10 @@ namespace millrace {
 class ZeromqDealer {
  public:
   // Begins to connect. `endpoint` is "tcp://ADDRESS:PORT", an address and no name. A longer message
-  // than `max_message` ends the connection. Throws std::runtime_error.
-  ZeromqDealer(const std::string& endpoint, std::size_t max_message,
+  // than `max_message` ends the connection, and so does a service that sends nothing for `silence`
+  // after a PING. A PING is sent every 2 s, or every third of `silence` if that is less. Throws
+  // std::runtime_error.
+  ZeromqDealer(const std::string& endpoint, std::size_t max_message, Duration silence,
                std::chrono::milliseconds linger = {});
   // Waits at most `linger` for what was sent to be on its way; what is not is dropped.
   ~ZeromqDealer();

@@ -26,7 +26,7 @@ struct ZeromqTimes {
   std::chrono::milliseconds handshake{5'000};
   std::chrono::milliseconds greeting{10'000};  // from TCP accept to the first message
   std::chrono::milliseconds heartbeat{2'000};  // between two PINGs
-  std::chrono::milliseconds silence{6'000};    // of ours, after which a peer may give us up
+  std::chrono::milliseconds silence{30'000};   // of ours, after which a peer may give us up
   // From a PING, without any byte. A peer that does not read does not answer either; its owner,
   // which can say why, ends it before that.
   std::chrono::milliseconds unanswered{15'000};

@@ -33,6 +33,8 @@ ZeromqBinding binding(const std::string& endpoint, Duration patience) {
       .endpoint = endpoint, .max_message = wp::max_to_service, .max_first = max_hello};
   binding.times.message = any_time;
   binding.times.greeting = std::chrono::duration_cast<std::chrono::milliseconds>(patience);
+  binding.times.silence =
+      std::chrono::duration_cast<std::chrono::milliseconds>(wp::Heartbeats().silence);
   return binding;
 }
 

@@ -102,7 +102,8 @@ std::unique_ptr<ZeromqDealer> connect_to(const std::string& url,
     std::unique_ptr<ZeromqDealer> dealer;
     try {
       dealer = std::make_unique<ZeromqDealer>(endpoints[endpoints.size() - left],
-                                              worker_protocol::max_to_worker, last_words);
+                                              worker_protocol::max_to_worker,
+                                              worker_protocol::Heartbeats().silence, last_words);
     } catch (const std::exception& error) {
       reason = error.what();
       continue;

@@ -18,5 +18,6 @@ class ClientSettings:
     connect: float = 10
     #: Of silence; then the service hears that we live.
     keepalive: float = 10
-    #: Of the service's host, to what we send; then the stream is lost. Over tcp:// it is 8 s always.
+    #: Over ws:// a stream is lost when the service's host acknowledges none of our bytes for this long; over
+    #: tcp:// when the service answers no heartbeat, at most 2 s later.
     silence: float = 30

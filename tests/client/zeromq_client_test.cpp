@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <latch>
 #include <optional>
 
 #include "client/client.h"
@@ -80,6 +81,16 @@ TEST_CASE("sending waits for credit, and an event loop learns of it") {
   stream.send(bytes_of("dd"));
   CHECK(client.changed() == std::vector<std::uint64_t>{1});
   CHECK(std::get<Answered>(*stream.next()).answer.data == "cc");
+}
+
+TEST_CASE("a service that answers no heartbeat for longer than a client waits is lost") {
+  std::latch over(1);
+  ScriptedRouter service(echo());
+  Client client(service.url(), {.silence = 50ms});
+  ClientStream stream = client.open();
+  service.post([&over] { over.wait(); });
+  CHECK_THROWS_AS(stream.next(), ConnectionLost);
+  over.count_down();
 }
 
 TEST_CASE("a stream that the service refuses or ends says why, the others go on") {

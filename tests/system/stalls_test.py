@@ -2,17 +2,19 @@
 """The service stands still for a while, as when its machine is suspended or has no time for it: what
 was due meanwhile is late, and nothing else. Numbers like C18 name the case in docs/guarantees.md."""
 import contextlib
+import json
 import signal
+import subprocess
 import time
 import unittest
 
 from crowd import CrowdTest
 from faults import PACKET, text
-from harness import COUNTED, samples, wait_for
+from harness import COUNTED, MILLRACE, Process, samples, wait_for
 from raw_client import BINARY, frame, upgrade
 from raw_worker import Honest, RawWorker
 
-STALL = 7  # seconds: more than the silence of a worker, or a message, may last
+STALL = 9  # seconds: more than the silence of a worker, or a message, may last; clients wait longer
 CLIENTS = 700  # more than each io thread hears of at once
 ROWS = 16  # of a batch
 PIPELINE = f"[[pipeline]]\nslots = 1000\nchunk = {{ size = 1600 }}\nbatch = {{ rows = {ROWS}, max_wait = \"50ms\" }}\n"
@@ -79,8 +81,19 @@ class Stalls(CrowdTest):
                 service.recount()
             self.assertEqual(hung.ended(), "timeout")
 
-    def test_a_stream_that_waits_for_a_worker_waits_on_after_a_stall(self):  # C18, G6
+    def over_zeromq(self, service):
+        """A stream of our client library, which has sent a packet."""
+        client = Process(MILLRACE, "stream", "-", "--url", f"tcp://127.0.0.1:{service.zeromq_port}",
+                         "--format", "s16le", "--rate", "16000", stdin=subprocess.PIPE)
+        self.addCleanup(client.kill)
+        client.process.stdin.buffer.write(samples(0, PACKET))
+        client.process.stdin.flush()
+        self.await_metric(service, 1, "millrace_ingest_messages_total", type="data")
+        return client
+
+    def test_streams_over_both_doors_that_wait_for_a_worker_wait_on_after_a_stall(self):  # C18, G6
         service = self.service(PIPELINE + f'worker_wait = "{STALL - 3}s"\n')
+        zeromq = self.over_zeromq(service)
         client = self.join(service, upgrade()).opened()
         client.send(frame(BINARY, samples(0, PACKET)) + text(type="end"))
         with self.stopped(service):
@@ -90,6 +103,11 @@ class Stalls(CrowdTest):
         *results, closed = client.rest()[1:]
         self.assertEqual([result.get("error") for result in results], [None, None])
         self.assertEqual(closed, {"type": "closed", "frames": PACKET, "chunks": 1})
+        zeromq.process.stdin.close()
+        self.assertEqual(zeromq.wait(), 0, zeromq.errors)
+        _, *results, closed = map(json.loads, zeromq.lines)
+        self.assertEqual([result.get("error") for result in results], [None, None])
+        self.assertEqual((closed["frames"], closed["chunks"]), (PACKET, 1))
 
     def test_connections_that_a_worker_gave_up_during_a_stall_fail_no_row(self):  # C18, G6
         service = self.service(PIPELINE)

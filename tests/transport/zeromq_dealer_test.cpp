@@ -17,6 +17,7 @@
 using namespace millrace;
 using namespace millrace::test;
 
+using namespace std::chrono_literals;
 using State = ZeromqDealer::State;
 
 namespace {
@@ -43,7 +44,7 @@ bool send(ZeromqDealer& dealer, std::string_view text) {
 
 TEST_CASE("what came before the end can still be received") {
   RawRouter router;
-  ZeromqDealer dealer(router.endpoint(), max_message);
+  ZeromqDealer dealer(router.endpoint(), max_message, 30s);
   run_until(dealer, [&] { return dealer.follow() == State::connected; });
   REQUIRE(send(dealer, "hello"));
   CHECK(router.receive() == "hello");
@@ -68,7 +69,7 @@ TEST_CASE("where nobody listens the end is told, and nothing is sent") {
     const RawRouter gone;
     endpoint = gone.endpoint();
   }
-  ZeromqDealer dealer(endpoint, max_message);
+  ZeromqDealer dealer(endpoint, max_message, 30s);
   CHECK_FALSE(send(dealer, "hello"));
   run_until(dealer, [&] { return dealer.follow() == State::ended; });
   CHECK(dealer.reason() == "nobody listens there");
