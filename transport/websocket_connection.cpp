@@ -288,6 +288,10 @@ class WebSocketConnection final : public Connection {
 };
 
 ConnectError error_of(beast::error_code error, const websocket::response_type& response) {
+  const bool parsing = error.category() == beast::error_code(http::error::bad_version).category();
+  if (parsing && error != http::error::end_of_stream && error != http::error::partial_message)
+    return {.message =
+                "the answer is not HTTP; if this is the ZeroMQ port, its URL begins with tcp://"};
   if (error != websocket::error::upgrade_declined) return {.message = error.message()};
   ConnectError refused{.status = response.result_int(), .message = response.body()};
   const auto field = response[http::field::retry_after];
