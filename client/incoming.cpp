@@ -63,7 +63,6 @@ client_event::Result result_of(ServerMessage& message) {
 // What a status of HTTP means in the words of the protocol, where the answer has none of them.
 std::string code_of(unsigned status) {
   switch (status) {
-    case 404: return "unknown_pipeline";
     case 409: return "conflict";
     case 414: return "too_long";
     case 415: return "format";

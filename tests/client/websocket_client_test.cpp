@@ -11,7 +11,7 @@
 
 using namespace millrace;
 using namespace millrace::test;
-using namespace std::chrono_literals;
+using namespace std::literals;
 using Answered = client_event::Result;
 using Kind = Connection::Kind;
 
@@ -197,6 +197,8 @@ TEST_CASE("a refusal says why, and when to come again") {
   }
   const ScriptedService plain(std::string("HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n"));
   CHECK_THROWS_WITH(Client(plain.url()).open(), "refused as no_room: HTTP 503");
+  const ScriptedService other(std::string("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"));
+  CHECK_THROWS_WITH(Client(other.url()).open(), "refused as schema: HTTP 404");
 }
 
 TEST_CASE("a service that is not there, does not answer or talks nonsense is a lost connection") {
@@ -206,7 +208,10 @@ TEST_CASE("a service that is not there, does not answer or talks nonsense is a l
     gone = service.url();
   }
   CHECK_THROWS_AS(Client(gone).open(), ConnectionLost);
-  CHECK_THROWS_AS(Client(ScriptedService(std::string("220 mail")).url()).open(), ConnectionLost);
+  const ScriptedService mail(std::string("220 mail"));
+  CHECK_THROWS_AS(Client(mail.url()).open(), ConnectionLost);
+  const ScriptedService zeromq("\xff\0\0\0\0\0\0\0\1\x7f\3\1NULL"s);
+  CHECK_THROWS_WITH(Client(zeromq.url()).open(), Catch::Contains("its URL begins with tcp://"));
 
   ScriptedService mute([](Connection& connection, std::string) { return await_end(connection); });
   Client patient(mute.url());
