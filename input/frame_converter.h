@@ -46,6 +46,7 @@ class FrameConverter {
 
   // A frame has begun and is not whole.
   bool has_partial() const { return !partial_.empty(); }
+  void drop_partial() { partial_.clear(); }
 
   // Converts so many values.
   using Kernel = Findings (*)(const std::byte* from, std::byte* to, std::size_t values);

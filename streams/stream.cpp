@@ -87,6 +87,7 @@ void Stream::gap(std::uint64_t client_frames, Time now) {
   if (!takes_input()) return;
   if (client_frames == 0)
     return links_.client.rejected(ErrorCode::schema, "a gap has at least one frame", 0);
+  reject_partial();
   lose(pipeline_frames(client_frames), Cause::client, now);
 }
 
@@ -100,8 +101,7 @@ void Stream::refuse(ErrorCode code, std::string_view message, std::uint64_t clie
 
 void Stream::end(Time now) {
   if (input_ != Input::open) return;
-  if (converter_.has_partial())
-    links_.client.rejected(ErrorCode::values, "not a whole number of frames", 0);
+  reject_partial();
   close_input(Input::ended, {.kind = Kind::end}, now);
 }
 
@@ -157,6 +157,13 @@ bool Stream::takes_input() {
   if (input_ == Input::ended && client_listens_)
     links_.client.rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
   return input_ == Input::open;
+}
+
+// A frame of which only a part came does not continue behind what follows.
+void Stream::reject_partial() {
+  if (!converter_.has_partial()) return;
+  converter_.drop_partial();
+  links_.client.rejected(ErrorCode::values, "not a whole number of frames", 0);
 }
 
 bool Stream::has_room_for(std::uint64_t frames) const { return frames <= max_position - position_; }

@@ -143,6 +143,7 @@ class Stream {
   enum class Input : std::uint8_t { open, ended, over };
 
   bool takes_input();
+  void reject_partial();
   void lose(std::uint64_t frames, Cause cause, Time now);
   void close_input(Input how, const Event& event, Time now);
   void abort(Time now);

@@ -98,6 +98,8 @@ class Play {
            .cause = bad ? Cause::rejected : Cause::client,
            .count = frames});
     live_.stream.frames(bytes, live_.now);
+    part_.insert(part_.end(), bytes.begin(), bytes.end());
+    part_.erase(part_.begin(), part_.end() - static_cast<std::ptrdiff_t>(given_ % (4 * values_)));
     check_bounds(frames);
   }
 
@@ -120,7 +122,11 @@ class Play {
     live_.stream.flush(mark, live_.now);
   }
 
+  // The stream drops the part of a frame that stands before it: that frame is sent again, whole.
   void gap() {
+    given_ -= part_.size();
+    bytes_.insert(bytes_.begin(), part_.begin(), part_.end());
+    part_.clear();
     const std::uint32_t frames = draw(1, 50);
     positions_.insert(positions_.end(), frames, 0);
     add({.kind = Kind::gap, .count = frames});
@@ -212,6 +218,7 @@ class Play {
   std::vector<Event> events_;
   std::vector<std::uint64_t> positions_;  // which frame is there, counted from 1; 0: it was lost
   std::deque<std::byte> bytes_;           // of the client, not sent yet
+  std::vector<std::byte> part_;           // of a frame, sent last
   std::uint64_t sent_ = 0;                // values
   std::uint64_t given_ = 0;               // bytes
   std::uint64_t largest_ = 0;             // frames of one message

@@ -83,6 +83,19 @@ TEST_CASE("half a frame at the end is rejected, and the end goes on") {
   CHECK(live.said() == Said{"closed 4 1"});
 }
 
+TEST_CASE("half a frame before a gap is rejected, and does not become part of a frame behind it") {
+  LiveStream live({.size = 2});
+  live.send(2);
+  live.stream.frames(test::bytes_of<std::uint8_t>({1}), live.now);
+  live.stream.gap(10, live.now);
+  CHECK(live.said() == Said{"rejected values 0"});
+  live.stream.frames(test::bytes_of<std::uint8_t>({1}), live.now);
+  live.stream.end(live.now);
+  CHECK(live.said() == Said{"rejected values 0"});
+  live.answer(live.rows().size());
+  CHECK(live.said() == Said{"closed 2 1"});
+}
+
 TEST_CASE("after the end everything is rejected but another end") {
   LiveStream live(tens);
   live.stream.end(live.now);
