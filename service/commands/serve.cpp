@@ -56,8 +56,9 @@ void compare_memory(const Options& options, Log& log) {
     with_one += memory_bounds(pipeline, options.limits).all();
   // As everywhere with the default limits: nothing that has to be changed.
   const std::string_view note =
-      most <= use->most ? "at_most is for limits.connections clients that fill their buffers"
-                        : "streams are refused when it runs short; at_most: limits.connections";
+      most <= use->most
+          ? "at_most is for limits.connections clients that fill their buffers"
+          : "if memory is short, streams are refused; lower limits.connections to need less";
   log.info("memory", {{"at_most", rounded_bytes(most)},
                       {"there_is", rounded_bytes(use->most)},
                       {"one_worker_each", rounded_bytes(std::min(with_one, most))},
