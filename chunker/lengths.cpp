@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "chunker/lengths.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -19,18 +22,15 @@ std::optional<Number> parse(std::string_view text) {
 }
 
 std::optional<double> parse_seconds(std::string_view text) {
-  double unit = 1;
-  if (text.ends_with("ms")) {
-    unit = 0.001;
-    text.remove_suffix(2);
-  } else if (text.ends_with("s")) {
-    text.remove_suffix(1);
-  } else {
-    return std::nullopt;
-  }
-  const auto number = parse<double>(text);
+  // "s" behind those that end with it.
+  constexpr std::array<std::pair<std::string_view, double>, 5> units{
+      {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}}};
+  const auto unit =
+      std::ranges::find_if(units, [text](const auto& each) { return text.ends_with(each.first); });
+  if (unit == units.end()) return std::nullopt;
+  const auto number = parse<double>(text.substr(0, text.size() - unit->first.size()));
   if (!number) return std::nullopt;
-  return *number * unit;
+  return *number * unit->second;
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ Result<std::uint32_t, std::string> parse_length(std::string_view text, double ra
   const auto frames = parse<std::uint64_t>(text);
   if (frames && *frames <= max_window) return static_cast<std::uint32_t>(*frames);
   return "must be frames from 0 to " + std::to_string(max_window) +
-         " (\"1600\"), or a time in ms or s without a space (\"100ms\", \"0.1s\")";
+         " (\"1600\"), or a time in us, ms, s, min or h without a space (\"100ms\", \"0.1s\")";
 }
 
 std::optional<std::uint32_t> whole_frames(double seconds, double rate) {

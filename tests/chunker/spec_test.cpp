@@ -34,6 +34,8 @@ TEST_CASE("lengths may be times that are whole frames at the rate") {
   CHECK(rule({{"size", "100ms"}, {"left", "0.1s"}, {"right", "2.5ms"}}).spec ==
         Spec{.size = 1600, .left = 1600, .right = 40});
   CHECK(rule({{"size", "80ms"}}, 12.5).spec.size == 1);
+  CHECK(rule({{"size", "1h"}, {"left", "1min"}, {"right", "1000us"}}).spec ==
+        Spec{.size = 57'600'000, .left = 960'000, .right = 16});
   CHECK(rule({{"size", "30s"}}, 33.333333).spec.size == 1000);
   CHECK(refusal({{"size", "33ms"}}, 11025) ==
         "size = \"33ms\" must be whole frames, at most 2147483647: at 11025 frames per second it "
@@ -46,8 +48,8 @@ TEST_CASE("a length that is none is refused with what is allowed") {
     INFO(text);
     CHECK(refusal({{"size", "4"}, {"left", text}}) ==
           "left = \"" + std::string(text) +
-              "\" must be frames from 0 to 2147483647 (\"1600\"), or a time in ms or s without a "
-              "space (\"100ms\", \"0.1s\")");
+              "\" must be frames from 0 to 2147483647 (\"1600\"), or a time in us, ms, s, min or "
+              "h without a space (\"100ms\", \"0.1s\")");
   }
   CHECK(parse_rule({{"size", "999999999999999s"}}, {}).has_error());
 }

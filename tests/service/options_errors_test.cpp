@@ -118,9 +118,9 @@ TEST_CASE("a time or a size without its unit is named") {
 TEST_CASE("a chunk that cannot be is named as the chunker says it") {
   CHECK(pipeline_error("chunk = { size = 0 }") ==
         "m.toml:2: key 'pipeline.chunk.size' = 0: must be at least 1 frame");
-  CHECK(pipeline_error("chunk = { size = \"33us\" }") ==
-        "m.toml:2: key 'pipeline.chunk.size' = \"33us\": must be frames from 0 to 2147483647 "
-        "(\"1600\"), or a time in ms or s without a space (\"100ms\", \"0.1s\")");
+  CHECK(pipeline_error("chunk = { size = \"33m\" }") ==
+        "m.toml:2: key 'pipeline.chunk.size' = \"33m\": must be frames from 0 to 2147483647 "
+        "(\"1600\"), or a time in us, ms, s, min or h without a space (\"100ms\", \"0.1s\")");
   CHECK(pipeline_error("rate = 11025\nchunk = { size = \"1ms\" }") ==
         "m.toml:3: key 'pipeline.chunk.size' = \"1ms\": must be whole frames, at most 2147483647: "
         "at 11025 frames per second it is 11.025");
