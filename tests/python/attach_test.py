@@ -47,6 +47,8 @@ class Attaching(WorkerTest):
             ({"pipeline": None}, TypeError, "pipeline must be a string, not None"),
             ({"wait": -1}, ValueError, "wait must be seconds, 0 or more, not -1"),
             ({"wait": "1"}, TypeError, "wait must be seconds"),
+            ({"reattach": "x"}, TypeError, "reattach must be seconds, not 'x'"),
+            ({"reattach": -1}, ValueError, "reattach must be seconds, 0 or more, not -1"),
         ):
             with self.subTest(said), self.assertRaisesRegex(error, words):
                 millrace.Worker(self.served.workers, **said)
