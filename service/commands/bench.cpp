@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/bench.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <boost/json/serialize.hpp>
 #include <exception>
@@ -8,12 +10,14 @@
 #include <ostream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "load/load_run.h"
 #include "load/verdict.h"
 #include "service/audio_file.h"
 #include "service/commands/bench_report.h"
+#include "service/commands/termination.h"
 #include "service/descriptors.h"
 #include "service/units.h"
 
@@ -167,7 +171,16 @@ class Bench {
   const bool json_;
 };
 
+// Figures of runs that ended before were printed.
+[[noreturn]] void interrupted() {
+  constexpr std::string_view line = "millrace bench: interrupted: this run measured nothing\n";
+  [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
+  ::_exit(130);
+}
+
 void bench(const Arguments& arguments, Console& console) {
+  const BlockedSignals blocked;
+  const Termination termination(interrupted);
   try {
     raise_descriptor_limit();
     Bench bench(arguments, console);

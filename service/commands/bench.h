@@ -10,7 +10,7 @@ class App;
 namespace millrace {
 
 // `millrace bench`: how many streams a running service carries, and how fast. Exit code 1 where
-// anything was lost, doubled, damaged, refused or broken.
+// anything was lost, doubled, damaged, refused or broken, 130 where a signal interrupted it.
 void add_bench_command(CLI::App& program, Console& console);
 
 }  // namespace millrace

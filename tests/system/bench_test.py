@@ -4,6 +4,7 @@ import asyncio
 import http
 import json
 import os
+import signal
 import socket
 import subprocess
 import threading
@@ -12,7 +13,7 @@ import wave
 
 import websockets
 
-from harness import MILLRACE, PATIENCE, SystemTest
+from harness import MILLRACE, PATIENCE, Process, SystemTest, wait_for
 
 SHORT = ("--warm-up", "100ms", "--duration", "500ms")
 PIPELINE = '[[pipeline]]\nslots = {slots}\nchunk = {{ size = "100ms" }}\n'
@@ -182,6 +183,15 @@ class Bench(SystemTest):
         code, (seen,), _ = bench("--url", f"ws://127.0.0.1:{service.port}", "--server-pid",
                                  str(service.process.pid), "--streams", "4", "--duration", "1500ms")
         self.assertEqual((code, seen["broken"], seen["server"]), (1, 4, None))
+
+    def test_ctrl_c_ends_it_at_once_and_says_so(self):
+        service = self.service(PIPELINE.format(slots=1))
+        running = Process(MILLRACE, "bench", "--url", f"ws://127.0.0.1:{service.port}", "--streams", "1",
+                          "--duration", "1h")
+        self.addCleanup(running.kill)
+        wait_for(lambda: json.loads(service.get("/streams")[1])["streams"], "its stream to be open")
+        self.assertEqual(running.stop(signal.SIGINT), 130)
+        self.assertEqual((running.lines, running.errors), ([], ["millrace bench: interrupted: this run measured nothing"]))
 
     def test_a_process_that_is_not_there_is_named(self):
         code, _, errors = bench("--server-pid", "1073741823")
