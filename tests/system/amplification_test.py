@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """No input over an open connection costs the io threads more than a hundred times the CPU that as many
 bytes of frames cost them. CPU time of the threads counts, which other work on the machine does not change
-much; each figure is the least of five."""
+much; of five figures, one has to be below that."""
 import contextlib
 import os
 import socket
@@ -19,6 +19,9 @@ TALK = 320  # frames of a message, as a telephone sends them: 20 ms
 MOST = 100
 ROUNDS = 5
 DEEP = b'{"type":' + b"[" * 1000 + b"}"
+
+
+FRAMES = b"".join(frame(BINARY, samples(i * TALK, TALK)) for i in range(1000))
 
 
 def commands(count, **message):
@@ -132,21 +135,22 @@ class Amplification(FaultTest):
             assert came, "the connection ended"
             last = last[-7:] + came
 
-    def per_byte(self, cost, data):
-        """The least of some runs."""
-        return min(cost(data) for _ in range(ROUNDS)) / len(data)
+    def ratio(self, cost, data):
+        """What a byte of `data` costs, in bytes of frames that are sent just before."""
+        control = self.over_websocket(FRAMES) / len(FRAMES)
+        return cost(data) / len(data) / control
 
     def test_no_input_costs_a_hundred_times_what_frames_do(self):
         self.service_ = self.served()
         if self.service_.sanitized():
             self.skipTest("a sanitizer costs some code much more than other code")
-        frames = b"".join(frame(BINARY, samples(i * TALK, TALK)) for i in range(1000))
-        most = MOST * self.per_byte(self.over_websocket, frames)
         for cost, inputs in (self.over_websocket, INPUTS), (self.over_zeromq, ZEROMQ):
             for name, data in inputs.items():
                 with self.subTest(name, door=cost.__name__):
-                    figure = self.per_byte(cost, data)
-                    self.assertLess(figure, most)
+                    rounds = []
+                    while len(rounds) < ROUNDS and min(rounds, default=MOST) >= MOST:
+                        rounds.append(self.ratio(cost, data))
+                    self.assertLess(min(rounds), MOST)
 
 
 if __name__ == "__main__":
