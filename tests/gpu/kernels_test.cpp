@@ -9,7 +9,7 @@
 
 #include "gpu/cuda_calls.h"
 #include "tests/gpu/kernel_cases.h"
-#include "tests/gpu/skipped.h"
+#include "tests/support/skipped.h"
 
 using namespace millrace;
 using namespace millrace::test;

@@ -11,8 +11,8 @@
 #include "tests/gpu/batches.h"
 #include "tests/gpu/hex.h"
 #include "tests/gpu/simulated_program.h"
-#include "tests/gpu/skipped.h"
 #include "tests/support/patience.h"
+#include "tests/support/skipped.h"
 
 using namespace millrace;
 using namespace millrace::test;
