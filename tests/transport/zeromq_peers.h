@@ -149,9 +149,10 @@ class RawPeer {
   }
 
   // The other end has shaken hands.
-  bool is_ready() {
+  bool is_ready() { return has_received("READY"); }
+  bool has_received(std::string_view bytes) {
     read();
-    return received_.find("READY") != received_.npos;
+    return received_.find(bytes) != received_.npos;
   }
   // Reads and forgets a part of what has come. Returns its bytes.
   std::size_t read_some() {

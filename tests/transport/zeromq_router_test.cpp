@@ -206,3 +206,10 @@ TEST_CASE("a router that ends waits for what was sent, but not for ever") {
   CHECK(hears.socket().recv(last));
   CHECK(last.to_string() == "goodbye");
 }
+
+TEST_CASE("a client may keep its connection for 30 s after the last byte of a stopped service") {
+  Router router({.times = {.heartbeat = std::chrono::milliseconds(5)}});
+  RawPeer peer(router.port());
+  peer.shake_hands();
+  router.run_until([&] { return peer.has_received("\4PING\1\x2c"); });  // 300 tenths of a second
+}
