@@ -269,6 +269,8 @@ class Worker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if isinstance(error, Exception) and not self._closed:  # the service sees the connection end, and no reason
+            _log.error("the worker closes: %s%s", type(error).__name__, _message_of(error))
         self.close()
 
     def _may_return(self, error: WorkerError) -> bool:

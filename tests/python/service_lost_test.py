@@ -114,6 +114,12 @@ class Losses(WorkerTest):
         self.assertEqual(stream.said("result")[0]["data"], "done")
 
 
+    def test_an_exception_that_leaves_its_block_is_in_the_workers_log(self):
+        with self.assertLogs("millrace") as logs, contextlib.suppress(ValueError), self.worker():
+            raise ValueError("no such model")
+        self.assertEqual(logs.output, ["ERROR:millrace:the worker closes: ValueError: no such model"])
+
+
 class Attempts(WorkerTest):
     """To attach again, where what is asked of the worker meanwhile falls between two of its lives."""
 
