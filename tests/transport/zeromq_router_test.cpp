@@ -168,7 +168,7 @@ TEST_CASE("a peer that is cut is not heard any more, and is lost") {
 }
 
 TEST_CASE("what the kernel keeps of a peer is bounded") {
-  Router router({.sockets = {.receive_buffer = 32 * 1024}});
+  Router router({.sockets = {.receive_buffer = 64 * 1024}});
   int buffer = 0;
   for (int descriptor = 3; descriptor < 1024; ++descriptor) {
     sockaddr_in address{};
@@ -178,7 +178,7 @@ TEST_CASE("what the kernel keeps of a peer is bounded") {
     size = sizeof buffer;
     REQUIRE(::getsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &buffer, &size) == 0);
   }
-  CHECK(buffer == 64 * 1024);  // accepted sockets inherit it
+  CHECK(buffer == 128 * 1024);  // accepted sockets inherit it
 }
 
 TEST_CASE("what cannot be bound is an error that names it") {
