@@ -128,8 +128,7 @@ void Server::listen() {
     listener("zeromq", [&] {
       threads_.back()->listen_zeromq(
           {.endpoint = "tcp://" + readable(*zeromq),
-           .max_connections = zeromq_connections(descriptor_limit(), options_.limits.connections),
-           .sockets = sockets},
+           .max_connections = zeromq_connections(descriptor_limit(), options_.limits.connections)},
           admission_.gate);
     });
   net::io_context* const main[] = {&main_};

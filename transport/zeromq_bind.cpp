@@ -22,11 +22,10 @@ Tcp::endpoint endpoint_of(const std::string& endpoint) {
 
 }  // namespace
 
-Acceptor listen_on_zeromq(const Executor& executor, const std::string& endpoint,
-                          const SocketLimits& limits) {
+Acceptor listen_on_zeromq(const Executor& executor, const std::string& endpoint) {
   net::io_context* const contexts[] = {&executor.context()};
   try {
-    return std::move(listen_on(endpoint_of(endpoint), contexts, limits).front());
+    return std::move(listen_on(endpoint_of(endpoint), contexts).front());
   } catch (const std::exception& error) {
     throw std::runtime_error(endpoint + ": " + error.what());
   }

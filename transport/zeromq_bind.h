@@ -3,14 +3,12 @@
 
 #include <string>
 
-#include "transport/limits.h"
 #include "transport/net.h"
 
 namespace millrace {
 
 // Listens on "tcp://ADDRESS:PORT"; an IPv6 address has brackets, port 0 is any free one. Throws
 // std::runtime_error that names the endpoint.
-Acceptor listen_on_zeromq(const Executor& executor, const std::string& endpoint,
-                          const SocketLimits& limits);
+Acceptor listen_on_zeromq(const Executor& executor, const std::string& endpoint);
 
 }  // namespace millrace

@@ -41,7 +41,7 @@ class ZeromqRouter::Bound {
         ping_(zmtp_ping(binding.times.silence)),
         room_(room),
         stats_(stats),
-        acceptor_(listen_on_zeromq(executor, binding.endpoint, binding.sockets)),
+        acceptor_(listen_on_zeromq(executor, binding.endpoint)),
         buffer_(read_at_once) {}
   ~Bound() {
     try {
@@ -284,14 +284,14 @@ class ZeromqRouter::Bound {
     const auto found = connections_.find(id);
     if (found == connections_.end()) return;
     const Connection& connection = found->second;
-    const bool told = connection.told;
-    const Tcp::endpoint peer = connection.peer;
-    if (!told) stats_.refused[Refusal::handshake].add();
+    const auto [told, peer] = std::pair(connection.told, connection.peer);
     if (connection.ready) names_.erase(connection.reader.name());
     connections_.erase(found);
     stats_.disconnected.add();
     count();
-    told ? sink_->lost(id) : sink_->connection_refused(peer, Refusal::handshake);
+    if (told) return sink_->lost(id);
+    stats_.refused[Refusal::handshake].add();
+    sink_->connection_refused(peer, Refusal::handshake);
   }
   void count() { stats_.connections.set(static_cast<std::int64_t>(connections_.size())); }
 

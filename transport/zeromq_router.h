@@ -11,7 +11,6 @@
 #include "base/budget.h"
 #include "base/bytes.h"
 #include "base/time.h"
-#include "transport/limits.h"
 #include "transport/net.h"
 #include "transport/stats.h"
 #include "transport/zeromq_message.h"
@@ -39,7 +38,6 @@ struct ZeromqBinding {
   std::size_t max_message = 64 << 10;  // bytes; a longer one ends the connection
   std::size_t max_first = 64 << 10;    // the same for the first message
   std::size_t max_connections = 10'000;
-  SocketLimits sockets = {};
   // While it is true, new connections are refused. Null: never. Outlives the router.
   const std::atomic<bool>* memory_short = nullptr;
   ZeromqTimes times = {};  // shorter ones are for tests

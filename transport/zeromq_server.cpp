@@ -47,7 +47,7 @@ std::string_view text_of(Refusal why) {
   switch (why) {
     case Refusal::overload: return "the service is short of memory";
     case Refusal::limit_global: return "the service has as many connections as it may have";
-    default: return "no message came, or not in time";
+    default: return "no valid first message came in time";
   }
 }
 

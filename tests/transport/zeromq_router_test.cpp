@@ -167,20 +167,6 @@ TEST_CASE("a peer that is cut is not heard any more, and is lost") {
   CHECK(router.heard == Lines{"1 hello", "1 lost"});
 }
 
-TEST_CASE("what the kernel keeps of a peer is bounded") {
-  Router router({.sockets = {.receive_buffer = 64 * 1024}});
-  int buffer = 0;
-  for (int descriptor = 3; descriptor < 1024; ++descriptor) {
-    sockaddr_in address{};
-    socklen_t size = sizeof address;
-    if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) continue;
-    if (address.sin_family != AF_INET || ntohs(address.sin_port) != router.port()) continue;
-    size = sizeof buffer;
-    REQUIRE(::getsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &buffer, &size) == 0);
-  }
-  CHECK(buffer == 128 * 1024);  // accepted sockets inherit it
-}
-
 TEST_CASE("what cannot be bound is an error that names it") {
   Router router;
   const std::string taken = "tcp://127.0.0.1:" + std::to_string(router.port());

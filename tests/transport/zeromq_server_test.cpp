@@ -201,7 +201,7 @@ TEST_CASE_METHOD(Served,
   wrong.send(std::string(64, 'x'));
   run_until([&] { return wrong.is_over(); });
   CHECK(refusals == Lines{late.address() + " the service has as many connections as it may have",
-                          wrong.address() + " no message came, or not in time"});
+                          wrong.address() + " no valid first message came in time"});
   CHECK(websocket.refused[Refusal::limit_global].value() == 0);
 }
 
