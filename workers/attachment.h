@@ -69,7 +69,7 @@ class Attachment {
   template <class Does>
   void on_device(Does does);
   [[noreturn]] void device_failed(const DeviceFailure& error);
-  void lose_after_failure(Lock& lock, const WorkerError& reason);
+  std::optional<WorkerError> lose_after_failure(Lock& lock, const WorkerError& reason);
   WorkerBatch take_first(Lock& lock);
   std::string in_hand() const;
   void say_bye();

@@ -30,23 +30,25 @@ bool Attachment::has_arrived(Lock& lock) {
   }
   lock.lock();
   if (failed) {
-    lose_after_failure(lock, *failed);
-    if (lost_) throw *lost_;
+    if (const auto error = lose_after_failure(lock, *failed)) throw *error;
   }
   return arrived && !ready_.empty();
 }
 
 // Calls of CUDA also fail if the service that made the events was killed. Then the reason is the
-// loss of the service: a new attachment can succeed.
-void Attachment::lose_after_failure(Lock& lock, const WorkerError& reason) {
+// loss of the service: a new attachment can succeed. Returns the reason; nothing if the connection
+// ended as agreed.
+std::optional<WorkerError> Attachment::lose_after_failure(Lock& lock, const WorkerError& reason) {
   const Time limit = Clock::now() + sockets_closed_after;
-  while (!over() && Clock::now() < limit) {
+  while (!over() && !interrupted_ && Clock::now() < limit) {
     lock.unlock();
-    link_.wait(limit, WorkerWire::Until::message, -1);
+    link_.wait(limit, WorkerWire::Until::message, wake_.get());
     lock.lock();
     read(Clock::now());
   }
-  if (!over()) lose(reason);
+  if (over()) return lost_;
+  lose(reason);
+  return reason;
 }
 
 void Attachment::take_on_device(WorkerBatch& batch) {
@@ -81,8 +83,7 @@ void Attachment::device_failed(const DeviceFailure& error) {
   const WorkerError reason(error.what(), "device");
   if (error.passes()) throw reason;
   Lock lock(mutex_);
-  lose_after_failure(lock, reason);
-  throw lost_ ? *lost_ : reason;
+  throw lose_after_failure(lock, reason).value_or(reason);
 }
 
 }  // namespace millrace
