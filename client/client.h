@@ -26,7 +26,8 @@ struct ClientSettings {
   Duration connect = std::chrono::seconds(10);    // until the service has answered
   Duration keepalive = std::chrono::seconds(10);  // of silence; then the service hears we live
   // Over ws:// a stream is lost when the service's host acknowledges none of our bytes for this
-  // long; over tcp:// when the service answers no heartbeat, at most 2 s later.
+  // long; over tcp:// when the service answers no heartbeat, at most 2 s later, and after 30 s
+  // of silence at the latest.
   Duration silence = std::chrono::seconds(30);
 };
 

@@ -19,5 +19,5 @@ class ClientSettings:
     #: Of silence; then the service hears that we live.
     keepalive: float = 10
     #: Over ws:// a stream is lost when the service's host acknowledges none of our bytes for this long; over
-    #: tcp:// when the service answers no heartbeat, at most 2 s later.
+    #: tcp:// when the service answers no heartbeat, at most 2 s later, and after 30 s of silence at the latest.
     silence: float = 30

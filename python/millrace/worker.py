@@ -115,11 +115,11 @@ class Worker:
         """
         for argument, given in ("url", url or ""), ("pipeline", pipeline), ("name", name or ""), ("device", device):
             text(argument, given)
-        for argument, given in ("wait", wait), ("reattach", reattach):
-            if not isinstance(given, (int, float)):
-                raise TypeError(f"{argument} must be seconds, not {given!r}")
-            if not given >= 0:
-                raise ValueError(f"{argument} must be seconds, 0 or more, not {given!r}")
+        for argument, seconds in ("wait", wait), ("reattach", reattach):
+            if not isinstance(seconds, (int, float)):
+                raise TypeError(f"{argument} must be seconds, not {seconds!r}")
+            if not seconds >= 0:
+                raise ValueError(f"{argument} must be seconds, 0 or more, not {seconds!r}")
         program = os.path.basename(sys.argv[0]) or "python"
         own_name = f"{program} {os.getpid()}"
         self._settings = (url or "", pipeline, name or own_name, whole("credits", credits, 1, 1024), device)

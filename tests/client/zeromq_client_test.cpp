@@ -86,7 +86,7 @@ TEST_CASE("sending waits for credit, and an event loop learns of it") {
 TEST_CASE("a service that answers no heartbeat for longer than a client waits is lost") {
   std::latch over(1);
   ScriptedRouter service(echo());
-  Client client(service.url(), {.silence = 50ms});
+  Client client(service.url(), {.silence = 1s});
   ClientStream stream = client.open();
   service.post([&over] { over.wait(); });
   CHECK_THROWS_AS(stream.next(), ConnectionLost);
