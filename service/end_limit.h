@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-// A limit on how long the process takes to end. A thread may hang in a call of a driver, and
-// neither can it be stopped nor what it uses be freed: then the process ends without it.
+// A limit on how long the process takes to end. A thread may hang in a call of a driver.
+// Such a thread cannot be stopped, and its memory cannot be freed: the process ends without it.
 //
 // There is one at a time: it has the process's timer (ITIMER_REAL) and SIGALRM.
 class EndLimit {
@@ -14,7 +14,7 @@ class EndLimit {
   EndLimit() = default;
   EndLimit(const EndLimit&) = delete;
   EndLimit& operator=(const EndLimit&) = delete;
-  // What had to end has ended: there is no limit any more.
+  // Cancels the limit.
   ~EndLimit();
 
   // If this object still exists then, the process writes one line on standard error and ends with

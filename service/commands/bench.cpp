@@ -173,7 +173,8 @@ class Bench {
 
 // Figures of runs that ended before were printed.
 [[noreturn]] void interrupted() {
-  constexpr std::string_view line = "millrace bench: interrupted: this run measured nothing\n";
+  constexpr std::string_view line =
+      "millrace bench: interrupted: the run in progress has no figures\n";
   [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
   ::_exit(130);
 }

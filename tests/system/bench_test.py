@@ -191,7 +191,7 @@ class Bench(SystemTest):
         self.addCleanup(running.kill)
         wait_for(lambda: json.loads(service.get("/streams")[1])["streams"], "its stream to be open")
         self.assertEqual(running.stop(signal.SIGINT), 130)
-        self.assertEqual((running.lines, running.errors), ([], ["millrace bench: interrupted: this run measured nothing"]))
+        self.assertEqual((running.lines, running.errors), ([], ["millrace bench: interrupted: the run in progress has no figures"]))
 
     def test_a_process_that_is_not_there_is_named(self):
         code, _, errors = bench("--server-pid", "1073741823")
