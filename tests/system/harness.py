@@ -115,8 +115,17 @@ class Service(Process):
             config = re.sub(rf'({name} = "\S*):0"', rf'\g<1>:{port}"', config)
         with open(self.config, "w") as file:
             file.write(config)
+        wait_for(self._started, "its ports to be free")  # another test may have one for a while
+
+    def _started(self):
         super().kill()
-        self._start()
+        try:
+            self._start()
+        except AssertionError as error:
+            if "Address already in use" not in str(error):
+                raise
+            return False
+        return True
 
     def environment(self):
         """What it has more than ours."""

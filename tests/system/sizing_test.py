@@ -84,15 +84,13 @@ class Sizing(SystemTest):
             self.skipTest("a sanitizer takes time")
         worker = sizing_bench.Sleeper(service)
         self.addCleanup(worker.close)
-        printed = self.row("50 | together")
-        expected = printed[1][0], printed[-1][0]
+        _, (expected, *_), *_ = self.row("50 | together")
         for _ in range(2):  # the machine may have had no time for it
-            figures = sizing_bench.measure(service, 50, rows=20)
-            measured = figures["rows"], figures["all"][0]
+            measured = sizing_bench.measure(service, 50, rows=20)["rows"]
             wait_for(lambda: service.metric("millrace_streams") == 0, "the streams to end", COUNTED)
-            if all(page / 2 < figure < page * 2 for page, figure in zip(expected, measured)):
+            if expected / 2 < measured < expected * 2:
                 return
-        self.fail(f"{measured} rows per batch and ms, and not about {expected}")
+        self.fail(f"{measured} rows per batch, and not about {expected}")
 
     def test_the_worked_cases_are_those_of_a_worker_by_arithmetic(self):
         cases = {"as planned": Worker().run(256), "a worker that stalls: 1 s every 4 s": Worker(stall=(1, 4)).run(256),
