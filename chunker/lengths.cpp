@@ -22,7 +22,7 @@ std::optional<Number> parse(std::string_view text) {
 }
 
 std::optional<double> parse_seconds(std::string_view text) {
-  // "s" behind those that end with it.
+  // "us" and "ms" before "s", with which they end.
   constexpr std::array<std::pair<std::string_view, double>, 5> units{
       {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}}};
   const auto unit =

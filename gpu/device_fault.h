@@ -32,7 +32,7 @@ class DeviceFailure : public std::runtime_error {
   DeviceFailure(DeviceFault fault, const std::string& what)
       : DeviceFailure(fault, what,
                       fault == DeviceFault::out_of_memory || fault == DeviceFault::other) {}
-  // `passes` is known better than by the fault.
+  // For a caller that knows whether the error passes.
   DeviceFailure(DeviceFault fault, const std::string& what, bool passes)
       : std::runtime_error(what), fault_(fault), passes_(passes) {}
 

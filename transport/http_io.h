@@ -13,7 +13,7 @@ namespace millrace {
 // the caller's: closing the socket ends it. `socket` and `rest` outlive it.
 Task<Result<HttpQuery, HttpFault>> read_query(Socket& socket, std::string& rest);
 
-// Writes it with "Connection: close". It ends without a word where the peer is gone.
+// Writes it with "Connection: close". Returns without an error if the peer has gone.
 Task<> write_answer(Socket& socket, HttpAnswer answer);
 
 // Waits until the peer hangs up, and reads what it still sends, at most 64 KiB: the kernel throws

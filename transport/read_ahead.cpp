@@ -29,7 +29,7 @@ ReadAhead::~ReadAhead() {
   if (buffer_.user_ == this) buffer_.user_ = nullptr;
 }
 
-// In debug builds, in which assert() does something, who uses a message after its time sees it.
+// Debug builds overwrite a message when it is no longer valid, so that a late use is noticed.
 void ReadAhead::spoil() {
   assert((std::ranges::fill(given_, std::byte{0xdb}), true));
   given_ = {};
