@@ -18,7 +18,9 @@ namespace millrace {
 
 namespace {
 
-using std::filesystem::path;
+// Files are named by strings: if an allocation fails in operator/ of std::filesystem::path,
+// libstdc++ 12 frees memory twice.
+using File = std::string;
 
 // Where a version keeps what; names that it does not need are empty.
 struct Version {
@@ -39,7 +41,7 @@ constexpr Version second{.mount = "sys/fs/cgroup",
 
 // Not every file is there on every machine. One that is there and cannot be opened is another
 // matter: without it a limit would seem to be gone.
-std::ifstream opened(const path& file) {
+std::ifstream opened(const File& file) {
   errno = 0;
   std::ifstream in(file);
   if (!in && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
@@ -48,7 +50,7 @@ std::ifstream opened(const path& file) {
 }
 
 // The only number in a file; nothing where there is none ("max").
-std::optional<std::uint64_t> number_in(const path& file) {
+std::optional<std::uint64_t> number_in(const File& file) {
   std::ifstream in = opened(file);
   std::uint64_t number = 0;
   if (in >> number) return number;
@@ -57,7 +59,7 @@ std::optional<std::uint64_t> number_in(const path& file) {
 
 // The sum of the numbers behind some words, each the first of its line; nothing where there is
 // none.
-std::optional<std::uint64_t> sum_behind(std::span<const std::string_view> words, const path& file) {
+std::optional<std::uint64_t> sum_behind(std::span<const std::string_view> words, const File& file) {
   std::ifstream in = opened(file);
   std::optional<std::uint64_t> sum;
   for (std::string line; std::getline(in, line);) {
@@ -72,31 +74,34 @@ std::optional<std::uint64_t> sum_behind(std::span<const std::string_view> words,
 
 // The least of `least` and what is free in one group. Pages of files are as good as free: they are
 // taken back before anybody is killed.
-std::uint64_t least_free(std::uint64_t least, const path& group, const Version& version) {
+std::uint64_t least_free(std::uint64_t least, const File& group, const Version& version) {
   std::optional<std::uint64_t> limit;
   for (const std::string_view name : version.limits)
-    if (const auto one = name.empty() ? std::nullopt : number_in(group / name))
+    if (const auto one = name.empty() ? std::nullopt : number_in(group + "/" + std::string(name)))
       limit = std::min(limit.value_or(*one), *one);
-  const auto usage = number_in(group / version.usage);
+  const auto usage = number_in(group + "/" + std::string(version.usage));
   if (!limit || !usage || *limit - std::min(*limit, *usage) >= least) return least;
-  const std::uint64_t cache = sum_behind(version.cache, group / "memory.stat").value_or(0);
+  const std::uint64_t cache = sum_behind(version.cache, group + "/memory.stat").value_or(0);
   const std::uint64_t used = *usage - std::min(*usage, cache);
   return std::min(least, *limit - std::min(*limit, used));
 }
 
 // The same for a group and those that it is in. In a container its name may be the host's, and what
 // is there the container's own alone.
-std::uint64_t least_free_around(std::uint64_t least, path group, const path& mount,
+std::uint64_t least_free_around(std::uint64_t least, std::string group, const File& mount,
                                 const Version& version) {
-  for (group = group.relative_path();; group = group.parent_path()) {
-    least = least_free(least, mount / group, version);
+  if (!group.starts_with('/')) group.insert(0, 1, '/');
+  for (;;) {
+    while (group.ends_with('/')) group.pop_back();
+    least = least_free(least, mount + group, version);
     if (group.empty()) return least;
+    group.resize(group.rfind('/'));
   }
 }
 
 // The lines are number:controllers:group; that of version 2 names no controllers.
-std::uint64_t least_free_in_groups(std::uint64_t least, const path& root) {
-  std::ifstream in = opened(root / "proc/self/cgroup");
+std::uint64_t least_free_in_groups(std::uint64_t least, const File& root) {
+  std::ifstream in = opened(root + "/proc/self/cgroup");
   for (std::string line; std::getline(in, line);) {
     const std::size_t controllers = line.find(':') + 1;
     const std::size_t group = line.find(':', controllers) + 1;
@@ -105,7 +110,8 @@ std::uint64_t least_free_in_groups(std::uint64_t least, const path& root) {
     const bool unified = listed == ",,";
     if (!unified && listed.find(",memory,") == std::string::npos) continue;
     const Version& version = unified ? second : first;
-    least = least_free_around(least, line.substr(group), root / version.mount, version);
+    least = least_free_around(least, line.substr(group), root + "/" + std::string(version.mount),
+                              version);
   }
   return least;
 }
@@ -115,8 +121,8 @@ struct Pages {
   std::uint64_t all = 0, resident = 0, data = 0;
 };
 
-std::optional<Pages> pages_of(const path& root) {
-  std::ifstream in = opened(root / "proc/self/statm");
+std::optional<Pages> pages_of(const File& root) {
+  std::ifstream in = opened(root + "/proc/self/statm");
   std::array<std::uint64_t, 6> fields{};
   for (std::uint64_t& field : fields)
     if (!(in >> field)) return std::nullopt;
@@ -126,9 +132,9 @@ std::optional<Pages> pages_of(const path& root) {
 
 // The least of `least` and what RLIMIT_AS and RLIMIT_DATA leave. A line is a name, the soft limit,
 // the hard limit and a unit, between blanks.
-std::uint64_t least_free_of_limits(std::uint64_t least, const Pages& pages, const path& root) {
+std::uint64_t least_free_of_limits(std::uint64_t least, const Pages& pages, const File& root) {
   constexpr std::string_view address_space = "Max address space ", data = "Max data size ";
-  std::ifstream in = opened(root / "proc/self/limits");
+  std::ifstream in = opened(root + "/proc/self/limits");
   for (std::string line; std::getline(in, line);) {
     const bool of_all = line.starts_with(address_space);
     if (!of_all && !line.starts_with(data)) continue;
@@ -142,12 +148,12 @@ std::uint64_t least_free_of_limits(std::uint64_t least, const Pages& pages, cons
 
 }  // namespace
 
-std::optional<MemoryUse> memory_use(const path& root) {
+std::optional<MemoryUse> memory_use(const std::string& root) {
   constexpr std::string_view word = "MemAvailable:";
   constexpr auto unknown = std::numeric_limits<std::uint64_t>::max();
   const auto pages = pages_of(root);
   if (!pages) return std::nullopt;
-  const auto available = sum_behind({&word, 1}, root / "proc/meminfo");
+  const auto available = sum_behind({&word, 1}, root + "/proc/meminfo");
   std::uint64_t free = least_free_in_groups(available ? *available * 1024 : unknown, root);
   free = least_free_of_limits(free, *pages, root);
   if (free == unknown) return std::nullopt;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
+#include <string>
 
 namespace millrace {
 
@@ -19,6 +19,6 @@ struct MemoryUse {
 // kernel's own, makes less of it, but is not mistaken for ours. Nothing where /proc says neither
 // this nor what the process has; throws std::system_error where descriptors are short for it.
 // `root` is for tests.
-std::optional<MemoryUse> memory_use(const std::filesystem::path& root = "/");
+std::optional<MemoryUse> memory_use(const std::string& root = "");
 
 }  // namespace millrace
