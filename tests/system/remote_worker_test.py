@@ -55,9 +55,13 @@ class Cable:
                     return
                 other[end].sendall(data)
 
-    def close(self):
+    def cut_it(self):
+        """Nothing is carried from now on; the connections stay."""
         self.cut.set()
         self.thread.join()
+
+    def close(self):
+        self.cut_it()
         for end in [self.listener, *self.ends]:
             end.close()
 
@@ -75,7 +79,7 @@ class Network(WorkerFaultTest):
         client = self.client(service)
         client.send(packet(0))
         client.message()
-        cable.cut.set()
+        cable.cut_it()
         client.send(packet(1) + text(type="end"))
         self.honest(service, b'"another"')
         self.assertEqual(self.results(client)[1:], [(1, ["RESET"], "another"), (2, ["LAST", "END"], "another")])
