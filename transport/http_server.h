@@ -19,7 +19,7 @@ namespace millrace {
 
 // Answers GET requests, for the people who run the service: one request per connection, 64
 // connections at a time (more wait in the backlog). A header has to be there within 200 ms, so that
-// connections that send nothing keep nobody out for long; sending the answer may take 2 s, and 200
+// connections that send nothing do not hold up others; sending the answer may take 2 s, and 200
 // ms later the connection is closed, if the client has not done it. Of answers that do not fit in
 // the socket, four are sent at a time; a fifth is refused with 503, to come again in 1 to 5 s. On a
 // loopback address only requests for a loopback host are answered. Confined to one thread, which

@@ -120,7 +120,7 @@ class Limits(FaultTest):
             self.assertIsNotNone(worker.ended())
 
     def limit_data(self, service, left):
-        """The service may have so many bytes of data more than it has."""
+        """From now on, the service can allocate only `left` more bytes of data."""
         with open(f"/proc/{service.process.pid}/statm") as file:
             data = int(file.read().split()[5]) * os.sysconf("SC_PAGE_SIZE")
         subprocess.run(["prlimit", f"--pid={service.process.pid}", f"--data={data + left}:"], check=True)

@@ -69,7 +69,8 @@ def quantile(before, after, part, name, stage=None):
 
 
 def measure(service, streams, together=True, rows=40):
-    """Rows per batch, and the median and 99th percentile of each stage and of all, in ms; of so many rows of each stream."""
+    """Rows per batch, and the median and 99th percentile of each stage and of all, in ms. `rows`: how
+    many of each stream count."""
     command = [MILLRACE, "bench", "--url", f"ws://127.0.0.1:{service.port}", "--streams", str(streams),
                "--packet", "100ms", "--duration", "600s", *([] if together else ["--life", "5s"])]
     skipped = 4 if together else 60  # until most streams were followed by others, at any time
