@@ -31,6 +31,8 @@ class Order(FaultTest):
                 with RawClient(service.port, upgrade("/v1/stream?id=mine")) as client:
                     self.assertEqual(client.head()[0], 409)
                 good.row()
+            # The name is free when the service has seen the end of the connection.
+            wait_for(lambda: not json.loads(service.get("/streams")[1])["streams"], "the stream to be gone")
             with self.unharmed(service, id="mine"):
                 pass
 
