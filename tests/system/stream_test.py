@@ -148,6 +148,7 @@ class Streams(SystemTest):
         run(vanish())
         wait_for(lambda: len(tap.lines) == 2, "the ABORT row")
         self.assertEqual(json.loads(tap.lines[1])["flags"], ["LAST", "END", "ABORT"])
+        wait_for(lambda: not json.loads(service.get("/streams")[1])["streams"], "the slot")
         messages, code = run(self.stream(service, [1600]))
         self.assertEqual((len(results(messages)), code), (2, 1000))
 
