@@ -2,8 +2,8 @@
 #include "service/log_writer.h"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
+
+#include "base/quiet_thread.h"
 
 namespace millrace {
 
@@ -12,19 +12,12 @@ namespace {
 // A write to a pipe that poll calls ready does not block below PIPE_BUF.
 constexpr std::size_t longest = 4000;
 
-// A pipe that nobody reads is an error of the write, not the end of the program.
-void ignore_broken_pipes() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-}
-
 }  // namespace
 
-LogWriter::LogWriter(int descriptor) : descriptor_(descriptor), thread_([this] { run(); }) {
-  pthread_setname_np(thread_.native_handle(), "log");
-}
+// SIGPIPE is among the signals that a quiet thread blocks: a pipe that nobody reads is an error of
+// the write, not the end of the program.
+LogWriter::LogWriter(int descriptor)
+    : descriptor_(descriptor), thread_(quiet_thread("log", [this] { run(); })) {}
 
 LogWriter::~LogWriter() {
   ending_ = true;
@@ -38,7 +31,6 @@ void LogWriter::write(std::string line) {
 }
 
 void LogWriter::run() {
-  ignore_broken_pipes();
   while (auto line = lines_.pop_until(Time::max())) {
     if (!put(std::move(*line))) return;
     const auto dropped = dropped_.exchange(0, std::memory_order_relaxed);

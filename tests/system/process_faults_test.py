@@ -224,6 +224,14 @@ class Signals(FaultTest):
         self.assertEqual({code for _, code in told}, {1006})
         self.assertEqual(service.wait(), 1)
 
+    def test_a_signal_after_its_drain_does_not_change_how_it_ended(self):  # G3
+        service = self.served()
+        service.process.terminate()
+        wait_for(lambda: any("event=stopped" in line for line in service.errors), "the drain")
+        while service.process.poll() is None:
+            service.process.terminate()
+        self.assertEqual(service.wait(), 0)
+
     def test_a_service_without_clients_needs_no_time_to_drain(self):  # G3
         service = self.served(extra='[limits]\ndrain = "0s"\n')
         self.assertEqual(service.stop(), 0)
