@@ -189,7 +189,7 @@ class Bench(SystemTest):
         running = Process(MILLRACE, "bench", "--url", f"ws://127.0.0.1:{service.port}", "--streams", "1",
                           "--duration", "1h")
         self.addCleanup(running.kill)
-        wait_for(lambda: json.loads(service.get("/streams")[1])["streams"], "its stream to be open")
+        wait_for(service.streams, "its stream to be open")
         self.assertEqual(running.stop(signal.SIGINT), 130)
         self.assertEqual((running.lines, running.errors), ([], ["millrace bench: interrupted: the run in progress has no figures"]))
 

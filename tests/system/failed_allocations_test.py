@@ -4,7 +4,6 @@ serves other streams, or it has ended with one line. It is never killed by a sig
 import concurrent.futures
 import contextlib
 import itertools
-import json
 import mmap
 import os
 import signal
@@ -102,10 +101,6 @@ def scenario(service, patience):
         service.get("/streams")
 
 
-def live(service):
-    return json.loads(service.get("/streams")[1])["streams"]
-
-
 def gone(service):
     """The process has ended by itself: as it may, or not."""
     if service.process.poll() is None:
@@ -122,7 +117,7 @@ def healthy(service):
         with worker(service, PATIENCE):
             stream_over_websocket(service, PATIENCE)
             stream_over_zeromq(service, PATIENCE)
-            wait_for(lambda: not live(service), "the end of all streams", 0.02)
+            wait_for(lambda: not service.streams(), "the end of all streams", 0.02)
     except Exception:
         with contextlib.suppress(subprocess.TimeoutExpired):
             service.process.wait(SHORT * 10)

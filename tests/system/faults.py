@@ -76,8 +76,7 @@ class FaultTest(SystemTest):
 
     def position(self, service, name):
         """Frames that a stream was read."""
-        streams = json.loads(service.get("/streams")[1])["streams"]
-        return next(stream["frames"] for stream in streams if stream["stream"] == name)
+        return next(stream["frames"] for stream in service.streams() if stream["stream"] == name)
 
     def counts(self, service):
         """By (short name, reason): the counters of faults."""

@@ -167,6 +167,10 @@ class Service(Process):
             raise AssertionError(f"no metric {name} {labels}")
         return total
 
+    def streams(self):
+        """A dictionary for each live stream. Slot and name of a stream that is not among them are free."""
+        return json.loads(self.get("/streams")[1])["streams"]
+
     def recount(self):
         """Waits until what has happened by now is counted: the exporter collects once a second at most."""
         def beats():

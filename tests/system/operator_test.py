@@ -75,7 +75,7 @@ class Operator(SystemTest):
         service = self.service()
         with Peer(service.zeromq_port) as peer:
             peer.open(id="mic")
-            (stream,) = json.loads(service.get("/streams")[1])["streams"]
+            (stream,) = service.streams()
             self.assertRegex(stream["peer"], r"^127\.0\.0\.1:\d+$")
             peer.open(pipeline="none")
             wait_for(lambda: self.log(service, "stream refused", pipeline="none", peer=stream["peer"]), "the refused stream")

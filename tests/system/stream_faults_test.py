@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages that are right, of streams that are not. Numbers like C1 name the case in
 docs/guarantees.md."""
-import json
 import unittest
 
 from faults import PACKET, FaultTest, text
@@ -32,7 +31,7 @@ class Order(FaultTest):
                     self.assertEqual(client.head()[0], 409)
                 good.row()
             # The name is free when the service has seen the end of the connection.
-            wait_for(lambda: not json.loads(service.get("/streams")[1])["streams"], "the stream to be gone")
+            wait_for(lambda: not service.streams(), "the stream to be gone")
             with self.unharmed(service, id="mine"):
                 pass
 
@@ -92,7 +91,7 @@ class Ends(FaultTest):
         for _ in range(2):
             with RawClient(service.port, upgrade()) as client:
                 client.opened().send(frame(BINARY, samples(0, 2000)))
-            wait_for(lambda: json.loads(service.get("/streams")[1])["streams"] == [], "the stream to be gone")
+            wait_for(lambda: not service.streams(), "the stream to be gone")
         self.holds_nothing(service, 2)
 
 

@@ -148,7 +148,7 @@ class Streams(SystemTest):
         run(vanish())
         wait_for(lambda: len(tap.lines) == 2, "the ABORT row")
         self.assertEqual(json.loads(tap.lines[1])["flags"], ["LAST", "END", "ABORT"])
-        wait_for(lambda: not json.loads(service.get("/streams")[1])["streams"], "the slot")
+        wait_for(lambda: not service.streams(), "the slot")
         messages, code = run(self.stream(service, [1600]))
         self.assertEqual((len(results(messages)), code), (2, 1000))
 
@@ -340,7 +340,7 @@ class Doors(SystemTest):
         async def live():
             async with service.connect(id="here") as connection:
                 await connection.recv()
-                return json.loads((await asyncio.to_thread(service.get, "/streams"))[1])["streams"]
+                return await asyncio.to_thread(service.streams)
 
         self.assertEqual([stream["stream"] for stream in run(live())], ["here"])
         self.assertEqual(service.get("/nothing")[0], 404)

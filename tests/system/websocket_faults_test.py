@@ -8,7 +8,7 @@ import struct
 import unittest
 
 from faults import FaultTest, text
-from harness import samples
+from harness import samples, wait_for
 from raw_client import BINARY, CLOSE, PING, PONG, TEXT, RawClient, closing, frame, upgrade
 
 DATA = samples(0, 100)
@@ -217,6 +217,7 @@ class Losses(FaultTest):
                     rows = self.rows(tap, name, "ABORT")
                     self.assertEqual([(row["begin"], row["size"], row["flags"]) for row in rows],
                                      [(0, 1600, ["START", "RESET", "SEGMENT"]), (2000, 0, ["LAST", "END", "ABORT"])])
+                    wait_for(lambda: len(service.streams()) == 1, "room for the next")
 
     def test_a_close_without_an_end_of_the_connection_is_answered(self):  # A28
         service = self.served()

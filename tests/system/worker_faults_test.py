@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers that die, hang or leave, and what their streams see of it. Numbers like F3 name the case."""
-import json
 import os
 import signal
 import threading
@@ -219,8 +218,7 @@ class Sharing(WorkerFaultTest):
             gone.send(packet(0))
             batch = worker.batch()
             gone.socket.close()
-            wait_for(lambda: "a" not in [s["stream"] for s in json.loads(service.get("/streams")[1])["streams"]
-                                         if s["connected"]], "the client to be gone")
+            wait_for(lambda: not any(stream["connected"] for stream in service.streams()), "the client to be gone")
             client = self.client(service, "?id=a")
             client.send(packet(0) + text(type="end"))
             worker.answer(batch, b'"of the one before"')
