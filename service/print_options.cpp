@@ -63,17 +63,13 @@ void print(std::ostream& out, const DeviceRule& rule) {
       << "pageable = " << in_quotes(rule.pageable ? "allow" : "refuse") << '\n';
 }
 
-// Without the zeros that stand for `size`.
-Spec effective(Spec spec) {
-  if (spec.step == 0) spec.step = spec.size;
-  if (spec.first == 0) spec.first = spec.size;
-  return spec;
-}
-
+// `step` and `first` stand here only if they were given: without them they follow each new size.
 void print(std::ostream& out, const ChunkRule& rule) {
-  const Spec spec = effective(rule.spec);
-  out << "chunk = { size = " << spec.size << ", step = " << spec.step << ", first = " << spec.first
-      << ", left = " << spec.left << ", right = " << spec.right << ", min = " << spec.min
+  const Spec& spec = rule.spec;
+  out << "chunk = { size = " << spec.size;
+  if (spec.step > 0) out << ", step = " << spec.step;
+  if (spec.first > 0) out << ", first = " << spec.first;
+  out << ", left = " << spec.left << ", right = " << spec.right << ", min = " << spec.min
       << ", tail = " << in_quotes(name_of(spec.tail))
       << ", align = " << in_quotes(name_of(rule.align))
       << ", pad = " << in_quotes(name_of(rule.pad)) << " }\n";
@@ -98,10 +94,11 @@ std::string lasting(std::uint32_t frames, double rate) {
 // What the lengths come to. A row is ready when the last frame of its right context is there, and
 // waits for a batch then.
 void explain(std::ostream& out, const PipelineOptions& pipeline) {
-  const Spec spec = effective(pipeline.chunk.spec);
+  const Spec& spec = pipeline.chunk.spec;
   const double rate = pipeline.frames.rate;
-  out << "# frames: size " << lasting(spec.size, rate) << ", step " << lasting(spec.step, rate)
-      << ", first " << lasting(spec.first, rate) << ", left " << lasting(spec.left, rate)
+  out << "# frames: size " << lasting(spec.size, rate) << ", step "
+      << lasting(spec.step ? spec.step : spec.size, rate) << ", first "
+      << lasting(spec.first ? spec.first : spec.size, rate) << ", left " << lasting(spec.left, rate)
       << ", right " << lasting(spec.right, rate) << "; a row has " << spec.width() << " columns\n"
       << "# latency of the rule: " << time_of(static_cast<double>(spec.size) + spec.right, rate)
       << " from the first frame of a body until its row is ready, " << time_of(spec.right, rate)
