@@ -19,9 +19,9 @@ void end_process(int) {
       "millrace: a thread did not end, probably in a call of a driver; the process ends without "
       "it\n";
   pollfd output{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
-  if (::poll(&output, 1, 100) == 1)  // a pipe that is full would block
-      [[maybe_unused]]
-    const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
+  if (::poll(&output, 1, 100) == 1) {  // a full pipe would block
+    [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
+  }
   ::_exit(1);
 }
 

@@ -14,8 +14,8 @@ constexpr std::size_t longest = 4000;
 
 }  // namespace
 
-// SIGPIPE is among the signals that a quiet thread blocks: a pipe that nobody reads is an error of
-// the write, not the end of the program.
+// A quiet thread blocks SIGPIPE: a write to a pipe without a reader is then an error of that write,
+// not the end of the program.
 LogWriter::LogWriter(int descriptor)
     : descriptor_(descriptor), thread_(quiet_thread("log", [this] { run(); })) {}
 

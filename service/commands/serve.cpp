@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/serve.h"
 
-#include <signal.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <memory>
 #include <new>
@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "gpu/device_fault.h"
+#include "service/commands/termination.h"
 #include "service/descriptors.h"
 #include "service/log.h"
 #include "service/memory_bounds.h"
@@ -91,15 +92,6 @@ void end_process() {
   usual_end()();
 }
 
-// A signal that comes while the service is taken down does not change how it has ended. The threads
-// that are left beside this one block all signals.
-void block_stop_signals() {
-  sigset_t signals;
-  ::sigemptyset(&signals);
-  for (const int number : {SIGTERM, SIGINT}) ::sigaddset(&signals, number);
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-}
-
 // To its end; the exit code.
 int run(const Options& options, std::string_view why_fewer) {
   LogWriter writer;
@@ -113,7 +105,9 @@ int run(const Options& options, std::string_view why_fewer) {
                          {"workers_remote", server.workers_remote()},
                          {"admin", text_of(server.admin())}});
   const bool drained = server.run();
-  block_stop_signals();
+  // A signal that comes from here on does not change the exit code. The other threads that are left
+  // block all signals.
+  block_termination();
   log.info("stopped", {{"drained", drained ? "yes" : "no"}});
   return drained && server.failures().empty() ? 0 : 1;
 }
@@ -130,7 +124,7 @@ void serve(const std::string& config, Console& console) {
   // then it must not kill.
   (void)usual_end();
   std::set_terminate(end_process);
-  for (const int number : {SIGPIPE, SIGXFSZ, SIGHUP}) ::signal(number, SIG_IGN);
+  for (const int number : {SIGPIPE, SIGXFSZ, SIGHUP}) std::signal(number, SIG_IGN);
   for (const std::string& warning : configuration->warnings)
     console.err << "millrace: warning: " << warning << std::endl;
   const std::string why_fewer = fit_to_descriptors(configuration->options.limits);

@@ -18,6 +18,11 @@ sigset_t terminating_signals() {
 
 }  // namespace
 
+void block_termination() {
+  const sigset_t signals = terminating_signals();
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 BlockedSignals::BlockedSignals() {
   const sigset_t signals = terminating_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, &before_);

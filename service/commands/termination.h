@@ -9,6 +9,9 @@
 
 namespace millrace {
 
+// From now on SIGTERM and SIGINT do not interrupt this thread.
+void block_termination();
+
 // SIGTERM and SIGINT as something to ask for: this thread, and those that it starts meanwhile, are
 // not interrupted by them.
 class BlockedSignals {
