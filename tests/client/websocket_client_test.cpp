@@ -157,7 +157,7 @@ TEST_CASE("an answer of bytes is a result like others") {
         Answered{.seq = 9, .end = 1600, .end_s = 0.1, .answer = {Answer::Kind::bytes, "\1\2"}});
 }
 
-TEST_CASE("what the service says besides results is told") {
+TEST_CASE("messages that are not results become events") {
   static const std::string said =
       ready + "\n" + R"({"type":"rejected","code":"values","message":"half a frame","frames":3})" +
       "\n" + R"({"type":"warning","code":"values","message":"too loud"})" + "\n" +

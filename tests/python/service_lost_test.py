@@ -113,7 +113,6 @@ class Losses(WorkerTest):
         batch.done(["done"])
         self.assertEqual(stream.said("result")[0]["data"], "done")
 
-
     def test_an_exception_that_leaves_its_block_is_in_the_workers_log(self):
         with self.assertLogs("millrace") as logs, contextlib.suppress(ValueError), self.worker():
             raise ValueError("no such model")

@@ -286,7 +286,9 @@ TEST_CASE("a stream whose client vanishes leaves a line, one that has its result
   CHECK_THAT(text, !Contains("whole"));
 }
 
-TEST_CASE("that a stream sends samples of another scale is told its client, and is in the log") {
+TEST_CASE(
+    "a stream whose samples have another scale causes a message to its client and a line in the "
+    "log") {
   DoorUnderTest d;
   auto& client = d.open({.id = "mic", .format = "f32le"});
   const std::vector<float> undivided(4000, 3000.0f);  // a quarter of a second

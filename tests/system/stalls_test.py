@@ -34,7 +34,7 @@ class Stalls(CrowdTest):
         return (service.metric("millrace_event_loop_lag_seconds_count")
                 - service.metric("millrace_event_loop_lag_seconds_bucket", le=more_than))
 
-    def test_after_a_stall_nobody_is_given_up_and_every_row_comes_once(self):  # C18, G6
+    def test_after_a_stall_all_streams_go_on_and_every_row_comes_once(self):  # C18, G6
         service = self.service(PIPELINE)
         worker = RawWorker(service.workers).attached().beat()
         packet = frame(BINARY, samples(0, PACKET))
