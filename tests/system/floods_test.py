@@ -33,7 +33,8 @@ class Control(FloodTest):
             self.assertEqual(client.frame(), (PONG, b"p" * 125))
 
     def test_a_flood_of_pings_is_answered_one_by_one_and_of_pongs_dropped(self):  # A25
-        service, pings = self.served(), 100_000
+        service = self.served()
+        pings = 20_000 if service.sanitized() else 100_000  # data has to come within 30 s
         with self.moved(service, {}), self.unharmed(service) as good:
             before = service.peak_memory()
             client = self.client(service)

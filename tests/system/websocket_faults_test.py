@@ -127,7 +127,7 @@ class Frames(FaultTest):
 
         def end_after(service, sent):
             end = self.end_after(service, sent)
-            self.assertLess(service.peak_memory() - before, 8 << 20)  # nobody made room for what was declared
+            self.assertLess(service.peak_memory() - before, 8 << 20)  # no memory was taken for what was declared
             return end
 
         self.each(service, {name: (sent, (None, 1009)) for name, sent in TOO_BIG.items()}, end_after,
@@ -145,8 +145,9 @@ class Frames(FaultTest):
 
     def test_each_byte_of_a_message_in_65536_fragments_costs_at_most_100_times_as_much(self):  # A20
         service = self.served()
-        audio = samples(0, MOST // 2)
-        crumbs = b"".join(frame(0 if i else BINARY, audio[i:i + 1], fin=i == MOST - 1) for i in range(MOST))
+        size = MOST // 16 if service.sanitized() else MOST  # a message has to be whole within 5 s
+        audio = samples(0, size // 2)
+        crumbs = b"".join(frame(0 if i else BINARY, audio[i:i + 1], fin=i == size - 1) for i in range(size))
 
         def cost(message, times):
             """CPU seconds of one."""
@@ -156,12 +157,12 @@ class Frames(FaultTest):
                 for _ in range(times):
                     client.send(message).message()
                 client.send(text(type="end"))
-                self.assertEqual(client.rest()[-1]["frames"], times * MOST // 2)
+                self.assertEqual(client.rest()[-1]["frames"], times * size // 2)
             return (service.cpu() - before) / times
 
         with self.moved(service, {}), self.unharmed(service):
             whole, fragmented = cost(frame(BINARY, audio), 50), cost(crumbs, 3)
-        ratio = fragmented / whole / (len(crumbs) / MOST)  # for each byte that was sent
+        ratio = fragmented / whole / (len(crumbs) / size)  # for each byte that was sent
         print(f"CPU in fragments of one byte: {ratio:.0f} times of that in one frame")
         self.assertLess(ratio, 100)
 
