@@ -5,8 +5,6 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
-#include <chrono>
-#include <functional>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -17,8 +15,6 @@ namespace millrace {
 
 namespace {
 
-using Seconds = std::chrono::duration<double>;
-
 HttpAnswer page(unsigned status, const boost::json::object& content) {
   return {.status = status, .type = "application/json", .body = serialize(content) + "\n"};
 }
@@ -27,28 +23,19 @@ HttpAnswer page(const JsonObject& content) {
   return {.status = 200, .type = "application/json", .body = content.done() + "\n"};
 }
 
-template <class Line, class Print>
-std::string array_of(const std::vector<Line>& lines, Print print) {
-  std::string all;
-  for (const Line& line : lines) all += (all.empty() ? "" : ",") + print(line);
-  return "[" + all + "]";
-}
-
-StreamLine line_of(LiveStream& live, Time now) {
-  const Stream& stream = live.stream();
-  const FrameType& type = live.pipeline().options().frames;
-  const auto time_of = [&](std::uint64_t frames) {
-    return std::chrono::duration_cast<Duration>(Seconds(static_cast<double>(frames) / type.rate));
-  };
-  return {.name = live.name(),
-          .pipeline = live.pipeline().name(),
-          .frames = stream.position(),
-          .signal = time_of(stream.position()),
-          .age = now - live.opened(),
-          .held = time_of(stream.held_bytes() / type.bytes()),
-          .paused = stream.paused(),
-          .connected = live.attached(),
-          .peer = live.peer()};
+std::string text_of(const StreamLine& line) {
+  return JsonObject()
+      .text("stream", line.name)
+      .text("pipeline", line.pipeline)
+      .number("frames", line.frames)
+      .seconds("signal_s", line.signal)
+      .seconds("age_s", line.age)
+      .seconds("held_s", line.held)
+      .number("held_bytes", line.held_bytes)
+      .truth("paused", line.paused)
+      .truth("connected", line.connected)
+      .text("peer", line.peer)
+      .done();
 }
 
 std::string text_of(const WorkerStatus& worker, std::string_view pipeline) {
@@ -95,40 +82,17 @@ HttpAnswer missing_page() {
               {{"error", {{"message", "there are /metrics /livez /readyz /streams /workers"}}}});
 }
 
-StreamList list_streams(const StreamTable& table, Time now) {
-  std::vector<LiveStream*> streams;
-  table.each([&](LiveStream& live) { streams.push_back(&live); });
-  StreamList list{.lines = {}, .total = streams.size()};
-  const auto shown = streams.begin() + std::min(streams.size(), most_streams);
-  std::ranges::partial_sort(streams, shown, {}, &LiveStream::opened);
-  for (auto at = streams.begin(); at != shown; ++at) list.lines.push_back(line_of(**at, now));
-  return list;
-}
-
-HttpAnswer streams_page(std::vector<StreamList> parts) {
+HttpAnswer streams_page(const StreamQuery& query, std::vector<StreamList> parts) {
   std::vector<StreamLine> lines;
   std::size_t total = 0;
   for (StreamList& part : parts) {
     total += part.total;
     std::ranges::move(part.lines, std::back_inserter(lines));
   }
-  std::ranges::sort(lines, std::greater(), &StreamLine::age);
-  if (lines.size() > most_streams) lines.resize(most_streams);
-  return page(JsonObject()
-                  .number("total", total)
-                  .raw("streams", array_of(lines, [](const StreamLine& line) {
-                         return JsonObject()
-                             .text("stream", line.name)
-                             .text("pipeline", line.pipeline)
-                             .number("frames", line.frames)
-                             .seconds("signal_s", line.signal)
-                             .seconds("age_s", line.age)
-                             .seconds("held_s", line.held)
-                             .truth("paused", line.paused)
-                             .truth("connected", line.connected)
-                             .text("peer", line.peer)
-                             .done();
-                       })));
+  sort(lines, query.order, query.limit);
+  std::string all;
+  for (const StreamLine& line : lines) all.append(all.empty() ? "" : ",").append(text_of(line));
+  return page(JsonObject().number("total", total).raw("streams", "[" + all + "]"));
 }
 
 HttpAnswer workers_page(const std::vector<WorkerList>& pipelines) {

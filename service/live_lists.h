@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
+#include <deque>
 #include <memory>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
 #include "service/io_thread.h"
 #include "service/pipeline.h"
+#include "service/stream_query.h"
 #include "transport/http_message.h"
 
 namespace millrace {
 
 // The lists of live streams and workers, for the admin listener. Each is collected from the threads
-// that own its parts, at most ten times a second. The caller waits for them for up to 250 ms. If
-// one does not answer, the refusal is kept for a second: requests hold up neither the threads nor
-// the caller, however many come.
+// that own its parts, and then kept for 100 ms; all lists together are collected at most 20 times a
+// second. The caller waits for up to 250 ms. If a thread does not answer, the refusal is kept for a
+// second: requests hold up neither the threads nor the caller, however many come.
 //
 // Confined to one thread, which is none of those.
 class LiveLists {
@@ -26,7 +29,8 @@ class LiveLists {
             std::span<const std::unique_ptr<Pipeline>> pipelines)
       : threads_(threads), pipelines_(pipelines) {}
 
-  HttpAnswer streams(Time now);
+  // The answer to "/streams?limit=10&order=held".
+  HttpAnswer streams(std::string_view target, Time now);
   HttpAnswer workers(Time now);
 
  private:
@@ -35,12 +39,18 @@ class LiveLists {
     Time until{};  // it is kept
   };
 
-  // The page as it is, or as `collect` makes it.
-  static HttpAnswer recent(Page& page, Time now, const std::function<HttpAnswer()>& collect);
+  template <class Collect>
+  const HttpAnswer& recent(Page& page, Time now, Collect collect);
+  Page& page_of(const StreamQuery& query);
+  bool is_pipeline(std::string_view name) const;
+  HttpAnswer collect_streams(const StreamQuery& query, Time now);
+  HttpAnswer collect_workers(Time now);
 
   const std::span<const std::unique_ptr<IoThread>> threads_;
   const std::span<const std::unique_ptr<Pipeline>> pipelines_;
-  Page streams_, workers_;
+  std::deque<std::pair<StreamQuery, Page>> streams_;  // the last few queries
+  Page workers_;
+  std::deque<Time> collections_;  // of the last second
 };
 
 }  // namespace millrace

@@ -265,7 +265,7 @@ HttpAnswer Server::answer(const HttpQuery& query) {
             .body = exporter_->text(Clock::now())};
   if (query.path() == "/livez") return alive_page(failures());
   if (query.path() == "/readyz") return readiness();
-  if (query.path() == "/streams") return lists_->streams(Clock::now());
+  if (query.path() == "/streams") return lists_->streams(query.target, Clock::now());
   if (query.path() == "/workers") return lists_->workers(Clock::now());
   return missing_page();
 }

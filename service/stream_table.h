@@ -24,6 +24,20 @@ class StreamTable {
   LiveStream* largest() const;
   bool empty() const { return streams_.empty(); }
 
+  LiveStream* find(StreamId stream) const {
+    const auto found = streams_.find(stream);
+    return found == streams_.end() ? nullptr : found->second.get();
+  }
+
+  // Visits the streams of some buckets of the table; a stream is in one of `buckets()`, and stays
+  // there as long as their number does not change.
+  std::size_t buckets() const { return streams_.bucket_count(); }
+  template <class Visit>
+  void each_in(std::size_t first, std::size_t last, Visit visit) const {
+    for (std::size_t bucket = first; bucket < last; ++bucket)
+      for (auto at = streams_.begin(bucket); at != streams_.end(bucket); ++at) visit(*at->second);
+  }
+
   template <class Visit>
   void each(Visit visit) const {
     for (const auto& [id, stream] : streams_) visit(*stream);

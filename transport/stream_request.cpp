@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <vector>
 
 #include "schemas/text.h"
 #include "transport/json_text.h"
+#include "transport/query_parameters.h"
 
 namespace millrace {
 namespace {
@@ -20,41 +19,6 @@ constexpr std::size_t max_echo = 64;  // of a parameter's name in an error
 
 RequestError fault(std::string_view parameter, std::string message) {
   return {.parameter = std::string(parameter.substr(0, max_echo)), .message = std::move(message)};
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-// Nothing for a '%' that does not begin a pair of hexadecimal digits.
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string decoded;
-  decoded.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '+') {
-      decoded += ' ';
-    } else if (text[i] != '%') {
-      decoded += text[i];
-    } else {
-      const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-      const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-      if (high < 0 || low < 0) return std::nullopt;
-      decoded += static_cast<char>(high * 16 + low);
-      i += 2;
-    }
-  }
-  return decoded;
-}
-
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 // Each parser says what is wrong with the value, or nothing.
@@ -109,19 +73,6 @@ constexpr std::array<Parameter, 9> parameters{{
      [](StreamRequest& r, std::string v) { return set_options(r.options, std::move(v)); }},
 }};
 
-// The pairs of a query, not decoded. An empty piece ("a=1&&b=2") is none.
-std::vector<std::pair<std::string_view, std::string_view>> pairs_of(std::string_view query) {
-  std::vector<std::pair<std::string_view, std::string_view>> pairs;
-  while (!query.empty()) {
-    const auto piece = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(query.size(), piece.size() + 1));
-    if (piece.empty()) continue;
-    const auto name = piece.substr(0, piece.find('='));
-    pairs.emplace_back(name, piece.substr(std::min(piece.size(), name.size() + 1)));
-  }
-  return pairs;
-}
-
 void append_encoded(std::string& out, std::string_view name, std::string_view value) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   out += out.find('?') == std::string::npos ? '?' : '&';
@@ -146,8 +97,7 @@ Result<StreamRequest, RequestError> parse_stream_target(std::string_view target)
   StreamRequest request;
   std::array<bool, parameters.size()> seen{};
   std::size_t length = 0;
-  for (const auto& [name, encoded] :
-       pairs_of(target.substr(std::min(target.size(), path.size() + 1)))) {
+  for (const auto& [name, encoded] : parameters_of(target)) {
     if (name != "options") length += name.size() + encoded.size();
     if (length >= max_query) return RequestError{.status = 414, .message = "the query is too long"};
     const auto parameter = std::ranges::find(parameters, name, &Parameter::name);

@@ -40,28 +40,30 @@ TEST_CASE("the page of streams has plain decimals, the oldest stream first, and 
                           .signal = 8800ms,
                           .age = 3h,
                           .held = 320ms,
+                          .held_bytes = 10'240,
                           .paused = true,
                           .peer = "127.0.0.1:40000"});
   second.total = 4000;
   CHECK(
-      streams_page({first, second}).body ==
+      streams_page({}, {first, second}).body ==
       "{\"total\":4001,\"streams\":[{\"stream\":\"a "
       "\\\"b\\\"\",\"pipeline\":\"asr\",\"frames\":140800,"
-      "\"signal_s\":8.800,\"age_s\":10800.000,\"held_s\":0.320,\"paused\":true,\"connected\":true,"
+      "\"signal_s\":8.800,\"age_s\":10800.000,\"held_s\":0.320,\"held_bytes\":10240,\"paused\":"
+      "true,\"connected\":true,"
       "\"peer\":\"127.0.0.1:40000\"},"
       "{\"stream\":\"young\",\"pipeline\":\"asr\",\"frames\":0,\"signal_s\":0.000,\"age_s\":1.500,"
-      "\"held_s\":0.000,\"paused\":false,\"connected\":true,\"peer\":\"\"}]}\n");
+      "\"held_s\":0.000,\"held_bytes\":0,\"paused\":false,\"connected\":true,\"peer\":\"\"}]}\n");
 }
 
-TEST_CASE("the page of streams is bounded") {
+TEST_CASE("the page of streams has no more lines than the limit") {
   std::vector<StreamList> parts(3);
   for (StreamList& part : parts) {
-    part.lines.resize(most_streams);
+    part.lines.resize(7);
     part.total = 5000;
   }
-  const std::string page = streams_page(std::move(parts)).body;
+  const std::string page = streams_page({.limit = 10}, std::move(parts)).body;
   CHECK(page.starts_with("{\"total\":15000,"));
-  CHECK(std::ranges::count(page, '{') == 1 + most_streams);
+  CHECK(std::ranges::count(page, '{') == 1 + 10);
 }
 
 TEST_CASE("the page of workers has what each does, and its last failure") {

@@ -161,11 +161,23 @@ TEST_CASE("while an io thread does not answer, requests for lists wait for it on
   std::vector<std::unique_ptr<IoThread>> threads;
   threads.push_back(std::move(t.thread));
   LiveLists lists(threads, {});
-  CHECK(lists.streams(now).status == 503);
+  CHECK(lists.streams("/streams", now).status == 503);
   CHECK(threads.front()->context().poll() > 0);
-  CHECK(lists.streams(now + 300ms).status == 503);
+  CHECK(lists.streams("/streams", now + 300ms).status == 503);
   CHECK(threads.front()->context().poll() == 0);
-  CHECK(lists.streams(now + 1h).status == 503);
+  CHECK(lists.streams("/streams", now + 1h).status == 503);
   CHECK(threads.front()->context().poll() > 0);
   t.thread = std::move(threads.front());
+}
+
+TEST_CASE("of many different lists of streams only 20 are collected in a second") {
+  LiveLists lists({}, {});
+  const Time now = Clock::now();
+  for (int limit = 1; limit <= 20; ++limit)
+    CHECK(lists.streams("/streams?limit=" + std::to_string(limit), now).status == 200);
+  const HttpAnswer refused = lists.streams("/streams?limit=21", now);
+  CHECK(refused.status == 503);
+  CHECK(refused.fields == HttpFields{{"Retry-After", "1"}});
+  CHECK(lists.streams("/streams?limit=20", now).status == 200);  // it is kept
+  CHECK(lists.streams("/streams?limit=22", now + 1s).status == 200);
 }

@@ -25,6 +25,8 @@ PAGES = {
     "a name that begins well": (upgrade("/metrics", Host="localhost.evil.example"), 421),
     "a path upwards": (upgrade("/../etc/passwd"), 404),
     "a query": (upgrade("/livez?a=b"), 200),
+    "a pipeline that is none": (upgrade("/streams?pipeline=none"), 404),
+    "an order that is none": (upgrade("/streams?order=size"), 400),
 }
 HOSTILE = ['"} 1', "a\nmillrace_x 1", "{}", "\\", "../../x", "a" * 1000, "%s%n", "\u202e", "a,b=c"]
 
@@ -36,6 +38,30 @@ class Admin(FaultTest):
 
     def test_what_is_no_request_for_a_page_is_answered_and_counts_nothing(self):  # G14
         self.each(self.served(), PAGES, self.status)
+
+    def test_a_wrong_limit_of_streams_is_named_with_what_is_allowed(self):
+        service = self.served()
+        with self.unharmed(service) as good:
+            for limit in ("-1", "0", "1000000000", "ten", "", "1e3", "%zz"):
+                status, page = service.get(f"/streams?limit={limit}")
+                error = json.loads(page)["error"]
+                self.assertEqual((status, error["parameter"]), (400, "limit"), limit)
+                self.assertRegex(error["message"], "from 1 to 10000|percent-encoding")
+            good.row()
+
+    def test_lists_of_streams_that_are_requested_in_a_loop_disturb_nobody(self):  # G25
+        service = self.served(slots=100)
+        with self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as crowd:
+            for number in range(60):
+                crowd.enter_context(RawClient(service.port, upgrade(f"/v1/stream?id=s{number}"))).opened()
+            for number in range(200):
+                status, page = service.get(f"/streams?order=name&limit={number % 30 + 1}")
+                self.assertIn(status, (200, 503))  # 503: more than 20 different lists in a second
+                if status == 200:
+                    names = [stream["stream"] for stream in json.loads(page)["streams"]]
+                    self.assertEqual((len(names), names), (number % 30 + 1, sorted(names)))
+                if number % 20 == 0:
+                    good.row()
 
     def test_metrics_are_collected_once_a_second_however_often_they_are_asked_for(self):  # G14
         service = self.served()
