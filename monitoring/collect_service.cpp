@@ -177,7 +177,11 @@ void collect_service(const Sources& sources, Families& into) {
                      "Wall-clock steps over 0.5 s against the monotonic clock.");
   add_each(into, {}, "direction", sources.service, &ServiceStats::jumps);
   into.begin_counter("millrace_log_messages_total", "Log lines by level.");
-  add_each(into, {}, "level", sources.threads, &ThreadStats::logged);
+  add_each(into, {}, "level", sources.threads, &ThreadStats::logged, LogLevel::warning);
+  into.begin_counter("millrace_log_lines_dropped_total",
+                     "Log lines that came faster than they could be written, or could not be"
+                     " written.");
+  into.add({}, sum(sources.log, &LogStats::dropped));
 }
 
 }  // namespace millrace

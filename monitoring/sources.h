@@ -33,6 +33,7 @@ struct DeviceSource {
 struct Sources {
   Shards<ServiceStats> service;
   Shards<ThreadStats> threads;
+  Shards<LogStats> log = {};
   Shards<DoorStats> websocket;
   Shards<DoorStats> zmq;
   Shards<ZeromqStats> zmq_sockets;     // of clients

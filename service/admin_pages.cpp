@@ -78,8 +78,8 @@ HttpAnswer ready_page(const std::vector<std::string>& reasons) {
 }
 
 HttpAnswer missing_page() {
-  return page(404,
-              {{"error", {{"message", "there are /metrics /livez /readyz /streams /workers"}}}});
+  return page(
+      404, {{"error", {{"message", "there are /metrics /livez /readyz /streams /workers /log"}}}});
 }
 
 HttpAnswer streams_page(const StreamQuery& query, std::vector<StreamList> parts) {
@@ -101,6 +101,13 @@ HttpAnswer workers_page(const std::vector<WorkerList>& pipelines) {
     for (const WorkerStatus& worker : list.workers)
       all += (all.empty() ? "" : ",") + text_of(worker, list.pipeline);
   return page(JsonObject().raw("workers", "[" + all + "]"));
+}
+
+HttpAnswer log_page(RecentLog& log) {
+  log.collect();
+  std::string all;
+  for (const std::string& line : log.lines()) all += (all.empty() ? "" : ",") + line;
+  return page(JsonObject().raw("log", "[" + all + "]"));
 }
 
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "service/recent_log.h"
 #include "service/stream_walk.h"
 #include "transport/http_message.h"
 #include "workers/worker_book.h"
@@ -27,5 +28,8 @@ struct WorkerList {
   std::vector<WorkerStatus> workers;
 };
 HttpAnswer workers_page(const std::vector<WorkerList>& pipelines);
+
+// The last warnings and errors, the oldest first.
+HttpAnswer log_page(RecentLog& log);
 
 }  // namespace millrace

@@ -10,21 +10,17 @@
 #include <vector>
 
 #include "base/time.h"
+#include "service/log_line.h"
 #include "service/log_writer.h"
 #include "service/stats.h"
 
 namespace millrace {
 
-// One thread's log: lines of key=value,
-//
-//   time=2026-01-31T12:00:00.123Z level=warning event="worker lost" pipeline=asr worker=gpu-0
-//
-// A line that concerns a stream or a worker has its name in the field `stream` or `worker`. Fields
-// without a value are left out. Values are what peers sent: they are quoted and cut so that a line
-// stays a line. Of one event and level at most four lines a second are written. Further ones are
-// summed up when the second is over, in a line with their number and their names. Warnings and
-// errors count all the same, also where there is no memory to write them. docs/log.md has all
-// events.
+// One thread's log: a line for each event (log_line.h). A line that concerns a stream or a worker
+// has its name in the field `stream` or `worker`. Of one event and level at most four lines a
+// second are written. Further ones are summed up when the second is over, in a line with their
+// number and their names. Warnings and errors count all the same, also where there is no memory to
+// write them. docs/log.md has all events.
 //
 // Confined to one thread, like its stats; the writer is shared and outlives it.
 class Log {
@@ -49,7 +45,7 @@ class Log {
   void sum_up(Time now = Clock::now());
 
  private:
-  using Key = std::pair<std::string_view, std::string_view>;  // event and level
+  using Key = std::pair<std::string_view, LogLevel>;  // event and level
   struct Event {
     Time until = {};  // the end of the second in which its lines count
     int written = 0;  // in it
@@ -58,10 +54,13 @@ class Log {
     std::vector<std::string> names = {};  // of those held back, each once; bounded
   };
 
-  void write(std::string_view level, std::string_view event, Fields fields, Time now);
+  void write(LogLevel level, std::string_view event, Fields fields, Time now);
   void hold_back(Event& event, Fields fields);
   void sum_up(const Key& key, Event& event);
-  void write_line(std::string_view level, std::string_view event, Fields fields);
+  void write_line(LogLevel level, std::string_view event, Fields fields);
+  // Lets `add` put the fields to the line: in the format of the log, and as JSON for /log.
+  template <class Add>
+  void write_line(LogLevel level, std::string_view event, const Add& add);
 
   LogWriter& writer_;
   ThreadStats& stats_;

@@ -134,6 +134,16 @@ LimitOptions read_limits(Section limits) {
   return options;
 }
 
+LogOptions read_log(Section log) {
+  LogOptions options;
+  const std::string level = log.one_of("level", "info", {"info", "warning", "error"});
+  if (level == "warning") options.level = LogLevel::warning;
+  if (level == "error") options.level = LogLevel::error;
+  if (log.one_of("format", "text", {"text", "json"}) == "json") options.format = LogFormat::json;
+  log.end();
+  return options;
+}
+
 // Takes the slabs of one worker of the pipeline from the bytes that are left.
 void take_slabs(Section& section, const PipelineOptions& pipeline, const LimitOptions& limits,
                 std::size_t& left) {
@@ -174,6 +184,7 @@ Result<Configuration, ConfigError> parse_options(std::string_view text, const st
   options.limits = read_limits(root.section("limits", "a table, headed [limits]"));
   Section gpu = root.section("gpu", "a table, headed [gpu]");
   options.gpu = read_gpu(gpu, options.limits);
+  options.log = read_log(root.section("log", "a table, headed [log]"));
   read_pipelines(root, findings, options);
   check_gpu(gpu, options);
   root.end();

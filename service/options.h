@@ -15,6 +15,7 @@
 #include "chunker/spec.h"
 #include "gpu/devices.h"
 #include "service/address.h"
+#include "service/log_line.h"
 
 namespace millrace {
 
@@ -68,6 +69,7 @@ struct Options {
   std::vector<PipelineOptions> pipelines;
   LimitOptions limits;
   DeviceRule gpu;
+  LogOptions log = {};
 
   bool operator==(const Options&) const = default;
 };

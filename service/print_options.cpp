@@ -63,6 +63,12 @@ void print(std::ostream& out, const DeviceRule& rule) {
       << "pageable = " << in_quotes(rule.pageable ? "allow" : "refuse") << '\n';
 }
 
+void print(std::ostream& out, const LogOptions& log) {
+  out << "\n[log]\n"
+      << "level = " << in_quotes(name_of(log.level)) << '\n'
+      << "format = " << in_quotes(log.format == LogFormat::json ? "json" : "text") << '\n';
+}
+
 // `step` and `first` stand here only if they were given: without them they follow each new size.
 void print(std::ostream& out, const ChunkRule& rule) {
   const Spec& spec = rule.spec;
@@ -145,6 +151,7 @@ std::string to_toml(const Options& options) {
   print(out, options.listen);
   print(out, options.limits);
   print(out, options.gpu);
+  print(out, options.log);
   for (const PipelineOptions& pipeline : options.pipelines) {
     print(out, pipeline);
     explain(out, pipeline);

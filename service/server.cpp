@@ -68,6 +68,7 @@ auto listener(std::string_view key, const Make& make) {
 Server::Server(const Options& options, LogWriter& writer)
     : options_(options),
       log_(writer, main_stats_),
+      recent_log_(writer),
       limits_(connection_limits(options.limits)),
       admission_{
           .names = {},
@@ -167,6 +168,7 @@ Sources Server::sources() const {
   Sources sources;
   sources.service.push_back(&stats_);
   sources.threads.push_back(&main_stats_);
+  sources.log.push_back(&recent_log_.stats());
   for (const auto& thread : threads_) {
     sources.threads.push_back(&thread->thread_stats());
     sources.websocket.push_back(&thread->door_stats());
@@ -238,6 +240,7 @@ Task<> Server::watch_clock() {
       log_.warning("the wall clock was set", {{"direction", name_of(*jump)}});
     }
     log_.sum_up();
+    recent_log_.collect();
     timer.expires_after(clock_period);
     co_await timer.async_wait(no_throw);
   }
@@ -267,6 +270,7 @@ HttpAnswer Server::answer(const HttpQuery& query) {
   if (query.path() == "/readyz") return readiness();
   if (query.path() == "/streams") return lists_->streams(query.target, Clock::now());
   if (query.path() == "/workers") return lists_->workers(Clock::now());
+  if (query.path() == "/log") return log_page(recent_log_);
   return missing_page();
 }
 

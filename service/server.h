@@ -20,6 +20,7 @@
 #include "service/options.h"
 #include "service/overload_watch.h"
 #include "service/pipeline.h"
+#include "service/recent_log.h"
 #include "service/stats.h"
 #include "transport/endless_task.h"
 #include "transport/http_server.h"
@@ -84,6 +85,7 @@ class Server {
   const Options options_;
   ThreadStats main_stats_;
   Log log_;
+  RecentLog recent_log_;
   const ConnectionLimits limits_;
   Budget large_answers_{HttpServer::most_large};
   net::io_context main_{1};

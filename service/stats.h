@@ -9,11 +9,11 @@
 
 namespace millrace {
 
-enum class LogLevel : std::uint8_t { warning, error };
-inline constexpr int log_levels = 2;
+enum class LogLevel : std::uint8_t { info, warning, error };
+inline constexpr int log_levels = 3;
 
 constexpr std::string_view name_of(LogLevel level) {
-  constexpr std::string_view names[log_levels] = {"warning", "error"};
+  constexpr std::string_view names[log_levels] = {"info", "warning", "error"};
   return names[static_cast<int>(level)];
 }
 
@@ -43,7 +43,13 @@ struct DeviceStats {
 // One thread of the service, which writes it.
 struct ThreadStats {
   Histogram lag{buckets::fast};  // how late a periodic timer fired; io threads only
-  Labelled<Counter, LogLevel, log_levels> logged;  // lines, those held back by the rate limit too
+  // Warnings and errors, those that the rate limit holds back too.
+  Labelled<Counter, LogLevel, log_levels> logged;
+};
+
+// The log. Its own thread writes it.
+struct LogStats {
+  Counter dropped;  // lines that came too fast or could not be written
 };
 
 }  // namespace millrace

@@ -94,7 +94,7 @@ void end_process() {
 
 // To its end; the exit code.
 int run(const Options& options, std::string_view why_fewer) {
-  LogWriter writer;
+  LogWriter writer(options.log);
   Server server(options, writer);
   Log& log = server.log();
   if (!why_fewer.empty()) log.warning("fewer connections", {{"why", why_fewer}});

@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 
+#include "tests/service/logged.h"
+
 using namespace millrace;
 using namespace std::chrono_literals;
 
@@ -28,6 +30,20 @@ TEST_CASE("a service is ready where nothing speaks against it") {
   const HttpAnswer page = ready_page({"pipeline asr has no worker"});
   CHECK(page.status == 503);
   CHECK(page.body == "{\"ready\":false,\"reasons\":[\"pipeline asr has no worker\"]}\n");
+}
+
+TEST_CASE("the page of the log has the last warnings and errors as objects") {
+  test::Logged logged;
+  RecentLog recent(*logged.writer);
+  logged.log->warning("worker lost", {{"worker", "gpu-0"}});
+  logged.log->info("worker attached", {{"worker", "gpu-0"}});
+  logged.log->error("out of memory", {});
+  const HttpAnswer page = log_page(recent);
+  CHECK(page.type == "application/json");
+  CHECK_THAT(page.body, Catch::Matchers::Matches(
+                            R"(\{"log":\[\{"time":"[^"]+Z","level":"warning","event":"worker )"
+                            R"(lost","worker":"gpu-0"\},\{"time":"[^"]+Z","level":"error","event":)"
+                            R"("out of memory"\}\]\}\n)"));
 }
 
 TEST_CASE("the page of streams has plain decimals, the oldest stream first, and their number") {

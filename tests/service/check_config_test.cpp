@@ -77,6 +77,10 @@ devices = "auto"
 slab_bytes = "1GiB"
 pageable = "allow"
 
+[log]
+level = "info"
+format = "text"
+
 [[pipeline]]
 name = "vad"
 rate = 16000

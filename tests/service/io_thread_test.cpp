@@ -55,7 +55,7 @@ struct ThreadUnderTest {
 
   TemporaryDirectory folder;
   FileDescriptor file{::open((folder / "log").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600)};
-  std::optional<LogWriter> writer{file.get()};
+  std::optional<LogWriter> writer{std::in_place, LogOptions{}, file.get()};
   Devices devices;
   Budget slab_bytes{1 << 20};
   ConnectionLimits limits;

@@ -1,16 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/log.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
 #include <catch2/catch.hpp>
+#include <csignal>
+#include <fstream>
+#include <iterator>
 #include <string>
 
+#include "service/recent_log.h"
 #include "tests/service/logged.h"
+#include "tests/support/temporary_directory.h"
 
 using namespace millrace;
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 using Catch::Matchers::EndsWith;
 using test::Logged;
+
+namespace {
+
+constexpr LogOptions json{.format = LogFormat::json};
+
+// The only line of the text.
+boost::json::object object_of(const std::string& text) {
+  INFO(text);
+  REQUIRE(std::ranges::count(text, '\n') == 1);
+  return boost::json::parse(text).as_object();
+}
+
+// Waits until the thread of the writer has counted so many dropped lines.
+void await_dropped(const LogWriter& writer, std::uint64_t lines) {
+  while (writer.stats().dropped.value() < lines) std::this_thread::yield();
+}
+
+}  // namespace
 
 TEST_CASE("a line has a time, a level, the event and its fields") {
   Logged logged;
@@ -142,6 +169,152 @@ TEST_CASE("a reader that does not read holds up nobody") {
   Logged logged;
   const std::string line(4000, 'x');
   for (int i = 0; i < 5000; ++i) logged.writer->write(line);
+  await_dropped(*logged.writer, 5000 - 1024 - 64);  // all but those in the queue and in the pipe
   logged.writer.reset();
   SUCCEED("neither writing nor the end blocks");
+}
+
+TEST_CASE("in JSON a line is an object with the same fields") {
+  Logged logged(json);
+  logged.log->warning("worker lost", {{"pipeline", "asr"}, {"stream", "s-1"}, {"why", ""}});
+  const std::string text = logged.text();
+  CHECK(object_of(text)["time"].as_string().ends_with("Z"));
+  CHECK_THAT(text, EndsWith(R"(Z","level":"warning","event":"worker lost","pipeline":"asr",)"
+                            R"("stream":"s-1"})"
+                            "\n"));
+}
+
+TEST_CASE("in JSON a value may be any bytes") {
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+  Logged logged(json);
+  logged.log->info("refused", {{"bytes", all},
+                               {"c1", "a\u009b31m"},
+                               {"turned", "\u202egpj"},
+                               {"tag", "\U000e0001"},
+                               {"quoted", "\"\\"},
+                               {"good", "\u00e9"}});
+  const std::string text = logged.text();
+  auto line = object_of(text);
+  CHECK(line["bytes"].as_string().starts_with(std::string_view("\0\x01", 2)));
+  CHECK(line["c1"] == "a\u009b31m");
+  CHECK(line["quoted"] == "\"\\");
+  CHECK_THAT(text, Contains(R"("c1":"a\u009b31m","turned":"\u202egpj")") &&
+                       Contains("\"good\":\"\u00e9\"") && Contains("\ufffd"));
+}
+
+TEST_CASE("in JSON a line with long values is whole, and fits into one write to a pipe") {
+  Logged logged(json);
+  const std::string worst(1000, '\x01');
+  logged.log->info("refused", {{"a", worst},
+                               {"b", worst},
+                               {"c", worst},
+                               {"d", worst},
+                               {"e", worst},
+                               {"f", worst},
+                               {"g", worst},
+                               {"h", worst},
+                               {"i", worst},
+                               {"j", worst}});
+  const std::string text = logged.text();
+  CHECK(text.size() <= 4001);
+  CHECK(object_of(text)["a"].as_string().ends_with("\x01..."));
+}
+
+TEST_CASE("in JSON a sum has the number and the names of what was held back") {
+  Logged logged(json);
+  for (const char* name : {"a", "b", "c", "d", "e", "f"})
+    logged.log->warning("worker lost", {{"worker", name}}, Time(1000s));
+  const std::string text = logged.text();
+  auto sum = boost::json::parse(text.substr(text.rfind('{'))).as_object();
+  CHECK(sum["held_back"] == 2);
+  CHECK(sum["workers"] == "e, f");
+}
+
+TEST_CASE("below the level of the log nothing is written, and warnings count all the same") {
+  Logged logged({.level = LogLevel::error});
+  logged.log->info("a", {});
+  logged.log->warning("b", {});
+  logged.log->rare_info("c", {});
+  logged.log->error("d", {});
+  CHECK(logged.stats.logged[LogLevel::warning].value() == 1);
+  const std::string text = logged.text();
+  CHECK_THAT(text, Contains("event=d\n") && !Contains("event=a") && !Contains("event=b") &&
+                       !Contains("event=c"));
+}
+
+TEST_CASE("level and format hold from the next line on") {
+  Logged logged;
+  logged.log->info("a", {});
+  logged.writer->set_options({.level = LogLevel::warning, .format = LogFormat::json});
+  logged.log->info("b", {});
+  logged.log->warning("c", {});
+  const std::string text = logged.text();
+  CHECK_THAT(text, Contains("event=a\n{\"time\":") && EndsWith("\"event\":\"c\"}\n") &&
+                       !Contains("\"b\""));
+}
+
+TEST_CASE("the last hundred warnings and errors are kept, whatever the level of the log") {
+  Logged logged({.level = LogLevel::error});
+  RecentLog recent(*logged.writer);
+  logged.log->info("information", {});
+  for (int i = 0; i < 150; ++i) {
+    logged.log->warning("worker lost", {{"worker", std::to_string(i)}}, Time(i * 1s));
+    recent.collect();
+  }
+  logged.log->error("device failed", {});
+  recent.collect();
+  REQUIRE(recent.lines().size() == 100);
+  const auto line = [&](std::size_t i) {
+    return boost::json::parse(recent.lines()[i]).as_object();
+  };
+  CHECK(line(0).at("worker") == "51");
+  CHECK(line(98).at("worker") == "149");
+  CHECK(line(99).at("event") == "device failed");
+}
+
+TEST_CASE("lines that nobody collects are bounded") {
+  Logged logged;
+  RecentLog recent(*logged.writer);
+  for (int i = 0; i < 1000; ++i) logged.writer->remember(std::to_string(i));
+  recent.collect();
+  CHECK(recent.lines().size() == 100);
+  CHECK(recent.lines().back() == "255");
+}
+
+TEST_CASE("lines that cannot be written are counted, and a line says how many when it can be") {
+  // A file that may have 50 bytes, as on a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
+  const TemporaryDirectory folder;
+  const FileDescriptor file(
+      ::open((folder / "log").c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600));
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit full{50, limit.rlim_max};
+  LogWriter writer({}, file.get());
+  ::setrlimit(RLIMIT_FSIZE, &full);
+  writer.write(std::string(45, 'a'));
+  writer.write(std::string(45, 'b'));  // a part of it finds room
+  writer.write(std::string(45, 'c'));
+  await_dropped(writer, 2);
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  writer.write("d");
+  writer.write("e");
+  CHECK(writer.stats().dropped.value() == 2);
+  std::string text;
+  while (!text.ends_with("e\n")) {
+    std::ifstream lines(folder / "log");
+    text = {std::istreambuf_iterator<char>(lines), {}};
+  }
+  CHECK_THAT(text, Contains("a\nbbbb\nd\ntime=") &&
+                       Contains(" level=warning event=\"log lines dropped\" count=2\ne\n"));
+}
+
+TEST_CASE("lines that nobody can read are counted") {
+  Logged logged;
+  logged.reader = FileDescriptor();
+  logged.log->info("a", {});
+  logged.log->info("b", {});
+  await_dropped(*logged.writer, 2);
+  CHECK(logged.writer->stats().dropped.value() == 2);
 }

@@ -21,12 +21,12 @@ struct Logged {
   std::unique_ptr<LogWriter> writer;
   std::unique_ptr<Log> log;
 
-  Logged() {
+  explicit Logged(const LogOptions& options = {}) {
     std::array<int, 2> ends{};
     REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
     reader = FileDescriptor(ends[0]);
     end = FileDescriptor(ends[1]);
-    writer = std::make_unique<LogWriter>(end.get());
+    writer = std::make_unique<LogWriter>(options, end.get());
     log = std::make_unique<Log>(*writer, stats);
   }
 

@@ -36,9 +36,10 @@ TEST_CASE("a key that is not one is named, with the nearest that is") {
         "m.toml:1: key 'limit' = {}: unknown; "
         "did you mean 'limits'?");
   CHECK(error_of("xyzzy = 1") ==
-        "m.toml:1: key 'xyzzy' = 1: unknown; the keys here are listen, limits, gpu and pipeline");
+        "m.toml:1: key 'xyzzy' = 1: unknown; the keys here are listen, limits, gpu, log and "
+        "pipeline");
   CHECK(error_of("\"a\\nb\" = 1") ==
-        "m.toml:1: key 'a\\u000ab' = 1: unknown; the keys here are listen, limits, gpu and "
+        "m.toml:1: key 'a\\u000ab' = 1: unknown; the keys here are listen, limits, gpu, log and "
         "pipeline");
 }
 

@@ -53,6 +53,13 @@ TEST_CASE("without a word there is a working default on loopback") {
   CHECK(warnings_of("").empty());
 }
 
+TEST_CASE("the log has a level and a format") {
+  CHECK(parsed("").log == LogOptions{.level = LogLevel::info, .format = LogFormat::text});
+  CHECK(parsed("[log]\nlevel = \"error\"\nformat = \"json\"").log ==
+        LogOptions{.level = LogLevel::error, .format = LogFormat::json});
+  CHECK(parsed("[log]\nlevel = \"warning\"").log.level == LogLevel::warning);
+}
+
 TEST_CASE("the ZeroMQ door can be off") {
   CHECK(parsed("[listen]\nzeromq = \"off\"").listen.zeromq == std::nullopt);
   CHECK(parsed("[listen]\nzeromq = \"tcp://[::1]:0\"").listen.zeromq == TcpAddress{"::1", 0});

@@ -21,14 +21,14 @@ def written():
             events.setdefault(event, set()).add("error")
         for event, rest in re.findall(BY_WORKERS, text):
             events.setdefault(event, set()).add("warning" if re.search(r"\btrue\}", rest) else "info")
-        if path.name == "log_writer.cpp":
-            events["log lines dropped"] = {"–"}
+        for level, event in re.findall(r'LogLevel::(\w+), "([^"]+)"', text):
+            events.setdefault(event, set()).add(level)
     return events
 
 
 def documented():
     page = (ROOT / "docs" / "log.md").read_text()
-    return {event: set(re.findall(r"info|warning|error|–", levels))
+    return {event: set(re.findall(r"info|warning|error", levels))
             for event, levels in re.findall(r"^\| `([^`]+)` \| ([^|]+) \| [^|]+ \| [^|]+ \|$",
                                             page.split("## Events")[1], re.MULTILINE)}
 
