@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Do workers keep up, and do they fail."""
+from frame import made
+from panels import RED, heat, lines, number, quantiles, rates, totals
+
+BATCHES = "sum(rate(millrace_batches_total{@}[@]))"
+STATE = [
+    number("Workers", "short", "Attached workers. 0: no client gets results. [Runbook](${runbooks}/MillraceNoWorker.md)", "sum(millrace_workers{@})", width=4),
+    number("Batches per second", "cps", "Batches that were closed and given to workers.", BATCHES, width=4),
+    number("Rows per batch", "short", "Mean of rows with frames. More rows cost less per row.",
+           f"sum(rate(millrace_batch_rows_total{{@}}[@])) / {BATCHES}", width=4),
+    number("Oldest batch", "s", "Age of the oldest batch that is not done. After 10 s its worker is evicted. [Runbook](${runbooks}/MillraceWorkerStalled.md)",
+           "max(millrace_worker_oldest_batch_seconds{@})", width=4, limits={1: "yellow", 5: RED}),
+    number("Lost in the last hour", "short", "Workers that were lost: process ended, no answer in time, invalid messages.",
+           "sum(increase(millrace_worker_failures_total{@}[1h]))", width=4, limits={1: "yellow"}),
+]
+ROOM = [
+    totals("Attached workers", "short", "millrace_workers", "pipeline", "Workers by pipeline. [Runbook](${runbooks}/MillraceNoWorker.md)"),
+    rates("Lost workers", "millrace_worker_failures_total", "reason", "`timeout`: no answer or heartbeat in time. `disconnect`: the process ended. `protocol`: invalid messages. "
+          "[Runbook](${runbooks}/MillraceWorkerStalled.md)"),
+]
+COMPUTE = [
+    heat("Time per batch", "s", "From batch taken to batch done. Two bands: batches of different sizes, or a worker that stalls.", "millrace_worker_compute_duration_seconds_bucket"),
+    quantiles("Percentiles of the time per batch", "millrace_worker_compute_duration_seconds", "A p99.9 far above p99: single stalls.", at=(0.5, 0.99, 0.999)),
+    lines("Oldest batch not done", "s", "A ramp is a worker that hangs; at 10 s it is evicted. [Runbook](${runbooks}/MillraceWorkerStalled.md)",
+          ("max by (pipeline) (millrace_worker_oldest_batch_seconds{@})", "{{pipeline}}"), width=6),
+]
+LOAD = [
+    lines("Rows handed over", "short", "Rows that workers have, against the capacity.", ('sum by (pipeline) (millrace_queue_items{@,stage="worker"})', "{{pipeline}}"),
+          ('sum by (pipeline) (millrace_queue_capacity_items{@,stage="worker"})', "capacity of {{pipeline}}")),
+    totals("Batches in flight", "short", "millrace_worker_inflight_batches", "pipeline", "Batches that workers hold. Always at the number of credits: workers are the bottleneck."),
+    lines("Occupancy", "percentunit", "Rows in batches of those that would fit. Near 1: workers are full. Near 0: they have time left.",
+          ("sum by (pipeline) (rate(millrace_batch_rows_total{@}[@])) / sum by (pipeline) (rate(millrace_batch_rows_offered_total{@}[@]))", "{{pipeline}}"), most=1),
+    lines("Time without a batch", "percentunit", "Part of their time that workers wait for rows, counted when a wait ends. High: there is room for more streams.",
+          ("sum by (pipeline) (rate(millrace_worker_wait_seconds_total{@}[@])) / (sum by (pipeline) (millrace_workers{@}) > 0)", "{{pipeline}}")),
+    heat("Waits for a batch", "s", "How long workers wait for their next batch.", "millrace_worker_wait_duration_seconds_bucket", width=8),
+    rates("Rows per second", "millrace_batch_rows_total", "pipeline", "Rows with frames that workers get."),
+]
+ANSWERS = [
+    rates("Answers", "millrace_results_total", "status", "`error`: the worker failed on a row. `late`: answers of evicted workers, which are ignored."),
+    rates("Batches that watchers missed", "millrace_watcher_batches_dropped_total", "pipeline", "A watcher (`tap --watch`) that is too slow misses batches. Streams are not affected."),
+    lines("Workers on other machines", "short", "TCP connections of the port `workers_remote`, and messages per second that had to wait for a worker to read.",
+          ('sum(millrace_zmq_connections{@,port="workers"})', "connections"), ('sum(rate(millrace_zmq_sends_blocked_total{@,port="workers"}[@]))', "blocked sends/s")),
+]
+
+
+def board():
+    return made("workers", "workers", "Do workers keep up, and do they fail?",
+                [("", STATE), ("Workers and slots", ROOM), ("Compute", COMPUTE), ("Load", LOAD), ("Answers", ANSWERS)])
