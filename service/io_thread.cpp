@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "schemas/worker_messages.h"
+#include "service/notice.h"
 #include "service/run_until_stopped.h"
 #include "transport/read_ahead.h"
 
@@ -48,6 +49,7 @@ IoThread::~IoThread() { stop(); }
 void IoThread::open_door(std::span<const std::unique_ptr<Pipeline>> pipelines, Admission& admission,
                          std::uint32_t threads) {
   door_ = std::make_unique<StreamDoor>(pipelines, admission, returns_, log_, index_, threads);
+  door_->table().when_empty([this] { drain_step_.cancel(); });
 }
 
 void IoThread::listen(Acceptor acceptor, ClientGate& gate) {
@@ -68,9 +70,10 @@ void IoThread::run() {
   pthread_setname_np(thread_.native_handle(), ("io-" + std::to_string(index_)).c_str());
 }
 
-void IoThread::drain(std::function<void()> drained) {
+void IoThread::drain(Time notice_ends, std::function<void()> drained) {
   drained_ = std::move(drained);
-  drain_asked_.cancel();
+  notice_ends_ = notice_ends;
+  drain_step_.cancel();
 }
 
 void IoThread::relieve(Overload action, std::uint64_t spare, bool ends_largest) {
@@ -114,16 +117,28 @@ void IoThread::share_out(std::uint64_t spare) {
 
 Task<> IoThread::end_streams() {
   while (!drained_) {
-    drain_asked_.expires_at(Time::max());
-    co_await drain_asked_.async_wait(no_throw);
+    drain_step_.expires_at(Time::max());
+    co_await drain_step_.async_wait(no_throw);
   }
   server_->stop_accepting();
   door_->shut();
+  co_await give_notice();
   scope_.drain();
   door_->table().drain(Clock::now());
   co_await scope_.join();
   while (!cut_off_ && !door_->table().empty()) co_await returned_.wait();
   drained_();
+}
+
+Task<> IoThread::give_notice() {
+  StreamTable& streams = door_->table();
+  Notice notice(streams.without_goaway(), Clock::now(), notice_ends_);
+  while (!cut_off_ && !streams.empty() && Clock::now() < notice_ends_) {
+    for (const StreamId id : notice.take_due(Clock::now()))
+      if (LiveStream* stream = streams.find(id)) stream->goaway();
+    drain_step_.expires_at(notice.next());
+    co_await drain_step_.async_wait(no_throw);
+  }
 }
 
 bool IoThread::has_clients() const {
@@ -137,6 +152,7 @@ bool IoThread::cut_off() {
   cut_off_ = true;
   scope_.stop();
   returned_.notify();
+  drain_step_.cancel();
   return cuts;
 }
 

@@ -42,10 +42,11 @@ class IoThread {
   // Runs `work` on the thread. Thread-safe.
   void post(std::function<void()> work) { net::post(context_, std::move(work)); }
 
-  // On the thread: no new clients, and every stream ends. `drained` is called on the thread when no
-  // connection is left, and no row of a client that is gone. Survives a failed allocation; where
-  // one fails in `drained`, it is called again.
-  void drain(std::function<void()> drained);
+  // On the thread: no new clients. Until `notice_ends`, or until no stream is left, streams
+  // continue, and `goaway` is spread over that time. Then every stream ends. `drained` is called on
+  // the thread when no connection is left, and no row of a client that is gone. Survives a failed
+  // allocation; where one fails in `drained`, it is called again.
+  void drain(Time notice_ends, std::function<void()> drained);
   // The thread does what there is to do for want of memory, as soon as it can and until it is told
   // otherwise; the last word counts. Its streams may take `spare` bytes more. Its largest ends,
   // once, only if so said: another thread's may be larger. Thread-safe.
@@ -71,6 +72,7 @@ class IoThread {
   void share_out(std::uint64_t spare);
   Task<> measure_lag();
   Task<> end_streams();
+  Task<> give_notice();
   bool has_clients() const;
 
   const std::uint32_t index_;
@@ -94,8 +96,9 @@ class IoThread {
   EndlessTask lag_{context_.get_executor(), [this] { return measure_lag(); }};
   std::optional<StreamServer> server_;
   std::optional<ZeromqServer> zeromq_;
-  std::function<void()> drained_;               // from drain() on
-  Timer drain_asked_{context_.get_executor()};  // cancelled by drain()
+  std::function<void()> drained_;  // from drain() on
+  Time notice_ends_{};
+  Timer drain_step_{context_.get_executor()};  // cancelled by drain(), and when no stream is left
   EndlessTask drain_{context_.get_executor(), [this] { return end_streams(); }};
   bool cut_off_ = false;
   bool started_ = false;  // by run(), which may have failed half-way

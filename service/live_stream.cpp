@@ -26,9 +26,14 @@ LiveStream::LiveStream(const StreamSettings& settings, std::string name, Share c
       outbox_(&outbox),
       stream_(settings, {place.rows, *this, place.blocks, place.stats}) {}
 
+void LiveStream::goaway() {
+  if (outbox_ && !std::exchange(has_goaway_, true))
+    outbox_->goaway(place_.retry_times.of_leaving());
+}
+
 void LiveStream::drain(Time now) {
   if (std::exchange(draining_, true)) return;
-  if (outbox_) outbox_->goaway(place_.retry_times.of_leaving());
+  goaway();
   stream_.drain(now);
 }
 

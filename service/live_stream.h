@@ -62,7 +62,11 @@ class LiveStream final : public ClientEnd {
   // Memory is short, and it has the most: frames and results that wait are dropped. Not what its
   // client was told last, where it was told the end.
   void evict(Time now);
-  // The service stops, or the connection is too old: the client is told so, and the stream ends.
+  // The service will stop: the client receives `goaway`, once, and the stream continues.
+  void goaway();
+  bool has_goaway() const { return has_goaway_; }
+  // The service stops, or the connection is too old: the client receives `goaway` if it has not
+  // yet, and the stream ends.
   void drain(Time now);
 
   void result(StreamResult result) override;
@@ -82,7 +86,7 @@ class LiveStream final : public ClientEnd {
   const Share connection_;
   const Place place_;
   ClientOutbox* outbox_;
-  bool draining_ = false;
+  bool has_goaway_ = false, draining_ = false;
   Stream stream_;
 };
 

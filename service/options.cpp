@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "service/drain_times.h"
 #include "service/gpu_options.h"
 #include "service/memory_bounds.h"
 #include "service/pipeline_options.h"
@@ -130,6 +131,12 @@ LimitOptions read_limits(Section limits) {
   options.stream_buffer = limits.time("stream_buffer", options.stream_buffer, 100ms, 10min);
   options.pause_buffer = limits.time("pause_buffer", options.pause_buffer, 0s, 10min);
   options.drain = limits.time("drain", options.drain, 0s, 1h);
+  options.linger = limits.time("linger", options.linger, 0s, 1h);
+  options.notice = limits.time("notice", options.notice, 0s, 1h);
+  if (options.linger + options.notice > most_before_end(options.drain))
+    limits.wrong(options.notice > Duration() ? "notice" : "linger",
+                 "linger and notice are parts of drain, which is " + readable(options.drain) +
+                     ": together they must be at most three quarters of it");
   limits.end();
   return options;
 }

@@ -60,6 +60,8 @@ struct LimitOptions {
   Duration stream_buffer = std::chrono::seconds(5);  // signal that a stream may hold
   Duration pause_buffer = std::chrono::minutes(2);   // and more of it after long pauses
   Duration drain = std::chrono::seconds(25);         // SIGTERM to exit
+  Duration linger{};                                 // of it: new streams are still accepted
+  Duration notice{};                                 // of it: clients leave by themselves
 
   bool operator==(const LimitOptions&) const = default;
 };

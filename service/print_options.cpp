@@ -44,7 +44,9 @@ void print(std::ostream& out, const LimitOptions& limits) {
       << "send_buffer = " << in_quotes(readable_bytes(limits.send_buffer)) << '\n'
       << "connections = " << limits.connections << '\n'
       << "slab_bytes = " << in_quotes(readable_bytes(limits.slab_bytes)) << '\n'
-      << "drain = " << in_quotes(readable(limits.drain)) << '\n';
+      << "drain = " << in_quotes(readable(limits.drain)) << '\n'
+      << "linger = " << in_quotes(readable(limits.linger)) << '\n'
+      << "notice = " << in_quotes(readable(limits.notice)) << '\n';
 }
 
 std::string devices_of(const DeviceRule& rule) {

@@ -11,6 +11,7 @@
 #include "service/descriptors.h"
 #include "service/memory_bounds.h"
 #include "service/run_until_stopped.h"
+#include "service/units.h"
 #include "service/wall_clock.h"
 
 namespace millrace {
@@ -224,8 +225,11 @@ Task<> Server::handle_signals() {
     const auto [failed, first] = co_await signals_.async_wait(no_throw);
     if (failed) co_return;
     signalled_ = true;
-    begin_drain();
-    log_.info("stopping", {{"note", "live streams end; a second signal stops at once"}});
+    begin_drain(options_.limits);
+    log_.info("stopping", {{"linger", readable(options_.limits.linger)},
+                           {"notice", readable(options_.limits.notice)},
+                           {"drain", readable(options_.limits.drain)},
+                           {"note", "live streams end; a second signal stops at once"}});
   }
   const auto [failed_again, second] = co_await signals_.async_wait(no_throw);
   if (!failed_again) cut_off("a second signal");

@@ -9,10 +9,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "monitoring/exporter.h"
 #include "service/device_watch.h"
+#include "service/drain_times.h"
 #include "service/end_limit.h"
 #include "service/io_thread.h"
 #include "service/live_lists.h"
@@ -29,11 +31,6 @@
 #include "workers/worker_server.h"
 
 namespace millrace {
-
-// How long streams have to end by themselves. The rest of `drain` is for cutting off the others.
-constexpr Duration time_to_end(Duration drain) {
-  return drain - std::min<Duration>(drain / 4, std::chrono::milliseconds(500));
-}
 
 // The service: io threads with their doors, the pipelines, the door for workers, the admin
 // listener. The thread that calls run() has the signals and the admin listener.
@@ -73,10 +70,12 @@ class Server {
   void relieve(Overload action, std::uint64_t spare);
   void end_for(std::size_t device, const DeviceLost& why);
   // Neither allocates memory. What they ask for is done by drain().
-  void begin_drain();
+  void begin_drain(const LimitOptions& limits);
   void cut_off(const char* why);
   Task<> drain();
+  void enter(std::string_view phase);
   void post_drains();
+  void post_hub_drains();
   void post_cut_offs();
   void note_cut_off();
   void finish();
@@ -113,8 +112,8 @@ class Server {
   Time evicted_{};                    // the last stream, for want of memory
   Timer step_{main_.get_executor()};  // of a drain; cancelled when there is something to do
   EndlessTask drain_{main_.get_executor(), [this] { return drain(); }};
-  Time cuts_at_{};  // of a drain: when connections are cut
-  Time ends_by_{};  // and when the threads end
+  DrainTimes times_;
+  std::string_view phase_;                                          // of a drain
   std::size_t told_threads_ = 0, told_hubs_ = 0, cut_threads_ = 0;  // those that were posted to
   std::size_t undrained_ = 0;                                       // io threads with connections
   const char* why_cut_off_ = "the time for it is over";

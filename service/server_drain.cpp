@@ -30,23 +30,23 @@ std::future<void> run_on(net::io_context& context, std::function<void()> work) {
 
 // CUDA is not tried again in this process. The device's streams go to workers elsewhere.
 void Server::end_for(std::size_t device, const DeviceLost& why) {
-  begin_drain();
+  LimitOptions at_once = options_.limits;
+  at_once.linger = at_once.notice = {};
+  begin_drain(at_once);
   device_watch_.lost(device, why);
 }
 
-void Server::begin_drain() {
+void Server::begin_drain(const LimitOptions& limits) {
   if (std::exchange(draining_, true)) return;
   stats_.draining.set(1);
   undrained_ = threads_.size();
-  const Time now = Clock::now();
-  ends_by_ = now + options_.limits.drain;
-  cuts_at_ = now + time_to_end(options_.limits.drain);
+  times_ = drain_times(Clock::now(), limits);
   step_.cancel();
 }
 
 void Server::cut_off(const char* why) {
   why_cut_off_ = why;
-  cuts_at_ = Time::min();
+  times_.linger_ends = times_.notice_ends = times_.cuts = Time::min();
   step_.cancel();
 }
 
@@ -59,37 +59,54 @@ Task<> Server::drain() {
     return step_.async_wait(no_throw);
   };
   while (!draining_) co_await until(Time::max());
+  while (Clock::now() < times_.linger_ends) {
+    enter("linger");
+    co_await until(times_.linger_ends);
+  }
   post_drains();
-  while (undrained_ > 0 && Clock::now() < cuts_at_) co_await until(cuts_at_);
+  while (undrained_ > 0 && Clock::now() < times_.notice_ends) {
+    enter("notice");
+    co_await until(times_.notice_ends);
+  }
+  enter("end");
+  post_hub_drains();
+  while (undrained_ > 0 && Clock::now() < times_.cuts) co_await until(times_.cuts);
   if (undrained_ > 0) {
     post_cut_offs();
-    while (undrained_ > 0 && Clock::now() < ends_by_) co_await until(ends_by_);
+    while (undrained_ > 0 && Clock::now() < times_.ends) co_await until(times_.ends);
     note_cut_off();
   }
   finish();
 }
 
+void Server::enter(std::string_view phase) {
+  if (std::exchange(phase_, phase) != phase) log_.info("drain phase", {{"phase", phase}});
+}
+
 void Server::post_drains() {
   for (; told_threads_ < threads_.size(); ++told_threads_) {
     IoThread& io = *threads_[told_threads_];
-    io.post([this, &io] {
-      io.drain([this] {
+    io.post([this, &io, notice_ends = times_.notice_ends] {
+      io.drain(notice_ends, [this] {
         net::post(main_, [this] {
           if (--undrained_ == 0) step_.cancel();
         });
       });
     });
   }
+}
+
+void Server::post_hub_drains() {
   for (; told_hubs_ < pipelines_.size(); ++told_hubs_) {
     Pipeline& pipeline = *pipelines_[told_hubs_];
-    const Time give_up = ends_by_ - options_.limits.drain / 2;
-    net::post(pipeline.home(), [&hub = pipeline.hub(), give_up] { hub.drain(give_up); });
+    net::post(pipeline.home(),
+              [&hub = pipeline.hub(), give_up = times_.gives_up] { hub.drain(give_up); });
   }
 }
 
 // Connections end at once. Their threads then finish the drain: no session outlives what it uses.
 void Server::post_cut_offs() {
-  if (cut_threads_ == 0) ends_by_ = Clock::now() + cut_off_patience;
+  if (cut_threads_ == 0) times_.ends = Clock::now() + cut_off_patience;
   for (; cut_threads_ < threads_.size(); ++cut_threads_) {
     IoThread& io = *threads_[cut_threads_];
     io.post([this, &io] {
@@ -106,13 +123,13 @@ void Server::note_cut_off() {
 
 // Workers are sent Bye before the threads end; those of other machines by way of the first thread.
 void Server::finish() {
-  const Time deadline = std::max(ends_by_, Clock::now() + bye_patience);
+  const Time deadline = std::max(times_.ends, Clock::now() + bye_patience);
   std::vector<std::future<void>> dismissed;
   for (auto& pipeline : pipelines_)
     dismissed.push_back(run_on(pipeline->home(), [&hub = pipeline->hub()] { hub.dismiss(); }));
   for (auto& done : dismissed) done.wait_until(deadline);
   run_on(threads_.front()->context(), [] {}).wait_until(deadline);
-  end_limit_.start(std::max<Duration>(ends_by_ - Clock::now(), threads_patience));
+  end_limit_.start(std::max<Duration>(times_.ends - Clock::now(), threads_patience));
   main_.stop();
 }
 

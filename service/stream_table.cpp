@@ -19,7 +19,16 @@ LiveStream& StreamTable::add(std::unique_ptr<LiveStream> stream) {
 void StreamTable::reap(StreamId id) {
   const auto stream = streams_.find(id);
   if (stream == streams_.end()) return;
-  if (stream->second->stream().finished() && !stream->second->attached()) streams_.erase(stream);
+  if (!stream->second->stream().finished() || stream->second->attached()) return;
+  streams_.erase(stream);
+  if (streams_.empty()) when_empty_();
+}
+
+std::vector<StreamId> StreamTable::without_goaway() const {
+  std::vector<StreamId> streams;
+  for (const auto& [id, stream] : streams_)
+    if (!stream->has_goaway()) streams.push_back(id);
+  return streams;
 }
 
 void StreamTable::take(std::vector<Returned>& returned) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "service/live_stream.h"
@@ -23,6 +25,9 @@ class StreamTable {
   // Which holds the most; null where none holds more than next to nothing.
   LiveStream* largest() const;
   bool empty() const { return streams_.empty(); }
+  // `call` is called when the last stream has gone.
+  void when_empty(std::function<void()> call) { when_empty_ = std::move(call); }
+  std::vector<StreamId> without_goaway() const;
 
   LiveStream* find(StreamId stream) const {
     const auto found = streams_.find(stream);
@@ -45,6 +50,7 @@ class StreamTable {
 
  private:
   std::unordered_map<StreamId, std::unique_ptr<LiveStream>> streams_;
+  std::function<void()> when_empty_ = [] {};
 };
 
 }  // namespace millrace

@@ -71,6 +71,8 @@ send_buffer = "64KiB"
 connections = 10000
 slab_bytes = "1GiB"
 drain = "25s"
+linger = "0s"
+notice = "0s"
 
 [gpu]
 devices = "auto"

@@ -45,6 +45,16 @@ struct ThreadUnderTest {
   }
   void run() { thread->context().poll(); }
   bool ended(std::size_t client) const { return outboxes[client].closing(); }
+  // How many goaways wait for the clients.
+  int goaways() {
+    int count = 0;
+    for (auto& outbox : outboxes)
+      while (!outbox.empty()) {
+        count += outbox.next().bytes.find("goaway") != std::string_view::npos;
+        outbox.sent();
+      }
+    return count;
+  }
   // Everything that was logged. The last call: the clients hang up.
   std::string logged() {
     sinks.clear();
@@ -94,7 +104,38 @@ TEST_CASE("a drain ends when its cut-off has given up the streams that workers s
   t.thread->listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()),
                    t.admission.gate);
   bool drained = false;
-  t.thread->drain([&] { drained = true; });
+  t.thread->drain(Clock::now(), [&] { drained = true; });
+  t.run();
+  CHECK_FALSE(drained);
+  CHECK(t.thread->cut_off());
+  t.run();
+  CHECK(drained);
+}
+
+TEST_CASE("until a notice is over streams continue, and when none is left the drain goes on") {
+  ThreadUnderTest t;
+  net::io_context* const contexts[] = {&t.thread->context()};
+  t.thread->listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()),
+                   t.admission.gate);
+  bool drained = false;
+  t.thread->drain(Clock::now() + 1h, [&] { drained = true; });
+  t.run();
+  CHECK(t.goaways() == 1);  // the other stream receives it half an hour later
+  CHECK_FALSE(t.ended(0));
+  CHECK_FALSE(t.ended(1));
+  CHECK(t.thread->door().open({}, t.outboxes.front()).error().reason == Refusal::draining);
+  t.sinks.clear();
+  t.run();
+  CHECK(drained);
+}
+
+TEST_CASE("a cut-off ends a notice") {
+  ThreadUnderTest t;
+  net::io_context* const contexts[] = {&t.thread->context()};
+  t.thread->listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()),
+                   t.admission.gate);
+  bool drained = false;
+  t.thread->drain(Clock::now() + 1h, [&] { drained = true; });
   t.run();
   CHECK_FALSE(drained);
   CHECK(t.thread->cut_off());
@@ -111,12 +152,6 @@ TEST_CASE("a thread that is stopped in the middle of its work leaves no coroutin
   const Idle idle;
   idle.thread->run();
   idle.thread->stop();  // its scope asserts that all have ended
-}
-
-TEST_CASE("a drain leaves time for its cut-off") {
-  CHECK(time_to_end(25s) == 24'500ms);
-  CHECK(time_to_end(1s) == 750ms);
-  CHECK(time_to_end(0s) == 0s);
 }
 
 TEST_CASE("the largest stream of a thread ends where that was said, and the log says which") {

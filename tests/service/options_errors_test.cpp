@@ -6,6 +6,7 @@
 
 using namespace millrace;
 using namespace std::chrono_literals;
+using Catch::Matchers::Contains;
 
 namespace {
 
@@ -169,6 +170,16 @@ TEST_CASE("each of many pipelines is read once") {
   CHECK(error_of(text).ends_with("what limits.slab_bytes leaves"));
   CHECK(error_of("[limits]\nslab_bytes = \"1TiB\"\n[gpu]\ndevices = \"host\"\n" + text) ==
         "no error");
+}
+
+TEST_CASE("linger and notice that leave too little of drain are named") {
+  CHECK(limits_error("drain = \"20s\"\nlinger = \"5s\"\nnotice = \"10s\"") == "no error");
+  CHECK(limits_error("drain = \"20s\"\nlinger = \"5s\"\nnotice = \"11s\"") ==
+        "m.toml:4: key 'limits.notice' = \"11s\": linger and notice are parts of drain, which is "
+        "20s: together they must be at most three quarters of it");
+  CHECK_THAT(limits_error("linger = \"20s\""),
+             Contains("key 'limits.linger' = \"20s\": linger and notice are parts of drain, which "
+                      "is 25s"));
 }
 
 TEST_CASE("contradictions are named with their other side") {

@@ -155,7 +155,9 @@ connections = 100
 slab_bytes = "64MiB"
 stream_buffer = "10s"
 pause_buffer = "1min"
-drain = "5s")")
+drain = "8s"
+linger = "1s"
+notice = "5s")")
                                   .limits;
   CHECK(limits.message == 131'072);
   CHECK(limits.send_buffer == 2'097'152);
@@ -163,7 +165,9 @@ drain = "5s")")
   CHECK(limits.slab_bytes == 67'108'864);
   CHECK(limits.stream_buffer == 10s);
   CHECK(limits.pause_buffer == 1min);
-  CHECK(limits.drain == 5s);
+  CHECK(limits.drain == 8s);
+  CHECK(limits.linger == 1s);
+  CHECK(limits.notice == 5s);
 }
 
 TEST_CASE("devices are those that there are, none, or those listed") {

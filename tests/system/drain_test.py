@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the service stops: the phases `linger` and `notice` of a drain, and the rest of it."""
+import json
+import signal
+import socket
+import unittest
+
+import client_wire as wire
+from crowd import CrowdTest
+from faults import PACKET, GoodStream, text
+from harness import samples, wait_for
+from raw_client import BINARY, RawClient, frame, upgrade
+from zeromq_client import Peer
+
+LONG = '[limits]\ndrain = "1h"\n'  # a test that waits for its end fails
+STREAMS = 12  # some on each io thread
+
+
+class Drain(CrowdTest):
+    def terminate(self, service):
+        service.process.terminate()
+        wait_for(lambda: self.logged(service, "event=stopping"), "the drain")
+
+    @staticmethod
+    def rest(client):
+        """All further messages; then the client hangs up, for which the service waits."""
+        said = len(client.messages)
+        client.rest()
+        client.socket.close()
+        return client.messages[said:]
+
+    @staticmethod
+    def logged(service, words):
+        return [line for line in list(service.errors) if words in line]
+
+    def stream(self, service):
+        stream = GoodStream(service)
+        self.addCleanup(stream.client.socket.close)
+        return stream
+
+    def test_while_it_lingers_it_is_not_ready_and_still_accepts_streams(self):
+        service = self.served(extra='[limits]\nlinger = "2s"\n')
+        before = self.stream(service)
+        self.terminate(service)
+        status, page = service.get("/readyz")
+        self.assertEqual((status, json.loads(page)["reasons"]), (503, ["the service is stopping"]))
+        self.assertEqual(service.metric("millrace_draining"), 1)
+        late = self.stream(service)
+        for stream in before, late:
+            stream.row()
+        for stream in before, late:
+            goaway, _, closed = self.rest(stream.client)
+            self.assertEqual((goaway["type"], closed["type"], stream.client.close_code), ("goaway", "closed", 1012))
+        self.assertEqual(service.wait(), 0)
+
+    def noticed(self, service):
+        """Streams that continue after SIGTERM, each with its goaway."""
+        streams = [self.stream(service) for _ in range(STREAMS)]
+        self.terminate(service)
+        wait_for(lambda: self.logged(service, "phase=notice"), "the notice")
+        times = []
+        for stream in streams:
+            goaway = stream.client.message()
+            self.assertEqual(goaway["type"], "goaway")
+            times.append(goaway["retry_after_ms"])
+        self.assertGreater(len(set(times)), STREAMS / 2)
+        self.assertLessEqual(max(times), 5000)
+        return streams
+
+    def test_after_a_notice_clients_end_their_streams_and_it_stops_when_none_is_left(self):
+        service = self.served(extra=LONG + 'notice = "3s"\n')
+        with Peer(service.zeromq_port) as peer:
+            over_zeromq = peer.open(id="mic")
+            streams = self.noticed(service)
+            self.assertEqual(over_zeromq.next()["type"], "goaway")
+            with self.assertRaises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", service.port))
+            self.assertEqual(peer.open(id="late").refusal["code"], "stopping")
+            for stream in streams:
+                stream.row()
+                stream.end()  # with closed, and close code 1000
+            over_zeromq.say(wire.end)
+            self.assertEqual(over_zeromq.rest()[-1]["type"], "closed")
+        self.assertEqual(service.wait(), 0)
+
+    def test_streams_that_do_not_end_in_a_notice_are_ended_then_without_a_second_goaway(self):
+        service = self.served(extra=LONG + 'notice = "1s"\n')
+        streams = self.noticed(service)
+        for stream in streams:
+            kinds = [message["type"] for message in self.rest(stream.client)]
+            self.assertNotIn("goaway", kinds)
+            self.assertEqual((kinds[-1], stream.client.close_code), ("closed", 1012))
+        self.assertEqual(service.wait(), 0)
+
+    def test_a_second_signal_cuts_streams_off_in_each_phase(self):
+        for key in "linger", "notice":
+            with self.subTest(key):
+                service = self.served(extra=LONG + f'{key} = "30min"\n')
+                with RawClient(service.port, upgrade()).opened() as client:
+                    self.terminate(service)
+                    wait_for(lambda: self.logged(service, f"phase={key}"), "the phase")
+                    service.process.send_signal(signal.SIGTERM)
+                    client.rest()
+                    self.assertIsNone(client.close_code)
+                    self.assertEqual(service.wait(), 1)
+
+    def test_without_streams_it_stops_as_soon_as_it_has_lingered(self):
+        service = self.served(extra=LONG + 'linger = "100ms"\nnotice = "30min"\n')
+        with Peer(service.zeromq_port):  # without a stream
+            self.assertEqual(service.stop(), 0)
+
+    def test_a_thousand_live_streams_end_with_an_answer_to_each_accepted_frame(self):
+        service = self.service(f"[[pipeline]]\nslots = 1000\nchunk = {{ size = {PACKET} }}\n")
+        self.tap(service)
+        clients = [self.join(service, upgrade()).opened() for _ in range(1000)]
+        packet = frame(BINARY, samples(0, PACKET))
+        for client in clients:
+            client.send(packet)
+        for client in clients:
+            self.assertEqual(client.message()["type"], "result")
+            client.send(packet)
+        service.process.terminate()
+        for client in clients:
+            *told, closed = [message for message in self.rest(client) if message["type"] != "goaway"]
+            results = [client.messages[1], *told]
+            self.assertEqual([result["begin"] for result in results], [0, *(result["end"] for result in results[:-1])])
+            self.assertEqual((closed["type"], closed["frames"], client.close_code), ("closed", results[-1]["end"], 1012))
+            self.assertNotIn("error", json.dumps(results))
+        self.assertEqual(service.wait(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
