@@ -30,8 +30,7 @@ def of_variables(board):
     for name, label in VARIABLES.items():
         variable = variables.get(name)
         if variable is None:
-            if name != "pipeline":
-                yield f"template-{name}-rule: there is no variable {name}"
+            yield f"template-{name}-rule: there is no variable {name}"
             continue
         wanted = {"type": "query", "label": label, "multi": True, "includeAll": True, "allValue": ".+", "datasource": SOURCE}
         for key, value in wanted.items():

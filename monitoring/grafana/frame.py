@@ -44,22 +44,20 @@ def annotations():
                      titleFormat="{{alertname}}", textFormat="{{instance}} {{pipeline}}", step="15s")
 
 
-def labels_of(name, label, series, several=True):
+def labels_of(name, label, series):
     """A variable with the values of a label."""
-    variable = (dashboard.QueryVariable(name).label(label).datasource(DATASOURCE)
-                .query({"query": f"label_values({series}, {name})", "refId": name})
-                .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(models.VariableSort.ALPHABETICAL_ASC))
-    if several:
-        variable.multi(True).include_all(True).all_value(".+").current(ALL)
-    return variable
+    return (dashboard.QueryVariable(name).label(label).datasource(DATASOURCE)
+            .query({"query": f"label_values({series}, {name})", "refId": name})
+            .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(models.VariableSort.ALPHABETICAL_ASC)
+            .multi(True).include_all(True).all_value(".+").current(ALL))
 
 
 def variables(pipeline):
     yield dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus")
     yield labels_of("job", "Job", "millrace_build_info")
     yield labels_of("instance", "Instance", 'millrace_build_info{job=~"$job"}')
-    if pipeline:
-        yield labels_of("pipeline", "Pipeline", 'millrace_streams{job=~"$job",instance=~"$instance"}')
+    chosen = labels_of("pipeline", "Pipeline", 'millrace_streams{job=~"$job",instance=~"$instance"}')
+    yield chosen if pipeline else chosen.hide(models.VariableHide.HIDE_VARIABLE)  # links hand its value on
     yield Constant("runbooks").value(RUNBOOKS)
 
 

@@ -11,6 +11,7 @@ sys.path[:0] = [str(MONITORING / "checks"), str(MONITORING / "grafana")]
 import expressions  # noqa: E402
 import form  # noqa: E402
 import names  # noqa: E402
+import under_load  # noqa: E402
 from expressions import Expression  # noqa: E402
 
 
@@ -105,6 +106,43 @@ class Names(unittest.TestCase):
         places = {expression.place.split(":")[0] for expression in expressions.everything()}
         self.assertLessEqual({*expressions.boards(), "rule MillraceDown", "docs/metrics.md",
                               "docs/runbooks/MillraceDown.md"}, places)
+
+
+class Answers:
+    """A Prometheus that has these curves for every query, and these series for every selector."""
+
+    def __init__(self, curves, series=({},)):
+        self.found = series
+        self.answered = curves
+
+    def curves(self, *_):
+        return self.answered
+
+    def series(self, *_):
+        return self.found
+
+
+class UnderLoad(unittest.TestCase):
+    QUERY = 'sum(rate(millrace_batches_total{job=~"$job",instance=~"$instance"}[$__rate_interval]))'
+
+    def finds(self, curves, *faults, **more):
+        span = under_load.Span(Answers(curves, **more), "127.0.0.1:9464", 0)
+        self.assertEqual(list(under_load.wrong(span, self.QUERY)), list(faults))
+
+    def test_numbers_at_any_time_are_accepted_0_too(self):
+        self.finds([({}, [(1, float("nan")), (2, 0.0)])])
+
+    def test_a_query_without_numbers_is_found(self):
+        self.finds([], "no data")
+        self.finds([({"a": "b"}, [(1, float("nan")), (2, float("inf"))])], "no number in {'a': 'b'}")
+
+    def test_a_selector_without_series_is_found(self):
+        self.finds([({}, [(1, 1.0)])], 'no series millrace_batches_total{instance=~"$instance",job=~"$job"}', series=())
+
+    def test_variables_are_replaced_as_grafana_does(self):
+        span = under_load.Span(Answers([]), "127.0.0.1:9464", 0)
+        self.assertEqual(span.replaced(self.QUERY),
+                         r'sum(rate(millrace_batches_total{job=~".+",instance=~"127\\.0\\.0\\.1:9464"}[4s]))')
 
 
 if __name__ == "__main__":
