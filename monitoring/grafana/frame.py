@@ -7,7 +7,7 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from panels import DATASOURCE, query
 
-RUNBOOKS = "http://localhost:9090/user"  # where Prometheus of docker/compose.yaml serves docs/runbooks
+RUNBOOKS = "http://127.0.0.1:9090/user"  # where Prometheus of docker/compose.yaml serves docs/runbooks
 ALL = models.VariableOption(selected=True, text="All", value="$__all")
 
 
