@@ -30,7 +30,7 @@ class Block(NamedTuple):
 
 def documents():
     """Those that are ours: what a build folder holds is not."""
-    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "python/*.md", "bench/*.md"):
+    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "python/*.md", "bench/*.md", "monitoring/*.md"):
         yield from sorted(ROOT.glob(pattern))
 
 
