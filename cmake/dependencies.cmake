@@ -12,3 +12,6 @@ find_package(CLI11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(isal REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(sndfile REQUIRED IMPORTED_TARGET sndfile)
+# Debian's libjs-dygraphs: the plots of the live page.
+find_path(dygraphs dygraph.min.js PATHS /usr/share/javascript/dygraphs NO_DEFAULT_PATH REQUIRED)
+find_file(dygraphs_license copyright PATHS /usr/share/doc/libjs-dygraphs NO_DEFAULT_PATH REQUIRED)

@@ -21,6 +21,9 @@ class Exporter {
   // collection per second. Valid until the next call.
   const std::string& text(Time now);
 
+  // When the text was collected.
+  Time collected() const { return collected_; }
+
   static constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=utf-8";
 
  private:

@@ -17,6 +17,8 @@ namespace millrace {
 HttpAnswer alive_page(const std::vector<std::string>& reasons);
 // 200 where nothing speaks against taking streams, otherwise 503 and why not.
 HttpAnswer ready_page(const std::vector<std::string>& reasons);
+// The same for the live page, always with 200: a browser reports other answers as errors.
+HttpAnswer status_page(const std::vector<std::string>& reasons, bool draining);
 HttpAnswer missing_page();
 
 // The first `query.limit` streams of all threads.

@@ -10,6 +10,7 @@
 #include "service/admin_pages.h"
 #include "service/descriptors.h"
 #include "service/memory_bounds.h"
+#include "service/pages.h"
 #include "service/run_until_stopped.h"
 #include "service/units.h"
 #include "service/wall_clock.h"
@@ -266,19 +267,26 @@ void Server::relieve(Overload action, std::uint64_t spare) {
 }
 
 HttpAnswer Server::answer(const HttpQuery& query) {
-  if (query.path() == "/metrics")
-    return {.status = 200,
-            .type = std::string(Exporter::content_type),
-            .body = exporter_->text(Clock::now())};
+  if (query.path() == "/metrics") return metrics();
   if (query.path() == "/livez") return alive_page(failures());
-  if (query.path() == "/readyz") return readiness();
+  if (query.path() == "/readyz") return ready_page(why_unready());
+  if (query.path() == "/status") return status_page(why_unready(), draining_);
   if (query.path() == "/streams") return lists_->streams(query.target, Clock::now());
   if (query.path() == "/workers") return lists_->workers(Clock::now());
   if (query.path() == "/log") return log_page(recent_log_);
+  if (auto file = find_file(live_page(), query)) return std::move(*file);
   return missing_page();
 }
 
-HttpAnswer Server::readiness() {
+HttpAnswer Server::metrics() {
+  HttpAnswer answer{.type = std::string(Exporter::content_type),
+                    .body = exporter_->text(Clock::now())};
+  const std::chrono::duration<double> collected = exporter_->collected().time_since_epoch();
+  answer.fields.emplace_back("Millrace-Collected", std::to_string(collected.count()));
+  return answer;
+}
+
+std::vector<std::string> Server::why_unready() {
   std::vector<std::string> reasons = failures();
   if (draining_) reasons.push_back("the service is stopping");
   if (admission_.gate.memory_short.load(std::memory_order_relaxed))
@@ -287,7 +295,7 @@ HttpAnswer Server::readiness() {
     if (pipeline->stats().workers.value() == 0)
       reasons.push_back("pipeline " + pipeline->name() + " has no worker");
   stats_.ready.set(reasons.empty());
-  return ready_page(reasons);
+  return reasons;
 }
 
 }  // namespace millrace

@@ -63,7 +63,8 @@ class Server {
   Sources sources() const;
 
   HttpAnswer answer(const HttpQuery& query);
-  HttpAnswer readiness();
+  HttpAnswer metrics();
+  std::vector<std::string> why_unready();
 
   Task<> handle_signals();
   Task<> watch_clock();

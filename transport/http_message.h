@@ -35,7 +35,7 @@ struct HttpAnswer {
   std::string type = "application/json";  // of the content
   std::string body;
   HttpFields fields{};        // further ones
-  bool without_body = false;  // it answers HEAD: the body only gives its length
+  bool without_body = false;  // only the length of the body is sent
 };
 
 // What a request that could not be read is answered; `fault` is not `gone`.

@@ -75,7 +75,7 @@ Task<> HttpServer::reply(Socket& socket, const Result<HttpQuery, HttpFault>& que
   try {
     auto answer = query ? answer_to_query(*query) : answer_to(query.error());
     Share place;
-    if (answer.body.size() > small) {
+    if (!answer.without_body && answer.body.size() > small) {
       place = Share(large_, 1);
       if (!place) answer = busy(retry_times_.of_refused());
     }

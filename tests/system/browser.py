@@ -2,6 +2,7 @@
 """A browser (Debian's chromium, without a window) that opens a page of ours, told what to do as a
 person would: by its DevTools protocol."""
 import asyncio
+import base64
 import functools
 import http.server
 import json
@@ -61,16 +62,23 @@ class Browser(Process):
 
 
 class Page:
-    """One page of it; `async with Page(browser, url) as page`."""
+    """One page of it; `async with Page(browser, url) as page`. Without `size`, the window is that of the browser;
+    `script` runs before any script of the page."""
 
-    def __init__(self, browser, url):
-        self.browser, self.url, self.calls = browser, url, 0
+    def __init__(self, browser, url, size=None, dark=False, script=None):
+        self.browser, self.url, self.size, self.dark, self.script = browser, url, size, dark, script
+        self.calls, self.events = 0, []
 
     async def __aenter__(self):
         self.tools = await websockets.connect(self.browser.tools, max_size=None)
         target = (await self.call("Target.createTarget", url="about:blank"))["targetId"]
         self.session = (await self.call("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
-        await self.call("Page.enable")
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            await self.call(f"{domain}.enable")
+        if self.size:
+            await self.window(*self.size, self.dark)
+        if self.script:
+            await self.call("Page.addScriptToEvaluateOnNewDocument", source=self.script)
         await self.call("Page.navigate", url=self.url)
         await self.until("document.readyState === 'complete'")
         return self
@@ -79,12 +87,12 @@ class Page:
         await self.tools.close()
 
     async def call(self, method, **parameters):
-        """The result of a method of the protocol; what the browser says meanwhile is left alone."""
+        """The result of a method of the protocol; what the browser reports meanwhile goes to `events`."""
         self.calls += 1
         session = {"sessionId": self.session} if hasattr(self, "session") else {}
         await self.tools.send(json.dumps({"id": self.calls, "method": method, "params": parameters, **session}))
         while (answer := json.loads(await asyncio.wait_for(self.tools.recv(), PATIENCE))).get("id") != self.calls:
-            pass
+            self.events.append(answer)
         if "error" in answer:
             raise AssertionError(f"{method}: {answer['error']}")
         return answer["result"]
@@ -104,6 +112,35 @@ class Page:
                 return value
             await asyncio.sleep(0.05)
         raise AssertionError(f"waited in vain for {expression}")
+
+    async def window(self, width, height, dark=False):
+        """Shows the page in a window of this size: a phone's if it is narrow."""
+        await self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                        mobile=width < 600)
+        await self.call("Emulation.setEmulatedMedia",
+                        features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+
+    async def picture(self, path):
+        """Writes what the window shows."""
+        shot = await self.call("Page.captureScreenshot", format="png")
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(shot["data"]))
+
+    def reported(self, method):
+        """The parameters of the events of a kind so far."""
+        return [event["params"] for event in self.events if event.get("method") == method]
+
+    def errors(self):
+        """What a developer would find on the page's console: errors and warnings, and exceptions."""
+        return ([call for call in self.reported("Runtime.consoleAPICalled") if call["type"] in ("error", "warning")]
+                + [entry["entry"] for entry in self.reported("Log.entryAdded")
+                   if entry["entry"]["level"] in ("error", "warning")]
+                + self.reported("Runtime.exceptionThrown"))
+
+    def requested(self):
+        """The addresses that the page requested."""
+        return [request["request"]["url"] for request in self.reported("Network.requestWillBeSent")] + \
+            [socket["url"] for socket in self.reported("Network.webSocketCreated")]
 
     async def click(self, element):
         await self.value(f"document.getElementById('{element}').click()")
