@@ -78,14 +78,14 @@ HttpAnswer ready_page(const std::vector<std::string>& reasons) {
 }
 
 HttpAnswer status_page(const std::vector<std::string>& reasons, bool draining) {
-  return page(
-      200, {{"ready", reasons.empty()}, {"draining", draining}, {"reasons", list_of(reasons)}});
+  return page(200,
+              {{"ready", reasons.empty()}, {"draining", draining}, {"reasons", list_of(reasons)}});
 }
 
 HttpAnswer missing_page() {
-  return page(404,
-              {{"error", {{"message",
-                           "there are / /metrics /livez /readyz /status /streams /workers /log"}}}});
+  return page(
+      404, {{"error",
+             {{"message", "there are / /metrics /livez /readyz /status /streams /workers /log"}}}});
 }
 
 HttpAnswer streams_page(const StreamQuery& query, std::vector<StreamList> parts) {

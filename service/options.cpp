@@ -115,7 +115,7 @@ ListenOptions read_listen(Section listen) {
   options.origins = read_origins(listen);
   options.plain = listen.flag("plain", false);
   check_listeners(listen, listeners, options.plain);
-  if (listen.flag("try_page", false)) listen.not_built("try_page");
+  options.try_page = listen.flag("try_page", false);
   listen.end();
   return options;
 }

@@ -32,6 +32,7 @@ struct ListenOptions {
   bool plain = false;                             // addresses off loopback may go without TLS
   std::optional<TcpAddress> workers_remote = {};  // of other machines; nothing: none come
   std::vector<std::string> origins = {};          // of pages in browsers that may open streams
+  bool try_page = false;                          // a page for trying is served, and may open some
 
   bool operator==(const ListenOptions&) const = default;
 };

@@ -76,7 +76,8 @@ Server::Server(const Options& options, LogWriter& writer)
           .names = {},
           .connections = Budget(options.limits.connections),
           .gate = {.sockets = Budget(sockets_for(options.limits.connections, descriptor_limit())),
-                   .origins = options.listen.origins},
+                   .origins = options.listen.origins,
+                   .page = options.listen.try_page ? try_page() : std::span<const PageFile>()},
           .made_up = made_up_names()},
       slab_bytes_(options.limits.slab_bytes),
       device_watch_(options.gpu, log_) {

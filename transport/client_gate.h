@@ -2,10 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/budget.h"
+#include "transport/page_file.h"
 
 namespace millrace {
 
@@ -15,6 +17,7 @@ namespace millrace {
 struct ClientGate {
   Budget sockets;                            // of clients, those before their upgrade among them
   const std::vector<std::string> origins{};  // of the pages that may open streams
+  const std::span<const PageFile> page{};    // which is served, and may open streams; empty: none
   // While memory is short every new connection is refused before anything is read from it.
   std::atomic<bool> memory_short = false;  // relaxed: it guards nothing
 };

@@ -24,4 +24,8 @@ bool is_for_loopback(const HttpQuery& query);
 // False if the request comes from a page whose origin is not in `origins`, compared byte by byte.
 bool is_from(const HttpQuery& query, std::span<const std::string> origins);
 
+// True if a page that was loaded from `Host` itself sent the request. `Host` must be `localhost` or
+// an address: a name could have been rebound to this machine, so its origin must be listed.
+bool is_from_own_page(const HttpQuery& query);
+
 }  // namespace millrace

@@ -43,6 +43,7 @@ struct Arrival {
   std::string peer;  // its address
   Door& door;
   PageRules rules;
+  std::span<const PageFile> page;
   Share socket;
 };
 
@@ -63,6 +64,17 @@ Result<Admitted, RequestError> request_stream(const Arrival& arrival, const Http
   auto sink = arrival.door.open(std::move(upgrade->stream), outbox);
   if (!sink) return std::move(sink.error());
   return Admitted{std::move(upgrade->upgrade), {}, std::move(*sink)};
+}
+
+// The answer to a request that opens no stream: a file of the page, or why it was refused.
+HttpAnswer answer_instead(SessionScope& scope, const Arrival& arrival, const HttpQuery& query,
+                          const RequestError& error) {
+  if (error.status == 404)
+    if (auto file = find_file(arrival.page, query)) return std::move(*file);
+  scope.refuse(arrival.peer, error.reason, error.message);
+  auto answer = answer_to(error);
+  answer.without_body = query.method == "HEAD";
+  return answer;
 }
 
 // Nullopt if the client was refused, or is gone.
@@ -86,9 +98,7 @@ Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, const A
     admitted->rest = std::move(rest);
     co_return std::move(*admitted);
   }
-  scope.refuse(arrival.peer, admitted.error().reason, admitted.error().message);
-  auto answer = answer_to(admitted.error());
-  answer.without_body = query->method == "HEAD";
+  auto answer = answer_instead(scope, arrival, *query, admitted.error());
   co_await answer_and_close(socket, std::move(answer));
   co_return std::nullopt;
 }
@@ -118,7 +128,8 @@ StreamServer::StreamServer(SessionScope& scope, Acceptor acceptor, Door& door, C
       door_(door),
       gate_(gate),
       rules_{.loopback = acceptor_.local_endpoint().address().is_loopback(),
-             .origins = gate.origins},
+             .origins = gate.origins,
+             .own_page = !gate.page.empty()},
       accepting_(scope.executor(), [this] { return accept_all(); }) {}
 
 void StreamServer::stop_accepting() {
@@ -135,7 +146,7 @@ Task<> StreamServer::accept_all() {
 
 void StreamServer::let_in(Socket socket) {
   try {
-    Arrival arrival{text_of(peer_of(socket)), door_, rules_, Share(gate_.sockets, 1)};
+    Arrival arrival{text_of(peer_of(socket)), door_, rules_, gate_.page, Share(gate_.sockets, 1)};
     if (gate_.memory_short.load(std::memory_order_relaxed))
       return refuse(std::move(socket), arrival.peer, Refusal::overload,
                     "the service is short of memory");

@@ -72,7 +72,7 @@ Result<Upgrade, RequestError> parse_websocket(const HttpQuery& query) {
 Result<StreamUpgrade, RequestError> parse_upgrade(const HttpQuery& query, const PageRules& rules) {
   if (rules.loopback && !is_for_loopback(query))
     return no_upgrade(421, "Host must be localhost or a loopback address, as this listener is");
-  if (!is_from(query, rules.origins))
+  if (!is_from(query, rules.origins) && !(rules.own_page && is_from_own_page(query)))
     return no_upgrade(
         403, "pages of this origin may not open streams: [listen] origins lists those that may");
   if (query.method != "GET") return no_upgrade(405, "GET is expected");

@@ -29,6 +29,7 @@ struct StreamUpgrade {
 struct PageRules {
   bool loopback = false;                      // the listener is: only loopback hosts are answered
   std::span<const std::string> origins = {};  // of the pages
+  bool own_page = false;                      // those that this listener serves may
 };
 
 // Reads an HTTP request that should open a stream, or says how it is refused.

@@ -92,7 +92,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => card
 
 for (;;) {
   const began = performance.now();
-  await update();
+  await update().catch(console.error); // one bad answer must not be the last
   const left = Math.max(100, period - (performance.now() - began));
   await new Promise((resolve) => setTimeout(resolve, left));
 }

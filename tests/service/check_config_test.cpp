@@ -62,6 +62,7 @@ threads = 2
 receive_buffer = "64KiB"
 plain = false
 origins = []
+try_page = false
 
 [limits]
 message = "64KiB"
@@ -152,7 +153,7 @@ TEST_CASE("check-config fails with the one line that says what is wrong") {
 }
 
 TEST_CASE("check-config tells what is not built yet, and succeeds") {
-  const Said said = check("[listen]\ntry_page = true\n");
+  const Said said = check("[[pipeline]]\nendpoint = { silence = \"500ms\" }\n");
   CHECK(said.exit_code == 0);
   CHECK_THAT(said.err, Contains("warning: ") && Contains("not built yet, ignored\n"));
 }

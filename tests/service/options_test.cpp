@@ -189,17 +189,14 @@ TEST_CASE("a device gives slabs as much memory as the host unless said") {
 }
 
 TEST_CASE("a key that is not built yet and can be ignored safely is a warning with its place") {
-  CHECK(warnings_of(R"([listen]
-try_page = true
-[[pipeline]]
+  CHECK(warnings_of(R"([[pipeline]]
 endpoint = { silence = "500ms" }
 chunk = { rule = "adaptive", size = 1600 }
 batch = { width_buckets = [800, 1600] }
 )") == std::vector<std::string>{
-           "m.toml:2: key 'listen.try_page' = true: not built yet, ignored",
-           "m.toml:6: key 'pipeline.batch.width_buckets' = [800, 1600]: not built yet, ignored",
-           "m.toml:5: key 'pipeline.chunk.rule' = \"adaptive\": not built yet, ignored",
-           "m.toml:4: key 'pipeline.endpoint' = {silence = \"500ms\"}: not built yet, ignored",
+           "m.toml:4: key 'pipeline.batch.width_buckets' = [800, 1600]: not built yet, ignored",
+           "m.toml:3: key 'pipeline.chunk.rule' = \"adaptive\": not built yet, ignored",
+           "m.toml:2: key 'pipeline.endpoint' = {silence = \"500ms\"}: not built yet, ignored",
        });
-  CHECK(warnings_of("[listen]\ntry_page = false\n[limits]\nprofile = \"private\"").empty());
+  CHECK(warnings_of("[limits]\nprofile = \"private\"").empty());
 }

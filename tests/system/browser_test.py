@@ -23,6 +23,8 @@ KEEP_DEVICE = """{
     };
     null;
 }"""
+# A line for each result, the oldest first.
+RESULTS = """[...results.rows].reverse().map(({ cells: [time, , result] }) => `${time.textContent}  ${result.textContent}`)"""
 RELEASED = "device.getTracks().every((track) => track.readyState === 'ended')"
 
 
@@ -103,7 +105,7 @@ class Files(BrowserTest):
         async def choose():
             async with self.page(browser, service) as page:
                 await page.choose("file", sound)
-                return *await self.ended(page), (await page.value("results.textContent")).splitlines()
+                return *await self.ended(page), await page.value(RESULTS)
 
         return run(choose())
 
@@ -114,7 +116,7 @@ class Files(BrowserTest):
         sound = write_wav(browser.folder.name, array.array("h", frames).tobytes())
         self.assertEqual(self.chosen(service, browser, sound),
                          ({"type": "closed", "frames": 4000, "chunks": 3}, 1000,
-                          ["0.00 0.10  1", "0.10 0.20  1", "0.20 0.25  1"]))
+                          ["0.00–0.10 s  1", "0.10–0.20 s  1", "0.20–0.25 s  1"]))
         self.assertEqual(len(listener.values()), 4000)
         self.assertLessEqual({heard - value for heard, value in zip(listener.values(), frames)}, {0, 1},
                              "to a browser 32767 may be 1.0, to us 32768 is")
@@ -175,7 +177,7 @@ class Microphone(BrowserTest):
                 async with self.page(browser, service) as page:
                     await page.value(KEEP_DEVICE)
                     await page.click("listen")
-                    await page.until("results.textContent.split('\\n').length > 15")
+                    await page.until("results.rows.length > 15")
                     await stop(page)
                     ended = await self.ended(page)
                     await page.until(RELEASED)
@@ -214,7 +216,7 @@ class Microphone(BrowserTest):
             }""")
             await page.until("refused > 2")
             self.gap = await page.value("waiting = 0; refused")
-            await page.until("results.textContent.split('\\n').length > 40")
+            await page.until("results.rows.length > 40")
             await page.click("stop")
 
         closed, code = self.microphone(service, hold_up_and_stop)

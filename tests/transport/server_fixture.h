@@ -80,7 +80,8 @@ class EchoDoor final : public Door {
 
 // A server of echoes on a free port of the loopback, in the test's own thread.
 struct ServerFixture {
-  ServerFixture() {
+  explicit ServerFixture(std::span<const PageFile> page = {})
+      : gate{.sockets = Budget(100), .origins = {"https://good.example"}, .page = page} {
     scope.start();
     server.start();
   }
@@ -129,7 +130,7 @@ struct ServerFixture {
   DoorStats stats;
   EchoDoor door;
   SessionScope scope{context.get_executor(), limits, stats};
-  ClientGate gate{.sockets = Budget(100), .origins = {"https://good.example"}};
+  ClientGate gate;
   StreamServer server{scope, loopback(context), door, gate};
 };
 

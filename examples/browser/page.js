@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page: an input, the stream, and what comes back.
+
+import { fromFile, fromMicrophone } from "./audio.js";
+import { rate, stream } from "./client.js";
+import { Results } from "./results.js";
+import { Wave } from "./wave.js";
+
+const $ = (id) => document.getElementById(id);
+const [url, listen, stop, file, state] = ["url", "listen", "stop", "file", "state"].map($);
+const commands = [...document.querySelectorAll(".command")];
+const wave = new Wave($("wave"));
+const results = new Results($("results"), $("stages"), $("count"));
+
+// Without another service the one that serves the page: there explain=1 is allowed.
+url.value = new URLSearchParams(location.search).get("url") ??
+  `${location.origin.replace(/^http/, "ws")}/v1/stream?explain=1`;
+
+function show(message) {
+  if (message.type === "result") {
+    results.add(message);
+    wave.mark(message);
+  } else {
+    state.textContent = JSON.stringify(message);
+  }
+}
+
+function enable(buttons, enabled) {
+  for (const button of buttons) button.disabled = !enabled;
+}
+
+// What passes is drawn; send(command) puts a command between two packets.
+function tap() {
+  let controller;
+  const through = new TransformStream({
+    start: (made) => (controller = made),
+    transform: (part) => send(part),
+    flush: () => enable(commands, false), // nothing may follow the end
+  });
+  function send(part) {
+    wave.add(part);
+    $("position").textContent = `${(wave.frames / rate).toFixed(1)} s`;
+    controller.enqueue(part);
+  }
+  return { through, send };
+}
+
+async function run(source) {
+  enable([listen, file], false);
+  results.clear();
+  wave.clear();
+  state.textContent = "";
+  const { through, send } = tap();
+  const command = { flush: { type: "flush" }, reset: { type: "reset" }, gap: { type: "gap", frames: rate / 2 } };
+  try {
+    const audio = await source();
+    for (const button of commands) button.onclick = () => send(command[button.id]);
+    enable(commands, true);
+    const { code } = await stream(url.value, audio.pipeThrough(through), show);
+    state.textContent += ` (connection closed: ${code})`;
+  } catch (error) {
+    state.textContent = error;
+  }
+  enable([listen, file], true);
+  enable([stop, ...commands], false);
+}
+
+listen.onclick = () => {
+  const stopped = new AbortController();
+  stop.onclick = () => stopped.abort();
+  run(async () => {
+    const audio = await fromMicrophone(stopped.signal);
+    stop.disabled = false;
+    return audio;
+  });
+};
+file.onchange = () => file.files[0] && run(() => fromFile(file.files[0]));
