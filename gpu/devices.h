@@ -65,6 +65,11 @@ class Devices {
   // Whether a worker whose device cannot be used here is let copy itself.
   bool leaves_to_worker() const { return rule_.use != DeviceRule::Use::listed; }
 
+  // Of each device's memory, for slabs from now on: those that are there stay.
+  void set_slab_bytes(std::uint64_t bytes) {
+    for (At& at : at_) at.memory.set_limit(bytes);
+  }
+
   // It has failed, and is not opened any more: a process that goes on with it gets errors at best.
   void give_up(std::size_t place) { at_[place].lost.store(true, std::memory_order_relaxed); }
 

@@ -163,6 +163,12 @@ void collect_service(const Sources& sources, Families& into) {
   into.add({}, sum(sources.service, &ServiceStats::ready));
   into.begin_gauge("millrace_draining", "1 after SIGTERM until exit.");
   into.add({}, sum(sources.service, &ServiceStats::draining));
+  into.begin_gauge("millrace_config_last_reload_successful",
+                   "1 if the last reload of the configuration succeeded; the start is one.");
+  into.add({}, sum(sources.service, &ServiceStats::reloaded));
+  into.begin_gauge("millrace_config_last_reload_success_timestamp_seconds",
+                   "Unix time of the last successful reload.");
+  into.add({}, sum(sources.service, &ServiceStats::reloaded_at));
   into.begin_gauge("millrace_chunk_buffer_limit_bytes", "Configured limit of chunk buffers.");
   into.add({}, sum(sources.service, &ServiceStats::buffer_limit));
   into.begin_gauge("millrace_memory_limit_bytes",

@@ -163,15 +163,16 @@ Result<ConfigTable, TomlError> read_toml(std::string_view text) {
 
 std::string readable(const ConfigValue& value) { return std::visit(Readable(), value.value); }
 
-std::string printable(std::string_view text) {
-  constexpr std::size_t most = 80;
+std::string printable(std::string_view text, std::size_t most) {
   if (text.size() <= most) return escaped(text, "\"\\");
   std::size_t end = most;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   return escaped(text.substr(0, end), "\"\\") + "...";
 }
 
-std::string in_quotes(std::string_view text) { return '"' + printable(text) + '"'; }
+std::string in_quotes(std::string_view text, std::size_t most) {
+  return '"' + printable(text, most) + '"';
+}
 
 std::string toml_string(std::string_view text) { return '"' + escaped(text, "\"\\") + '"'; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -39,8 +40,8 @@ struct TomlError {
 Result<ConfigTable, TomlError> read_toml(std::string_view text);
 
 // For messages: without control characters, and not longer than a line can bear.
-std::string printable(std::string_view text);
-std::string in_quotes(std::string_view text);  // the same in quotes
+std::string printable(std::string_view text, std::size_t most = 80);  // bytes before escaping
+std::string in_quotes(std::string_view text, std::size_t most = 80);  // the same in quotes
 std::string readable(const ConfigValue& value);
 
 // All of it, as a string of TOML.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 namespace millrace {
 
@@ -10,6 +11,10 @@ namespace millrace {
 // it can have.
 std::uint64_t descriptor_limit();
 std::uint64_t raise_descriptor_limit();
+
+// Lowers `connections` to what the descriptors suffice for, of which there are as many as there can
+// be then. If it is lowered, a sentence that says why; otherwise an empty text.
+std::string fit_to_descriptors(std::uint32_t& connections);
 
 // What is kept for others than clients, which must go on whatever clients do: some 50 are the
 // service's own, and 4 of each io thread. A worker on this machine takes 1 for its connection and,

@@ -14,8 +14,13 @@ namespace millrace {
 
 namespace {
 
-// Bytes of a value in JSON, as it is written.
-constexpr std::size_t longest_value = 400;
+// Bytes of a value: in text before it is escaped, in JSON behind that. Reasons are often sentences.
+struct Longest {
+  std::size_t text, json;
+};
+constexpr Longest longest_of(std::string_view key) {
+  return key == "why" ? Longest{300, 1500} : Longest{80, 400};
+}
 constexpr std::size_t longest_names = 2500;
 
 std::string time_of_day() {
@@ -30,11 +35,11 @@ std::string time_of_day() {
 }
 
 // Plain words as they are, everything else in quotes.
-std::string shown(std::string_view value) {
+std::string shown(std::string_view value, std::size_t most) {
   const auto plain = [](char c) { return c > ' ' && c != '"' && c != '=' && c != '\\' && c < 127; };
   return !value.empty() && value.size() <= 64 && std::ranges::all_of(value, plain)
              ? std::string(value)
-             : in_quotes(value);
+             : in_quotes(value, most);
 }
 
 std::string escaped(char32_t code) {
@@ -74,8 +79,9 @@ LogLine::LogLine(LogFormat format, LogLevel level, std::string_view event) : for
 }
 
 LogLine& LogLine::field(std::string_view key, std::string_view value) {
+  const Longest most = longest_of(key);
   if (!value.empty())
-    add(key, format_ == LogFormat::json ? json_text(value, longest_value) : shown(value));
+    add(key, format_ == LogFormat::json ? json_text(value, most.json) : shown(value, most.text));
   return *this;
 }
 

@@ -72,7 +72,8 @@ std::string read_workers(Section& listen) {
 
 // Workers on the same machine want the other half.
 std::uint32_t usual_threads() {
-  return std::max(1u, (std::thread::hardware_concurrency() + 1) / 2);
+  static const auto cores = std::thread::hardware_concurrency();  // as at the start, at a reload
+  return std::max(1u, (cores + 1) / 2);
 }
 
 // As browsers write it: "https://app.example", "http://127.0.0.1:8000".
@@ -126,7 +127,7 @@ LimitOptions read_limits(Section limits) {
     limits.refuse_not_built("profile", "limits per peer and per second would be missing");
   options.message = limits.bytes("message", options.message, 1 << 10, 1 << 20);
   options.send_buffer = limits.bytes("send_buffer", options.send_buffer, 16 << 10, 1 << 30);
-  options.connections = limits.count("connections", options.connections, 1, 1'000'000);
+  options.connections = limits.count("connections", options.connections, 1, most_connections);
   options.slab_bytes = limits.bytes("slab_bytes", options.slab_bytes, 1 << 20, 1ull << 40);
   options.stream_buffer = limits.time("stream_buffer", options.stream_buffer, 100ms, 10min);
   options.pause_buffer = limits.time("pause_buffer", options.pause_buffer, 0s, 10min);
@@ -190,6 +191,8 @@ Result<Configuration, ConfigError> parse_options(std::string_view text, const st
   options.listen = read_listen(root.section("listen", "a table, headed [listen]"));
   options.limits = read_limits(root.section("limits", "a table, headed [limits]"));
   Section gpu = root.section("gpu", "a table, headed [gpu]");
+  configuration.file = file;
+  configuration.sets_device_slabs = gpu.has("slab_bytes");
   options.gpu = read_gpu(gpu, options.limits);
   options.log = read_log(root.section("log", "a table, headed [log]"));
   read_pipelines(root, findings, options);

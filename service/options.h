@@ -52,6 +52,9 @@ struct PipelineOptions {
   bool operator==(const PipelineOptions&) const = default;
 };
 
+// The most that `connections` can be, now or after a reload.
+inline constexpr std::uint32_t most_connections = 1'000'000;
+
 // Bounds on memory and time, of one thing each. Always on.
 struct LimitOptions {
   std::size_t message = 64 << 10;                    // bytes of a client's message
@@ -80,6 +83,8 @@ struct Options {
 struct Configuration {
   Options options;
   std::vector<std::string> warnings;  // a line each: keys that do nothing yet
+  std::string file;                   // empty: defaults
+  bool sets_device_slabs = false;     // [gpu] slab_bytes is not that of limits
 };
 
 // What is wrong: one line, `file:line: key 'name' = value: what is allowed`.

@@ -67,22 +67,24 @@ auto listener(std::string_view key, const Make& make) {
 
 }  // namespace
 
-Server::Server(const Options& options, LogWriter& writer)
-    : options_(options),
-      log_(writer, main_stats_),
-      recent_log_(writer),
-      limits_(connection_limits(options.limits)),
+Server::Server(const Configuration& configuration, LogWriter& writer)
+    : configuration_(configuration),
+      writer_(writer),
+      limits_(connection_limits(options_.limits)),
       admission_{
           .names = {},
-          .connections = Budget(options.limits.connections),
-          .gate = {.sockets = Budget(sockets_for(options.limits.connections, descriptor_limit())),
-                   .origins = options.listen.origins,
-                   .page = options.listen.try_page ? try_page() : std::span<const PageFile>()},
+          .connections = Budget(options_.limits.connections),
+          .gate = {.sockets = Budget(sockets_for(options_.limits.connections, descriptor_limit())),
+                   .origins = options_.listen.origins,
+                   .page = options_.listen.try_page ? try_page() : std::span<const PageFile>(),
+                   .zeromq_connections =
+                       zeromq_connections(descriptor_limit(), options_.limits.connections)},
           .made_up = made_up_names()},
-      slab_bytes_(options.limits.slab_bytes),
-      device_watch_(options.gpu, log_) {
+      slab_bytes_(options_.limits.slab_bytes),
+      device_watch_(options_.gpu, log_) {
+  note_loaded();
   for (std::uint32_t i = 0; i < options_.listen.threads; ++i)
-    threads_.push_back(std::make_unique<IoThread>(i, options_.limits.connections, limits_, writer));
+    threads_.push_back(std::make_unique<IoThread>(i, most_connections, limits_, writer));
   make_pipelines();
   listen();
   exporter_.emplace(sources());
@@ -100,7 +102,7 @@ void Server::make_pipelines() {
     IoThread& home = *threads_[i % threads_.size()];
     pipelines_.push_back(std::make_unique<Pipeline>(
         pipeline, home.context(), SlabSupply{device_watch_.devices(), slab_bytes_, slab_threads_},
-        options_.limits.connections, calls(home.log(), pipeline.name)));
+        most_connections, calls(home.log(), pipeline.name)));
   }
   stats_.buffer_limit.set(static_cast<std::int64_t>(memory_bounds(options_).frames));
   for (auto& thread : threads_)
@@ -130,10 +132,7 @@ void Server::listen() {
   // Pipelines begin at the first thread: the last is the last to be the home of one.
   if (const auto& zeromq = options_.listen.zeromq)
     listener("zeromq", [&] {
-      threads_.back()->listen_zeromq(
-          {.endpoint = "tcp://" + readable(*zeromq),
-           .max_connections = zeromq_connections(descriptor_limit(), options_.limits.connections)},
-          admission_.gate);
+      threads_.back()->listen_zeromq({.endpoint = "tcp://" + readable(*zeromq)}, admission_.gate);
     });
   net::io_context* const main[] = {&main_};
   auto admin =
@@ -211,6 +210,7 @@ std::string Server::workers_remote() const {
 bool Server::run() {
   drain_.start();
   signal_handling_.start();
+  hangup_handling_.start();
   clock_watch_.start();
   memory_watch_.start();
   admin_->start();

@@ -39,7 +39,7 @@ class Server {
   // Binds everything, so that what cannot be had is known before anything runs. Throws
   // std::runtime_error with a line that names the listener, and as Devices does.
   // `writer` outlives it.
-  Server(const Options& options, LogWriter& writer);
+  Server(const Configuration& configuration, LogWriter& writer);
   ~Server();
 
   // Serves until SIGTERM, SIGINT or the failure of a device, and a drain, or a second signal. True
@@ -67,6 +67,10 @@ class Server {
   std::vector<std::string> why_unready();
 
   Task<> handle_signals();
+  Task<> handle_hangups();
+  void reload();
+  void apply(Configuration configuration) noexcept;
+  void note_loaded();
   Task<> watch_clock();
   void relieve(Overload action, std::uint64_t spare);
   void end_for(std::size_t device, const DeviceLost& why);
@@ -82,15 +86,18 @@ class Server {
   void finish();
 
   EndLimit end_limit_;  // destroyed last
-  const Options options_;
+  Configuration configuration_;
+  const Options& options_{configuration_.options};
+  LogWriter& writer_;
   ThreadStats main_stats_;
-  Log log_;
-  RecentLog recent_log_;
+  Log log_{writer_, main_stats_};
+  RecentLog recent_log_{writer_};
   const ConnectionLimits limits_;
   Budget large_answers_{HttpServer::most_large};
   net::io_context main_{1};
   // From the start: one that comes while the service is being made is not lost, nor kills it.
   net::basic_signal_set<Executor> signals_{main_.get_executor(), SIGTERM, SIGINT};
+  net::basic_signal_set<Executor> hangups_{main_.get_executor(), SIGHUP};
   ServiceStats stats_;
   Admission admission_;
   Budget slab_bytes_;
@@ -106,6 +113,7 @@ class Server {
   std::optional<Exporter> exporter_;
   std::optional<LiveLists> lists_;
   EndlessTask signal_handling_{main_.get_executor(), [this] { return handle_signals(); }};
+  EndlessTask hangup_handling_{main_.get_executor(), [this] { return handle_hangups(); }};
   EndlessTask clock_watch_{main_.get_executor(), [this] { return watch_clock(); }};
   EndlessTask memory_watch_{main_.get_executor(),
                             [this] { return overload_watch_.watch(main_.get_executor()); }};

@@ -27,10 +27,12 @@ constexpr std::string_view name_of(ClockJump direction) {
 
 // The process. The main thread writes it.
 struct ServiceStats {
-  Gauge ready;                                    // 1 while /readyz answers 200
-  Gauge draining;                                 // 1 from SIGTERM on
-  Gauge buffer_limit;                             // bytes that all frame buffers may hold
-  Gauge memory_limit;                             // bytes that the process could have
+  Gauge ready;         // 1 while /readyz answers 200
+  Gauge draining;      // 1 from SIGTERM on
+  Gauge reloaded;      // 1 if the last reload succeeded; so does the start
+  Gauge reloaded_at;   // the last that succeeded: seconds since 1970
+  Gauge buffer_limit;  // bytes that all frame buffers may hold
+  Gauge memory_limit;  // bytes that the process could have
   Labelled<Gauge, Overload, overloads> overload;  // 1 while it is done; not of `none`
   Labelled<Counter, ClockJump, clock_jumps> jumps;
 };

@@ -117,7 +117,7 @@ class ZeromqRouter::Bound {
     if (memory_short_ && memory_short_->load(std::memory_order_relaxed))
       return refuse(socket, Refusal::overload);
     Share room;
-    if (connections_.size() < max_connections_) room = Share(room_, 1);
+    if (!max_connections_ || connections_.size() < *max_connections_) room = Share(room_, 1);
     if (!room) return refuse(socket, Refusal::limit_global);
     const ZeromqPeer id{++last_};
     Connection& connection =
@@ -311,14 +311,14 @@ class ZeromqRouter::Bound {
   }
 
   const Executor executor_;
-  const std::size_t max_message_, max_first_, max_connections_;
+  const std::size_t max_message_, max_first_;
+  const std::atomic<std::uint64_t>* const max_connections_;
   const std::atomic<bool>* const memory_short_;
   const ZeromqTimes times_;
   const std::string ping_;
   Budget& room_;
   ZeromqStats& stats_;
   ZeromqSink* sink_ = nullptr;
-
   Acceptor acceptor_;
   std::vector<std::byte> buffer_;  // what was just received, of one connection
   std::unordered_map<ZeromqPeer, Connection> connections_;

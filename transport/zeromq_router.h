@@ -37,7 +37,8 @@ struct ZeromqBinding {
   std::string endpoint = {};           // "tcp://127.0.0.1:5555"; port 0: any free one
   std::size_t max_message = 64 << 10;  // bytes; a longer one ends the connection
   std::size_t max_first = 64 << 10;    // the same for the first message
-  std::size_t max_connections = 10'000;
+  // The most connections. Null: any number that finds room. Outlives the router.
+  const std::atomic<std::uint64_t>* max_connections = nullptr;
   // While it is true, new connections are refused. Null: never. Outlives the router.
   const std::atomic<bool>* memory_short = nullptr;
   ZeromqTimes times = {};  // shorter ones are for tests

@@ -23,6 +23,7 @@ ZeromqBinding with_limits(ZeromqBinding binding, const ConnectionLimits& limits,
   binding.max_message = binding.max_first = limits.message + envelope;
   binding.times.message = limits.assembly;
   binding.memory_short = &gate.memory_short;
+  binding.max_connections = &gate.zeromq_connections;
   return binding;
 }
 

@@ -35,18 +35,6 @@ std::string text_of(const Tcp::endpoint& endpoint) {
   return text.str();
 }
 
-// Clients have sockets, and there may be fewer of those. Says so, if it is so.
-std::string fit_to_descriptors(LimitOptions& limits) {
-  const std::uint64_t descriptors = raise_descriptor_limit();
-  const std::uint64_t most = client_streams(descriptors);
-  if (limits.connections <= most) return {};
-  const std::string wanted = std::to_string(limits.connections);
-  const std::string needed = std::to_string(descriptors_for(limits.connections));
-  limits.connections = static_cast<std::uint32_t>(most);
-  return std::to_string(most) + " instead of " + wanted + ": RLIMIT_NOFILE is " +
-         std::to_string(descriptors) + " and would have to be " + needed;
-}
-
 // What may be needed, and what there is.
 void compare_memory(const Options& options, Log& log) {
   const auto use = memory_use();
@@ -93,9 +81,10 @@ void end_process() {
 }
 
 // To its end; the exit code.
-int run(const Options& options, std::string_view why_fewer) {
+int run(const Configuration& configuration, std::string_view why_fewer) {
+  const Options& options = configuration.options;
   LogWriter writer(options.log);
-  Server server(options, writer);
+  Server server(configuration, writer);
   Log& log = server.log();
   if (!why_fewer.empty()) log.warning("fewer connections", {{"why", why_fewer}});
   compare_memory(options, log);
@@ -107,7 +96,7 @@ int run(const Options& options, std::string_view why_fewer) {
   const bool drained = server.run();
   // A signal that comes from here on does not change the exit code. The other threads that are left
   // block all signals.
-  block_termination();
+  block_signals({SIGTERM, SIGINT, SIGHUP});
   log.info("stopped", {{"drained", drained ? "yes" : "no"}});
   return drained && server.failures().empty() ? 0 : 1;
 }
@@ -120,16 +109,16 @@ void serve(const std::string& config, Console& console) {
     return;
   }
   // A client that is gone is an error of its connection, not of the process, and a limit on the
-  // size of files one of the log or of a worker's slabs. Reloading comes with SIGHUP later; until
-  // then it must not kill.
+  // size of files one of the log or of a worker's slabs. Until the service can reload, SIGHUP must
+  // not kill.
   (void)usual_end();
   std::set_terminate(end_process);
   for (const int number : {SIGPIPE, SIGXFSZ, SIGHUP}) std::signal(number, SIG_IGN);
   for (const std::string& warning : configuration->warnings)
     console.err << "millrace: warning: " << warning << std::endl;
-  const std::string why_fewer = fit_to_descriptors(configuration->options.limits);
+  const std::string why_fewer = fit_to_descriptors(configuration->options.limits.connections);
   try {
-    console.exit_code = run(configuration->options, why_fewer);
+    console.exit_code = run(*configuration, why_fewer);
   } catch (const DeviceFailure& error) {
     // To start again may help where a device had no memory left, and does not where there is none.
     console.err << "millrace: " << error.what() << "\n";

@@ -18,8 +18,10 @@ sigset_t terminating_signals() {
 
 }  // namespace
 
-void block_termination() {
-  const sigset_t signals = terminating_signals();
+void block_signals(std::initializer_list<int> numbers) {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int number : numbers) ::sigaddset(&signals, number);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 

@@ -5,12 +5,13 @@
 
 #include <atomic>
 #include <functional>
+#include <initializer_list>
 #include <thread>
 
 namespace millrace {
 
-// From now on SIGTERM and SIGINT do not interrupt this thread.
-void block_termination();
+// From now on these signals do not interrupt this thread.
+void block_signals(std::initializer_list<int> numbers);
 
 // SIGTERM and SIGINT as something to ask for: this thread, and those that it starts meanwhile, are
 // not interrupted by them.

@@ -284,12 +284,16 @@ TEST_CASE("a connection beyond the bound is cut at once, and has room when anoth
 }
 
 TEST_CASE("a router has a bound of its own, whatever room there is") {
-  Router router({.max_connections = 1});
+  std::atomic<std::uint64_t> most = 1;
+  Router router({.max_connections = &most});
   RawPeer first(router.port());
   router.welcome(first);
   RawPeer second(router.port());
   router.run_until([&] { return second.is_over(); });
   CHECK(router.refused(Refusal::limit_global) == 1);
+  most = 2;
+  RawPeer third(router.port());
+  router.welcome(third);
 }
 
 TEST_CASE("a thousand that come and go leave nothing behind") {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// SIGHUP: the service reads its configuration again (docs/operations.md).
+#include <chrono>
+#include <utility>
+
+#include "service/descriptors.h"
+#include "service/memory_bounds.h"
+#include "service/reload.h"
+#include "service/server.h"
+#include "service/wall_clock.h"
+
+namespace millrace {
+
+namespace {
+
+std::string listed(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + text;
+  return list;
+}
+
+}  // namespace
+
+Task<> Server::handle_hangups() {
+  for (;;) {
+    const auto [failed, number] = co_await hangups_.async_wait(no_throw);
+    if (failed) co_return;
+    reload();
+  }
+}
+
+// The file is read on this thread, which no stream waits for.
+void Server::reload() {
+  if (configuration_.file.empty())
+    return log_.info("reload ignored", {{"why", "the service was started without a file"}});
+  auto reloaded = millrace::reload(configuration_);
+  stats_.reloaded.set(reloaded.has_value());
+  if (!reloaded) return log_.warning("reload refused", {{"why", reloaded.error()}});
+  Configuration& read = reloaded->configuration;
+  const std::string fewer = fit_to_descriptors(read.options.limits.connections);
+  for (const std::string& warning : read.warnings)
+    log_.warning("configuration warning", {{"why", warning}});
+  apply(std::move(read));
+  if (!fewer.empty()) log_.warning("fewer connections", {{"why", fewer}});
+  log_.info("configuration reloaded", {{"changed", listed(reloaded->changed)}});
+}
+
+// Does not fail: a reload applies completely. What is in use beyond a lower limit stays in use.
+void Server::apply(Configuration configuration) noexcept {
+  const Options& options = configuration.options;
+  const LimitOptions& limits = options.limits;
+  const std::uint64_t descriptors = descriptor_limit();
+  admission_.connections.set_limit(limits.connections);
+  admission_.gate.sockets.set_limit(sockets_for(limits.connections, descriptors));
+  admission_.gate.zeromq_connections = zeromq_connections(descriptors, limits.connections);
+  slab_bytes_.set_limit(limits.slab_bytes);
+  device_watch_.devices().set_slab_bytes(options.gpu.slab_bytes);
+  if (remote_server_) remote_server_->set_max_unread(unread_bytes(limits));
+  writer_.set_options(options.log);
+  stats_.buffer_limit.set(static_cast<std::int64_t>(memory_bounds(options).frames));
+  note_loaded();
+  configuration_ = std::move(configuration);
+}
+
+void Server::note_loaded() {
+  stats_.reloaded.set(1);
+  stats_.reloaded_at.set(std::chrono::duration_cast<std::chrono::seconds>(wall_clock()).count());
+}
+
+}  // namespace millrace

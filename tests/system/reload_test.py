@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGHUP: the service reads its configuration again, completely or not at all. Numbers like G2 name
+the case in docs/guarantees.md."""
+import contextlib
+import json
+import os
+import re
+import signal
+import unittest
+
+from faults import PACKET, FaultTest, GoodStream
+from harness import wait_for
+from raw_client import RawClient, upgrade
+from raw_worker import RawWorker
+
+SUCCESSFUL = "millrace_config_last_reload_successful"
+RELOADED_AT = "millrace_config_last_reload_success_timestamp_seconds"
+
+
+class ReloadTest(FaultTest):
+    def write(self, service, text):
+        """At once, as an editor or a volume of Kubernetes does."""
+        with open(service.config + ".new", "w") as file:
+            file.write(text)
+        os.rename(service.config + ".new", service.config)
+
+    def text(self, service):
+        with open(service.config) as file:
+            return file.read()
+
+    def reload(self, service, text, event="configuration reloaded"):
+        """The line of the log that says what became of it."""
+        before = len(service.errors)
+        if text is not None:
+            self.write(service, text)
+        service.process.send_signal(signal.SIGHUP)
+        return wait_for(lambda: next((line for line in service.errors[before:] if event in line), None), event)
+
+    def limited(self, service, **limits):
+        """The configuration with these limits."""
+        lines = "".join(f"{key} = {value}\n" for key, value in limits.items())
+        return re.sub(r"\[limits\]\n(\w+ = .*\n)*|\Z", f"[limits]\n{lines}", self.text(service), count=1)
+
+
+class Reloads(ReloadTest):
+    def test_new_limits_on_clients_hold_for_those_that_come_later(self):
+        service = self.served()
+        with self.unharmed(service) as good, contextlib.ExitStack() as clients:
+            others = [clients.enter_context(RawClient(service.port, upgrade())).opened() for _ in range(2)]
+            line = self.reload(service, self.limited(service, connections=2))
+            self.assertIn("changed=limits.connections", line)
+            good.row()
+            status, _ = clients.enter_context(RawClient(service.port, upgrade())).head()
+            self.assertEqual((status, len(service.streams())), (503, 1 + len(others)))
+            self.reload(service, self.limited(service, connections=20))
+            clients.enter_context(RawClient(service.port, upgrade())).opened()
+
+    def test_a_new_limit_on_slabs_holds_for_workers_that_come_later(self):
+        service = self.service(f"[[pipeline]]\nchunk = {{ size = {PACKET} }}\nslots = 64\nbatch = {{ rows = 64 }}\n")
+        self.worker = self.tap(service)
+        with self.unharmed(service) as good:
+            self.reload(service, self.limited(service, slab_bytes='"1MiB"'))
+            with RawWorker(service.workers) as refused:
+                self.assertIsNotNone(refused.ended())
+            good.row()
+            line = self.reload(service, self.limited(service, slab_bytes='"2MiB"'))
+            self.assertIn("changed=limits.slab_bytes", line)
+            RawWorker(service.workers).attached().close()
+
+    def test_more_clients_than_there_are_descriptors_for_are_not_promised(self):
+        service = self.service(f"[[pipeline]]\nchunk = {{ size = {PACKET} }}\n", "[limits]\nconnections = 100\n",
+                               descriptors=1000)
+        line = self.reload(service, self.limited(service, connections=5000), "fewer connections")
+        self.assertIn("250 instead of 5000: RLIMIT_NOFILE is 1000", line)
+        self.assertEqual(service.metric(SUCCESSFUL), 1)
+
+    def test_a_new_drain_and_a_new_log_hold_from_then_on(self):
+        service = self.served()
+        self.reload(service, self.limited(service, drain='"20s"', linger='"10ms"') + '[log]\nformat = "json"\n')
+        self.assertEqual(service.stop(), 0)
+        line = json.loads(next(line for line in service.errors if '"stopping"' in line))
+        self.assertEqual((line["linger"], line["drain"]), ("10ms", "20s"))
+
+    def test_a_thousand_hangups_under_load_cost_no_stream_anything(self):  # G3
+        service = self.served()
+        texts = [self.limited(service, drain=f'"{20 + i}s"') for i in range(2)]
+        with self.moved(service, {}), self.unharmed(service) as good:
+            streams = [GoodStream(service) for _ in range(9)]
+            for i in range(1000):
+                self.write(service, texts[i % 2])
+                service.process.send_signal(signal.SIGHUP)
+                streams[i % 9].row()
+            good.row()
+            for stream in streams:
+                stream.end()
+        self.assertEqual(service.metric(SUCCESSFUL), 1)
+
+
+class BadFiles(ReloadTest):
+    def test_a_bad_file_changes_nothing_and_the_message_names_the_key(self):  # G2
+        service = self.served()
+        good_text = self.text(service)
+        bad = {"missing": (None, [service.config + ": cannot be read: No such file or directory"]),
+               "half-written": (good_text[:good_text.index("slots = ") + 8], [service.config + ":"]),
+               "a wrong value": (self.limited(service, drain="20"), ["key 'limits.drain' = 20: must be a time"]),
+               "a key that cannot change": (self.limited(service, connections=1) + "[gpu]\ndevices = \"host\"\n",
+                                            ["key 'gpu.devices' = \\\"host\\\": cannot change from \\\"auto\\\""])}
+        self.await_metric(service, 1, SUCCESSFUL)
+        loaded = service.metric(RELOADED_AT)
+        with self.unharmed(service) as good:
+            for name, (text, words) in bad.items():
+                with self.subTest(name):
+                    if text is None:
+                        os.remove(service.config)
+                    line = self.reload(service, text, "reload refused")
+                    for word in ["level=warning", *words]:
+                        self.assertIn(word, line)
+                    good.row()
+            wait_for(lambda: service.metric(SUCCESSFUL) == 0, "the metric", every=0.1)
+            self.assertEqual(service.metric(RELOADED_AT), loaded)
+            self.assertEqual(len([line for line in json.loads(service.get("/log")[1])["log"]
+                                  if line["event"] == "reload refused"]), len(bad))
+            RawClient(service.port, upgrade()).opened().socket.close()  # connections = 1 did not apply
+            self.reload(service, good_text)
+            self.await_metric(service, 1, SUCCESSFUL)
+            self.assertGreater(service.metric(RELOADED_AT), loaded)
+
+
+if __name__ == "__main__":
+    unittest.main()
