@@ -103,7 +103,7 @@ const table = (id, heads, rows) => $(id).replaceChildren(
 export function showStreams({ total, streams }) {
   $("total").textContent = `${streams.length} of ${number(total)}`;
   table("streams",
-    [["Stream", "name"], ["Pipeline", ""], ["Holds", "number"], ["Backlog", "number"], ["Age", "number"], ["Client", ""]],
+    [["Stream", "name"], ["Pipeline", "wide"], ["Holds", "number"], ["Backlog", "number"], ["Age", "number"], ["Client", "wide"]],
     streams.map((one) => [
       one.stream, one.pipeline, bytes(one.held_bytes), `${one.held_s.toFixed(2)} s`, duration(one.age_s),
       !one.connected ? "has gone" : one.paused ? `${one.peer} (paused)` : one.peer]));
