@@ -15,9 +15,10 @@
 namespace millrace {
 
 // Accepts the clients of one io thread: reads the upgrade, asks the door, answers, and runs the
-// session, all in `scope`. Each client takes one of the gate's sockets from its first moment on. If
-// there is none left, or memory is short, it gets a 503 before anything of it is read. Scope, door
-// and gate outlive it. Confined to one thread.
+// session, all in `scope`. A request for a file of the gate's page is answered instead, within the
+// same limits. Each client takes one of the gate's sockets from its first moment on. If there is
+// none left, or memory is short, it gets a 503 before anything of it is read. Scope, door and gate
+// outlive it. Confined to one thread.
 class StreamServer {
  public:
   StreamServer(SessionScope& scope, Acceptor acceptor, Door& door, ClientGate& gate);

@@ -69,7 +69,10 @@ void check_stream(const StreamRequest& stream) {
 }
 
 void check_upgrade(const HttpQuery& query) {
+  // For a listener that serves a page more is allowed, but nothing else is read.
+  const auto served = parse_upgrade(query, {.own_page = true});
   const auto upgrade = parse_upgrade(query);
+  if (upgrade) require(served.has_value(), "a page of its own takes nothing from others");
   if (!upgrade) return check_answer(answer_to(upgrade.error()));
   require(upgrade->upgrade.key.size() == 24, "an upgrade has a key");
   check_stream(upgrade->stream);
