@@ -19,7 +19,6 @@ namespace {
 // Twice the rows that a stream can have at a worker with the most credits, each taken and done. A
 // bound, not memory: that grows with what is there.
 constexpr std::size_t returns_per_stream = std::size_t{4} * worker_protocol::max_credits;
-constexpr auto lag_period = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -170,10 +169,11 @@ void IoThread::stop() {
 Task<> IoThread::measure_lag() {
   Timer timer(context_.get_executor());
   for (;;) {
-    const Time due = Clock::now() + lag_period;
+    const Time due = Clock::now() + tick_period;
     timer.expires_at(due);
     co_await timer.async_wait(no_throw);
     thread_stats_.lag.observe(Clock::now() - due);
+    ticks_.add();
     log_.sum_up();
   }
 }

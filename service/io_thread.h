@@ -21,6 +21,8 @@
 
 namespace millrace {
 
+inline constexpr auto tick_period = std::chrono::seconds(1);
+
 // One io thread: an io_context of its own, the clients that it accepted, and their streams.
 // Everything is made before run() and stays on its thread from then on, but for post().
 class IoThread {
@@ -66,6 +68,8 @@ class IoThread {
   const std::optional<ZeromqServer>& zeromq() const { return zeromq_; }
   const DoorStats& door_stats() const { return door_stats_; }
   const ThreadStats& thread_stats() const { return thread_stats_; }
+  // Counts up every tick_period, unless the thread hangs. Thread-safe.
+  std::uint64_t ticks() const { return ticks_.value(); }
 
  private:
   void relieve_now();
@@ -88,6 +92,7 @@ class IoThread {
   net::executor_work_guard<Executor> keep_{context_.get_executor()};
   DoorStats door_stats_;
   ThreadStats thread_stats_;
+  Counter ticks_;
   Log log_;
   SessionScope scope_;
   ReturnBox returns_;

@@ -13,7 +13,6 @@
 #include "service/pages.h"
 #include "service/run_until_stopped.h"
 #include "service/units.h"
-#include "service/wall_clock.h"
 
 namespace millrace {
 
@@ -27,8 +26,6 @@ std::string made_up_names() {
   for (int i = 0; i < 8; ++i) name += digits[random() % 16];
   return name + "-";
 }
-
-constexpr auto clock_period = std::chrono::seconds(1);
 
 // From the end of a stream for want of memory to that of the next: what the first had comes back
 // when its connection has ended.
@@ -212,11 +209,13 @@ bool Server::run() {
   signal_handling_.start();
   hangup_handling_.start();
   clock_watch_.start();
+  thread_watching_.start();
   memory_watch_.start();
   admin_->start();
   worker_serving_->start();
   if (remote_server_) remote_server_->start();
   for (auto& thread : threads_) thread->run();
+  supervisor_.ready("serving");
   run_until_stopped(main_, log_);
   for (auto& thread : threads_) thread->stop();
   return drained_;
@@ -237,21 +236,6 @@ Task<> Server::handle_signals() {
   if (!failed_again) cut_off("a second signal");
 }
 
-Task<> Server::watch_clock() {
-  WallClockSteps steps;
-  Timer timer(main_.get_executor());
-  for (;;) {
-    if (const auto jump = steps.look(wall_clock(), Clock::now())) {
-      stats_.jumps[*jump].add();
-      log_.warning("the wall clock was set", {{"direction", name_of(*jump)}});
-    }
-    log_.sum_up();
-    recent_log_.collect();
-    timer.expires_after(clock_period);
-    co_await timer.async_wait(no_throw);
-  }
-}
-
 void Server::relieve(Overload action, std::uint64_t spare) {
   admission_.gate.memory_short.store(action != Overload::none, std::memory_order_relaxed);
   const Allowance allowed = allowance(spare, admission_.connections.taken(), bare_stream_bytes(),
@@ -269,7 +253,7 @@ void Server::relieve(Overload action, std::uint64_t spare) {
 
 HttpAnswer Server::answer(const HttpQuery& query) {
   if (query.path() == "/metrics") return metrics();
-  if (query.path() == "/livez") return alive_page(failures());
+  if (query.path() == "/livez") return alive_page(why_dead());
   if (query.path() == "/readyz") return ready_page(why_unready());
   if (query.path() == "/status") return status_page(why_unready(), draining_);
   if (query.path() == "/streams") return lists_->streams(query.target, Clock::now());

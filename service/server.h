@@ -24,6 +24,8 @@
 #include "service/pipeline.h"
 #include "service/recent_log.h"
 #include "service/stats.h"
+#include "service/supervisor.h"
+#include "service/thread_watch.h"
 #include "transport/endless_task.h"
 #include "transport/http_server.h"
 #include "transport/listener.h"
@@ -68,10 +70,12 @@ class Server {
 
   Task<> handle_signals();
   Task<> handle_hangups();
-  void reload();
+  bool reload();  // false if it was refused
   void apply(Configuration configuration) noexcept;
   void note_loaded();
   Task<> watch_clock();
+  Task<> watch_threads();
+  std::vector<std::string> why_dead() const;
   void relieve(Overload action, std::uint64_t spare);
   void end_for(std::size_t device, const DeviceLost& why);
   // Neither allocates memory. What they ask for is done by drain().
@@ -92,6 +96,8 @@ class Server {
   ThreadStats main_stats_;
   Log log_{writer_, main_stats_};
   RecentLog recent_log_{writer_};
+  Supervisor supervisor_;
+  ThreadWatch thread_watch_;
   const ConnectionLimits limits_;
   Budget large_answers_{HttpServer::most_large};
   net::io_context main_{1};
@@ -115,6 +121,7 @@ class Server {
   EndlessTask signal_handling_{main_.get_executor(), [this] { return handle_signals(); }};
   EndlessTask hangup_handling_{main_.get_executor(), [this] { return handle_hangups(); }};
   EndlessTask clock_watch_{main_.get_executor(), [this] { return watch_clock(); }};
+  EndlessTask thread_watching_{main_.get_executor(), [this] { return watch_threads(); }};
   EndlessTask memory_watch_{main_.get_executor(),
                             [this] { return overload_watch_.watch(main_.get_executor()); }};
   std::optional<EndlessTask> worker_serving_;

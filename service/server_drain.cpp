@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the service stops (docs/threading.md).
 #include <future>
+#include <string>
 #include <utility>
 
 #include "service/server.h"
@@ -80,7 +81,9 @@ Task<> Server::drain() {
 }
 
 void Server::enter(std::string_view phase) {
-  if (std::exchange(phase_, phase) != phase) log_.info("drain phase", {{"phase", phase}});
+  if (std::exchange(phase_, phase) == phase) return;
+  supervisor_.stopping("stopping: " + std::string(phase));
+  log_.info("drain phase", {{"phase", phase}});
 }
 
 void Server::post_drains() {

@@ -25,17 +25,23 @@ Task<> Server::handle_hangups() {
   for (;;) {
     const auto [failed, number] = co_await hangups_.async_wait(no_throw);
     if (failed) co_return;
-    reload();
+    supervisor_.reloading();
+    supervisor_.ready(reload() ? "serving" : "serving; the last reload was refused");
   }
 }
 
 // The file is read on this thread, which no stream waits for.
-void Server::reload() {
-  if (configuration_.file.empty())
-    return log_.info("reload ignored", {{"why", "the service was started without a file"}});
+bool Server::reload() {
+  if (configuration_.file.empty()) {
+    log_.info("reload ignored", {{"why", "the service was started without a file"}});
+    return true;
+  }
   auto reloaded = millrace::reload(configuration_);
   stats_.reloaded.set(reloaded.has_value());
-  if (!reloaded) return log_.warning("reload refused", {{"why", reloaded.error()}});
+  if (!reloaded) {
+    log_.warning("reload refused", {{"why", reloaded.error()}});
+    return false;
+  }
   Configuration& read = reloaded->configuration;
   const std::string fewer = fit_to_descriptors(read.options.limits.connections);
   for (const std::string& warning : read.warnings)
@@ -43,6 +49,7 @@ void Server::reload() {
   apply(std::move(read));
   if (!fewer.empty()) log_.warning("fewer connections", {{"why", fewer}});
   log_.info("configuration reloaded", {{"changed", listed(reloaded->changed)}});
+  return true;
 }
 
 // Does not fail: a reload applies completely. What is in use beyond a lower limit stays in use.

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the service tells the process that supervises it, by the protocol of systemd."""
+import signal
+import socket
+import tempfile
+import time
+import unittest
+
+from faults import FaultTest
+from harness import PATIENCE, wait_for
+from paused_thread import paused
+
+
+class Supervised(FaultTest):
+    def supervised(self, *environment):
+        """A service, and the socket on which it is heard."""
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="millrace-"))
+        self.heard = self.enterContext(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        self.heard.bind(folder + "/notify")
+        self.heard.settimeout(PATIENCE)
+        return self.served(within=("env", f"NOTIFY_SOCKET={folder}/notify", *environment))
+
+    def next(self):
+        """The next message."""
+        return dict(line.split("=", 1) for line in self.heard.recv(4096).decode().splitlines())
+
+    def test_it_is_ready_when_it_listens_and_says_when_it_reloads_and_stops(self):
+        service = self.supervised()
+        self.assertEqual(self.next(), {"READY": "1", "STATUS": "serving"})
+        with self.unharmed(service):
+            before = time.monotonic_ns() // 1000
+            service.process.send_signal(signal.SIGHUP)
+            reloading = self.next()
+            self.assertEqual(reloading["RELOADING"], "1")
+            self.assertLess(before, int(reloading["MONOTONIC_USEC"]))
+            self.assertEqual(self.next(), {"READY": "1", "STATUS": "serving"})
+            with open(service.config, "a") as file:
+                file.write("[listeners]\n")
+            service.process.send_signal(signal.SIGHUP)
+            self.assertEqual(self.next()["RELOADING"], "1")
+            self.assertEqual(self.next(), {"READY": "1", "STATUS": "serving; the last reload was refused"})
+        service.process.terminate()
+        self.assertEqual(self.next(), {"STOPPING": "1", "STATUS": "stopping: end"})
+        self.assertEqual(service.wait(), 0)
+
+    def test_it_is_alive_only_while_each_io_thread_runs(self):
+        service = self.supervised("WATCHDOG_USEC=1000000")
+        messages = []
+        while messages.count({"WATCHDOG": "1"}) < 3:
+            messages.append(self.next())
+        with paused(service.process.pid, "io-1"):
+            self.heard.settimeout(2)  # four times the time between two
+            with self.assertRaises(TimeoutError):
+                deadline = time.monotonic() + PATIENCE
+                while time.monotonic() < deadline:
+                    self.next()
+            status, page = wait_for(lambda: (answer := service.get("/livez"))[0] == 503 and answer, "/livez")
+            self.assertIn("an io thread has not run for 5 s", page)
+            self.assertIsNone(service.process.poll())
+        self.heard.settimeout(PATIENCE)
+        self.assertEqual(self.next(), {"WATCHDOG": "1"})
+        wait_for(lambda: service.get("/livez")[0] == 200, "/livez")
+        with self.unharmed(service):
+            pass
+
+
+if __name__ == "__main__":
+    unittest.main()
