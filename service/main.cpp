@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -25,6 +27,14 @@ void unblock_signals() {
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
+// If the parent process has closed one of the standard descriptors, the next socket would get its
+// number, and lines of the log would go to a client. What is opened instead fails as a closed one.
+void fill_standard_descriptors() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(number, F_GETFD) == -1)
+      (void)!::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 // Output that could not be written is no success, whatever the command says.
 int after_output(int exit_code) {
   errno = 0;
@@ -38,6 +48,7 @@ int after_output(int exit_code) {
 
 int main(int argc, char** argv) {
   using namespace millrace;
+  fill_standard_descriptors();
   unblock_signals();
   CLI::App program("Millrace: chunks, batches and state resets for streaming models", "millrace");
   program.set_version_flag("--version", MILLRACE_VERSION);

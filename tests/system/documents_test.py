@@ -245,6 +245,51 @@ class Programs(SystemTest):
             self.assertEqual(self.output(PYTHON, "-m", "doctest", file.name), [])
 
 
+class Operations(SystemTest):
+    """What docs/operations.md prints, with `millrace` on the PATH."""
+
+    def run_program(self, program, *arguments, **environment):
+        path = os.path.dirname(os.environ["MILLRACE"]) + os.pathsep + os.environ["PATH"]
+        with tempfile.TemporaryDirectory() as folder:
+            return subprocess.run([*program, *arguments], env={**os.environ, "PATH": path, **environment}, cwd=folder,
+                                  capture_output=True, text=True, timeout=PATIENCE)
+
+    @runs("operations_configuration")
+    def test_the_configuration_is_a_good_one(self, program):
+        done = self.run_program(program)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn('notice = "10s"', done.stdout)
+
+    @runs("operations_probes")
+    def test_the_probes_say_whether_it_is_ready(self, program):
+        service = self.service()
+        admin = f"http://127.0.0.1:{service.admin_port}"
+        unready = self.run_program(program, ADMIN=admin)
+        self.assertEqual((unready.returncode, unready.stderr), (1, f"millrace healthcheck: {admin}/readyz: status 503\n"))
+        self.tap(service)
+        self.assertEqual(self.run_program(program, ADMIN=admin).returncode, 0)
+
+    @runs("operations_reload")
+    def test_the_signal_reloads(self, program):
+        service = self.service()
+        self.assertEqual(self.run_program(program, SERVICE=str(service.process.pid)).returncode, 0)
+        wait_for(lambda: [line for line in service.errors if "configuration reloaded" in line], "the reload")
+
+    @runs("operations_stop")
+    def test_the_signal_stops(self, program):
+        service = self.service()
+        self.assertEqual(self.run_program(program, SERVICE=str(service.process.pid)).returncode, 0)
+        self.assertEqual(service.wait(), 0)
+
+    @runs("operations_log")
+    def test_the_program_prints_the_last_warnings(self, program):
+        service = self.service()
+        tap = self.tap(service)
+        tap.stop(signal.SIGKILL)
+        admin = f"http://127.0.0.1:{service.admin_port}"
+        wait_for(lambda: "warning worker lost disconnect" in self.run_program(program, admin).stdout, "the warning")
+
+
 class Documents(unittest.TestCase):
     def test_a_program_is_the_block_right_behind_its_mark(self):
         text = "<!-- run: a -->\n```python\n1\n```\n<!-- run: b -->\n\n```sh\n2\n```\n- x\n  ```cpp\n  3\n    4\n  ```\n"

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log cannot be written, or much is to be written: no stream notices. Numbers like G16 name the
+case in docs/guarantees.md."""
+import os
+import re
+import unittest
+import urllib.error
+
+from faults import PACKET, FaultTest
+from harness import Service, wait_for
+from raw_client import RawClient, upgrade
+
+DROPPED = "millrace_log_lines_dropped_total"
+LINES = 5  # of one event, which come together
+
+
+class Unheard(Service):
+    """Its log goes elsewhere from its second start on."""
+    redirected = None
+
+    def redirect(self, to):
+        self.redirected, self.limits = to, ("sh", "-c", f'exec "$@" 2>{to}', "sh")
+        self.again()
+
+    def _listening(self):
+        if not self.redirected:
+            return super()._listening()
+        try:
+            self.get("/livez")
+        except urllib.error.URLError:
+            return None
+        return f"websocket=:{self.port} zeromq=:{self.zeromq_port} workers_remote=off admin=:{self.admin_port}"
+
+
+class Log(FaultTest):
+    def unheard(self, to):
+        service = Unheard(f"[[pipeline]]\nslots = 64\nchunk = {{ size = {PACKET} }}\n", "")
+        self.addCleanup(service.close)
+        service.redirect(to(service) if callable(to) else to)
+        self.worker = self.tap(service)
+        return service
+
+    def refuse(self, service, times):
+        """Each leaves a line, or is part of a sum."""
+        for _ in range(times):
+            with RawClient(service.port, upgrade("/v1/stream?pipeline=none")) as client:
+                self.assertEqual(client.head()[0], 404)
+
+    def drops(self, service):
+        with self.unharmed(service) as good:
+            before = service.metric(DROPPED)
+            self.refuse(service, LINES)
+            good.row()
+            wait_for(lambda: service.metric(DROPPED) > before, "the dropped lines", every=0.1)
+        self.assertEqual(service.stop(), 0)
+
+    def test_on_a_full_disk_lines_are_dropped_and_counted(self):  # G16
+        self.drops(self.unheard("/dev/full"))
+
+    def test_a_closed_log_gets_no_other_descriptor(self):  # G16
+        service = self.unheard("&-")
+        self.assertEqual(os.readlink(f"/proc/{service.process.pid}/fd/2"), "/dev/null")
+        self.drops(service)
+
+    def test_without_a_reader_lines_are_dropped_and_counted(self):  # G16
+        def fifo(service):
+            path = service.folder.name + "/log"
+            os.mkfifo(path)
+            self.reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            return path
+
+        service = self.unheard(fifo)
+        os.close(self.reader)
+        self.drops(service)
+
+    def test_a_flood_of_warnings_is_summed_up_and_each_is_counted(self):  # G16
+        service = self.served(extra="[limits]\nconnections = 1\n")
+        flood = 500
+        with self.unharmed(service) as good:
+            for _ in range(flood):
+                with RawClient(service.port, upgrade()) as client:
+                    self.assertEqual(client.head()[0], 503)
+            good.row()
+
+        def counted():
+            warnings = [line for line in list(service.errors) if 'level=warning event="stream refused"' in line]
+            sums = [int(found[1]) for line in warnings if (found := re.search(r"held_back=(\d+)", line))]
+            return len(warnings) - len(sums) + sum(sums)
+
+        wait_for(lambda: counted() >= flood, "the sums")
+        self.assertEqual(counted(), flood)
+        self.await_metric(service, flood, "millrace_log_messages_total", level="warning")
+        self.assertLess(len(service.errors), flood / 2)
+        self.assertEqual(service.metric(DROPPED), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
