@@ -86,6 +86,8 @@ int run(const Configuration& configuration, std::string_view why_fewer) {
   LogWriter writer(options.log);
   Server server(configuration, writer);
   Log& log = server.log();
+  for (const std::string& warning : configuration.warnings)
+    log.warning("configuration warning", {{"why", warning}});
   if (!why_fewer.empty()) log.warning("fewer connections", {{"why", why_fewer}});
   compare_memory(options, log);
   log.info("listening", {{"websocket", text_of(server.websocket())},
@@ -114,8 +116,6 @@ void serve(const std::string& config, Console& console) {
   (void)usual_end();
   std::set_terminate(end_process);
   for (const int number : {SIGPIPE, SIGXFSZ, SIGHUP}) std::signal(number, SIG_IGN);
-  for (const std::string& warning : configuration->warnings)
-    console.err << "millrace: warning: " << warning << std::endl;
   const std::string why_fewer = fit_to_descriptors(configuration->options.limits.connections);
   try {
     console.exit_code = run(*configuration, why_fewer);
