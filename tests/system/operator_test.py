@@ -44,6 +44,11 @@ class Operator(SystemTest):
         (again,) = wait_for(lambda: self.workers(service), "the next worker")
         self.assertEqual(again["last_failure"]["why"], "disconnect")
 
+    def test_a_key_that_does_nothing_yet_is_a_warning(self):
+        service = self.service('[[pipeline]]\nendpoint = { by = "vad" }\n')
+        self.assertIn("key 'pipeline.endpoint'", self.log(service, "configuration warning", level="warning")[0])
+        self.assertEqual(json.loads(service.get("/log")[1])["log"][0]["event"], "configuration warning")
+
     def test_workers_that_attach_at_once_are_all_named(self):
         service = self.service()
         names = [f"gpu-{number}" for number in range(10)]
