@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "base/trigger.h"
 #include "chunker/ready_row.h"
 
 namespace millrace {
@@ -17,20 +17,6 @@ struct BatchRow {
   Slot slot;
   ReadyRow ready;
 };
-
-// Why a batch closed.
-enum class Trigger : std::uint8_t {
-  full,      // it has as many rows as it may have; that of a suspect may have one
-  complete,  // every open stream of the lane is in it
-  deadline,  // its oldest row has been ready for max_wait
-  drain,     // nothing more is to come
-};
-inline constexpr int triggers = 4;
-
-constexpr std::string_view name_of(Trigger trigger) {
-  constexpr std::string_view names[triggers] = {"full", "complete", "deadline", "drain"};
-  return names[static_cast<int>(trigger)];
-}
 
 // Rows of one lane that the model processes in one step. `framed` are dense rows 0 <= row < n of
 // the tensor; padding rows, if any, follow up to `rows`; `marks` stand behind them in the control

@@ -63,7 +63,8 @@ void LiveStream::result(StreamResult result) {
                         .begin = result.row.begin,
                         .end = result.row.end(),
                         .rate = place_.pipeline.options().frames.rate,
-                        .flags = result.row.flags};
+                        .flags = result.row.flags,
+                        .explanation = result.explanation};
   outbox_->result(head, result.answer);
 }
 

@@ -115,6 +115,7 @@ ListenOptions read_listen(Section listen) {
   if (options.workers_remote) listeners.push_back({"workers_remote", *options.workers_remote});
   options.origins = read_origins(listen);
   options.plain = listen.flag("plain", false);
+  options.explain = listen.flag("explain", false);
   check_listeners(listen, listeners, options.plain);
   options.try_page = listen.flag("try_page", false);
   listen.end();

@@ -33,6 +33,7 @@ struct ListenOptions {
   std::optional<TcpAddress> workers_remote = {};  // of other machines; nothing: none come
   std::vector<std::string> origins = {};          // of pages in browsers that may open streams
   bool try_page = false;                          // a page for trying is served, and may open some
+  bool explain = false;                           // streams may be opened with explain=1
 
   bool operator==(const ListenOptions&) const = default;
 };

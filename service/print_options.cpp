@@ -34,7 +34,8 @@ void print(std::ostream& out, const ListenOptions& listen) {
       << "receive_buffer = " << in_quotes(readable_bytes(listen.receive_buffer)) << '\n'
       << "plain = " << (listen.plain ? "true" : "false") << '\n'
       << "origins = " << list_of(listen.origins) << '\n'
-      << "try_page = " << (listen.try_page ? "true" : "false") << '\n';
+      << "try_page = " << (listen.try_page ? "true" : "false") << '\n'
+      << "explain = " << (listen.explain ? "true" : "false") << '\n';
 }
 
 void print(std::ostream& out, const LimitOptions& limits) {

@@ -76,7 +76,8 @@ Server::Server(const Configuration& configuration, LogWriter& writer)
                    .page = options_.listen.try_page ? try_page() : std::span<const PageFile>(),
                    .zeromq_connections =
                        zeromq_connections(descriptor_limit(), options_.limits.connections)},
-          .made_up = made_up_names()},
+          .made_up = made_up_names(),
+          .explain = options_.listen.explain || options_.listen.try_page},
       slab_bytes_(options_.limits.slab_bytes),
       device_watch_(options_.gpu, log_) {
   note_loaded();

@@ -158,6 +158,8 @@ Result<std::unique_ptr<StreamSink>, RequestError> StreamDoor::decide(StreamReque
                           : Result<SampleFormat, FormatError>(default_format(frames.features));
   if (!format) return refusal(415, "format", format.error().message);
   if (auto error = mismatch(request, frames)) return *error;
+  if (request.explain && !admission_.explain)
+    return refusal(400, "explain", "not allowed by the service ([listen] explain)");
 
   if (memory_short()) return busy(503, "", "the service is short of memory", Refusal::overload);
   Share connection(admission_.connections, 1);
@@ -191,6 +193,7 @@ std::unique_ptr<StreamSink> StreamDoor::admit(PipelinePlace& place, StreamReques
                                 .frames_limit = options.stream_frames,
                                 .pause_frames = options.pause_frames,
                                 .shed_after = options.shed_after,
+                                .explain = request.explain,
                                 .opened = Clock::now()};
   place.pipeline.hub().open({id, name, std::move(request.options), &returns_});
   outbox.ready(name, place.pipeline.name(), 0, size_of(format) * options.frames.values);

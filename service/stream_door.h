@@ -29,6 +29,7 @@ struct Admission {
   const std::string made_up;  // begin of the names that the service makes up
   // How many streams there may be by memory. Relaxed: it guards nothing.
   std::atomic<std::uint64_t> streams = std::numeric_limits<std::uint64_t>::max();
+  const bool explain = false;  // streams may ask for explanations
 };
 
 // Decides on one io thread which clients get a stream, and makes it. Confined to that thread.

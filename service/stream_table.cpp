@@ -40,11 +40,12 @@ void StreamTable::take(std::vector<Returned>& returned) {
     switch (one.what) {
       case Returned::What::taken: stream.taken(1, now); break;
       case Returned::What::done: {
-        stream.done({.seq = one.row.seq,
+        stream.done({.seq = one.seq,
                      .answer = std::move(one.answer),
                      .at = one.at,
-                     .flags = one.row.flags,
-                     .reason = one.row.reason},
+                     .place = one.place,
+                     .flags = one.flags,
+                     .reason = one.reason},
                     now);
         break;
       }

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/error_code.h"
 #include "base/event.h"
+#include "base/explanation.h"
 #include "base/ids.h"
 #include "base/instants.h"
 #include "base/time.h"
@@ -28,7 +29,8 @@ class RowSink {
 struct DoneRow {
   std::uint64_t seq = 0;
   Answer answer{};
-  Instants at{};                           // up to `done`
+  Instants at{};  // up to `done`
+  RowPlace place{};
   std::uint8_t flags = 0;                  // that its lane added: a RESET where a worker was lost
   ResetReason reason = ResetReason::none;  // as its lane has it
 };
@@ -36,7 +38,8 @@ struct DoneRow {
 // A result on its way to the client.
 struct StreamResult {
   Row row;
-  Answer answer;  // never `none`
+  Answer answer;                             // never `none`
+  std::optional<Explanation> explanation{};  // where the stream gives them
 };
 
 // The client's end as the stream sees it: what it is told, in this order of calls. Implemented by

@@ -38,6 +38,7 @@ struct StreamSettings {
   // is paused, by this at most, until half of frames_limit is held.
   std::uint64_t pause_frames = 0;
   std::optional<Duration> shed_after = {};  // that frames wait in front of the chunker
+  bool explain = false;                     // results come with their Explanation
   Time opened{};
 };
 

@@ -40,7 +40,9 @@ void Stream::done(DoneRow done, Time now) {
   try {
     if (has_result && client_listens_) {
       unwritten_.add(done.at);
-      links_.client.result({row, std::move(done.answer)});
+      StreamResult result{row, std::move(done.answer)};
+      if (settings_.explain) result.explanation = {done.place, done.at};
+      links_.client.result(std::move(result));
     }
     if (client_listens_ && row.mark) links_.client.flushed(*row.mark);
   } catch (const std::bad_alloc&) {

@@ -71,6 +71,23 @@ void read_answer(ServerMessage& into, const json::object& object, std::string_vi
   }
 }
 
+// The stages up to `compute`; the result itself is still to be written.
+void append_explanation(std::string& out, const Explanation& row) {
+  append_number(out += R"("explain":{"slot":)", std::uint64_t{number(row.place.slot)});
+  append_number(out += R"(,"batch":)", number(row.place.batch));
+  append_number(out += R"(,"rows":)", std::uint64_t{row.place.rows});
+  append_string(out += R"(,"trigger":)", name_of(row.place.trigger));
+  out += R"(,"ms":{)";
+  const auto spans = stages(row.at);
+  for (std::size_t i = 0; i < spans.size() - 1; ++i) {
+    const auto time = std::chrono::round<std::chrono::microseconds>(spans[i]);
+    append_string(out, stage_names[i]);
+    append_number(out += ':', static_cast<double>(time.count()) / 1000);
+    out += i + 2 < spans.size() ? ',' : '}';
+  }
+  out += "},";
+}
+
 void append_head(std::string& out, const ResultHead& head) {
   append_number(out += R"({"type":"result","seq":)", head.seq);
   append_number(out += R"(,"begin":)", head.begin);
@@ -79,6 +96,7 @@ void append_head(std::string& out, const ResultHead& head) {
   append_number(out += R"(,"end_s":)", static_cast<double>(head.end) / head.rate);
   append_flags(out += R"(,"flags":)", head.flags);
   out += ',';
+  if (head.explanation) append_explanation(out, *head.explanation);
 }
 
 }  // namespace

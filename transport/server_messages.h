@@ -10,6 +10,7 @@
 
 #include "base/answer.h"
 #include "base/error_code.h"
+#include "base/explanation.h"
 #include "base/result.h"
 
 namespace millrace {
@@ -24,6 +25,7 @@ struct ResultHead {
   std::uint64_t end = 0;
   double rate = 16000;     // frames per second
   std::uint8_t flags = 0;  // bit i is the i-th of START RESET SEGMENT GAP LAST END ABORT
+  std::optional<Explanation> explanation{};
 };
 
 void append_ready(std::string& out, std::string_view stream, std::string_view pipeline,

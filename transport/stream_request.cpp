@@ -46,6 +46,11 @@ Problem set_rate(std::optional<double>& into, std::optional<double> value) {
   return into && std::isfinite(*into) ? Problem{} : "not a number";
 }
 
+Problem set_explain(bool& into, std::string_view value) {
+  into = value == "1";
+  return into ? Problem{} : "must be 1";
+}
+
 Problem set_options(std::string& into, std::string value) {
   if (value.size() > max_options) return "longer than 4096 bytes";
   if (!is_json_object(value)) return "not a JSON object";
@@ -58,7 +63,7 @@ struct Parameter {
   Problem (*set)(StreamRequest&, std::string value);
 };
 
-constexpr std::array<Parameter, 9> parameters{{
+constexpr std::array<Parameter, 10> parameters{{
     {"pipeline",
      [](StreamRequest& r, std::string v) { return set_name(r.pipeline, std::move(v)); }},
     {"format", [](StreamRequest& r, std::string v) { return set_text(r.format, std::move(v)); }},
@@ -71,6 +76,7 @@ constexpr std::array<Parameter, 9> parameters{{
     {"chunk", [](StreamRequest& r, std::string v) { return set_text(r.chunk, std::move(v)); }},
     {"options",
      [](StreamRequest& r, std::string v) { return set_options(r.options, std::move(v)); }},
+    {"explain", [](StreamRequest& r, std::string v) { return set_explain(r.explain, v); }},
 }};
 
 void append_encoded(std::string& out, std::string_view name, std::string_view value) {
@@ -148,6 +154,7 @@ std::string stream_target(const StreamRequest& request) {
   if (request.channel) append_encoded(target, "channel", *request.channel);
   if (request.chunk) append_encoded(target, "chunk", *request.chunk);
   if (!request.options.empty()) append_encoded(target, "options", request.options);
+  if (request.explain) append_encoded(target, "explain", "1");
   return target;
 }
 

@@ -24,6 +24,7 @@ struct StreamRequest {
   std::optional<double> rate{};  // finite
   std::optional<std::uint32_t> channels{};
   std::optional<std::uint32_t> dim{};
+  bool explain = false;  // over WebSocket: results say where their time went
 };
 
 // Reads the target of an HTTP request: "/v1/stream?rate=16000".

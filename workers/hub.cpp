@@ -213,12 +213,7 @@ void Hub::tell(const Instants& at) {
   // First: a client that is told of its end may come again at once.
   room_.give_back(events.gone.size());
   for (StreamId id : events.taken)
-    streams_.at(id).returns->put({.stream = id,
-                                  .what = Returned::What::taken,
-                                  .row = {},
-                                  .answer = {},
-                                  .at = {},
-                                  .code = {}});
+    streams_.at(id).returns->put({.stream = id, .what = Returned::What::taken});
   for (LaneEvents::Done& done : events.done) {
     const StreamIntro& stream = streams_.at(done.stream);
     if (done.answer.kind == Answer::Kind::error) {
@@ -237,19 +232,17 @@ void Hub::tell(const Instants& at) {
     row_at.closed = done.closed;
     stream.returns->put({.stream = done.stream,
                          .what = Returned::What::done,
-                         .row = done.row.row,
+                         .flags = done.row.row.flags,
+                         .reason = done.row.row.reason,
+                         .seq = done.row.row.seq,
                          .answer = std::move(done.answer),
                          .at = row_at,
-                         .code = {}});
+                         .place = done.place});
   }
   for (const LaneEvents::Dropped& dropped : events.dropped)
     streams_.at(dropped.stream)
-        .returns->put({.stream = dropped.stream,
-                       .what = Returned::What::dropped,
-                       .row = {},
-                       .answer = {},
-                       .at = {},
-                       .code = dropped.code});
+        .returns->put(
+            {.stream = dropped.stream, .what = Returned::What::dropped, .code = dropped.code});
   for (StreamId id : events.gone) streams_.erase(id);
   events.taken.clear();
   events.done.clear();

@@ -129,7 +129,7 @@ Lanes::Given Lanes::done(LaneId id, BatchId batch_id, std::span<Answer> answers,
   Batch batch = lane->finish(now);
   const auto finish = [&](std::vector<BatchRow>& rows, std::span<Answer> given) {
     for (std::size_t i = 0; i < rows.size(); ++i)
-      finish_row(*lane, rows[i], given.empty() ? Answer{} : std::move(given[i]), batch.closed, now);
+      finish_row(*lane, batch, rows[i], given.empty() ? Answer{} : std::move(given[i]), now);
   };
   finish(batch.framed, answers);
   finish(batch.marks, mark_answers);
@@ -227,10 +227,16 @@ void Lanes::feed_held(Stream& stream) {
   for (ReadyRow& row : std::exchange(stream.held, {})) feed(stream, std::move(row));
 }
 
-void Lanes::finish_row(FiledLane& lane, BatchRow& row, Answer answer, Time closed, Time now) {
+void Lanes::finish_row(FiledLane& lane, const Batch& batch, BatchRow& row, Answer answer,
+                       Time now) {
   Stream& stream = *find(row.stream);
   const bool last = row.ready.row.is(flag::last), end = row.ready.row.is(flag::end);
-  events_.done.push_back({row.stream, std::move(row.ready), std::move(answer), closed});
+  const RowPlace place{.batch = batch.id,
+                         .slot = row.slot,
+                         .rows = static_cast<std::uint32_t>(batch.framed.size()),
+                         .trigger = batch.trigger};
+  events_.done.push_back(
+      {row.stream, std::move(row.ready), std::move(answer), batch.closed, place});
   --stream.handed;
   if (end) {
     forget(stream);

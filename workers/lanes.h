@@ -14,6 +14,7 @@
 
 #include "base/answer.h"
 #include "base/error_code.h"
+#include "base/explanation.h"
 #include "base/ids.h"
 #include "base/time.h"
 #include "batcher/batch.h"
@@ -29,6 +30,7 @@ struct LaneEvents {
     ReadyRow row;
     Answer answer;
     Time closed;
+    RowPlace place;
   };
   struct Dropped {
     StreamId stream;
@@ -165,7 +167,7 @@ class Lanes {
   void place_waiting();
   void feed(Stream& stream, ReadyRow row);
   void feed_held(Stream& stream);
-  void finish_row(FiledLane& lane, BatchRow& row, Answer answer, Time closed, Time now);
+  void finish_row(FiledLane& lane, const Batch& batch, BatchRow& row, Answer answer, Time now);
   void convict(FiledLane& lane, Batch& trial, Time now);
   void take_back_batches(FiledLane& lane, Blame blame, Time now);
   void take_back(FiledLane& lane, Blame blame, Time now);

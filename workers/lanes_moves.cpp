@@ -36,8 +36,8 @@ void Lanes::place_waiting() {
 void Lanes::convict(FiledLane& lane, Batch& trial, Time now) {
   BatchRow& row = trial.framed.empty() ? trial.marks.front() : trial.framed.front();
   const StreamId id = row.stream;
-  finish_row(lane, row, Answer{Answer::Kind::error, "two workers were lost over this row"},
-             trial.closed, now);
+  finish_row(lane, trial, row, Answer{Answer::Kind::error, "two workers were lost over this row"},
+             now);
   Stream* stream = find(id);
   if (!stream || !std::exchange(stream->failed, true)) return;
   events_.dropped.push_back({id, ErrorCode::worker_failed});

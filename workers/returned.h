@@ -6,9 +6,10 @@
 
 #include "base/answer.h"
 #include "base/error_code.h"
+#include "base/event.h"
+#include "base/explanation.h"
 #include "base/ids.h"
 #include "base/instants.h"
-#include "chunker/row.h"
 #include "workers/mailbox.h"
 
 namespace millrace {
@@ -17,16 +18,19 @@ namespace millrace {
 struct Returned {
   enum class What : std::uint8_t {
     taken,    // one of its rows was put into a batch
-    done,     // its next row in order is done: row, answer, at
+    done,     // its next row in order is done: seq, flags, reason, answer, at, place
     dropped,  // the lanes have forgotten it with all its rows; code says why, if it failed
   };
 
   StreamId stream{};
   What what = What::taken;
-  Row row;
-  Answer answer;
-  Instants at;  // up to `done`
-  std::optional<ErrorCode> code;
+  std::uint8_t flags = 0;                  // of the row, those included that its lane added
+  ResetReason reason = ResetReason::none;  // as its lane has it
+  std::uint64_t seq = 0;
+  Answer answer{};
+  Instants at{};  // up to `done`
+  RowPlace place{};
+  std::optional<ErrorCode> code{};
 };
 
 using ReturnBox = Mailbox<Returned>;

@@ -63,6 +63,7 @@ receive_buffer = "64KiB"
 plain = false
 origins = []
 try_page = false
+explain = false
 
 [limits]
 message = "64KiB"

@@ -23,11 +23,12 @@ namespace millrace {
 // worker and both threads.
 class DoorUnderTest {
  public:
-  explicit DoorUnderTest(std::uint64_t connections = 3)
+  explicit DoorUnderTest(std::uint64_t connections = 3, bool explain = false)
       : admission{.names = {},
                   .connections = Budget(connections),
                   .gate = {.sockets = Budget(9)},
-                  .made_up = "s-"} {
+                  .made_up = "s-",
+                  .explain = explain} {
     const auto configuration = parse_options(R"([[pipeline]]
 slots = 2
 chunk = { size = 4 }

@@ -59,6 +59,29 @@ TEST_CASE("what the pipeline takes may be said") {
   CHECK(d.open({.pipeline = "features", .rate = 100, .dim = 3}).sink);
 }
 
+TEST_CASE("explanations are refused by the parameter's name where they are not allowed") {
+  DoorUnderTest d;
+  CHECK(refusal(d, {.explain = true}) == Refused(400, "explain"));
+  CHECK(d.admission.connections.taken() == 0);
+}
+
+TEST_CASE("results are explained to the stream that asked, not to the one beside it") {
+  DoorUnderTest d(3, true);
+  Link& worker = d.attach();
+  auto& plain = d.open();
+  auto& asked = d.open({.explain = true});
+  (void)plain.told();
+  (void)asked.told();
+  d.send_row(plain);
+  d.send_row(asked);
+  d.answer(worker, {{Answer::Kind::json, "1"}});
+  d.answer(worker, {{Answer::Kind::json, "2"}});
+  CHECK_THAT(plain.told().at(0), !Contains("explain"));
+  CHECK_THAT(
+      asked.told().at(0),
+      Contains(R"("explain":{"slot":1,"batch":2,"rows":1,"trigger":"deadline","ms":{"chunk":)"));
+}
+
 TEST_CASE("a stream that opens is told its name first, and where to send from") {
   DoorUnderTest d;
   CHECK(d.open({.id = "mic"}).told() ==

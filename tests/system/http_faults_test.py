@@ -82,6 +82,15 @@ class Upgrades(FaultTest):
     def test_a_target_that_is_none_is_answered_and_disturbs_nobody(self):
         self.each(self.served(), TARGETS, self.status, ("connections_rejected", "parameter"))
 
+    def test_explain_where_it_is_not_allowed_is_refused_by_its_name(self):
+        service = self.served()
+        with self.moved(service, {("connections_rejected", "parameter"): 1}), self.unharmed(service):
+            with RawClient(service.port, upgrade("/v1/stream?explain=1")) as client:
+                status, fields = client.head()
+                error = json.loads(client.body(fields))["error"]
+                self.assertEqual((status, error["code"], error["parameter"]), (400, "schema", "explain"))
+                self.assertIn("explain", error["message"])
+
     def test_of_two_subprotocols_ours_is_picked(self):  # A6
         service = self.served()
         for listed in ("chat, millrace.v1", ["chat", "millrace.v1"]):

@@ -23,6 +23,32 @@ TEST_CASE("a result carries the worker's JSON as it is") {
         R"("flags":["LAST"],"data":{"text": "hi"}})");
 }
 
+TEST_CASE(
+    "a result says in which batch its row was, and where its time went, where that was asked for") {
+  using namespace std::chrono_literals;
+  ResultHead explained = head;
+  explained.explanation = {
+      .place = {.batch = BatchId{812}, .slot = Slot{3}, .rows = 7, .trigger = Trigger::deadline},
+      .at = {.arrived = Time(1s),
+             .ready = Time(1s + 100us),
+             .closed = Time(1s + 2ms),
+             .copied = Time(1s + 2020us),
+             .taken = Time(1s + 2050us),
+             .done = Time(1s + 6150us),
+             .written = {}}};
+  std::string out;
+  append_result(out, explained, {Answer::Kind::json, "1"});
+  CHECK(
+      out ==
+      R"({"type":"result","seq":3,"begin":4800,"end":6400,"begin_s":0.3,"end_s":0.4,"flags":["LAST"],)"
+      R"("explain":{"slot":3,"batch":812,"rows":7,"trigger":"deadline",)"
+      R"("ms":{"chunk":0.1,"batch":1.9,"copy":0.02,"handover":0.03,"compute":4.1}},"data":1})");
+  out.clear();
+  append_result(out, explained, {Answer::Kind::error, ""});
+  CHECK_THAT(out, Catch::Contains(R"("explain":{"slot":3,)") &&
+                      Catch::EndsWith(R"("error":"worker_failed"})"));
+}
+
 TEST_CASE("a text becomes a JSON string") {
   CHECK_THAT(result(Answer::Kind::text, "say \"hi\""), Catch::EndsWith(R"(,"data":"say \"hi\""})"));
 }

@@ -84,6 +84,14 @@ TEST_CASE("options are a JSON object of at most 4096 bytes") {
   CHECK(problem("options={\"a\":" + std::string(2000, '[')) == "options: not a JSON object");
 }
 
+TEST_CASE("explain is 1 or left out") {
+  CHECK_FALSE(parse_stream_target("/v1/stream")->explain);
+  CHECK(parse_stream_target("/v1/stream?explain=1")->explain);
+  for (const char* wrong : {"0", "", "true", "01", "1x"})
+    CHECK(problem("explain=" + std::string(wrong)) == "explain: must be 1");
+  CHECK(problem("explain=1&explain=1") == "explain: given twice");
+}
+
 TEST_CASE("a path is compared as it is") {
   CHECK(status("/v1/stream") == 200);
   for (const char* path : {"/", "/v1/stream/", "/v1/../v1/stream", "/v1/%73tream", "/v1/streams",
@@ -107,6 +115,7 @@ TEST_CASE("what one end asks for is what the other reads") {
   request.channel = "1";
   request.chunk = "100ms";
   request.options = R"({"text":"50% & more"})";
+  request.explain = true;
   const auto read = parse_stream_target(stream_target(request));
   REQUIRE(read.has_value());
   CHECK(read->pipeline == request.pipeline);
@@ -118,4 +127,5 @@ TEST_CASE("what one end asks for is what the other reads") {
   CHECK(read->channel == request.channel);
   CHECK(read->chunk == request.chunk);
   CHECK(read->options == request.options);
+  CHECK(read->explain);
 }

@@ -244,7 +244,7 @@ class HubUnderTest {
       if (one.what == Returned::What::taken) text += " taken";
       if (one.what == Returned::What::dropped) text += " dropped";
       if (one.what == Returned::What::done)
-        text += "." + std::to_string(one.row.seq) + "=" + one.answer.data;
+        text += "." + std::to_string(one.seq) + "=" + one.answer.data;
     }
     return text;
   }
