@@ -60,6 +60,11 @@ TEST_CASE("the log has a level and a format") {
   CHECK(parsed("[log]\nlevel = \"warning\"").log.level == LogLevel::warning);
 }
 
+TEST_CASE("the try page is off by default") {
+  CHECK_FALSE(parsed("").listen.try_page);
+  CHECK(parsed("[listen]\ntry_page = true").listen.try_page);
+}
+
 TEST_CASE("the ZeroMQ door can be off") {
   CHECK(parsed("[listen]\nzeromq = \"off\"").listen.zeromq == std::nullopt);
   CHECK(parsed("[listen]\nzeromq = \"tcp://[::1]:0\"").listen.zeromq == TcpAddress{"::1", 0});

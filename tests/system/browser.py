@@ -131,10 +131,9 @@ class Page:
         return [event["params"] for event in self.events if event.get("method") == method]
 
     def errors(self):
-        """What a developer would find on the page's console: errors and warnings, and exceptions."""
-        return ([call for call in self.reported("Runtime.consoleAPICalled") if call["type"] in ("error", "warning")]
-                + [entry["entry"] for entry in self.reported("Log.entryAdded")
-                   if entry["entry"]["level"] in ("error", "warning")]
+        """The errors that a developer would find on the page's console, and exceptions."""
+        return ([call for call in self.reported("Runtime.consoleAPICalled") if call["type"] == "error"]
+                + [entry["entry"] for entry in self.reported("Log.entryAdded") if entry["entry"]["level"] == "error"]
                 + self.reported("Runtime.exceptionThrown"))
 
     def requested(self):
