@@ -70,7 +70,7 @@ class Page:
         self.calls, self.events = 0, []
 
     async def __aenter__(self):
-        self.tools = await websockets.connect(self.browser.tools, max_size=None)
+        self.tools = await websockets.connect(self.browser.tools, max_size=None, max_queue=None)
         target = (await self.call("Target.createTarget", url="about:blank"))["targetId"]
         self.session = (await self.call("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
