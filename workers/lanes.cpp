@@ -232,9 +232,9 @@ void Lanes::finish_row(FiledLane& lane, const Batch& batch, BatchRow& row, Answe
   Stream& stream = *find(row.stream);
   const bool last = row.ready.row.is(flag::last), end = row.ready.row.is(flag::end);
   const RowPlace place{.batch = batch.id,
-                         .slot = row.slot,
-                         .rows = static_cast<std::uint32_t>(batch.framed.size()),
-                         .trigger = batch.trigger};
+                       .slot = row.slot,
+                       .rows = static_cast<std::uint32_t>(batch.framed.size()),
+                       .trigger = batch.trigger};
   events_.done.push_back(
       {row.stream, std::move(row.ready), std::move(answer), batch.closed, place});
   --stream.handed;

@@ -9,6 +9,9 @@ const element = (tag, properties, ...children) => {
   return made;
 };
 
+// Milliseconds, at most three digits that count.
+const short = (time) => time.toFixed(time < 10 ? 2 : time < 100 ? 1 : 0);
+
 export class Results {
   constructor(body, stages, count) {
     Object.assign(this, { body, stages, count });
@@ -31,7 +34,7 @@ export class Results {
       element("td", {}, ...flags.map((flag) => element("span", { className: "flag" }, flag))),
       element("td", { className: error ? "result error" : "result" }, error ?? JSON.stringify(data)),
       element("td", { className: "times" }, ...(explain ? this.times(explain, total) : [])),
-      element("td", { className: "number" }, explain ? `${total.toFixed(2)} ms` : "")));
+      element("td", { className: "number" }, explain ? `${short(total)} ms` : "")));
     if (this.body.rows.length > most) this.body.lastChild.remove();
   }
 
@@ -46,7 +49,8 @@ export class Results {
       part.style.width = `${(100 * time) / this.longest}%`;
       bar.append(part);
     }
-    const text = Object.entries(ms).map(([stage, time]) => `${stage} ${time}`).join(" · ");
-    return [bar, element("small", { title: `slot ${slot}` }, `batch ${batch} of ${rows}, ${trigger} · ${text} ms`)];
+    const text = Object.entries(ms).map(([stage, time]) => `${stage} ${short(time)}`).join(" · ");
+    return [bar, element("small", {}, `${text} ms`),
+      element("small", {}, `batch ${batch}: ${rows} ${rows === 1 ? "row" : "rows"}, ${trigger}; slot ${slot}`)];
   }
 }

@@ -50,19 +50,19 @@ async def picture(page, folder, name, size, dark=False):
 
 
 async def live_page(browser, service, folder, seconds):
-    async with Page(browser, f"http://127.0.0.1:{service.admin_port}/", (1280, 1000)) as page:
+    async with Page(browser, f"http://127.0.0.1:{service.admin_port}/", (1100, 960)) as page:
         await page.until("document.querySelectorAll('#pipelines button').length > 0")
         await page.value("document.querySelectorAll('#pipelines button')[1].click()")
         await asyncio.sleep(seconds)
-        await picture(page, folder, "live_wide.png", (1280, 1000))
-        await picture(page, folder, "live_wide_dark.png", (1280, 1000), dark=True)
+        await picture(page, folder, "live_wide.png", (1100, 960))
+        await picture(page, folder, "live_wide_dark.png", (1100, 960), dark=True)
         await picture(page, folder, "live_narrow.png", (390, 844))
         await page.value("document.getElementById('streams').closest('section').scrollIntoView()")
         await picture(page, folder, "live_narrow_dark.png", (390, 844), dark=True)
 
 
 async def try_page(browser, service, folder):
-    async with Page(browser, f"http://127.0.0.1:{service.port}/", (1100, 860)) as page:
+    async with Page(browser, f"http://127.0.0.1:{service.port}/", (1100, 800)) as page:
         await page.click("listen")
         for button, wait in (("flush", 4), ("gap", 3), ("reset", 1.5)):
             await asyncio.sleep(wait)
