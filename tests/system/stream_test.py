@@ -52,20 +52,6 @@ class Streams(SystemTest):
         self.assertEqual(messages[-1], {"type": "closed", "frames": 4000, "chunks": 3})
         self.assertEqual(code, 1000)
 
-    def test_with_explain_each_result_says_where_its_time_went(self):
-        service = self.service(PIPELINE_OF_FOUR, "explain = true\n")
-        self.tap(service)
-        (explained, _), (plain, _) = (run(self.stream(service, [1600] * 5, **asked)) for asked in ({"explain": 1}, {}))
-        for message in results(explained):
-            explain, row = message["explain"], message["data"]
-            self.assertEqual((explain["slot"], explain["batch"]), (row["slot"], row["batch"]))
-            if row["size"]:  # a marker row may be in the batch of the row before it
-                self.assertEqual(explain["rows"], 1)
-            self.assertIn(explain["trigger"], ("full", "complete", "deadline"))
-            self.assertEqual(list(explain["ms"]), list(STAGES[:-1]))
-            self.assertTrue(all(ms >= 0 for ms in explain["ms"].values()), explain)
-        self.assertEqual([message for message in results(plain) if "explain" in message], [])
-
     def test_files_give_the_same_results_over_each_door(self):
         service = self.service(PIPELINE_OF_FOUR)
         self.tap(service, "default", "--data", "crc32c")
