@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
 
 #include "base/time.h"
@@ -18,20 +17,14 @@ struct Instants {
   Time closed;   // its batch closed
   Time copied;   // its batch lay where the worker reads it
   Time taken;    // the worker began
-  Time done;     // the worker gave it back
+  Time done;     // the service has its answer
   Time written;  // its result was written to the socket
 };
 
-// What lies between two neighbouring instants.
-enum class Stage : std::uint8_t { chunk, batch, copy, handover, compute, result };
+// The spans between neighbouring instants.
 inline constexpr int stage_count = 6;
-
 inline constexpr std::array<std::string_view, stage_count> stage_names{
     "chunk", "batch", "copy", "handover", "compute", "result"};
-
-constexpr std::string_view name_of(Stage stage) {
-  return stage_names[static_cast<std::size_t>(stage)];
-}
 
 // The six stages in the order of stage_names.
 constexpr std::array<Duration, stage_count> stages(const Instants& at) {

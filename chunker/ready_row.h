@@ -21,6 +21,7 @@ struct ReadyRow {
   std::array<Bytes, 2> window;  // the window's frames; the second part is mostly empty
   Time arrived;                 // the last frame of its window, or the event that cut it, was read
   Time ready;                   // it was cut
+  Duration lost{};              // in batches of workers that were lost
   bool handed = false;          // it has been in a batch
   bool suspect = false;  // a worker was lost while this row was in its oldest unfinished batch
 };

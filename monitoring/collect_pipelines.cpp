@@ -38,8 +38,8 @@ void add_all(Families& into, const Pipelines& pipelines, Shards<Stats> PipelineS
 constexpr auto of_streams = &PipelineSource::streams;
 constexpr auto of_lanes = &PipelineSource::lanes;
 
-Labels labels_of(const PipelineSource& pipeline, Stage stage) {
-  return {{"pipeline", pipeline.name}, {"stage", std::string(name_of(stage))}};
+Labels labels_of(const PipelineSource& pipeline, std::string_view stage) {
+  return {{"pipeline", pipeline.name}, {"stage", std::string(stage)}};
 }
 
 Shards<BatchStats> batches_of(const PipelineSource& pipeline) {
@@ -67,16 +67,35 @@ void collect_rows(const Pipelines& pipelines, Families& into) {
 
 void collect_stage_waits(const Pipelines& pipelines, Families& into) {
   into.begin_histogram("millrace_queue_wait_seconds",
-                       "Time a row with a result spent in a stage; the stages add up to"
-                       " millrace_result_latency_seconds.");
+                       "Time that rows spent in a stage: `result` of rows with a written result,"
+                       " the others of all rows that are done.");
   for (const auto& pipeline : pipelines)
     for (int i = 0; i < stage_count; ++i) {
       const auto which = [i](const StreamStats& stats) -> const Histogram& {
         return stats.stages[static_cast<std::size_t>(i)];
       };
-      into.add(labels_of(pipeline, static_cast<Stage>(i)), histograms(pipeline.streams, which),
-               per_second);
+      into.add(labels_of(pipeline, stage_names[static_cast<std::size_t>(i)]),
+               histograms(pipeline.streams, which), per_second);
     }
+}
+
+// Rows on their way from one thread to another: what was received is read first, so that it is not
+// more than what was sent.
+double under_way(double received, double sent) { return std::max(0.0, sent - received); }
+
+double rows_for_batches(const PipelineSource& pipeline) {
+  const double received = sum(pipeline.lanes, &LaneStats::received);
+  double cut = 0;
+  for (const RowKind kind : {RowKind::full, RowKind::cut, RowKind::marker})
+    cut += sum_of(pipeline.streams, &StreamStats::rows, kind);
+  return under_way(received, cut) + sum_of(pipeline.lanes, &LaneStats::items, LaneQueue::batch);
+}
+
+double unwritten_results(const PipelineSource& pipeline) {
+  const double received = sum(pipeline.streams, &StreamStats::answered);
+  const double answered = sum_of(pipeline.lanes, &LaneStats::results, ResultStatus::ok) +
+                          sum_of(pipeline.lanes, &LaneStats::results, ResultStatus::error);
+  return under_way(received, answered) + sum(pipeline.streams, &StreamStats::results);
 }
 
 void collect_queues(const Pipelines& pipelines, Families& into) {
@@ -84,8 +103,10 @@ void collect_queues(const Pipelines& pipelines, Families& into) {
                    "Rows that wait for a batch, are handed over and not done, or have a result"
                    " that is not written.");
   for (const auto& pipeline : pipelines) {
-    add_each(into, labels_of(pipeline), "stage", pipeline.lanes, &LaneStats::items);
-    into.add(labels_of(pipeline, Stage::result), sum(pipeline.streams, &StreamStats::results));
+    into.add(labels_of(pipeline, "batch"), rows_for_batches(pipeline));
+    into.add(labels_of(pipeline, "worker"),
+             sum_of(pipeline.lanes, &LaneStats::items, LaneQueue::worker));
+    into.add(labels_of(pipeline, "result"), unwritten_results(pipeline));
   }
   into.begin_gauge("millrace_queue_capacity_items", "Rows that the stage may hold.");
   for (const auto& pipeline : pipelines)
@@ -139,6 +160,10 @@ void collect_streams(const Pipelines& pipelines, Families& into) {
   add_all(into, pipelines, of_streams, &StreamStats::clamped);
   into.begin_gauge("millrace_streams", "Open streams.");
   add_all(into, pipelines, of_streams, &StreamStats::open);
+  into.begin_gauge("millrace_slots",
+                   "Slots of the pipeline's workers, occupied by a stream or free.");
+  for (const auto& pipeline : pipelines)
+    add_each(into, labels_of(pipeline), "state", pipeline.lanes, &LaneStats::slots);
   into.begin_counter("millrace_streams_opened_total", "Streams opened.");
   add_all(into, pipelines, of_streams, &StreamStats::opened);
   into.begin_counter("millrace_streams_closed_total", "Streams closed.");

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <fstream>
-#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "monitoring/collect.h"
+#include "monitoring/open_files.h"
 
 namespace millrace {
 
@@ -38,15 +37,6 @@ double boot_time() {
   return 0;
 }
 
-// std::filesystem aborts the process if one of its allocations fails.
-double open_files() {
-  const std::unique_ptr<DIR, int (*)(DIR*)> files(::opendir("/proc/self/fd"), ::closedir);
-  if (!files) return 0;
-  int found = 0;
-  while (const dirent* const file = ::readdir(files.get())) found += file->d_name[0] != '.';
-  return found - 1;  // one of them is the directory itself, open for the count
-}
-
 }  // namespace
 
 void collect_process(Families& into) {
@@ -63,7 +53,7 @@ void collect_process(Families& into) {
   into.begin_gauge("process_resident_memory_bytes", "Resident memory.");
   into.add({}, field(24) * static_cast<double>(sysconf(_SC_PAGESIZE)));
   into.begin_gauge("process_open_fds", "Open file descriptors.");
-  into.add({}, open_files());
+  into.add({}, static_cast<double>(open_files()));
   into.begin_gauge("process_max_fds", "File descriptors that may be open.");
   into.add({}, static_cast<double>(files.rlim_cur));
   into.begin_gauge("process_start_time_seconds", "Start of the process, Unix time.");

@@ -20,6 +20,8 @@ class Exporter {
   // In Prometheus' text format. At most a second old: a scraper, however eager, costs one
   // collection per second. Valid until the next call.
   const std::string& text(Time now);
+  // The next text is collected anew.
+  void forget() { text_.clear(); }
 
   // When the text was collected.
   Time collected() const { return collected_; }

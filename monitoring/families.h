@@ -49,6 +49,12 @@ double sum(const Shards<Stats>& shards, Which which) {
   return total;
 }
 
+// The same of one cell of many.
+template <class Stats, class Cell, class Enum, int count>
+double sum_of(const Shards<Stats>& shards, Labelled<Cell, Enum, count> Stats::*which, Enum value) {
+  return sum(shards, [&](const Stats& stats) -> const Cell& { return (stats.*which)[value]; });
+}
+
 template <class Stats, class Which>
 std::vector<const Histogram*> histograms(const Shards<Stats>& shards, Which which) {
   std::vector<const Histogram*> all;
@@ -65,8 +71,7 @@ void add_each(Families& into, const Labels& common, std::string_view key,
     const Enum value = static_cast<Enum>(i);
     Labels labels = common;
     labels.push_back({std::string(key), std::string(name_of(value))});
-    const auto cell = [&](const Stats& s) -> const Cell& { return (s.*which)[value]; };
-    into.add(std::move(labels), sum(shards, cell) / per);
+    into.add(std::move(labels), sum_of(shards, which, value) / per);
   }
 }
 

@@ -255,8 +255,8 @@ void Server::relieve(Overload action, std::uint64_t spare) {
 HttpAnswer Server::answer(const HttpQuery& query) {
   if (query.path() == "/metrics") return metrics();
   if (query.path() == "/livez") return alive_page(why_dead());
-  if (query.path() == "/readyz") return ready_page(why_unready());
-  if (query.path() == "/status") return status_page(why_unready(), draining_);
+  if (query.path() == "/readyz") return ready_page(unready());
+  if (query.path() == "/status") return status_page(unready(), draining_);
   if (query.path() == "/streams") return lists_->streams(query.target, Clock::now());
   if (query.path() == "/workers") return lists_->workers(Clock::now());
   if (query.path() == "/log") return log_page(recent_log_);
@@ -264,7 +264,11 @@ HttpAnswer Server::answer(const HttpQuery& query) {
   return missing_page();
 }
 
+// A scrape after a change of readiness shows it, however short ago the one before was.
 HttpAnswer Server::metrics() {
+  const bool ready = unready().empty();
+  if (ready != (stats_.ready.value() == 1)) exporter_->forget();
+  stats_.ready.set(ready);
   HttpAnswer answer{.type = std::string(Exporter::content_type),
                     .body = exporter_->text(Clock::now())};
   const std::chrono::duration<double> collected = exporter_->collected().time_since_epoch();
@@ -272,7 +276,7 @@ HttpAnswer Server::metrics() {
   return answer;
 }
 
-std::vector<std::string> Server::why_unready() {
+std::vector<std::string> Server::unready() const {
   std::vector<std::string> reasons = failures();
   if (draining_) reasons.push_back("the service is stopping");
   if (admission_.gate.memory_short.load(std::memory_order_relaxed))
@@ -280,7 +284,6 @@ std::vector<std::string> Server::why_unready() {
   for (const auto& pipeline : pipelines_)
     if (pipeline->stats().workers.value() == 0)
       reasons.push_back("pipeline " + pipeline->name() + " has no worker");
-  stats_.ready.set(reasons.empty());
   return reasons;
 }
 

@@ -66,7 +66,8 @@ class Server {
 
   HttpAnswer answer(const HttpQuery& query);
   HttpAnswer metrics();
-  std::vector<std::string> why_unready();
+  // Why streams should go elsewhere; none while the service is ready.
+  std::vector<std::string> unready() const;
 
   Task<> handle_signals();
   Task<> handle_hangups();

@@ -27,7 +27,7 @@ constexpr std::string_view name_of(ClockJump direction) {
 
 // The process. The main thread writes it.
 struct ServiceStats {
-  Gauge ready;         // 1 while /readyz answers 200
+  Gauge ready;         // 1 if /readyz answers 200; set for each scrape
   Gauge draining;      // 1 from SIGTERM on
   Gauge reloaded;      // 1 if the last reload succeeded; so does the start
   Gauge reloaded_at;   // the last that succeeded: seconds since 1970

@@ -76,17 +76,23 @@ struct StreamStats {
   Labelled<Counter, RowKind, row_kinds> rows;
   Labelled<Counter, ResetReason, reset_reasons> resets;  // rows with RESET; never `none`
 
-  // Of each row whose result was written; written() fills them.
+  // `result` of rows with a written result, the others of all rows that are done.
   std::array<Histogram, stage_count> stages{Histogram(buckets::fast), Histogram(buckets::fast),
                                             Histogram(buckets::fast), Histogram(buckets::fast),
                                             Histogram(buckets::fast), Histogram(buckets::fast)};
   Histogram latency{buckets::e2e};  // `arrived` to `written`
-  Gauge results;                    // that wait to be written
+  Counter answered;                 // rows that are done and have a result
+  Gauge results;                    // of these, those that wait to be written
   Labelled<Counter, ResultLoss, result_losses> dropped;
 
-  void written(const Instants& at) {
+  // A row is done, answered or not.
+  void done(const Instants& at) {
     const auto spans = millrace::stages(at);
-    for (std::size_t i = 0; i < spans.size(); ++i) stages[i].observe(spans[i]);
+    for (std::size_t i = 0; i < spans.size() - 1; ++i) stages[i].observe(spans[i]);
+  }
+  // Its result was written.
+  void written(const Instants& at) {
+    stages.back().observe(at.written - at.done);
     latency.observe(at.written - at.arrived);
   }
 };

@@ -36,6 +36,8 @@ void Stream::done(DoneRow done, Time now) {
   row.flags |= done.flags;
   if (done.reason == ResetReason::worker_lost) links_.stats.resets[done.reason].add();
   const bool has_result = done.answer.kind != Answer::Kind::none;
+  links_.stats.done(done.at);
+  if (has_result) links_.stats.answered.add();
   if (has_result && !client_listens_) links_.stats.dropped[loss_].add();
   try {
     if (has_result && client_listens_) {

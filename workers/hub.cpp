@@ -94,9 +94,10 @@ void Hub::done(LaneId lane, wp::Done done) {
   at.copied = seat.feed.lane->finish();
   // The clock of a worker on this machine is ours, but its word is not.
   at.taken = seat.process ? std::clamp(done.taken, at.copied, now) : at.copied;
-  at.done = seat.process ? std::clamp(done.done, at.taken, now) : now;
-  stats_.compute.observe(at.done - at.taken);
-  book_.done(lane, at.done - at.taken);
+  at.done = now;
+  const Time finished = seat.process ? std::clamp(done.done, at.taken, now) : now;
+  stats_.compute.observe(finished - at.taken);
+  book_.done(lane, finished - at.taken);
   const auto staying = lanes_.lanes().find(lane);  // not one that has left with this batch
   if (staying != lanes_.lanes().end() && staying->second.held().empty()) seat.idle = now;
   tell(at);
@@ -229,7 +230,9 @@ void Hub::tell(const Instants& at) {
     Instants row_at = at;
     row_at.arrived = done.row.arrived;
     row_at.ready = done.row.ready;
-    row_at.closed = done.closed;
+    // The time at workers that were lost was after its first batch had closed.
+    row_at.closed = done.closed - done.row.lost;
+    row_at.copied -= done.row.lost;
     stream.returns->put({.stream = done.stream,
                          .what = Returned::What::done,
                          .flags = done.row.row.flags,

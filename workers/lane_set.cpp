@@ -24,9 +24,10 @@ LaneTotals totals_of(const Lane& lane) {
   return {.lanes = 1,
           .leaving = lane.leaving() ? 1u : 0u,
           .credits = lane.credits(),
-          .waiting = lane.batcher().waiting(),
           .batches = lane.held().size(),
-          .handed = lane.rows_held()};
+          .handed = lane.rows_held(),
+          .slots_used = lane.batcher().streams(),
+          .slots_free = lane.leaving() ? 0 : lane.batcher().room()};
 }
 
 // Unsigned: a difference below zero wraps around and back.
@@ -34,9 +35,10 @@ void replace(LaneTotals& sum, const LaneTotals& old, const LaneTotals& fresh) {
   sum.lanes += fresh.lanes - old.lanes;
   sum.leaving += fresh.leaving - old.leaving;
   sum.credits += fresh.credits - old.credits;
-  sum.waiting += fresh.waiting - old.waiting;
   sum.batches += fresh.batches - old.batches;
   sum.handed += fresh.handed - old.handed;
+  sum.slots_used += fresh.slots_used - old.slots_used;
+  sum.slots_free += fresh.slots_free - old.slots_free;
 }
 
 }  // namespace

@@ -19,9 +19,10 @@ struct LaneTotals {
   std::size_t lanes = 0;
   std::size_t leaving = 0;  // lanes whose worker said Bye
   std::size_t credits = 0;
-  std::size_t waiting = 0;  // rows in no batch
   std::size_t batches = 0;  // handed over and not done
   std::size_t handed = 0;   // rows in these batches
+  std::size_t slots_used = 0;
+  std::size_t slots_free = 0;  // of lanes that stay
   bool operator==(const LaneTotals&) const = default;
 };
 

@@ -26,6 +26,7 @@ void Lanes::open(StreamId id, Time now) {
 }
 
 void Lanes::add(StreamId id, ReadyRow row) {
+  ++rows_received_;
   Stream* stream = find(id);
   if (!stream) return;
   if (row.row.is(flag::abort) && !stream->had) {
@@ -37,6 +38,7 @@ void Lanes::add(StreamId id, ReadyRow row) {
     stream->ending = true;
     review(*stream);
   }
+  ++rows_;
   feed(*stream, std::move(row));
 }
 
@@ -238,6 +240,7 @@ void Lanes::finish_row(FiledLane& lane, const Batch& batch, BatchRow& row, Answe
   events_.done.push_back(
       {row.stream, std::move(row.ready), std::move(answer), batch.closed, place});
   --stream.handed;
+  --rows_;
   if (end) {
     forget(stream);
   } else if (stream.from == &lane) {
@@ -249,8 +252,9 @@ void Lanes::finish_row(FiledLane& lane, const Batch& batch, BatchRow& row, Answe
 
 void Lanes::forget(Stream& stream) {
   free_.erase(stream.id);
+  rows_ -= stream.held.size();
   if (stream.lane) {
-    stream.lane->batcher().remove(stream.slot);
+    rows_ -= stream.lane->batcher().remove(stream.slot).size();
     lanes_.mark(*stream.lane);
   } else {
     waiting_.erase(stream.waiting);

@@ -131,6 +131,10 @@ class Lanes {
   std::uint64_t capacity() const;
   std::size_t streams() const { return streams_.size(); }
   std::size_t waiting() const { return waiting_.size(); }
+  // Rows given to add(), ever; and those of them that wait for a batch, also while their stream
+  // waits for a slot. O(1).
+  std::uint64_t rows_received() const { return rows_received_; }
+  std::size_t rows_waiting() const { return rows_ - totals().handed; }
   // Whether the lane's worker said Bye. False for a lane that is not known.
   bool leaving(LaneId lane) const;
   // O(1), both.
@@ -191,6 +195,8 @@ class Lanes {
   std::vector<LaneId> emptied_;
   LaneEvents events_;
   std::uint64_t next_batch_ = 1;
+  std::uint64_t rows_received_ = 0;
+  std::size_t rows_ = 0;  // neither done nor dropped
   bool draining_ = false;
   Time give_up_ = Time::max();  // of all that wait
 };

@@ -57,6 +57,7 @@ void Lanes::take_back_batches(FiledLane& lane, Blame blame, Time now) {
     for (auto* rows : {&batch.framed, &batch.marks})
       for (BatchRow& row : *rows) {
         row.ready.suspect |= blamed;
+        row.ready.lost += now - batch.closed;
         --find(row.stream)->handed;
         again[row.stream].push_back(std::move(row.ready));
       }

@@ -48,9 +48,17 @@ constexpr std::string_view name_of(LaneQueue queue) {
   return queue == LaneQueue::batch ? "batch" : "worker";
 }
 
+enum class SlotState : std::uint8_t { used, free };
+inline constexpr int slot_states = 2;
+
+constexpr std::string_view name_of(SlotState state) {
+  return state == SlotState::used ? "used" : "free";
+}
+
 // All lanes of one pipeline. Their home thread writes it.
 struct LaneStats {
   Gauge workers;
+  Labelled<Gauge, SlotState, slot_states> slots;  // a worker that leaves has no free ones
   Labelled<Counter, WorkerFailure, worker_failures> failures;
 
   BatchStats batch;
@@ -66,7 +74,8 @@ struct LaneStats {
 
   Counter unwatched;  // copies of batches that a watcher was too slow for
 
-  Labelled<Gauge, LaneQueue, lane_queues> items;     // rows in the queue
+  Gauge received;                                    // rows that came from their streams, ever
+  Labelled<Gauge, LaneQueue, lane_queues> items;     // of these, rows in the queue
   Labelled<Gauge, LaneQueue, lane_queues> capacity;  // rows that it may hold
 };
 

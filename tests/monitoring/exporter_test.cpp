@@ -105,13 +105,15 @@ TEST_CASE("frames are told as seconds of signal") {
 
 TEST_CASE("the stages of a written row add up to its latency") {
   Service service;
-  service.streams[1].written({.arrived = Time(1ms),
-                              .ready = Time(2ms),
-                              .closed = Time(4ms),
-                              .copied = Time(8ms),
-                              .taken = Time(16ms),
-                              .done = Time(32ms),
-                              .written = Time(64ms)});
+  const Instants at{.arrived = Time(1ms),
+                    .ready = Time(2ms),
+                    .closed = Time(4ms),
+                    .copied = Time(8ms),
+                    .taken = Time(16ms),
+                    .done = Time(32ms),
+                    .written = Time(64ms)};
+  service.streams[0].done(at);
+  service.streams[1].written(at);
   const std::string text = service.text();
   const std::string sum = "millrace_queue_wait_seconds_sum{pipeline=\"asr\",stage=";
   CHECK_THAT(text, Contains(sum + "\"chunk\"} 0.001\n"));
@@ -125,13 +127,15 @@ TEST_CASE("the stages of a written row add up to its latency") {
 
 TEST_CASE("a wait of seconds is in a bucket of its size, in its stage as in the latency") {
   Service service;
-  service.streams[0].written({.arrived = Time(0ms),
-                              .ready = Time(1ms),
-                              .closed = Time(4700ms),
-                              .copied = Time(4701ms),
-                              .taken = Time(4701ms),
-                              .done = Time(4710ms),
-                              .written = Time(4711ms)});
+  const Instants at{.arrived = Time(0ms),
+                    .ready = Time(1ms),
+                    .closed = Time(4700ms),
+                    .copied = Time(4701ms),
+                    .taken = Time(4701ms),
+                    .done = Time(4710ms),
+                    .written = Time(4711ms)};
+  service.streams[0].done(at);
+  service.streams[0].written(at);
   const std::string text = service.text();
   const std::string stage =
                         "millrace_queue_wait_seconds_bucket{pipeline=\"asr\",stage=\"batch\",le=",
@@ -153,6 +157,33 @@ TEST_CASE("rows that wait for a batch, for their worker and for their client are
                             "millrace_queue_items" + stage + "\"worker\"} 5\n" +
                             "millrace_queue_items" + stage + "\"result\"} 7\n"));
   CHECK_THAT(text, Contains("capacity_items" + stage + "\"worker\"} 64\n"));
+}
+
+TEST_CASE("rows between two threads are in the stage that they go to") {
+  Service service;
+  service.streams[0].rows[RowKind::full].add(10);
+  service.streams[1].rows[RowKind::cut].add(2);
+  service.streams[1].rows[RowKind::marker].add();
+  service.lanes.received.set(9);
+  service.lanes.items[LaneQueue::batch].set(3);
+  service.lanes.results[ResultStatus::ok].add(5);
+  service.lanes.results[ResultStatus::error].add();
+  service.lanes.results[ResultStatus::late].add(100);
+  service.streams[0].answered.add(3);
+  service.streams[1].answered.add();
+  service.streams[1].results.set(1);
+  const std::string text = service.text(), items = "millrace_queue_items{pipeline=\"asr\",stage=";
+  CHECK_THAT(text, Contains(items + "\"batch\"} 7\n"));
+  CHECK_THAT(text, Contains(items + "\"worker\"} 0\n"));
+  CHECK_THAT(text, Contains(items + "\"result\"} 3\n"));
+}
+
+TEST_CASE("slots are used or free") {
+  Service service;
+  service.lanes.slots[SlotState::used].set(5);
+  service.lanes.slots[SlotState::free].set(59);
+  CHECK_THAT(service.text(), Contains("millrace_slots{pipeline=\"asr\",state=\"used\"} 5\n"
+                                      "millrace_slots{pipeline=\"asr\",state=\"free\"} 59\n"));
 }
 
 TEST_CASE("the oldest batch has an age while it is not done") {
@@ -178,39 +209,6 @@ TEST_CASE("copies that a watcher missed are counted") {
   service.lanes.unwatched.add(3);
   CHECK_THAT(service.text(),
              Contains("millrace_watcher_batches_dropped_total{pipeline=\"asr\"} 3\n"));
-}
-
-TEST_CASE("copies of all pipelines are told of their device") {
-  DeviceStats devices[2];
-  devices[1].healthy.set(1);
-  LaneStats lanes[2];
-  for (LaneStats& lane : lanes) lane.copies = std::vector<CopyStats>(2);
-  lanes[0].copies[0].copies.add(2);
-  lanes[1].copies[0].copies.add(3);
-  lanes[1].copies[1].bytes.add(4096);
-  lanes[0].copies[1].took.observe(Duration(20us));
-  lanes[0].copies[0].faults[DeviceFault::ecc].add();
-  Exporter exporter({.service = {},
-                     .threads = {},
-                     .websocket = {},
-                     .zmq = {},
-                     .zmq_sockets = {},
-                     .worker_sockets = {},
-                     .pipelines = {{"a", 16000, {}, {&lanes[0]}}, {"b", 100, {}, {&lanes[1]}}},
-                     .devices = {{"cuda:0", {&devices[0]}}, {"cuda:2", {&devices[1]}}}});
-  const std::string text = exporter.text(Time(1s)), first = "{device=\"cuda:0\"",
-                    second = "{device=\"cuda:2\"";
-  const auto told = [&](const std::string& what) {
-    CHECK_THAT(text, Contains("\nmillrace_" + what + "\n"));
-  };
-  told("h2d_copies_total" + first + "} 5");
-  told("h2d_copies_total" + second + "} 0");
-  told("h2d_copied_bytes_total" + second + "} 4096");
-  told("h2d_copy_duration_seconds_sum" + second + "} 2e-05");
-  told("device_errors_total" + first + ",error=\"ecc\"} 1");
-  told("device_errors_total" + second + ",error=\"ecc\"} 0");
-  told("device_healthy" + first + "} 0");
-  told("device_healthy" + second + "} 1");
 }
 
 TEST_CASE("without a device its families have no samples") {
@@ -305,6 +303,9 @@ TEST_CASE("a pipeline costs at most 280 series, a device 32, the rest 250") {
   const std::size_t one = series(Exporter(sources).text(Time(1s)));
   sources.pipelines.push_back({"b", 16000, {&streams}, {&lanes}});
   const std::size_t two = series(Exporter(sources).text(Time(1s)));
+  sources.pipelines.push_back({"c", 16000, {&streams}, {&lanes}});
+  const std::size_t three = series(Exporter(sources).text(Time(1s)));
+  sources.pipelines.pop_back();
   sources.devices.push_back({"cuda:0", {&device}});
   const std::size_t with_device = series(Exporter(sources).text(Time(1s)));
   const std::size_t pipeline = two - one;
@@ -313,6 +314,7 @@ TEST_CASE("a pipeline costs at most 280 series, a device 32, the rest 250") {
   CHECK(pipeline <= 280);
   CHECK(one - pipeline <= 250);
   CHECK(with_device - two <= 32);
+  CHECK(three <= 2000);
 }
 
 TEST_CASE("the text goes to promtool", "[.text]") {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Thousands of seeded schedules of streams and workers in virtual time, each step of which is held
-// against what Lanes promises. Not here: which of the waiting streams is placed first and where
-// (lanes_test, lanes_room_test), when a batch closes (the batcher's tests), and what the service
-// makes of it all over real connections.
+// against what Lanes promises, and its gauges against the waits of its rows. Not here: which of the
+// waiting streams is placed first and where (lanes_test, lanes_room_test), when a batch closes (the
+// batcher's tests), and what the service makes of it all over real connections.
 #include <catch2/catch.hpp>
 #include <random>
 
 #include "tests/workers/lane_history.h"
+#include "tests/workers/queue_watch.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -62,11 +63,17 @@ class Schedule {
   // Mostly little, at times just as long as nothing is due.
   void pass_time() {
     const std::uint32_t how = pick(60);
-    if (how > 5) now_ += 1ms * pick(3);
-    if (how == 1 || how == 2) now_ += 1ms * pick(500);
+    if (how > 5) pass(1ms * pick(3));
+    if (how == 1 || how == 2) pass(1ms * pick(500));
     const bool soon = lanes_.deadline() < now_ + 10min;
-    if (how == 3 && soon) now_ = std::max(now_, lanes_.deadline());
-    if (how == 4 && soon) now_ = std::max(now_, lanes_.deadline() - Duration(1));
+    if (how == 3 && soon) pass(lanes_.deadline() - now_);
+    if (how == 4 && soon) pass(lanes_.deadline() - Duration(1) - now_);
+  }
+
+  void pass(Duration time) {
+    time = std::max(time, Duration{});
+    watch_.pass(lanes_, rule_.batch, time);
+    now_ += time;
   }
 
   void act() {
@@ -137,6 +144,7 @@ class Schedule {
     ReadyRow ready;
     ready.row = row;
     ready.arrived = ready.ready = now_;
+    watch_.add(id, now_);
     lanes_.add(id, ready);
   }
 
@@ -174,7 +182,7 @@ class Schedule {
   // This process did not run for a while.
   void shift() {
     const Duration late = 1ms * pick(2000);
-    now_ += late;
+    pass(late);
     lanes_.shift(late, now_);
     for (auto& [lane, worker] : history_.workers) {
       worker.heard += late;
@@ -264,7 +272,9 @@ class Schedule {
   }
 
   void read(bool answered = false) {
-    history_.read(std::exchange(lanes_.events(), {}), answered, now_, give_up_);
+    const LaneEvents events = std::exchange(lanes_.events(), {});
+    watch_.read(events, now_);
+    history_.read(events, answered, now_, give_up_);
   }
 
   // Does what is due, as the hub does after each step, and looks at how it is then.
@@ -297,9 +307,11 @@ class Schedule {
         hear(lane, history_.workers.at(lane));
         give_back(lane);
       }
-      now_ += 1ms;
+      read();
+      pass(1ms);
     }
     read();
+    watch_.expect_little();
     LaneHistory::expect(lanes_.streams() == 0 && history_.streams.empty(),
                         "every stream comes to its end, with all its rows or dropped");
   }
@@ -309,6 +321,7 @@ class Schedule {
   const LanesRule rule_;
   Lanes lanes_;
   LaneHistory history_;
+  QueueWatch watch_;
   Time now_{1h};
   Time give_up_ = Time::max();
   std::uint64_t last_stream_ = 0;
