@@ -48,10 +48,9 @@ class Samples:
     """Of one scrape, for PromQL in Python."""
 
     def __init__(self, scrape):
-        self.time, self.lines, self.names = scrape["time"], [], set()
+        self.time, self.lines = scrape["time"], []
         for line in scrape["text"].splitlines():
             if match := re.match(r"(\w+)(?:\{(.*)\})? (\S+)", line):
-                self.names.add(match[1])
                 self.lines.append((match[1], dict(re.findall(r'(\w+)="([^"]*)"', match[2] or "")), float(match[3])))
 
     def sum(self, name, **labels):
@@ -95,7 +94,7 @@ def figures(scrapes, pipeline):
 
     shown = {"streams": new.sum("millrace_streams", pipeline=pipeline),
              "workers": new.sum("millrace_workers", pipeline=pipeline),
-             "free": new.sum("millrace_slots", pipeline=pipeline, state="free") if "millrace_slots" in new.names else None,
+             "free": new.sum("millrace_slots", pipeline=pipeline, state="free"),
              "signal": rate("millrace_ingest_audio_seconds_total"),
              "rows": grown("millrace_batch_rows_sum") / grown("millrace_batch_rows_count"),
              "padding": 100 * grown("millrace_batch_frames_padded_total") / grown("millrace_batch_frames_total")}
