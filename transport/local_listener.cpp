@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <stdexcept>
+#include <string>
 
 #include "transport/local_address.h"
 #include "transport/local_path.h"
@@ -22,7 +24,15 @@ namespace {
 
 void make_directory(const std::string& path) {
   const std::string directory = directory_of(path);
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) fail(errno, directory);
+  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return;
+  const int error = errno;
+  const std::string parent = directory_of(directory);
+  struct stat status {};
+  if (error == EACCES && ::stat(parent.c_str(), &status) == 0 && status.st_uid != ::geteuid())
+    throw std::runtime_error("cannot make the directory " + directory + ": " + parent +
+                             " belongs to user " + std::to_string(status.st_uid) +
+                             ", and this process is of user " + std::to_string(::geteuid()));
+  fail(error, directory);
 }
 
 constexpr int lock_retry_ms = 10;

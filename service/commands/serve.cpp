@@ -112,10 +112,10 @@ void serve(const std::string& config, Console& console) {
   }
   // A client that is gone is an error of its connection, not of the process, and a limit on the
   // size of files one of the log or of a worker's slabs. Until the service can reload, SIGHUP must
-  // not kill.
+  // not kill. Ignoring SIGCHLD reaps orphans if this process is PID 1 of a container.
   (void)usual_end();
   std::set_terminate(end_process);
-  for (const int number : {SIGPIPE, SIGXFSZ, SIGHUP}) std::signal(number, SIG_IGN);
+  for (const int number : {SIGPIPE, SIGXFSZ, SIGHUP, SIGCHLD}) std::signal(number, SIG_IGN);
   const std::string why_fewer = fit_to_descriptors(configuration->options.limits.connections);
   try {
     console.exit_code = run(*configuration, why_fewer);

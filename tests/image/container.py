@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers of images that buildah has built, started by Debian's runc as an engine starts them with
+--read-only, --cap-drop ALL, no-new-privileges and the default seccomp profile. They share the test's
+network namespace."""
+import contextlib
+import itertools
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "system"))
+from harness import Process, Service, wait_for  # noqa: E402
+
+SECCOMP = "/usr/share/containers/seccomp.json"  # of buildah
+NUMBERS = itertools.count()
+USER = 10001
+SOCKET = "/run/millrace"
+DESCRIPTORS = min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1])  # the machine's limit cannot be exceeded
+
+
+def buildah(*arguments):
+    done = subprocess.run(["nsenter", f"--net={os.environ['NETWORK']}", "buildah", *arguments], capture_output=True, text=True)
+    if done.returncode:
+        raise AssertionError(f"buildah {' '.join(arguments)}: {done.stderr}{done.stdout[-2000:]}")
+    return done.stdout.strip()
+
+
+class Image:
+    """An image with its root file system mounted, to be used by several containers."""
+
+    def __init__(self, tag):
+        self.settings = json.loads(buildah("inspect", "--type", "image", tag))["Docker"]["config"]
+        self._container = buildah("from", "--pull-never", tag)
+        self.root = buildah("mount", self._container)
+
+    def close(self):
+        buildah("rm", self._container)
+
+
+def seccomp():
+    """The default profile, for a container without capabilities."""
+    with open(SECCOMP) as file:
+        profile = json.load(file)
+    arch = {"x86_64": ("amd64", "SCMP_ARCH_X86_64"), "aarch64": ("arm64", "SCMP_ARCH_AARCH64")}[platform.machine()]
+
+    def applies(rule):
+        with_, without = rule.get("includes") or {}, rule.get("excludes") or {}
+        return (not with_.get("caps") and arch[0] in with_.get("arches", [arch[0]])
+                and arch[0] not in without.get("arches", []))
+
+    rules = [{key: rule[key] for key in ("names", "action", "args", "errnoRet") if rule.get(key) is not None}
+             for rule in profile["syscalls"] if applies(rule)]
+    return {"defaultAction": profile["defaultAction"], "defaultErrnoRet": 1, "architectures": [arch[1]], "syscalls": rules}
+
+
+def mount(kind, target, *options, source=None):
+    return {"destination": target, "type": kind, "source": source or kind, "options": list(options)}
+
+
+def specification(image, arguments, volume, descriptors, memory, environment):
+    safe = ("nosuid", "noexec", "nodev")
+    settings = image.settings
+    mounts = [mount("proc", "/proc"), mount("tmpfs", "/dev", "nosuid", "mode=755"), mount("tmpfs", "/dev/shm", *safe),
+              mount("sysfs", "/sys", *safe, "ro"), mount("cgroup", "/sys/fs/cgroup", *safe, "ro"),
+              mount("tmpfs", "/tmp", *safe)]
+    if volume:
+        mounts.append(mount("bind", SOCKET, "rbind", "rw", source=volume))
+    user, group = map(int, settings["User"].split(":"))
+    return {
+        "ociVersion": "1.0.2",
+        "process": {"args": [*settings["Entrypoint"], *(arguments or settings["Cmd"])], "cwd": "/",
+                    "env": [*settings["Env"], *environment], "user": {"uid": user, "gid": group},
+                    "capabilities": {}, "noNewPrivileges": True,
+                    "rlimits": [{"type": "RLIMIT_NOFILE", "soft": min(1024, descriptors), "hard": descriptors}]},
+        "root": {"path": image.root, "readonly": True},
+        "mounts": mounts,
+        "linux": {"namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts")], "seccomp": seccomp(),
+                  "resources": {"memory": {"limit": memory}} if memory else {}}}
+
+
+class Container(Process):
+    """Runs the image's entry point, with the image's or these arguments."""
+
+    def __init__(self, image, *arguments, volume=None, descriptors=DESCRIPTORS, memory=None, environment=(), entrypoint=None):
+        self.name = f"millrace-test-{os.getpid()}-{next(NUMBERS)}"
+        self._bundle = tempfile.TemporaryDirectory()
+        settings = specification(image, arguments, volume, descriptors, memory, environment)
+        if entrypoint:
+            settings["process"]["args"] = [entrypoint, *arguments]
+        with open(f"{self._bundle.name}/config.json", "w") as file:
+            json.dump(settings, file)
+        Process.__init__(self, "runc", "run", "--bundle", self._bundle.name, self.name)
+
+    def pid(self):
+        """Of its first process, as the machine counts."""
+        return json.loads(subprocess.run(["runc", "state", self.name], check=True, capture_output=True).stdout)["pid"]
+
+    def exec(self, *command):
+        return subprocess.run(["runc", "exec", self.name, *command], capture_output=True, text=True)
+
+    def kill(self):
+        subprocess.run(["runc", "kill", self.name, "KILL"], capture_output=True)
+        Process.kill(self)
+        with contextlib.suppress(FileNotFoundError):
+            self._bundle.cleanup()
+
+
+class ServiceContainer(Container, Service):
+    """The service on the ports of the image's configuration."""
+    port, admin_port, zeromq_port = 8080, 9464, 5555
+
+    def __init__(self, image, volume, **limits):
+        Container.__init__(self, image, volume=volume, **limits)
+        self.sign(self._listening, "the service to listen")
+
+    def close(self):
+        Container.kill(self)
+
+
+def volume(owner=USER, mode=0o700):
+    """A folder for the workers' socket."""
+    folder = tempfile.TemporaryDirectory()
+    os.chown(folder.name, owner, owner)
+    os.chmod(folder.name, mode)
+    return folder
+
+
+def wait_ready(service):
+    wait_for(lambda: service.get("/readyz")[0] == 200, "a worker to attach")

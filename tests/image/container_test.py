@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The images as an engine runs them: PID 1, user 10001, a read-only root, no capabilities (G18)."""
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+import unittest
+import wave
+from pathlib import Path
+
+from container import Container, Image, ServiceContainer, volume, wait_ready
+from harness import read_all, run, samples, wait_for
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "examples" / "pocketsphinx" / "demo"))
+from measures import word_errors  # noqa: E402
+
+SPEECH = "usr/share/pocketsphinx/test/data/librivox"
+BASE = "docker.io/library/debian:bookworm-slim"
+
+
+def mounted(test, tag):
+    image = Image(tag)
+    test.addClassCleanup(image.close)
+    return image
+
+
+class InContainers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.image, cls.demo = mounted(cls, "millrace"), mounted(cls, "millrace-demo")
+
+    def setUp(self):
+        self.folder = volume()
+        self.addCleanup(self.folder.cleanup)
+
+    def service(self, **limits):
+        service = ServiceContainer(self.image, self.folder.name, **limits)
+        self.addCleanup(service.close)
+        return service
+
+    def started(self, image, *arguments, **more):
+        process = Container(image, *arguments, volume=self.folder.name, **more)
+        self.addCleanup(process.kill)
+        return process
+
+    def tap(self):
+        return self.started(self.image, "tap", "--url", "unix:/run/millrace/private/workers.sock")
+
+    def assert_complete(self, messages, frames):
+        """Results without a gap from the first frame to the last."""
+        results = [message for message in messages if message["type"] == "result" and message["end"] > message["begin"]]
+        ends = [0, *(each["end"] for each in results)]
+        self.assertEqual([each["begin"] for each in results], ends[:-1])
+        self.assertEqual((ends[-1], messages[-1]["type"], messages[-1]["frames"]), (frames, "closed", frames))
+
+
+class Demo(InContainers):
+    def decoder(self):
+        decoder = self.started(self.demo, "--url", "unix:/run/millrace/private/workers.sock", "--warm", "1",
+                               entrypoint="/usr/bin/pocketsphinx_worker")
+        wait_for(lambda: decoder.lines or decoder.process.poll() is not None, "the decoder to attach")
+        self.assertIsNone(decoder.process.poll(), decoder.errors)
+
+    def test_the_demo_is_recognised_and_sigterm_loses_nothing_of_a_live_stream(self):
+        service = self.service()
+        self.decoder()
+        wait_ready(service)
+        speech = sorted(Path(self.demo.root, SPEECH).glob("*.wav"))
+        client = self.started(self.demo, "stream", *(f"/{each.relative_to(self.demo.root)}" for each in speech))
+        self.assertEqual(client.wait(), 0, client.errors)
+        self.assert_recognised([json.loads(line) for line in client.lines], speech)
+        self.assert_drained(service)
+
+    def assert_recognised(self, said, speech):
+        """All frames of each file have results, and most words are right."""
+        read = (Path(self.demo.root, SPEECH) / "transcription").read_text()
+        wrong, all_words = 0, 0
+        for file in speech:
+            with self.subTest(file.name), wave.open(str(file)) as audio:
+                messages = [each for each in said if each["file"].endswith(file.name)]
+                self.assert_complete(messages, audio.getnframes())
+                heard = " ".join(each["data"]["final"] for each in messages if "final" in (each.get("data") or {}))
+                words = re.search(rf"<s> (.*) </s> \({file.stem}\)", read)[1]
+                wrong, all_words = wrong + word_errors(words, heard), all_words + len(words.split())
+        self.assertLess(wrong, all_words / 2)
+
+    def assert_drained(self, service):
+        sent = 29 * 1600 + 800
+
+        async def live():
+            async with service.connect() as connection:
+                for begin in range(0, sent, 1600):
+                    await connection.send(samples(begin, min(1600, sent - begin)))
+                messages = []
+                while sum(message["type"] == "result" for message in messages) < 29:
+                    messages.append(json.loads(await connection.recv()))
+                service.process.send_signal(signal.SIGTERM)
+                rest, code = await read_all(connection)
+                return messages + rest, code
+
+        messages, code = run(live())
+        self.assert_complete(messages, sent)
+        self.assertEqual(code, 1012)
+        self.assertEqual(service.wait(), 0, service.errors)
+
+
+class Hardened(InContainers):
+    def status(self, service):
+        text = Path(f"/proc/{service.pid()}/status").read_text()
+        return dict(re.findall(r"(\w+):\s*(.*)", text))
+
+    def test_it_is_pid_1_of_user_10001_without_rights(self):
+        service = self.service()
+        status = self.status(service)
+        self.assertEqual(status["NSpid"].split()[-1], "1")
+        self.assertEqual({*status["Uid"].split(), *status["Gid"].split()}, {"10001"})
+        self.assertEqual({int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}, {0})
+        self.assertEqual((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"))
+        for path in ("/x", "/etc/millrace/x", "/var/x"):
+            self.assertIn("Read-only file system", service.exec("/bin/sh", "-c", f"echo >{path}").stderr)
+
+    def test_the_health_check_of_the_image_passes_without_a_worker(self):
+        service = self.service()
+        kind, *command = self.image.settings["Healthcheck"]["Test"]
+        self.assertEqual((kind, service.exec(*command).returncode), ("CMD", 0))
+        self.assertEqual(service.get("/readyz")[0], 503)
+
+    def test_orphans_are_reaped_and_a_killed_worker_is_counted_while_a_stream_goes_on(self):
+        service = self.service()
+        first, tap = self.tap(), None
+        wait_ready(service)
+
+        async def play():
+            nonlocal tap
+            async with service.connect() as connection:
+                await connection.send(samples(0, 1600))
+                messages = [json.loads(await connection.recv()) for _ in range(2)]
+                await asyncio.to_thread(self.leave_an_orphan, service)
+                tap = await asyncio.to_thread(self.replace, service, first)
+                await connection.send(samples(1600, 1600))
+                await connection.send('{"type":"end"}')
+                rest, _ = await read_all(connection)
+                return messages + rest
+
+        self.assert_complete(run(play()), 3200)
+        service.recount()
+        self.assertEqual(service.metric("millrace_worker_failures_total", reason="disconnect"), 1)
+        self.assertEqual(service.stop(), 0, service.errors)
+
+    def replace(self, service, worker):
+        worker.kill()
+        wait_for(lambda: service.get("/readyz")[0] == 503, "the service to notice")
+        tap = self.tap()
+        wait_ready(service)
+        return tap
+
+    def children(self, service):
+        """(state, name) of each child of the service, zombies among them."""
+        pid = service.pid()
+        for file in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                name, rest = re.match(r"\d+ \((.*)\) (.*)", file.read_text()).groups()
+            except OSError:
+                continue
+            if rest.split()[1] == str(pid):
+                yield rest[0], name
+
+    def leave_an_orphan(self, service):
+        """A process that becomes the child of PID 1 and ends."""
+        fifo = f"{self.folder.name}/fifo"
+        subprocess.run(["mkfifo", "--mode=666", fifo], check=True)
+        left = service.exec("/bin/sh", "-c", "(read line </run/millrace/fifo) >/dev/null 2>&1 &")
+        self.assertEqual(left.returncode, 0, left.stderr)
+        wait_for(lambda: ("S", "sh") in self.children(service), "the orphan to have a new parent")
+        Path(fifo).write_text("end\n")
+        wait_for(lambda: not list(self.children(service)), "the orphan to be reaped")
+
+
+class Misconfigured(InContainers):
+    def ends(self, **limits):
+        """What a service says that does not start."""
+        ended = Container(self.image, **limits)
+        self.addCleanup(ended.kill)
+        self.assertEqual(ended.wait(), 1)
+        return ended.errors
+
+    def test_a_socket_volume_of_another_user_is_named(self):
+        for owner, mode in ((10002, 0o700), (10002, 0o755), (0, 0o700), (0, 0o755)):
+            with self.subTest(owner=owner, mode=oct(mode)):
+                other = volume(owner, mode)
+                self.addCleanup(other.cleanup)
+                (line,) = self.ends(volume=other.name)
+                self.assertIn(f"/run/millrace belongs to user {owner}, and this process is of user 10001", line)
+
+    def test_a_missing_socket_volume_is_named(self):
+        (line,) = self.ends()
+        self.assertRegex(line, "/run/millrace.*Read-only file system")
+
+    def test_too_few_descriptors_are_named(self):
+        service = self.service(descriptors=1024)
+        (line,) = [line for line in service.errors if "RLIMIT_NOFILE" in line]
+        self.assertRegex(line, "RLIMIT_NOFILE is 1024 and would have to be 11536")
+
+    def test_too_little_memory_is_named(self):
+        service = self.service(memory=64 << 20)
+        (line,) = [line for line in service.errors if " memory " in line]
+        self.assertRegex(line, "there_is=.*lower limits.connections")
+
+
+class Content(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.image, cls.base = mounted(cls, "millrace"), mounted(cls, BASE)
+
+    def size(self, image):
+        return int(subprocess.run(["du", "-sb", image.root], check=True, capture_output=True, text=True).stdout.split()[0])
+
+    def test_the_service_adds_at_most_60_mb_to_its_base(self):
+        added = self.size(self.image) - self.size(self.base)
+        print(f"the service image adds {added / 1e6:.1f} MB to its base")
+        self.assertLess(added, 60e6)
+
+    def test_it_has_no_compiler_and_no_python(self):
+        found = [str(path) for folder in ("bin", "lib", "libexec") for pattern in ("**/*python*", "**/cc1*", "**/gcc*", "**/g++*")
+                 for path in Path(self.image.root, "usr", folder).glob(pattern)
+                 if path.is_file() and "/gcc" not in str(path.parent)]
+        self.assertEqual(found, [])
+
+    def test_its_list_of_packages_is_that_of_dpkg(self):
+        listed = Path(self.image.root, "usr/share/millrace-packages.txt").read_text().splitlines()
+        installed = subprocess.run(["dpkg-query", f"--admindir={self.image.root}/var/lib/dpkg", "-W",
+                                    "-f", "${Package} ${Version} ${Architecture} ${source:Package}\n"],
+                                   check=True, capture_output=True, text=True).stdout.splitlines()
+        self.assertEqual(listed, installed)
+        self.assertTrue(any(line.startswith("millrace ") for line in listed))
+
+    def test_it_stops_by_sigterm_and_starts_without_a_shell(self):
+        settings = self.image.settings
+        self.assertEqual((settings["StopSignal"], settings["User"]), ("SIGTERM", "10001:10001"))
+        self.assertEqual(settings["Entrypoint"], ["/usr/bin/millrace"])
+        self.assertEqual(settings["Cmd"], ["serve", "--config", "/etc/millrace/millrace.toml"])
+        self.assertIn("http://127.0.0.1:9464/livez", settings["Healthcheck"]["Test"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Debian packages of scripts/packages: lintian, and their installation in the base image of the
+containers, where the program runs with the command line of the unit and a notify socket."""
+import configparser
+import re
+import shutil
+import socket
+import subprocess
+import unittest
+from pathlib import Path
+
+from container import Container, ServiceContainer, buildah, volume, wait_ready
+from harness import PATIENCE, read_all, run, samples
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ROOT / "build" / "packages"
+BASE = "docker.io/library/debian:bookworm-slim"
+
+
+def package(name):
+    (file,) = PACKAGES.glob(f"{name}_*.deb")
+    return file
+
+
+class Lintian(unittest.TestCase):
+    def test_it_finds_no_error_and_no_warning(self):
+        checked = subprocess.run(["lintian", "--fail-on", "error,warning", "--allow-root",
+                                  package("millrace"), package("libmillrace-dev")], capture_output=True, text=True)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+
+class Installed(unittest.TestCase):
+    """What a machine has after `apt install ./millrace_*.deb`, in the manner of container.Image."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.container = buildah("from", "--pull-never", BASE)
+        cls.addClassCleanup(buildah, "rm", cls.container)
+        cls.root = buildah("mount", cls.container)
+        for name in ("millrace", "libmillrace-dev"):
+            shutil.copy(package(name), f"{cls.root}/tmp/{name}.deb")
+        cls.run_inside("apt-get", "update", "-q")
+        cls.apt("install", "--no-install-recommends", "/tmp/millrace.deb")
+        user, group = re.search(r"^millrace:x:(\d+):(\d+):", Path(cls.root, "etc/passwd").read_text(), re.MULTILINE).groups()
+        cls.user = int(user)
+        cls.settings = {"User": f"{user}:{group}", "Entrypoint": [], "Env": []}
+
+    @classmethod
+    def run_inside(cls, *command):
+        return buildah("run", cls.container, "--", *command)
+
+    @classmethod
+    def apt(cls, *command):
+        return cls.run_inside("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qy", *command)
+
+    def unit(self):
+        unit = configparser.RawConfigParser(strict=False)
+        unit.optionxform = str
+        unit.read(f"{self.root}/lib/systemd/system/millrace.service")
+        return unit["Service"]
+
+    def test_the_service_says_that_it_is_ready_and_a_worker_and_a_client_work(self):
+        notifications = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(notifications.close)
+        notifications.bind("\0millrace-packages-test")
+        notifications.settimeout(PATIENCE)
+        runtime = volume(self.user, int(self.unit()["RuntimeDirectoryMode"], 8))
+        self.addCleanup(runtime.cleanup)
+        self.settings["Cmd"] = self.unit()["ExecStart"].split()
+        service = ServiceContainer(self, runtime.name, environment=["NOTIFY_SOCKET=@millrace-packages-test"])
+        self.addCleanup(service.close)
+        self.assertIn(b"READY=1", notifications.recv(4096).split(b"\n"))
+        tap = Container(self, "/usr/bin/millrace", "tap", volume=runtime.name,
+                        environment=["MILLRACE_WORKERS=unix:/run/millrace/workers.sock"])
+        self.addCleanup(tap.kill)
+        wait_ready(service)
+        messages, _ = run(self.stream(service))
+        self.assertEqual([messages[0]["type"], messages[-1]["type"], messages[-1]["frames"]], ["ready", "closed", 4000])
+        self.assertEqual(service.stop(), 0, service.errors)
+        said = set()
+        while b"STOPPING=1" not in said:
+            said.update(notifications.recv(4096).split(b"\n"))
+
+    async def stream(self, service):
+        async with service.connect() as connection:
+            await connection.send(samples(0, 4000))
+            await connection.send('{"type":"end"}')
+            return await read_all(connection)
+
+    def test_the_packages_of_the_library_can_be_installed_beside_it(self):
+        self.assertIn("Inst libmillrace-dev", self.apt("install", "--simulate", "/tmp/libmillrace-dev.deb"))
+
+    def test_the_program_is_stripped_and_its_configuration_passes_its_check(self):
+        described = subprocess.run(["file", f"{self.root}/usr/bin/millrace"], capture_output=True, text=True).stdout
+        self.assertIn(", stripped", described)
+        self.run_inside("millrace", "check-config", "/etc/millrace/millrace.toml")
+
+    def test_z_a_purge_removes_the_configuration(self):
+        self.apt("purge", "millrace")
+        self.assertEqual([path for path in ("etc/millrace", "usr/bin/millrace", "lib/systemd/system/millrace.service")
+                          if Path(self.root, path).exists()], [])
+
+
+if __name__ == "__main__":
+    unittest.main()

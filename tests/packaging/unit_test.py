@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The systemd unit: its exposure, and what it has in common with the package."""
+import configparser
+import subprocess
+import tomllib
+import unittest
+from pathlib import Path
+
+PACKAGING = Path(__file__).resolve().parents[2] / "packaging"
+UNIT = PACKAGING / "millrace.service"
+
+
+def settings():
+    unit = configparser.RawConfigParser(strict=False)
+    unit.optionxform = str
+    unit.read(UNIT)
+    return unit["Service"]
+
+
+class Unit(unittest.TestCase):
+    def test_systemd_finds_an_exposure_of_at_most_2(self):
+        judged = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=20", UNIT],
+                                capture_output=True, text=True)
+        self.assertEqual(judged.returncode, 0, judged.stdout + judged.stderr)
+
+    def test_the_grace_time_is_longer_than_the_drain(self):
+        drain = 25  # seconds: the default of [limits] drain
+        self.assertGreater(int(settings()["TimeoutStopSec"]), drain + 1)
+
+    def test_the_workers_socket_is_in_the_private_runtime_directory(self):
+        configuration = tomllib.loads((PACKAGING / "millrace.toml").read_text())
+        self.assertEqual(configuration["listen"]["workers"], f"unix:/run/{settings()['RuntimeDirectory']}/workers.sock")
+        self.assertEqual(settings()["RuntimeDirectoryMode"], "0700")
+
+    def test_the_service_reads_the_file_that_the_package_installs(self):
+        installed = (PACKAGING / "scripts" / "conffiles").read_text().split()
+        self.assertEqual(settings()["ExecStart"].split(), ["/usr/bin/millrace", "serve", "--config", *installed])
+
+
+if __name__ == "__main__":
+    unittest.main()
