@@ -104,7 +104,7 @@ def rows_of(title, description, expr, link, width=12):
     panel.with_target(prometheus.Dataquery().expr(query(expr)).ref_id("A").instant()
                       .format(PromQueryFormat.TABLE).datasource(DATASOURCE))
     panel.data_links([dashboard.DashboardLink(link[0]).url(link[1]).target_blank(True)])
-    hidden = {name: True for name in ("Time", "Value", "__name__", "alertstate", "job")}
+    hidden = {name: True for name in ("Time", "Value", "Value #A", "__name__", "alertstate", "job")}
     return panel.with_transformation(models.DataTransformerConfig(id_val="organize", options={"excludeByName": hidden}))
 
 
