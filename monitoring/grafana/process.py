@@ -9,6 +9,9 @@ STATE = [
     named("Version", "Version and revision that run. Several: a rollout is under way.", "count by (version, revision) (millrace_build_info{@})", "{{version}} {{revision}}", width=5),
     number("Ready", "none", "*no*: new clients are sent elsewhere; `/readyz` gives the reasons. [Runbook](${runbooks}/MillraceNoWorker.md)",
            "min(millrace_ready{@})", limits={}, texts={"0": ("no", RED), "1": ("yes", GREEN)}),
+    number("Last reload", "none", "*refused*: the file has an error, or changes a key that needs a restart; the previous configuration stays. [Runbook](${runbooks}/MillraceConfigReloadFailed.md)",
+           "min(millrace_config_last_reload_successful{@})", limits={}, texts={"0": ("refused", RED), "1": ("good", GREEN)}),
+    number("Configuration age", "s", "Since the last successful start or reload.", "max(time() - millrace_config_last_reload_success_timestamp_seconds{@})", width=4),
     number("Warnings in the last hour", "short", "Log lines of level warning. Details are in the log.", 'sum(increase(millrace_log_messages_total{@,level="warning"}[1h]))', width=5, limits={1: YELLOW}),
 ]
 RESOURCES = [

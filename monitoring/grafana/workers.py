@@ -6,6 +6,8 @@ from panels import RED, heat, lines, number, quantiles, rates, totals
 BATCHES = "sum(rate(millrace_batches_total{@}[@]))"
 STATE = [
     number("Workers", "short", "Attached workers. 0: no client gets results. [Runbook](${runbooks}/MillraceNoWorker.md)", "sum(millrace_workers{@})", width=4),
+    number("Slots in use", "percentunit", "Slots that hold a stream, of all slots of the attached workers. At 100 %, new streams are refused. [Runbook](${runbooks}/MillraceRejectsHigh.md)",
+           'sum(millrace_slots{@,state="used"}) / sum(millrace_slots{@})', width=4, limits={0.8: "yellow", 0.95: RED}),
     number("Batches per second", "cps", "Batches that were closed and given to workers.", BATCHES, width=4),
     number("Rows per batch", "short", "Mean of rows with frames. More rows cost less per row.",
            f"sum(rate(millrace_batch_rows_total{{@}}[@])) / {BATCHES}", width=4),
@@ -16,6 +18,8 @@ STATE = [
 ]
 ROOM = [
     totals("Attached workers", "short", "millrace_workers", "pipeline", "Workers by pipeline. [Runbook](${runbooks}/MillraceNoWorker.md)"),
+    lines("Slots", "short", "Used and free slots. A slot holds a stream; without free slots new streams are refused.",
+          ("sum by (pipeline, state) (millrace_slots{@})", "{{pipeline}} {{state}}"), stacked=True),
     rates("Lost workers", "millrace_worker_failures_total", "reason", "`timeout`: no answer or heartbeat in time. `disconnect`: the process ended. `protocol`: invalid messages. "
           "[Runbook](${runbooks}/MillraceWorkerStalled.md)"),
 ]
