@@ -2,10 +2,12 @@
 """The Debian packages of scripts/packages: lintian, and their installation in the base image of the
 containers, where the program runs with the command line of the unit and a notify socket."""
 import configparser
+import json
 import re
 import shutil
 import socket
 import subprocess
+import sys
 import unittest
 from pathlib import Path
 
@@ -13,6 +15,10 @@ from container import Container, ServiceContainer, buildah, volume, wait_ready
 from harness import PATIENCE, read_all, run, samples
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+import printed_programs  # noqa: E402
+
+PROGRAMS = printed_programs.programs()
 PACKAGES = ROOT / "build" / "packages"
 BASE = "docker.io/library/debian:bookworm-slim"
 
@@ -37,10 +43,14 @@ class Installed(unittest.TestCase):
         cls.container = buildah("from", "--pull-never", BASE)
         cls.addClassCleanup(buildah, "rm", cls.container)
         cls.root = buildah("mount", cls.container)
+        folder = Path(cls.root, "root", PACKAGES.relative_to(ROOT))
+        folder.mkdir(parents=True)
         for name in ("millrace", "libmillrace-dev"):
-            shutil.copy(package(name), f"{cls.root}/tmp/{name}.deb")
+            shutil.copy(package(name), folder)
+        Path(cls.root, "etc/apt/apt.conf.d/yes").write_text('APT::Get::Assume-Yes "true";')
         cls.run_inside("apt-get", "update", "-q")
-        cls.apt("install", "--no-install-recommends", "/tmp/millrace.deb")
+        *_, install = PROGRAMS["deploy_package"].text.splitlines()
+        cls.run_inside("env", "DEBIAN_FRONTEND=noninteractive", "sh", "-euc", f"cd /root; {install}")
         user, group = re.search(r"^millrace:x:(\d+):(\d+):", Path(cls.root, "etc/passwd").read_text(), re.MULTILINE).groups()
         cls.user = int(user)
         cls.settings = {"User": f"{user}:{group}", "Entrypoint": [], "Env": []}
@@ -52,6 +62,9 @@ class Installed(unittest.TestCase):
     @classmethod
     def apt(cls, *command):
         return cls.run_inside("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qy", *command)
+
+    def libraries(self):
+        return (f"/{file.relative_to(self.root)}" for file in Path(self.root, "root").glob("**/libmillrace-dev_*.deb"))
 
     def unit(self):
         unit = configparser.RawConfigParser(strict=False)
@@ -76,10 +89,20 @@ class Installed(unittest.TestCase):
         wait_ready(service)
         messages, _ = run(self.stream(service))
         self.assertEqual([messages[0]["type"], messages[-1]["type"], messages[-1]["frames"]], ["ready", "closed", 4000])
+        self.assert_printed_commands_work(runtime.name)
         self.assertEqual(service.stop(), 0, service.errors)
         said = set()
         while b"STOPPING=1" not in said:
             said.update(notifications.recv(4096).split(b"\n"))
+
+    def assert_printed_commands_work(self, runtime):
+        """Those that try the service with a worker and a client. The container is of the user millrace already."""
+        commands = PROGRAMS["deploy_package_try"].text.replace("runuser -u millrace -- ", "")
+        tried = Container(self, "/bin/sh", "-euc", f"cd /tmp; {commands}", volume=runtime)
+        self.addCleanup(tried.kill)
+        self.assertEqual(tried.wait(), 0, tried.errors)
+        messages = [json.loads(line) for line in tried.lines]
+        self.assertEqual((messages[-1]["type"], messages[-1]["frames"]), ("closed", 32000))
 
     async def stream(self, service):
         async with service.connect() as connection:
@@ -88,7 +111,7 @@ class Installed(unittest.TestCase):
             return await read_all(connection)
 
     def test_the_packages_of_the_library_can_be_installed_beside_it(self):
-        self.assertIn("Inst libmillrace-dev", self.apt("install", "--simulate", "/tmp/libmillrace-dev.deb"))
+        self.assertIn("Inst libmillrace-dev", self.apt("install", "--simulate", *self.libraries()))
 
     def test_the_program_is_stripped_and_its_configuration_passes_its_check(self):
         described = subprocess.run(["file", f"{self.root}/usr/bin/millrace"], capture_output=True, text=True).stdout

@@ -2,6 +2,7 @@
 """docker/compose.yaml, as Debian's docker-compose reads it: its containers are restricted, and its names, ports,
 paths and scrape targets are those of the configuration."""
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -22,6 +23,16 @@ def read(*arguments):
     printed = subprocess.run(["docker-compose", "--file", DOCKER / "compose.yaml", *arguments, "config"],
                              check=True, capture_output=True, text=True)
     return yaml.safe_load(printed.stdout)
+
+
+def printed_commands():
+    """(arguments before the subcommand, the rest) of each `docker compose` in documents."""
+    for program in printed_programs.programs().values():
+        for line in program.text.splitlines():
+            if line.startswith("docker compose "):
+                words = shlex.split(line)[2:]
+                place = next(i for i, word in enumerate(words) if word in ("up", "stop", "start"))
+                yield program.name, words[:place], words[place + 1:]
 
 
 def yaml_file(path):
@@ -56,6 +67,15 @@ class Compose(unittest.TestCase):
             with self.subTest(profile):
                 read("--profile", profile)
         read("--file", DOCKER / "compose.gpu.yaml", "--profile", "gpu")
+
+    def test_docker_compose_accepts_each_command_of_the_documents(self):
+        commands = list(printed_commands())
+        self.assertEqual({name for name, _, _ in commands},
+                         {"readme_compose", "deploy_demo", "deploy_stop_decoder", "deploy_start_decoder", "deploy_gpu"})
+        for name, options, services in commands:
+            with self.subTest(name):
+                subprocess.run(["docker-compose", *options, "config", "--quiet"], cwd=ROOT, check=True)
+                self.assertLessEqual(set(services), set(self.services))
 
     def test_each_service_but_one_is_of_a_profile(self):
         self.assertEqual({name: service.get("profiles") for name, service in self.services.items()},

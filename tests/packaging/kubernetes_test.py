@@ -12,7 +12,10 @@ import yaml
 
 VERSION = sys.argv.pop()
 PROGRAM = sys.argv.pop()
-FOLDER = Path(__file__).resolve().parents[2] / "docker" / "kubernetes"
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "docker" / "kubernetes"
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+import printed_programs  # noqa: E402
 
 
 class Kubernetes(unittest.TestCase):
@@ -29,6 +32,10 @@ class Kubernetes(unittest.TestCase):
         for kind, each in self.objects.items():
             with self.subTest(kind):
                 kubernetes_validate.validate(each, VERSION, strict=True)
+
+    def test_the_command_of_the_documents_applies_this_folder(self):
+        *command, folder = printed_programs.programs()["deploy_kubernetes"].text.split()
+        self.assertEqual((command, ROOT / folder), (["kubectl", "apply", "-k"], FOLDER))
 
     def test_a_wrong_key_is_no_valid_object(self):
         wrong = {**self.objects["Service"], "spec": {"port": []}}

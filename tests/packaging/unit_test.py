@@ -2,9 +2,14 @@
 """The systemd unit: its exposure, and what it has in common with the package."""
 import configparser
 import subprocess
+import sys
+import tempfile
 import tomllib
 import unittest
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import printed_programs  # noqa: E402
 
 PACKAGING = Path(__file__).resolve().parents[2] / "packaging"
 UNIT = PACKAGING / "millrace.service"
@@ -22,6 +27,14 @@ class Unit(unittest.TestCase):
         judged = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=20", UNIT],
                                 capture_output=True, text=True)
         self.assertEqual(judged.returncode, 0, judged.stdout + judged.stderr)
+
+    def test_systemd_accepts_the_unit_that_the_documents_print_for_a_worker(self):
+        (printed,) = (block for block in printed_programs.blocks() if block.language == "ini")
+        with tempfile.TemporaryDirectory() as folder:
+            unit = Path(folder, "millrace-worker.service")
+            unit.write_text(printed.text)
+            verified = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True)
+        self.assertEqual((verified.returncode, verified.stderr), (0, ""))
 
     def test_the_grace_time_is_longer_than_the_drain(self):
         drain = 25  # seconds: the default of [limits] drain

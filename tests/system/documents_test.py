@@ -24,6 +24,9 @@ PYTHON = os.environ["PYTHON"]  # has the packages millrace, zmq, and flatbuffers
 COMPILED = Path(os.environ["PRINTED_PROGRAMS"])  # those in C++, built against the installed library
 PROGRAMS = printed.programs()
 TESTED = {"client_flatbuffers_code"}  # before all others
+# Run by tests/packaging and tests/image:
+TESTED |= {"readme_compose", "deploy_demo", "deploy_stop_decoder", "deploy_start_decoder", "deploy_gpu", "deploy_images", "deploy_gpu_images",
+           "deploy_kubernetes", "deploy_package", "deploy_package_try"}
 
 
 def runs(name):
