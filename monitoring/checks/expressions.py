@@ -10,6 +10,7 @@ from families import ROOT, families
 
 BOARDS = ROOT / "monitoring" / "grafana" / "dashboards"
 RULES = ROOT / "monitoring" / "prometheus" / "rules"
+ALERT_TESTS = RULES.parent / "tests" / "alerts_test.yml"
 SPANS = re.compile(r"```promql\n(.*?)```|(?<!`)`([^`\n]+)`(?!`)", re.DOTALL)
 
 
@@ -33,14 +34,19 @@ def panels(board):
             yield panel
 
 
+def of_variable(variable):
+    """The selector whose label a variable lists; None if its query is something else."""
+    query = re.fullmatch(rf"label_values\((.*), {variable['name']}\)", variable["query"]["query"])
+    return query and query[1]
+
+
 def of_board(name, board):
     for panel in panels(board):
         for target in panel.get("targets", []):
             yield Expression(f"{name}: {panel['title']}", target["expr"], target.get("legendFormat", ""))
     for variable in board["templating"]["list"]:
         if variable["type"] == "query":
-            yield Expression(f"{name}: variable {variable['name']}",
-                             re.fullmatch(r"label_values\((.*), \w+\)", variable["query"]["query"])[1])
+            yield Expression(f"{name}: variable {variable['name']}", of_variable(variable))
     for annotation in board["annotations"]["list"]:
         yield Expression(f"{name}: annotation {annotation['name']}", annotation["expr"],
                          annotation["titleFormat"] + annotation["textFormat"])
@@ -51,6 +57,11 @@ def rules():
     for path in sorted(RULES.glob("*.yml")):
         for group in yaml.safe_load(path.read_text())["groups"]:
             yield from group["rules"]
+
+
+def alert_tests():
+    """The tests that promtool runs."""
+    return yaml.safe_load(ALERT_TESTS.read_text())["tests"]
 
 
 def of_rules():

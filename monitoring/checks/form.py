@@ -36,6 +36,8 @@ def of_variables(board):
         for key, value in wanted.items():
             if variable.get(key) != value:
                 yield f"template-{name}-rule: {key} of the variable is {variable.get(key)}"
+        if not expressions.of_variable(variable):
+            yield f"template-label-promql-rule: the query of variable {name} is not label_values(SELECTOR, {name})"
         if variable.get("refresh") != 2:
             yield f"template-on-time-change-reload-rule: variable {name} is not read again when the time changes"
 
@@ -75,12 +77,13 @@ def of_target(text):
 
 
 def uncounted(tree, rated=False):
-    """Counters whose value is used in place of its growth."""
+    """Counters whose value is used in place of its growth. `rated`: the tree is the argument of rate() or the like."""
     if isinstance(tree, promql.VectorSelector):
         if re.search("_(total|bucket|sum|count)$", tree.name or "") and not rated:
             yield f"target-counter-agg-rule: {tree.name} is not in rate() or increase()"
         return
-    rated = isinstance(tree, promql.Call) and tree.func.name in ("rate", "irate", "increase", "histogram_quantile") or rated
+    rated = (isinstance(tree, promql.Call) and tree.func.name in ("rate", "irate", "increase")
+             or isinstance(tree, promql.MatrixSelector) and rated)
     for name in ("lhs", "rhs", "expr", "vector_selector"):
         if getattr(tree, name, None) is not None:
             yield from uncounted(getattr(tree, name), rated)
@@ -95,6 +98,8 @@ def of_board(board):
     if len(set(ids)) < len(ids):
         yield "two panels have the same id"
     yield from of_variables(board)
+    if not list(expressions.panels(board)):
+        yield "there are no panels"
     for panel in expressions.panels(board):
         yield from (f"{panel.get('title')}: {fault}" for fault in of_panel(panel))
     text = json.dumps(board)

@@ -98,8 +98,18 @@ def runbooks():
         yield f"docs/runbooks/README.md and the alerts differ in {name}"
 
 
+def untested_alerts(tests):
+    """Alerts that have no test in which they fire, or none in which they do not."""
+    cases = [case for test in tests for case in test.get("alert_rule_test", [])]
+    for alert in (rule["alert"] for rule in expressions.rules() if "alert" in rule):
+        fired = [bool(case["exp_alerts"]) for case in cases if case["alertname"] == alert]
+        if True not in fired or False not in fired:
+            yield f"{alert} has no test in which it {'does not fire' if True in fired else 'fires'}"
+
+
 def check():
     """(what was checked, what is wrong with it), for each."""
     for expression in expressions.everything():
         yield f"{expression.place}: {expression.text}", list(faults(expression))
     yield "runbooks", list(runbooks())
+    yield "tests of the alerts", list(untested_alerts(expressions.alert_tests()))

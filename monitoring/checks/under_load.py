@@ -48,6 +48,12 @@ def numbers(points):
     return [value for _, value in points if math.isfinite(value)]
 
 
+def without_series(span, text):
+    for selector in names.selectors(names.parsed(text)):
+        if not span.prometheus.series(span.replaced(selector.prettify()), span.begin, span.end):
+            yield f"no series {selector.prettify()}"
+
+
 def wrong(span, text):
     """What is wrong with what a query of a panel returns, in words."""
     try:
@@ -60,9 +66,7 @@ def wrong(span, text):
     for labels, points in curves:
         if not numbers(points):
             yield f"no number in {labels}"
-    for selector in names.selectors(names.parsed(text)):
-        if not span.prometheus.series(span.replaced(selector.prettify()), span.begin, span.end):
-            yield f"no series {selector.prettify()}"
+    yield from without_series(span, text)
 
 
 def of_board(span, name, board):
@@ -71,11 +75,13 @@ def of_board(span, name, board):
             yield f"{expression.place}: {expression.text}", list(wrong(span, expression.text))
 
 
-def of_rules(prometheus):
-    """They evaluate; each recording rule has recorded something; each alert's runbook can be read."""
+def of_rules(prometheus, begin):
+    """They evaluate; selectors match; each recording rule has recorded something; each alert's runbook can be read."""
+    span = Span(prometheus, "", begin)
     evaluated = [rule for group in prometheus.api("rules")["groups"] for rule in group["rules"]]
     for rule in evaluated:
         faults = [] if rule["health"] == "ok" else [rule.get("lastError", rule["health"])]
+        faults += without_series(span, rule["query"])
         if rule["type"] == "recording" and not prometheus.api("query", query=rule["name"])["result"]:
             faults.append("nothing is recorded")
         if rule["type"] == "alerting" and prometheus.get(f"/user/{rule['name']}.md")[0] != 200:
@@ -101,4 +107,4 @@ def check(build="build/release"):
             span = Span(prometheus, instances[name == "gpu"], begin)
             yield from of_board(span, name, board)
             pictures.draw(board, span, build / "monitoring" / "dashboards" / f"{name}.png")
-        yield from of_rules(prometheus)
+        yield from of_rules(prometheus, begin)

@@ -12,6 +12,7 @@ import expressions  # noqa: E402
 import form  # noqa: E402
 import names  # noqa: E402
 import under_load  # noqa: E402
+from families import families  # noqa: E402
 from expressions import Expression  # noqa: E402
 
 
@@ -47,6 +48,27 @@ class Form(unittest.TestCase):
         self.variable("pipeline")["refresh"] = 1
         self.finds("template-job-rule", "template-instance-rule", "template-on-time-change-reload-rule")
 
+    def test_a_variable_that_does_not_list_its_own_label_is_found(self):
+        self.variable("job")["query"]["query"] = "label_values(millrace_build_info, instance)"
+        self.finds("template-label-promql-rule")
+
+    def test_a_dashboard_without_panels_is_found(self):
+        self.board["panels"] = []
+        self.assertEqual(list(form.of_board(self.board)), ["there are no panels"])
+
+    def test_each_stage_has_a_row_of_panels_with_a_heat_map_of_its_wait(self):
+        heats, row = {}, None
+        for panel in self.board["panels"]:
+            row = panel["title"] if panel["type"] == "row" else row
+            if panel["type"] == "heatmap":
+                heats.setdefault(row, []).append(panel["targets"][0]["expr"])
+        stages = families()["millrace_queue_wait_seconds"].labels["stage"]
+        self.assertEqual(len(stages), 6)
+        for stage in stages:
+            found = heats[f"Stage {stage}"]
+            self.assertTrue(any(f'millrace_queue_wait_seconds_bucket{{job=~"$job",instance=~"$instance",pipeline=~"$pipeline",stage="{stage}"}}'
+                                in expr for expr in found), found)
+
     def test_a_selector_without_job_or_instance_is_found(self):
         self.target["expr"] = 'sum(millrace_streams{instance=~"$instance"})'
         self.finds("target-job-rule")
@@ -56,8 +78,10 @@ class Form(unittest.TestCase):
         self.finds("target-rate-interval-rule")
 
     def test_a_counter_that_is_not_rated_is_found(self):
-        self.target["expr"] = 'sum(millrace_batches_total{job=~"$job",instance=~"$instance"})'
-        self.finds("target-counter-agg-rule")
+        selector = 'millrace_batches_total{job=~"$job",instance=~"$instance"}'
+        for text in (f"sum({selector})", f"max_over_time({selector}[1m])", f"histogram_quantile(0.9, {selector})"):
+            self.target["expr"] = text
+            self.finds("target-counter-agg-rule")
 
     def test_what_does_not_parse_is_found(self):
         self.target["expr"] = "sum by (le"
@@ -101,6 +125,14 @@ class Names(unittest.TestCase):
     def test_selectors_are_found_wherever_they_stand(self):
         for text in ("topk(3, X)", "(X)", "-X", "X / 2", "2 * X", "rate(X[5m])", "max_over_time(X[1h:1m])", "X offset 5m"):
             self.finds(text.replace("X", "millrace_nothing"), "millrace_nothing is not in docs/metrics.md")
+
+    def test_an_alert_without_a_test_in_which_it_fires_or_without_one_in_which_it_does_not_is_found(self):
+        cases = [test for test in expressions.alert_tests() if "MillraceDown" not in test["name"]]
+        fires = {"alertname": "MillraceDown", "exp_alerts": [{}]}
+        silent = {"alertname": "MillraceDown", "exp_alerts": []}
+        for tests, found in (([fires, silent], []), ([silent], ["MillraceDown has no test in which it fires"]),
+                             ([fires], ["MillraceDown has no test in which it does not fire"])):
+            self.assertEqual(list(names.untested_alerts([*cases, {"alert_rule_test": tests}])), found)
 
     def test_expressions_of_boards_rules_and_documents_are_read(self):
         places = {expression.place.split(":")[0] for expression in expressions.everything()}
