@@ -10,10 +10,10 @@ STATE = [
     number("Instances draining", "none", "Instances that stop after SIGTERM. Normal during a rollout, for at most `drain`.",
            "sum(millrace_draining{@})", limits={1: YELLOW}),
     number("Open streams", "short", "Streams of clients that are open now.", "sum(millrace_streams{@})"),
-    number("Free slots", "short", "Further streams that the attached workers can hold. At 0, new streams are refused with `no_room`. "
-           "[Runbook](${runbooks}/MillraceRejectsHigh.md)", 'sum(millrace_slots{@,state="free"})'),
-    number("Workers", "short", "Attached workers. 0: no client gets results. [Runbook](${runbooks}/MillraceNoWorker.md)",
-           "sum(millrace_workers{@})"),
+    number("Free slots", "short", "Further streams that the attached workers can hold, of the pipeline with the fewest. At 0, its new streams are "
+           "refused with `no_room`. [Runbook](${runbooks}/MillraceRejectsHigh.md)", 'min(sum by (pipeline) (millrace_slots{@,state="free"}))'),
+    number("Workers", "short", "Attached workers, of the pipeline with the fewest. 0: its clients get no results. [Runbook](${runbooks}/MillraceNoWorker.md)",
+           "min(sum by (pipeline) (millrace_workers{@}))"),
     number("Signal per second", "none", "Seconds of signal accepted per second: the number of live streams, if clients send in real time.",
            "sum(rate(millrace_ingest_audio_seconds_total{@}[@]))"),
     number("Latency p99", "s", "99th percentile from reading the last frame of a row to writing its result. Red above 0.3 s. "

@@ -5,9 +5,9 @@ from panels import RED, heat, lines, number, quantiles, rates, totals
 
 BATCHES = "sum(rate(millrace_batches_total{@}[@]))"
 STATE = [
-    number("Workers", "short", "Attached workers. 0: no client gets results. [Runbook](${runbooks}/MillraceNoWorker.md)", "sum(millrace_workers{@})", width=4),
-    number("Slots in use", "percentunit", "Slots that hold a stream, of all slots of the attached workers. At 100 %, new streams are refused. [Runbook](${runbooks}/MillraceRejectsHigh.md)",
-           'sum(millrace_slots{@,state="used"}) / sum(millrace_slots{@})', width=4, limits={0.8: "yellow", 0.95: RED}),
+    number("Workers", "short", "Attached workers, of the pipeline with the fewest. 0: its clients get no results. [Runbook](${runbooks}/MillraceNoWorker.md)", "min(sum by (pipeline) (millrace_workers{@}))", width=4),
+    number("Slots in use", "percentunit", "Slots that hold a stream, of the fullest pipeline. At 100 %, its new streams are refused. [Runbook](${runbooks}/MillraceRejectsHigh.md)",
+           'max(sum by (pipeline) (millrace_slots{@,state="used"}) / (sum by (pipeline) (millrace_slots{@}) > 0))', width=4, limits={0.8: "yellow", 0.95: RED}),
     number("Batches per second", "cps", "Batches that were closed and given to workers.", BATCHES, width=4),
     number("Rows per batch", "short", "Mean of rows with frames. More rows cost less per row.",
            f"sum(rate(millrace_batch_rows_total{{@}}[@])) / {BATCHES}", width=4),
