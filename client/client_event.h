@@ -32,6 +32,9 @@ struct Result {
   // json: the value as the worker wrote it · text: a string, also where the worker wrote it as
   // JSON · bytes · error: a word, "worker_failed". Never none.
   Answer answer;
+  // Where the time of the row went: a JSON object (docs/protocol.md). Empty unless the stream was
+  // opened with `explain`, and in results in bytes.
+  std::string explain{};
   bool operator==(const Result&) const = default;
 };
 

@@ -57,7 +57,8 @@ client_event::Result result_of(ServerMessage& message) {
           .begin_s = message.begin_s,
           .end_s = message.end_s,
           .flags = message.flags,
-          .answer = {message.kind, json ? std::string(message.data) : std::move(message.text)}};
+          .answer = {message.kind, json ? std::string(message.data) : std::move(message.text)},
+          .explain = std::string(message.explain)};
 }
 
 // What a status of HTTP means in the words of the protocol, where the answer has none of them.

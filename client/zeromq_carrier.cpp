@@ -46,6 +46,9 @@ ZeromqCarrier::ZeromqCarrier(Executor executor, ServiceUrl service, const Client
 ZeromqCarrier::~ZeromqCarrier() = default;
 
 void ZeromqCarrier::open(std::shared_ptr<StreamPipe> pipe, StreamRequest request) {
+  if (request.explain)
+    return pipe->fail(StreamFailure::refused("explain: results over ZeroMQ have none: use ws://",
+                                             "schema", "explain", std::nullopt));
   const std::uint64_t number = pipe->number();
   if (!link_) {
     link_ = std::make_unique<ZeromqLink>(executor_, service_, settings_.connect, settings_.silence,

@@ -69,6 +69,7 @@ void read_answer(ServerMessage& into, const json::object& object, std::string_vi
     into.kind = Answer::Kind::error;
     into.text = text_of(object, "error");
   }
+  if (object.contains("explain")) into.explain = member_text(text, "explain");
 }
 
 // The stages up to `compute`; the result itself is still to be written.
@@ -186,6 +187,7 @@ std::optional<ServerMessage> parse_server_message(std::string_view text) {
       .kind = Answer::Kind::none,
       .data = {},
       .text = {},
+      .explain = {},
       .frames = number_of(object, "frames"),
       .chunks = number_of(object, "chunks"),
       .mark = number_of(object, "mark"),

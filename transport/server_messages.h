@@ -42,7 +42,7 @@ void append_error(std::string& out, ErrorCode code, std::string_view message);
 void append_goaway(std::string& out, std::chrono::milliseconds retry_after);
 void append_closed(std::string& out, std::uint64_t frames, std::uint64_t chunks);
 
-// What a client reads of a message. `data` is a view of the message's text.
+// What a client reads of a message. `data` and `explain` are views of the message's text.
 struct ServerMessage {
   enum class Type : std::uint8_t {
     unknown,  // of a later version: to be ignored
@@ -70,6 +70,7 @@ struct ServerMessage {
   Answer::Kind kind = Answer::Kind::none;   // result: json, text, error; none: it has no answer
   std::string_view data;                    // result: the JSON value as it was written
   std::string text;                         // result: of an answer that is a string; of an error
+  std::string_view explain;                 // result: a JSON object; empty if it has none
   std::uint64_t frames = 0;                 // ready, rejected, closed
   std::uint64_t chunks = 0;                 // closed
   std::uint64_t mark = 0;                   // flushed

@@ -74,14 +74,15 @@ using Text = std::optional<std::string>;
 
 ClientStream start(HeldClient& client, const std::string& pipeline, const std::string& id,
                    const Text& format, std::optional<double> rate, Number channels, Number dim,
-                   const std::string& options) {
+                   const std::string& options, bool explain) {
   return client.live().start({.pipeline = pipeline,
                               .id = id,
                               .options = options,
                               .format = format,
                               .rate = rate,
                               .channels = channels,
-                              .dim = dim});
+                              .dim = dim,
+                              .explain = explain});
 }
 
 }  // namespace
@@ -92,7 +93,8 @@ void add_client(nb::module_& module) {
       .def("__init__", &make)
       .def("start", &start, nb::arg("pipeline"), nb::arg("id"), nb::arg("format").none(),
            nb::arg("rate").none(), nb::arg("channels").none(), nb::arg("dim").none(),
-           nb::arg("options"), nb::keep_alive<0, 1>())  // a stream is lost with its client
+           nb::arg("options"), nb::arg("explain"),
+           nb::keep_alive<0, 1>())  // a stream is lost with its client
       .def("close", &HeldClient::close)
       .def("descriptor", [](HeldClient& client) { return client.live().descriptor(); })
       .def("changed", [](HeldClient& client) { return client.live().changed(); });

@@ -52,7 +52,7 @@ struct AsTuple {
   nb::tuple operator()(const client_event::Result& result) const {
     return nb::make_tuple("result", result.seq, result.begin, result.end, result.begin_s,
                           result.end_s, result.flags, static_cast<int>(result.answer.kind),
-                          value_of(result.answer));
+                          value_of(result.answer), result.explain);
   }
   nb::tuple operator()(const Flushed& flushed) const {
     return nb::make_tuple("flushed", flushed.mark);

@@ -201,12 +201,14 @@ class AsyncClient:
         channels: int | None = None,
         dim: int | None = None,
         options: dict[str, Any] | None = None,
+        explain: bool = False,
     ) -> AsyncStream:
         """A stream that ``async with`` opens, or ``await``. Raises there StreamRefused or ConnectionLost.
 
         ``format``: s16le, f32le or f16le; left out it is f32le with ``dim`` and s16le without, whatever the
         pipeline has: so give ``dim`` for features. ``rate``: frames per second. ``options``: for the worker.
-        What else is left out, the pipeline decides.
+        ``explain``: results say where their time went; only over WebSocket. What else is left out, the pipeline
+        decides.
         """
         request = Request(
             pipeline=pipeline,
@@ -216,6 +218,7 @@ class AsyncClient:
             channels=channels,
             dim=dim,
             options=options,
+            explain=explain,
         )
         return AsyncStream(self._core, self._changes, request)
 

@@ -127,12 +127,14 @@ class Client:
         channels: int | None = None,
         dim: int | None = None,
         options: dict[str, Any] | None = None,
+        explain: bool = False,
     ) -> Stream:
         """Opens a stream. Raises StreamRefused or ConnectionLost.
 
         ``format``: s16le, f32le or f16le; left out it is f32le with ``dim`` and s16le without, whatever the
         pipeline has: so give ``dim`` for features. ``rate``: frames per second. ``options``: for the worker.
-        What else is left out, the pipeline decides.
+        ``explain``: results say where their time went; only over WebSocket. What else is left out, the pipeline
+        decides.
         """
         request = Request(
             pipeline=pipeline,
@@ -142,6 +144,7 @@ class Client:
             channels=channels,
             dim=dim,
             options=options,
+            explain=explain,
         )
         return Stream(request.start(self._core), request)
 

@@ -25,6 +25,8 @@ class Result:
     data: Any
     #: "worker_failed" where it failed, "too_long" where its answer was longer than a message may be.
     error: str | None = None
+    #: Where the time of the row went, if the stream was opened with ``explain=True``. Results in bytes have none.
+    explain: dict[str, Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,11 +83,12 @@ _JSON, _ERROR = 1, 4  # kinds of answers
 
 
 def _result(*fields: Any) -> Result:
-    *place, flags, kind, answer = fields
+    *place, flags, kind, answer, explain = fields
     data = json.loads(answer) if kind == _JSON else None if kind == _ERROR else answer
     error = answer if kind == _ERROR else None
     seq, begin, end, begin_s, end_s = place
-    return Result(seq, begin, end, begin_s, end_s, Flag(flags), data, error)
+    explained = json.loads(explain) if explain else None
+    return Result(seq, begin, end, begin_s, end_s, Flag(flags), data, error, explained)
 
 
 _KINDS: dict[str, Callable[..., Event | Ready]] = {

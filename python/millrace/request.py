@@ -53,12 +53,14 @@ class Request:
     channels: int | None = None
     dim: int | None = None
     options: dict[str, Any] | None = None
+    explain: bool = False
 
     def __post_init__(self) -> None:
         for name in ("pipeline", "id", "format"):
             self._check(name, str, "a string")
         self._check("rate", numbers.Real, "a number")
         self._check("options", dict, "a dict")
+        self._check("explain", bool, "True or False")
         for name in ("channels", "dim"):
             if (given := getattr(self, name)) is not None:
                 whole(name, given, 1, 2**32 - 1)
@@ -70,7 +72,14 @@ class Request:
 
     def start(self, client: _core.Client) -> _core.Stream:
         return client.start(
-            self.pipeline, self.id or "", self.sent_as, self.rate, self.channels, self.dim, self._text
+            self.pipeline,
+            self.id or "",
+            self.sent_as,
+            self.rate,
+            self.channels,
+            self.dim,
+            self._text,
+            self.explain,
         )
 
     @property

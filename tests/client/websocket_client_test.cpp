@@ -47,6 +47,16 @@ Task<> echo(Connection& connection, std::string target) {
   }
 }
 
+// A result with an explanation, and one without.
+Task<> explain_with_target(Connection& connection, std::string target) {
+  co_await tell(connection, ready);
+  std::string result =
+      result_with(R"("explain":{"slot":3, "target":")" + target + R"("},"data":{"explain":7})");
+  co_await tell(connection, std::move(result));
+  result = result_with(R"("data":{"explain":7})");
+  co_await tell(connection, std::move(result));
+}
+
 // Says what the script's text is, line by line, and hangs up.
 template <const char* const& lines>
 Task<> say_lines(Connection& connection, std::string) {
@@ -138,6 +148,15 @@ TEST_CASE("answers are values as they were written, texts, and errors") {
   CHECK(answer() == Answer{Answer::Kind::json, R"({"p": 1.50, "q":[ 1e2,"]}"]})"});
   CHECK(answer() == Answer{Answer::Kind::text, R"(say "hi")"});
   CHECK(answer() == Answer{Answer::Kind::error, "worker_failed"});
+}
+
+TEST_CASE("a stream that asks for explanations has one with each result") {
+  ScriptedService service(&explain_with_target);
+  Client client(service.url());
+  ClientStream stream = client.open({.explain = true});
+  const auto explain = [&] { return std::get<Answered>(*stream.next()).explain; };
+  CHECK(explain() == R"({"slot":3, "target":"/v1/stream?pipeline=default&explain=1"})");
+  CHECK(explain().empty());
 }
 
 TEST_CASE("an answer of bytes is a result like others") {

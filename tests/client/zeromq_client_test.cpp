@@ -8,7 +8,7 @@
 
 using namespace millrace;
 using namespace millrace::test;
-using namespace std::chrono_literals;
+using namespace std::literals;
 using Answered = client_event::Result;
 namespace cp = client_protocol;
 
@@ -123,6 +123,21 @@ TEST_CASE("a stream that the service refuses or ends says why, the others go on"
   CHECK_THROWS_AS(bad.send(bytes_of("a")), StreamFailed);
   good.send(bytes_of("aa"));
   CHECK(std::get<Answered>(*good.next()).answer.data == "aa");
+}
+
+TEST_CASE("explanations over ZeroMQ are refused, and other streams are not") {
+  ScriptedRouter service(echo());
+  Client client(service.url());
+  try {
+    (void)client.open({.explain = true});
+    FAIL("it was opened");
+  } catch (const StreamRefused& refused) {
+    CHECK(refused.what() == "explain: results over ZeroMQ have none: use ws://"s);
+    CHECK(refused.parameter() == "explain");
+  }
+  ClientStream stream = client.open();
+  stream.end();
+  CHECK(stream.next());
 }
 
 TEST_CASE("a string is a text, also where its worker wrote it as JSON") {

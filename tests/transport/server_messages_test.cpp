@@ -43,6 +43,9 @@ TEST_CASE(
       R"({"type":"result","seq":3,"begin":4800,"end":6400,"begin_s":0.3,"end_s":0.4,"flags":["LAST"],)"
       R"("explain":{"slot":3,"batch":812,"rows":7,"trigger":"deadline",)"
       R"("ms":{"chunk":0.1,"batch":1.9,"copy":0.02,"handover":0.03,"compute":4.1}},"data":1})");
+  CHECK(parse_server_message(out)->explain ==
+        R"({"slot":3,"batch":812,"rows":7,"trigger":"deadline",)"
+        R"("ms":{"chunk":0.1,"batch":1.9,"copy":0.02,"handover":0.03,"compute":4.1}})");
   out.clear();
   append_result(out, explained, {Answer::Kind::error, ""});
   CHECK_THAT(out, Catch::Contains(R"("explain":{"slot":3,)") &&
