@@ -70,17 +70,24 @@ HttpAnswer too_often() {
 
 template <class Collect>
 const HttpAnswer& LiveLists::recent(Page& page, Time now, Collect collect) {
-  if (now >= page.until) {
-    std::erase_if(collections_, [&](Time at) { return at + collection_period <= now; });
-    if (collections_.size() < most_collections) {
-      collections_.push_back(now);
-      page.answer = collect();
-    } else {
-      page.answer = too_often();
-    }
-    page.until = Clock::now() + (page.answer.status == 200 ? Duration(kept) : kept_refusal);
+  if (now < page.until) return page.answer;
+  std::erase_if(collections_, [&](Time at) { return at + collection_period <= now; });
+  if (now < late_until_) {
+    page.answer = too_late();
+  } else if (collections_.size() < most_collections) {
+    collections_.push_back(now);
+    page.answer = collect();
+  } else {
+    page.answer = too_often();
   }
+  page.until = Clock::now() + (page.answer.status == 200 ? Duration(kept) : kept_refusal);
   return page.answer;
+}
+
+// An io thread did not answer in time.
+HttpAnswer LiveLists::given_up() {
+  late_until_ = Clock::now() + kept_refusal;
+  return too_late();
 }
 
 LiveLists::Page& LiveLists::page_of(const StreamQuery& query) {
@@ -111,7 +118,7 @@ HttpAnswer LiveLists::collect_streams(const StreamQuery& query, Time now) {
   auto parts = collect<StreamList>(threads_.size(), [&](std::size_t i, auto list) {
     post_step(*threads_[i], std::make_shared<StreamWalk>(query, now), std::move(list));
   });
-  return parts ? streams_page(query, std::move(*parts)) : too_late();
+  return parts ? streams_page(query, std::move(*parts)) : given_up();
 }
 
 HttpAnswer LiveLists::collect_workers(Time now) {
@@ -120,7 +127,7 @@ HttpAnswer LiveLists::collect_workers(Time now) {
       list->set_value({pipeline.name(), pipeline.hub().workers(now)});
     });
   });
-  return parts ? workers_page(*parts) : too_late();
+  return parts ? workers_page(*parts) : given_up();
 }
 
 }  // namespace millrace

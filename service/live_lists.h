@@ -18,8 +18,8 @@ namespace millrace {
 
 // The lists of live streams and workers, for the admin listener. Each is collected from the threads
 // that own its parts, and then kept for 100 ms; all lists together are collected at most 20 times a
-// second. The caller waits for up to 250 ms. If a thread does not answer, the refusal is kept for a
-// second: requests hold up neither the threads nor the caller, however many come.
+// second. The caller waits for up to 250 ms. If a thread does not answer in that time, no list is
+// collected for a second: requests hold up neither the threads nor the caller, however many come.
 //
 // Confined to one thread, which is none of those.
 class LiveLists {
@@ -45,12 +45,14 @@ class LiveLists {
   bool is_pipeline(std::string_view name) const;
   HttpAnswer collect_streams(const StreamQuery& query, Time now);
   HttpAnswer collect_workers(Time now);
+  HttpAnswer given_up();
 
   const std::span<const std::unique_ptr<IoThread>> threads_;
   const std::span<const std::unique_ptr<Pipeline>> pipelines_;
   std::deque<std::pair<StreamQuery, Page>> streams_;  // the last few queries
   Page workers_;
   std::deque<Time> collections_;  // of the last second
+  Time late_until_{};             // a thread did not answer: nothing is collected before
 };
 
 }  // namespace millrace

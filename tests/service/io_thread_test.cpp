@@ -198,7 +198,9 @@ TEST_CASE("while an io thread does not answer, requests for lists wait for it on
   LiveLists lists(threads, {});
   CHECK(lists.streams("/streams", now).status == 503);
   CHECK(threads.front()->context().poll() > 0);
-  CHECK(lists.streams("/streams", now + 300ms).status == 503);
+  for (const std::string target : {"/streams", "/streams?limit=1", "/streams?limit=2"})
+    CHECK(lists.streams(target, now + 300ms).status == 503);
+  CHECK(lists.workers(now + 300ms).status == 503);
   CHECK(threads.front()->context().poll() == 0);
   CHECK(lists.streams("/streams", now + 1h).status == 503);
   CHECK(threads.front()->context().poll() > 0);
