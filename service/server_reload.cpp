@@ -25,6 +25,10 @@ Task<> Server::handle_hangups() {
   for (;;) {
     const auto [failed, number] = co_await hangups_.async_wait(no_throw);
     if (failed) co_return;
+    if (draining_) {  // the supervisor was sent STOPPING: READY would take it back
+      reload();
+      continue;
+    }
     supervisor_.reloading();
     supervisor_.ready(reload() ? "serving" : "serving; the last reload was refused");
   }

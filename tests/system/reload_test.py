@@ -6,10 +6,12 @@ import json
 import os
 import re
 import signal
+import subprocess
+import tempfile
 import unittest
 
 from faults import PACKET, FaultTest, GoodStream
-from harness import wait_for
+from harness import MILLRACE, Process, SystemTest, samples, wait_for
 from raw_client import RawClient, upgrade
 from raw_worker import RawWorker
 
@@ -94,6 +96,12 @@ class Reloads(ReloadTest):
             for stream in streams:
                 stream.end()
         self.assertEqual(service.metric(SUCCESSFUL), 1)
+        self.assertEqual(service.stop(), 0)
+        self.assertIn("drain=21s", next(line for line in service.errors if "event=stopping" in line))
+        reloads = [line for line in service.errors if 'event="configuration reloaded"' in line]
+        sums = [int(found[1]) for line in reloads if (found := re.search(r"held_back=(\d+)", line))]
+        # Signals that come while one is pending are one.
+        self.assertGreater(len(reloads) - len(sums) + sum(sums), 100)
 
 
 class BadFiles(ReloadTest):
@@ -124,6 +132,43 @@ class BadFiles(ReloadTest):
             self.reload(service, good_text)
             self.await_metric(service, 1, SUCCESSFUL)
             self.assertGreater(service.metric(RELOADED_AT), loaded)
+
+
+class WithoutFile(SystemTest):
+    """Its addresses are the default ones: it has a network of its own."""
+
+    WITHIN = ("unshare", "--user", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+
+    def started(self, *arguments, **more):
+        process = Process(*arguments, **more)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_a_hangup_is_ignored_and_streams_go_on(self):
+        if subprocess.run([*self.WITHIN, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no network namespace can be made here")
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="millrace-"))
+        service = self.started(*self.WITHIN, MILLRACE, "serve", environment={"XDG_RUNTIME_DIR": folder})
+        self.line(service.errors, "event=listening")
+        self.started(MILLRACE, "tap", "--url", f"unix:{folder}/millrace/workers.sock")
+        beside = ("nsenter", "--target", str(service.process.pid), "--user", "--net", "--preserve-credentials")
+        wait_for(lambda: subprocess.run([*beside, MILLRACE, "healthcheck", "--url", "http://127.0.0.1:9464/readyz"],
+                                        capture_output=True).returncode == 0, "the worker")
+        stream = self.started(*beside, MILLRACE, "stream", "-", "--format", "s16le", "--rate", "16000", stdin=subprocess.PIPE)
+        pipe = stream.process.stdin.buffer
+        pipe.write(samples(0, 1600))
+        pipe.flush()
+        self.line(stream.lines, '"type":"result"')
+        service.process.send_signal(signal.SIGHUP)
+        self.assertIn("the service was started without a file", self.line(service.errors, "reload ignored"))
+        pipe.write(samples(1600, 1600))
+        pipe.close()
+        self.assertIn('"frames":3200', self.line(stream.lines, '"type":"closed"'))
+        self.assertEqual((stream.wait(), service.stop()), (0, 0))
+
+    @staticmethod
+    def line(lines, words):
+        return wait_for(lambda: next((line for line in list(lines) if words in line), None), words)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,13 @@ from paused_thread import paused
 
 
 class Supervised(FaultTest):
-    def supervised(self, *environment):
+    def supervised(self, *environment, extra=""):
         """A service, and the socket on which it is heard."""
         folder = self.enterContext(tempfile.TemporaryDirectory(prefix="millrace-"))
         self.heard = self.enterContext(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         self.heard.bind(folder + "/notify")
         self.heard.settimeout(PATIENCE)
-        return self.served(within=("env", f"NOTIFY_SOCKET={folder}/notify", *environment))
+        return self.served(extra=extra, within=("env", f"NOTIFY_SOCKET={folder}/notify", *environment))
 
     def next(self):
         """The next message."""
@@ -39,6 +39,17 @@ class Supervised(FaultTest):
             service.process.send_signal(signal.SIGHUP)
             self.assertEqual(self.next()["RELOADING"], "1")
             self.assertEqual(self.next(), {"READY": "1", "STATUS": "serving; the last reload was refused"})
+        service.process.terminate()
+        self.assertEqual(self.next(), {"STOPPING": "1", "STATUS": "stopping: end"})
+        self.assertEqual(service.wait(), 0)
+
+    def test_a_service_that_stops_does_not_say_that_it_is_ready_again_when_it_reloads(self):
+        service = self.supervised(extra='[limits]\ndrain = "1h"\nlinger = "30min"\n')
+        self.assertEqual(self.next()["READY"], "1")
+        service.process.terminate()
+        self.assertEqual(self.next(), {"STOPPING": "1", "STATUS": "stopping: linger"})
+        service.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: any("configuration reloaded" in line for line in service.errors), "the reload")
         service.process.terminate()
         self.assertEqual(self.next(), {"STOPPING": "1", "STATUS": "stopping: end"})
         self.assertEqual(service.wait(), 0)
