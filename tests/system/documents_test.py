@@ -56,6 +56,12 @@ def doors(service):
     return {"websocket": f"ws://127.0.0.1:{service.port}", "zeromq": f"tcp://127.0.0.1:{service.zeromq_port}"}
 
 
+def anchors(text):
+    """Of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
 class Programs(SystemTest):
     @classmethod
     def setUpClass(cls):
@@ -322,6 +328,14 @@ class Documents(unittest.TestCase):
             for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
                 with self.subTest(document=document.relative_to(printed.ROOT), target=target):
                     self.assertTrue((document.parent / target).exists())
+
+    def test_every_link_to_a_heading_finds_it(self):
+        for document in printed.documents():
+            for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]*)\)", document.read_text()):
+                page = document.parent / target if target else document
+                if page.suffix == ".md":
+                    with self.subTest(document=document.relative_to(printed.ROOT), target=target):
+                        self.assertIn(anchor, anchors(page.read_text()))
 
 
 if __name__ == "__main__":
