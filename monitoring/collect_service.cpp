@@ -119,7 +119,7 @@ void collect_sockets(const Ports& ports, Families& into) {
   for (const auto& [name, sockets] : ports)
     into.add({{"port", std::string(name)}}, sum(sockets, &ZeromqStats::connections));
   into.begin_counter("millrace_zmq_connections_opened_total",
-                     "Connections of a ZeroMQ port that shook hands.");
+                     "Connections of a ZeroMQ port that completed their handshake.");
   add_counter(ports, &ZeromqStats::opened, into);
   into.begin_counter("millrace_zmq_connections_rejected_total",
                      "Connections of a ZeroMQ port refused before anything was heard.");
@@ -174,7 +174,8 @@ void collect_service(const Sources& sources, Families& into) {
   into.begin_gauge("millrace_memory_limit_bytes",
                    "Memory that the process could have: resident, and what is free.");
   into.add({}, sum(sources.service, &ServiceStats::memory_limit));
-  into.begin_gauge("millrace_overload_action_active", "1 while this is done for want of memory.");
+  into.begin_gauge("millrace_overload_action_active",
+                   "1 while this action is active because memory is short.");
   add_each(into, {}, "action", sources.service, &ServiceStats::overload, Overload::reject_streams);
   into.begin_histogram("millrace_event_loop_lag_seconds",
                        "Delay of a periodic timer on an I/O thread.");
