@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docker/compose.yaml, as Debian's docker-compose reads it: its containers are restricted, and its names, ports,
 paths and scrape targets are those of the configuration."""
+import json
 import re
 import shlex
 import subprocess
@@ -77,6 +78,18 @@ class Compose(unittest.TestCase):
                 subprocess.run(["docker-compose", *options, "config", "--quiet"], cwd=ROOT, check=True)
                 self.assertLessEqual(set(services), set(self.services))
 
+    def test_documents_name_targets_of_the_image_script_with_their_tags(self):
+        script = (ROOT / "scripts" / "image").read_text()
+        targets = {name: rest for name, *rest in re.findall(r"^  (\S+)\) file=(\S+) target=(\S+) tag=(\S+) ;;$", script, re.MULTILINE)}
+        printed = [line for name in ("deploy_images", "deploy_gpu_images")
+                   for line in printed_programs.programs()[name].text.splitlines()]
+        self.assertEqual(len(printed), len(targets))
+        for line in printed:
+            name, documented = re.match(r"scripts/image (\S+) +# the image ([\w-]+)", line).groups()
+            file, stage, tag = targets[name]
+            self.assertEqual(documented, tag)
+            self.assertRegex((DOCKER / file).read_text(), rf"(?m)^FROM \S+ AS {stage}$")
+
     def test_each_service_but_one_is_of_a_profile(self):
         self.assertEqual({name: service.get("profiles") for name, service in self.services.items()},
                          {"millrace": None, "decoder": ["demo"], "speech": ["demo"], "prometheus": ["observability"],
@@ -131,6 +144,11 @@ class Compose(unittest.TestCase):
         self.assertIn(f"--web.user-assets={self.target_of('prometheus', 'docs/runbooks')}", command)
         ((port, _),) = self.published("prometheus")
         self.assertIn(f"--web.external-url=http://127.0.0.1:{port}", command)
+        boards = list(ROOT.glob("monitoring/grafana/dashboards/*.json"))
+        self.assertEqual(len(boards), 6)
+        for board in boards:
+            variables = {one["name"]: one.get("query") for one in json.loads(board.read_text())["templating"]["list"]}
+            self.assertEqual(variables["runbooks"], f"http://127.0.0.1:{port}/user", board.name)
 
     def test_grafana_reads_the_dashboards_and_asks_that_prometheus(self):
         provisioning = "monitoring/grafana/provisioning"
