@@ -70,14 +70,14 @@ def of_rules():
 
 
 def documents():
-    """Decisions are of the past."""
+    """All but decisions, which are not updated."""
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "monitoring").rglob("*.md")]:
         if path.parent.name != "decisions":
             yield path
 
 
 def of_documents():
-    """What is in blocks of PromQL, and spans of code that name a metric. `process_*` stands for many."""
+    """Blocks of PromQL, and spans of code that name a metric; not patterns like `process_*`."""
     for path in sorted(documents()):
         for block, span in SPANS.findall(path.read_text()):
             metric = re.search(r"(?<![/.\w])(millrace|process)_\w+", span) and not span.endswith("*")

@@ -119,7 +119,7 @@ def read_back(board):
 
 
 def check():
-    """(what was checked, what is wrong with it), for each."""
+    """(subject, its faults), for each check."""
     boards = expressions.boards()
     yield "dashboards", [] if sorted(boards) == sorted(build.NAMES) else [f"the files are {sorted(boards)}"]
     for name, board in boards.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the dashboards show: services with clients and workers, good and bad ones.
+"""The load that the dashboards show: services with correct and faulty clients and workers.
 
 Requires: MILLRACE and MILLRACE_SIMULATED name the programs, tests/system is on the path."""
 import asyncio
@@ -60,7 +60,7 @@ class Answering:
 
 
 async def sends(service, number):
-    """A stream of `live` in real time with everything that a client may do right and wrong."""
+    """A stream of `live` in real time: frames, flushes, gaps, resets, NaN, and values out of range."""
     said = [json.dumps({"type": "flush"}), json.dumps({"type": "gap", "frames": PACKET}), json.dumps({"type": "reset"}),
             struct.pack("<f", float("nan")) * 16, struct.pack("<f", 3.0) * 16]
     async with websockets.connect(service.url(pipeline="live", format="f32le"), max_size=None) as connection:
@@ -97,7 +97,7 @@ async def clients(service, stopped):
 
 
 class Load:
-    """Of every dashboard but *gpu*. It goes on until it is closed."""
+    """The load of all dashboards but *gpu*. It goes on until it is closed."""
 
     def __init__(self, running):
         self.service = service = Service(PIPELINES, REMOTE)
@@ -115,7 +115,7 @@ class Load:
         running.callback(self.stopped.set)
 
     def lose_workers(self, running):
-        """One is killed; one says nothing, and is evicted after 6 s."""
+        """One is killed; one sends nothing, and is evicted after 6 s."""
         killed = bench(self.service, f"ws://127.0.0.1:{self.service.port}", "--streams", "1", "--worker", "answer")
         running.callback(killed.kill)
         silent = RawWorker(self.service.workers, pipeline="asr").attached()
@@ -129,7 +129,7 @@ class Load:
 
 
 class DeviceLoad:
-    """Of *gpu*: two simulated devices, each with a worker."""
+    """The load of *gpu*: two simulated devices, each with a worker."""
 
     def __init__(self, running):
         self.service = service = SimulatedService("devices=2", "[[pipeline]]\nname = \"asr\"\nchunk = { size = 1600 }\nbatch = { rows = 4 }\n", "")

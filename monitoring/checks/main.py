@@ -10,7 +10,7 @@ sys.path.insert(0, str(HERE.parent / "grafana"))
 
 
 def count(results):
-    """Prints what is wrong; (passed, failed)."""
+    """Prints the faults; (passed, failed)."""
     passed = failed = 0
     for subject, faults in results:
         for fault in faults:

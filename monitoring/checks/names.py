@@ -65,7 +65,7 @@ def grouped(tree):
 
 
 def faults(expression):
-    """What is wrong with an expression, in words."""
+    """The faults of an expression, in words."""
     try:
         tree = parsed(expression.text)
     except ValueError as error:
@@ -85,7 +85,7 @@ def faults(expression):
 
 
 def runbooks():
-    """What is wrong with the links to runbooks, and with their list."""
+    """Faults of the links to runbooks, and of their list."""
     folder = ROOT / "docs" / "runbooks"
     listed = re.findall(r"^\| \[(\w+)\]\(\1\.md\)", (folder / "README.md").read_text(), re.MULTILINE)
     alerts = [rule for rule in expressions.rules() if "alert" in rule]
@@ -108,7 +108,7 @@ def untested_alerts(tests):
 
 
 def check():
-    """(what was checked, what is wrong with it), for each."""
+    """(subject, its faults), for each check."""
     for expression in expressions.everything():
         yield f"{expression.place}: {expression.text}", list(faults(expression))
     yield "runbooks", list(runbooks())

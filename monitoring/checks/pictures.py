@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dashboard as a picture, for developers without Grafana: what its queries returned, where its panels are."""
+"""A dashboard as a picture, for developers without Grafana: its panels with the results of their queries."""
 import math
 import re
 

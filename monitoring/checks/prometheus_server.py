@@ -17,7 +17,7 @@ FOLDER = ROOT / "monitoring" / "prometheus"
 
 
 def configuration(targets):
-    """The one of the repository, with these targets, and a second for its intervals."""
+    """The configuration of the repository, with these targets and intervals of one second."""
     config = yaml.safe_load((FOLDER / "prometheus.yml").read_text())
     config["global"] = {name: "1s" for name in config["global"]}
     config["rule_files"] = [str(FOLDER / pattern) for pattern in config["rule_files"]]

@@ -49,13 +49,14 @@ def numbers(points):
 
 
 def without_series(span, text):
+    """Selectors that match no series."""
     for selector in names.selectors(names.parsed(text)):
         if not span.prometheus.series(span.replaced(selector.prettify()), span.begin, span.end):
             yield f"no series {selector.prettify()}"
 
 
 def wrong(span, text):
-    """What is wrong with what a query of a panel returns, in words."""
+    """Faults of the results of a panel's query, in words."""
     try:
         curves = span.curves(text)
     except ValueError as error:
@@ -92,7 +93,7 @@ def of_rules(prometheus, begin):
 
 
 def check(build="build/release"):
-    """(what was checked, what is wrong with it), for each."""
+    """(subject, its faults), for each check."""
     build = (ROOT / build).resolve()
     load, server = import_load(build)
     with contextlib.ExitStack() as running:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all dashboards of Millrace share: variables, annotations, links."""
+"""Variables, annotations and links of all dashboards."""
 import itertools
 
 from grafana_foundation_sdk.builders import dashboard

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Panels as all dashboards of Millrace have them.
+"""The kinds of panels of the dashboards.
 
 A query is PromQL with two abbreviations: `family{@,more="labels"}` has the matchers of the dashboard's variables that
 the family has labels for, and `[@]` is `[$__rate_interval]`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""monitoring/check finds what is wrong with a dashboard or an expression. Runs in the environment that it makes."""
+"""monitoring/check finds faults of dashboards and expressions. Runs in the environment that it makes."""
 import copy
 import pathlib
 import re
@@ -83,7 +83,7 @@ class Form(unittest.TestCase):
             self.target["expr"] = text
             self.finds("target-counter-agg-rule")
 
-    def test_what_does_not_parse_is_found(self):
+    def test_an_expression_that_does_not_parse_is_found(self):
         self.target["expr"] = "sum by (le"
         self.finds("target-promql-rule")
 
@@ -105,7 +105,7 @@ class Names(unittest.TestCase):
     def finds(self, text, *faults, legend=""):
         self.assertEqual(list(names.faults(Expression("a test", text, legend))), list(faults))
 
-    def test_what_is_documented_is_accepted(self):
+    def test_documented_families_and_labels_are_accepted(self):
         self.finds('sum by (stage, le) (rate(millrace_queue_wait_seconds_bucket{stage=~"chunk|batch",job=~"$job"}[1m]))', legend="{{stage}}")
         self.finds("instance_pipeline:millrace_batch_padding:ratio_rate5m{pipeline=\"a\"} > 0.5")
 
@@ -161,7 +161,7 @@ class UnderLoad(unittest.TestCase):
         span = under_load.Span(Answers(curves, **more), "127.0.0.1:9464", 0)
         self.assertEqual(list(under_load.wrong(span, self.QUERY)), list(faults))
 
-    def test_numbers_at_any_time_are_accepted_0_too(self):
+    def test_a_number_at_any_time_is_accepted_also_0(self):
         self.finds([({}, [(1, float("nan")), (2, 0.0)])])
 
     def test_a_query_without_numbers_is_found(self):
