@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "service/config_value.h"
+#include "service/descriptors.h"
 #include "service/print_options.h"
 
 namespace millrace {
@@ -101,7 +102,11 @@ Result<Reloaded, ConfigError> reload(const Configuration& running) {
     return path + ": is not a regular file, and cannot be read again";
   auto read = load_options(path);
   if (!read) return read.error();
-  return compare(running, *std::move(read));
+  // As at the start: otherwise each reload would seem to change it.
+  std::string fewer = fit_to_descriptors(read->options.limits.connections);
+  auto reloaded = compare(running, *std::move(read));
+  if (reloaded) reloaded->fewer_connections = std::move(fewer);
+  return reloaded;
 }
 
 }  // namespace millrace

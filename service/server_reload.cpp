@@ -47,11 +47,11 @@ bool Server::reload() {
     return false;
   }
   Configuration& read = reloaded->configuration;
-  const std::string fewer = fit_to_descriptors(read.options.limits.connections);
   for (const std::string& warning : read.warnings)
     log_.warning("configuration warning", {{"why", warning}});
   apply(std::move(read));
-  if (!fewer.empty()) log_.warning("fewer connections", {{"why", fewer}});
+  if (const std::string& why = reloaded->fewer_connections; !why.empty())
+    log_.warning("fewer connections", {{"why", why}});
   log_.info("configuration reloaded", {{"changed", listed(reloaded->changed)}});
   return true;
 }

@@ -74,6 +74,7 @@ class Reloads(ReloadTest):
                                descriptors=1000)
         line = self.reload(service, self.limited(service, connections=5000), "fewer connections")
         self.assertIn("250 instead of 5000: RLIMIT_NOFILE is 1000", line)
+        self.assertNotIn("changed", self.reload(service, None))  # the file is the same
         self.assertEqual(service.metric(SUCCESSFUL), 1)
 
     def test_a_new_drain_and_a_new_log_hold_from_then_on(self):
