@@ -12,8 +12,8 @@ namespace millrace {
 std::uint64_t descriptor_limit();
 std::uint64_t raise_descriptor_limit();
 
-// Lowers `connections` to what the descriptors suffice for, of which there are as many as there can
-// be then. If it is lowered, a sentence that says why; otherwise an empty text.
+// Raises the limit on descriptors as far as possible. If they do not suffice for `connections`,
+// lowers it and returns a sentence that says why. Otherwise the text is empty.
 std::string fit_to_descriptors(std::uint32_t& connections);
 
 // What is kept for others than clients, which must go on whatever clients do: some 50 are the

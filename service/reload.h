@@ -19,8 +19,8 @@ struct Reloaded {
 // changes a key that cannot change while the service runs: `file: key 'name' = value: why`.
 Result<Reloaded, ConfigError> compare(const Configuration& running, Configuration read);
 
-// Reads the file of the running configuration again, fits it to the descriptors, and compares. Only a regular file can be read
-// again.
+// Reads the file of the running configuration again, fits it to the descriptors, and compares. Only
+// a regular file can be read again.
 Result<Reloaded, ConfigError> reload(const Configuration& running);
 
 }  // namespace millrace

@@ -8,15 +8,15 @@
 
 namespace millrace {
 
-// Tells the process that started this one what it does, by the protocol of systemd (sd_notify(3)).
-// If the environment has no NOTIFY_SOCKET, nothing is sent. Confined to one thread.
+// Reports the state of this process to its supervisor, by the protocol of systemd (sd_notify(3)).
+// Without NOTIFY_SOCKET in the environment, nothing is sent. Confined to one thread.
 class Supervisor {
  public:
   // `status` is a sentence for people. ready() also says that a reload is over.
   void ready(std::string_view status) const;
   void reloading() const;
   void stopping(std::string_view status) const;
-  // The process works. To be called more often than every watchdog(); without one, never.
+  // The process works. If there is a watchdog(), call it more often than that.
   void alive() const;
   // The time without alive() after which the process is killed.
   static std::optional<Duration> watchdog();

@@ -38,8 +38,8 @@ class ThreadWatch {
   std::vector<Thread> threads_;
 };
 
-// Without a tick for so long, which come once a second: the supervisor is not told that the process
-// works, and later /livez does not say so either.
+// Each thread ticks once a second. If one has not ticked for this time, WATCHDOG=1 is no longer
+// sent, and later /livez answers 503.
 inline constexpr Duration watchdog_silence = std::chrono::seconds(3);
 inline constexpr Duration dead_silence = std::chrono::seconds(5);
 

@@ -17,6 +17,7 @@ from raw_worker import RawWorker
 
 SUCCESSFUL = "millrace_config_last_reload_successful"
 RELOADED_AT = "millrace_config_last_reload_success_timestamp_seconds"
+WARNINGS = "millrace_log_messages_total"
 
 
 class ReloadTest(FaultTest):
@@ -115,7 +116,7 @@ class BadFiles(ReloadTest):
                "a key that cannot change": (self.limited(service, connections=1) + "[gpu]\ndevices = \"host\"\n",
                                             ["key 'gpu.devices' = \\\"host\\\": cannot change from \\\"auto\\\""])}
         self.await_metric(service, 1, SUCCESSFUL)
-        loaded = service.metric(RELOADED_AT)
+        loaded, warnings = service.metric(RELOADED_AT), service.metric(WARNINGS, level="warning")
         with self.unharmed(service) as good:
             for name, (text, words) in bad.items():
                 with self.subTest(name):
@@ -127,6 +128,7 @@ class BadFiles(ReloadTest):
                     good.row()
             wait_for(lambda: service.metric(SUCCESSFUL) == 0, "the metric", every=0.1)
             self.assertEqual(service.metric(RELOADED_AT), loaded)
+            self.await_metric(service, warnings + len(bad), WARNINGS, level="warning")
             self.assertEqual(len([line for line in json.loads(service.get("/log")[1])["log"]
                                   if line["event"] == "reload refused"]), len(bad))
             RawClient(service.port, upgrade()).opened().socket.close()  # connections = 1 did not apply
