@@ -23,6 +23,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
+void listen_on_loopback(IoThread& thread, ClientGate& gate) {
+  net::io_context* const contexts[] = {&thread.context()};
+  thread.listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()), gate);
+}
+
 // One with streams of two clients, that is not run: the test is the thread.
 struct ThreadUnderTest {
   ThreadUnderTest() {
@@ -84,9 +89,7 @@ struct ThreadUnderTest {
 struct Idle {
   Idle() {
     thread->open_door({}, admission, 1);
-    net::io_context* const contexts[] = {&thread->context()};
-    thread->listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()),
-                   admission.gate);
+    listen_on_loopback(*thread, admission.gate);
     thread->listen_zeromq({.endpoint = "tcp://127.0.0.1:0"}, admission.gate);
   }
 
@@ -100,9 +103,7 @@ struct Idle {
 
 TEST_CASE("a drain ends when its cut-off has given up the streams that workers still have") {
   ThreadUnderTest t;
-  net::io_context* const contexts[] = {&t.thread->context()};
-  t.thread->listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()),
-                   t.admission.gate);
+  listen_on_loopback(*t.thread, t.admission.gate);
   bool drained = false;
   t.thread->drain(Clock::now(), [&] { drained = true; });
   t.run();
@@ -114,9 +115,7 @@ TEST_CASE("a drain ends when its cut-off has given up the streams that workers s
 
 TEST_CASE("until a notice is over streams continue, and when none is left the drain goes on") {
   ThreadUnderTest t;
-  net::io_context* const contexts[] = {&t.thread->context()};
-  t.thread->listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()),
-                   t.admission.gate);
+  listen_on_loopback(*t.thread, t.admission.gate);
   bool drained = false;
   t.thread->drain(Clock::now() + 1h, [&] { drained = true; });
   t.run();
@@ -131,9 +130,7 @@ TEST_CASE("until a notice is over streams continue, and when none is left the dr
 
 TEST_CASE("a cut-off ends a notice") {
   ThreadUnderTest t;
-  net::io_context* const contexts[] = {&t.thread->context()};
-  t.thread->listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()),
-                   t.admission.gate);
+  listen_on_loopback(*t.thread, t.admission.gate);
   bool drained = false;
   t.thread->drain(Clock::now() + 1h, [&] { drained = true; });
   t.run();
