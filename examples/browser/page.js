@@ -74,4 +74,8 @@ listen.onclick = () => {
     return audio;
   });
 };
-file.onchange = () => file.files[0] && run(() => fromFile(file.files[0]));
+file.onchange = () => {
+  const [chosen] = file.files;
+  file.value = ""; // so that the same file can be chosen again
+  if (chosen) run(() => fromFile(chosen));
+};
