@@ -10,6 +10,10 @@ set(MILLRACE_HAS_CUDA FALSE)
 if(NOT MILLRACE_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   check_language(CUDA)
+  # The module of CMake 3.25 fails without this library, which CUDA 13 does not have.
+  if(NOT TARGET CUDA::nvToolsExt)
+    add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
+  endif()
   find_package(CUDAToolkit ${MILLRACE_CUDA_MINIMUM} QUIET)
   if(CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND)
     # Ampere, Hopper, Blackwell, and code that later drivers compile for what comes after.
