@@ -66,8 +66,7 @@ def specification(image, arguments, volume, descriptors, memory, environment):
     safe = ("nosuid", "noexec", "nodev")
     settings = image.settings
     mounts = [mount("proc", "/proc"), mount("tmpfs", "/dev", "nosuid", "mode=755"), mount("tmpfs", "/dev/shm", *safe),
-              mount("sysfs", "/sys", *safe, "ro"), mount("cgroup", "/sys/fs/cgroup", *safe, "ro"),
-              mount("tmpfs", "/tmp", *safe)]
+              mount("sysfs", "/sys", *safe, "ro"), mount("cgroup", "/sys/fs/cgroup", *safe, "ro")]
     if volume:
         mounts.append(mount("bind", SOCKET, "rbind", "rw", source=volume))
     user, group = map(int, settings["User"].split(":"))
@@ -114,8 +113,8 @@ class ServiceContainer(Container, Service):
     """The service on the ports of the image's configuration."""
     port, admin_port, zeromq_port = 8080, 9464, 5555
 
-    def __init__(self, image, volume, **limits):
-        Container.__init__(self, image, volume=volume, **limits)
+    def __init__(self, image, volume, *arguments, **limits):
+        Container.__init__(self, image, *arguments, volume=volume, **limits)
         self.sign(self._listening, "the service to listen")
 
     def close(self):

@@ -2,6 +2,7 @@
 """The images as an engine runs them: PID 1, user 10001, a read-only root, no capabilities (G18)."""
 import asyncio
 import json
+import os
 import re
 import signal
 import subprocess
@@ -10,13 +11,15 @@ import unittest
 import wave
 from pathlib import Path
 
-from container import Container, Image, ServiceContainer, volume, wait_ready
+import yaml
+from container import USER, Container, Image, ServiceContainer, volume, wait_ready
 from harness import read_all, run, samples, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples" / "pocketsphinx" / "demo"))
 from measures import word_errors  # noqa: E402
 
+KUBERNETES = ROOT / "docker" / "kubernetes"
 SPEECH = "usr/share/pocketsphinx/test/data/librivox"
 BASE = "docker.io/library/debian:bookworm-slim"
 
@@ -36,8 +39,8 @@ class InContainers(unittest.TestCase):
         self.folder = volume()
         self.addCleanup(self.folder.cleanup)
 
-    def service(self, **limits):
-        service = ServiceContainer(self.image, self.folder.name, **limits)
+    def service(self, *arguments, **limits):
+        service = ServiceContainer(self.image, self.folder.name, *arguments, **limits)
         self.addCleanup(service.close)
         return service
 
@@ -59,20 +62,19 @@ class InContainers(unittest.TestCase):
 
 class Demo(InContainers):
     def decoder(self):
-        decoder = self.started(self.demo, "--url", "unix:/run/millrace/private/workers.sock", "--warm", "1",
-                               entrypoint="/usr/bin/pocketsphinx_worker")
-        wait_for(lambda: decoder.lines or decoder.process.poll() is not None, "the decoder to attach")
-        self.assertIsNone(decoder.process.poll(), decoder.errors)
+        return self.started(self.demo, "--url", "unix:/run/millrace/private/workers.sock", "--warm", "1",
+                            entrypoint="/usr/bin/pocketsphinx_worker")
 
-    def test_the_demo_is_recognised_and_sigterm_loses_nothing_of_a_live_stream(self):
+    def test_the_demo_is_recognised_and_sigterm_to_all_containers_loses_nothing_of_a_live_stream(self):
+        decoder = self.decoder()  # before the service: it waits
         service = self.service()
-        self.decoder()
         wait_ready(service)
+        self.assertIsNone(decoder.process.poll(), decoder.errors)
         speech = sorted(Path(self.demo.root, SPEECH).glob("*.wav"))
         client = self.started(self.demo, "stream", *(f"/{each.relative_to(self.demo.root)}" for each in speech))
         self.assertEqual(client.wait(), 0, client.errors)
         self.assert_recognised([json.loads(line) for line in client.lines], speech)
-        self.assert_drained(service)
+        self.assert_drained(service, decoder)
 
     def assert_recognised(self, said, speech):
         """All frames of each file have results, and most words are right."""
@@ -87,7 +89,7 @@ class Demo(InContainers):
                 wrong, all_words = wrong + word_errors(words, heard), all_words + len(words.split())
         self.assertLess(wrong, all_words / 2)
 
-    def assert_drained(self, service):
+    def assert_drained(self, service, decoder):
         sent = 29 * 1600 + 800
 
         async def live():
@@ -97,6 +99,7 @@ class Demo(InContainers):
                 messages = []
                 while sum(message["type"] == "result" for message in messages) < 29:
                     messages.append(json.loads(await connection.recv()))
+                decoder.process.send_signal(signal.SIGTERM)
                 service.process.send_signal(signal.SIGTERM)
                 rest, code = await read_all(connection)
                 return messages + rest, code
@@ -104,7 +107,39 @@ class Demo(InContainers):
         messages, code = run(live())
         self.assert_complete(messages, sent)
         self.assertEqual(code, 1012)
-        self.assertEqual(service.wait(), 0, service.errors)
+        self.assertEqual((service.wait(), decoder.wait()), (0, 0), service.errors + decoder.errors)
+
+
+class Kubernetes(InContainers):
+    def setUp(self):
+        super().setUp()
+        os.chown(self.folder.name, 0, USER)  # as emptyDir with fsGroup
+        os.chmod(self.folder.name, 0o2777)
+
+    def test_the_hook_of_the_worker_keeps_it_until_the_service_has_drained(self):
+        settings = (KUBERNETES / "millrace.toml").read_text()
+        Path(self.folder.name, "millrace.toml").write_text(settings.replace('"3s"', '"0.1s"').replace('"10s"', '"1s"'))
+        service = self.service("serve", "--config", "/run/millrace/millrace.toml")
+        self.tap()
+        wait_ready(service)
+        pod = yaml.safe_load((KUBERNETES / "deployment.yaml").read_text())["spec"]["template"]["spec"]
+        shell, *hook = pod["containers"][1]["lifecycle"]["preStop"]["exec"]["command"]
+        waits = self.started(self.demo, *hook, entrypoint=shell)
+
+        async def live():
+            async with service.connect() as connection:
+                await connection.send(samples(0, 1600))
+                messages = [json.loads(await connection.recv()) for _ in range(2)]
+                service.process.send_signal(signal.SIGTERM)
+                while messages[-1]["type"] != "goaway":
+                    messages.append(json.loads(await connection.recv()))
+                self.assertIsNone(waits.process.poll(), waits.errors)
+                await connection.send('{"type":"end"}')
+                rest, _ = await read_all(connection)
+                return messages + rest
+
+        self.assert_complete(run(live()), 1600)
+        self.assertEqual((service.wait(), waits.wait()), (0, 0), service.errors + waits.errors)
 
 
 class Hardened(InContainers):

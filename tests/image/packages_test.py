@@ -49,6 +49,7 @@ class Installed(unittest.TestCase):
             shutil.copy(package(name), folder)
         Path(cls.root, "etc/apt/apt.conf.d/yes").write_text('APT::Get::Assume-Yes "true";')
         cls.run_inside("apt-get", "update", "-q")
+        cls.before = cls.files()
         *_, install = PROGRAMS["deploy_package"].text.splitlines()
         cls.run_inside("env", "DEBIAN_FRONTEND=noninteractive", "sh", "-euc", f"cd /root; {install}")
         user, group = re.search(r"^millrace:x:(\d+):(\d+):", Path(cls.root, "etc/passwd").read_text(), re.MULTILINE).groups()
@@ -65,6 +66,12 @@ class Installed(unittest.TestCase):
 
     def libraries(self):
         return (f"/{file.relative_to(self.root)}" for file in Path(self.root, "root").glob("**/libmillrace-dev_*.deb"))
+
+    @classmethod
+    def files(cls):
+        """All paths but those where dpkg and apt keep what they have done, and the backups of /etc/passwd."""
+        paths = (str(path.relative_to(cls.root)) for path in Path(cls.root).rglob("*"))
+        return {path for path in paths if not re.match(r"(proc|sys|dev|run|tmp|var/(cache|log|lib/(apt|dpkg)))/|etc/\w+-$", path)}
 
     def unit(self):
         unit = configparser.RawConfigParser(strict=False)
@@ -98,7 +105,7 @@ class Installed(unittest.TestCase):
     def assert_printed_commands_work(self, runtime):
         """Those that try the service with a worker and a client. The container is of the user millrace already."""
         commands = PROGRAMS["deploy_package_try"].text.replace("runuser -u millrace -- ", "")
-        tried = Container(self, "/bin/sh", "-euc", f"cd /tmp; {commands}", volume=runtime)
+        tried = Container(self, "/bin/sh", "-euc", f"cd /run/millrace; {commands}", volume=runtime)
         self.addCleanup(tried.kill)
         self.assertEqual(tried.wait(), 0, tried.errors)
         messages = [json.loads(line) for line in tried.lines]
@@ -118,10 +125,12 @@ class Installed(unittest.TestCase):
         self.assertIn(", stripped", described)
         self.run_inside("millrace", "check-config", "/etc/millrace/millrace.toml")
 
-    def test_z_a_purge_removes_the_configuration(self):
-        self.apt("purge", "millrace")
-        self.assertEqual([path for path in ("etc/millrace", "usr/bin/millrace", "lib/systemd/system/millrace.service")
-                          if Path(self.root, path).exists()], [])
+    def test_z_after_its_removal_the_configuration_is_left_and_after_a_purge_nothing(self):
+        self.apt("remove", "millrace")
+        self.assertEqual([file.name for file in Path(self.root, "etc/millrace").iterdir()], ["millrace.toml"])
+        self.assertFalse(Path(self.root, "usr/bin/millrace").exists())
+        self.apt("purge", "--autoremove", "millrace")
+        self.assertEqual(self.files() - self.before, set())
 
 
 if __name__ == "__main__":

@@ -102,8 +102,27 @@ class Compose(unittest.TestCase):
                                  (True, ["ALL"], ["no-new-privileges:true"]))
                 self.assertEqual((service["ulimits"]["nofile"], service["ulimits"]["core"]), ({"soft": 65536, "hard": 65536}, 0))
                 self.assertIn("mem_limit", service)
+                self.assertIn("/tmp", service["tmpfs"])
                 for port in service.get("ports", []):
                     self.assertRegex(port, r"^127\.0\.0\.1:")
+
+    def test_each_image_of_ours_is_built_once_and_never_pulled(self):
+        ours = {name: service for name, service in self.services.items() if service["image"].startswith("millrace")}
+        self.assertEqual({service["pull_policy"] for service in ours.values()}, {"never"})
+        self.assertEqual(sorted(service["image"] for service in ours.values() if "build" in service),
+                         sorted({service["image"] for service in ours.values()}))
+        self.assertFalse([name for name, service in self.services.items() if name not in ours and "build" in service])
+
+    def test_the_decoder_is_stopped_at_the_same_time_as_the_service(self):
+        """Compose stops a container before those on which it depends. The decoder answers until the drain ends."""
+        decoder, service = self.services["decoder"], self.services["millrace"]
+        self.assertNotIn("depends_on", decoder)
+        self.assertEqual(decoder["stop_grace_period"], service["stop_grace_period"])
+
+    def test_the_service_of_both_dockerfiles_is_the_same(self):
+        first, second = (re.search(r"^FROM \S+ AS service\n(.*?)^FROM", (DOCKER / name).read_text(), re.MULTILINE | re.DOTALL)[1]
+                         for name in ("Dockerfile", "Dockerfile.cuda"))
+        self.assertEqual(first, second)
 
     def test_each_mounted_path_is_in_the_repository(self):
         for name, service in self.services.items():

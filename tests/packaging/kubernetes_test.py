@@ -46,6 +46,10 @@ class Kubernetes(unittest.TestCase):
         checked = subprocess.run([PROGRAM, "check-config", FOLDER / "millrace.toml"], capture_output=True, text=True)
         self.assertEqual((checked.returncode, checked.stderr), (0, ""))
 
+    def test_the_images_have_the_version_of_the_program(self):
+        version = subprocess.run([PROGRAM, "--version"], check=True, capture_output=True, text=True).stdout.split()[-1]
+        self.assertEqual({each["image"].rpartition(":")[2] for each in (self.service, self.worker)}, {version})
+
     def test_the_probes_ask_the_admin_listener(self):
         ports = {port["name"]: port["containerPort"] for port in self.service["ports"]}
         listen = self.configuration["listen"]
@@ -58,9 +62,11 @@ class Kubernetes(unittest.TestCase):
     def test_the_pod_outlives_the_drain_and_the_worker_outlives_the_service(self):
         drain, linger = (int(self.configuration["limits"][key].rstrip("s")) for key in ("drain", "linger"))
         self.assertEqual(linger, 3)
-        stays = int(self.worker["lifecycle"]["preStop"]["exec"]["command"][1])
-        self.assertLess(drain, stays)
-        self.assertLess(stays, self.pod["terminationGracePeriodSeconds"])
+        self.assertLess(drain, self.pod["terminationGracePeriodSeconds"])
+        shell = self.worker["lifecycle"]["preStop"]["exec"]["command"]
+        waits = subprocess.run(["sh", "-n", *shell[1:]], capture_output=True, text=True)
+        self.assertEqual((shell[0], waits.returncode, waits.stderr), ("/bin/sh", 0, ""))
+        self.assertIn(self.configuration["listen"]["workers"].removeprefix("unix:"), shell[-1])
 
     def test_service_and_worker_are_one_user_without_rights_and_share_the_socket(self):
         security = self.pod["securityContext"]

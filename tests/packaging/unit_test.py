@@ -23,10 +23,27 @@ def settings():
 
 
 class Unit(unittest.TestCase):
-    def test_systemd_finds_an_exposure_of_at_most_2(self):
-        judged = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=20", UNIT],
-                                capture_output=True, text=True)
-        self.assertEqual(judged.returncode, 0, judged.stdout + judged.stderr)
+    def analyze(self, *arguments, drop_in=None):
+        """systemd-analyze about the unit, with a command that this machine has."""
+        with tempfile.TemporaryDirectory() as folder:
+            unit = Path(folder, UNIT.name)
+            unit.write_text(UNIT.read_text().replace("/usr/bin/millrace", "/bin/true"))
+            if drop_in:
+                Path(f"{unit}.d").mkdir()
+                Path(f"{unit}.d", drop_in).write_text((PACKAGING / drop_in).read_text())
+            judged = subprocess.run(["systemd-analyze", *arguments, unit], capture_output=True, text=True)
+            self.assertEqual((judged.returncode, judged.stderr), (0, ""), judged.stdout)
+            return judged.stdout
+
+    def test_systemd_accepts_the_unit_with_and_without_the_drop_in_for_gpus(self):
+        for drop_in in (None, "gpu.conf"):
+            with self.subTest(drop_in):
+                self.analyze("verify", "--man=no", drop_in=drop_in)
+
+    def test_systemd_finds_an_exposure_of_at_most_2_with_and_without_gpus(self):
+        security = ("security", "--offline=true", "--threshold=20")
+        self.assertIn("Service has no access to hardware devices", self.analyze(*security))
+        self.assertIn("potentially has access to hardware devices", self.analyze(*security, drop_in="gpu.conf"))
 
     def test_systemd_accepts_the_unit_that_the_documents_print_for_a_worker(self):
         (printed,) = (block for block in printed_programs.blocks() if block.language == "ini")

@@ -185,6 +185,13 @@ class Programs(SystemTest):
     def test_the_worker_of_a_device_does_on_the_host(self, worker):
         self.power_of_two_streams([*worker, "host"])
 
+    @runs("worker_torch")
+    def test_the_worker_of_a_device_leaves_at_sigterm(self, worker):
+        service = self.service()
+        left = self.worker(service, [*worker, "host"])
+        self.answers(service, s16((300, 1600)))  # it is in its loop
+        self.assertEqual(left.stop(signal.SIGTERM), 0)
+
     @runs("client_cpp")
     def test_the_client_in_cpp_says_why_there_is_no_stream(self, client):
         for url in ("ws://127.0.0.1:1", "tcp://127.0.0.1:1", "http://127.0.0.1"):
