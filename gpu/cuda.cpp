@@ -46,7 +46,13 @@ std::string_view version() {
 Machine look() try {
   Machine machine;
   int count = 0;
-  check(cudaGetDeviceCount(&count), "no CUDA device");
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  if (counted == cudaErrorInsufficientDriver) {  // none, or an old one
+    (void)cudaGetLastError();
+    return {.devices = {},
+            .why_none = "no driver for CUDA " + std::string(version()) + " or newer"};
+  }
+  check(counted, "no CUDA device");
   for (int ordinal = 0; ordinal < count; ++ordinal) machine.devices.push_back(describe(ordinal));
   if (count == 0) machine.why_none = "no CUDA device";
   return machine;
