@@ -105,6 +105,7 @@ class Container(Process):
     def kill(self):
         subprocess.run(["runc", "kill", self.name, "KILL"], capture_output=True)
         Process.kill(self)
+        subprocess.run(["runc", "delete", "--force", self.name], capture_output=True)
         with contextlib.suppress(FileNotFoundError):
             self._bundle.cleanup()
 
