@@ -27,7 +27,7 @@ class Memory(GpuFaultTest):
         client = self.client(service)
         client.send(packet(0) + text(type="end"))
         self.assertEqual([seq for seq, _, _ in self.results(client)], [0, 1])
-        [said] = service.said("worker copies", level="warning")
+        [said] = wait_for(lambda: service.said("worker copies", level="warning"), "the warning")
         self.assertEqual((said["worker"], said["why"]), ("slow", "the pages of its slabs cannot be locked here"))
         self.assertEqual(worker.link.welcome.handles, b"")
         self.await_metric(service, slab_bytes(worker.link.welcome), "millrace_pageable_slab_bytes")
@@ -55,7 +55,7 @@ class Memory(GpuFaultTest):
         with self.moved(service, {}), self.beside(service):
             self.assertEqual(self.on(service, "cuda:0").welcome.handles, b"")
             self.assertNotEqual(self.on(service, "cuda:0").welcome.handles, b"")  # there is some again
-        [said] = service.said("worker copies", level="warning")
+        [said] = wait_for(lambda: service.said("worker copies", level="warning"), "the warning")
         self.assertIn("memory of the device", said["why"])
         self.assertEqual(service.metric("millrace_device_errors_total", device="cuda:0", error="out_of_memory"), 1)
 
