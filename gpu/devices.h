@@ -65,7 +65,7 @@ class Devices {
   // Whether a worker whose device cannot be used here is let copy itself.
   bool leaves_to_worker() const { return rule_.use != DeviceRule::Use::listed; }
 
-  // Of each device's memory, for slabs from now on: those that are there stay.
+  // Limits the memory of new slabs on each device. Existing slabs stay.
   void set_slab_bytes(std::uint64_t bytes) {
     for (At& at : at_) at.memory.set_limit(bytes);
   }

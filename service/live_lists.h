@@ -19,7 +19,7 @@ namespace millrace {
 // The lists of live streams and workers, for the admin listener. Each is collected from the threads
 // that own its parts, and then kept for 100 ms; all lists together are collected at most 20 times a
 // second. The caller waits for up to 250 ms. If a thread does not answer in that time, no list is
-// collected for a second: requests hold up neither the threads nor the caller, however many come.
+// collected for a second. Requests delay neither these threads nor the caller, at any rate.
 //
 // Confined to one thread, which is none of those.
 class LiveLists {

@@ -42,7 +42,7 @@ class LogWriter {
   const LogStats& stats() const { return stats_; }
 
  private:
-  enum class Put { written, failed, given_up };  // given up: at the end, nobody reads
+  enum class Put { written, failed, given_up };  // given up: it stops, and no reader comes
 
   void run();
   Put put(std::string line);

@@ -32,7 +32,7 @@ struct ListenOptions {
   bool plain = false;                             // addresses off loopback may go without TLS
   std::optional<TcpAddress> workers_remote = {};  // of other machines; nothing: none come
   std::vector<std::string> origins = {};          // of pages in browsers that may open streams
-  bool try_page = false;                          // a page for trying is served, and may open some
+  bool try_page = false;                          // the try page is served, and may open streams
   bool explain = false;                           // streams may be opened with explain=1
 
   bool operator==(const ListenOptions&) const = default;

@@ -10,9 +10,9 @@
 
 namespace millrace {
 
-// Notices threads that hang: each counts ticks of a periodic timer. It counts its own looks instead
-// of reading a clock, so that a process that was stopped for a while is not taken for one that
-// hangs. Confined to one thread.
+// Notices threads that hang: each counts ticks of a periodic timer. Silence is counted in calls of
+// look(), not by a clock: a process that was stopped for a while does not count as hanging.
+// Confined to one thread.
 class ThreadWatch {
  public:
   // `ticks` are those of each thread so far; `period` is the time since the last look.

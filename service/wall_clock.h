@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-// Since 1970. Only lines of the log and the time of the last reload carry it: whatever is measured
-// or due goes by Clock, so that a step of it expires nothing.
+// Since 1970. Only lines of the log and the time of the last reload carry it. Durations and
+// deadlines use Clock, so that a step of the wall clock expires none.
 Duration wall_clock();
 
 // Notices when the wall clock was set: when it went another way than the steady one by more than

@@ -40,7 +40,7 @@ class RemoteServer final : private ZeromqSink {
   std::uint16_t port() const { return router_.port(); }
   const ZeromqStats& stats() const { return stats_; }
   const Budget& unread() const { return unread_; }
-  // For what comes from now on. Thread-safe.
+  // Applies to messages that are received after the call. Thread-safe.
   void set_max_unread(std::uint64_t weight) { unread_.set_limit(weight); }
 
  private:

@@ -49,7 +49,7 @@ class Unit(unittest.TestCase):
         (printed,) = (block for block in printed_programs.blocks() if block.language == "ini")
         with tempfile.TemporaryDirectory() as folder:
             unit = Path(folder, "millrace-worker.service")
-            unit.write_text(printed.text)
+            unit.write_text(printed.text.replace("/opt/worker/bin/python", "/usr/bin/python3"))
             verified = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True)
         self.assertEqual((verified.returncode, verified.stderr), (0, ""))
 

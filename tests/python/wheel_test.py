@@ -4,11 +4,15 @@ answers the rows of a stream. WHEELS is the folder that it is in."""
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 from harness import Process, SystemTest, read_all, run, samples, wait_for
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import printed_programs  # noqa: E402
 
 WORKER = """
 import millrace
@@ -21,11 +25,12 @@ class Wheel(SystemTest):
     @classmethod
     def setUpClass(cls):
         folder = cls.enterClassContext(tempfile.TemporaryDirectory())
-        (wheel,) = Path(os.environ["WHEELS"]).glob("*.whl")
-        subprocess.run(["/usr/bin/python3", "-m", "venv", folder], check=True)
+        _, *install = printed_programs.programs()["deploy_worker"].text.splitlines()  # the first makes the wheel
+        commands = "\n".join(install).replace("/opt/worker", folder).replace("build/wheel", os.environ["WHEELS"])
+        subprocess.run(["/bin/sh", "-euc", commands], check=True,
+                       env={**os.environ, "PATH": "/usr/bin:/bin", "PIP_QUIET": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+                            "PIP_ONLY_BINARY": ":all:"})
         cls.python = f"{folder}/bin/python"
-        subprocess.run([cls.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:", wheel],
-                       check=True)
 
     def test_its_extension_uses_libraries_of_the_wheel_and_of_every_linux(self):
         (extension,) = Path(self.python).parent.parent.glob("lib/python*/site-packages/millrace/_core*.so")

@@ -65,8 +65,8 @@ class Page:
     """One page of it; `async with Page(browser, url) as page`. Without `size`, the window is that of the browser;
     `script` runs before any script of the page."""
 
-    def __init__(self, browser, url, size=None, dark=False, script=None):
-        self.browser, self.url, self.size, self.dark, self.script = browser, url, size, dark, script
+    def __init__(self, browser, url, size=None, script=None):
+        self.browser, self.url, self.size, self.script = browser, url, size, script
         self.calls, self.events = 0, []
 
     async def __aenter__(self):
@@ -76,7 +76,7 @@ class Page:
         for domain in ("Page", "Runtime", "Log", "Network"):
             await self.call(f"{domain}.enable")
         if self.size:
-            await self.window(*self.size, self.dark)
+            await self.window(*self.size)
         if self.script:
             await self.call("Page.addScriptToEvaluateOnNewDocument", source=self.script)
         await self.call("Page.navigate", url=self.url)
@@ -119,6 +119,11 @@ class Page:
                         mobile=width < 600)
         await self.call("Emulation.setEmulatedMedia",
                         features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+
+    async def brightness(self):
+        """Of the page's background: 0 is black, 255 is white."""
+        colour = await self.value("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
+        return sum(colour[:3]) / 3
 
     async def picture(self, path):
         """Writes what the window shows."""

@@ -116,8 +116,8 @@ class LivePage(SystemTest):
         self.addCleanup(browser.close)
         return browser
 
-    def page(self, browser, service, size=WIDE, dark=False, script=None):
-        return Page(browser, f"http://127.0.0.1:{service.admin_port}/", size, dark, script)
+    def page(self, browser, service, size=WIDE, script=None):
+        return Page(browser, f"http://127.0.0.1:{service.admin_port}/", size, script)
 
     @contextlib.asynccontextmanager
     async def load(self, service, *pipelines):
@@ -249,6 +249,17 @@ class Contents(LivePage):
         self.assertLess(sum(map(sum, sizes.values())), 250_000)
         self.assertLess(sum(map(max, data)), 150_000)
         self.assertTrue(all(len(times) == 1 for times in sizes.values()), sizes)
+
+    def test_its_colours_follow_the_scheme_of_the_device(self):
+        service = self.service()
+
+        async def watch():
+            async with self.page(self.browser(), service) as page:
+                self.assertGreater(await page.brightness(), 200)
+                await page.window(*WIDE, dark=True)
+                self.assertLess(await page.brightness(), 55)
+
+        run(watch())
 
     def test_files_are_sent_again_only_when_they_have_changed(self):
         service = self.service()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the service tells the process that supervises it, by the protocol of systemd."""
+"""Messages of the service to its supervisor, by the notify protocol of systemd."""
 import signal
 import socket
 import tempfile

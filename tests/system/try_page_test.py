@@ -22,8 +22,8 @@ class TryPage(SystemTest):
         self.browser = Browser(self.sound)
         self.addCleanup(self.browser.close)
 
-    def page(self, size=(1100, 800), dark=False):
-        return Page(self.browser, f"http://127.0.0.1:{self.serving.port}/", size, dark)
+    def page(self, size=(1100, 800)):
+        return Page(self.browser, f"http://127.0.0.1:{self.serving.port}/", size)
 
     def faultless(self, page):
         self.assertEqual(page.errors(), [])
@@ -84,6 +84,15 @@ class TryPage(SystemTest):
                 self.assertEqual(await page.value("position.textContent"), "2.0 s")
                 self.assertEqual(await page.value("document.documentElement.scrollWidth"), 390)
                 self.faultless(page)
+
+        run(use())
+
+    def test_its_colours_follow_the_scheme_of_the_device(self):
+        async def use():
+            async with self.page() as page:
+                self.assertGreater(await page.brightness(), 200)
+                await page.window(1100, 800, dark=True)
+                self.assertLess(await page.brightness(), 55)
 
         run(use())
 

@@ -115,7 +115,7 @@ class Running:
         self._service = processes.start("service", [self.millrace, "serve", "--config", config])
         wait_until(lambda: fetch(self._admin + "/livez"), processes, 10, "the service")
         say("service", f"{self.url}/v1/stream, {self._admin}/metrics")
-        say("pages", f"{self._admin}/ shows what the service does; {self.url.replace('ws', 'http')}/ takes your voice")
+        say("pages", f"{self._admin}/ shows what the service does; {self.url.replace('ws', 'http')}/ streams your microphone")
 
         worker = os.path.join(build, "examples/pocketsphinx/pocketsphinx_worker")
         self._decoder = processes.start(
