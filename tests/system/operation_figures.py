@@ -37,6 +37,12 @@ def stopped(service):
     return time.monotonic() - begin
 
 
+def read_and_close(clients):
+    for each in clients:
+        each.rest()
+        each.socket.close()
+
+
 def drain_of(streams):
     service = Service(f"[[pipeline]]\nslots = {streams}\nchunk = {{ size = {CHUNK} }}\n")
     tap = service.tap()
@@ -47,12 +53,10 @@ def drain_of(streams):
     for each in clients:
         each.message()
         each.send(packet)
-    reader = threading.Thread(target=lambda: [each.rest() for each in clients])
+    reader = threading.Thread(target=read_and_close, args=(clients,))
     reader.start()
     seconds = stopped(service)
     reader.join()
-    for each in clients:
-        each.socket.close()
     tap.kill()
     return seconds
 
