@@ -98,6 +98,7 @@ class Errors(ClientTest):
             with client.open(id="a"), self.assertRaises(millrace.StreamRefused) as caught:
                 client.open(id="a")
             self.assertEqual(caught.exception.code, "conflict")
+            self.await_none_open()
 
     def test_no_room_says_when_to_come_again(self):
         for url in self.doors():
