@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from browser import Browser, Page
-from harness import MILLRACE, Process, Service, samples
+from harness import COUNTED, MILLRACE, Process, Service, samples, wait_for
 from pictures import PIPELINES, client
 from raw_client import BINARY, RawClient, frame, upgrade
 
@@ -95,8 +95,7 @@ def page(streams=10_000):
     load = Process(MILLRACE, "bench", "--streams", str(streams), "--packet", "1s", "--duration", "20min", "--worker", "silent",
                    "--url", f"ws://127.0.0.1:{service.port}", "--pipeline", "a", "--workers", service.workers)
     try:
-        while service.metric("millrace_streams", pipeline="a") < streams:
-            time.sleep(1)
+        wait_for(lambda: service.metric("millrace_streams", pipeline="a") >= streams, "the streams to be open", COUNTED)
         rounds = [(used(service, ()), used(service, PAGE)) for _ in range(4)]
         without, with_page = (1000 * statistics.median(column) for column in zip(*rounds))
         print(f"{streams} streams: {without:.2f} ms of CPU per second, with an open page {with_page:.2f}")
