@@ -102,8 +102,8 @@ class Reloads(ReloadTest):
         self.assertIn("drain=21s", next(line for line in service.errors if "event=stopping" in line))
         reloads = [line for line in service.errors if 'event="configuration reloaded"' in line]
         sums = [int(found[1]) for line in reloads if (found := re.search(r"held_back=(\d+)", line))]
-        # Signals that come while one is pending are one.
-        self.assertGreater(len(reloads) - len(sums) + sum(sums), 100)
+        # A signal that comes while another is pending is lost: 1 to 34 of 1000 here.
+        self.assertGreater(len(reloads) - len(sums) + sum(sums), 500)
 
 
 class BadFiles(ReloadTest):
