@@ -2,45 +2,54 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+
+#include "base/enum_names.h"
 
 namespace millrace {
 
-// Why a message or a stream is refused. The word goes into messages, the number is the close code
-// where the connection ends for it.
+// Why a message or a stream is refused. Its name goes into messages.
 enum class ErrorCode : std::uint8_t {
-  schema,            // 4400 not a message of the protocol
-  unauthenticated,   // 4401
-  forbidden,         // 4403
-  unknown_stream,    // 4404
-  unknown_pipeline,  // 4404
-  idle,              // 4408 nothing was heard for too long
-  conflict,          // 4409 the name is taken
-  too_long,          // 4413
-  format,            // 4415 a sample format, rate or shape that the pipeline does not take
-  values,            // 4422 the values cannot be: half a frame, NaN, infinity
-  too_fast,          // 4429
-  no_worker,         // 1013 no worker came in time
-  no_room,           // 1013 as many streams as there may be
-  stopping,          // 1012 the service stops
-  slow_reader,       // 1008 results were not read
-  worker_failed,     // 1011 workers were lost over rows of the stream
-  internal,          // 1011
+  schema,  // not a message of the protocol
+  unauthenticated,
+  forbidden,
+  unknown_stream,
+  unknown_pipeline,
+  idle,      // the client was silent for too long
+  conflict,  // the name is taken
+  too_long,
+  format,  // a sample format, rate or shape that the pipeline does not take
+  values,  // impossible values: half a frame, NaN, infinity
+  too_fast,
+  no_worker,      // no worker came in time
+  no_room,        // there are as many streams as allowed
+  stopping,       // the service stops
+  slow_reader,    // the client did not read its results
+  worker_failed,  // workers were lost over rows of the stream
+  internal,
 };
 
-constexpr std::string_view name_of(ErrorCode code) {
-  constexpr std::string_view names[] = {
-      "schema",        "unauthenticated", "forbidden", "unknown_stream", "unknown_pipeline",
-      "idle",          "conflict",        "too_long",  "format",         "values",
-      "too_fast",      "no_worker",       "no_room",   "stopping",       "slow_reader",
-      "worker_failed", "internal"};
-  return names[static_cast<int>(code)];
-}
-
+// The close code of a WebSocket connection that ends for it.
 constexpr std::uint16_t close_code(ErrorCode code) {
-  constexpr std::uint16_t codes[] = {4400, 4401, 4403, 4404, 4404, 4408, 4409, 4413, 4415,
-                                     4422, 4429, 1013, 1013, 1012, 1008, 1011, 1011};
-  return codes[static_cast<int>(code)];
+  switch (code) {
+    case ErrorCode::schema: return 4400;
+    case ErrorCode::unauthenticated: return 4401;
+    case ErrorCode::forbidden: return 4403;
+    case ErrorCode::unknown_stream: return 4404;
+    case ErrorCode::unknown_pipeline: return 4404;
+    case ErrorCode::idle: return 4408;
+    case ErrorCode::conflict: return 4409;
+    case ErrorCode::too_long: return 4413;
+    case ErrorCode::format: return 4415;
+    case ErrorCode::values: return 4422;
+    case ErrorCode::too_fast: return 4429;
+    case ErrorCode::no_worker: return 1013;
+    case ErrorCode::no_room: return 1013;
+    case ErrorCode::stopping: return 1012;
+    case ErrorCode::slow_reader: return 1008;
+    case ErrorCode::worker_failed: return 1011;
+    case ErrorCode::internal: return 1011;
+  }
+  return 1011;
 }
 
 }  // namespace millrace

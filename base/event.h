@@ -3,7 +3,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
+
+#include "base/enum_names.h"
 
 namespace millrace {
 
@@ -47,12 +48,5 @@ enum class ResetReason : std::uint8_t {
   worker_lost,
   failover,
 };
-inline constexpr int reset_reasons = 8;
-
-constexpr std::string_view name_of(ResetReason reason) {
-  constexpr std::string_view names[reset_reasons] = {"none", "start",    "client",      "endpoint",
-                                                     "gap",  "overflow", "worker_lost", "failover"};
-  return names[static_cast<int>(reason)];
-}
 
 }  // namespace millrace

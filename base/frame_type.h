@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
+
+#include "base/enum_names.h"
 
 namespace millrace {
 
@@ -12,21 +13,6 @@ namespace millrace {
 enum class Element : std::uint8_t { s16, f16, f32 };
 
 constexpr std::size_t size_of(Element element) { return element == Element::f32 ? 4 : 2; }
-
-constexpr std::string_view name_of(Element element) {
-  switch (element) {
-    case Element::s16: return "s16";
-    case Element::f16: return "f16";
-    case Element::f32: return "f32";
-  }
-  return "";
-}
-
-constexpr std::optional<Element> element_named(std::string_view name) {
-  for (Element element : {Element::s16, Element::f16, Element::f32})
-    if (name == name_of(element)) return element;
-  return std::nullopt;
-}
 
 // The unit of a stream: one audio sample of every channel, or one feature vector.
 struct FrameType {

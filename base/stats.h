@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/enum_names.h"
 #include "base/time.h"
 
 namespace millrace {
@@ -66,16 +67,15 @@ class Histogram {
   Gauge sum_;
 };
 
-// A counter (or gauge) for each value of an enum with the values 0 ... count - 1: the labels of a
-// metric.
-template <class Cell, class Enum, int count>
+// A counter (or gauge) for each value of an enumeration: the labels of a metric.
+template <class Cell, class Enum>
 class Labelled {
  public:
   Cell& operator[](Enum value) { return cells_[static_cast<std::size_t>(value)]; }
   const Cell& operator[](Enum value) const { return cells_[static_cast<std::size_t>(value)]; }
 
  private:
-  std::array<Cell, count> cells_;
+  std::array<Cell, count_of<Enum>()> cells_;
 };
 
 // Bucket bounds (docs/metrics.md).

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+
+#include "base/enum_names.h"
 
 namespace millrace {
 
@@ -13,11 +14,5 @@ enum class Trigger : std::uint8_t {
   deadline,  // its oldest row has been ready for max_wait
   drain,     // nothing more is to come
 };
-inline constexpr int triggers = 4;
-
-constexpr std::string_view name_of(Trigger trigger) {
-  constexpr std::string_view names[triggers] = {"full", "complete", "deadline", "drain"};
-  return names[static_cast<int>(trigger)];
-}
 
 }  // namespace millrace

@@ -10,7 +10,7 @@ namespace millrace {
 
 // What the batches of a pipeline held. Written by its home thread, read by the exporter.
 struct BatchStats {
-  Labelled<Counter, Trigger, triggers> batches;
+  Labelled<Counter, Trigger> batches;
   Histogram rows_per_batch{buckets::batch};  // rows with frames, of batches that have any
   Counter offered;                           // rows that these batches could have held
   Counter rows;                              // with frames

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "load/histogram.h"
+#include "load/streams/histogram.h"
 
 namespace millrace::bench {
 

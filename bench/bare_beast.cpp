@@ -13,8 +13,8 @@
 #include <string>
 #include <utility>
 
-#include "transport/net.h"
-#include "transport/server_messages.h"
+#include "schemas/server_messages.h"
+#include "transport/net/net.h"
 
 namespace millrace::bench {
 

@@ -14,8 +14,8 @@
 #include <csignal>
 #include <system_error>
 
-#include "transport/frame_head.h"
-#include "transport/server_messages.h"
+#include "schemas/server_messages.h"
+#include "transport/websocket/frame_head.h"
 
 namespace millrace::bench {
 

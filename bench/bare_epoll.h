@@ -11,8 +11,8 @@
 
 #include "base/bytes.h"
 #include "bench/bare_arrivals.h"
-#include "transport/file_descriptor.h"
-#include "transport/http_reader.h"
+#include "transport/http/reader.h"
+#include "transport/net/file_descriptor.h"
 
 namespace millrace::bench {
 

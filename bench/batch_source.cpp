@@ -14,12 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "schemas/worker_protocol.h"
 #include "tests/support/temporary_directory.h"
-#include "transport/spawn.h"
-#include "workers/protocol.h"
-#include "workers/remote_server.h"
-#include "workers/worker.h"
-#include "workers/worker_server.h"
+#include "transport/net/spawn.h"
+#include "workers/hub/server.h"
+#include "workers/library/worker.h"
 
 namespace millrace::bench {
 
@@ -35,7 +34,7 @@ HubSettings settings(Duration max_wait) {
                    .worker_wait = 1h,
                    .bye_wait = 1h,
                    .patience = {.silence = 1h, .answer = 1h, .first_answer = 1h}};
-  settings.seats = {
+  settings.welcome = {
       .frames = {},
       .shape = {.format = {}, .slots = rows, .rows = rows, .width = BatchSource::width},
       .chunk = R"({"size":1600})"};
@@ -78,10 +77,10 @@ class BatchSource::Service {
         returns_(io_, 1000, [this](std::vector<Returned>& some) { take(some); }),
         hub_(io_, settings(max_wait), {devices_, slab_bytes_, slab_threads_}, stats_),
         local_(io_.get_executor(), directory_ / "workers.sock", reception()),
-        remote_(io_, "tcp://127.0.0.1:0", reception(), 256 << 20),
+        remote_(io_.get_executor(), {net::ip::address_v4::loopback(), 0}, reception(), budgets_),
         timer_(io_.get_executor()) {
     spawn(io_.get_executor(), local_.serve());
-    remote_.start();
+    spawn(io_.get_executor(), remote_.serve());
     for (std::uint64_t id = 0; id < rows; ++id) {
       (void)hub_.room().try_take(1);
       hub_.open(
@@ -154,6 +153,7 @@ class BatchSource::Service {
   const std::uint32_t batch_rows_;
   const std::vector<std::int16_t> frames_ = std::vector<std::int16_t>(width, 1);
   const TemporaryDirectory directory_;
+  RemoteBudgets budgets_{256 << 20};
   net::io_context io_{1};
   Devices devices_;
   Budget slab_bytes_{std::uint64_t{1} << 30};
@@ -161,8 +161,7 @@ class BatchSource::Service {
   ReturnBox returns_;
   Hub hub_;
   SlabThreads slab_threads_{0};
-  WorkerServer local_;
-  RemoteServer remote_;
+  WorkerServer local_, remote_;
   Timer timer_;
   std::uint64_t seq_ = 0;
   Time ready_{};                       // when the rows of the batch were

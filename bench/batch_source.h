@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/time.h"
-#include "load/histogram.h"
+#include "load/streams/histogram.h"
 
 namespace millrace::bench {
 

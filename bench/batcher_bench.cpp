@@ -14,8 +14,8 @@
 
 #include "batcher/batcher.h"
 #include "bench/paired_runs.h"
-#include "gpu/batch_writer.h"
-#include "gpu/slab_ring.h"
+#include "gpu/host/batch_writer.h"
+#include "gpu/host/slab_ring.h"
 #include "tests/support/allocations.h"
 
 using namespace millrace;

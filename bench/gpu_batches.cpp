@@ -5,7 +5,7 @@
 
 #include "bench/gpu_bench.h"
 #include "bench/gpu_lane.h"
-#include "load/histogram.h"
+#include "load/streams/histogram.h"
 
 namespace millrace::bench {
 

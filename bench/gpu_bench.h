@@ -6,7 +6,7 @@
 
 #include "bench/gpu_figures.h"
 #include "bench/gpu_timing.h"
-#include "gpu/device.h"
+#include "gpu/host/device.h"
 
 // The parts of gpu_bench. Each prints a section or two.
 namespace millrace::bench {

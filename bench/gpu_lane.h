@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/queue.h"
-#include "gpu/batch_writer.h"
-#include "gpu/device.h"
+#include "gpu/host/batch_writer.h"
+#include "gpu/host/device.h"
 
 namespace millrace::bench {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/gpu_bench.h"
-#include "gpu/kernels.h"
+#include "gpu/cuda/kernels.h"
 
 namespace millrace::bench {
 

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "gpu/cuda_calls.h"
+#include "gpu/cuda/calls.h"
 
 namespace millrace::bench {
 

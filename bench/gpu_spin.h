@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "gpu/device_reader.h"
+#include "gpu/host/device_reader.h"
 
 namespace millrace::bench {
 

@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "gpu/cuda_calls.h"
+#include "gpu/cuda/calls.h"
 
 namespace millrace::bench {
 

@@ -19,8 +19,8 @@
 
 #include "bench/batch_source.h"
 #include "bench/quantiles.h"
-#include "load/histogram.h"
-#include "transport/net.h"
+#include "load/streams/histogram.h"
+#include "transport/net/net.h"
 
 namespace millrace::bench {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "schemas/worker_codec.h"
-#include "workers/hub.h"
+#include "workers/hub/hub.h"
 
 namespace {
 
@@ -51,9 +51,9 @@ HubSettings settings() {
                    .worker_wait = 1h,
                    .bye_wait = 1h,
                    .patience = {.silence = 1h, .answer = 1h, .first_answer = 1h}};
-  settings.seats = {.frames = {},
-                    .shape = {.format = {}, .slots = 4, .rows = 4, .width = 160},
-                    .chunk = R"({"size":160})"};
+  settings.welcome = {.frames = {},
+                      .shape = {.format = {}, .slots = 4, .rows = 4, .width = 160},
+                      .chunk = R"({"size":160})"};
   settings.streams = 8;
   settings.log = [](const WorkerEvent&) {};
   return settings;

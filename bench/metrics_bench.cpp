@@ -62,8 +62,8 @@ struct Service {
     }
     sources.service.push_back(&service);
     sources.zmq.push_back(&doors.emplace_back());
-    sources.zmq_sockets.push_back(&sockets[0]);
-    sources.worker_sockets.push_back(&sockets[1]);
+    sources.zmq_sockets.push_back(&socket);
+    sources.worker_servers.push_back(&worker_server);
     for (const char* name : {"default", "telephone", "vad"}) {
       PipelineSource pipeline{name, 16000, {}, {&lanes.emplace_back()}};
       for (std::size_t i = 0; i < threads; ++i) pipeline.streams.push_back(&streams.emplace_back());
@@ -75,7 +75,8 @@ struct Service {
   }
 
   ServiceStats service;
-  ZeromqStats sockets[2];
+  ZeromqStats socket;
+  WorkerServerStats worker_server;
   std::deque<ThreadStats> thread_stats;
   std::deque<DoorStats> doors;
   std::deque<StreamStats> streams;

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "load/histogram.h"
+#include "load/streams/histogram.h"
 
 namespace millrace::bench {
 

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "gpu/slab_layout.h"
-#include "tests/workers/fake_service.h"
-#include "workers/worker.h"
+#include "gpu/host/slab_layout.h"
+#include "tests/workers/library/fake_service.h"
+#include "workers/library/worker.h"
 
 namespace millrace {
 namespace {

@@ -14,9 +14,9 @@
 
 #include "bench/paired_runs.h"
 #include "bench/quantiles.h"
-#include "load/histogram.h"
+#include "load/streams/histogram.h"
 #include "streams/stream.h"
-#include "transport/zeromq_server.h"
+#include "transport/sessions/zeromq_server.h"
 
 using namespace millrace;
 using namespace millrace::bench;
@@ -30,69 +30,63 @@ constexpr std::size_t packet_bytes = packet_frames * 2;
 constexpr std::uint64_t frames_limit = 80'000;  // 5 s, as unless said
 
 // A stream whose rows are done by the time the next packet comes. Rows are whole packets.
-class TakenStream final : public StreamSink, RowSink, ClientEnd {
+class TakenStream final : public StreamInput, StreamHost {
  public:
-  TakenStream(ClientOutbox& outbox, StreamStats& stats, BlockPool& blocks,
+  TakenStream(ClientOutput& output, StreamStats& stats, BlockPool& blocks,
               load::Histogram& latencies)
-      : outbox_(outbox),
-        latencies_(latencies),
-        stream_({.id = {},
-                 .type = {},
-                 .format = SampleFormat::s16le,
+      : latencies_(latencies),
+        stream_({.format = SampleFormat::s16le,
                  .spec = {.size = packet_frames},
                  .frames_limit = frames_limit},
-                {.rows = *this, .client = *this, .blocks = blocks, .stats = stats}) {}
+                {.host = *this, .blocks = blocks, .stats = stats}, output) {}
 
   void frames(Bytes bytes, Time now) override {
     stream_.frames(bytes, now);
+    finish_rows(now);
+  }
+  void end(Time now) override {
+    stream_.end(now);
+    finish_rows(now);
+  }
+  void gap(std::uint64_t frames, Time now) override { stream_.gap(frames, now); }
+  void reject(ErrorCode code, std::string_view why, std::uint64_t frames, Time now) override {
+    stream_.reject(code, why, frames, now);
+  }
+  void fail(ErrorCode code, std::string_view why, Time now) override {
+    stream_.fail(code, why, now);
+  }
+  void lost(bool clean, Time now) override { stream_.lost(clean, now); }
+  void written(std::size_t results, Time now) override { stream_.written(results, now); }
+  std::uint64_t room() const override { return stream_.room(); }
+  void release(Time) override { delete this; }
+  void flush(std::optional<std::uint64_t>, Time) override {}
+  void reset(Time) override {}
+  void drain(Time) override {}
+  bool overrun() const override { return false; }
+  void tick(Time) override {}
+
+ private:
+  void add(StreamId, ReadyRow row) override {
+    ++cut_;
+    if (!row.row.has_frames()) return;
+    std::int64_t sent = 0;
+    std::memcpy(&sent, row.window[0].data(), sizeof sent);
+    latencies_.add(Clock::now() - from_wire(sent));
+  }
+  void finish_rows(Time now) {
     for (; done_ < cut_; ++done_) {
       stream_.taken(1, now);
       stream_.done({.seq = done_}, now);
     }
   }
-  void add(StreamId, ReadyRow row) override {
-    std::int64_t sent = 0;
-    std::memcpy(&sent, row.window[0].data(), sizeof sent);
-    latencies_.add(Clock::now() - from_wire(sent));
-    ++cut_;
-  }
-  void flush(std::optional<std::uint64_t>, Time) override {}
-  void reset(Time) override {}
-  void gap(std::uint64_t frames, Time now) override { stream_.gap(frames, now); }
-  void end(Time) override { outbox_.closed(done_ * packet_frames, done_, false); }
-  void refused(ErrorCode, std::string_view, Time) override {}
-  void retire(Time) override {}
-  void lost(bool, Time) override {}
-  void reject(ErrorCode code, std::string_view why, std::uint64_t frames, Time now) override {
-    stream_.refuse(code, why, frames, now);
-  }
-  bool paused() const override { return false; }
-  std::uint64_t room() const override { return stream_.room(); }
-  bool overrun() const override { return false; }
-  void tick(Time) override {}
-  void written(std::size_t, Time) override {}
 
-  void result(StreamResult) override {}
-  bool full() const override { return false; }
-  void flushed(std::uint64_t) override {}
-  void rejected(ErrorCode code, std::string_view why, std::uint64_t frames) override {
-    outbox_.rejected(code, why, frames);
-  }
-  void error(ErrorCode code, std::string_view why) override { outbox_.error(code, why); }
-  void warning(ErrorCode code, std::string_view why) override { outbox_.warning(code, why); }
-  void closed(std::uint64_t, std::uint64_t) override {}
-  void resume() override {}
-  void has_room() override { outbox_.has_room(); }
-
- private:
-  ClientOutbox& outbox_;
   load::Histogram& latencies_;
   std::uint64_t cut_ = 0, done_ = 0;  // rows
   Stream stream_;
 };
 
 // The door on a thread of its own.
-class Service final : Door {
+class Service final : StreamAdmission {
  public:
   Service() {
     server_.start();
@@ -110,10 +104,9 @@ class Service final : Door {
   load::Histogram latencies;  // to be read when it is gone quiet
 
  private:
-  Result<std::unique_ptr<StreamSink>, RequestError> open(StreamRequest,
-                                                         ClientOutbox& outbox) override {
-    outbox.ready("s", "default", 0, 2);
-    return std::unique_ptr<StreamSink>(new TakenStream(outbox, stats_, blocks_, latencies));
+  Result<StreamHandle, RequestError> open(StreamRequest, ClientOutput& output) override {
+    output.ready("s", "default", 0, 2);
+    return StreamHandle(new TakenStream(output, stats_, blocks_, latencies));
   }
 
   net::io_context context_{1};

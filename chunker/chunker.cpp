@@ -74,7 +74,7 @@ std::uint64_t Chunker::keep_from() const {
 }
 
 std::uint32_t Chunker::full_size() const {
-  return first_of_run() && spec_.first > 0 ? spec_.first : size_;
+  return first_of_run() ? spec_.first_body(size_) : size_;
 }
 
 std::optional<Chunker::Body> Chunker::next_body() const {
@@ -101,8 +101,7 @@ std::optional<Chunker::Body> Chunker::tail_body() const {
 Row Chunker::cut(Body body) {
   Row row = emit(body_, body);
   covered_ = row.end();
-  const std::uint64_t step = spec_.step > 0 ? spec_.step : size_;
-  body_ += first_of_run() ? full_size() + step - size_ : step;
+  body_ += spec_.advance(first_of_run(), size_);
   first_of_segment_ = false;
   return row;
 }

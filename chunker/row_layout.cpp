@@ -7,8 +7,7 @@
 namespace millrace {
 
 RowLayout row_layout(const Row& row, const ChunkRule& rule, std::uint32_t width) {
-  RowLayout layout{.window = row.window()};
-  if (rule.align == Align::body) layout.lead = rule.spec.left - row.left;
+  RowLayout layout{.lead = rule.columns().lead(row.left), .window = row.window()};
   assert(row.has_frames() && layout.lead + layout.window <= width);
   layout.trail = width - layout.lead - layout.window;
   return layout;

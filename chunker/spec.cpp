@@ -2,7 +2,8 @@
 #include "chunker/spec.h"
 
 #include <algorithm>
-#include <array>
+#include <optional>
+#include <span>
 
 #include "chunker/lengths.h"
 #include "chunker/presets.h"
@@ -10,40 +11,12 @@
 namespace millrace {
 namespace {
 
-struct LengthKey {
-  std::string_view name;
-  std::uint32_t Spec::*member;
-};
-constexpr std::array lengths{
-    LengthKey{"size", &Spec::size},   LengthKey{"step", &Spec::step},
-    LengthKey{"first", &Spec::first}, LengthKey{"left", &Spec::left},
-    LengthKey{"right", &Spec::right}, LengthKey{"min", &Spec::min},
-};
-
-template <class Enum>
-struct Word {
-  std::string_view name;
-  Enum value;
-};
-template <class Enum>
-constexpr Word<Enum> word(Enum value) {
-  return {name_of(value), value};
-}
-constexpr std::array tails{word(Spec::Tail::every_start), word(Spec::Tail::cover),
-                           word(Spec::Tail::drop)};
-constexpr std::array aligns{word(Align::body), word(Align::packed)};
-constexpr std::array pads{word(Pad::zero), word(Pad::repeat)};
-
-constexpr std::string_view all_keys =
-    "size, step, first, left, right, min, tail, align, pad or preset";
-
 // "a, b or c"
-template <class Named>
-std::string names_of(const Named& all) {
+std::string listed(std::span<const std::string_view> names) {
   std::string text;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i > 0) text += i + 1 < all.size() ? ", " : " or ";
-    text += all[i].name;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 < names.size() ? ", " : " or ";
+    text += names[i];
   }
   return text;
 }
@@ -51,29 +24,31 @@ std::string names_of(const Named& all) {
 using Key = RuleKeys::value_type;
 using Outcome = Result<void, SpecError>;
 
-template <class Words, class Enum>
-Outcome choose(const Key& key, const Words& words, Enum& into) {
-  for (const auto& word : words) {
-    if (word.name != key.second) continue;
-    into = word.value;
+template <class Enum>
+Outcome read(const Key& key, double, Enum& into) {
+  if (const auto value = value_named<Enum>(key.second)) {
+    into = *value;
     return {};
   }
-  return wrong(key.first, key.second, "must be " + names_of(words));
+  std::vector<std::string_view> words;
+  for (const Enum value : values_of<Enum>()) words.push_back(name_of(value));
+  return wrong(key.first, key.second, "must be " + listed(words));
+}
+
+Outcome read(const Key& key, double rate, std::uint32_t& into) {
+  const auto frames = parse_length(key.second, rate);
+  if (!frames) return wrong(key.first, key.second, frames.error());
+  into = *frames;
+  return {};
 }
 
 Outcome apply(const Key& key, double rate, ChunkRule& rule) {
-  const auto& [name, value] = key;
-  if (name == "tail") return choose(key, tails, rule.spec.tail);
-  if (name == "align") return choose(key, aligns, rule.align);
-  if (name == "pad") return choose(key, pads, rule.pad);
-  for (const LengthKey& length : lengths) {
-    if (length.name != name) continue;
-    const auto frames = parse_length(value, rate);
-    if (!frames) return wrong(name, value, frames.error());
-    rule.spec.*length.member = *frames;
-    return {};
-  }
-  return wrong(name, value, "is unknown: the key must be " + std::string(all_keys));
+  std::optional<Outcome> outcome;
+  for_each_key(rule, [&](std::string_view name, auto& member) {
+    if (name == key.first) outcome = read(key, rate, member);
+  });
+  if (outcome) return *outcome;
+  return wrong(key.first, key.second, "is unknown: the key must be " + listed(rule_keys()));
 }
 
 const Key* find_key(const RuleKeys& keys, std::string_view name) {
@@ -83,8 +58,10 @@ const Key* find_key(const RuleKeys& keys, std::string_view name) {
 
 Result<ChunkRule, SpecError> preset_rule(const Key& key, const RuleTarget& target) {
   const Preset* preset = find_preset(key.second);
-  if (preset == nullptr) return wrong("preset", key.second, "must be " + names_of(presets()));
-  return rule_for(*preset, target);
+  if (preset != nullptr) return rule_for(*preset, target);
+  std::vector<std::string_view> names;
+  for (const Preset& known : presets()) names.push_back(known.name);
+  return wrong("preset", key.second, "must be " + listed(names));
 }
 
 Outcome check_companions(const Key& key, const RuleKeys& keys) {
@@ -105,6 +82,14 @@ Outcome check_width(const Spec& spec, std::string_view key, std::uint64_t size) 
 }
 
 }  // namespace
+
+std::vector<std::string_view> rule_keys() {
+  std::vector<std::string_view> names;
+  const ChunkRule rule;
+  for_each_key(rule, [&](std::string_view name, const auto&) { names.push_back(name); });
+  names.push_back("preset");
+  return names;
+}
 
 Result<ChunkRule, SpecError> parse_rule(const RuleKeys& keys, const RuleTarget& target) {
   ChunkRule rule;
@@ -127,8 +112,7 @@ Result<ChunkRule, SpecError> parse_rule(const RuleKeys& keys, const RuleTarget& 
 
 Result<void, SpecError> check(const Spec& spec) {
   if (spec.size < 1) return wrong("size", "0", "must be at least 1 frame");
-  const std::uint64_t first = spec.first > 0 ? spec.first : spec.size;
-  const std::uint64_t step = spec.step > 0 ? spec.step : spec.size;
+  const std::uint64_t first = spec.first_body(spec.size), step = spec.step_of(spec.size);
   if (first + step <= spec.size)
     return wrong("first", std::to_string(first),
                  "is too short: first + step must exceed size, " + std::to_string(spec.size) +

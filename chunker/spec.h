@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/enum_names.h"
 #include "base/result.h"
+#include "base/row_columns.h"
 
 namespace millrace {
 
@@ -28,6 +30,14 @@ struct Spec {
   Tail tail = Tail::every_start;
   std::uint32_t min = 0;  // a cut body at the tail shorter than this is left out, never the first
 
+  // The same where the stream's bodies have `body` frames now (Event::Kind::size).
+  std::uint32_t first_body(std::uint32_t body) const { return first > 0 ? first : body; }
+  std::uint32_t step_of(std::uint32_t body) const { return step > 0 ? step : body; }
+  // From the begin of a body to that of the next one in its segment.
+  std::uint64_t advance(bool first_of_run, std::uint32_t body) const {
+    return std::uint64_t{step_of(body)} + (first_of_run ? first_body(body) : body) - body;
+  }
+
   // Columns of a row: the widest window that the spec can give.
   std::uint32_t width() const { return left + (first > size ? first : size) + right; }
   bool operator==(const Spec&) const = default;
@@ -43,19 +53,32 @@ enum class Pad : std::uint8_t {
   repeat,  // the window's first frame before it, its last frame behind it
 };
 
-constexpr std::string_view name_of(Spec::Tail tail) {
-  constexpr std::string_view names[] = {"every_start", "cover", "drop"};
-  return names[static_cast<int>(tail)];
-}
-constexpr std::string_view name_of(Align align) { return align == Align::body ? "body" : "packed"; }
-constexpr std::string_view name_of(Pad pad) { return pad == Pad::zero ? "zero" : "repeat"; }
-
 struct ChunkRule {
   Spec spec;
   Align align = Align::body;
   Pad pad = Pad::zero;
+
+  RowColumns columns() const { return {align == Align::body ? spec.left : 0}; }
   bool operator==(const ChunkRule&) const = default;
 };
+
+// Calls visit(name, member) for each key of a rule but `preset`, in the order of documents: lengths
+// are std::uint32_t, the others enumerations. Every reader and printer of rules goes by this list.
+template <class Rule, class Visit>
+void for_each_key(Rule& rule, Visit visit) {
+  visit("size", rule.spec.size);
+  visit("step", rule.spec.step);
+  visit("first", rule.spec.first);
+  visit("left", rule.spec.left);
+  visit("right", rule.spec.right);
+  visit("min", rule.spec.min);
+  visit("tail", rule.spec.tail);
+  visit("align", rule.align);
+  visit("pad", rule.pad);
+}
+
+// The names of all keys, `preset` the last.
+std::vector<std::string_view> rule_keys();
 
 // What of a rule is wrong, in a sentence that names the key, the value and what is allowed.
 struct SpecError {
@@ -63,9 +86,9 @@ struct SpecError {
   std::string message;
 };
 
-// Keys and values as the configuration and the command line give them: size, step, first, left,
-// right, min (frames, "1600"; or a time, "100ms" or "0.1s", that is whole frames at `rate`), tail,
-// align, pad, or preset (chunker/presets.h). A preset excludes every key but align and pad.
+// Keys and values as the configuration and the command line give them. A length is in frames
+// ("1600") or a time that is whole frames at the stream's rate ("100ms", "0.1s"). A preset
+// (chunker/presets.h) excludes every key but align and pad.
 using RuleKeys = std::vector<std::pair<std::string, std::string>>;
 
 // The stream that a rule is for.

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "client/client_thread.h"
+#include "client/internal/client_thread.h"
 
 namespace millrace {
 

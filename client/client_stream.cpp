@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "client/stream_pipe.h"
+#include "client/internal/stream_pipe.h"
 #include "schemas/client_messages.h"
 
 namespace millrace {

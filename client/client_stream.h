@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "client/client_event.h"
-#include "transport/client_messages.h"
+#include "schemas/json_commands.h"
 
 namespace millrace {
 

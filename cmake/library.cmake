@@ -7,29 +7,41 @@ target_compile_features(millrace_options INTERFACE cxx_std_20)
 target_compile_options(millrace_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-mismatched-new-delete>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
-# As the libraries with Asio in them are compiled (transport/CMakeLists.txt), so that all share what is
+# As the libraries with Asio in them are compiled (transport/net/CMakeLists.txt), so that all share what is
 # precompiled.
 target_compile_definitions(millrace_options INTERFACE BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=8)
 
-# millrace_library(NAME chunker HEADERS … SOURCES … DEPS millrace::base PRIVATE_DEPS … [INSTALL])
-# One static library (header-only where there are no sources) per folder, with the alias
-# millrace::<folder>. DEPS is what its headers include; PRIVATE_DEPS stays in its sources.
-# INSTALL gives it to those who find_package(millrace); its DEPS and PRIVATE_DEPS must be installed
-# too, or be found by cmake/millrace-config.cmake.in.
+# millrace_library(HEADERS … SOURCES … DEPS millrace::base PRIVATE_DEPS … [INSTALL] [EXPORT_NAME worker]
+#                  [PRECOMPILED precompiled_commands])
+# One static library (header-only where there are no sources) per folder, named by its path:
+# transport/net is millrace::transport_net. DEPS is what its headers include; PRIVATE_DEPS stays in
+# its sources. INSTALL gives it to programs that find_package(millrace), as EXPORT_NAME if that is
+# given; its DEPS and PRIVATE_DEPS must be installed too, or be found by cmake/millrace-config.cmake.in.
 function(millrace_library)
-  cmake_parse_arguments(arg "INSTALL" "NAME" "HEADERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
-  set(target millrace_${arg_NAME})
+  cmake_parse_arguments(arg "INSTALL" "EXPORT_NAME;PRECOMPILED" "HEADERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REPLACE "/" "_" name ${name})
+  set(target millrace_${name})
+  if(NOT arg_EXPORT_NAME)
+    set(arg_EXPORT_NAME ${name})
+  endif()
+  if(NOT arg_PRECOMPILED)
+    set(arg_PRECOMPILED precompiled)
+  endif()
+  if(MILLRACE_FUZZ)
+    millrace_leave_out_coroutines(arg_SOURCES)
+  endif()
   set(scope PUBLIC)
   if(arg_SOURCES)
     add_library(${target} STATIC ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:millrace_options> ${arg_PRIVATE_DEPS})
-    millrace_use_precompiled(${target} precompiled)
+    millrace_use_precompiled(${target} ${arg_PRECOMPILED})
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
   endif()
-  add_library(millrace::${arg_NAME} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${arg_NAME})
+  add_library(millrace::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${arg_EXPORT_NAME})
   target_compile_features(${target} ${scope} cxx_std_20)
   target_sources(${target} ${scope} FILE_SET HEADERS
                  BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${arg_HEADERS})
@@ -41,11 +53,24 @@ function(millrace_library)
   endif()
 endfunction()
 
+# Takes the sources with coroutines out of the list: Clang 14, which makes the fuzz targets, cannot
+# assemble them with AddressSanitizer. No target calls them.
+function(millrace_leave_out_coroutines list)
+  foreach(source IN LISTS ${list})
+    file(STRINGS ${source} coroutines REGEX "co_await|co_return|co_spawn|EndlessTask" LIMIT_COUNT 1)
+    if(NOT coroutines)
+      list(APPEND others ${source})
+    endif()
+  endforeach()
+  set(${list} ${others} PARENT_SCOPE)
+endfunction()
+
 # millrace_program(NAME millrace SOURCES main.cpp DEPS millrace::service)
 # An executable of that name, installed by the component `program`.
 function(millrace_program)
   cmake_parse_arguments(arg "" "NAME" "SOURCES;DEPS" ${ARGN})
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE millrace_options ${arg_DEPS})
+  millrace_use_precompiled(${arg_NAME} precompiled_programs)
   install(TARGETS ${arg_NAME} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endfunction()

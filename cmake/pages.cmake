@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # millrace_page(target live_page FILES…): compiles the files into `target`, as the function live_page()
-# that service/pages.h declares. index.html is the page itself.
+# that service/admin/pages.h declares. index.html is the page itself.
 function(millrace_page target name)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
   set(script ${CMAKE_SOURCE_DIR}/cmake/page_source.cmake)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The headers of others that most sources include, read once instead of hundreds of times. Sources
-# include what they use all the same: Clang's preset `fuzz` and pip's build read no such header.
+# include what they use all the same: Clang's preset `fuzz` reads no such header.
 set(use_precompiled OFF)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT MILLRACE_PYTHON)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(use_precompiled ON)
 endif()
 
@@ -14,8 +14,9 @@ set(precompiled_headers
   <boost/asio/io_context.hpp> <boost/asio/ip/tcp.hpp> <boost/asio/post.hpp> <boost/asio/read.hpp>
   <boost/asio/use_awaitable.hpp> <boost/asio/write.hpp>)
 
-# GCC reads them only in code that is as relocatable as they are: one set for libraries, one for the
-# tests' programs.
+# GCC reads them only in code that is as relocatable as they are: -fPIC in libraries, -fPIE in
+# programs. CLI11 takes seconds, so what has a command line has a set with it.
+# millrace_precompile(NAME -fPIC|-fPIE [HEADERS…])
 file(WRITE ${CMAKE_BINARY_DIR}/empty.cpp "")
 function(millrace_precompile name relocatable)
   if(use_precompiled)
@@ -23,7 +24,7 @@ function(millrace_precompile name relocatable)
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(${name} PRIVATE ${relocatable})
     target_link_libraries(${name} PRIVATE millrace_options Boost::headers Threads::Threads)
-    target_precompile_headers(${name} PRIVATE ${precompiled_headers})
+    target_precompile_headers(${name} PRIVATE ${precompiled_headers} ${ARGN})
   endif()
 endfunction()
 
@@ -36,3 +37,7 @@ function(millrace_use_precompiled target name)
   endif()
 endfunction()
 millrace_precompile(precompiled -fPIC)
+if(NOT MILLRACE_PYTHON)
+  millrace_precompile(precompiled_commands -fPIC <CLI/CLI.hpp>)
+  millrace_precompile(precompiled_programs -fPIE <CLI/CLI.hpp>)
+endif()

@@ -6,14 +6,15 @@ find_program(MILLRACE_PYTHON3 python3 REQUIRED)
 
 # millrace_test(chunker SOURCES a_test.cpp … DEPS millrace::chunker)
 # One Catch2 binary <folder>_test per folder; each of its cases is a CTest test with the folder as
-# label; one that CTest does not find again by its name, as with a semicolon in it, fails.
+# label; one that CTest does not find again by its name, as with a semicolon in it, fails, and one
+# that prints `skipped: …` (tests/support/skipped.h) counts as skipped.
 function(millrace_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name}_test ${arg_SOURCES})
   target_link_libraries(${name}_test PRIVATE millrace_options millrace_test_main ${arg_DEPS})
   millrace_use_precompiled(${name}_test precompiled_tests)
   catch_discover_tests(${name}_test TEST_PREFIX "${name}: " PROPERTIES LABELS ${name} TIMEOUT 120
-                       FAIL_REGULAR_EXPRESSION "No tests ran")
+                       FAIL_REGULAR_EXPRESSION "No tests ran" SKIP_REGULAR_EXPRESSION "skipped: ")
 endfunction()
 
 # millrace_python_test(tools a_test.py [ARGS…])

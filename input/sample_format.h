@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/enum_names.h"
 #include "base/result.h"
 
 namespace millrace {
@@ -14,11 +15,6 @@ namespace millrace {
 enum class SampleFormat : std::uint8_t { s16le, f16le, f32le };
 
 constexpr std::size_t size_of(SampleFormat format) { return format == SampleFormat::f32le ? 4 : 2; }
-
-constexpr std::string_view name_of(SampleFormat format) {
-  constexpr std::string_view names[] = {"s16le", "f16le", "f32le"};
-  return names[static_cast<int>(format)];
-}
 
 // What a client sends that does not say its format.
 constexpr SampleFormat default_format(bool features) {

@@ -8,10 +8,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "load/client_thread.h"
+#include "load/clients/client_thread.h"
+#include "load/clients/websocket_door.h"
+#include "load/clients/zeromq_door.h"
 #include "load/row_watch.h"
-#include "load/websocket_door.h"
-#include "load/zeromq_door.h"
 
 namespace millrace::load {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/frame_type.h"
-#include "load/outcome.h"
-#include "load/plan.h"
-#include "load/schedule.h"
-#include "load/usage.h"
+#include "load/streams/outcome.h"
+#include "load/streams/plan.h"
+#include "load/streams/schedule.h"
+#include "load/streams/usage.h"
 
 namespace millrace::load {
 

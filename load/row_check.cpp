@@ -11,9 +11,7 @@ namespace {
 
 // Where the body behind that of a row begins, in the same segment.
 std::uint64_t next_begin(const Spec& spec, const worker_protocol::RowEntry& row) {
-  const bool first = row.flags & flag::reset && spec.first > 0;
-  const std::uint64_t step = spec.step > 0 ? spec.step : spec.size;
-  return row.begin + (first ? spec.first : spec.size) + step - spec.size;
+  return row.begin + spec.advance(row.flags & flag::reset, spec.size);
 }
 
 // The most frames at the end of a segment that the rule begins no row for.
@@ -92,7 +90,7 @@ void RowCheck::pass(Known& known, const worker_protocol::RowEntry& row, std::uin
 
 bool RowCheck::is_as_sent(const StreamPlace& stream, const worker_protocol::RowEntry& row,
                           Bytes values) const {
-  const std::size_t lead = rule_.align == Align::body ? rule_.spec.left - row.left : 0;
+  const std::size_t lead = rule_.columns().lead(row.left);
   const std::size_t window = std::size_t{row.left} + row.size + row.right;
   if ((lead + window) * type_.bytes() > values.size()) return false;
   return run_.content.matches(stream.place, stream.first, row.begin - row.left,

@@ -10,8 +10,8 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "chunker/spec.h"
-#include "load/outcome.h"
-#include "load/stream_place.h"
+#include "load/streams/outcome.h"
+#include "load/streams/stream_place.h"
 #include "schemas/worker_messages.h"
 
 namespace millrace::load {

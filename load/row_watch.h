@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "load/row_check.h"
-#include "load/usage.h"
-#include "workers/worker.h"
+#include "load/streams/usage.h"
+#include "workers/library/worker.h"
 
 namespace millrace::load {
 

@@ -26,8 +26,8 @@ void add_histogram(Transports transports, Histogram DoorStats::*which, Families&
                    double per = 1) {
   for (const auto& [labels, doors] : transports) into.add(labels, histograms(doors, which), per);
 }
-template <class Enum, int count>
-void add_reasons(Transports transports, Labelled<Counter, Enum, count> DoorStats::*which,
+template <class Enum>
+void add_reasons(Transports transports, Labelled<Counter, Enum> DoorStats::*which,
                  std::string_view key, Families& into) {
   for (const auto& [labels, doors] : transports) add_each(into, labels, key, doors, which);
 }
@@ -37,8 +37,7 @@ void collect_refusals(Transports transports, const Shards<ZeromqStats>& sockets,
   into.begin_counter("millrace_ingest_connections_rejected_total",
                      "Connections, or streams of one, refused before a stream was opened.");
   for (const auto& [labels, doors] : transports)
-    for (int i = 0; i < refusals; ++i) {
-      const auto reason = static_cast<Refusal>(i);
+    for (const Refusal reason : values_of<Refusal>()) {
       const auto refused = [&](const auto& stats) -> const Counter& {
         return stats.refused[reason];
       };
@@ -90,50 +89,30 @@ void collect_sockets(const Transport& websocket, Families& into) {
   add_counter(transports, &DoorStats::paused_time, into, per_second);
 }
 
-// The connections below ZeroMQ's messages, which doors and lanes do not see.
-struct Port {
-  std::string_view name;
-  const Shards<ZeromqStats>& sockets;
-};
-using Ports = std::array<Port, 2>;
-
-void add_counter(const Ports& ports, Counter ZeromqStats::*which, Families& into) {
-  for (const auto& [name, sockets] : ports)
-    into.add({{"port", std::string(name)}}, sum(sockets, which));
-}
-
-// The other reasons are not a socket's.
-void add_refusals(const Ports& ports, Families& into) {
-  for (const auto& [name, sockets] : ports)
-    for (const Refusal reason : {Refusal::limit_global, Refusal::handshake}) {
-      const auto refused = [&](const ZeromqStats& stats) -> const Counter& {
-        return stats.refused[reason];
-      };
-      into.add({{"port", std::string(name)}, {"reason", std::string(name_of(reason))}},
-               sum(sockets, refused));
-    }
-}
-
-void collect_sockets(const Ports& ports, Families& into) {
-  into.begin_gauge("millrace_zmq_connections", "TCP connections of a ZeroMQ port.");
-  for (const auto& [name, sockets] : ports)
-    into.add({{"port", std::string(name)}}, sum(sockets, &ZeromqStats::connections));
+// The connections below ZeroMQ's messages, which doors do not see.
+void collect_sockets(const Shards<ZeromqStats>& sockets, Families& into) {
+  const auto counter = [&](Counter ZeromqStats::*which) { into.add({}, sum(sockets, which)); };
+  into.begin_gauge("millrace_zmq_connections", "TCP connections of the ZeroMQ port.");
+  into.add({}, sum(sockets, &ZeromqStats::connections));
   into.begin_counter("millrace_zmq_connections_opened_total",
-                     "Connections of a ZeroMQ port that completed their handshake.");
-  add_counter(ports, &ZeromqStats::opened, into);
+                     "Connections of the ZeroMQ port that completed their handshake.");
+  counter(&ZeromqStats::opened);
   into.begin_counter("millrace_zmq_connections_rejected_total",
-                     "Connections of a ZeroMQ port refused before anything was heard.");
-  add_refusals(ports, into);
+                     "Connections of the ZeroMQ port refused before their first message.");
+  // The other reasons are not a socket's.
+  for (const Refusal reason : {Refusal::limit_global, Refusal::handshake})
+    into.add({{"reason", std::string(name_of(reason))}},
+             sum_of(sockets, &ZeromqStats::refused, reason));
   into.begin_counter("millrace_zmq_connections_closed_total",
-                     "Connections of a ZeroMQ port that ended, refused ones too.");
-  add_counter(ports, &ZeromqStats::disconnected, into);
+                     "Connections of the ZeroMQ port that ended, refused ones too.");
+  counter(&ZeromqStats::disconnected);
   into.begin_counter("millrace_zmq_messages_malformed_total",
                      "Messages of more than one part, which are dropped,"
                      " and those of parts without end, which end the connection.");
-  add_counter(ports, &ZeromqStats::malformed, into);
+  counter(&ZeromqStats::malformed);
   into.begin_counter("millrace_zmq_sends_blocked_total",
                      "Messages that had to wait for their peer to read.");
-  add_counter(ports, &ZeromqStats::would_block, into);
+  counter(&ZeromqStats::would_block);
 }
 
 void collect_build(const Sources& sources, Families& into) {
@@ -154,7 +133,10 @@ void collect_doors(const Sources& sources, Families& into) {
   collect_connections(transports, sources.zmq_sockets, into);
   collect_messages(transports, into);
   collect_sockets(transports.front(), into);
-  collect_sockets({{{"clients", sources.zmq_sockets}, {"workers", sources.worker_sockets}}}, into);
+  collect_sockets(sources.zmq_sockets, into);
+  into.begin_counter("millrace_worker_connections_rejected_total",
+                     "Connections of workers refused before their Hello was accepted.");
+  add_each(into, {}, "reason", sources.worker_servers, &WorkerServerStats::refused);
 }
 
 void collect_service(const Sources& sources, Families& into) {

@@ -50,8 +50,8 @@ double sum(const Shards<Stats>& shards, Which which) {
 }
 
 // The same of one cell of many.
-template <class Stats, class Cell, class Enum, int count>
-double sum_of(const Shards<Stats>& shards, Labelled<Cell, Enum, count> Stats::*which, Enum value) {
+template <class Stats, class Cell, class Enum>
+double sum_of(const Shards<Stats>& shards, Labelled<Cell, Enum> Stats::*which, Enum value) {
   return sum(shards, [&](const Stats& stats) -> const Cell& { return (stats.*which)[value]; });
 }
 
@@ -63,12 +63,12 @@ std::vector<const Histogram*> histograms(const Shards<Stats>& shards, Which whic
 }
 
 // Adds a metric for each value of the enum from `first` on, divided by `per`.
-template <class Stats, class Cell, class Enum, int count>
+template <class Stats, class Cell, class Enum>
 void add_each(Families& into, const Labels& common, std::string_view key,
-              const Shards<Stats>& shards, Labelled<Cell, Enum, count> Stats::*which,
-              Enum first = Enum{}, double per = 1) {
-  for (int i = static_cast<int>(first); i < count; ++i) {
-    const Enum value = static_cast<Enum>(i);
+              const Shards<Stats>& shards, Labelled<Cell, Enum> Stats::*which, Enum first = Enum{},
+              double per = 1) {
+  for (const Enum value : values_of<Enum>()) {
+    if (value < first) continue;
     Labels labels = common;
     labels.push_back({std::string(key), std::string(name_of(value))});
     into.add(std::move(labels), sum_of(shards, which, value) / per);

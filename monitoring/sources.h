@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "service/stats.h"
+#include "monitoring/service_stats.h"
 #include "streams/stats.h"
-#include "transport/stats.h"
-#include "workers/stats.h"
+#include "transport/net/stats.h"
+#include "workers/lanes/stats.h"
 
 namespace millrace {
 
@@ -36,8 +36,8 @@ struct Sources {
   Shards<LogStats> log = {};
   Shards<DoorStats> websocket;
   Shards<DoorStats> zmq;
-  Shards<ZeromqStats> zmq_sockets;     // of clients
-  Shards<ZeromqStats> worker_sockets;  // of workers on other machines
+  Shards<ZeromqStats> zmq_sockets;
+  Shards<WorkerServerStats> worker_servers = {};
   std::vector<PipelineSource> pipelines;
   std::vector<DeviceSource> devices = {};
   std::string cuda = "none";  // the version that this is built with

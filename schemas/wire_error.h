@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+
+#include "base/enum_names.h"
 
 namespace millrace {
 
@@ -13,10 +14,5 @@ enum class WireError : std::uint8_t {
   unknown,    // a message that this version does not have, or that this end does not get
   meaning,    // a value out of its range, counts that do not agree, text that is not UTF-8
 };
-
-constexpr std::string_view name_of(WireError error) {
-  constexpr std::string_view names[] = {"too_long", "malformed", "unknown", "meaning"};
-  return names[static_cast<int>(error)];
-}
 
 }  // namespace millrace

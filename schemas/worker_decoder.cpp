@@ -8,6 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/enum_names.h"
+#include "base/event.h"
+#include "base/trigger.h"
 #include "schemas/text.h"
 #include "schemas/wire.h"
 #include "schemas/worker_codec.h"
@@ -22,7 +25,6 @@ constexpr std::int64_t max_mark = (std::int64_t{1} << 53) - 1;
 constexpr std::uint32_t max_count = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t max_name = 256, max_refusal = 4096, max_chunk = 65536, max_options = 4096;
 constexpr std::uint8_t all_flags = 127, reset_flag = 2;
-constexpr std::uint8_t reasons = 8, triggers = 4, elements = 3, answer_kinds = 5;
 
 // Takes pieces off the front of a text; nothing when it is shorter than they say.
 class Pieces {
@@ -77,7 +79,7 @@ bool read(const wire::Answers* in, std::vector<Answer>& out) {
   for (flatbuffers::uoffset_t i = 0; i < in->kinds()->size(); ++i) {
     const std::uint8_t kind = in->kinds()->Get(i);
     const auto text = pieces.next(in->lengths()->Get(i));
-    if (kind >= answer_kinds || !text) return false;
+    if (kind >= count_of<Answer::Kind>() || !text) return false;
     out.push_back(read_answer(static_cast<Answer::Kind>(kind), *text));
   }
   return pieces.empty();
@@ -111,14 +113,15 @@ std::optional<DeviceHandles> read(const wire::DeviceSlabs& in, std::uint32_t sla
 constexpr std::uint8_t the_tensor = 255;  // lies in the slabs itself
 
 std::optional<Welcome> read(const wire::Welcome& in) {
-  const bool possible = fits(in.slots(), 1, max_count) && fits(in.rows(), 1, max_count) &&
-                        fits(in.width(), 1, max_count) && in.element() < elements &&
-                        fits(in.values(), 1, 65535) && std::isfinite(in.rate()) && in.rate() > 0 &&
-                        in.chunk()->size() <= max_chunk && is_json(wire::view(in.chunk())) &&
-                        in.slabs() <= max_credits + 1 &&
-                        (in.slabs() == 0 || in.slab_bytes() <= max_position / in.slabs()) &&
-                        (in.slab_element() < elements || in.slab_element() == the_tensor) &&
-                        in.context() <= in.width();
+  const bool possible =
+      fits(in.slots(), 1, max_count) && fits(in.rows(), 1, max_count) &&
+      fits(in.width(), 1, max_count) && in.element() < count_of<Element>() &&
+      fits(in.values(), 1, 65535) && std::isfinite(in.rate()) && in.rate() > 0 &&
+      in.chunk()->size() <= max_chunk && is_json(wire::view(in.chunk())) &&
+      in.slabs() <= max_credits + 1 &&
+      (in.slabs() == 0 || in.slab_bytes() <= max_position / in.slabs()) &&
+      (in.slab_element() < count_of<Element>() || in.slab_element() == the_tensor) &&
+      in.context() <= in.width();
   if (!possible) return std::nullopt;
   Welcome welcome{.version = in.version(),
                   .slots = in.slots(),
@@ -144,7 +147,7 @@ std::optional<Welcome> read(const wire::Welcome& in) {
 
 bool possible(const wire::RowEntry& row, std::uint32_t width) {
   const std::uint64_t window = std::uint64_t{row.left()} + row.size() + row.right();
-  return row.flags() <= all_flags && row.reason() < reasons &&
+  return row.flags() <= all_flags && row.reason() < count_of<ResetReason>() &&
          ((row.flags() & reset_flag) != 0) == (row.reason() != 0) && row.mark() >= -1 &&
          row.mark() <= max_mark && row.begin() <= max_position && row.gap() <= max_position &&
          row.left() <= row.begin() && window <= width;
@@ -203,7 +206,7 @@ bool read(const wire::Batch& in, HandedBatch& out) {
   out.closed = from_wire(in.closed());
   out.copied = from_wire(in.copied());
   out.tensor = wire::bytes_of(in.tensor());
-  return in.trigger() < triggers && in.rows() <= max_count && in.width() <= max_count &&
+  return in.trigger() < count_of<Trigger>() && in.rows() <= max_count && in.width() <= max_count &&
          read_rows(in.framed(), true, in.width(), out.framed) &&
          read_rows(in.marks(), false, in.width(), out.marks) && read_opened(in, out.opened) &&
          out.framed.size() <= in.rows() && out.framed.size() + out.marks.size() > 0;

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "base/event.h"
 #include "base/instants.h"
@@ -20,13 +19,6 @@ enum class StreamClosing : std::uint8_t {
   no_worker,    // no worker came in time
   drain,        // the service is stopping
 };
-inline constexpr int stream_closings = 6;
-
-constexpr std::string_view name_of(StreamClosing reason) {
-  constexpr std::string_view names[stream_closings] = {"end",   "idle",      "client_gone",
-                                                       "error", "no_worker", "drain"};
-  return names[static_cast<int>(reason)];
-}
 
 // Why frames never became part of a row.
 enum class Loss : std::uint8_t {
@@ -34,47 +26,29 @@ enum class Loss : std::uint8_t {
   overflow,  // shed under load
   rejected,  // in a message that was refused
 };
-inline constexpr int losses = 3;
-
-constexpr std::string_view name_of(Loss reason) {
-  constexpr std::string_view names[losses] = {"gap", "overflow", "rejected"};
-  return names[static_cast<int>(reason)];
-}
 
 enum class RowKind : std::uint8_t {
   full,    // a body as long as the rule asks
   cut,     // shorter: at the end of a segment
   marker,  // without frames
 };
-inline constexpr int row_kinds = 3;
-
-constexpr std::string_view name_of(RowKind kind) {
-  constexpr std::string_view names[row_kinds] = {"full", "cut", "marker"};
-  return names[static_cast<int>(kind)];
-}
 
 // Why a client never saw a result.
 enum class ResultLoss : std::uint8_t { slow_reader, stream_closed };
-inline constexpr int result_losses = 2;
-
-constexpr std::string_view name_of(ResultLoss reason) {
-  constexpr std::string_view names[result_losses] = {"slow_reader", "stream_closed"};
-  return names[static_cast<int>(reason)];
-}
 
 // The streams of one pipeline on one io thread. That thread writes it.
 struct StreamStats {
   Gauge open;
   Counter opened;
-  Labelled<Counter, StreamClosing, stream_closings> closed;
+  Labelled<Counter, StreamClosing> closed;
   Histogram duration{buckets::life};  // of a stream, at its close
 
-  Counter frames;                        // accepted, in frames of the pipeline
-  Counter clamped;                       // values that were beyond the pipeline's range
-  Labelled<Counter, Loss, losses> lost;  // frames
-  Gauge buffer;                          // bytes that the streams' frame buffers hold
-  Labelled<Counter, RowKind, row_kinds> rows;
-  Labelled<Counter, ResetReason, reset_reasons> resets;  // rows with RESET; never `none`
+  Counter frames;                // accepted, in frames of the pipeline
+  Counter clamped;               // values that were beyond the pipeline's range
+  Labelled<Counter, Loss> lost;  // frames
+  Gauge buffer;                  // bytes that the streams' frame buffers hold
+  Labelled<Counter, RowKind> rows;
+  Labelled<Counter, ResetReason> resets;  // rows with RESET; never `none`
 
   // `result` of rows with a written result, the others of all rows that are done.
   std::array<Histogram, stage_count> stages{Histogram(buckets::fast), Histogram(buckets::fast),
@@ -83,7 +57,7 @@ struct StreamStats {
   Histogram latency{buckets::e2e};  // `arrived` to `written`
   Counter answered;                 // rows that are done and have a result
   Gauge results;                    // of these, those that wait to be written
-  Labelled<Counter, ResultLoss, result_losses> dropped;
+  Labelled<Counter, ResultLoss> dropped;
 
   // A row is done, answered or not.
   void done(const Instants& at) {

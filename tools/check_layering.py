@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import tomllib
+from collections import Counter
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -44,6 +45,19 @@ def matches(path, patterns):
     return any(fnmatchcase(path, pattern) for pattern in patterns)
 
 
+def folder_of(rules, path):
+    """The folder of the rules that `path` lies in, the innermost one; None if there is none."""
+    for folder in Path(path).parents:
+        if folder.as_posix() in [*rules["folders"], *rules["ends"]]:
+            return folder.as_posix()
+    return None
+
+
+def within(folder, allowed):
+    """True if `folder` is one of `allowed`, or lies in one of them."""
+    return "*" in allowed or any(folder == a or folder.startswith(f"{a}/") for a in allowed)
+
+
 def include_offence(rules, root, path, quoted, header):
     """What is wrong with `path` including `header`, or None."""
     places = next((p for h, p in rules["headers"].items() if fnmatchcase(header, h)), ["*"])
@@ -56,18 +70,18 @@ def include_offence(rules, root, path, quoted, header):
         return None
     if not (root / header).is_file():
         return f'no file of the tree, or not written from the root: "{header}"'
-    folder, other = path.split("/")[0], header.split("/")[0]
+    folder, other = folder_of(rules, path), folder_of(rules, header)
     if folder in rules["ends"] or folder == other:
         return None
     allowed = rules["folders"][folder]
-    if other in rules["folders"] and ("*" in allowed or other in allowed or matches(header, allowed)):
+    if other in rules["folders"] and (within(other, allowed) or matches(header, allowed)):
         return None
     return f"{folder}/ may not include {header}"
 
 
 def code_offences(rules, root, path, text):
     """(line, what) of every offence in a C++ file."""
-    if path.split("/")[0] not in [*rules["folders"], *rules["ends"]]:
+    if folder_of(rules, path) is None:
         yield 1, "a folder that tools/layers.toml does not name"
         return
     for number, line in enumerate(spoken(text), 1):
@@ -83,14 +97,23 @@ def code_offences(rules, root, path, text):
 
 def link_offences(rules, root):
     """(file, line, what) where a folder's CMakeLists.txt links what it may not include."""
+    libraries = {folder.replace("/", "_"): folder for folder in rules["folders"]}
     for folder, allowed in rules["folders"].items():
         path = root / folder / "CMakeLists.txt"
-        lines = path.read_text().split("\n") if path.is_file() and "*" not in allowed else []
-        reach = {folder, *(a.replace("*/stats.h", "*") for a in allowed)}
-        for number, line in enumerate(lines, 1):
-            for other in re.findall(r"\bmillrace::(\w+)", line.split("#")[0]):
-                if other in rules["folders"] and not matches(other, reach):
-                    yield f"{folder}/CMakeLists.txt", number, f"{folder}/ may not link {other}"
+        reach = [folder, *allowed]
+        for number, line in enumerate(path.read_text().split("\n") if path.is_file() else [], 1):
+            for name in re.findall(r"\bmillrace::(\w+)", line.split("#")[0]):
+                if name in libraries and not within(libraries[name], reach):
+                    yield f"{folder}/CMakeLists.txt", number, f"{folder}/ may not link {name}"
+
+
+def count_offences(rules, root):
+    """(folder, 1, what) of each folder with too many files of C++, but for those at the ends."""
+    counts = Counter(str(Path(path).parent) for path in files_of(root)
+                     if path.endswith(CODE) and folder_of(rules, path) in rules["folders"])
+    for folder, count in counts.items():
+        if count > rules["max_files"]:
+            yield f"{folder}/", 1, f"more than {rules['max_files']} files: {count}"
 
 
 def offences(rules, root):
@@ -107,6 +130,7 @@ def offences(rules, root):
             for number, what in code_offences(rules, root, path, text):
                 yield path, number, what
     yield from link_offences(rules, root)
+    yield from count_offences(rules, root)
 
 
 def main():

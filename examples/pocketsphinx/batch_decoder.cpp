@@ -34,7 +34,7 @@ std::size_t BatchDecoder::decoders() const {
 }
 
 const BatchDecoder::Answers& BatchDecoder::decode(const WorkerBatch& batch,
-                                                  const BodyColumns& columns) {
+                                                  const RowColumns& columns) {
   deal(batch, columns);
   // The end of an utterance costs as much as ten rows: begun last, the others would wait for it.
   std::ranges::stable_partition(called_, [&](std::uint32_t slot) {
@@ -52,7 +52,7 @@ BatchDecoder::Seat& BatchDecoder::seat(std::uint32_t slot) {
   return seats_[slot];
 }
 
-void BatchDecoder::deal(const WorkerBatch& batch, const BodyColumns& columns) {
+void BatchDecoder::deal(const WorkerBatch& batch, const RowColumns& columns) {
   called_.clear();
   answers_.framed.assign(batch.framed().size(), {});
   answers_.marks.assign(batch.marks().size(), {});
@@ -64,7 +64,7 @@ void BatchDecoder::deal(const WorkerBatch& batch, const BodyColumns& columns) {
   for (std::size_t i = 0; i < batch.framed().size(); ++i) {
     const auto& row = batch.framed()[i];
     const Samples columns_of_row = batch.row_as<std::int16_t>(static_cast<std::uint32_t>(i));
-    call(row, columns_of_row.subspan(columns.begin(row.left), row.size), answers_.framed[i]);
+    call(row, columns_of_row.subspan(columns.body(row.left), row.size), answers_.framed[i]);
   }
   for (std::size_t i = 0; i < batch.marks().size(); ++i)
     call(batch.marks()[i], {}, answers_.marks[i]);

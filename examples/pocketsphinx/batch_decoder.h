@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/answer.h"
-#include "examples/pocketsphinx/body_columns.h"
+#include "base/row_columns.h"
 #include "examples/pocketsphinx/crew.h"
 #include "examples/pocketsphinx/decoder.h"
 #include "examples/pocketsphinx/utterances.h"
-#include "workers/worker_batch.h"
+#include "workers/library/worker_batch.h"
 
 namespace millrace::pocketsphinx {
 
@@ -34,7 +34,7 @@ class BatchDecoder {
     std::vector<Answer> framed, marks;  // for each row of the batch
   };
   // Valid until the next call.
-  const Answers& decode(const WorkerBatch& batch, const BodyColumns& columns);
+  const Answers& decode(const WorkerBatch& batch, const RowColumns& columns);
 
   // Decoders loaded so far.
   std::size_t decoders() const;
@@ -50,7 +50,7 @@ class BatchDecoder {
   };
 
   Seat& seat(std::uint32_t slot);
-  void deal(const WorkerBatch& batch, const BodyColumns& columns);
+  void deal(const WorkerBatch& batch, const RowColumns& columns);
   void seat_idle_decoders();
   void take_turns(Seat& seat) const;
   void release(Seat& seat);

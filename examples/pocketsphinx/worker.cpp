@@ -2,7 +2,7 @@
 // A worker that decodes English speech with CMU PocketSphinx. SIGTERM says goodbye to the service:
 // streams move to other workers where there are any, and stay until they end where there are none.
 // A second SIGTERM ends it at once.
-#include "workers/worker.h"
+#include "workers/library/worker.h"
 
 #include <pthread.h>
 
@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "examples/pocketsphinx/batch_decoder.h"
+#include "examples/pocketsphinx/body_columns.h"
 
 namespace {
 
@@ -73,7 +74,7 @@ int work(const Options& options) {
       throw std::runtime_error("stopped before a service was there");
   };
   Worker worker(options.url, {.pipeline = options.pipeline, .name = "pocketsphinx"}, stop_if_asked);
-  const auto columns = BodyColumns::of(worker.frames(), worker.chunk());
+  const auto columns = body_columns(worker.frames(), worker.chunk());
   if (!columns) throw std::runtime_error("pipeline " + options.pipeline + ": " + columns.error());
   std::cout << "attached to " << options.pipeline << ": " << worker.slots() << " slots, "
             << crew.size() << " threads" << std::endl;

@@ -33,9 +33,9 @@ STREAMS = [
     rates("Results not delivered", "millrace_results_dropped_total", "reason", "Results of clients that have gone (`stream_closed`) or do not read (`slow_reader`)."),
 ]
 ZEROMQ = [
-    totals("ZeroMQ connections", "short", "millrace_zmq_connections", "port", "TCP connections of the ZeroMQ ports.", width=6),
-    lines("Opened and closed", "cps", "Connections that completed their handshake, and those that ended.", ("sum by (port) (rate(millrace_zmq_connections_opened_total{@}[@]))", "{{port}} opened"),
-          ("sum by (port) (rate(millrace_zmq_connections_closed_total{@}[@]))", "{{port}} closed"), width=6),
+    lines("ZeroMQ connections", "short", "TCP connections of the ZeroMQ port.", ("sum(millrace_zmq_connections{@})", "connections"), width=6),
+    lines("Opened and closed", "cps", "Connections that completed their handshake, and those that ended.", ("sum(rate(millrace_zmq_connections_opened_total{@}[@]))", "opened"),
+          ("sum(rate(millrace_zmq_connections_closed_total{@}[@]))", "closed"), width=6),
     rates("Refused", "millrace_zmq_connections_rejected_total", "reason", "`handshake`: a peer that does not speak ZeroMQ, uses a name twice, or sends nothing in time; also health checks by TCP.", width=6),
     lines("Malformed or blocked messages", "cps", "`malformed`: messages of several parts. `blocked`: messages that had to wait for their peer to read.",
           ("sum(rate(millrace_zmq_messages_malformed_total{@}[@]))", "malformed"), ("sum(rate(millrace_zmq_sends_blocked_total{@}[@]))", "blocked"), width=6),

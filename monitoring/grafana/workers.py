@@ -43,8 +43,8 @@ LOAD = [
 ANSWERS = [
     rates("Answers", "millrace_results_total", "status", "`error`: the worker failed on a row. `late`: answers of evicted workers, which are ignored."),
     rates("Batches that watchers missed", "millrace_watcher_batches_dropped_total", "pipeline", "A watcher (`tap --watch`) that is too slow misses batches. Streams are not affected."),
-    lines("Workers on other machines", "short", "TCP connections of the port `workers_remote`, and messages per second that had to wait for a worker to read.",
-          ('sum(millrace_zmq_connections{@,port="workers"})', "connections"), ('sum(rate(millrace_zmq_sends_blocked_total{@,port="workers"}[@]))', "blocked sends/s")),
+    rates("Refused connections", "millrace_worker_connections_rejected_total", "reason",
+          "`handshake`: no Hello in time, or one with a wrong version or pipeline; also health checks by TCP. `limit_global`: too many TCP connections."),
 ]
 
 

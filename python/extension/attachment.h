@@ -13,7 +13,7 @@
 
 #include "base/answer.h"
 #include "python/extension/without_gil.h"
-#include "workers/worker.h"
+#include "workers/library/worker.h"
 
 namespace millrace::python {
 

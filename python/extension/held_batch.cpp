@@ -63,8 +63,8 @@ nb::dict row_fields() {
 // Of RESET; 0 is none.
 nb::list reasons() {
   nb::list names;
-  for (int reason = 1; reason < reset_reasons; ++reason)
-    names.append(name_of(static_cast<ResetReason>(reason)));
+  for (const ResetReason reason : values_of<ResetReason>())
+    if (reason != ResetReason::none) names.append(name_of(reason));
   return names;
 }
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "workers/worker_batch.h"
+#include "workers/library/worker_batch.h"
 
 namespace millrace::python {
 

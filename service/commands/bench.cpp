@@ -15,11 +15,11 @@
 
 #include "load/load_run.h"
 #include "load/verdict.h"
-#include "service/audio_file.h"
-#include "service/commands/bench_report.h"
+#include "service/commands/input/audio_file.h"
+#include "service/commands/output/bench_report.h"
 #include "service/commands/termination.h"
-#include "service/descriptors.h"
-#include "service/units.h"
+#include "service/config/descriptors.h"
+#include "service/config/units.h"
 
 namespace millrace {
 namespace {

@@ -6,8 +6,8 @@
 #include <ostream>
 #include <string>
 
-#include "service/options.h"
-#include "service/print_options.h"
+#include "service/config/options.h"
+#include "service/config/print_options.h"
 
 namespace millrace {
 

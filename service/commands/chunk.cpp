@@ -12,9 +12,9 @@
 
 #include "chunker/chunker.h"
 #include "chunker/presets.h"
-#include "service/audio_file.h"
-#include "service/commands/events_file.h"
-#include "service/commands/sample_window.h"
+#include "service/commands/input/audio_file.h"
+#include "service/commands/input/events_file.h"
+#include "service/commands/output/sample_window.h"
 
 namespace millrace {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "service/commands/http_status.h"
-#include "service/units.h"
+#include "service/config/units.h"
 
 namespace millrace {
 

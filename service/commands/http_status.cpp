@@ -7,8 +7,8 @@
 #include <exception>
 #include <optional>
 
-#include "service/address.h"
-#include "transport/http_client.h"
+#include "service/config/address.h"
+#include "transport/http/client.h"
 
 namespace millrace {
 

@@ -15,15 +15,15 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/device_fault.h"
+#include "gpu/host/device_fault.h"
 #include "service/commands/termination.h"
-#include "service/descriptors.h"
-#include "service/log.h"
-#include "service/memory_bounds.h"
-#include "service/memory_use.h"
-#include "service/options.h"
-#include "service/server.h"
-#include "service/units.h"
+#include "service/config/descriptors.h"
+#include "service/config/memory_bounds.h"
+#include "service/config/options.h"
+#include "service/config/units.h"
+#include "service/log/log.h"
+#include "service/server/server.h"
+#include "service/watch/memory_use.h"
 
 namespace millrace {
 

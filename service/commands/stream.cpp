@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "service/commands/streaming_files.h"
-#include "service/units.h"
+#include "service/config/units.h"
 
 namespace millrace {
 namespace {

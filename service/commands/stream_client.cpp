@@ -6,7 +6,7 @@
 #include <ostream>
 #include <utility>
 
-#include "transport/limits.h"
+#include "transport/net/limits.h"
 
 namespace millrace {
 namespace {

@@ -11,9 +11,9 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "client/client.h"
-#include "service/commands/audio_source.h"
 #include "service/commands/console.h"
-#include "service/commands/event_lines.h"
+#include "service/commands/input/audio_source.h"
+#include "service/commands/output/event_lines.h"
 
 namespace millrace {
 

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "base/time.h"
-#include "service/commands/tap_lines.h"
+#include "service/commands/output/tap_lines.h"
 #include "service/commands/termination.h"
-#include "service/units.h"
-#include "workers/worker.h"
+#include "service/config/units.h"
+#include "workers/library/worker.h"
 
 namespace millrace {
 namespace {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <memory>
+#include <optional>
 #include <thread>
 
 using millrace::Queue;
@@ -62,12 +63,15 @@ TEST_CASE("closing wakes the consumer that waits") {
   for (int round = 0; round < 100; ++round) {
     Queue<int> queue(1);
     std::atomic<bool> waits = false;
-    std::jthread consumer([&] {
+    std::optional<int> popped = 7;
+    std::thread consumer([&] {
       waits = true;
-      while (queue.pop_until(millrace::Time::max())) continue;
+      popped = queue.pop_until(millrace::Time::max());
     });
     while (!waits) std::this_thread::yield();
     queue.close();
+    consumer.join();  // hangs, until the test's time limit, if it is not woken
+    CHECK_FALSE(popped);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/outgoing_stream.h"
+#include "client/internal/outgoing_stream.h"
 
 #include <catch2/catch.hpp>
 

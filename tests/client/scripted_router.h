@@ -13,7 +13,7 @@
 #include "schemas/client_codec.h"
 #include "tests/client/wire_words.h"
 #include "tests/support/patience.h"
-#include "transport/zeromq_router.h"
+#include "transport/zeromq/router.h"
 
 namespace millrace::test {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <thread>
 
-#include "transport/spawn.h"
-#include "transport/websocket_connection.h"
+#include "transport/net/spawn.h"
+#include "transport/websocket/websocket_connection.h"
 
 namespace millrace::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/stream_pipe.h"
+#include "client/internal/stream_pipe.h"
 
 #include <poll.h>
 #include <unistd.h>

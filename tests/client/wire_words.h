@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "schemas/client_messages.h"
-#include "transport/json_text.h"
+#include "schemas/json_text.h"
 
 namespace millrace::test {
 

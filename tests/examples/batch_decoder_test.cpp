@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "chunker/row.h"
+#include "examples/pocketsphinx/body_columns.h"
 #include "tests/examples/speech.h"
 
 namespace millrace::pocketsphinx {
@@ -18,7 +19,7 @@ constexpr std::uint8_t begins = flag::start | flag::reset | flag::segment;
 // Batches of half seconds of one utterance, written out as the service does.
 struct Decoding {
   const std::vector<std::int16_t> audio = librivox("0880");
-  const BodyColumns columns = *BodyColumns::of({}, R"({"size":7840,"left":160})");
+  const RowColumns columns = *body_columns({}, R"({"size":7840,"left":160})");
   Crew crew{2};
   BatchDecoder decoder{default_model, crew};
 

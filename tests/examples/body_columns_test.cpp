@@ -9,29 +9,29 @@ namespace {
 constexpr FrameType speech{};
 
 TEST_CASE("the body begins behind the columns of the left context") {
-  const auto columns = BodyColumns::of(speech, R"({"size":1600,"left":400,"right":80})");
+  const auto columns = body_columns(speech, R"({"size":1600,"left":400,"right":80})");
   REQUIRE(columns.has_value());
-  CHECK(columns->begin(0) == 400);
-  CHECK(columns->begin(400) == 400);
+  CHECK(columns->body(0) == 400);
+  CHECK(columns->body(400) == 400);
 }
 
 TEST_CASE("in packed rows the body begins behind the real context") {
-  const auto columns = BodyColumns::of(speech, R"({"size":1600,"left":400,"align":"packed"})");
+  const auto columns = body_columns(speech, R"({"size":1600,"left":400,"align":"packed"})");
   REQUIRE(columns.has_value());
-  CHECK(columns->begin(0) == 0);
-  CHECK(columns->begin(400) == 400);
+  CHECK(columns->body(0) == 0);
+  CHECK(columns->body(400) == 400);
 }
 
 TEST_CASE("bodies may lie end to end in either notation") {
-  CHECK(BodyColumns::of(speech, R"({"size":1600,"step":0})").has_value());
-  CHECK(BodyColumns::of(speech, R"({"size":1600,"step":1600})").has_value());
-  CHECK(BodyColumns::of(speech, R"({"size":1600,"step":800})").error() ==
+  CHECK(body_columns(speech, R"({"size":1600,"step":0})").has_value());
+  CHECK(body_columns(speech, R"({"size":1600,"step":1600})").has_value());
+  CHECK(body_columns(speech, R"({"size":1600,"step":800})").error() ==
         "the chunk rule's bodies must lie end to end: step must be size");
 }
 
 TEST_CASE("a pipeline of anything but mono s16 at 16 kHz is refused") {
   const auto refusal = [](const FrameType& frames) {
-    return BodyColumns::of(frames, R"({"size":1600})").error();
+    return body_columns(frames, R"({"size":1600})").error();
   };
   const std::string mono = "the pipeline must hold mono audio at 16000 Hz";
   CHECK(refusal({.values = 2}) == mono);
@@ -41,9 +41,9 @@ TEST_CASE("a pipeline of anything but mono s16 at 16 kHz is refused") {
 }
 
 TEST_CASE("a rule that cannot be read is refused") {
-  CHECK(BodyColumns::of(speech, "").error() == "the chunk rule is not a JSON object: ");
-  CHECK(BodyColumns::of(speech, "[]").error() == "the chunk rule is not a JSON object: []");
-  CHECK_FALSE(BodyColumns::of(speech, R"({"size":1600,"left":"x"})").has_value());
+  CHECK(body_columns(speech, "").error() == "the chunk rule is not a JSON object: ");
+  CHECK(body_columns(speech, "[]").error() == "the chunk rule is not a JSON object: []");
+  CHECK_FALSE(body_columns(speech, R"({"size":1600,"left":"x"})").has_value());
 }
 
 }  // namespace

@@ -21,8 +21,13 @@ TEST_CASE("each job of a round is done once before the round returns") {
 
 TEST_CASE("jobs run at the same time on as many threads as the crew has") {
   Crew crew(3);
-  std::barrier together(3);  // nobody passes unless three are in it
-  crew.run(3, [&](std::size_t) { together.arrive_and_wait(); });
+  std::barrier together(3);  // hangs, until the test's time limit, unless three threads arrive
+  std::atomic<int> passed = 0;
+  crew.run(3, [&](std::size_t) {
+    together.arrive_and_wait();
+    ++passed;
+  });
+  CHECK(passed == 3);
 }
 
 TEST_CASE("a crew of one works on the calling thread, in order") {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A text message: of a client, of the service, and what calls itself JSON, UTF-8 or a name.
-#include "transport/client_messages.h"
+#include "schemas/json_commands.h"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <string>
 
+#include "schemas/json_text.h"
+#include "schemas/server_messages.h"
 #include "schemas/text.h"
 #include "tests/fuzz/target.h"
-#include "transport/json_text.h"
-#include "transport/server_messages.h"
 
 namespace millrace {
 namespace {

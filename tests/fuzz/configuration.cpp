@@ -5,8 +5,8 @@
 #include <string>
 
 #include "schemas/text.h"
-#include "service/options.h"
-#include "service/print_options.h"
+#include "service/config/options.h"
+#include "service/config/print_options.h"
 #include "tests/fuzz/target.h"
 
 namespace millrace {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client sends before its WebSocket is open: the bytes of an HTTP request, in pieces.
-#include "transport/upgrade.h"
+#include "transport/websocket/upgrade.h"
 
 #include <cstring>
 #include <string>
 
 #include "schemas/text.h"
 #include "tests/fuzz/target.h"
-#include "transport/http_reader.h"
-#include "transport/limits.h"
+#include "transport/http/reader.h"
+#include "transport/net/limits.h"
+#include "transport/websocket/stream_request.h"
 
 namespace millrace {
 namespace {
@@ -70,12 +71,15 @@ void check_stream(const StreamRequest& stream) {
 
 void check_upgrade(const HttpQuery& query) {
   // For a listener that serves a page more is allowed, but nothing else is read.
-  const auto served = parse_upgrade(query, {.own_page = true});
-  const auto upgrade = parse_upgrade(query);
-  if (upgrade) require(served.has_value(), "a page of its own takes nothing from others");
+  const auto refused = refuse_page(query);
+  if (!refused)
+    require(!refuse_page(query, {.own_page = true}), "a page of its own takes nothing from others");
+  if (refused) return check_answer(answer_to(*refused));
+  const auto stream = parse_stream_target(query.target);
+  stream ? check_stream(*stream) : check_answer(answer_to(stream.error()));
+  const auto upgrade = parse_upgrade(query, subprotocol);
   if (!upgrade) return check_answer(answer_to(upgrade.error()));
-  require(upgrade->upgrade.key.size() == 24, "an upgrade has a key");
-  check_stream(upgrade->stream);
+  require(upgrade->key.size() == 24, "an upgrade has a key");
 }
 
 }  // namespace

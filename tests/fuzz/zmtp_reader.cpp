@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a ZeroMQ peer, from the greeting on. The first two bytes of an input say how the
 // rest is split: in pieces of how many bytes, and how long a message may be.
-#include "transport/zmtp_reader.h"
+#include "transport/zeromq/zmtp_reader.h"
 
 #include <algorithm>
 #include <string>

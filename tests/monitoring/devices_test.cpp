@@ -24,7 +24,6 @@ TEST_CASE("copies of all pipelines are told of their device") {
                      .websocket = {},
                      .zmq = {},
                      .zmq_sockets = {},
-                     .worker_sockets = {},
                      .pipelines = {{"a", 16000, {}, {&lanes[0]}}, {"b", 100, {}, {&lanes[1]}}},
                      .devices = {{"cuda:0", {&devices[0]}}, {"cuda:2", {&devices[1]}}}});
   const std::string text = exporter.text(Time(1s)), first = "{device=\"cuda:0\"",

@@ -119,7 +119,6 @@ std::string exported_text() {
                      .websocket = {&door},
                      .zmq = {},
                      .zmq_sockets = {},
-                     .worker_sockets = {},
                      .pipelines = {{"default", 16000, {&streams}, {&lanes}}},
                      .devices = {{"cuda:0", {&device}}}});
   return exporter.text(Time(1s));

@@ -21,13 +21,14 @@ struct Service {
   DoorStats doors[2];
   StreamStats streams[2];
   LaneStats lanes;
-  ZeromqStats clients, workers;
+  ZeromqStats sockets;
+  WorkerServerStats workers;
   Exporter exporter{{.service = {&service},
                      .threads = {&threads[0], &threads[1]},
                      .websocket = {&doors[0], &doors[1]},
                      .zmq = {},
-                     .zmq_sockets = {&clients},
-                     .worker_sockets = {&workers},
+                     .zmq_sockets = {&sockets},
+                     .worker_servers = {&workers},
                      .pipelines = {{"asr", 16000, {&streams[0], &streams[1]}, {&lanes}}}}};
 
   std::string text(Time now = Time(1000s)) { return exporter.text(now); }
@@ -237,28 +238,29 @@ TEST_CASE("the version of CUDA is told") {
   CHECK_THAT(Exporter(sources).text(Time(1s)), Contains("cuda=\"13.0\""));
 }
 
-TEST_CASE("what ZeroMQ sockets see is told of the ports of clients and of workers") {
+TEST_CASE("the connections of the ZeroMQ port are counted below its messages") {
   Service service;
-  service.clients.would_block.add(2);
-  service.clients.disconnected.add(3);
-  service.clients.refused[Refusal::handshake].add(4);
-  service.workers.connections.set(5);
-  service.workers.opened.add(6);
-  service.workers.refused[Refusal::limit_global].add(7);
-  service.workers.malformed.add(8);
-  const std::string text = service.text(), clients = "{port=\"clients\"} ",
-                    workers = "{port=\"workers\"} ", rejected = "connections_rejected_total{";
-  const auto told = [&](const std::string& what) {
-    CHECK_THAT(text, Contains("\nmillrace_zmq_" + what + "\n"));
-  };
-  told("sends_blocked_total" + clients + "2");
-  told("sends_blocked_total" + workers + "0");
-  told("connections_closed_total" + clients + "3");
-  told(rejected + "port=\"clients\",reason=\"handshake\"} 4");
-  told("connections" + workers + "5");
-  told("connections_opened_total" + workers + "6");
-  told(rejected + "port=\"workers\",reason=\"limit_global\"} 7");
-  told("messages_malformed_total" + workers + "8");
+  service.sockets.connections.set(1);
+  service.sockets.opened.add(2);
+  service.sockets.would_block.add(3);
+  service.sockets.disconnected.add(4);
+  service.sockets.malformed.add(5);
+  service.sockets.refused[Refusal::handshake].add(6);
+  const std::string text = service.text();
+  for (const char* line : {"connections 1", "connections_opened_total 2", "sends_blocked_total 3",
+                           "connections_closed_total 4", "messages_malformed_total 5",
+                           "connections_rejected_total{reason=\"handshake\"} 6",
+                           "connections_rejected_total{reason=\"limit_global\"} 0"})
+    CHECK_THAT(text, Contains("\nmillrace_zmq_" + std::string(line) + "\n"));
+}
+
+TEST_CASE("refused connections of workers are counted by their reason") {
+  Service service;
+  service.workers.refused[WorkerRefusal::limit_global].add(7);
+  service.workers.refused[WorkerRefusal::handshake].add(8);
+  const std::string text = service.text(), name = "\nmillrace_worker_connections_rejected_total";
+  CHECK_THAT(text, Contains(name + "{reason=\"limit_global\"} 7\n"));
+  CHECK_THAT(text, Contains(name + "{reason=\"handshake\"} 8\n"));
 }
 
 TEST_CASE("the text is collected at most once per second") {
@@ -298,7 +300,6 @@ TEST_CASE("a pipeline costs at most 280 series, a device 32, the rest 250") {
                   .websocket = {&door},
                   .zmq = {&door},
                   .zmq_sockets = {},
-                  .worker_sockets = {},
                   .pipelines = {{"a", 16000, {&streams}, {&lanes}}}};
   const std::size_t one = series(Exporter(sources).text(Time(1s)));
   sources.pipelines.push_back({"b", 16000, {&streams}, {&lanes}});

@@ -27,7 +27,7 @@ TEST_CASE("a stream that is opened allocates nothing") {
   test::LiveStream live({.size = 1600}, 80000);
   const std::size_t before = test::allocations();
   Stream idle({.id = {}, .spec = {.size = 1600}, .frames_limit = 80000},
-              {.rows = live.lane, .client = live.client, .blocks = live.pool, .stats = live.stats});
+              {.host = live.lane, .blocks = live.pool, .stats = live.stats}, live.client);
   CHECK(test::allocations() == before);
   CHECK(sizeof idle <= 1024);
 }

@@ -40,7 +40,7 @@ struct LiveStream {
   explicit LiveStream(const StreamSettings& settings, std::size_t spare_blocks = 100)
       : pool(FrameBuffer::block_bytes(settings.type.bytes(), settings.spec.width()), spare_blocks,
              stats.buffer),
-        stream(settings, {.rows = lane, .client = client, .blocks = pool, .stats = stats}) {}
+        stream(settings, {.host = lane, .blocks = pool, .stats = stats}, client) {}
 
   void send(std::size_t frames) {
     std::vector<std::int16_t> values(frames);

@@ -142,7 +142,7 @@ class Play {
     } else {
       listens_ = false;
       add({.kind = Kind::abort, .cause = Cause::connection});
-      live_.stream.lost(live_.now);
+      live_.stream.lost(false, live_.now);
     }
   }
 

@@ -63,7 +63,7 @@ TEST_CASE("a row counts in the stages up to compute also when its client is gone
   Waits live;
   live.send(20);
   live.stream.taken(2, live.now);
-  live.stream.lost(live.now);
+  live.stream.lost(false, live.now);
   live.done(Answer::Kind::json);
   live.done();
   live.done();  // ABORT

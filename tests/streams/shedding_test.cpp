@@ -18,7 +18,7 @@ using test::Said;
 
 namespace {
 
-constexpr Duration patience = 160ms, latest = patience + patience / Stream::shed_grains;
+constexpr Duration patience = 160ms, latest = patience + patience / Intake::shed_grains;
 
 StreamSettings settings(const Spec& spec, std::uint64_t limit) {
   return {.id = StreamId{5},
@@ -147,7 +147,7 @@ TEST_CASE("an abort lets go of all that waits") {
   Crowded live;
   live.send_at(100, 10);
   live.send_at(120, 100);
-  live.stream.lost(live.now);
+  live.stream.lost(false, live.now);
   live.take_and_answer(live.rows().size());
   CHECK(live.stream.finished());
   CHECK(live.stats.buffer.value() == 0);

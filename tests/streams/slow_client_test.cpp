@@ -76,7 +76,7 @@ TEST_CASE_METHOD(SlowClient, "what a client that leaves has not read is counted"
   send(20);
   stream.end(now);
   answer(3, Answer::Kind::text);
-  stream.lost(now);
+  stream.lost(false, now);
   CHECK(stream.finished());
   CHECK(stats.dropped[ResultLoss::stream_closed].value() == 3);
   CHECK(stats.results.value() == 0);
@@ -89,7 +89,7 @@ TEST_CASE_METHOD(SlowClient, "what a client that was given up has not read is co
   answer(2, Answer::Kind::text);
   stream.fail(ErrorCode::slow_reader, "results are not read", now);
   answer(1, Answer::Kind::text);
-  stream.lost(now);
+  stream.lost(false, now);
   CHECK(said().back() == "error slow_reader");
   CHECK(stats.dropped[ResultLoss::slow_reader].value() == 3);
   CHECK(stats.closed[StreamClosing::error].value() == 1);
@@ -115,7 +115,7 @@ TEST_CASE_METHOD(SlowClient, "the rows of a client that has left wait for nobody
   stream.taken(1, now);
   fill();
   send(20);
-  stream.lost(now);
+  stream.lost(false, now);
   CHECK(lane.rows.size() == 4);
   CHECK(lane.rows.back().row.is(flag::abort));
 }

@@ -39,17 +39,14 @@ TEST_CASE("a result has the markers that the lane added") {
   LiveStream live(tens);
   live.send(20);
   live.answer(1);
-  live.stream.done({.seq = 1, .answer = {Answer::Kind::text, ""}, .at = {}, .flags = flag::reset},
-                   live.now);
+  live.stream.done({.flags = flag::reset, .seq = 1, .answer = {Answer::Kind::text, ""}}, live.now);
   CHECK(live.client.flags == std::vector<std::uint8_t>{flag::reset});
 }
 
 TEST_CASE("a RESET that the lane added is counted when its row is done") {
   LiveStream live(tens);
   live.send(10);
-  live.stream.done(
-      {.seq = 0, .answer = {}, .at = {}, .flags = flag::reset, .reason = ResetReason::worker_lost},
-      live.now);
+  live.stream.done({.flags = flag::reset, .reason = ResetReason::worker_lost, .seq = 0}, live.now);
   CHECK(live.stats.resets[ResetReason::worker_lost].value() == 1);
   CHECK(live.stats.resets[ResetReason::start].value() == 1);
 }
@@ -199,8 +196,8 @@ TEST_CASE("a stream whose values are mostly clamped is warned about once") {
 TEST_CASE("the frames of a refused message are a gap") {
   LiveStream live(tens);
   live.send(3);
-  live.stream.refuse(ErrorCode::too_long, "a message has at most 64 KiB", 40000, live.now);
-  live.stream.refuse(ErrorCode::schema, "no such message", 0, live.now);
+  live.stream.reject(ErrorCode::too_long, "a message has at most 64 KiB", 40000, live.now);
+  live.stream.reject(ErrorCode::schema, "no such message", 0, live.now);
   CHECK(live.said() == Said{"rejected too_long 40000", "rejected schema 0"});
   CHECK(live.stream.position() == 40003);
   CHECK(live.rows() == Rows{{0, 0, 0, 3, 0, begins | flag::last, 0}});
@@ -208,7 +205,7 @@ TEST_CASE("the frames of a refused message are a gap") {
 
 TEST_CASE("a refused message that goes beyond the last position is an error, no rejection") {
   LiveStream live(tens);
-  live.stream.refuse(ErrorCode::too_long, "too long", std::uint64_t{1} << 60, live.now);
+  live.stream.reject(ErrorCode::too_long, "too long", std::uint64_t{1} << 60, live.now);
   CHECK(live.said() == Said{"error values"});
   CHECK(live.stats.lost[Loss::rejected].value() == 0);
 }

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "transport/connection.h"
-#include "transport/wakeup.h"
+#include "transport/net/wakeup.h"
+#include "transport/websocket/connection.h"
 
 namespace millrace {
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "tests/support/patience.h"
-#include "transport/net.h"
+#include "transport/net/net.h"
 
 namespace millrace {
 

@@ -7,29 +7,30 @@
 #include <utility>
 #include <vector>
 
-#include "streams/ends.h"
+#include "streams/client_output.h"
+#include "streams/stream_host.h"
 
 namespace millrace::test {
 
 // Keeps the rows that a stream gives.
-class CapturedRows : public RowSink {
+class CapturedRows : public StreamHost {
  public:
   void add(StreamId, ReadyRow row) override { rows.push_back(std::move(row)); }
 
   std::vector<ReadyRow> rows;
 };
 
-// Keeps what a stream tells its client, a line each: "result 0 text", "flushed 7",
+// Keeps what a stream sends to its client, a line each: "result 0 text", "flushed 7",
 // "rejected values 3", "error no_worker", "closed 100 2", "resume".
-class CapturedClient : public ClientEnd {
+class CapturedClient : public ClientOutput {
  public:
-  void result(StreamResult result) override {
+  void ready(std::string_view, std::string_view, std::uint64_t, std::size_t) override {}
+  void result(const ResultHead& head, const Answer& answer) override {
     if (has_no_memory) throw std::bad_alloc();
-    said.push_back("result " + std::to_string(result.row.seq) + " " + result.answer.data);
-    flags.push_back(result.row.flags);
+    said.push_back("result " + std::to_string(head.seq) + " " + answer.data);
+    flags.push_back(head.flags);
     ++unwritten;
   }
-  bool full() const override { return is_full; }
   void flushed(std::uint64_t mark) override { said.push_back("flushed " + std::to_string(mark)); }
   void rejected(ErrorCode code, std::string_view, std::uint64_t frames) override {
     said.push_back("rejected " + std::string(name_of(code)) + " " + std::to_string(frames));
@@ -37,20 +38,24 @@ class CapturedClient : public ClientEnd {
   void warning(ErrorCode code, std::string_view) override {
     said.push_back("warning " + std::string(name_of(code)));
   }
+  void goaway() override { ++goaways; }
   void error(ErrorCode code, std::string_view) override {
     said.push_back("error " + std::string(name_of(code)));
   }
-  void closed(std::uint64_t frames, std::uint64_t chunks) override {
+  void closed(std::uint64_t frames, std::uint64_t chunks, bool) override {
     said.push_back("closed " + std::to_string(frames) + " " + std::to_string(chunks));
   }
+  void drop_untaken() override {}
+  std::size_t reclaimable() const override { return 0; }
   void resume() override { said.push_back("resume"); }
   void has_room() override { ++had_room; }
 
   std::vector<std::string> said;
   std::vector<std::uint8_t> flags;  // of the results
-  std::size_t had_room = 0;         // how often it was told so
-  std::size_t unwritten = 0;        // results
-  bool is_full = false;
+  std::size_t had_room = 0;         // calls of has_room()
+  std::size_t goaways = 0;
+  std::size_t unwritten = 0;  // results
+  bool& is_full = full_;
   bool has_no_memory = false;  // for results
 };
 

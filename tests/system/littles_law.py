@@ -5,7 +5,7 @@ MILLRACE=build/release/service/millrace python3 tests/system/littles_law.py [SEC
 
 The load: 200 streams of `millrace bench` that come and go, eight clients that read more slowly than they send, and two workers,
 one of which dies every ten seconds with batches in hand. Ends with 1 if a stage with at least two rows on average differs by more
-than 10 %. Not in CI: there the same holds exactly, in virtual time (tests/workers/lanes_schedule_test.cpp).
+than 10 %. Not in CI: there the same holds exactly, in virtual time (tests/workers/lanes/lanes_schedule_test.cpp).
 """
 import collections
 import contextlib

@@ -21,7 +21,7 @@ import time
 import zlib
 
 import worker_wire as wire
-from remote_worker import raw_worker
+from raw_worker import RawWorker
 
 DOZE = 12  # seconds; an answer is due after 10
 
@@ -30,7 +30,7 @@ class LoggingWorker:
     def __init__(self, url, pipeline, name, log, credits, pace):
         self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.name, self.pace, self.random = name, float(pace) / 1000, random.Random(name)
-        self.link = raw_worker(url, pipeline=pipeline, name=name, credits=int(credits)).attached()
+        self.link = RawWorker(url, pipeline=pipeline, name=name, credits=int(credits)).attached()
         self.write(attached=time.monotonic_ns())
         self.leaving, self.dozing = threading.Event(), threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: self.leaving.set())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of bare sockets, which can say anything, right or wrong."""
+"""A worker of bare sockets, over a path or TCP, which can say anything, right or wrong."""
 import contextlib
 import mmap
 import os
@@ -13,13 +13,24 @@ PATIENCE = 30
 SIZES = (2, 2, 4)  # bytes of s16, f16, f32
 
 
+def connected(url):
+    """A socket to "unix:PATH" or "tcp://ADDRESS:PORT"."""
+    if url.startswith("tcp://"):
+        address, port = url.removeprefix("tcp://").rsplit(":", 1)
+        connection = socket.create_connection((address, int(port)), PATIENCE)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(PATIENCE)
+    connection.connect(url.removeprefix("unix:"))
+    return connection
+
+
 class RawWorker:
     """One connection. What it is sent it reads when it is asked to; heartbeats are skipped."""
 
     def __init__(self, url, hello=None, **of_hello):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.settimeout(PATIENCE)
-        self.socket.connect(url.removeprefix("unix:"))
+        self.socket = connected(url)
         self.buffer, self.descriptor, self.slabs = b"", None, None
         self.welcome, self.refused, self.said_bye = None, None, False
         self.sending, self.stopped, self.heart = threading.Lock(), threading.Event(), None
@@ -130,6 +141,8 @@ class RawWorker:
     def row(self, batch, i):
         """The values of a row of its tensor, padding included, as bytes."""
         size = batch.width * self.welcome.values * SIZES[self.welcome.element]
+        if self.slabs is None:
+            return batch.tensor[i * size:(i + 1) * size]
         begin = batch.slab * self.welcome.slab_bytes + i * size
         return self.slabs[begin:begin + size]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that keep the service waiting, all at once: each is given up when its time is over, and
-nobody waits for it. Longer limits are in tests/transport/session_time_test.cpp, in virtual time.
+"""Clients that keep the service waiting, all at once: each is closed when its time is over, and no
+other client waits for it. Longer limits are in tests/transport/sessions/session_time_test.cpp, in virtual time.
 Numbers like A9 name the case in docs/guarantees.md."""
 import collections
 import concurrent.futures

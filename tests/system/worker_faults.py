@@ -7,8 +7,7 @@ import worker_wire as wire
 from faults import PACKET, FaultTest
 from harness import samples
 from raw_client import BINARY, RawClient, frame, upgrade
-from raw_worker import Honest
-from remote_worker import raw_worker
+from raw_worker import Honest, RawWorker
 
 
 def packet(number=0):
@@ -30,12 +29,12 @@ class WorkerFaultTest(FaultTest):
         return service.workers_remote if self.remote else service.workers
 
     def worker(self, service, **of_hello):
-        worker = raw_worker(self.url(service), **of_hello).attached()
+        worker = RawWorker(self.url(service), **of_hello).attached()
         self.addCleanup(worker.close)
         return worker
 
     def honest(self, service, answer=b"1", **of_hello):
-        honest = Honest(raw_worker(service.workers, **of_hello).attached().beat(), answer)
+        honest = Honest(RawWorker(service.workers, **of_hello).attached().beat(), answer)
         self.addCleanup(honest.close)
         return honest
 

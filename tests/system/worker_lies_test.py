@@ -5,7 +5,7 @@ import unittest
 
 import worker_wire as wire
 from faults import PACKET, text
-from remote_worker import raw_worker
+from raw_worker import RawWorker
 from worker_faults import WorkerFaultTest, packet
 
 PROTOCOL = ("worker_failures", "protocol")
@@ -50,6 +50,8 @@ HELLOS = {
 
 
 class Liars(WorkerFaultTest):
+    HELLOS = HELLOS
+
     def test_a_worker_that_lies_is_cut_and_another_gets_its_rows(self):  # F5, F6
         service = self.service()
         with self.moved(service, {PROTOCOL: len(LIES)}), self.beside(service) as (good, _):
@@ -115,8 +117,8 @@ class Liars(WorkerFaultTest):
     def test_who_says_hello_wrongly_is_told_why_and_counts_as_no_worker(self):
         service = self.service(extra='[limits]\nslab_bytes = "1MiB"\n')
         with self.moved(service, {}), self.beside(service):
-            for name, (hello, code) in HELLOS.items():
-                with self.subTest(name), raw_worker(self.url(service), hello) as worker:
+            for name, (hello, code) in self.HELLOS.items():
+                with self.subTest(name), RawWorker(self.url(service), hello) as worker:
                     self.assertEqual(worker.ended(), code)
 
 

@@ -9,15 +9,17 @@ from pathlib import Path
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "check_layering.py"
 
+MOST_FILES = 25
+
 RIGHT = {
     "base/bytes.h": "#pragma once\n#include <span>\n",
     "base/queue.h": "#pragma once\n#include <mutex>\n",
     "base/stats.h": "#pragma once\n",
     "chunker/row.h": '#pragma once\n#include "base/bytes.h"\n',
     "chunker/stats.h": '#pragma once\n#include "base/stats.h"\n',
-    "service/options.h": '#pragma once\n#include "chunker/row.h"\n',
+    "service/config/options.h": '#pragma once\n#include "chunker/row.h"\n',
     "monitoring/exporter.cpp": '#include <prometheus/collectable.h>\n#include "chunker/stats.h"\n',
-    "transport/websocket_connection.cpp": "#include <boost/beast/websocket.hpp>\n",
+    "transport/websocket/websocket_connection.cpp": "#include <boost/beast/websocket.hpp>\n",
     "tests/base/queue_test.cpp": '#include "base/queue.h"\n#include "chunker/row.h"\n',
 }
 
@@ -48,6 +50,16 @@ class CheckLayering(unittest.TestCase):
         self.assert_offence("chunker/cut.cpp", '\n#include "monitoring/exporter.cpp"\n',
                             "2: chunker/ may not include monitoring/exporter.cpp")
 
+    def test_a_folder_within_a_folder_has_a_line_of_its_own(self):
+        self.assertEqual(self.offences({"transport/http/io.h": '#pragma once\n#include "transport/net/net.h"\n',
+                                        "transport/net/net.h": "#pragma once\n"}), [])
+        self.assert_offence("transport/net/tcp.cpp", '#include "transport/websocket/websocket_connection.cpp"\n',
+                            "1: transport/net/ may not include transport/websocket/websocket_connection.cpp")
+
+    def test_a_folder_without_a_line_of_its_own_belongs_to_the_one_around_it(self):
+        self.assertEqual(self.offences({"client/internal/pipe.h": "#pragma once\n",
+                                        "client/client.cpp": '#include "client/internal/pipe.h"\n'}), [])
+
     def test_monitoring_sees_only_the_counters_of_a_stage(self):
         self.assert_offence("monitoring/peek.cpp", '#include "chunker/row.h"\n',
                             "1: monitoring/ may not include chunker/row.h")
@@ -64,31 +76,31 @@ class CheckLayering(unittest.TestCase):
         self.assert_offence("chunker/cut.cpp", "#include <cuda_runtime_api.h>\n",
                             "1: only gpu/*, tests/gpu/*, tests/support/simulated_cuda/*, bench/gpu* may "
                             "include cuda_runtime_api.h")
-        self.assert_offence("service/main.cpp", "#include <prometheus/counter.h>\n",
+        self.assert_offence("service/commands/main.cpp", "#include <prometheus/counter.h>\n",
                             "1: only monitoring/*, tests/monitoring/* may include prometheus/counter.h")
-        self.assert_offence("transport/http_server.cpp", "#include <boost/beast/websocket.hpp>\n",
-                            "1: only transport/websocket_connection.cpp, "
-                            "tests/transport/frames_beside_beast_test.cpp, bench/bare_*.cpp may include "
+        self.assert_offence("transport/http/server.cpp", "#include <boost/beast/websocket.hpp>\n",
+                            "1: only transport/websocket/websocket_connection.cpp, "
+                            "tests/transport/websocket/frames_beside_beast_test.cpp, bench/bare_*.cpp may include "
                             "boost/beast/websocket.hpp")
-        self.assert_offence("transport/session.cpp", "#include <boost/beast/http.hpp>\n",
-                            "1: only transport/http_*, transport/websocket_connection.cpp, "
-                            "tests/transport/frames_beside_beast_test.cpp, bench/bare_beast.cpp may include "
+        self.assert_offence("transport/sessions/session.cpp", "#include <boost/beast/http.hpp>\n",
+                            "1: only transport/http/*, transport/websocket/websocket_connection.cpp, "
+                            "tests/transport/websocket/frames_beside_beast_test.cpp, bench/bare_beast.cpp may include "
                             "boost/beast/http.hpp")
 
     def test_only_the_service_knows_its_options(self):
-        self.assert_offence("tests/chunker/row_test.cpp", '#include "service/options.h"\n',
+        self.assert_offence("tests/chunker/row_test.cpp", '#include "service/config/options.h"\n',
                             "1: only service/*, tests/service/*, tests/fuzz/* may include "
-                            "service/options.h")
+                            "service/config/options.h")
 
     def test_generated_headers_stay_in_schemas(self):
         self.assertEqual(self.offences({"schemas/codec.cpp": '#include "client_generated.h"\n'}), [])
-        self.assert_offence("transport/session.cpp", '#include "client_generated.h"\n',
+        self.assert_offence("transport/sessions/session.cpp", '#include "client_generated.h"\n',
                             "1: only schemas/* may include client_generated.h")
 
     def test_a_mutex_lives_in_the_queue(self):
-        self.assert_offence("service/log.h", "#include <mutex>\n",
-                            "1: only base/name_book.h, base/queue.h, workers/attachment.h, "
-                            "client/changes.h, client/stream_pipe.h, tests/support/simulated_cuda/* may "
+        self.assert_offence("service/log/log.h", "#include <mutex>\n",
+                            "1: only base/name_book.h, base/queue.h, workers/library/attachment.h, "
+                            "client/internal/changes.h, client/internal/stream_pipe.h, tests/support/simulated_cuda/* may "
                             "include mutex")
 
     def test_conditionals_are_offences_and_pragma_once_is_none(self):
@@ -98,32 +110,32 @@ class CheckLayering(unittest.TestCase):
 
     def test_nothing_sleeps_no_test_either(self):
         line = "std::this_thread::sleep_for(1ms);"
-        for file in ("service/wait.cpp", "tests/service/wait.cpp"):
+        for file in ("service/log/wait.cpp", "tests/service/wait.cpp"):
             self.assert_offence(file, f"{line}\n", f"1: not here (nowhere): {line}")
 
     def test_nothing_goes_by_the_wall_clock(self):
         line = "auto due = std::chrono::system_clock::now() + 1s;"
-        self.assert_offence("transport/session.cpp", f"{line}\n",
-                            f"1: not here (service/wall_clock.cpp): {line}")
+        self.assert_offence("transport/sessions/session.cpp", f"{line}\n",
+                            f"1: not here (service/log/wall_clock.cpp): {line}")
 
     def test_a_lambda_that_captures_is_no_coroutine(self):
         line = "auto task = [this](int n) -> net::awaitable<void> { co_return; };"
-        self.assert_offence("transport/session.cpp", f"{line}\n", f"1: not here (nowhere): {line}")
-        self.assertEqual(self.offences({"transport/session.cpp": line.replace("this", "")}), [])
+        self.assert_offence("transport/sessions/session.cpp", f"{line}\n", f"1: not here (nowhere): {line}")
+        self.assertEqual(self.offences({"transport/sessions/session.cpp": line.replace("this", "")}), [])
 
     def test_words_in_comments_and_literals_are_no_offences(self):
         text = ('// #if or sleep_for\n/* #include <mutex>\n#if */\n'
                 'auto a = "std::this_thread::sleep_for";\nauto b = R"(\n#if 1\n)";\n')
-        self.assertEqual(self.offences({"service/text.cpp": text}), [])
-        self.assert_offence("service/text.cpp", text + "#if 1\n", "8: not here (nowhere): #if 1")
+        self.assertEqual(self.offences({"service/log/text.cpp": text}), [])
+        self.assert_offence("service/log/text.cpp", text + "#if 1\n", "8: not here (nowhere): #if 1")
 
     def test_a_digit_separator_opens_no_literal(self):
-        self.assert_offence("service/size.cpp", "auto a = 1'000;\n#if 1\nauto b = 2'000;\n",
+        self.assert_offence("service/log/size.cpp", "auto a = 1'000;\n#if 1\nauto b = 2'000;\n",
                             "2: not here (nowhere): #if 1")
 
     def test_a_folder_links_only_what_it_may_include(self):
-        self.assert_offence("chunker/CMakeLists.txt", "# millrace::gpu\nDEPS millrace::base millrace::gpu\n",
-                            "2: chunker/ may not link gpu")
+        self.assert_offence("chunker/CMakeLists.txt", "# millrace::gpu_cuda\nDEPS millrace::base millrace::gpu_cuda\n",
+                            "2: chunker/ may not link gpu_cuda")
 
     def test_a_new_folder_is_named_in_the_rules_first(self):
         self.assert_offence("misc/a.cpp", "", "1: a folder that tools/layers.toml does not name")
@@ -131,6 +143,12 @@ class CheckLayering(unittest.TestCase):
     def test_a_file_has_at_most_350_lines(self):
         self.assertEqual(self.offences({"tests/a.py": "\n" * 350}), [])
         self.assert_offence("tests/a.py", "\n" * 351, "351: longer than 350 lines")
+
+    def test_a_folder_has_a_bounded_number_of_files(self):
+        files = {f"batcher/part{number}.h": "#pragma once\n" for number in range(MOST_FILES)}
+        self.assertEqual(self.offences(files), [])
+        self.assertEqual(self.offences(files | {"batcher/one_more.h": "#pragma once\n"}),
+                         [f"batcher/:1: more than {MOST_FILES} files: {MOST_FILES + 1}"])
 
     def test_a_file_is_named_for_what_is_in_it(self):
         self.assert_offence("base/time_utils.h", "", "1: a name that says nothing: utils")

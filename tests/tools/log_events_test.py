@@ -13,7 +13,7 @@ BY_WORKERS = r'\blog\(\s*\{(?:\.what = )?"([^"]+)"([^;]*);'
 def written():
     """{event: its levels}, of the calls in service/ and workers/."""
     events = {}
-    for path in [*(ROOT / "service").rglob("*.cpp"), *(ROOT / "workers").glob("*.cpp")]:
+    for path in [*(ROOT / "service").rglob("*.cpp"), *(ROOT / "workers").rglob("*.cpp")]:
         text = path.read_text()
         for level, varies, event in re.findall(DIRECT, text):
             events.setdefault(event, set()).update({"info", "warning"} if varies else {level})

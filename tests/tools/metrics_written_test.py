@@ -8,7 +8,7 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = "base schemas input chunker batcher streams transport gpu workers service".split()
+FOLDERS = "base schemas input chunker batcher streams transport gpu workers monitoring service".split()
 ELSEWHERE = re.compile(r"process_\w+|millrace_build_info")  # the exporter itself knows these
 HELPED = {  # families that the exporter makes by a function of its own
     "millrace_ingest_connections_rejected_total": {("DoorStats", "refused"), ("ZeromqStats", "refused")},
@@ -16,7 +16,7 @@ HELPED = {  # families that the exporter makes by a function of its own
     "millrace_worker_wait_seconds_total": {("LaneStats", "wait")},
     "millrace_worker_oldest_batch_seconds": {("LaneStats", "oldest")},
 }
-WRITTEN_BY = {"websocket": r"session\w*|stream_server|client_inbox", "zmq": r"zeromq_\w+|\w*peer\w*"}
+WRITTEN_BY = {"websocket": r"session\w*|stream_server|conversation", "zmq": r"zeromq_\w+|\w*peer\w*"}
 
 
 def sources():
@@ -32,9 +32,9 @@ def sources():
 def counters(texts):
     """{(struct, counter): the enum of its label, or None}"""
     found = {}
-    cell = r"(?:Counter|Gauge|Histogram|std::array<Histogram, \w+>|Labelled<\w+, (\w+), \w+>)"
+    cell = r"(?:Counter|Gauge|Histogram|std::array<Histogram, \w+>|Labelled<\w+, (\w+)>)"
     for path, text in texts.items():
-        if path.name != "stats.h" or path.parts[0] == "base":
+        if not path.name.endswith("stats.h") or path.parts[0] == "base":
             continue
         for struct, body in re.findall(r"^struct (\w+) \{(.*?)^\};", text, re.DOTALL | re.MULTILINE):
             for enum, names in re.findall(rf"^  {cell} (\w[^;]*);", body, re.MULTILINE):
@@ -75,11 +75,11 @@ class Written(unittest.TestCase):
         verb = rf"\b{counter}(?:\[([^\[\]]+)\])?\.(?:add|set|observe)\("
         found = []
         for path, text in self.texts.items():
-            if path.name == "stats.h":
+            if path.name.endswith("stats.h"):
                 found += re.findall(rf"(?<=[ ;]){verb}", text)
             elif re.fullmatch(files, path.stem):
                 found += re.findall(rf"stats\w*(?:\(\))?(?:\[[^\[\]]+\])?(?:\.\w+(?:\[[^\[\]]+\])?)*\.{verb}", text)
-                found += re.findall(rf"stats\.{counter}()\)", text)  # given to what writes it
+                found += re.findall(rf"stats_?\.{counter}()\)", text)  # given to what writes it
         return found
 
     def values(self, counter, enum):

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "workers/lanes.h"
+#include "workers/lanes/lanes.h"
 
 namespace millrace::test {
 
@@ -48,8 +48,8 @@ struct Pipeline {
     lanes.add(stream, ready);
   }
   // Rows of the next batch as stream.seq, an R behind those that carry RESET(worker_lost).
-  std::string next(LaneId lane) {
-    const Batch* batch = lanes.next(lane, now);
+  std::string next(LaneId lane, bool has_slab = true) {
+    const Batch* batch = lanes.next(lane, has_slab, now);
     if (!batch) return "none";
     last = batch->id;
     std::string text;

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "workers/worker.h"
+#include "workers/library/worker.h"
 
 namespace {
 

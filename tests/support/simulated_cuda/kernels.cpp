@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/kernels.h"
+#include "gpu/cuda/kernels.h"
 
 #include <cuda_runtime_api.h>
 
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/frame_type.h"
-#include "gpu/cuda_calls.h"
-#include "gpu/expand_kernel.h"
-#include "gpu/row_kernels.h"
+#include "gpu/cuda/calls.h"
+#include "gpu/cuda/expand_kernel.h"
+#include "gpu/cuda/row_kernels.h"
 #include "tests/support/simulated_cuda/breaches.h"
 #include "tests/support/simulated_cuda/calls.h"
 #include "tests/support/simulated_cuda/place.h"

@@ -7,8 +7,8 @@
 #include <string_view>
 
 // A CUDA runtime without a device, for tests: the functions of cudart that gpu/ calls and those of
-// gpu/kernels.h, as an object library. Linked into a program it takes the place of both, so that
-// our own CUDA code runs as it was compiled, on any machine and under the sanitizers.
+// gpu/cuda/kernels.h, as an object library. Linked into a program it takes the place of both, so
+// that our own CUDA code runs as it was compiled, on any machine and under the sanitizers.
 //
 // Device memory is host memory in a memfd, filled with 0xCD; a device pointer points to it. A
 // stream is a thread that does what was put on it in order, late, and with pauses. Memory and
@@ -103,7 +103,7 @@ void guard(bool on);
 // Where the host reaches it nevertheless. Requires: it is memory of a device, or opened.
 std::byte* host_view(const void* device_pointer);
 
-// Calls so far: of a function of CUDA or of gpu/kernels.h, by its name.
+// Calls so far: of a function of CUDA or of gpu/cuda/kernels.h, by its name.
 std::uint64_t calls(std::string_view function);
 // Those that wait for the device, or may: sync, event sync, blocking copies, and all that allocate,
 // free, register or unregister memory. A hot path has none.

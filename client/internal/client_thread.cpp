@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/internal/client_thread.h"
+
+#include <boost/asio/post.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "base/quiet_thread.h"
+#include "client/internal/websocket_carrier.h"
+#include "client/internal/zeromq_carrier.h"
+#include "transport/websocket/client.h"
+
+namespace millrace {
+namespace {
+
+std::unique_ptr<Carrier> carrier_to(const std::string& url, Executor executor,
+                                    const ClientSettings& settings) {
+  if (auto service = parse_service_url(url))
+    return std::make_unique<WebsocketCarrier>(std::move(executor), std::move(*service), settings);
+  if (auto service = parse_tcp_url(url))
+    return std::make_unique<ZeromqCarrier>(std::move(executor), std::move(*service), settings);
+  const bool parameters = url.find('?') != url.npos;
+  throw std::invalid_argument(
+      "\"" + url + "\" must be ws://HOST:PORT or tcp://HOST:PORT" +
+      (parameters ? ": pipeline, rate and the like are arguments of open()" : ""));
+}
+
+}  // namespace
+
+ClientThread::ClientThread(const std::string& url, const ClientSettings& settings)
+    : settings_(settings),
+      work_(context_.get_executor()),
+      carrier_(carrier_to(url, context_.get_executor(), settings_)),
+      thread_(quiet_thread("millrace-client", [this] { context_.run(); })) {}
+
+ClientThread::~ClientThread() {
+  net::post(context_, [this] {
+    carrier_->stop();
+    work_.reset();
+  });
+}
+
+std::shared_ptr<StreamPipe> ClientThread::open(StreamRequest request) {
+  const std::uint64_t number = ++opened_;
+  const StreamPipe::Bounds bounds{settings_.unsent, settings_.untaken};
+  auto pipe = std::make_shared<StreamPipe>(number, bounds, changes_, [this, number] {
+    net::post(context_, [this, number] { carrier_->woken(number); });
+  });
+  net::post(context_, [this, pipe, request = std::move(request)]() mutable {
+    carrier_->open(std::move(pipe), std::move(request));
+  });
+  return pipe;
+}
+
+}  // namespace millrace

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/cuda/calls.h"
+
+#include <cuda.h>
+
+#include <string>
+
+namespace millrace::cuda {
+
+namespace {
+
+using GetState = CUresult (*)(CUdevice, unsigned*, int*);
+
+GetState find_get_state() {
+  void* entry = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &entry,
+                                                             7000, cudaEnableDefault, &found);
+  ignore(error);
+  const bool there = error == cudaSuccess && found == cudaDriverEntryPointSuccess;
+  return there ? reinterpret_cast<GetState>(entry) : nullptr;
+}
+
+// By the driver's own word, which the runtime does not pass on.
+bool is_in_use(int ordinal) {
+  static const GetState get_state = find_get_state();  // each copy asks
+  unsigned flags = 0;
+  int active = 0;
+  return get_state && get_state(ordinal, &flags, &active) == CUDA_SUCCESS && active != 0;
+}
+
+DeviceFault fault_of(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation: return DeviceFault::out_of_memory;
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained: return DeviceFault::ecc;
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorHardwareStackError: return DeviceFault::illegal_access;
+    case cudaErrorLaunchFailure:
+    case cudaErrorAssert: return DeviceFault::launch;
+    case cudaErrorLaunchTimeout: return DeviceFault::timeout;
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorDeviceUninitialized:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorMpsRpcFailure:
+    case cudaErrorNoDevice:
+    case cudaErrorUnknown:
+    case cudaErrorExternalDevice:
+    case cudaErrorTensorMemoryLeak: return DeviceFault::lost;
+    default: return DeviceFault::other;
+  }
+}
+
+DeviceFailure failure(cudaError_t error, const char* what) {
+  return {fault_of(error), std::string(what) + ": " + cudaGetErrorString(error)};
+}
+
+}  // namespace
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  (void)cudaGetLastError();  // it is told once
+  throw failure(error, what);
+}
+
+bool has_passed(cudaEvent_t event, const char* what) {
+  const cudaError_t error = cudaEventQuery(event);
+  if (error == cudaErrorNotReady) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  check(error, what);
+  return true;
+}
+
+OnDevice::OnDevice(int ordinal) {
+  int current = 0;
+  check(cudaGetDevice(&current), "asking for the current device");
+  if (current != ordinal && is_in_use(current)) before_ = current;
+  check(cudaSetDevice(ordinal), "using a device");
+}
+
+OnDevice::~OnDevice() {
+  if (before_ >= 0) ignore(cudaSetDevice(before_));
+}
+
+bool answers(int ordinal) try {
+  const OnDevice on(ordinal);
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "asking a device for its memory");
+  return true;
+} catch (const DeviceFailure&) {
+  return false;
+}
+
+Event make_event(unsigned flags) {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, flags), "making an event");
+  return Event(event);
+}
+
+Stream make_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  return Stream(stream);
+}
+
+Memory allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, bytes), "taking memory of the device");
+  return Memory(static_cast<std::byte*>(memory));
+}
+
+LockedPages lock_pages(MutableBytes pages) {
+  if (pages.empty()) return nullptr;
+  const cudaError_t error = cudaHostRegister(pages.data(), pages.size(), cudaHostRegisterDefault);
+  ignore(error);
+  return LockedPages(error == cudaSuccess ? pages.data() : nullptr);
+}
+
+}  // namespace millrace::cuda

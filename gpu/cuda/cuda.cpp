@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/cuda/cuda.h"
+
+#include <array>
+
+#include "gpu/cuda/calls.h"
+
+namespace millrace::cuda {
+
+namespace {
+
+std::string uuid_text(const cudaUUID_t& uuid) {
+  constexpr char digits[] = "0123456789abcdef";
+  constexpr std::array<std::size_t, 5> groups{4, 2, 2, 2, 6};
+  std::string text = "GPU";
+  std::size_t at = 0;
+  for (const std::size_t bytes : groups) {
+    text += '-';
+    for (const std::size_t end = at + bytes; at < end; ++at) {
+      const auto byte = static_cast<unsigned char>(uuid.bytes[at]);
+      text += digits[byte / 16];
+      text += digits[byte % 16];
+    }
+  }
+  return text;
+}
+
+Found describe(int ordinal) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, ordinal), "asking what a device is");
+  return {.ordinal = ordinal,
+          .name = "cuda:" + std::to_string(ordinal),
+          .uuid = uuid_text(properties.uuid),
+          .product = properties.name,
+          .memory = properties.totalGlobalMem};
+}
+
+}  // namespace
+
+std::string_view version() {
+  static const std::string text =
+      std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10);
+  return text;
+}
+
+Machine look() try {
+  Machine machine;
+  int count = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  if (counted == cudaErrorInsufficientDriver) {  // none, or an old one
+    (void)cudaGetLastError();
+    return {.devices = {},
+            .why_none = "no driver for CUDA " + std::string(version()) + " or newer"};
+  }
+  check(counted, "no CUDA device");
+  for (int ordinal = 0; ordinal < count; ++ordinal) machine.devices.push_back(describe(ordinal));
+  if (count == 0) machine.why_none = "no CUDA device";
+  return machine;
+} catch (const DeviceFailure& error) {
+  return {.devices = {}, .why_none = error.what()};
+}
+
+}  // namespace millrace::cuda

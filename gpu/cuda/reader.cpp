@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/cuda/reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "gpu/cuda/kernels.h"
+
+namespace millrace::cuda {
+
+namespace {
+
+template <class T>
+const T* array(const std::byte* slab, std::size_t at) {
+  return reinterpret_cast<const T*>(slab + at);
+}
+
+// What the frames of a slab may become, on a boundary as the slab's own.
+std::size_t expanded_bytes(const RowFormat& format, std::size_t slab_bytes) {
+  const std::size_t bytes = slab_bytes / size_of(format.frames) * size_of(format.dtype);
+  return (bytes + slab_alignment - 1) / slab_alignment * slab_alignment;
+}
+
+}  // namespace
+
+CudaReader::CudaReader(int ordinal, const RowFormat& format, std::unique_ptr<SlabSource> source)
+    : ordinal_(ordinal), format_(format), source_(std::move(source)) {
+  const OnDevice on(ordinal_);
+  arriving_ = make_stream();
+  leaving_ = make_stream();
+  const auto event = [] { return make_event(cudaEventDisableTiming); };
+  for (std::uint32_t slab = 0; slab < source_->slabs(); ++slab)
+    taken_.push_back({event(), event(), event(), {}});
+  if (format.frames == format.dtype) return;
+  load_expand(format);
+  tensor_bytes_ = expanded_bytes(format, source_->slab_bytes());
+  tensors_ = allocate(tensor_bytes_ * source_->slabs());
+}
+
+// Slabs do not go while they are still copied, expanded or about to leave. Streams of the model may
+// be gone.
+CudaReader::~CudaReader() {
+  try {
+    const OnDevice on(ordinal_);
+    ignore(cudaStreamSynchronize(arriving_.get()));
+    ignore(cudaStreamSynchronize(leaving_.get()));
+    source_.reset();
+    tensors_.reset();
+    taken_.clear();
+  } catch (const DeviceFailure&) {  // on a device that has failed nothing is under way
+  }
+}
+
+DeviceArrays CudaReader::take(std::uint32_t slab, const SlabShape& shape, MutableBytes host) {
+  const OnDevice on(ordinal_);
+  const SlabLayout layout = layout_of(shape);
+  check(cudaStreamWaitEvent(arriving_.get(), taken_[slab].left.get(), 0), "waiting for a slab");
+  std::byte* const at = source_->arrive(slab, layout.bytes, host, arriving_.get());
+  DeviceArrays arrays{.tensor = tensor_of(slab, at, shape),
+                      .slot = array<std::int32_t>(at, layout.slots),
+                      .left = array<std::int32_t>(at, layout.left),
+                      .size = array<std::int32_t>(at, layout.size),
+                      .right = array<std::int32_t>(at, layout.right),
+                      .flags = array<std::uint8_t>(at, layout.flags),
+                      .reset = array<std::uint8_t>(at, layout.reset),
+                      .ready = taken_[slab].ready.get()};
+  check(cudaEventRecord(taken_[slab].ready.get(), arriving_.get()), "recording an event");
+  return arrays;
+}
+
+void CudaReader::renew_flags(const DeviceArrays& arrays, std::uint32_t slab, const SlabShape& shape,
+                             MutableBytes host) {
+  const OnDevice on(ordinal_);
+  const SlabLayout layout = layout_of(shape);
+  auto* const at = reinterpret_cast<std::byte*>(const_cast<std::uint8_t*>(arrays.flags));
+  check(cudaMemcpyAsync(at, host.data() + layout.flags, layout.bytes - layout.flags,
+                        cudaMemcpyHostToDevice, arriving_.get()),
+        "copying flags");
+  check(cudaEventRecord(taken_[slab].ready.get(), arriving_.get()), "recording an event");
+}
+
+std::byte* CudaReader::tensor_of(std::uint32_t slab, std::byte* at, const SlabShape& shape) {
+  if (!tensors_) return at;
+  std::byte* const tensor = tensors_.get() + slab * tensor_bytes_;
+  const SlabLayout layout = layout_of(shape);
+  expand({.frames = at,
+          .left = array<std::int32_t>(at, layout.left),
+          .size = array<std::int32_t>(at, layout.size),
+          .right = array<std::int32_t>(at, layout.right),
+          .rows = shape.rows,
+          .width = shape.width},
+         format_, tensor, arriving_.get());
+  return tensor;
+}
+
+void CudaReader::use_on(std::uint32_t slab, DeviceStream stream) {
+  const OnDevice on(ordinal_);
+  const auto user = static_cast<cudaStream_t>(stream);
+  check(cudaStreamWaitEvent(user, taken_[slab].ready.get(), 0), "waiting for a batch");
+  auto& users = taken_[slab].users;
+  if (std::ranges::find(users, user) == users.end()) users.push_back(user);
+}
+
+void CudaReader::give_back(std::uint32_t slab) {
+  const OnDevice on(ordinal_);
+  Taken& taken = taken_[slab];
+  for (cudaStream_t user : taken.users) {
+    check(cudaEventRecord(taken.joined.get(), user), "recording an event");
+    check(cudaStreamWaitEvent(leaving_.get(), taken.joined.get(), 0), "joining a stream");
+  }
+  taken.users.clear();
+  // Nobody may have used it, and it is expanded all the same.
+  check(cudaStreamWaitEvent(leaving_.get(), taken.ready.get(), 0), "joining a stream");
+  source_->leave(slab, leaving_.get());
+  check(cudaEventRecord(taken.left.get(), leaving_.get()), "recording an event");
+}
+
+}  // namespace millrace::cuda

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/host/batch_writer.h"
+
+#include <cassert>
+#include <cstring>
+
+namespace millrace {
+
+void BatchWriter::begin(MutableBytes slab, std::uint32_t rows, std::uint32_t marks,
+                        std::uint32_t width) {
+  const RowFormat& format = rows_.format();
+  slab_ = slab;
+  shape_ = {rows, marks, width, format.values, format.dtype};
+  layout_ = layout_of(shape_);
+  row_bytes_ = width * rows_.column_bytes();
+  added_ = marked_ = 0;
+  assert(reinterpret_cast<std::uintptr_t>(slab.data()) % slab_alignment == 0);
+  assert(layout_.bytes <= slab.size());
+}
+
+void BatchWriter::add(const RowControl& row, const std::array<Bytes, 2>& window) {
+  assert(added_ < shape_.rows);
+  rows_.write(slab_.subspan(added_ * row_bytes_, row_bytes_), window, row.left);
+  control(added_++, row);
+}
+
+void BatchWriter::add_mark(const RowControl& row) {
+  assert(marked_ < shape_.marks);
+  control(std::size_t{shape_.rows} + marked_++, row);
+}
+
+SlabShape BatchWriter::finish() {
+  assert(marked_ == shape_.marks);
+  const std::size_t padding = rows_.format().bare ? 0 : shape_.rows - added_;
+  if (padding > 0) std::memset(slab_.data() + added_ * row_bytes_, 0, padding * row_bytes_);
+  while (added_ < shape_.rows) control(added_++, {.slot = slots_});
+  return shape_;
+}
+
+void BatchWriter::control(std::size_t entry, const RowControl& row) {
+  const auto put = [&](std::size_t array, std::uint32_t value) {
+    std::memcpy(slab_.data() + array + 4 * entry, &value, 4);
+  };
+  put(layout_.slots, row.slot);
+  put(layout_.left, row.left);
+  put(layout_.size, row.size);
+  put(layout_.right, row.right);
+  slab_[layout_.flags + entry] = std::byte{row.flags};
+  slab_[layout_.reset + entry] = std::byte{row.reset};
+}
+
+}  // namespace millrace

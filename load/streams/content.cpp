@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load/streams/content.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <random>
+#include <span>
+
+namespace millrace::load {
+
+namespace {
+
+// Stays in the cache of the one that sends: what it costs is to be the service's.
+constexpr std::size_t noise_bytes = 64 << 10;
+constexpr std::size_t stamp_bytes = sizeof(std::int64_t);
+
+std::size_t frames_in(Duration time, double rate) {
+  return static_cast<std::size_t>(std::chrono::duration<double>(time).count() * rate + 0.5);
+}
+
+std::vector<std::byte> noise(Element element, std::size_t bytes) {
+  std::mt19937 random(1);
+  std::vector<std::byte> all(bytes);
+  if (element == Element::s16) {
+    std::ranges::generate(all, [&] { return static_cast<std::byte>(random()); });
+    return all;
+  }
+  std::uniform_real_distribution<float> value(-1, 1);
+  for (std::size_t at = 0; at + sizeof(float) <= bytes; at += sizeof(float)) {
+    const float one = value(random);
+    std::memcpy(all.data() + at, &one, sizeof one);
+  }
+  return all;
+}
+
+}  // namespace
+
+Content::Content(const Schedule& schedule, const FrameType& type)
+    : schedule_(schedule),
+      element_(type.features ? Element::f32 : Element::s16),
+      frame_bytes_(size_of(element_) * type.values),
+      packet_frames_(frames_in(schedule.plan().packet, type.rate)),
+      stamped_(!type.features && packet_bytes() >= stamp_bytes),
+      noise_(true),
+      step_bytes_(size_of(element_)),
+      period_(noise_bytes / step_bytes_ + 1) {
+  frames_ = noise(element_, period_ * step_bytes_ + packet_bytes());
+}
+
+Content::Content(const Schedule& schedule, const FrameType& type, std::vector<std::byte> frames)
+    : schedule_(schedule),
+      element_(type.features ? Element::f32 : Element::s16),
+      frame_bytes_(size_of(element_) * type.values),
+      packet_frames_(frames_in(schedule.plan().packet, type.rate)),
+      stamped_(false),
+      noise_(false),
+      step_bytes_(frame_bytes_),
+      frames_(std::move(frames)),
+      period_(frames_.size() / step_bytes_) {
+  assert(period_ >= packet_frames_);
+  frames_.resize(period_ * step_bytes_);
+  frames_.insert(frames_.end(), frames_.begin(),
+                 frames_.begin() + static_cast<std::ptrdiff_t>(packet_bytes()));
+}
+
+Bytes Content::frames_of(std::uint32_t place, std::uint64_t packet) const {
+  // Noise: within a period no two places ever send the same, and those of two periods seldom do. Of
+  // files every place has a begin of its own, spread by the golden ratio.
+  const std::uint32_t spread = place * 2'654'435'769u;
+  const std::uint64_t at = noise_
+                               ? place * std::uint64_t{7919} + packet * (104'729 + place / period_)
+                               : (std::uint64_t{spread} * period_ >> 32) + packet * packet_frames_;
+  return Bytes(frames_).subspan(at % period_ * step_bytes_, packet_bytes());
+}
+
+void Content::write(std::uint32_t place, std::uint64_t packet, MutableBytes bytes) const {
+  const Bytes frames = frames_of(place, packet);
+  std::memcpy(bytes.data(), frames.data(), frames.size());
+  if (!stamped_) return;
+  const std::int64_t stamp = to_wire(schedule_.due(place, packet));
+  std::memcpy(bytes.data(), &stamp, sizeof stamp);
+}
+
+bool Content::matches(std::uint32_t place, std::uint64_t first, std::uint64_t begin, Bytes values,
+                      Element element) const {
+  const std::size_t frame = frame_bytes_ / size_of(element_) * size_of(element);
+  while (!values.empty()) {
+    const std::uint64_t packet = begin / packet_frames_;
+    const std::size_t offset = begin % packet_frames_;
+    const std::size_t frames = std::min(packet_frames_ - offset, values.size() / frame);
+    if (!matches_packet(place, first + packet, offset, values.first(frames * frame), element))
+      return false;
+    values = values.subspan(frames * frame);
+    begin += frames;
+  }
+  return true;
+}
+
+bool Content::matches_packet(std::uint32_t place, std::uint64_t packet, std::size_t offset,
+                             Bytes values, Element element) const {
+  Bytes expected = frames_of(place, packet).subspan(offset * frame_bytes_);
+  const std::size_t count = values.size() / size_of(element);
+  // The stamp is looked at by who has nothing else; here it would only be the due time again.
+  const std::size_t stamped = stamped_ && offset * frame_bytes_ < stamp_bytes
+                                  ? (stamp_bytes - offset * frame_bytes_) / size_of(element_)
+                                  : 0;
+  const std::size_t skipped = std::min(stamped, count);
+  expected = expected.subspan(skipped * size_of(element_));
+  values = values.subspan(skipped * size_of(element));
+  if (element == element_) return std::memcmp(values.data(), expected.data(), values.size()) == 0;
+  if (element_ != Element::s16 || element != Element::f32) return true;
+  for (std::size_t i = 0; i < count - skipped; ++i) {
+    std::int16_t sent;
+    float seen;
+    std::memcpy(&sent, expected.data() + i * sizeof sent, sizeof sent);
+    std::memcpy(&seen, values.data() + i * sizeof seen, sizeof seen);
+    if (seen != static_cast<float>(sent) / 32768) return false;
+  }
+  return true;
+}
+
+}  // namespace millrace::load

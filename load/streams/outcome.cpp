@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load/streams/outcome.h"
+
+namespace millrace::load {
+
+void ClientOutcome::add(const ClientOutcome& other) {
+  opened += other.opened;
+  for (const auto& [what, count] : other.refused) refused[what] += count;
+  ended += other.ended;
+  vanished += other.vanished;
+  broken += other.broken;
+  if (why.empty()) why = other.why;
+  packets += other.packets;
+  frames_ended += other.frames_ended;
+  lost += other.lost;
+  unanswered += other.unanswered;
+  answered += other.answered;
+  wrong += other.wrong;
+  repeated += other.repeated;
+  shed += other.shed;
+  failed += other.failed;
+  lateness.add(other.lateness);
+  results.add(other.results);
+  vanishings.insert(other.vanishings.begin(), other.vanishings.end());
+}
+
+}  // namespace millrace::load

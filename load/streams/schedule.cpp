@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load/streams/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace millrace::load {
+
+namespace {
+
+enum Draw : std::uint64_t { phase_draw, jitter_draw, life_draw, end_draw };
+
+// The finalizer of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+Duration part_of(Duration time, double part) {
+  return Duration(static_cast<Duration::rep>(static_cast<double>(time.count()) * part));
+}
+
+}  // namespace
+
+Schedule::Schedule(const LoadPlan& plan) : plan_(plan) {}
+
+double Schedule::draw(std::uint64_t what, std::uint64_t place, std::uint64_t packet) const {
+  const std::uint64_t bits = mix(mix(mix(plan_.seed ^ what << 56) ^ place) ^ packet);
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+Time Schedule::turn(std::uint32_t place, std::uint64_t packet) const {
+  double phase = 0;
+  if (plan_.phase == Phase::uniform) phase = double(place) / plan_.streams;
+  if (plan_.phase == Phase::random) phase = draw(phase_draw, place, 0);
+  return begin() + part_of(plan_.packet, phase) + plan_.packet * static_cast<Duration::rep>(packet);
+}
+
+Time Schedule::due(std::uint32_t place, std::uint64_t packet) const {
+  const Time turn = this->turn(place, packet);
+  if (plan_.jitter == Duration::zero()) return turn;
+  return turn + part_of(plan_.jitter, draw(jitter_draw, place, packet));
+}
+
+std::uint64_t Schedule::first_from(std::uint32_t place, Time time) const {
+  const Time first = turn(place, 0);
+  if (time <= first) return 0;
+  return static_cast<std::uint64_t>((time - first + plan_.packet - Duration(1)) / plan_.packet);
+}
+
+std::uint64_t Schedule::packets_of_life(std::uint32_t place, std::uint64_t first) const {
+  if (!plan_.life) return std::numeric_limits<std::uint64_t>::max() - first;
+  const double mean = std::chrono::duration<double>(*plan_.life) / plan_.packet;
+  const double drawn = -mean * std::log1p(-draw(life_draw, place, first));
+  return static_cast<std::uint64_t>(std::max(1.0, std::round(drawn)));
+}
+
+bool Schedule::vanishes(std::uint32_t place, std::uint64_t first) const {
+  return draw(end_draw, place, first) < plan_.aborts;
+}
+
+std::size_t Schedule::windows() const {
+  return static_cast<std::size_t>((plan_.length + plan_.window - Duration(1)) / plan_.window);
+}
+
+}  // namespace millrace::load

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schemas/json_commands.h"
+
+#include <boost/json/basic_parser_impl.hpp>
+#include <cstddef>
+#include <utility>
+
+#include "schemas/json_text.h"
+
+namespace millrace {
+namespace {
+
+namespace json = boost::json;
+using namespace client_message;
+using Parsed = Result<ClientMessage, std::string>;
+
+// Numbers that every JSON reader keeps exactly.
+constexpr std::uint64_t largest = (std::uint64_t{1} << 53) - 1;
+
+// The members of a command. `number` is nullopt where the value is anything but a whole number from
+// 0 to `largest`.
+struct Members {
+  struct Number {
+    std::optional<std::uint64_t> number;
+  };
+
+  bool is_object = false;
+  bool repeated = false;  // a key comes twice
+  std::optional<std::string> type;
+  std::optional<Number> mark;
+  std::optional<Number> frames;
+  std::size_t others = 0;
+};
+
+// The handler of Boost.JSON's parser: keeps the members that commands have and builds no values for
+// the rest. What one text can cost is bounded by its length: a DOM, in contrast, has a hash table
+// whose keys a client can make collide.
+class CommandReader {
+ public:
+  using error_code = json::error_code;
+  using string_view = json::string_view;
+
+  static constexpr std::size_t max_object_size = longest_command;
+  static constexpr std::size_t max_array_size = longest_command;
+  static constexpr std::size_t max_key_size = longest_command;
+  static constexpr std::size_t max_string_size = longest_command;
+
+  Members members;
+
+  bool on_document_begin(error_code&) { return true; }
+  bool on_document_end(error_code&) { return true; }
+  bool on_object_begin(error_code&) {
+    if (depth_ == 0) members.is_object = true;
+    return open();
+  }
+  bool on_object_end(std::size_t, error_code&) { return close(); }
+  bool on_array_begin(error_code&) { return open(); }
+  bool on_array_end(std::size_t, error_code&) { return close(); }
+  bool on_key_part(string_view part, std::size_t, error_code&) { return append(part); }
+  bool on_key(string_view part, std::size_t, error_code&) {
+    append(part);
+    if (depth_ == 1) key_ = text_;
+    text_.clear();
+    return true;
+  }
+  bool on_string_part(string_view part, std::size_t, error_code&) { return append(part); }
+  bool on_string(string_view part, std::size_t, error_code&) {
+    append(part);
+    if (depth_ == 1) add({}, text_);
+    text_.clear();
+    return true;
+  }
+  bool on_number_part(string_view, error_code&) { return true; }
+  bool on_int64(std::int64_t value, string_view, error_code&) {
+    const auto number = static_cast<std::uint64_t>(value);
+    return add(value >= 0 && number <= largest ? std::optional(number) : std::nullopt);
+  }
+  bool on_uint64(std::uint64_t, string_view, error_code&) { return add({}); }  // above 2^63
+  bool on_double(double, string_view, error_code&) { return add({}); }
+  bool on_bool(bool, error_code&) { return add({}); }
+  bool on_null(error_code&) { return add({}); }
+  bool on_comment_part(string_view, error_code&) { return true; }
+  bool on_comment(string_view, error_code&) { return true; }
+
+ private:
+  bool append(string_view part) {
+    text_.append(part.data(), part.size());
+    return true;
+  }
+  bool open() {
+    add({});  // an object or array as a value
+    ++depth_;
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+  // The value of key_.
+  bool add(std::optional<std::uint64_t> number, std::optional<std::string> text = {}) {
+    if (depth_ != 1) return true;
+    if (key_ == "type")
+      keep(members.type, text.value_or(""));
+    else if (key_ == "mark")
+      keep(members.mark, {number});
+    else if (key_ == "frames")
+      keep(members.frames, {number});
+    else
+      ++members.others;
+    return true;
+  }
+  template <class Value>
+  void keep(std::optional<Value>& into, Value value) {
+    members.repeated |= into.has_value();
+    into = std::move(value);
+  }
+
+  std::string key_;
+  std::string text_;
+  std::size_t depth_ = 0;
+};
+
+Parsed parse_flush(const Members& members) {
+  if (members.frames || members.others > 0) return std::string("flush takes only mark");
+  if (!members.mark) return ClientMessage(Flush{});
+  if (!members.mark->number) return std::string("mark must be a whole number from 0 to 2^53-1");
+  return ClientMessage(Flush{members.mark->number});
+}
+
+Parsed parse_gap(const Members& members) {
+  if (!members.frames || members.mark || members.others > 0)
+    return std::string("gap takes frames, and only that");
+  const auto number = members.frames->number;
+  if (number.value_or(0) == 0) return std::string("frames must be a whole number from 1 to 2^53-1");
+  return ClientMessage(Gap{*number});
+}
+
+Parsed parse_members(const Members& members) {
+  if (members.repeated) return std::string("a key is there twice");
+  if (!members.type || members.type->empty())
+    return std::string("a command needs a type, which is a string");
+  const std::string& type = *members.type;
+  if (type == "flush") return parse_flush(members);
+  if (type == "gap") return parse_gap(members);
+  const bool alone = !members.mark && !members.frames && members.others == 0;
+  if (type == "reset" && alone) return ClientMessage(Reset{});
+  if (type == "keepalive" && alone) return ClientMessage(Keepalive{});
+  if (type == "end" && alone) return ClientMessage(End{});
+  if (type == "reset" || type == "keepalive" || type == "end")
+    return type + " takes no other members";
+  return std::string("unknown type of message");
+}
+
+struct Writer {
+  std::string operator()(const Flush& flush) const {
+    std::string out = R"({"type":"flush")";
+    if (flush.mark) append_number(out += R"(,"mark":)", *flush.mark);
+    return out += '}';
+  }
+  std::string operator()(const Gap& gap) const {
+    std::string out = R"({"type":"gap","frames":)";
+    append_number(out, gap.frames);
+    return out += '}';
+  }
+  std::string operator()(const Reset&) const { return R"({"type":"reset"})"; }
+  std::string operator()(const Keepalive&) const { return R"({"type":"keepalive"})"; }
+  std::string operator()(const End&) const { return R"({"type":"end"})"; }
+};
+
+}  // namespace
+
+Result<ClientMessage, std::string> parse_client_message(std::string_view text) {
+  if (text.size() > longest_command)
+    return "a text message is a command of at most " + std::to_string(longest_command) +
+           " bytes; audio goes in binary messages";
+  json::parse_options options;
+  options.max_depth = 4;
+  json::basic_parser<CommandReader> parser(options);
+  json::error_code error;
+  const std::size_t read = parser.write_some(false, text.data(), text.size(), error);
+  const Members& members = parser.handler().members;
+  if (error || read != text.size() || !members.is_object)
+    return std::string("not a JSON object; audio goes in binary messages");
+  return parse_members(members);
+}
+
+std::string to_json(const ClientMessage& message) { return std::visit(Writer{}, message); }
+
+}  // namespace millrace

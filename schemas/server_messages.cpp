@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schemas/server_messages.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json/parse.hpp>
+#include <cassert>
+
+#include "schemas/json_member.h"
+#include "schemas/json_text.h"
+#include "schemas/text.h"
+
+namespace millrace {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view failed = R"("error":"worker_failed"})";
+constexpr std::string_view too_long = R"("error":"too_long"})";
+
+void append_fault(std::string& out, std::string_view type, ErrorCode code,
+                  std::string_view message) {
+  out.append(R"({"type":")").append(type).append(R"(","code":")").append(name_of(code));
+  append_string(out += R"(","message":)", message);
+}
+
+ServerMessage::Type type_named(std::string_view name) {
+  constexpr std::array<std::string_view, 9> names{
+      "", "ready", "result", "flushed", "rejected", "warning", "error", "goaway", "closed"};
+  const auto found = std::ranges::find(names, name);
+  return found == names.end() ? ServerMessage::Type::unknown
+                              : static_cast<ServerMessage::Type>(found - names.begin());
+}
+
+std::string text_of(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains({name.data(), name.size()});
+  if (value == nullptr || !value->is_string()) return {};
+  return {value->get_string().data(), value->get_string().size()};
+}
+
+std::uint64_t number_of(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains({name.data(), name.size()});
+  if (value == nullptr || !value->is_int64() || value->get_int64() < 0) return 0;
+  return static_cast<std::uint64_t>(value->get_int64());
+}
+
+double seconds_of(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains({name.data(), name.size()});
+  json::error_code none;
+  const double seconds = value == nullptr ? 0 : value->to_number<double>(none);
+  return none ? 0 : seconds;
+}
+
+std::uint8_t flags_of(const json::object& object) {
+  const json::value* names = object.if_contains("flags");
+  std::uint8_t flags = 0;
+  if (names == nullptr || !names->is_array()) return flags;
+  for (const json::value& name : names->get_array())
+    if (name.is_string()) flags |= flag_named({name.get_string().data(), name.get_string().size()});
+  return flags;
+}
+
+void read_answer(ServerMessage& into, const json::object& object, std::string_view text) {
+  if (const json::value* data = object.if_contains("data")) {
+    into.kind = data->is_string() ? Answer::Kind::text : Answer::Kind::json;
+    into.data = member_text(text, "data");
+    into.text = text_of(object, "data");
+  } else if (object.contains("error")) {
+    into.kind = Answer::Kind::error;
+    into.text = text_of(object, "error");
+  }
+  if (object.contains("explain")) into.explain = member_text(text, "explain");
+}
+
+// The stages up to `compute`; the result itself is still to be written.
+void append_explanation(std::string& out, const Explanation& row) {
+  append_number(out += R"("explain":{"slot":)", std::uint64_t{number(row.place.slot)});
+  append_number(out += R"(,"batch":)", number(row.place.batch));
+  append_number(out += R"(,"rows":)", std::uint64_t{row.place.rows});
+  append_string(out += R"(,"trigger":)", name_of(row.place.trigger));
+  out += R"(,"ms":{)";
+  const auto spans = stages(row.at);
+  for (std::size_t i = 0; i < spans.size() - 1; ++i) {
+    const auto time = std::chrono::round<std::chrono::microseconds>(spans[i]);
+    append_string(out, stage_names[i]);
+    append_number(out += ':', static_cast<double>(time.count()) / 1000);
+    out += i + 2 < spans.size() ? ',' : '}';
+  }
+  out += "},";
+}
+
+void append_head(std::string& out, const ResultHead& head) {
+  append_number(out += R"({"type":"result","seq":)", head.seq);
+  append_number(out += R"(,"begin":)", head.begin);
+  append_number(out += R"(,"end":)", head.end);
+  append_number(out += R"(,"begin_s":)", static_cast<double>(head.begin) / head.rate);
+  append_number(out += R"(,"end_s":)", static_cast<double>(head.end) / head.rate);
+  append_flags(out += R"(,"flags":)", head.flags);
+  out += ',';
+  if (head.explanation) append_explanation(out, *head.explanation);
+}
+
+}  // namespace
+
+void append_ready(std::string& out, std::string_view stream, std::string_view pipeline,
+                  std::uint64_t frames) {
+  append_string(out += R"({"type":"ready","stream":)", stream);
+  append_string(out += R"(,"pipeline":)", pipeline);
+  append_number(out += R"(,"frames":)", frames);
+  out += '}';
+}
+
+void append_result(std::string& out, const ResultHead& head, const Answer& answer) {
+  append_head(out, head);
+  switch (answer.kind) {
+    case Answer::Kind::json:
+      assert(is_json(answer.data));
+      out.append(R"("data":)").append(answer.data) += '}';
+      break;
+    case Answer::Kind::text:
+      assert(is_utf8(answer.data));
+      append_string(out += R"("data":)", answer.data);
+      out += '}';
+      break;
+    default: out += failed;
+  }
+}
+
+void append_too_long(std::string& out, const ResultHead& head) {
+  append_head(out, head);
+  out += too_long;
+}
+
+void append_flushed(std::string& out, std::uint64_t mark) {
+  append_number(out += R"({"type":"flushed","mark":)", mark);
+  out += '}';
+}
+
+void append_rejected(std::string& out, ErrorCode code, std::string_view message,
+                     std::uint64_t frames) {
+  append_fault(out, "rejected", code, message);
+  append_number(out += R"(,"frames":)", frames);
+  out += '}';
+}
+
+void append_warning(std::string& out, ErrorCode code, std::string_view message) {
+  append_fault(out, "warning", code, message);
+  out += '}';
+}
+
+void append_error(std::string& out, ErrorCode code, std::string_view message) {
+  append_fault(out, "error", code, message);
+  out += '}';
+}
+
+void append_goaway(std::string& out, std::chrono::milliseconds retry_after) {
+  append_number(out += R"({"type":"goaway","retry_after_ms":)",
+                static_cast<std::uint64_t>(std::max<std::int64_t>(0, retry_after.count())));
+  out += '}';
+}
+
+void append_closed(std::string& out, std::uint64_t frames, std::uint64_t chunks) {
+  append_number(out += R"({"type":"closed","frames":)", frames);
+  append_number(out += R"(,"chunks":)", chunks);
+  out += '}';
+}
+
+std::optional<ServerMessage> parse_server_message(std::string_view text) {
+  json::error_code error;
+  json::parse_options options;
+  options.max_depth = 40;  // a worker's value, and we around it
+  const json::value value = json::parse({text.data(), text.size()}, error, {}, options);
+  if (error || !value.is_object()) return std::nullopt;
+  const json::object& object = value.get_object();
+  ServerMessage message{
+      .type = type_named(text_of(object, "type")),
+      .stream = text_of(object, "stream"),
+      .pipeline = text_of(object, "pipeline"),
+      .code = text_of(object, "code"),
+      .message = text_of(object, "message"),
+      .seq = number_of(object, "seq"),
+      .begin = number_of(object, "begin"),
+      .end = number_of(object, "end"),
+      .begin_s = seconds_of(object, "begin_s"),
+      .end_s = seconds_of(object, "end_s"),
+      .flags = flags_of(object),
+      .kind = Answer::Kind::none,
+      .data = {},
+      .text = {},
+      .explain = {},
+      .frames = number_of(object, "frames"),
+      .chunks = number_of(object, "chunks"),
+      .mark = number_of(object, "mark"),
+      .retry_after = std::chrono::milliseconds(number_of(object, "retry_after_ms")),
+  };
+  if (message.type == ServerMessage::Type::result) read_answer(message, object, text);
+  return message;
+}
+
+}  // namespace millrace

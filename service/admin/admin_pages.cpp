@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/admin/admin_pages.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "service/admin/json_object.h"
+
+namespace millrace {
+
+namespace {
+
+HttpAnswer page(unsigned status, const boost::json::object& content) {
+  return {.status = status, .type = "application/json", .body = serialize(content) + "\n"};
+}
+
+HttpAnswer page(const JsonObject& content) {
+  return {.status = 200, .type = "application/json", .body = content.done() + "\n"};
+}
+
+std::string text_of(const StreamLine& line) {
+  return JsonObject()
+      .text("stream", line.name)
+      .text("pipeline", line.pipeline)
+      .number("frames", line.frames)
+      .seconds("signal_s", line.signal)
+      .seconds("age_s", line.age)
+      .seconds("held_s", line.held)
+      .number("held_bytes", line.held_bytes)
+      .truth("paused", line.paused)
+      .truth("connected", line.connected)
+      .text("peer", line.peer)
+      .done();
+}
+
+std::string text_of(const WorkerStatus& worker, std::string_view pipeline) {
+  JsonObject object;
+  object.text("worker", worker.name)
+      .text("pipeline", pipeline)
+      .truth("remote", worker.remote)
+      .truth("leaving", worker.leaving)
+      .number("slots", worker.slots)
+      .number("slots_used", worker.slots_used)
+      .number("credits", worker.credits)
+      .number("in_flight", worker.in_flight)
+      .number("batches", worker.batches)
+      .seconds("compute_p50_s", worker.compute_p50, 6)
+      .seconds("compute_p99_s", worker.compute_p99, 6)
+      .seconds("oldest_batch_s", worker.oldest)
+      .seconds("attached_s", worker.attached);
+  if (const auto& failure = worker.last_failure)
+    object.raw("last_failure",
+               JsonObject().text("why", failure->why).seconds("ago_s", failure->ago).done());
+  else
+    object.raw("last_failure", "null");
+  return object.done();
+}
+
+boost::json::array list_of(const std::vector<std::string>& texts) {
+  return boost::json::array(texts.begin(), texts.end());
+}
+
+}  // namespace
+
+HttpAnswer alive_page(const std::vector<std::string>& reasons) {
+  if (reasons.empty()) return page(200, {{"alive", true}});
+  return page(503, {{"alive", false}, {"reasons", list_of(reasons)}});
+}
+
+HttpAnswer ready_page(const std::vector<std::string>& reasons) {
+  return page(reasons.empty() ? 200 : 503,
+              {{"ready", reasons.empty()}, {"reasons", list_of(reasons)}});
+}
+
+HttpAnswer status_page(const std::vector<std::string>& reasons, bool draining) {
+  return page(200,
+              {{"ready", reasons.empty()}, {"draining", draining}, {"reasons", list_of(reasons)}});
+}
+
+HttpAnswer missing_page() {
+  return page(
+      404, {{"error",
+             {{"message", "there are / /metrics /livez /readyz /status /streams /workers /log"}}}});
+}
+
+HttpAnswer streams_page(const StreamQuery& query, std::vector<StreamList> parts) {
+  std::vector<StreamLine> lines;
+  std::size_t total = 0;
+  for (StreamList& part : parts) {
+    total += part.total;
+    std::ranges::move(part.lines, std::back_inserter(lines));
+  }
+  sort(lines, query.order, query.limit);
+  std::string all;
+  for (const StreamLine& line : lines) all.append(all.empty() ? "" : ",").append(text_of(line));
+  return page(JsonObject().number("total", total).raw("streams", "[" + all + "]"));
+}
+
+HttpAnswer workers_page(const std::vector<WorkerList>& pipelines) {
+  std::string all;
+  for (const WorkerList& list : pipelines)
+    for (const WorkerStatus& worker : list.workers)
+      all += (all.empty() ? "" : ",") + text_of(worker, list.pipeline);
+  return page(JsonObject().raw("workers", "[" + all + "]"));
+}
+
+HttpAnswer log_page(RecentLog& log) {
+  log.collect();
+  std::string all;
+  for (const std::string& line : log.lines()) all += (all.empty() ? "" : ",") + line;
+  return page(JsonObject().raw("log", "[" + all + "]"));
+}
+
+}  // namespace millrace

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "transport/http/page_file.h"
+
+namespace millrace {
+
+// The web pages of the service, compiled into it (cmake/pages.cmake).
+
+std::span<const PageFile> live_page();  // of the admin listener: service/admin/live_page/
+std::span<const PageFile> try_page();   // of the data listener: examples/browser/
+
+}  // namespace millrace

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/admin/stream_query.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "transport/http/query_parameters.h"
+
+namespace millrace {
+
+namespace {
+
+constexpr std::size_t max_echo = 64;  // of a parameter's name in an error
+
+constexpr std::array<std::string_view, 3> orders{"age", "held", "name"};  // as StreamOrder
+
+// Sets a parameter; what is wrong with its value, or nothing.
+std::string_view set(StreamQuery& query, std::string_view name, const std::string& value) {
+  if (name == "limit") {
+    const auto limit = number_in<std::uint32_t>(value);
+    if (!limit || *limit < 1 || *limit > max_listed)
+      return "must be a whole number from 1 to 10000";
+    query.limit = *limit;
+  } else if (name == "order") {
+    const auto order = std::ranges::find(orders, value);
+    if (order == orders.end()) return "must be age, held or name";
+    query.order = static_cast<StreamOrder>(order - orders.begin());
+  } else if (name == "pipeline") {
+    if (value.empty()) return "must be the name of a pipeline";
+    query.pipeline = value;
+  } else {
+    return "no such parameter; there are limit, order and pipeline";
+  }
+  return {};
+}
+
+RequestError fault(std::string_view parameter, std::string_view message) {
+  return {.parameter = std::string(parameter.substr(0, max_echo)), .message = std::string(message)};
+}
+
+}  // namespace
+
+Result<StreamQuery, RequestError> parse_stream_query(std::string_view target) {
+  StreamQuery query;
+  std::vector<std::string_view> seen;
+  for (const auto& [name, encoded] : parameters_of(target)) {
+    if (std::ranges::find(seen, name) != seen.end()) return fault(name, "given twice");
+    seen.push_back(name);
+    const auto value = percent_decoded(encoded);
+    if (!value) return fault(name, "malformed percent-encoding");
+    if (const auto problem = set(query, name, *value); !problem.empty())
+      return fault(name, problem);
+  }
+  return query;
+}
+
+}  // namespace millrace

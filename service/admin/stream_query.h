@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "transport/websocket/request_error.h"
+
+namespace millrace {
+
+enum class StreamOrder : std::uint8_t {
+  age,   // the oldest first
+  held,  // the one that holds the most bytes first
+  name,
+};
+
+inline constexpr std::uint32_t max_listed = 10'000;  // an answer of about 2.5 MB
+
+// Which live streams a list has, and in which order.
+struct StreamQuery {
+  StreamOrder order = StreamOrder::age;
+  std::uint32_t limit = 1000;
+  std::string pipeline{};  // empty: all pipelines
+
+  bool operator==(const StreamQuery&) const = default;
+};
+
+// Reads the parameters of "/streams?limit=10&order=held&pipeline=asr".
+[[nodiscard]] Result<StreamQuery, RequestError> parse_stream_query(std::string_view target);
+
+}  // namespace millrace

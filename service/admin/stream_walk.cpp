@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/admin/stream_walk.h"
+
+#include <algorithm>
+#include <chrono>
+#include <tuple>
+
+namespace millrace {
+
+namespace {
+
+StreamLine line_of(const Stream& stream, Time now) {
+  const FrameType& type = stream.type();
+  const auto time_of = [&](std::uint64_t frames) {
+    return std::chrono::duration_cast<Duration>(
+        std::chrono::duration<double>(static_cast<double>(frames) / type.rate));
+  };
+  return {.name = stream.name(),
+          .pipeline = std::string(stream.pipeline()),
+          .frames = stream.position(),
+          .signal = time_of(stream.position()),
+          .age = now - stream.opened(),
+          .held = time_of(stream.held_bytes() / type.bytes()),
+          .held_bytes = stream.reclaimable(),
+          .paused = stream.paused(),
+          .connected = stream.connected(),
+          .peer = stream.peer()};
+}
+
+}  // namespace
+
+void sort(std::vector<StreamLine>& lines, StreamOrder order, std::size_t limit) {
+  const auto before = [order](const StreamLine& a, const StreamLine& b) {
+    if (order == StreamOrder::name) return a.name < b.name;
+    if (order == StreamOrder::held && a.held_bytes != b.held_bytes)
+      return a.held_bytes > b.held_bytes;
+    return a.age > b.age;
+  };
+  std::ranges::sort(lines, before);
+  if (lines.size() > limit) lines.resize(limit);
+}
+
+bool StreamWalk::before(const Candidate& a, const Candidate& b) const {
+  if (query_.order == StreamOrder::name) return a.name < b.name;
+  return std::tuple(b.held, a.opened) < std::tuple(a.held, b.opened);
+}
+
+bool StreamWalk::step(const StreamTable& table) {
+  looked_ ? describe(table) : look(table);
+  return looked_ && next_ == candidates_.size();
+}
+
+void StreamWalk::look(const StreamTable& table) {
+  if (table.buckets() != buckets_) {  // at the start, or the table has grown: all have moved
+    buckets_ = table.buckets();
+    next_ = 0;
+    candidates_.clear();
+    list_.total = 0;
+  }
+  const std::size_t end = std::min(buckets_, next_ + slice);
+  table.each_in(next_, end, [this](Stream& stream) { consider(stream); });
+  next_ = end;
+  looked_ = next_ == buckets_;
+  if (looked_ || candidates_.size() > 2 * query_.limit + slice) keep_first();
+  if (!looked_) return;
+  next_ = 0;
+  list_.lines.reserve(candidates_.size());
+}
+
+void StreamWalk::consider(Stream& stream) {
+  if (!query_.pipeline.empty() && stream.pipeline() != query_.pipeline) return;
+  ++list_.total;
+  Candidate candidate{.id = stream.id(), .opened = stream.opened()};
+  if (query_.order == StreamOrder::held) candidate.held = stream.reclaimable();
+  if (query_.order == StreamOrder::name) candidate.name = stream.name();
+  candidates_.push_back(std::move(candidate));
+}
+
+void StreamWalk::keep_first() {
+  if (candidates_.size() <= query_.limit) return;
+  std::ranges::nth_element(candidates_, candidates_.begin() + query_.limit,
+                           [this](const auto& a, const auto& b) { return before(a, b); });
+  candidates_.erase(candidates_.begin() + query_.limit, candidates_.end());
+}
+
+void StreamWalk::describe(const StreamTable& table) {
+  const std::size_t end = std::min(candidates_.size(), next_ + slice);
+  for (; next_ < end; ++next_)
+    if (Stream* stream = table.find(candidates_[next_].id))  // it may have ended meanwhile
+      list_.lines.push_back(line_of(*stream, now_));
+}
+
+}  // namespace millrace

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/input/audio_source.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "service/commands/input/audio_file.h"
+#include "service/commands/input/pcm_source.h"
+#include "service/commands/input/wav_header.h"
+
+namespace millrace {
+namespace {
+
+// A file that libsndfile reads.
+class FileSource final : public AudioSource {
+ public:
+  explicit FileSource(AudioFile file)
+      : file_(std::move(file)), format_{.rate = file_.rate(), .channels = file_.channels()} {}
+
+  const PcmFormat& format() const override { return format_; }
+  Result<std::optional<Bytes>, std::string> read(std::size_t most) override {
+    const auto frames = file_.read(most);
+    if (!frames) return frames.error();
+    return std::optional<Bytes>(std::as_bytes(*frames));
+  }
+
+ private:
+  AudioFile file_;
+  const PcmFormat format_;
+};
+
+using Opened = Result<std::unique_ptr<AudioSource>, std::string>;
+
+Opened pcm(FileDescriptor file, const PcmFormat& format, std::uint64_t bytes = PcmSource::all) {
+  return std::unique_ptr<AudioSource>(std::make_unique<PcmSource>(std::move(file), format, bytes));
+}
+
+}  // namespace
+
+Opened open_audio(const std::string& path, const std::optional<PcmFormat>& raw) {
+  const bool input = path == "-";
+  if (!input && !raw) {
+    auto file = AudioFile::open(path);
+    if (!file) return file.error();
+    return std::unique_ptr<AudioSource>(std::make_unique<FileSource>(std::move(*file)));
+  }
+  FileDescriptor file(input ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                            : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return std::string("cannot be read: ") + std::strerror(errno);
+  if (raw) return pcm(std::move(file), *raw);
+  const auto header = read_wav_header(file.get());
+  if (!header) return header.error();
+  return pcm(std::move(file), header->format, header->bytes);
+}
+
+}  // namespace millrace

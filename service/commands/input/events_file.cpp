@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/input/events_file.h"
+
+#include <boost/json.hpp>
+#include <cstddef>
+#include <fstream>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+namespace json = boost::json;
+
+Result<json::array, std::string> read_array(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text;
+  for (char part[4096]; in.read(part, sizeof part) || in.gcount() > 0;)
+    text.append(part, static_cast<std::size_t>(in.gcount()));
+  if (!in.is_open() || in.bad()) return path + ": cannot be read";
+  boost::system::error_code error;
+  json::value value = json::parse(text, error);
+  if (error) return path + ": is not JSON: " + error.message();
+  if (!value.is_array()) return path + ": must be a JSON array of events";
+  return std::move(value.get_array());
+}
+
+Result<void, std::string> add(const json::value& value, StreamEvents& to) {
+  const json::array* pair = value.if_array();
+  if (pair == nullptr || pair->size() != 2 || !pair->front().is_string())
+    return std::string("must be a pair [\"frames\", 1600] of what happens and a count");
+  boost::system::error_code error;
+  const auto count = pair->back().to_number<std::uint64_t>(error);
+  if (error) return json::serialize(pair->back()) + " must be a whole number, at least 0";
+  return to.add(pair->front().as_string(), count);
+}
+
+}  // namespace
+
+Result<StreamEvents, std::string> read_events(const std::string& path, const Spec& spec) {
+  const auto all = read_array(path);
+  if (!all) return all.error();
+  StreamEvents events(spec);
+  for (std::size_t i = 0; i < all->size() && !events.ended(); ++i) {
+    if (const auto added = add((*all)[i], events); !added)
+      return path + ": event " + std::to_string(i) + ": " + added.error();
+  }
+  return events;
+}
+
+}  // namespace millrace

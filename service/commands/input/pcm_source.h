@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "service/commands/input/audio_source.h"
+#include "transport/net/file_descriptor.h"
+
+namespace millrace {
+
+// PCM in a file or a pipe, from where the descriptor stands. What has not come yet is not waited
+// for.
+class PcmSource final : public AudioSource {
+ public:
+  static constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+
+  // At most so many bytes of it.
+  PcmSource(FileDescriptor file, const PcmFormat& format, std::uint64_t bytes = all)
+      : file_(std::move(file)), format_(format), left_(bytes) {}
+
+  const PcmFormat& format() const override { return format_; }
+  Result<std::optional<Bytes>, std::string> read(std::size_t most) override;
+  int descriptor() const override { return file_.get(); }
+
+ private:
+  bool is_readable() const;
+
+  const FileDescriptor file_;
+  const PcmFormat format_;
+  std::uint64_t left_;  // bytes that may still be read
+  std::vector<std::byte> buffer_;
+  std::size_t filled_ = 0;  // bytes of buffer_
+};
+
+}  // namespace millrace

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/output/event_lines.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+#include "schemas/json_text.h"
+
+namespace millrace {
+
+using namespace client_event;
+
+namespace {
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::string_view group = bytes.substr(i, 3);
+    std::uint32_t bits = 0;
+    for (std::size_t j = 0; j < 3; ++j)
+      bits = bits << 8 | (j < group.size() ? static_cast<unsigned char>(group[j]) : 0u);
+    for (std::size_t j = 0; j < 4; ++j)
+      text += j <= group.size() ? digits[bits >> (18 - 6 * j) & 63] : '=';
+  }
+  return text;
+}
+
+}  // namespace
+
+EventLines::EventLines(std::string_view file) { append_string(file_ = R"({"file":)", file); }
+
+const std::string& EventLines::line(const ClientEvent& event) {
+  std::visit([this](const auto& one) { add(one); }, event);
+  return line_ += '}';
+}
+
+const std::string& EventLines::line(const StreamFailed& failed) {
+  begin("error");
+  append("code", failed.code());
+  append("message", failed.message());
+  return line_ += '}';
+}
+
+void EventLines::begin(std::string_view type) {
+  line_.assign(file_).append(stream_);
+  append("type", type);
+}
+
+void EventLines::append(std::string_view name, std::string_view text) {
+  append_string(line_.append(",\"").append(name).append("\":"), text);
+}
+void EventLines::append(std::string_view name, std::uint64_t number) {
+  append_number(line_.append(",\"").append(name).append("\":"), number);
+}
+void EventLines::append(std::string_view name, double number) {
+  append_number(line_.append(",\"").append(name).append("\":"), number);
+}
+
+void EventLines::add(const Opened& opened) {
+  begin("ready");
+  append("stream", opened.stream);
+  append("pipeline", opened.pipeline);
+  append("frames", opened.frames);
+  append_string(stream_ = ",\"stream\":", opened.stream);
+}
+
+void EventLines::add(const client_event::Result& result) {
+  begin("result");
+  append("seq", result.seq);
+  append("begin", result.begin);
+  append("end", result.end);
+  append("begin_s", result.begin_s);
+  append("end_s", result.end_s);
+  append_flags(line_ += ",\"flags\":", result.flags);
+  switch (result.answer.kind) {
+    case Answer::Kind::json: line_.append(",\"data\":").append(result.answer.data); break;
+    case Answer::Kind::text: append("data", result.answer.data); break;
+    case Answer::Kind::bytes: append("bytes", base64(result.answer.data)); break;
+    default: append("error", result.answer.data);
+  }
+}
+
+void EventLines::add(const Flushed& flushed) {
+  begin("flushed");
+  append("mark", flushed.mark);
+}
+
+void EventLines::add(const Rejected& rejected) {
+  begin("rejected");
+  append("code", rejected.code);
+  append("message", rejected.message);
+  append("frames", rejected.frames);
+}
+
+void EventLines::add(const Warned& warned) {
+  begin("warning");
+  append("code", warned.code);
+  append("message", warned.message);
+}
+
+void EventLines::add(const Goaway& goaway) {
+  begin("goaway");
+  append("retry_after_ms", static_cast<std::uint64_t>(goaway.retry_after.count()));
+}
+
+void EventLines::add(const Closed& closed) {
+  begin("closed");
+  append("frames", closed.frames);
+  append("chunks", closed.chunks);
+}
+
+}  // namespace millrace

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/output/tap_lines.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/event.h"
+#include "chunker/row.h"
+#include "schemas/json_text.h"
+#include "service/commands/output/crc32c.h"
+
+namespace millrace {
+namespace {
+
+using worker_protocol::RowEntry;
+
+// A watcher may miss the end of a stream: names of old ones are let go.
+constexpr std::size_t most_names = 100'000;
+
+void append(std::string& line, std::string_view key, std::uint64_t value) {
+  line.append(",\"").append(key).append("\":").append(std::to_string(value));
+}
+
+void append_reason(std::string& line, std::uint8_t reason) {
+  line += ",\"reason\":";
+  if (reason == 0) {
+    line += "null";
+  } else {
+    line.append("\"").append(name_of(static_cast<ResetReason>(reason))).append("\"");
+  }
+}
+
+void append_hex(std::string& line, std::uint32_t value) {
+  for (int shift = 28; shift >= 0; shift -= 4) line += "0123456789abcdef"[value >> shift & 0xf];
+}
+
+}  // namespace
+
+void TapLines::read(const WorkerBatch& batch) {
+  for (const auto& stream : batch.opened()) names_[stream.stream] = stream.name;
+  framed_.resize(batch.framed().size());
+  marks_.resize(batch.marks().size());
+  for (std::size_t i = 0; i < framed_.size(); ++i) {
+    std::string& line = framed_[i].data;
+    framed_[i].kind = Answer::Kind::json;
+    write(batch.framed()[i], batch, line);
+    if (checksums_) {
+      line += ",\"crc32c\":\"";
+      append_hex(line, crc32c(batch.row(static_cast<std::uint32_t>(i))));
+      line += '"';
+    }
+    line += '}';
+  }
+  for (std::size_t i = 0; i < marks_.size(); ++i) {
+    std::string& line = marks_[i].data;
+    marks_[i].kind = Answer::Kind::json;
+    write(batch.marks()[i], batch, line);
+    line += checksums_ ? ",\"crc32c\":null}" : "}";
+  }
+  const auto forget_ended = [this](const RowEntry& row) {
+    if ((row.flags & (flag::end | flag::abort)) != 0) names_.erase(row.stream);
+  };
+  for (const RowEntry& row : batch.framed()) forget_ended(row);
+  for (const RowEntry& row : batch.marks()) forget_ended(row);
+  while (names_.size() > most_names) names_.erase(names_.begin());
+}
+
+// Everything but the end. Names of streams have no character that JSON escapes.
+void TapLines::write(const RowEntry& row, const WorkerBatch& batch, std::string& line) {
+  line.assign("{\"stream\":\"").append(names_[row.stream]).append("\"");
+  append(line, "seq", row.seq);
+  append(line, "begin", row.begin);
+  append(line, "left", row.left);
+  append(line, "size", row.size);
+  append(line, "right", row.right);
+  append_flags(line += ",\"flags\":", row.flags);
+  append_reason(line, row.reason);
+  append(line, "gap", row.gap);
+  if (row.mark < 0) {
+    line += ",\"mark\":null";
+  } else {
+    append(line, "mark", static_cast<std::uint64_t>(row.mark));
+  }
+  append(line, "slot", row.slot);
+  append(line, "batch", number(batch.id()));
+}
+
+}  // namespace millrace

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/answer.h"
+#include "base/ids.h"
+#include "workers/library/worker_batch.h"
+
+namespace millrace {
+
+// Each row of a worker's batches as one JSON object, which is also its answer:
+//
+//   {"stream":"mic-7","seq":0,"begin":0,"left":0,"size":1600,"right":0,"flags":["START","RESET"],
+//    "reason":"start","gap":0,"mark":null,"slot":5,"batch":1}
+//
+// Confined to one thread. Reuses its memory from batch to batch.
+class TapLines {
+ public:
+  // With `checksums`, "crc32c" follows: of the row as it lies in the tensor, null for a marker row.
+  explicit TapLines(bool checksums) : checksums_(checksums) {}
+
+  void read(const WorkerBatch& batch);
+
+  // The lines of the batch read last, as answers to its framed and its marker rows.
+  std::span<const Answer> framed() const { return framed_; }
+  std::span<const Answer> marks() const { return marks_; }
+
+ private:
+  void write(const worker_protocol::RowEntry& row, const WorkerBatch& batch, std::string& line);
+
+  const bool checksums_;
+  std::map<StreamId, std::string> names_;
+  std::vector<Answer> framed_, marks_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/config/address.h"
+
+#include <arpa/inet.h>
+
+#include <charconv>
+#include <utility>
+
+namespace millrace {
+
+namespace {
+
+// In the one way to write it.
+std::optional<std::string> canonical(const std::string& host, int family) {
+  in6_addr address;
+  char text[INET6_ADDRSTRLEN];
+  if (inet_pton(family, host.c_str(), &address) != 1) return std::nullopt;
+  return inet_ntop(family, &address, text, sizeof text);
+}
+
+bool is_v6(const std::string& host) { return host.find(':') != host.npos; }
+bool is_any(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
+
+}  // namespace
+
+bool TcpAddress::loopback() const { return host.starts_with("127.") || host == "::1"; }
+
+bool TcpAddress::meets(const TcpAddress& other) const {
+  if (port != other.port || port == 0) return false;
+  if (host == other.host) return true;
+  // "::" takes IPv4 as well.
+  if (host == "::" || other.host == "::") return true;
+  return is_v6(host) == is_v6(other.host) && (is_any(host) || is_any(other.host));
+}
+
+std::optional<TcpAddress> parse_tcp(std::string_view text) {
+  const auto colon = text.rfind(':');
+  if (colon == text.npos || text.find('\0') != text.npos) return std::nullopt;
+  TcpAddress address;
+  const std::string_view port = text.substr(colon + 1);
+  const auto [stop, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
+  if (error != std::errc{} || stop != port.data() + port.size()) return std::nullopt;
+  std::string host(text.substr(0, colon));
+  const bool v6 = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (v6) host = host.substr(1, host.size() - 2);
+  if (host == "localhost") host = "127.0.0.1";
+  auto known = canonical(host, v6 ? AF_INET6 : AF_INET);
+  if (!known) return std::nullopt;
+  address.host = std::move(*known);
+  return address;
+}
+
+std::string readable(const TcpAddress& address) {
+  const std::string host = is_v6(address.host) ? "[" + address.host + "]" : address.host;
+  return host + ":" + std::to_string(address.port);
+}
+
+}  // namespace millrace

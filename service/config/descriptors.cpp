@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/config/descriptors.h"
+
+#include <sys/resource.h>
+
+namespace millrace {
+
+std::uint64_t descriptor_limit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+std::uint64_t raise_descriptor_limit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  return descriptor_limit();
+}
+
+std::string fit_to_descriptors(std::uint32_t& connections) {
+  const std::uint64_t descriptors = raise_descriptor_limit();
+  const std::uint64_t most = client_streams(descriptors);
+  if (connections <= most) return {};
+  const std::string wanted = std::to_string(connections);
+  const std::string needed = std::to_string(descriptors_for(connections));
+  connections = static_cast<std::uint32_t>(most);
+  return std::to_string(most) + " instead of " + wanted + ": RLIMIT_NOFILE is " +
+         std::to_string(descriptors) + " and would have to be " + needed;
+}
+
+}  // namespace millrace

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/config/memory_bounds.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "chunker/ready_row.h"
+#include "gpu/host/slab_layout.h"
+#include "gpu/host/slab_ring.h"
+#include "schemas/worker_protocol.h"
+#include "service/config/descriptors.h"
+#include "streams/frame_buffer.h"
+#include "streams/waiting_events.h"
+#include "transport/net/limits.h"
+#include "transport/sessions/zeromq_server.h"
+#include "transport/websocket/read_ahead.h"
+#include "transport/zeromq/zmtp_output.h"
+#include "workers/hub/server.h"
+
+namespace millrace {
+
+namespace {
+
+// A configuration may ask for more than 64 bits hold; it is refused for it, not wrapped.
+std::size_t product(std::initializer_list<std::size_t> factors) {
+  std::size_t all = 1;
+  for (const std::size_t factor : factors)
+    if (__builtin_mul_overflow(all, factor, &all)) return std::numeric_limits<std::size_t>::max();
+  return all;
+}
+std::size_t sum(std::size_t a, std::size_t b) {
+  std::size_t both = 0;
+  return __builtin_add_overflow(a, b, &both) ? std::numeric_limits<std::size_t>::max() : both;
+}
+
+// For a device frames lie in slabs as they are, for the host as the worker sees them.
+Element larger(Element frames, Element dtype) {
+  return size_of(frames) > size_of(dtype) ? frames : dtype;
+}
+
+std::size_t slab_bytes(const PipelineOptions& pipeline) {
+  const SlabShape shape{.rows = pipeline.batch.rows,
+                        .marks = pipeline.batch.slots,
+                        .width = pipeline.chunk.spec.width(),
+                        .values = pipeline.frames.values,
+                        .element = larger(pipeline.frames.element, pipeline.dtype)};
+  // Far from the end of 64 bits, so that what layout_of adds cannot get there.
+  constexpr std::size_t most = std::size_t{1} << 60;
+  if (product({shape.rows, shape.width, shape.values, size_of(shape.element)}) > most) return most;
+  return SlabRing::slab_bytes_for(layout_of(shape).bytes);
+}
+
+// Of one stream, in whole blocks: what it may hold, the message that went over it, the one that
+// comes in meanwhile, and what was read behind it. No client sends values of less than two bytes.
+std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
+  const std::size_t frame = pipeline.frames.bytes();
+  const std::size_t block = FrameBuffer::block_bytes(frame, pipeline.chunk.spec.width());
+  const std::size_t buffers = pipeline.shed_after ? 2 : 1;
+  const std::size_t held = product({pipeline.stream_frames + pipeline.pause_frames, frame});
+  const std::size_t most = message + message / 2 * size_of(pipeline.frames.element) +
+                           (2 * buffers + 1) * block + ReadBuffer::size;
+  return sum(held, most);
+}
+
+// What an open stream takes when it holds nothing, its connection included. A test of
+// tests/system/crowd_test.py measures it.
+constexpr std::size_t stream_bytes = std::size_t{24} << 10;
+
+// What a connection takes before its upgrade: a header at most twice, as it is read and as it is
+// kept, and the frames of its coroutines. A test of tests/system/crowd_test.py measures it.
+constexpr std::size_t upgrading_bytes = std::size_t{32} << 10;
+
+// Rows that are ready, and events that wait to become rows.
+constexpr std::size_t row_bytes =
+    max_ready_rows * sizeof(ReadyRow) + WaitingEvents::overrun * sizeof(WaitingEvents::Waiting);
+
+// So many streams, without slabs.
+MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptions& limits,
+                               std::size_t streams) {
+  return {.frames = product({streams, frame_bytes(pipeline, limits.message)}),
+          .rows = product({streams, row_bytes}),
+          .results = product({streams, limits.send_buffer}),
+          .streams = product({streams, stream_bytes})};
+}
+
+}  // namespace
+
+std::size_t MemoryBounds::all() const {
+  std::size_t all = 0;
+  for (const std::size_t part : {frames, rows, slabs, results, streams, sockets})
+    all = sum(all, part);
+  return all;
+}
+
+std::size_t bare_stream_bytes() { return row_bytes + stream_bytes; }
+
+std::size_t unread_bytes(const LimitOptions& limits) {
+  constexpr std::size_t one = worker_protocol::max_to_service + own_unread;
+  return std::max(limits.slab_bytes, one);
+}
+
+MemoryBounds memory_bounds(const PipelineOptions& pipeline, const LimitOptions& limits) {
+  MemoryBounds bounds = bounds_of_streams(pipeline, limits, pipeline.batch.slots);
+  bounds.slabs = product({default_credits + 1, slab_bytes(pipeline)});
+  return bounds;
+}
+
+MemoryBounds memory_bounds(const Options& options) {
+  MemoryBounds most;
+  for (const PipelineOptions& pipeline : options.pipelines) {
+    const auto bounds = bounds_of_streams(pipeline, options.limits, options.limits.connections);
+    most.frames = std::max(most.frames, bounds.frames);
+    most.rows = std::max(most.rows, bounds.rows);
+    most.results = std::max(most.results, bounds.results);
+    most.streams = std::max(most.streams, bounds.streams);
+  }
+  most.streams = sum(most.streams, upgrading_sockets * upgrading_bytes);
+  most.slabs = options.limits.slab_bytes;
+  if (options.listen.zeromq) {
+    const std::size_t connections = options.limits.connections;
+    most.frames =
+        sum(most.frames, product({connections, options.limits.message + zeromq_envelope}));
+    most.results = sum(most.results, product({connections, ZmtpOutput::full}));
+  }
+  const SocketLimits sockets{.receive_buffer = options.listen.receive_buffer};
+  most.sockets =
+      product({sum(options.limits.connections, upgrading_sockets), sockets.kernel_bytes()});
+  if (options.listen.workers_remote)
+    most.results =
+        sum(most.results, unread_bytes(options.limits) + max_remote_connections * own_unread);
+  return most;
+}
+
+}  // namespace millrace

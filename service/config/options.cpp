@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/config/options.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+#include <unordered_set>
+#include <utility>
+
+#include "service/config/drain_times.h"
+#include "service/config/gpu_options.h"
+#include "service/config/memory_bounds.h"
+#include "service/config/pipeline_options.h"
+#include "service/config/section.h"
+#include "service/config/units.h"
+#include "transport/net/local_path.h"
+
+namespace millrace {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// An address to listen on that the text names.
+struct Listener {
+  std::string_view key;
+  TcpAddress address;
+};
+
+// Without TLS, what leaves the machine is for everybody to read: it must be asked for.
+void check_listeners(Section& listen, const std::vector<Listener>& listeners, bool plain) {
+  for (const auto& [key, address] : listeners) {
+    if (!address.loopback() && !plain)
+      listen.wrong(key, "must be on loopback (127.0.0.1, [::1]), or plain = true beside it");
+    for (const auto& other : listeners)
+      if (&other.address != &address && other.address.meets(address))
+        listen.wrong(key, "must differ from " + std::string(other.key) + ", which is " +
+                              readable(other.address));
+  }
+}
+
+TcpAddress read_address(Section& listen, std::string_view key, const TcpAddress& otherwise) {
+  const auto address = parse_tcp(listen.text(key, readable(otherwise)));
+  if (!address) listen.wrong(key, "must be an address and a port, like 127.0.0.1:8080");
+  return address.value_or(otherwise);
+}
+
+// Of ZeroMQ; nothing where it is off.
+std::optional<TcpAddress> read_zeromq(Section& listen, std::string_view key,
+                                      const std::optional<TcpAddress>& otherwise) {
+  constexpr std::string_view scheme = "tcp://";
+  const std::string text =
+      listen.text(key, otherwise ? std::string(scheme) + readable(*otherwise) : "off");
+  if (text == "off") return std::nullopt;
+  auto address = text.starts_with(scheme) ? parse_tcp(text.substr(scheme.size())) : std::nullopt;
+  if (!address)
+    listen.wrong(key, "must be like tcp://127.0.0.1:5555 (only TCP is listened on), or off");
+  return address;
+}
+
+std::string read_workers(Section& listen) {
+  const auto path = local_path(listen.text("workers", default_workers_url()));
+  if (!path)
+    listen.wrong("workers", "must be unix: and a path of at most " +
+                                std::to_string(max_local_path) + " bytes");
+  return path.value_or("");
+}
+
+// Workers on the same machine want the other half.
+std::uint32_t usual_threads() {
+  static const auto cores = std::thread::hardware_concurrency();  // as at the start, at a reload
+  return std::max(1u, (cores + 1) / 2);
+}
+
+// As browsers write it: "https://app.example", "http://127.0.0.1:8000".
+bool is_origin(std::string_view text) {
+  const auto scheme = text.find("://");
+  if (scheme == std::string_view::npos || scheme == 0) return false;
+  const auto is_of_host = [](char c) {
+    return c > ' ' && c < 127 && c != '/' && c != '?' && c != '#' && c != '@' && c != '"' &&
+           !(c >= 'A' && c <= 'Z');
+  };
+  const std::string_view host = text.substr(scheme + 3);
+  return !host.empty() && std::ranges::all_of(host, is_of_host) &&
+         std::ranges::all_of(text.substr(0, scheme), is_of_host);
+}
+
+std::vector<std::string> read_origins(Section& listen) {
+  constexpr std::string_view allowed =
+      R"(must be a list of origins in lower case without a path, like ["https://app.example"])";
+  if (!listen.has("origins")) return {};
+  auto said = listen.text_or_texts("origins", "", allowed);
+  auto* origins = std::get_if<std::vector<std::string>>(&said);
+  if (origins && std::ranges::all_of(*origins, is_origin)) return std::move(*origins);
+  listen.wrong("origins", std::string(allowed));
+  return {};
+}
+
+ListenOptions read_listen(Section listen) {
+  ListenOptions options;
+  options.websocket = read_address(listen, "websocket", options.websocket);
+  options.admin = read_address(listen, "admin", options.admin);
+  options.zeromq = read_zeromq(listen, "zeromq", options.zeromq);
+  options.workers = read_workers(listen);
+  options.workers_remote = read_zeromq(listen, "workers_remote", std::nullopt);
+  options.threads = listen.count("threads", usual_threads(), 1, 1024);
+  options.receive_buffer =
+      listen.bytes("receive_buffer", options.receive_buffer, 4 << 10, 16 << 20);
+  std::vector<Listener> listeners{{"websocket", options.websocket}, {"admin", options.admin}};
+  if (options.zeromq) listeners.push_back({"zeromq", *options.zeromq});
+  if (options.workers_remote) listeners.push_back({"workers_remote", *options.workers_remote});
+  options.origins = read_origins(listen);
+  options.plain = listen.flag("plain", false);
+  options.explain = listen.flag("explain", false);
+  check_listeners(listen, listeners, options.plain);
+  options.try_page = listen.flag("try_page", false);
+  listen.end();
+  return options;
+}
+
+LimitOptions read_limits(Section limits) {
+  LimitOptions options;
+  if (limits.one_of("profile", "private", {"private", "public"}) == "public")
+    limits.refuse_not_built("profile", "limits per peer and per second would be missing");
+  options.message = limits.bytes("message", options.message, 1 << 10, 1 << 20);
+  options.send_buffer = limits.bytes("send_buffer", options.send_buffer, 16 << 10, 1 << 30);
+  options.connections = limits.count("connections", options.connections, 1, most_connections);
+  options.slab_bytes = limits.bytes("slab_bytes", options.slab_bytes, 1 << 20, 1ull << 40);
+  options.stream_buffer = limits.time("stream_buffer", options.stream_buffer, 100ms, 10min);
+  options.pause_buffer = limits.time("pause_buffer", options.pause_buffer, 0s, 10min);
+  options.drain = limits.time("drain", options.drain, 0s, 1h);
+  options.linger = limits.time("linger", options.linger, 0s, 1h);
+  options.notice = limits.time("notice", options.notice, 0s, 1h);
+  if (options.linger + options.notice > most_before_end(options.drain))
+    limits.wrong(options.notice > Duration() ? "notice" : "linger",
+                 "linger and notice are parts of drain, which is " + readable(options.drain) +
+                     ": together they must be at most three quarters of it");
+  limits.end();
+  return options;
+}
+
+LogOptions read_log(Section log) {
+  LogOptions options;
+  const std::string level = log.one_of("level", "info", {"info", "warning", "error"});
+  if (level == "warning") options.level = LogLevel::warning;
+  if (level == "error") options.level = LogLevel::error;
+  if (log.one_of("format", "text", {"text", "json"}) == "json") options.format = LogFormat::json;
+  log.end();
+  return options;
+}
+
+// Takes the slabs of one worker of the pipeline from the bytes that are left.
+void take_slabs(Section& section, const PipelineOptions& pipeline, const LimitOptions& limits,
+                std::size_t& left) {
+  const std::size_t slabs = memory_bounds(pipeline, limits).slabs;
+  if (slabs > left)
+    return section.wrong("batch", "the slabs of one worker take " + rounded_bytes(slabs) +
+                                      "; must be at most " + rounded_bytes(left) +
+                                      ", what limits.slab_bytes leaves");
+  left -= slabs;
+}
+
+void read_pipelines(Section& root, const Findings& findings, Options& options) {
+  std::vector<Section> sections = root.sections("pipeline");
+  if (!root.has("pipeline")) sections.push_back(root.section("pipeline", ""));
+  if (sections.empty()) root.wrong("pipeline", "must be at least one [[pipeline]]");
+  std::unordered_set<std::string> names;
+  std::size_t slab_bytes = options.limits.slab_bytes;
+  for (Section& section : sections) {
+    const PipelineOptions& pipeline =
+        options.pipelines.emplace_back(read_pipeline(section, options.limits));
+    if (!names.insert(pipeline.name).second)
+      section.wrong("name", "must differ from the pipelines before it");
+    if (!findings.error) take_slabs(section, pipeline, options.limits, slab_bytes);
+    if (findings.error) return;
+  }
+}
+
+}  // namespace
+
+Result<Configuration, ConfigError> parse_options(std::string_view text, const std::string& file) {
+  const auto table = read_toml(text);
+  if (!table) return file + ":" + std::to_string(table.error().line) + ": " + table.error().message;
+  Findings findings{.file = file, .error = {}, .warnings = {}};
+  Section root(*table, "", 1, findings);
+  Configuration configuration;
+  Options& options = configuration.options;
+  options.listen = read_listen(root.section("listen", "a table, headed [listen]"));
+  options.limits = read_limits(root.section("limits", "a table, headed [limits]"));
+  Section gpu = root.section("gpu", "a table, headed [gpu]");
+  configuration.file = file;
+  configuration.sets_device_slabs = gpu.has("slab_bytes");
+  options.gpu = read_gpu(gpu, options.limits);
+  options.log = read_log(root.section("log", "a table, headed [log]"));
+  read_pipelines(root, findings, options);
+  check_gpu(gpu, options);
+  root.end();
+  if (findings.error) return *findings.error;
+  configuration.warnings = std::move(findings.warnings);
+  return configuration;
+}
+
+Result<Configuration, ConfigError> load_options(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return path + ": is a directory";
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file) return path + ": cannot be read: " + std::strerror(errno);
+  return parse_options(text, path);
+}
+
+}  // namespace millrace

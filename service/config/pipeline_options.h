@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "service/config/options.h"
+#include "service/config/section.h"
+
+namespace millrace {
+
+// Reads one [[pipeline]]; what is wrong with it goes to the section's findings.
+PipelineOptions read_pipeline(Section& section, const LimitOptions& limits);
+
+}  // namespace millrace

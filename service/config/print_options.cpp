@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/config/print_options.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+#include <type_traits>
+#include <utility>
+
+#include "chunker/lengths.h"
+#include "service/config/config_value.h"
+#include "service/config/memory_bounds.h"
+#include "service/config/units.h"
+#include "service/log/printable.h"
+
+namespace millrace {
+
+namespace {
+
+std::string list_of(const std::vector<std::string>& texts) {
+  std::string list = "[";
+  for (const std::string& text : texts) list += (list.size() > 1 ? ", " : "") + toml_string(text);
+  return list + "]";
+}
+
+void print(std::ostream& out, const ListenOptions& listen) {
+  out << "[listen]\n"
+      << "websocket = " << in_quotes(readable(listen.websocket)) << '\n'
+      << "zeromq = "
+      << in_quotes(listen.zeromq ? "tcp://" + readable(*listen.zeromq) : std::string("off")) << '\n'
+      << "admin = " << in_quotes(readable(listen.admin)) << '\n'
+      << "workers = " << toml_string("unix:" + listen.workers) << '\n';
+  if (listen.workers_remote)
+    out << "workers_remote = " << in_quotes("tcp://" + readable(*listen.workers_remote)) << '\n';
+  out << "threads = " << listen.threads << '\n'
+      << "receive_buffer = " << in_quotes(readable_bytes(listen.receive_buffer)) << '\n'
+      << "plain = " << (listen.plain ? "true" : "false") << '\n'
+      << "origins = " << list_of(listen.origins) << '\n'
+      << "try_page = " << (listen.try_page ? "true" : "false") << '\n'
+      << "explain = " << (listen.explain ? "true" : "false") << '\n';
+}
+
+void print(std::ostream& out, const LimitOptions& limits) {
+  out << "\n[limits]\n"
+      << "message = " << in_quotes(readable_bytes(limits.message)) << '\n'
+      << "stream_buffer = " << in_quotes(readable(limits.stream_buffer)) << '\n'
+      << "pause_buffer = " << in_quotes(readable(limits.pause_buffer)) << '\n'
+      << "send_buffer = " << in_quotes(readable_bytes(limits.send_buffer)) << '\n'
+      << "connections = " << limits.connections << '\n'
+      << "slab_bytes = " << in_quotes(readable_bytes(limits.slab_bytes)) << '\n'
+      << "drain = " << in_quotes(readable(limits.drain)) << '\n'
+      << "linger = " << in_quotes(readable(limits.linger)) << '\n'
+      << "notice = " << in_quotes(readable(limits.notice)) << '\n';
+}
+
+std::string devices_of(const DeviceRule& rule) {
+  switch (rule.use) {
+    case DeviceRule::Use::automatic: return in_quotes("auto");
+    case DeviceRule::Use::host: return in_quotes("host");
+    case DeviceRule::Use::listed: break;
+  }
+  return list_of(rule.listed);
+}
+
+void print(std::ostream& out, const DeviceRule& rule) {
+  out << "\n[gpu]\n"
+      << "devices = " << devices_of(rule) << '\n'
+      << "slab_bytes = " << in_quotes(readable_bytes(rule.slab_bytes)) << '\n'
+      << "pageable = " << in_quotes(rule.pageable ? "allow" : "refuse") << '\n';
+}
+
+void print(std::ostream& out, const LogOptions& log) {
+  out << "\n[log]\n"
+      << "level = " << in_quotes(name_of(log.level)) << '\n'
+      << "format = " << in_quotes(log.format == LogFormat::json ? "json" : "text") << '\n';
+}
+
+// `step` and `first` stand here only if they were given: without them they follow each new size.
+void print(std::ostream& out, const ChunkRule& rule) {
+  std::string_view before = "chunk = { ";
+  for_each_key(rule, [&](std::string_view key, const auto& value) {
+    const bool absent =
+        (key == "step" && rule.spec.step == 0) || (key == "first" && rule.spec.first == 0);
+    if (absent) return;
+    out << std::exchange(before, ", ") << key << " = ";
+    if constexpr (std::is_enum_v<std::decay_t<decltype(value)>>)
+      out << in_quotes(name_of(value));
+    else
+      out << value;
+  });
+  out << " }\n";
+}
+
+// The shortest text that reads as the same number.
+std::string exact(double number) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
+}
+
+// How long the frames last, to the microsecond: 32 ms.
+std::string time_of(double frames, double rate) {
+  return readable(std::round(1e6 * frames / rate) / 1000) + " ms";
+}
+
+// Frames, with the time that they last: 512 (32 ms).
+std::string lasting(std::uint32_t frames, double rate) {
+  return std::to_string(frames) + " (" + time_of(frames, rate) + ")";
+}
+
+// What the lengths come to. A row is ready when the last frame of its right context is there, and
+// waits for a batch then.
+void explain(std::ostream& out, const PipelineOptions& pipeline) {
+  const Spec& spec = pipeline.chunk.spec;
+  const double rate = pipeline.frames.rate;
+  out << "# frames: size " << lasting(spec.size, rate) << ", step "
+      << lasting(spec.step_of(spec.size), rate) << ", first "
+      << lasting(spec.first_body(spec.size), rate) << ", left " << lasting(spec.left, rate)
+      << ", right " << lasting(spec.right, rate) << "; a row has " << spec.width() << " columns\n"
+      << "# latency of the rule: " << time_of(static_cast<double>(spec.size) + spec.right, rate)
+      << " from the first frame of a body until its row is ready, " << time_of(spec.right, rate)
+      << " from the last; then at most " << readable(pipeline.batch.max_wait)
+      << " (max_wait) if a worker is free\n";
+}
+
+void print(std::ostream& out, const BatchRule& rule) {
+  out << "batch = { rows = " << rule.rows << ", max_wait = " << in_quotes(readable(rule.max_wait));
+  for (std::size_t i = 0; i < rule.row_buckets.size(); ++i)
+    out << (i == 0 ? ", row_buckets = [" : ", ") << rule.row_buckets[i];
+  out << (rule.row_buckets.empty() ? " }\n" : "] }\n");
+}
+
+void print(std::ostream& out, const PipelineOptions& pipeline) {
+  out << "\n[[pipeline]]\n"
+      << "name = " << toml_string(pipeline.name) << '\n'
+      << "rate = " << exact(pipeline.frames.rate) << '\n'
+      << (pipeline.frames.features ? "dim = " : "channels = ") << pipeline.frames.values << '\n'
+      << "frames = " << in_quotes(name_of(pipeline.frames.element)) << '\n'
+      << "dtype = " << in_quotes(name_of(pipeline.dtype)) << '\n'
+      << "state = " << (pipeline.batch.stateful ? "\"slot\"\n" : "\"none\"\n")
+      << "slots = " << pipeline.batch.slots << '\n'
+      << "worker_wait = " << in_quotes(readable(pipeline.worker_wait)) << '\n'
+      << "bye_wait = " << in_quotes(readable(pipeline.bye_wait)) << '\n';
+  if (pipeline.shed_after)
+    out << "shed_after = " << in_quotes(readable(*pipeline.shed_after)) << '\n';
+  print(out, pipeline.chunk);
+  print(out, pipeline.batch);
+}
+
+void print(std::ostream& out, const MemoryBounds& bounds) {
+  out << "frames " << rounded_bytes(bounds.frames) << ", rows " << rounded_bytes(bounds.rows)
+      << ", slabs " << rounded_bytes(bounds.slabs) << ", results " << rounded_bytes(bounds.results)
+      << ", streams " << rounded_bytes(bounds.streams);
+  if (bounds.sockets > 0) out << ", sockets " << rounded_bytes(bounds.sockets);
+  out << '\n';
+}
+
+}  // namespace
+
+std::string to_toml(const Options& options) {
+  std::ostringstream out;
+  print(out, options.listen);
+  print(out, options.limits);
+  print(out, options.gpu);
+  print(out, options.log);
+  for (const PipelineOptions& pipeline : options.pipelines) {
+    print(out, pipeline);
+    explain(out, pipeline);
+    out << "# memory per worker at most: ";
+    print(out, memory_bounds(pipeline, options.limits));
+  }
+  out << "\n# memory at most, with " << options.limits.connections << " connections: ";
+  print(out, memory_bounds(options));
+  return std::move(out).str();
+}
+
+}  // namespace millrace

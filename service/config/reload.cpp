@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/config/reload.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "service/config/config_value.h"
+#include "service/config/descriptors.h"
+#include "service/config/print_options.h"
+
+namespace millrace {
+
+namespace {
+
+constexpr std::array<std::string_view, 7> reloadable = {
+    "limits.connections", "limits.slab_bytes", "limits.drain", "limits.linger",
+    "limits.notice",      "log.level",         "log.format"};
+
+struct Difference {
+  std::string key;
+  std::string before, after;  // values, as messages show them
+};
+using Differences = std::vector<Difference>;
+
+void compare_values(const std::string& key, const ConfigValue& before, const ConfigValue& after,
+                    Differences& into);
+
+const ConfigValue* find(const ConfigTable& table, std::string_view key) {
+  const auto found = std::ranges::find(table, key, &ConfigEntry::key);
+  return found == table.end() ? nullptr : &found->value;
+}
+
+void compare_tables(const std::string& prefix, const ConfigTable& before, const ConfigTable& after,
+                    Differences& into) {
+  for (const auto& [key, value] : before) {
+    if (const ConfigValue* other = find(after, key))
+      compare_values(prefix + key, value, *other, into);
+    else
+      into.push_back({prefix + key, readable(value), "no value"});
+  }
+  for (const auto& [key, value] : after)
+    if (!find(before, key)) into.push_back({prefix + key, "no value", readable(value)});
+}
+
+void compare_values(const std::string& key, const ConfigValue& before, const ConfigValue& after,
+                    Differences& into) {
+  const auto differ = [&] { into.push_back({key, readable(before), readable(after)}); };
+  if (before.value.index() != after.value.index()) return differ();
+  if (const auto* table = std::get_if<ConfigTable>(&before.value))
+    return compare_tables(key + ".", *table, std::get<ConfigTable>(after.value), into);
+  if (const auto* array = std::get_if<ConfigArray>(&before.value)) {
+    const auto& other = std::get<ConfigArray>(after.value);
+    if (array->size() != other.size()) return differ();
+    for (std::size_t i = 0; i < array->size(); ++i)
+      compare_values(key, (*array)[i], other[i], into);
+    return;
+  }
+  const auto same = [&]<class T>(const T* value) {
+    return value == nullptr || *value == std::get<T>(after.value);
+  };
+  if (!same(std::get_if<bool>(&before.value)) || !same(std::get_if<std::int64_t>(&before.value)) ||
+      !same(std::get_if<double>(&before.value)) || !same(std::get_if<std::string>(&before.value)))
+    differ();
+}
+
+// By what check-config prints: each key with its effective value.
+Differences differences(const Options& before, const Options& after) {
+  Differences all;
+  compare_tables("", *read_toml(to_toml(before)), *read_toml(to_toml(after)), all);
+  return all;
+}
+
+bool may_change(std::string_view key, const Configuration& running, const Configuration& read) {
+  // Without a value of its own, it is that of limits.slab_bytes.
+  if (key == "gpu.slab_bytes") return !running.sets_device_slabs && !read.sets_device_slabs;
+  return std::ranges::find(reloadable, key) != reloadable.end();
+}
+
+}  // namespace
+
+Result<Reloaded, ConfigError> compare(const Configuration& running, Configuration read) {
+  Reloaded reloaded;
+  for (const auto& [key, before, after] : differences(running.options, read.options)) {
+    if (!may_change(key, running, read))
+      return read.file + ": key '" + key + "' = " + after + ": cannot change from " + before +
+             " while the service runs";
+    reloaded.changed.push_back(key);
+  }
+  reloaded.configuration = std::move(read);
+  return reloaded;
+}
+
+Result<Reloaded, ConfigError> reload(const Configuration& running) {
+  const std::string& path = running.file;
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  // A pipe could hold up the thread for ever.
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    return path + ": is not a regular file, and cannot be read again";
+  auto read = load_options(path);
+  if (!read) return read.error();
+  // As at the start: otherwise each reload would seem to change it.
+  std::string fewer = fit_to_descriptors(read->options.limits.connections);
+  auto reloaded = compare(running, *std::move(read));
+  if (reloaded) reloaded->fewer_connections = std::move(fewer);
+  return reloaded;
+}
+
+}  // namespace millrace

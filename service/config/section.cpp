@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/config/section.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "chunker/lengths.h"
+#include "service/config/units.h"
+#include "service/log/printable.h"
+
+namespace millrace {
+
+namespace {
+
+// How many letters must be put in, taken out or changed to make `b` of `a`.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string nearest(std::string_view key, const std::vector<std::string_view>& known) {
+  if (key.size() > 64) return "";
+  std::string_view best;
+  std::size_t least = key.size() / 3 + 1;
+  for (const std::string_view name : known)
+    if (const std::size_t d = distance(key, name); d <= least && (best.empty() || d < least)) {
+      least = d;
+      best = name;
+    }
+  return std::string(best);
+}
+
+template <class Names>
+std::string listed(const Names& names, std::string_view last) {
+  std::string text;
+  std::size_t i = 0;
+  for (const auto& name : names) {
+    if (i > 0) text += i + 1 < names.size() ? ", " : last;
+    text += name;
+    ++i;
+  }
+  return text;
+}
+
+const ConfigTable nothing;
+
+bool is_false(const ConfigValue& value) {
+  const bool* flag = std::get_if<bool>(&value.value);
+  return flag != nullptr && !*flag;
+}
+
+}  // namespace
+
+Section::Section(const ConfigTable& table, std::string name, int line, Findings& findings)
+    : table_(&table), name_(std::move(name)), line_(line), findings_(&findings) {}
+
+void Section::know(std::string_view key) {
+  if (std::ranges::find(known_, key) == known_.end()) known_.push_back(key);
+}
+
+bool Section::has(std::string_view key) {
+  know(key);
+  return std::ranges::find(*table_, key, &ConfigEntry::key) != table_->end();
+}
+
+const ConfigValue* Section::find(std::string_view key) {
+  know(key);
+  if (findings_->error) return nullptr;
+  const auto found = std::ranges::find(*table_, key, &ConfigEntry::key);
+  return found == table_->end() ? nullptr : &found->value;
+}
+
+template <class T>
+const T* Section::find_as(std::string_view key, std::string_view allowed) {
+  const ConfigValue* found = find(key);
+  if (found == nullptr) return nullptr;
+  const T* value = std::get_if<T>(&found->value);
+  if (value == nullptr) wrong(key, std::string(allowed));
+  return value;
+}
+
+bool Section::flag(std::string_view key, bool otherwise) {
+  const bool* value = find_as<bool>(key, "must be true or false");
+  return value != nullptr ? *value : otherwise;
+}
+
+std::string Section::text(std::string_view key, std::string otherwise) {
+  const auto* value = find_as<std::string>(key, "must be a text in quotes");
+  return value != nullptr ? *value : std::move(otherwise);
+}
+
+std::string Section::one_of(std::string_view key, std::string otherwise,
+                            std::initializer_list<std::string_view> words) {
+  std::vector<std::string> all;
+  for (const std::string_view word : words) all.push_back(in_quotes(word));
+  const std::string allowed = "must be " + listed(all, " or ");
+  const auto* value = find_as<std::string>(key, allowed);
+  if (value == nullptr) return otherwise;
+  if (std::ranges::find(words, *value) == words.end()) wrong(key, allowed);
+  return *value;
+}
+
+std::variant<std::string, std::vector<std::string>> Section::text_or_texts(
+    std::string_view key, std::string otherwise, std::string_view allowed) {
+  const ConfigValue* found = find(key);
+  if (found == nullptr) return otherwise;
+  if (const auto* text = std::get_if<std::string>(&found->value)) return *text;
+  const auto* array = std::get_if<ConfigArray>(&found->value);
+  const auto is_text = [](const ConfigValue& entry) {
+    return std::holds_alternative<std::string>(entry.value);
+  };
+  if (array == nullptr || !std::ranges::all_of(*array, is_text)) {
+    wrong(key, std::string(allowed));
+    return otherwise;
+  }
+  std::vector<std::string> texts;
+  for (const ConfigValue& entry : *array) texts.push_back(std::get<std::string>(entry.value));
+  return texts;
+}
+
+std::uint32_t Section::count(std::string_view key, std::uint32_t otherwise, std::uint32_t least,
+                             std::uint32_t most) {
+  const std::string allowed =
+      "must be a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  const auto* value = find_as<std::int64_t>(key, allowed);
+  if (value == nullptr) return otherwise;
+  if (*value >= least && *value <= most) return static_cast<std::uint32_t>(*value);
+  wrong(key, allowed);
+  return otherwise;
+}
+
+std::vector<std::uint32_t> Section::counts(std::string_view key) {
+  const std::string allowed = "must be whole numbers above 0, like [1, 8, 16]";
+  const auto* values = find_as<ConfigArray>(key, allowed);
+  if (values == nullptr) return {};
+  std::vector<std::uint32_t> numbers;
+  for (const ConfigValue& entry : *values) {
+    const auto* value = std::get_if<std::int64_t>(&entry.value);
+    if (value == nullptr || *value < 1 || *value > std::numeric_limits<std::int32_t>::max()) {
+      wrong(key, allowed);
+      return {};
+    }
+    numbers.push_back(static_cast<std::uint32_t>(*value));
+  }
+  return numbers;
+}
+
+double Section::number(std::string_view key, double otherwise, double most) {
+  const ConfigValue* found = find(key);
+  if (found == nullptr) return otherwise;
+  double value = 0;
+  if (const auto* whole = std::get_if<std::int64_t>(&found->value))
+    value = static_cast<double>(*whole);
+  if (const auto* real = std::get_if<double>(&found->value)) value = *real;
+  if (value > 0 && value <= most) return value;
+  wrong(key, "must be a number above 0, at most " + readable(most));
+  return otherwise;
+}
+
+Duration Section::time(std::string_view key, Duration otherwise, Duration least, Duration most) {
+  const std::string allowed =
+      "must be a time with its unit (us, ms, s, min, h), like \"2ms\", from " + readable(least) +
+      " to " + readable(most);
+  const auto* text = find_as<std::string>(key, allowed);
+  if (text == nullptr) return otherwise;
+  const auto value = parse_time(*text);
+  if (value && *value >= least && *value <= most) return *value;
+  wrong(key, allowed);
+  return otherwise;
+}
+
+std::size_t Section::bytes(std::string_view key, std::size_t otherwise, std::size_t least,
+                           std::size_t most) {
+  const std::string allowed =
+      "must be a size with its unit (B, KiB, MiB, GiB, TiB), like \"64KiB\", from " +
+      readable_bytes(least) + " to " + readable_bytes(most);
+  const auto* text = find_as<std::string>(key, allowed);
+  if (text == nullptr) return otherwise;
+  const auto value = parse_bytes(*text);
+  if (value && *value >= least && *value <= most) return *value;
+  wrong(key, allowed);
+  return otherwise;
+}
+
+Section Section::section(std::string_view key, std::string_view example) {
+  const auto* table = find_as<ConfigTable>(key, "must be " + std::string(example));
+  const auto found = std::ranges::find(*table_, key, &ConfigEntry::key);
+  const int line = found == table_->end() ? line_ : found->value.line;
+  return {table != nullptr ? *table : nothing, place(key), line, *findings_};
+}
+
+std::vector<Section> Section::sections(std::string_view key) {
+  const std::string allowed = "must be tables, each headed [[" + std::string(key) + "]]";
+  const auto* array = find_as<ConfigArray>(key, allowed);
+  if (array == nullptr) return {};
+  std::vector<Section> all;
+  for (const ConfigValue& value : *array) {
+    const auto* table = std::get_if<ConfigTable>(&value.value);
+    if (table == nullptr) {
+      wrong(key, allowed);
+      return {};
+    }
+    all.emplace_back(*table, place(key), value.line, *findings_);
+  }
+  return all;
+}
+
+std::vector<std::pair<std::string, std::string>> Section::texts(
+    const std::vector<std::string_view>& keys) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const std::string_view key : keys) {
+    const ConfigValue* found = find(key);
+    if (found == nullptr) continue;
+    if (const auto* text = std::get_if<std::string>(&found->value))
+      all.emplace_back(key, *text);
+    else if (std::holds_alternative<std::int64_t>(found->value))
+      all.emplace_back(key, readable(*found));
+    else
+      wrong(key, "must be a text or a whole number");
+  }
+  return all;
+}
+
+void Section::wrong(std::string_view key, const std::string& allowed) {
+  if (findings_->error) return;
+  const auto found = std::ranges::find(*table_, key, &ConfigEntry::key);
+  const bool absent = found == table_->end();
+  findings_->error = findings_->file + ":" + std::to_string(absent ? line_ : found->value.line) +
+                     ": key '" + place(key) + "'" + (absent ? "" : " = " + readable(found->value)) +
+                     ": " + allowed;
+}
+
+void Section::not_built(std::string_view key) {
+  const ConfigValue* found = find(key);
+  if (found == nullptr) return;
+  findings_->warnings.push_back(findings_->file + ":" + std::to_string(found->line) + ": key '" +
+                                place(key) + "' = " + readable(*found) +
+                                ": not built yet, ignored");
+}
+
+void Section::refuse_not_built(std::string_view key, const std::string& risk) {
+  const ConfigValue* found = find(key);
+  if (found == nullptr || is_false(*found)) return;
+  wrong(key, "not built yet, and cannot be ignored: " + risk);
+}
+
+void Section::end() {
+  for (const auto& [key, value] : *table_) {
+    if (std::ranges::find(known_, key) != known_.end()) continue;
+    const std::string guess = nearest(key, known_);
+    wrong(key, guess.empty() ? "unknown; the keys here are " + listed(known_, " and ")
+                             : "unknown; did you mean '" + guess + "'?");
+  }
+}
+
+std::string Section::place(std::string_view key) const {
+  return (name_.empty() ? "" : name_ + ".") + printable(key);
+}
+
+}  // namespace millrace

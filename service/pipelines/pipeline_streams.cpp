@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/pipelines/pipeline_streams.h"
+
+#include "streams/frame_buffer.h"
+
+namespace millrace {
+
+namespace {
+
+// Blocks that streams leave behind are kept for the next ones, up to this size.
+constexpr std::size_t spare_block_bytes = std::size_t{4} << 20;
+
+std::size_t block_bytes(const PipelineOptions& options) {
+  return FrameBuffer::block_bytes(options.frames.bytes(), options.chunk.spec.width());
+}
+
+// The service or its workers could not serve the stream, whatever its client did.
+constexpr bool is_of_service(ErrorCode code) {
+  return code == ErrorCode::no_worker || code == ErrorCode::no_room ||
+         code == ErrorCode::worker_failed || code == ErrorCode::internal;
+}
+
+}  // namespace
+
+PipelineStreams::PipelineStreams(Pipeline& pipeline, const Thread& thread)
+    : pipeline_(pipeline),
+      thread_(thread),
+      blocks_(block_bytes(pipeline.options()), spare_block_bytes / block_bytes(pipeline.options()),
+              stats_.buffer) {}
+
+void PipelineStreams::client_lost(std::string_view stream, Time now) {
+  thread_.log.info("stream aborted",
+                   {{"pipeline", pipeline_.name()}, {"stream", stream}, {"why", "client gone"}},
+                   now);
+}
+
+void PipelineStreams::warned(std::string_view stream, std::string_view message) {
+  thread_.log.warning("stream sends wrong values",
+                      {{"pipeline", pipeline_.name()}, {"stream", stream}, {"why", message}});
+}
+
+void PipelineStreams::failed(std::string_view stream, ErrorCode code, std::string_view message) {
+  const auto write = is_of_service(code) ? &Log::warning : &Log::info;
+  (thread_.log.*write)("stream ended",
+                       {{"pipeline", pipeline_.name()},
+                        {"stream", stream},
+                        {"code", name_of(code)},
+                        {"why", message}},
+                       Clock::now());
+}
+
+void PipelineStreams::released(Stream& stream) {
+  thread_.names.give_back(stream.name());
+  thread_.table.reap(stream);
+}
+
+}  // namespace millrace

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/pipelines/thread_admission.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "chunker/lengths.h"
+#include "input/sample_format.h"
+
+namespace millrace {
+
+namespace {
+
+RequestError refusal(unsigned status, std::string parameter, std::string message) {
+  return {.status = status, .parameter = std::move(parameter), .message = std::move(message)};
+}
+
+// What of the request the pipeline does not take.
+std::optional<RequestError> mismatch(const StreamRequest& request, const FrameType& frames) {
+  if (request.rate && *request.rate != frames.rate)
+    return refusal(415, "rate", "the pipeline takes " + readable(frames.rate));
+  const auto& values = frames.features ? request.dim : request.channels;
+  const auto& other = frames.features ? request.channels : request.dim;
+  const char* name = frames.features ? "dim" : "channels";
+  if (other)
+    return refusal(415, frames.features ? "channels" : "dim",
+                   frames.features ? "the pipeline takes features" : "the pipeline takes audio");
+  if (values && *values != frames.values)
+    return refusal(415, name, "the pipeline takes " + std::to_string(frames.values));
+  if (request.channel) return refusal(400, "channel", "channels cannot be picked");
+  if (request.chunk) return refusal(400, "chunk", "the pipeline has one chunk rule");
+  return std::nullopt;
+}
+
+}  // namespace
+
+ThreadAdmission::ThreadAdmission(std::span<const std::unique_ptr<Pipeline>> pipelines,
+                                 const Thread& thread)
+    : thread_(thread), next_id_(thread.index) {
+  for (const auto& pipeline : pipelines)
+    pipelines_.push_back(std::make_unique<PipelineStreams>(
+        *pipeline, PipelineStreams::Thread{table_, thread.shared.names, thread.log}));
+}
+
+void ThreadAdmission::allow(std::uint64_t more) {
+  for (auto& pipeline : pipelines_) pipeline->allow(more / pipelines_.size());
+}
+
+PipelineStreams* ThreadAdmission::find(std::string_view pipeline) const {
+  for (const auto& streams : pipelines_)
+    if (streams->pipeline().name() == pipeline) return streams.get();
+  return nullptr;
+}
+
+RequestError ThreadAdmission::no_pipeline(std::string_view asked) const {
+  constexpr std::size_t most = 8;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(pipelines_.size(), most); ++i)
+    names += (i > 0 ? ", " : "") + pipelines_[i]->pipeline().name();
+  if (pipelines_.size() > most) names += ", ...";
+  return refusal(404, "pipeline",
+                 "there is no pipeline " + std::string(asked) + "; there are: " + names);
+}
+
+bool ThreadAdmission::memory_short() const {
+  return thread_.shared.gate.memory_short.load(std::memory_order_relaxed) ||
+         thread_.shared.connections.taken() >=
+             thread_.shared.streams.load(std::memory_order_relaxed);
+}
+
+RequestError ThreadAdmission::busy(unsigned status, std::string parameter, std::string message,
+                                   Refusal reason) {
+  RequestError error = refusal(status, std::move(parameter), std::move(message));
+  error.reason = reason;
+  error.retry_after = retry_times_.of_refused(memory_short());
+  return error;
+}
+
+Result<StreamHandle, RequestError> ThreadAdmission::open(StreamRequest request,
+                                                         ClientOutput& output) {
+  auto opened = decide(request, output);
+  if (opened) return opened;
+  const RequestError& why = opened.error();
+  const bool full = why.status == 503 && why.reason != Refusal::draining;
+  const auto write = full ? &Log::warning : &Log::info;
+  (thread_.log.*write)("stream refused",
+                       {{"pipeline", request.pipeline},
+                        {"stream", request.id},
+                        {"parameter", why.parameter},
+                        {"why", why.message},
+                        {"peer", output.peer()}},
+                       Clock::now());
+  return opened;
+}
+
+Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& request,
+                                                           ClientOutput& output) {
+  if (refuses_all_) return busy(503, "", "the service is stopping", Refusal::draining);
+  PipelineStreams* streams = find(request.pipeline);
+  if (!streams) return no_pipeline(request.pipeline);
+  const FrameType& frames = streams->pipeline().options().frames;
+  const auto format = request.format
+                          ? parse_sample_format(*request.format, frames.features)
+                          : Result<SampleFormat, FormatError>(default_format(frames.features));
+  if (!format) return refusal(415, "format", format.error().message);
+  if (auto error = mismatch(request, frames)) return *error;
+  if (request.explain && !thread_.shared.explain)
+    return refusal(400, "explain", "not allowed by the service ([listen] explain)");
+
+  if (memory_short()) return busy(503, "", "the service is short of memory", Refusal::overload);
+  Share connection(thread_.shared.connections, 1);
+  if (!connection)
+    return busy(503, "", "the service has as many connections as it may have",
+                Refusal::limit_global);
+  if (!request.id.empty() && !thread_.shared.names.take(request.id))
+    return busy(409, "id", "an open connection has this name", Refusal::parameter);
+  if (!streams->pipeline().hub().room().try_take(1)) {
+    if (!request.id.empty()) thread_.shared.names.give_back(request.id);
+    return busy(503, "", "the pipeline has no room for another stream", Refusal::no_room);
+  }
+  return admit(*streams, std::move(request), *format, std::move(connection), output);
+}
+
+StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest request,
+                                    SampleFormat format, Share connection,
+                                    ClientOutput& output) noexcept {
+  Pipeline& pipeline = streams.pipeline();
+  const PipelineOptions& options = pipeline.options();
+  const StreamId id{next_id_ += thread_.threads};
+  if (request.id.empty()) {
+    request.id = thread_.shared.made_up + std::to_string(number(id));
+    // Only a client that guesses it can have it already; then any other will do.
+    while (!thread_.shared.names.take(request.id)) request.id += "x";
+  }
+  pipeline.hub().open({id, request.id, std::move(request.options), &thread_.returns});
+  output.ready(request.id, pipeline.name(), 0, size_of(format) * options.frames.values);
+  StreamSettings settings{.id = id,
+                          .name = std::move(request.id),
+                          .pipeline = pipeline.name(),
+                          .type = options.frames,
+                          .format = format,
+                          .spec = options.chunk.spec,
+                          .frames_limit = options.stream_frames,
+                          .pause_frames = options.pause_frames,
+                          .shed_after = options.shed_after,
+                          .explain = request.explain,
+                          .opened = Clock::now()};
+  return StreamHandle(&table_.add(std::make_unique<Stream>(std::move(settings), streams.links(),
+                                                           output, std::move(connection))));
+}
+
+}  // namespace millrace

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/server/server.h"
+
+#include <algorithm>
+#include <functional>
+#include <future>
+#include <random>
+#include <utility>
+
+#include "service/admin/admin_pages.h"
+#include "service/admin/pages.h"
+#include "service/config/descriptors.h"
+#include "service/config/memory_bounds.h"
+#include "service/config/units.h"
+#include "service/pipelines/run_until_stopped.h"
+
+namespace millrace {
+
+namespace {
+
+// Names that the service makes up differ from those of an earlier run.
+std::string made_up_names() {
+  constexpr char digits[] = "0123456789abcdef";
+  std::random_device random;
+  std::string name = "s";
+  for (int i = 0; i < 8; ++i) name += digits[random() % 16];
+  return name + "-";
+}
+
+// From the end of a stream for want of memory to that of the next: what the first had comes back
+// when its connection has ended.
+constexpr auto eviction_period = std::chrono::seconds(1);
+
+ConnectionLimits connection_limits(const LimitOptions& limits) {
+  ConnectionLimits connection;
+  connection.message = limits.message;
+  connection.unsent = limits.send_buffer;
+  return connection;
+}
+
+void write(Log& log, const WorkerEvent& event, std::string_view pipeline) {
+  const auto write = event.warning ? &Log::warning : &Log::info;
+  (log.*write)(event.what,
+               {{"pipeline", pipeline},
+                {"worker", event.worker},
+                {"stream", event.stream},
+                {"why", event.why}},
+               Clock::now());
+}
+
+Tcp::endpoint endpoint_of(const TcpAddress& address) {
+  return {net::ip::make_address(address.host), address.port};
+}
+
+// Makes a listener; why it cannot be had is said with its key.
+template <class Make>
+auto listener(std::string_view key, const Make& make) {
+  try {
+    return make();
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error("listen." + std::string(key) + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+Server::Server(const Configuration& configuration, LogWriter& writer)
+    : configuration_(configuration),
+      writer_(writer),
+      limits_(connection_limits(options_.limits)),
+      admission_{
+          .names = {},
+          .connections = Budget(options_.limits.connections),
+          .gate = {.sockets = Budget(sockets_for(options_.limits.connections, descriptor_limit())),
+                   .origins = options_.listen.origins,
+                   .page = options_.listen.try_page ? try_page() : std::span<const PageFile>(),
+                   .zeromq_connections =
+                       zeromq_connections(descriptor_limit(), options_.limits.connections)},
+          .made_up = made_up_names(),
+          .explain = options_.listen.explain || options_.listen.try_page},
+      slab_bytes_(options_.limits.slab_bytes),
+      remote_budgets_(unread_bytes(options_.limits)),
+      device_watch_(options_.gpu, log_) {
+  note_loaded();
+  for (std::uint32_t i = 0; i < options_.listen.threads; ++i)
+    threads_.push_back(std::make_unique<IoThread>(i, most_connections, limits_, writer));
+  make_pipelines();
+  listen();
+  exporter_.emplace(sources());
+  lists_.emplace(threads_, pipelines_);
+  device_watch_.introduce();  // behind what may end the start, of which there is to be one line
+}
+
+Server::~Server() {
+  for (auto& thread : threads_) thread->stop();
+}
+
+void Server::make_pipelines() {
+  for (std::size_t i = 0; i < options_.pipelines.size(); ++i) {
+    const PipelineOptions& pipeline = options_.pipelines[i];
+    IoThread& home = *threads_[i % threads_.size()];
+    pipelines_.push_back(std::make_unique<Pipeline>(
+        pipeline, home.context(), SlabSupply{device_watch_.devices(), slab_bytes_, slab_threads_},
+        most_connections, calls(home.log(), pipeline.name)));
+  }
+  stats_.buffer_limit.set(static_cast<std::int64_t>(memory_bounds(options_).frames));
+  for (auto& thread : threads_)
+    thread->set_pipelines(pipelines_, admission_, static_cast<std::uint32_t>(threads_.size()));
+}
+
+PipelineCalls Server::calls(Log& log, const std::string& pipeline) {
+  PipelineCalls calls;
+  calls.log = [&log, pipeline](const WorkerEvent& event) { write(log, event, pipeline); };
+  // At once, so that nobody else begins with it.
+  calls.device_lost = [this](std::size_t device, const DeviceLost& why) {
+    device_watch_.devices().give_up(device);
+    net::post(main_, [this, device, why] { end_for(device, why); });
+  };
+  return calls;
+}
+
+void Server::listen() {
+  std::vector<net::io_context*> contexts;
+  for (auto& thread : threads_) contexts.push_back(&thread->context());
+  const SocketLimits sockets{.receive_buffer = options_.listen.receive_buffer};
+  auto acceptors = listener("websocket", [&] {
+    return listen_on(endpoint_of(options_.listen.websocket), contexts, sockets);
+  });
+  for (std::size_t i = 0; i < threads_.size(); ++i)
+    threads_[i]->listen(std::move(acceptors[i]), admission_.gate);
+  // Pipelines begin at the first thread: the last is the last to be the home of one.
+  if (const auto& zeromq = options_.listen.zeromq)
+    listener("zeromq", [&] {
+      threads_.back()->listen_zeromq({.endpoint = "tcp://" + readable(*zeromq)}, admission_.gate);
+    });
+  net::io_context* const main[] = {&main_};
+  auto admin =
+      listener("admin", [&] { return listen_on(endpoint_of(options_.listen.admin), main); });
+  admin_.emplace(
+      std::move(admin.front()), [this](const HttpQuery& query) { return answer(query); },
+      large_answers_);
+  listen_for_workers(threads_.front()->context().get_executor());
+}
+
+void Server::listen_for_workers(const Executor& first) {
+  listener("workers", [&] { worker_server_.emplace(first, options_.listen.workers, reception()); });
+  worker_serving_.emplace(first, [this] { return worker_server_->serve(); });
+  const auto& remote = options_.listen.workers_remote;
+  if (!remote) return;
+  listener("workers_remote", [&] {
+    remote_server_.emplace(first, endpoint_of(*remote), reception(), remote_budgets_);
+  });
+  remote_serving_.emplace(first, [this] { return remote_server_->serve(); });
+}
+
+WorkerReception Server::reception() {
+  WorkerReception reception;
+  reception.find = [this](std::string_view name) -> HubHome {
+    for (auto& pipeline : pipelines_)
+      if (pipeline->name() == name) return {&pipeline->hub(), &pipeline->home()};
+    return {};
+  };
+  reception.log = [&log = threads_.front()->log()](const WorkerEvent& event) {
+    write(log, event, {});
+  };
+  return reception;
+}
+
+Sources Server::sources() const {
+  Sources sources;
+  sources.service.push_back(&stats_);
+  sources.threads.push_back(&main_stats_);
+  sources.log.push_back(&recent_log_.stats());
+  for (const auto& thread : threads_) {
+    sources.threads.push_back(&thread->thread_stats());
+    sources.websocket.push_back(&thread->door_stats());
+    if (const auto& zeromq = thread->zeromq()) {
+      sources.zmq.push_back(&zeromq->stats());
+      sources.zmq_sockets.push_back(&zeromq->socket_stats());
+    }
+  }
+  for (const auto* server : {&worker_server_, &remote_server_})
+    if (*server) sources.worker_servers.push_back(&(*server)->stats());
+  for (std::size_t i = 0; i < pipelines_.size(); ++i) {
+    PipelineSource source;
+    source.name = pipelines_[i]->name();
+    source.rate = pipelines_[i]->options().frames.rate;
+    source.lanes.push_back(&pipelines_[i]->stats());
+    for (const auto& thread : threads_) source.streams.push_back(&thread->admission().stats(i));
+    sources.pipelines.push_back(std::move(source));
+  }
+  const auto& devices = device_watch_.devices().usable();
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    sources.devices.push_back({devices[i].name, {&device_watch_.stats()[i]}});
+  sources.cuda = cuda::version();
+  return sources;
+}
+
+Tcp::endpoint Server::websocket() const { return threads_.front()->endpoint(); }
+std::string Server::zeromq() const {
+  const auto& door = threads_.back()->zeromq();
+  if (!door) return "off";
+  return "tcp://" + readable(TcpAddress{options_.listen.zeromq->host, door->port()});
+}
+Tcp::endpoint Server::admin() const { return admin_->endpoint(); }
+std::string Server::workers_remote() const {
+  if (!remote_server_) return "off";
+  return "tcp://" + readable({options_.listen.workers_remote->host, remote_server_->port()});
+}
+
+bool Server::run() {
+  drain_.start();
+  signal_handling_.start();
+  hangup_handling_.start();
+  clock_watch_.start();
+  thread_watching_.start();
+  memory_watch_.start();
+  admin_->start();
+  worker_serving_->start();
+  if (remote_serving_) remote_serving_->start();
+  for (auto& thread : threads_) thread->run();
+  supervisor_.ready("serving");
+  run_until_stopped(main_, log_);
+  for (auto& thread : threads_) thread->stop();
+  return drained_;
+}
+
+Task<> Server::handle_signals() {
+  if (!signalled_) {
+    const auto [failed, first] = co_await signals_.async_wait(no_throw);
+    if (failed) co_return;
+    signalled_ = true;
+    begin_drain(options_.limits);
+    log_.info("stopping", {{"linger", readable(options_.limits.linger)},
+                           {"notice", readable(options_.limits.notice)},
+                           {"drain", readable(options_.limits.drain)},
+                           {"note", "live streams end; a second signal stops at once"}});
+  }
+  const auto [failed_again, second] = co_await signals_.async_wait(no_throw);
+  if (!failed_again) cut_off("a second signal");
+}
+
+void Server::relieve(Overload action, std::uint64_t spare) {
+  admission_.gate.memory_short.store(action != Overload::none, std::memory_order_relaxed);
+  const Allowance allowed = allowance(spare, admission_.connections.taken(), bare_stream_bytes(),
+                                      options_.limits.message);
+  admission_.streams.store(allowed.streams, std::memory_order_relaxed);
+  const auto fullest =
+      std::ranges::max_element(threads_, {}, [](const auto& thread) { return thread->largest(); });
+  const Time now = Clock::now();
+  const bool ends_one = action == Overload::reset_largest && (*fullest)->largest() > 0 &&
+                        now - evicted_ >= eviction_period;
+  if (ends_one) evicted_ = now;
+  for (auto& thread : threads_)
+    thread->relieve(action, allowed.bytes / threads_.size(), ends_one && thread == *fullest);
+}
+
+HttpAnswer Server::answer(const HttpQuery& query) {
+  if (query.path() == "/metrics") return metrics();
+  if (query.path() == "/livez") return alive_page(why_dead());
+  if (query.path() == "/readyz") return ready_page(unready());
+  if (query.path() == "/status") return status_page(unready(), draining_);
+  if (query.path() == "/streams") return lists_->streams(query.target, Clock::now());
+  if (query.path() == "/workers") return lists_->workers(Clock::now());
+  if (query.path() == "/log") return log_page(recent_log_);
+  if (auto file = find_file(live_page(), query)) return std::move(*file);
+  return missing_page();
+}
+
+// A scrape after a change of readiness shows it, however short ago the one before was.
+HttpAnswer Server::metrics() {
+  const bool ready = unready().empty();
+  if (ready != (stats_.ready.value() == 1)) exporter_->forget();
+  stats_.ready.set(ready);
+  HttpAnswer answer{.type = std::string(Exporter::content_type),
+                    .body = exporter_->text(Clock::now())};
+  const std::chrono::duration<double> collected = exporter_->collected().time_since_epoch();
+  answer.fields.emplace_back("Millrace-Collected", std::to_string(collected.count()));
+  return answer;
+}
+
+std::vector<std::string> Server::unready() const {
+  std::vector<std::string> reasons = failures();
+  if (draining_) reasons.push_back("the service is stopping");
+  if (admission_.gate.memory_short.load(std::memory_order_relaxed))
+    reasons.push_back("the service is short of memory");
+  for (const auto& pipeline : pipelines_)
+    if (pipeline->stats().workers.value() == 0)
+      reasons.push_back("pipeline " + pipeline->name() + " has no worker");
+  return reasons;
+}
+
+}  // namespace millrace

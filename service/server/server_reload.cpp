@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// SIGHUP: the service reads its configuration again (docs/operations.md).
+#include <chrono>
+#include <utility>
+
+#include "service/config/descriptors.h"
+#include "service/config/memory_bounds.h"
+#include "service/config/reload.h"
+#include "service/log/wall_clock.h"
+#include "service/server/server.h"
+
+namespace millrace {
+
+namespace {
+
+std::string listed(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + text;
+  return list;
+}
+
+}  // namespace
+
+Task<> Server::handle_hangups() {
+  for (;;) {
+    const auto [failed, number] = co_await hangups_.async_wait(no_throw);
+    if (failed) co_return;
+    if (draining_) {  // the supervisor was sent STOPPING: READY would take it back
+      reload();
+      continue;
+    }
+    supervisor_.reloading();
+    supervisor_.ready(reload() ? "serving" : "serving; the last reload was refused");
+  }
+}
+
+// The file is read on this thread, which no stream waits for.
+bool Server::reload() {
+  if (configuration_.file.empty()) {
+    log_.info("reload ignored", {{"why", "the service was started without a file"}});
+    return true;
+  }
+  auto reloaded = millrace::reload(configuration_);
+  stats_.reloaded.set(reloaded.has_value());
+  if (!reloaded) {
+    log_.warning("reload refused", {{"why", reloaded.error()}});
+    return false;
+  }
+  Configuration& read = reloaded->configuration;
+  for (const std::string& warning : read.warnings)
+    log_.warning("configuration warning", {{"why", warning}});
+  apply(std::move(read));
+  if (const std::string& why = reloaded->fewer_connections; !why.empty())
+    log_.warning("fewer connections", {{"why", why}});
+  log_.info("configuration reloaded", {{"changed", listed(reloaded->changed)}});
+  return true;
+}
+
+// Does not fail: a reload applies completely. What is in use beyond a lower limit stays in use.
+void Server::apply(Configuration configuration) noexcept {
+  const Options& options = configuration.options;
+  const LimitOptions& limits = options.limits;
+  const std::uint64_t descriptors = descriptor_limit();
+  admission_.connections.set_limit(limits.connections);
+  admission_.gate.sockets.set_limit(sockets_for(limits.connections, descriptors));
+  admission_.gate.zeromq_connections = zeromq_connections(descriptors, limits.connections);
+  slab_bytes_.set_limit(limits.slab_bytes);
+  device_watch_.devices().set_slab_bytes(options.gpu.slab_bytes);
+  remote_budgets_.unread.set_limit(unread_bytes(limits));
+  writer_.set_options(options.log);
+  stats_.buffer_limit.set(static_cast<std::int64_t>(memory_bounds(options).frames));
+  note_loaded();
+  configuration_ = std::move(configuration);
+}
+
+void Server::note_loaded() {
+  stats_.reloaded.set(1);
+  stats_.reloaded_at.set(std::chrono::duration_cast<std::chrono::seconds>(wall_clock()).count());
+}
+
+}  // namespace millrace

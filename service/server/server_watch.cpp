@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the service works: the io threads, and the wall clock.
+#include <algorithm>
+
+#include "service/log/wall_clock.h"
+#include "service/server/server.h"
+
+namespace millrace {
+
+namespace {
+
+constexpr auto clock_period = std::chrono::seconds(1);
+
+}  // namespace
+
+Task<> Server::watch_clock() {
+  WallClockSteps steps;
+  Timer timer(main_.get_executor());
+  for (;;) {
+    if (const auto jump = steps.look(wall_clock(), Clock::now())) {
+      stats_.jumps[*jump].add();
+      log_.warning("the wall clock was set", {{"direction", name_of(*jump)}});
+    }
+    log_.sum_up();
+    recent_log_.collect();
+    timer.expires_after(clock_period);
+    co_await timer.async_wait(no_throw);
+  }
+}
+
+Task<> Server::watch_threads() {
+  const auto watchdog = Supervisor::watchdog();
+  const Duration period = std::min<Duration>(tick_period, watchdog.value_or(tick_period * 2) / 2);
+  std::vector<std::uint64_t> ticks(threads_.size());
+  Timer timer(main_.get_executor());
+  for (;;) {
+    std::ranges::transform(threads_, ticks.begin(), [](const auto& io) { return io->ticks(); });
+    thread_watch_.look(ticks, period);
+    if (watchdog && thread_watch_.silence() < watchdog_silence) supervisor_.alive();
+    timer.expires_after(period);
+    co_await timer.async_wait(no_throw);
+  }
+}
+
+std::vector<std::string> Server::why_dead() const {
+  std::vector<std::string> reasons = failures();
+  if (thread_watch_.silence() >= dead_silence)
+    reasons.push_back("an io thread has not run for " +
+                      std::to_string(dead_silence / std::chrono::seconds(1)) + " s");
+  return reasons;
+}
+
+}  // namespace millrace

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "base/error_code.h"
+#include "base/ids.h"
+#include "base/time.h"
+#include "chunker/ready_row.h"
+
+namespace millrace {
+
+class Stream;
+
+// The service, as the streams of one pipeline on one thread see it: takes their rows, and is
+// notified of what an operator may want to know. Called on the streams' thread; only released()
+// may call the stream.
+class StreamHost {
+ public:
+  virtual ~StreamHost() = default;
+
+  // Takes every row: their number is bounded by what a stream may have outstanding.
+  virtual void add(StreamId stream, ReadyRow row) = 0;
+
+  // By the stream's name: its client's connection was lost before its end; its client probably
+  // sends wrong values; it cannot continue.
+  virtual void client_lost(std::string_view /*stream*/, Time /*now*/) {}
+  virtual void warned(std::string_view /*stream*/, std::string_view /*message*/) {}
+  virtual void failed(std::string_view /*stream*/, ErrorCode, std::string_view /*message*/) {}
+  // The stream has no connection any more. It may be destroyed if it is finished().
+  virtual void released(Stream&) {}
+};
+
+}  // namespace millrace

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "streams/stream_table.h"
+
+#include <utility>
+
+namespace millrace {
+
+namespace {
+
+constexpr std::size_t a_little = 16 * 1024;  // bytes, about what an idle stream costs
+
+}  // namespace
+
+Stream& StreamTable::add(std::unique_ptr<Stream> stream) {
+  return *streams_.emplace(stream->id(), std::move(stream)).first->second;
+}
+
+void StreamTable::reap(const Stream& stream) {
+  if (!stream.finished() || stream.connected()) return;
+  streams_.erase(stream.id());
+  if (streams_.empty()) when_empty_();
+}
+
+std::vector<StreamId> StreamTable::without_goaway() const {
+  std::vector<StreamId> streams;
+  for (const auto& [id, stream] : streams_)
+    if (!stream->has_goaway()) streams.push_back(id);
+  return streams;
+}
+
+void StreamTable::take(std::span<Returned> returned) {
+  const Time now = Clock::now();
+  for (Returned& one : returned) {
+    const auto found = streams_.find(one.stream);
+    if (found == streams_.end()) continue;  // it was dropped, and what was under way came behind
+    Stream& stream = *found->second;
+    switch (one.what) {
+      case Returned::What::taken: stream.taken(1, now); break;
+      case Returned::What::done: stream.done(std::move(one), now); break;
+      case Returned::What::dropped: stream.dropped(one.code, now); break;
+    }
+    if (stream.finished()) reap(stream);
+  }
+}
+
+Stream* StreamTable::largest() const {
+  Stream* largest = nullptr;
+  std::size_t most = a_little;
+  for (const auto& [id, stream] : streams_) {
+    const std::size_t held = stream->reclaimable();
+    if (held <= most) continue;
+    most = held;
+    largest = stream.get();
+  }
+  return largest;
+}
+
+void StreamTable::drain(Time now) {
+  for (auto& [id, stream] : streams_) stream->drain(now);
+}
+
+}  // namespace millrace

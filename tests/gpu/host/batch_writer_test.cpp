@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/host/batch_writer.h"
+
+#include <catch2/catch.hpp>
+
+#include "gpu/host/slab_ring.h"
+#include "tests/gpu/host/values.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+using Numbers = std::vector<std::int32_t>;
+
+// A slab full of what an earlier batch left.
+class WrittenSlab {
+ public:
+  WrittenSlab() { std::ranges::fill(bytes(), std::byte{0x77}); }
+
+  MutableBytes bytes() const { return ring_.slab(0); }
+
+  template <class T>
+  std::vector<T> array(std::size_t at, std::size_t entries) const {
+    return values_of<T>(bytes().subspan(at, entries * sizeof(T)));
+  }
+
+ private:
+  SlabRing ring_{1, 8192};
+};
+
+}  // namespace
+
+TEST_CASE("a batch is rows, padding rows, and marker rows behind them in the arrays only") {
+  WrittenSlab slab;
+  BatchWriter writer(RowFormat{.context = 1}, 64);
+  const auto a = bytes_of<std::int16_t>({1, 2, 3}), b = bytes_of<std::int16_t>({4, 5});
+  writer.begin(slab.bytes(), 4, 2, 4);
+  writer.add({.slot = 7, .left = 1, .size = 2, .right = 0, .flags = 5}, {Bytes(a)});
+  writer.add_mark({.slot = 9, .flags = 16});
+  writer.add({.slot = 3, .left = 0, .size = 1, .right = 1, .flags = 3}, {Bytes(b)});
+  writer.add_mark({.slot = 7, .flags = 48});
+  const SlabShape shape = writer.finish();
+
+  CHECK(shape.rows == 4);
+  CHECK(shape.marks == 2);
+  CHECK(shape.width == 4);
+  const SlabLayout layout = layout_of(shape);
+  CHECK(slab.array<std::int16_t>(0, 16) ==
+        std::vector<std::int16_t>{1, 2, 3, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  CHECK(slab.array<std::int32_t>(layout.slots, 6) == Numbers{7, 3, 64, 64, 9, 7});
+  CHECK(slab.array<std::int32_t>(layout.left, 6) == Numbers{1, 0, 0, 0, 0, 0});
+  CHECK(slab.array<std::int32_t>(layout.size, 6) == Numbers{2, 1, 0, 0, 0, 0});
+  CHECK(slab.array<std::int32_t>(layout.right, 6) == Numbers{0, 1, 0, 0, 0, 0});
+  CHECK(slab.array<std::uint8_t>(layout.flags, 6) == std::vector<std::uint8_t>{5, 3, 0, 0, 16, 48});
+}
+
+TEST_CASE("a batch of marker rows alone has arrays and no tensor") {
+  WrittenSlab slab;
+  BatchWriter writer(RowFormat{}, 64);
+  writer.begin(slab.bytes(), 0, 1, 4);
+  writer.add_mark({.slot = 2, .flags = 112});
+  const SlabLayout layout = layout_of(writer.finish());
+  CHECK(layout.slots == 0);
+  CHECK(slab.array<std::int32_t>(layout.slots, 1) == Numbers{2});
+  CHECK(slab.array<std::uint8_t>(layout.flags, 1) == std::vector<std::uint8_t>{112});
+}
+
+TEST_CASE("the tensor has the elements of the dtype") {
+  WrittenSlab slab;
+  BatchWriter writer(RowFormat{.dtype = Element::f32, .values = 2}, 1);
+  const auto frames = bytes_of<std::int16_t>({16384, -32768});
+  writer.begin(slab.bytes(), 2, 0, 2);
+  writer.add({.size = 1}, {Bytes(frames)});
+  const SlabShape shape = writer.finish();
+  CHECK(shape.element == Element::f32);
+  CHECK(shape.values == 2);
+  CHECK(slab.array<float>(0, 8) == std::vector<float>{0.5f, -1, 0, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE("a writer lays one batch after the other") {
+  WrittenSlab slab;
+  BatchWriter writer(RowFormat{}, 64);
+  const auto frames = bytes_of<std::int16_t>({1, 2});
+  for (int batch = 0; batch < 2; ++batch) {
+    writer.begin(slab.bytes(), 2, 1, 2);
+    writer.add({.slot = 7, .size = 2}, {Bytes(frames)});
+    writer.add_mark({.slot = 9});
+    const SlabLayout layout = layout_of(writer.finish());
+    CHECK(slab.array<std::int16_t>(0, 4) == std::vector<std::int16_t>{1, 2, 0, 0});
+    CHECK(slab.array<std::int32_t>(layout.slots, 3) == Numbers{7, 64, 9});
+  }
+}
+
+TEST_CASE("nothing is written behind the layout of the batch") {
+  WrittenSlab slab;
+  BatchWriter writer(RowFormat{}, 64);
+  writer.begin(slab.bytes(), 3, 1, 5);
+  const auto frames = bytes_of<std::int16_t>({1});
+  writer.add({.size = 1}, {Bytes(frames)});
+  writer.add_mark({});
+  const SlabLayout layout = layout_of(writer.finish());
+  for (std::byte byte : slab.bytes().subspan(layout.bytes)) REQUIRE(byte == std::byte{0x77});
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <thread>
+
+#include "tests/gpu/probe/probes.h"
+
+namespace millrace::probe {
+
+namespace {
+
+struct Plan {
+  std::size_t bytes = 0;
+  std::uint32_t rounds = 0;
+};
+
+std::span<std::uint32_t> words(MutableBytes bytes) {
+  return {reinterpret_cast<std::uint32_t*>(bytes.data()), bytes.size() / sizeof(std::uint32_t)};
+}
+
+struct Found {
+  std::uint64_t wrong = 0;    // copies that were not there, wholly or in part
+  std::uint64_t at_once = 0;  // events that had passed when they were asked for first
+};
+
+void await(const cuda::Event& event, Found& found) {
+  if (cuda::has_passed(event.get(), "asking for a copy")) {
+    ++found.at_once;
+    return;
+  }
+  while (!cuda::has_passed(event.get(), "asking for a copy")) std::this_thread::yield();
+}
+
+Found compare(Channel& channel, const Opened& opened, MutableBytes host, const Plan& plan) {
+  Found found;
+  for (std::uint32_t round = 1; round <= plan.rounds; ++round) {
+    const auto pattern = channel.receive<std::uint32_t>();
+    await(opened.events.front(), found);
+    cuda::check(cudaMemcpyAsync(host.data(), opened.memory.get(), plan.bytes,
+                                cudaMemcpyDeviceToHost, opened.stream.get()),
+                "reading the device");
+    cuda::check(cudaStreamSynchronize(opened.stream.get()), "reading the device");
+    const auto read = words(host.first(plan.bytes));
+    if (std::ranges::any_of(read, [&](std::uint32_t word) { return word != pattern; }))
+      ++found.wrong;
+    channel.send(true);
+  }
+  return found;
+}
+
+void copy(Channel& channel, const Exported& exported, const Plan& plan) {
+  for (std::uint32_t round = 1; round <= plan.rounds; ++round) {
+    const std::uint32_t pattern = round * 2'654'435'761u;
+    std::ranges::fill(words(exported.pages.bytes().first(plan.bytes)), pattern);
+    cuda::check(cudaMemcpyAsync(exported.memory.get(), exported.pages.bytes().data(), plan.bytes,
+                                cudaMemcpyHostToDevice, exported.stream.get()),
+                "copying");
+    cuda::check(cudaEventRecord(exported.events.front().get(), exported.stream.get()), "recording");
+    channel.send(pattern);
+    (void)channel.receive<bool>();
+  }
+}
+
+bool check_copies(Channel& channel, const Opened& opened, MutableBytes host, const Plan& plan) {
+  channel.send(plan);
+  const Found found = compare(channel, opened, host, plan);
+  say("%u copies of %zu KiB: %llu WRONG; for %llu the event had passed at the first query",
+      plan.rounds, plan.bytes >> 10, static_cast<unsigned long long>(found.wrong),
+      static_cast<unsigned long long>(found.at_once));
+  return found.wrong == 0;
+}
+
+}  // namespace
+
+bool probe_copies(const Settings& settings) {
+  Peer peer("B");
+  Channel& channel = peer.channel();
+  const std::size_t large = std::size_t{settings.quick ? 4u : 64u} << 20;
+  channel.send(large);
+  Opened opened(channel);
+  const SharedMemory pages = SharedMemory::create(large);
+  const cuda::LockedPages locked = cuda::lock_pages(pages.bytes());
+  const bool all =
+      check_copies(channel, opened, pages.bytes(), {large, settings.quick ? 30u : 300u});
+  const bool small =
+      check_copies(channel, opened, pages.bytes(), {64 << 10, settings.quick ? 300u : 30'000u});
+  opened.memory.reset();
+  channel.send(Plan{});
+  (void)channel.receive<bool>();
+  return all && small;
+}
+
+void peer_of_copies(Channel& channel) {
+  const Exported exported(channel.receive<std::size_t>(), 1);
+  say("pages of a memfd %s be locked", exported.locked ? "can" : "CANNOT");
+  exported.send(channel);
+  for (auto plan = channel.receive<Plan>(); plan.rounds > 0; plan = channel.receive<Plan>())
+    copy(channel, exported, plan);
+  channel.send(true);
+}
+
+}  // namespace millrace::probe

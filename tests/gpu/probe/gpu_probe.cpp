@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks a device what it does with events and memory that two processes share:
+//
+//   gpu_probe [--quick] [PROBE…]     the probes A to F, or those named
+//
+// Each runs in processes of its own, for a limited time. Exits 1 if one failed, 77 without a
+// device.
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpu/cuda/cuda.h"
+#include "tests/gpu/probe/probes.h"
+
+namespace millrace::probe {
+
+void say(const char* format, ...) {
+  std::fputs("  ", stdout);
+  va_list arguments;
+  va_start(arguments, format);
+  std::vprintf(format, arguments);
+  va_end(arguments);
+  std::fputc('\n', stdout);
+  std::fflush(stdout);
+}
+
+namespace {
+
+constexpr int no_device = 77;
+
+struct Probe {
+  std::string name;
+  const char* title;
+  std::function<bool(const Settings&)> run;
+  std::function<void(Channel&)> peer;
+};
+
+const Probe probes[] = {
+    {"A", "events that a worker records",
+     [](const Settings& settings) { return probe_events(settings, false); },
+     [](Channel& channel) { peer_of_events(channel, false); }},
+    {"B", "copies that a worker waits for", probe_copies, peer_of_copies},
+    {"C", "a worker that is killed in a kernel", probe_killed_worker, peer_killed_worker},
+    {"D", "a service that is killed in a copy", probe_killed_service, peer_killed_service},
+    {"E", "how long CUDA's slow calls take", probe_times, peer_of_times},
+    {"F", "events of a worker that captures graphs, loads modules and allocates",
+     [](const Settings& settings) { return probe_events(settings, true); },
+     [](Channel& channel) { peer_of_events(channel, true); }},
+};
+
+struct Arguments {
+  Settings settings;
+  int limit_s = 0;        // per probe; 0: the usual
+  std::string run, peer;  // one half of a probe, in this process
+  int socket = -1;
+  std::vector<std::string> names;
+};
+
+Arguments parse(int argc, char** argv) {
+  Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const auto value = [&] { return std::string(++i < argc ? argv[i] : ""); };
+    if (word == "--quick")
+      arguments.settings.quick = true;
+    else if (word == "--limit")
+      arguments.limit_s = std::atoi(value().c_str());
+    else if (word == "--run")
+      arguments.run = value();
+    else if (word == "--peer")
+      arguments.peer = value();
+    else if (word == "--socket")
+      arguments.socket = std::atoi(value().c_str());
+    else if (word != "--full")
+      arguments.names.push_back(word);
+  }
+  return arguments;
+}
+
+const Probe* find(const std::string& name) {
+  for (const Probe& probe : probes)
+    if (probe.name == name) return &probe;
+  return nullptr;
+}
+
+int run_here(const Probe& probe, const Arguments& arguments) {
+  const bool is_peer = !arguments.peer.empty();
+  // It outlives what is said about a failure: once it is closed, both processes are ended.
+  std::optional<Channel> channel;
+  if (is_peer) channel.emplace(arguments.socket);
+  try {
+    if (!is_peer) return probe.run(arguments.settings) ? 0 : 1;
+    probe.peer(*channel);
+    return 0;
+  } catch (const std::exception& failure) {
+    say("%s: %s", is_peer ? "the other process failed" : "failed", failure.what());
+    return 1;
+  }
+}
+
+// The exit status; -1: it did not end in time, and was killed with its peer.
+int wait_for(pid_t process, int limit_s) {
+  const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+  pollfd ended{descriptor, POLLIN, 0};
+  const bool in_time = ::poll(&ended, 1, limit_s * 1000) == 1;
+  ::kill(-process, SIGKILL);
+  // A process may hang in its driver for good: it is not waited for any longer.
+  constexpr int death_ms = 5000;
+  const bool gone = in_time || ::poll(&ended, 1, death_ms) == 1;
+  ::close(descriptor);
+  int status = 0;
+  if (gone) ::waitpid(process, &status, 0);
+  return in_time ? status : -1;
+}
+
+pid_t start(const Probe& probe, const Settings& settings) {
+  std::string words[] = {"gpu_probe", "--run", probe.name, settings.quick ? "--quick" : "--full"};
+  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  pid_t process = -1;
+  const int failed =
+      ::posix_spawn(&process, "/proc/self/exe", nullptr, &attributes, arguments, ::environ);
+  ::posix_spawnattr_destroy(&attributes);
+  return failed == 0 ? process : -1;
+}
+
+bool run_beside(const Probe& probe, const Arguments& arguments) {
+  const int usual_s = arguments.settings.quick ? 60 : 240;
+  const int limit_s = arguments.limit_s > 0 ? arguments.limit_s : usual_s;
+  std::printf("probe %s: %s\n", probe.name.c_str(), probe.title);
+  std::fflush(stdout);
+  const pid_t process = start(probe, arguments.settings);
+  const int status = process < 0 ? 1 : wait_for(process, limit_s);
+  if (status == -1)
+    say("FAIL: it has not ended after %d s", limit_s);
+  else if (status != 0 && WIFSIGNALED(status))
+    say("FAIL: signal %d", WTERMSIG(status));
+  else
+    say(status == 0 ? "PASS" : "FAIL");
+  return status == 0;
+}
+
+int run_all(const Arguments& arguments) {
+  const cuda::Machine machine = cuda::look();
+  if (machine.devices.empty()) {
+    std::fprintf(stderr, "gpu_probe: no device: %s\n", machine.why_none.c_str());
+    return no_device;
+  }
+  int failed = 0;
+  for (const Probe& probe : probes) {
+    const auto& names = arguments.names;
+    if (names.empty() || std::find(names.begin(), names.end(), probe.name) != names.end())
+      failed += run_beside(probe, arguments) ? 0 : 1;
+  }
+  return failed > 0 ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace millrace::probe
+
+int main(int argc, char** argv) {
+  using namespace millrace::probe;
+  const Arguments arguments = parse(argc, argv);
+  const Probe* half = find(arguments.peer.empty() ? arguments.run : arguments.peer);
+  return half ? run_here(*half, arguments) : run_all(arguments);
+}

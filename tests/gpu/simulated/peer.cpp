@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Another process with simulated devices, for tests: does what it is told on its input, a line
+// each, and answers with a line: CUDA's code, or what it found.
+//
+//   memory HEX | close | event HEX           opens and closes what the test shares
+//   wait N | record N | query N | destroy N  the N-th event that was opened
+//   read BYTES | write TEXT | sync           of the memory, by the one stream
+//   allocate BYTES | fill TEXT | idle        its own memory, by the same stream
+//   register | devices                       its own
+//   default                                  breaks a rule
+#include <cuda_runtime_api.h>
+
+#include <deque>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "gpu/cuda/cuda.h"
+
+namespace {
+
+template <class Handle>
+Handle handle_of(const std::string& hex) {
+  Handle handle{};
+  for (std::size_t i = 0; i < sizeof handle.reserved; ++i)
+    handle.reserved[i] = static_cast<char>(std::stoi(hex.substr(2 * i, 2), nullptr, 16));
+  return handle;
+}
+
+class Peer {
+ public:
+  std::string answer(const std::string& command, const std::string& argument) {
+    if (command == "memory")
+      return code(cudaIpcOpenMemHandle(&memory_, handle_of<cudaIpcMemHandle_t>(argument),
+                                       cudaIpcMemLazyEnablePeerAccess));
+    if (command == "close") return code(cudaIpcCloseMemHandle(memory_));
+    if (command == "event") return open_event(argument);
+    if (command == "read") return read(std::stoul(argument));
+    if (command == "write") return write(memory_, argument);
+    if (command == "fill") return write(own_, argument);
+    if (command == "idle") return code(cudaStreamQuery(stream()));
+    if (command == "sync") return code(cudaStreamSynchronize(stream()));
+    if (command == "allocate") return code(cudaMalloc(&own_, std::stoul(argument)));
+    if (command == "register") return code(cudaHostRegister(page_, sizeof page_, 0));
+    if (command == "devices") return devices();
+    if (command == "default") return code(cudaMemsetAsync(own_, 0, 1, nullptr));
+    return on_event(command, events_.at(std::stoul(argument)));
+  }
+
+ private:
+  static std::string code(cudaError_t error) { return std::to_string(error); }
+
+  // Made when it is needed first.
+  cudaStream_t stream() {
+    if (!stream_) (void)cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking);
+    return stream_;
+  }
+
+  std::string open_event(const std::string& hex) {
+    cudaEvent_t event = nullptr;
+    const cudaError_t error = cudaIpcOpenEventHandle(&event, handle_of<cudaIpcEventHandle_t>(hex));
+    events_.push_back(event);
+    return code(error);
+  }
+
+  std::string on_event(const std::string& command, cudaEvent_t event) {
+    if (command == "wait") return code(cudaStreamWaitEvent(stream(), event, 0));
+    if (command == "record") return code(cudaEventRecord(event, stream()));
+    if (command == "query") return code(cudaEventQuery(event));
+    if (command == "destroy") return code(cudaEventDestroy(event));
+    return "?";
+  }
+
+  std::string read(std::size_t bytes) {
+    std::string text(bytes, ' ');
+    const cudaError_t error =
+        cudaMemcpyAsync(text.data(), memory_, bytes, cudaMemcpyDeviceToHost, stream());
+    if (error != cudaSuccess) return code(error);
+    (void)cudaStreamSynchronize(stream());
+    return text;
+  }
+
+  std::string write(void* to, const std::string& text) {
+    const std::string& kept = written_.emplace_back(text);  // until it is copied
+    return code(cudaMemcpyAsync(to, kept.data(), kept.size(), cudaMemcpyHostToDevice, stream()));
+  }
+
+  static std::string devices() {
+    std::string text;
+    for (const auto& device : millrace::cuda::look().devices) text += device.uuid.substr(38) + ' ';
+    return text;
+  }
+
+  alignas(4096) char page_[4096] = {};
+  void *memory_ = nullptr, *own_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  std::vector<cudaEvent_t> events_;
+  std::deque<std::string> written_;
+};
+
+}  // namespace
+
+int main() {
+  static Peer peer;
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    std::string command, argument;
+    words >> command >> argument;
+    std::cout << peer.answer(command, argument) << std::endl;
+  }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load/streams/schedule.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+#include <vector>
+
+using namespace millrace;
+using namespace millrace::load;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Time start{1h};
+
+struct Started : Schedule {
+  explicit Started(const LoadPlan& plan) : Schedule(plan) { Schedule::start(::start); }
+};
+
+}  // namespace
+
+TEST_CASE("in uniform phase the packets of all streams are evenly apart") {
+  const Started schedule({.streams = 4, .packet = 100ms});
+  CHECK(schedule.due(0, 0) == start);
+  CHECK(schedule.due(1, 0) == start + 25ms);
+  CHECK(schedule.due(3, 0) == start + 75ms);
+  CHECK(schedule.due(1, 10) == start + 1025ms);
+}
+
+TEST_CASE("in step all streams send at the same moment") {
+  const Started schedule({.streams = 4, .phase = Phase::step});
+  for (std::uint32_t place = 0; place < 4; ++place) CHECK(schedule.due(place, 3) == start + 300ms);
+}
+
+TEST_CASE("random phases differ, lie in the first period, and are those of the seed") {
+  const LoadPlan plan{.streams = 100, .phase = Phase::random, .seed = 7};
+  const Started schedule(plan), again(plan);
+  LoadPlan other = plan;
+  other.seed = 8;
+  const Started different(other);
+  std::set<Time> seen;
+  for (std::uint32_t place = 0; place < plan.streams; ++place) {
+    const Time due = schedule.due(place, 0);
+    CHECK(due >= start);
+    CHECK(due < start + plan.packet);
+    CHECK(due == again.due(place, 0));
+    CHECK(due != different.due(place, 0));
+    CHECK(schedule.due(place, 5) == due + 5 * plan.packet);
+    seen.insert(due);
+  }
+  CHECK(seen.size() == plan.streams);
+}
+
+TEST_CASE("jitter delays each packet by itself, within its bound") {
+  const Started schedule({.streams = 1, .jitter = 10ms});
+  std::set<Duration> late;
+  for (std::uint64_t packet = 0; packet < 100; ++packet) {
+    const Duration by = schedule.due(0, packet) - (start + packet * 100ms);
+    CHECK(by >= 0ms);
+    CHECK(by < 10ms);
+    late.insert(by);
+  }
+  CHECK(late.size() == 100);
+}
+
+TEST_CASE("the first packet from a moment on is the one due then or next") {
+  const Started schedule({.streams = 2});
+  CHECK(schedule.first_from(0, start - 1s) == 0);
+  CHECK(schedule.first_from(0, start) == 0);
+  CHECK(schedule.first_from(0, start + 1ns) == 1);
+  CHECK(schedule.first_from(1, start + 150ms) == 1);
+  CHECK(schedule.first_from(1, start + 151ms) == 2);
+}
+
+TEST_CASE("lives have the mean that was asked for, and the part of them vanishes that should") {
+  const Started schedule({.life = 2s, .aborts = 0.25});
+  double packets = 0;
+  int vanished = 0;
+  constexpr int lives = 20'000;
+  for (std::uint64_t first = 0; first < lives; ++first) {
+    packets += static_cast<double>(schedule.packets_of_life(3, first));
+    vanished += schedule.vanishes(3, first);
+  }
+  CHECK(packets / lives == Approx(20).epsilon(0.05));
+  CHECK(static_cast<double>(vanished) / lives == Approx(0.25).epsilon(0.05));
+}
+
+TEST_CASE("what is due in the warm-up or behind the end does not count") {
+  const Started schedule({.warm_up = 1s, .length = 10s, .window = 4s});
+  CHECK_FALSE(schedule.counts(start + 999ms));
+  CHECK(schedule.counts(start + 1s));
+  CHECK(schedule.window_of(start + 1s) == 0);
+  CHECK(schedule.window_of(start + 5s) == 1);
+  CHECK(schedule.window_of(start + 10'999ms) == 2);
+  CHECK_FALSE(schedule.counts(start + 11s));
+  CHECK(schedule.windows() == 3);
+  CHECK(schedule.last() > schedule.end());
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schemas/server_messages.h"
+
+#include <catch2/catch.hpp>
+
+using namespace millrace;
+
+namespace {
+
+constexpr ResultHead head{.seq = 3, .begin = 4800, .end = 6400, .rate = 16000, .flags = 16};
+
+std::string result(Answer::Kind kind, std::string data) {
+  std::string out;
+  append_result(out, head, {kind, std::move(data)});
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a result carries the worker's JSON as it is") {
+  CHECK(result(Answer::Kind::json, R"({"text": "hi"})") ==
+        R"({"type":"result","seq":3,"begin":4800,"end":6400,"begin_s":0.3,"end_s":0.4,)"
+        R"("flags":["LAST"],"data":{"text": "hi"}})");
+}
+
+TEST_CASE(
+    "a result says in which batch its row was, and where its time went, where that was asked for") {
+  using namespace std::chrono_literals;
+  ResultHead explained = head;
+  explained.explanation = {
+      .place = {.batch = BatchId{812}, .slot = Slot{3}, .rows = 7, .trigger = Trigger::deadline},
+      .at = {.arrived = Time(1s),
+             .ready = Time(1s + 100us),
+             .closed = Time(1s + 2ms),
+             .copied = Time(1s + 2020us),
+             .taken = Time(1s + 2050us),
+             .done = Time(1s + 6150us),
+             .written = {}}};
+  std::string out;
+  append_result(out, explained, {Answer::Kind::json, "1"});
+  CHECK(
+      out ==
+      R"({"type":"result","seq":3,"begin":4800,"end":6400,"begin_s":0.3,"end_s":0.4,"flags":["LAST"],)"
+      R"("explain":{"slot":3,"batch":812,"rows":7,"trigger":"deadline",)"
+      R"("ms":{"chunk":0.1,"batch":1.9,"copy":0.02,"handover":0.03,"compute":4.1}},"data":1})");
+  CHECK(parse_server_message(out)->explain ==
+        R"({"slot":3,"batch":812,"rows":7,"trigger":"deadline",)"
+        R"("ms":{"chunk":0.1,"batch":1.9,"copy":0.02,"handover":0.03,"compute":4.1}})");
+  out.clear();
+  append_result(out, explained, {Answer::Kind::error, ""});
+  CHECK_THAT(out, Catch::Contains(R"("explain":{"slot":3,)") &&
+                      Catch::EndsWith(R"("error":"worker_failed"})"));
+}
+
+TEST_CASE("a text becomes a JSON string") {
+  CHECK_THAT(result(Answer::Kind::text, "say \"hi\""), Catch::EndsWith(R"(,"data":"say \"hi\""})"));
+}
+
+TEST_CASE("an answer that failed is an error in the place of the value") {
+  CHECK_THAT(result(Answer::Kind::error, "out of memory at 0x12"),
+             Catch::EndsWith(R"("flags":["LAST"],"error":"worker_failed"})"));
+}
+
+TEST_CASE("the other messages read as the protocol says") {
+  std::string out;
+  append_ready(out, "kitchen", "default", 0);
+  append_flushed(out += '\n', 7);
+  append_rejected(out += '\n', ErrorCode::values, "half a frame", 0);
+  append_warning(out += '\n', ErrorCode::values, "too loud");
+  append_error(out += '\n', ErrorCode::no_worker, "no worker came in time");
+  append_goaway(out += '\n', std::chrono::milliseconds(1000));
+  append_closed(out += '\n', 48000, 30);
+  CHECK(out ==
+        R"({"type":"ready","stream":"kitchen","pipeline":"default","frames":0}
+{"type":"flushed","mark":7}
+{"type":"rejected","code":"values","message":"half a frame","frames":0}
+{"type":"warning","code":"values","message":"too loud"}
+{"type":"error","code":"no_worker","message":"no worker came in time"}
+{"type":"goaway","retry_after_ms":1000}
+{"type":"closed","frames":48000,"chunks":30})");
+}
+
+TEST_CASE("a client reads a warning") {
+  std::string out;
+  append_warning(out, ErrorCode::values, "too loud");
+  const auto warning = parse_server_message(out);
+  REQUIRE(warning);
+  CHECK(warning->type == ServerMessage::Type::warning);
+  CHECK(warning->code == "values");
+  CHECK(warning->message == "too loud");
+}
+
+TEST_CASE("a client reads what the service writes") {
+  std::string out;
+  append_rejected(out, ErrorCode::values, "not a number", 12);
+  const auto rejected = parse_server_message(out);
+  REQUIRE(rejected);
+  CHECK(rejected->type == ServerMessage::Type::rejected);
+  CHECK(rejected->code == "values");
+  CHECK(rejected->frames == 12);
+
+  const auto answer = parse_server_message(result(Answer::Kind::text, "x"));
+  REQUIRE(answer);
+  CHECK(answer->type == ServerMessage::Type::result);
+  CHECK(answer->seq == 3);
+  CHECK(answer->begin == 4800);
+  CHECK(answer->end == 6400);
+  CHECK(answer->begin_s == 0.3);
+  CHECK(answer->end_s == 0.4);
+  CHECK(answer->flags == 16);
+}
+
+TEST_CASE("a client gets an answer's value as it was written, a string without its quotes") {
+  const std::string value = R"({"p": 1.50, "data": [1e2, "}"]})";
+  const std::string json = result(Answer::Kind::json, value);
+  CHECK(parse_server_message(json)->kind == Answer::Kind::json);
+  CHECK(parse_server_message(json)->data == value);
+  const std::string text = result(Answer::Kind::text, "say \"hi\"");
+  CHECK(parse_server_message(text)->kind == Answer::Kind::text);
+  CHECK(parse_server_message(text)->text == "say \"hi\"");
+  const std::string error = result(Answer::Kind::error, "");
+  CHECK(parse_server_message(error)->kind == Answer::Kind::error);
+  CHECK(parse_server_message(error)->text == "worker_failed");
+}
+
+TEST_CASE("a client ignores types it does not know, and notices what is no message") {
+  CHECK(parse_server_message(R"({"type":"news"})")->type == ServerMessage::Type::unknown);
+  CHECK_FALSE(parse_server_message("[]"));
+  CHECK_FALSE(parse_server_message("{"));
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/admin/stream_walk.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "tests/service/pipelines/admission_under_test.h"
+
+using namespace millrace;
+
+namespace {
+
+// An admission with room for many streams.
+struct Crowd {
+  explicit Crowd(std::size_t streams) {
+    for (std::size_t i = 0; i < streams; ++i) open(std::to_string(i));
+  }
+  ~Crowd() {
+    for (auto& client : t.clients) {
+      if (client.stream) AdmissionUnderTest::hang_up(client);
+      t.run();  // or its news would be too many for the pipelines
+    }
+  }
+  AdmissionUnderTest::Client& open(std::string name, std::string pipeline = "default") {
+    for (auto& each : t.pipelines) each->hub().room().set_limit(100'000);
+    auto& client = t.open({.pipeline = std::move(pipeline), .id = std::move(name)});
+    REQUIRE(client.stream);
+    t.run();  // its pipeline hears of it
+    return client;
+  }
+  // Frames that are no row yet, so that the stream holds them.
+  void hold(AdmissionUnderTest::Client& client, std::size_t frames) {
+    (void)client.told();  // unread messages would count, too
+    const std::vector<std::byte> bytes(2 * frames);
+    client.stream->frames(bytes, Clock::now());
+  }
+
+  StreamList list(const StreamQuery& query) {
+    StreamWalk walk(query, Clock::now());
+    while (!walk.step(t.admission->table())) ++steps;
+    StreamList list = walk.take();
+    sort(list.lines, query.order, query.limit);
+    return list;
+  }
+  std::vector<std::string> names(const StreamQuery& query) {
+    std::vector<std::string> names;
+    for (const StreamLine& line : list(query).lines) names.push_back(line.name);
+    return names;
+  }
+
+  AdmissionUnderTest t{20'000};
+  std::size_t steps = 1;
+};
+
+}  // namespace
+
+TEST_CASE("streams are listed by age, by the bytes that they hold, or by name") {
+  Crowd crowd(0);
+  auto& first = crowd.open("b");
+  (void)crowd.open("c").told();
+  auto& last = crowd.open("a");
+  crowd.hold(first, 1);
+  crowd.hold(last, 3);
+  CHECK(crowd.names({.order = StreamOrder::age}) == std::vector<std::string>{"b", "c", "a"});
+  CHECK(crowd.names({.order = StreamOrder::held}) == std::vector<std::string>{"a", "b", "c"});
+  CHECK(crowd.names({.order = StreamOrder::name}) == std::vector<std::string>{"a", "b", "c"});
+  const StreamList most = crowd.list({.order = StreamOrder::held, .limit = 1});
+  REQUIRE(most.lines.size() == 1);
+  CHECK(most.lines.front().held_bytes == 6);
+  CHECK(most.total == 3);
+}
+
+TEST_CASE("a list of one pipeline has its streams alone, and counts no others") {
+  Crowd crowd(3);
+  crowd.open("vector", "features");
+  const StreamList list = crowd.list({.pipeline = "features"});
+  REQUIRE(list.lines.size() == 1);
+  CHECK(list.lines.front().name == "vector");
+  CHECK(list.total == 1);
+  CHECK(crowd.list({}).total == 4);
+}
+
+TEST_CASE("the first of many streams are listed, in many slices") {
+  constexpr std::size_t streams = 5000;
+  Crowd crowd(streams);
+  const StreamList list = crowd.list({.limit = 1200});
+  CHECK(list.total == streams);
+  REQUIRE(list.lines.size() == 1200);
+  CHECK(list.lines.front().name == "0");
+  CHECK(list.lines.back().name == "1199");
+  CHECK(crowd.steps >= (streams + 1200) / StreamWalk::slice);
+  CHECK(crowd.names({.order = StreamOrder::name, .limit = 3}) ==
+        std::vector<std::string>{"0", "1", "10"});
+}
+
+TEST_CASE("streams that come and go between two slices make no stream be listed twice") {
+  Crowd crowd(2000);
+  const StreamTable& table = crowd.t.admission->table();
+  StreamWalk walk({.limit = 10'000}, Clock::now());
+  CHECK_FALSE(walk.step(table));
+  std::size_t streams = 2000;
+  for (const auto buckets = table.buckets(); table.buckets() == buckets; ++streams)
+    crowd.open(std::to_string(streams));
+  bool complete = false;
+  for (std::size_t i = 0; !complete; ++i) {
+    complete = walk.step(table);
+    if (i == 10) AdmissionUnderTest::hang_up(crowd.t.clients.front());
+  }
+  StreamList list = walk.take();
+  sort(list.lines, StreamOrder::name, list.lines.size());
+  CHECK(list.lines.size() >= streams - 1);
+  CHECK(std::ranges::adjacent_find(list.lines, {}, &StreamLine::name) == list.lines.end());
+}
+
+// By hand: service_test '[figures]'
+TEST_CASE("the CPU time of the longest slice of a walk over 10 000 streams", "[.figures]") {
+  const auto spent = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  Crowd crowd(10'000);
+  for (const auto order : {StreamOrder::age, StreamOrder::held, StreamOrder::name})
+    for (const std::uint32_t limit : {10u, 1000u, 10'000u}) {
+      StreamWalk walk({.order = order, .limit = limit}, Clock::now());
+      std::chrono::nanoseconds longest{}, all{};
+      for (bool complete = false; !complete;) {
+        const auto began = spent();
+        complete = walk.step(crowd.t.admission->table());
+        longest = std::max(longest, spent() - began);
+        all += spent() - began;
+      }
+      WARN("order " << static_cast<int>(order) << ", limit " << limit << ": "
+                    << longest.count() / 1000 << " us of " << all.count() / 1000);
+    }
+}

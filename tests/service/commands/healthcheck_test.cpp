@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/healthcheck.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <CLI/CLI.hpp>
+#include <catch2/catch.hpp>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "transport/net/file_descriptor.h"
+
+using namespace millrace;
+using Catch::Matchers::Contains;
+
+namespace {
+
+// Listens on a free port of loopback; accepts when it is told to.
+struct Listener {
+  FileDescriptor socket{::socket(AF_INET, SOCK_STREAM, 0)};
+  std::uint16_t port = 0;
+
+  Listener() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    REQUIRE(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
+    REQUIRE(::listen(socket.get(), 4) == 0);
+    REQUIRE(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    port = ntohs(address.sin_port);
+  }
+
+  // Answers one request, and gives what was asked.
+  std::string answer(const std::string& text) const {
+    const FileDescriptor peer(::accept(socket.get(), nullptr, nullptr));
+    char request[1024];
+    const auto length = ::recv(peer.get(), request, sizeof request, 0);
+    (void)::send(peer.get(), text.data(), text.size(), MSG_NOSIGNAL);
+    return {request, static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+  }
+
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port) + "/readyz"; }
+};
+
+struct Said {
+  std::string err;
+  int exit_code;
+};
+
+Said healthcheck(const std::string& url, const std::string& timeout = "2s") {
+  std::ostringstream out, err;
+  Console console{out, err};
+  CLI::App program;
+  add_healthcheck_command(program, console);
+  program.parse(std::vector<std::string>{timeout, "--timeout", url, "--url", "healthcheck"});
+  return {err.str(), console.exit_code};
+}
+
+Said healthcheck_of(const std::string& answer, std::string* asked = nullptr) {
+  const Listener listener;
+  std::string request;
+  std::jthread server([&] { request = listener.answer(answer); });
+  const Said said = healthcheck(listener.url());
+  server.join();
+  if (asked != nullptr) *asked = request;
+  return said;
+}
+
+}  // namespace
+
+TEST_CASE("a service that is ready is healthy") {
+  std::string asked;
+  const Said said = healthcheck_of("HTTP/1.1 200 OK\r\n\r\n", &asked);
+  CHECK(said.err == "");
+  CHECK(said.exit_code == 0);
+  CHECK_THAT(asked, Catch::Matchers::StartsWith("GET /readyz HTTP/1.1\r\nHost: 127.0.0.1:"));
+}
+
+TEST_CASE("every other status is not") {
+  const Said said = healthcheck_of("HTTP/1.1 503 Service Unavailable\r\n\r\n");
+  CHECK(said.exit_code == 1);
+  CHECK_THAT(said.err, Contains("/readyz: status 503\n"));
+}
+
+TEST_CASE("what is no HTTP is not healthy") {
+  CHECK_THAT(healthcheck_of("SSH-2.0-OpenSSH_9.2\r\n").err, Contains("this is no HTTP"));
+  CHECK_THAT(healthcheck_of("HTTP/1.1 2").err, Contains("Connection reset"));
+}
+
+TEST_CASE("nobody there, or nobody who answers in time, is not healthy") {
+  const Listener listener;
+  const Said silent = healthcheck(listener.url(), "20ms");
+  CHECK(silent.exit_code == 1);
+  CHECK_THAT(silent.err, Contains("timed out"));
+  const Said refused = healthcheck("http://127.0.0.1:1/readyz");
+  CHECK(refused.exit_code == 1);
+  CHECK_THAT(refused.err, Contains("Connection refused"));
+}
+
+TEST_CASE("a wrong URL or time is named") {
+  CHECK(healthcheck("https://127.0.0.1:1/").err ==
+        "millrace healthcheck: \"https://127.0.0.1:1/\" must be http://ADDRESS:PORT/PATH\n");
+  CHECK(healthcheck("http://127.0.0.1:1/", "2").err ==
+        "millrace healthcheck: --timeout: \"2\" must be a time, like 2s\n");
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/stream.h"
+
+#include <sndfile.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <boost/json.hpp>
+#include <catch2/catch.hpp>
+#include <sstream>
+#include <thread>
+
+#include "service/commands/output/event_lines.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/transport/sessions/server_fixture.h"
+
+using namespace millrace;
+
+namespace json = boost::json;
+
+namespace {
+
+// A service of echoes that runs beside the command.
+struct StreamCommandFixture : ServerFixture {
+  StreamCommandFixture() {
+    context.restart();
+    thread = std::jthread([this] { context.run(); });
+  }
+  ~StreamCommandFixture() {
+    context.stop();
+    thread.join();
+  }
+
+  int millrace_stream(std::vector<std::string> arguments) {
+    Console console{out, err};
+    CLI::App program;
+    add_stream_command(program, console);
+    const std::string url = "ws://127.0.0.1:" + std::to_string(server.endpoint().port());
+    if (std::ranges::count(arguments, "--url") == 0)
+      arguments.insert(arguments.begin(), {"--url", url});
+    arguments.insert(arguments.begin(), "stream");
+    std::ranges::reverse(arguments);  // as CLI11 wants a vector
+    program.parse(arguments);
+    return console.exit_code;
+  }
+
+  std::string audio(const std::string& name, std::size_t frames) {
+    const std::string path = directory / name;
+    SF_INFO format{};
+    format.samplerate = 16000;
+    format.channels = 1;
+    format.format = SF_FORMAT_WAV | SF_FORMAT_PCM_16;
+    SNDFILE* file = sf_open(path.c_str(), SFM_WRITE, &format);
+    const std::vector<short> samples(frames, 7);
+    sf_writef_short(file, samples.data(), static_cast<sf_count_t>(frames));
+    sf_close(file);
+    return path;
+  }
+
+  std::vector<json::object> lines() const {
+    std::vector<json::object> lines;
+    std::istringstream text(out.str());
+    for (std::string line; std::getline(text, line);)
+      lines.push_back(json::parse(line).as_object());
+    return lines;
+  }
+
+  TemporaryDirectory directory;
+  std::ostringstream out, err;
+  std::jthread thread;
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(StreamCommandFixture, "a file is streamed in packets, and every message printed") {
+  const std::string file = audio("a.wav", 4000);
+  CHECK(millrace_stream({file}) == 0);
+  const auto seen = lines();
+  REQUIRE(seen.size() == 5);
+  CHECK(seen[0].at("type") == "ready");
+  for (int i = 1; i <= 3; ++i) CHECK(seen[i].at("data") == (i < 3 ? 3200 : 1600));
+  CHECK(seen[4].at("type") == "closed");
+  CHECK(seen[4].at("frames") == 8000);
+  for (const auto& line : seen) {
+    CHECK(line.at("file") == json::string_view(file));
+    CHECK(line.at("stream") == "s-1");
+  }
+  CHECK(err.str().empty());
+}
+
+TEST_CASE_METHOD(StreamCommandFixture,
+                 "files are streamed as often and as many at a time as asked") {
+  const auto closed = [this](std::vector<std::string> arguments) {
+    out.str("");
+    CHECK(millrace_stream(arguments) == 0);
+    return std::ranges::count_if(
+        lines(), [](const json::object& line) { return line.at("type") == "closed"; });
+  };
+  const std::string a = audio("a.wav", 100), b = audio("b.wav", 100);
+  CHECK(closed({a, b}) == 2);
+  CHECK(closed({a, b, "--streams", "5"}) == 5);
+  CHECK(closed({a, b, "--streams", "1"}) == 2);
+  CHECK(closed({a, "--repeat", "3"}) == 3);
+}
+
+TEST_CASE_METHOD(StreamCommandFixture, "a stream that fails is told, and the others go on") {
+  CHECK(millrace_stream({audio("a.wav", 100), "absent.wav"}) == 1);
+  CHECK_THAT(err.str(), Catch::StartsWith("millrace stream: absent.wav: "));
+  CHECK(lines().back().at("type") == "closed");
+}
+
+TEST_CASE("an answer in bytes is a line with the bytes in base64") {
+  EventLines lines("a.wav");
+  const auto printed = [&](std::string bytes) {
+    client_event::Result result;
+    result.answer = {Answer::Kind::bytes, std::move(bytes)};
+    const json::object line = json::parse(lines.line(result)).as_object();
+    CHECK_FALSE(line.contains("data"));
+    return std::string(line.at("bytes").as_string());
+  };
+  CHECK(printed("") == "");
+  CHECK(printed("a") == "YQ==");
+  CHECK(printed("ab") == "YWI=");
+  CHECK(printed("abc") == "YWJj");
+  CHECK(printed(std::string("\xff\0\xfe\x01", 4)) == "/wD+AQ==");
+}
+
+TEST_CASE_METHOD(StreamCommandFixture, "a refusal is told with its reason") {
+  CHECK(millrace_stream({audio("a.wav", 100), "--pipeline", "none"}) == 1);
+  CHECK_THAT(err.str(), Catch::Contains("refused as unknown_pipeline: ") &&
+                            Catch::Contains("no such pipeline"));
+}
+
+TEST_CASE_METHOD(StreamCommandFixture, "a url or a packet that is none is refused") {
+  CHECK(millrace_stream({audio("a.wav", 100), "--url", "http://here"}) == 1);
+  CHECK(err.str() ==
+        "millrace stream: --url: \"http://here\" must be ws://HOST:PORT or tcp://HOST:PORT\n");
+  err.str("");
+  CHECK(millrace_stream({audio("a.wav", 100), "--packet", "100"}) == 1);
+  CHECK(err.str() == "millrace stream: --packet: \"100\" must be a time such as 100ms\n");
+}
+
+TEST_CASE_METHOD(StreamCommandFixture, "in real time a file takes as long as it is") {
+  const Time begin = Clock::now();
+  CHECK(millrace_stream({audio("a.wav", 1600), "--realtime", "--packet", "20ms"}) == 0);
+  CHECK(Clock::now() - begin >= std::chrono::milliseconds(100));
+  CHECK(lines().size() == 7);
+}

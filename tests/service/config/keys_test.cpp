@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every key of the configuration is documented, printed by check-config, and read back.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "service/config/options.h"
+#include "service/config/print_options.h"
+
+using namespace millrace;
+
+namespace {
+
+using Keys = std::set<std::string>;
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(MILLRACE_TREE + ("/" + path));
+  REQUIRE(file);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+// The matches of the first group.
+Keys all_of(const std::string& text, const char* pattern) {
+  const std::regex regex(pattern, std::regex::multiline);
+  Keys found;
+  for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match)
+    found.insert((*match)[1]);
+  return found;
+}
+
+// As the error about an unknown key lists them.
+Keys known_in(const std::string& section) {
+  const auto read = parse_options(section + "\nzzzzzzzzzzzz = 1\n", "f");
+  REQUIRE_FALSE(read.has_value());
+  const std::string marker = "the keys here are ";
+  REQUIRE(read.error().find(marker) != std::string::npos);
+  const std::string list = read.error().substr(read.error().find(marker) + marker.size());
+  return all_of(std::regex_replace(list, std::regex(" and "), ", "), "([a-z_]+)");
+}
+
+// The keys of the document's table whose head begins with `head`.
+Keys documented(const std::string& head) {
+  const std::string page = text_of("docs/configuration.md");
+  const auto begin = page.find("\n| " + head + " |");
+  REQUIRE(begin != std::string::npos);
+  const auto rows = page.find("\n| `", begin + head.size() + 4);
+  return all_of(page.substr(rows, page.find("\n\n", rows) - rows), "^\\| `([a-z_]+)` \\|");
+}
+
+const std::string sections[] = {"[listen]", "[[pipeline]]", "[limits]", "[gpu]", "[log]"};
+
+// Keys that have no effect yet; the document says so.
+const Keys not_built = {"endpoint", "profile", "record", "rule", "width_buckets"};
+
+const char* const every_key = "tests/fuzz/corpus/configuration/every_key.toml";
+
+Options options_of(const std::string& text) {
+  const auto read = parse_options(text, "f");
+  INFO((read ? "" : read.error()));
+  REQUIRE(read.has_value());
+  REQUIRE(read->warnings.empty());
+  return read->options;
+}
+
+}  // namespace
+
+TEST_CASE("the document has a row for each key of each section, and for no other") {
+  for (const std::string& section : sections) {
+    CAPTURE(section);
+    CHECK(documented("`" + section + "`") == known_in(section));
+  }
+}
+
+TEST_CASE("the document has a row for each key of a chunk rule, and for no other") {
+  Keys known = known_in("[[pipeline]]\n[pipeline.chunk]");
+  known.erase("rule");
+  CHECK(documented("key of `chunk`") == known);
+}
+
+TEST_CASE("the document names each key of batch, and each key that is not built") {
+  const std::string page = text_of("docs/configuration.md");
+  Keys keys = known_in("[[pipeline]]\n[pipeline.batch]");
+  keys.insert(not_built.begin(), not_built.end());
+  for (const std::string& key : keys) {
+    CAPTURE(key);
+    CHECK(page.find("`" + key + "`") != std::string::npos);
+  }
+}
+
+TEST_CASE("a configuration with each key off its default is printed and read back the same") {
+  const Options options = options_of(text_of(every_key));
+  CHECK(options_of(to_toml(options)) == options);
+}
+
+TEST_CASE("that configuration sets each key that is built") {
+  Keys known = known_in("[[pipeline]]\n[pipeline.chunk]");
+  known.merge(known_in("[[pipeline]]\n[pipeline.batch]"));
+  for (const std::string& section : sections) known.merge(known_in(section));
+  for (const std::string& key : not_built) known.erase(key);
+  known.erase("chunk");  // tables there
+  known.erase("batch");
+  CHECK(all_of(text_of(every_key), "^([a-z_]+) = ") == known);
+}
+
+TEST_CASE("without any one of its lines that configuration has another effect, or none") {
+  const std::string text = text_of(every_key);
+  const Options options = options_of(text);
+  std::istringstream lines(text);
+  std::size_t begin = 0;
+  for (std::string line; std::getline(lines, line); begin += line.size() + 1) {
+    if (!std::regex_match(line, std::regex("[a-z_]+ = .*"))) continue;
+    CAPTURE(line);
+    const auto without = parse_options(std::string(text).erase(begin, line.size()), "f");
+    CHECK((!without || !(without->options == options)));
+  }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/config/options.h"
+
+#include <catch2/catch.hpp>
+
+using namespace millrace;
+using namespace std::chrono_literals;
+
+namespace {
+
+Options parsed(std::string_view text) {
+  const auto result = parse_options(text, "m.toml");
+  INFO((result ? "" : result.error()));
+  REQUIRE(result.has_value());
+  return result->options;
+}
+
+std::vector<std::string> warnings_of(std::string_view text) {
+  const auto result = parse_options(text, "m.toml");
+  INFO((result ? "" : result.error()));
+  REQUIRE(result.has_value());
+  return result->warnings;
+}
+
+PipelineOptions pipeline(const std::string& keys) {
+  return parsed("[[pipeline]]\n" + keys).pipelines.at(0);
+}
+
+}  // namespace
+
+TEST_CASE("without a word there is a working default on loopback") {
+  const Options options = parsed("");
+  CHECK(options.listen.websocket == TcpAddress{"127.0.0.1", 8080});
+  CHECK(options.listen.zeromq == TcpAddress{"127.0.0.1", 5555});
+  CHECK(options.listen.admin == TcpAddress{"127.0.0.1", 9464});
+  CHECK(!options.listen.workers.empty());
+  CHECK(options.listen.threads >= 1);
+  REQUIRE(options.pipelines.size() == 1);
+  const PipelineOptions& pipeline = options.pipelines[0];
+  CHECK(pipeline.name == "default");
+  CHECK(pipeline.frames == FrameType{Element::s16, 1, 16000, false});
+  CHECK(pipeline.dtype == Element::s16);
+  CHECK(pipeline.chunk == ChunkRule{.spec = {.size = 1600}});
+  CHECK(pipeline.batch.slots == 64);
+  CHECK(pipeline.batch.rows == 16);
+  CHECK(pipeline.batch.max_wait == 2ms);
+  CHECK(pipeline.batch.row_buckets.empty());
+  CHECK(pipeline.batch.stateful);
+  CHECK(pipeline.worker_wait == 30s);
+  CHECK(pipeline.bye_wait == 60s);
+  CHECK(pipeline.stream_frames == 80'000);
+  CHECK(pipeline.pause_frames == 1'920'000);
+  CHECK(warnings_of("").empty());
+}
+
+TEST_CASE("the log has a level and a format") {
+  CHECK(parsed("").log == LogOptions{.level = LogLevel::info, .format = LogFormat::text});
+  CHECK(parsed("[log]\nlevel = \"error\"\nformat = \"json\"").log ==
+        LogOptions{.level = LogLevel::error, .format = LogFormat::json});
+  CHECK(parsed("[log]\nlevel = \"warning\"").log.level == LogLevel::warning);
+}
+
+TEST_CASE("the try page is off by default") {
+  CHECK_FALSE(parsed("").listen.try_page);
+  CHECK(parsed("[listen]\ntry_page = true").listen.try_page);
+}
+
+TEST_CASE("the ZeroMQ door can be off") {
+  CHECK(parsed("[listen]\nzeromq = \"off\"").listen.zeromq == std::nullopt);
+  CHECK(parsed("[listen]\nzeromq = \"tcp://[::1]:0\"").listen.zeromq == TcpAddress{"::1", 0});
+}
+
+TEST_CASE("the example of the design is understood") {
+  const auto result = parse_options(R"(
+[listen]
+websocket = "127.0.0.1:8081"
+zeromq    = "tcp://127.0.0.1:5555"
+workers   = "unix:/run/millrace/workers.sock"     # workers_remote = "tcp://…" is off by default
+admin     = "127.0.0.1:9465"
+threads   = 3
+[[pipeline]]
+name  = "asr"
+rate  = 16000                      # frames per second; dim = 80 makes it a pipeline of features
+slots = 32
+chunk = { size = "100ms" }         # the keys of Spec and rule, align, pad; or { preset = "silero-16k" }
+batch = { rows = 8, max_wait = "5ms" }
+)",
+                                    "m.toml");
+  REQUIRE(result.has_value());
+  const Options& options = result->options;
+  CHECK(options.listen == ListenOptions{{"127.0.0.1", 8081},
+                                        TcpAddress{"127.0.0.1", 5555},
+                                        {"127.0.0.1", 9465},
+                                        "/run/millrace/workers.sock",
+                                        3});
+  CHECK(options.pipelines.at(0).name == "asr");
+  CHECK(options.pipelines[0].batch.slots == 32);
+  CHECK(options.pipelines[0].batch.rows == 8);
+  CHECK(options.pipelines[0].batch.max_wait == 5ms);
+  CHECK(result->warnings.empty());
+}
+
+TEST_CASE("workers of other machines are asked for") {
+  CHECK(!parsed("").listen.workers_remote);
+  CHECK(parsed("[listen]\nworkers_remote = \"tcp://[::1]:7000\"").listen.workers_remote ==
+        TcpAddress{"::1", 7000});
+}
+
+TEST_CASE("the rest of the keys of a pipeline") {
+  const PipelineOptions audio = pipeline(R"(
+channels = 2
+frames = "s16"
+dtype = "f32"
+state = "none"
+slots = 4
+worker_wait = "1s"
+bye_wait = "2s"
+chunk = { rule = "fixed", size = 1600, left = "10ms", right = 160, tail = "cover", align = "packed", pad = "repeat" }
+batch = { rows = 32, row_buckets = [1, 8, 32], max_wait = "0s" }
+)");
+  CHECK(audio.frames == FrameType{Element::s16, 2, 16000, false});
+  CHECK(audio.dtype == Element::f32);
+  CHECK(audio.chunk ==
+        ChunkRule{{.size = 1600, .left = 160, .right = 160, .tail = Spec::Tail::cover},
+                  Align::packed,
+                  Pad::repeat});
+  CHECK(audio.batch.row_buckets == std::vector<std::uint32_t>{1, 8, 32});
+  CHECK(audio.batch.max_wait == 0s);
+  CHECK(!audio.batch.stateful);
+  CHECK(audio.worker_wait == 1s);
+  CHECK(audio.bye_wait == 2s);
+}
+
+TEST_CASE("dim makes features, whose rate may be fractional") {
+  const PipelineOptions features = pipeline("dim = 80\nrate = 12.5\nchunk = { size = 4 }");
+  CHECK(features.frames == FrameType{Element::f32, 80, 12.5, true});
+  CHECK(features.dtype == Element::f32);
+  CHECK(features.stream_frames == 62);
+}
+
+TEST_CASE("a preset is a rule") {
+  CHECK(pipeline("chunk = { preset = \"silero-16k\" }").chunk.spec.size == 512);
+}
+
+TEST_CASE("rows follow the slots and the buckets unless said") {
+  CHECK(pipeline("slots = 4").batch.rows == 4);
+  CHECK(pipeline("batch = { row_buckets = [1, 20] }").batch.rows == 20);
+}
+
+TEST_CASE("shedding is off unless said") {
+  CHECK(!pipeline("").shed_after);
+  CHECK(pipeline("shed_after = \"2s\"").shed_after == 2s);
+}
+
+TEST_CASE("limits have units") {
+  const LimitOptions limits = parsed(R"([limits]
+message = "128KiB"
+send_buffer = "2MiB"
+connections = 100
+slab_bytes = "64MiB"
+stream_buffer = "10s"
+pause_buffer = "1min"
+drain = "8s"
+linger = "1s"
+notice = "5s")")
+                                  .limits;
+  CHECK(limits.message == 131'072);
+  CHECK(limits.send_buffer == 2'097'152);
+  CHECK(limits.connections == 100);
+  CHECK(limits.slab_bytes == 67'108'864);
+  CHECK(limits.stream_buffer == 10s);
+  CHECK(limits.pause_buffer == 1min);
+  CHECK(limits.drain == 8s);
+  CHECK(limits.linger == 1s);
+  CHECK(limits.notice == 5s);
+}
+
+TEST_CASE("devices are those that there are, none, or those listed") {
+  CHECK(parsed("").gpu == DeviceRule{});
+  const DeviceRule host = parsed("[gpu]\ndevices = \"host\"\npageable = \"refuse\"").gpu;
+  CHECK(host.use == DeviceRule::Use::host);
+  CHECK(!host.pageable);
+  const DeviceRule listed =
+      parsed("[gpu]\ndevices = [\"cuda:1\", \"GPU-5a1c\"]\nslab_bytes = \"64MiB\"").gpu;
+  CHECK(listed.use == DeviceRule::Use::listed);
+  CHECK(listed.listed == std::vector<std::string>{"cuda:1", "GPU-5a1c"});
+  CHECK(listed.slab_bytes == 67'108'864);
+  CHECK(listed.pageable);
+}
+
+TEST_CASE("a device gives slabs as much memory as the host unless said") {
+  CHECK(parsed("[limits]\nslab_bytes = \"3GiB\"").gpu.slab_bytes == 3ull << 30);
+  CHECK(parsed("[limits]\nslab_bytes = \"3MiB\"").gpu.slab_bytes == 4 << 20);  // in whole blocks
+}
+
+TEST_CASE("a key that is not built yet and can be ignored safely is a warning with its place") {
+  CHECK(warnings_of(R"([[pipeline]]
+endpoint = { silence = "500ms" }
+chunk = { rule = "adaptive", size = 1600 }
+batch = { width_buckets = [800, 1600] }
+)") == std::vector<std::string>{
+           "m.toml:4: key 'pipeline.batch.width_buckets' = [800, 1600]: not built yet, ignored",
+           "m.toml:3: key 'pipeline.chunk.rule' = \"adaptive\": not built yet, ignored",
+           "m.toml:2: key 'pipeline.endpoint' = {silence = \"500ms\"}: not built yet, ignored",
+       });
+  CHECK(warnings_of("[limits]\nprofile = \"private\"").empty());
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which changes of the configuration file a running service takes over.
+#include "service/config/reload.h"
+
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/support/temporary_directory.h"
+
+using namespace millrace;
+using namespace std::chrono_literals;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Configuration parsed(const std::string& text) {
+  const auto configuration = parse_options(text, "m.toml");
+  INFO((configuration ? "" : configuration.error()));
+  REQUIRE(configuration.has_value());
+  return *configuration;
+}
+
+// The keys that change, or the error.
+std::string change(const std::string& from, const std::string& to) {
+  const auto reloaded = compare(parsed(from), parsed(to));
+  if (!reloaded) return reloaded.error();
+  std::string keys;
+  for (const std::string& key : reloaded->changed) keys += key + " ";
+  return keys;
+}
+
+std::string cannot(const std::string& key, const std::string& value, const std::string& before) {
+  return "m.toml: key '" + key + "' = " + value + ": cannot change from " + before +
+         " while the service runs";
+}
+
+}  // namespace
+
+TEST_CASE("the log and five limits can change") {
+  CHECK(change("", "") == "");
+  CHECK(change("", R"([limits]
+connections = 100
+slab_bytes = "2GiB"
+drain = "20s"
+linger = "1s"
+notice = "2s"
+[gpu]
+slab_bytes = "1GiB"
+[log]
+level = "warning"
+format = "json"
+)") == "limits.connections limits.slab_bytes limits.drain limits.linger limits.notice log.level "
+       "log.format ");
+  CHECK(change("[log]\nlevel = \"error\"", "") == "log.level ");
+}
+
+TEST_CASE("any other key cannot change, and is named") {
+  CHECK(change("", "[listen]\nthreads = 77") ==
+        cannot("listen.threads", "77", std::to_string(parsed("").options.listen.threads)));
+  CHECK(change("", "[listen]\nadmin = \"127.0.0.1:1\"\n[log]\nlevel = \"error\"") ==
+        cannot("listen.admin", "\"127.0.0.1:1\"", "\"127.0.0.1:9464\""));
+  CHECK(change("", "[limits]\nmessage = \"1MiB\"") ==
+        cannot("limits.message", "\"1MiB\"", "\"64KiB\""));
+  CHECK(change("", "[gpu]\ndevices = [\"cuda:0\"]") ==
+        cannot("gpu.devices", "[\"cuda:0\"]", "\"auto\""));
+  CHECK(change("", "[[pipeline]]\nchunk = { size = 320 }") ==
+        cannot("pipeline.chunk.size", "320", "1600"));
+  CHECK(change("[[pipeline]]\nbatch = { row_buckets = [1, 16] }",
+               "[[pipeline]]\nbatch = { row_buckets = [2, 16] }") ==
+        cannot("pipeline.batch.row_buckets", "2", "1"));
+  CHECK(change("", "[[pipeline]]\nshed_after = \"1s\"") ==
+        cannot("pipeline.shed_after", "\"1s\"", "no value"));
+  CHECK(change("[listen]\nworkers_remote = \"tcp://127.0.0.1:1\"", "") ==
+        cannot("listen.workers_remote", "no value", "\"tcp://127.0.0.1:1\""));
+  CHECK_THAT(change("", "[[pipeline]]\nname = \"a\"\n[[pipeline]]\nname = \"b\""),
+             Contains("key 'pipeline' = [{...}, {...}]: cannot change from [{...}]"));
+}
+
+TEST_CASE("the memory of devices for slabs follows that of the limits, unless it is given") {
+  const std::string more = "[limits]\nslab_bytes = \"2GiB\"\n";
+  CHECK(change("", more) == "limits.slab_bytes gpu.slab_bytes ");
+  CHECK(change("", "[gpu]\nslab_bytes = \"1GiB\"") == "");  // the same value
+  CHECK(change("", "[gpu]\nslab_bytes = \"3GiB\"") ==
+        cannot("gpu.slab_bytes", "\"3GiB\"", "\"1GiB\""));
+  CHECK(change("[gpu]\nslab_bytes = \"1GiB\"", more) ==
+        cannot("gpu.slab_bytes", "\"2GiB\"", "\"1GiB\""));
+}
+
+TEST_CASE("a file that is wrong, incomplete or not there changes nothing, and is named") {
+  const TemporaryDirectory folder;
+  const std::string path = folder / "m.toml";
+  const auto error = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    Configuration running = parsed("");
+    running.file = path;
+    const auto reloaded = reload(running);
+    return reloaded ? std::string("none") : reloaded.error();
+  };
+  CHECK(error("[limits]\ndrain = \"20s\"\n") == "none");
+  CHECK_THAT(error("[limits]\ndrain = \"20"), Contains(path + ":2: ") && Contains("end-of-file"));
+  CHECK_THAT(error("[limits]\ndrain = 20"),
+             Contains(path + ":2: key 'limits.drain' = 20: must be"));
+  std::filesystem::remove(path);
+  CHECK(reload({.options = {}, .warnings = {}, .file = path}).error() ==
+        path + ": cannot be read: No such file or directory");
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  CHECK(reload({.options = {}, .warnings = {}, .file = path}).error() ==
+        path + ": is not a regular file, and cannot be read again");
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "streams/stream_input.h"
+
+namespace millrace::test {
+
+// A stream that does nothing with its input. To be made with new: releasing it deletes it.
+class QuietStream : public StreamInput {
+ public:
+  virtual ~QuietStream() = default;
+
+  void frames(Bytes, Time) override {}
+  void flush(std::optional<std::uint64_t>, Time) override {}
+  void reset(Time) override {}
+  void gap(std::uint64_t, Time) override {}
+  void end(Time) override {}
+  void reject(ErrorCode, std::string_view, std::uint64_t, Time) override {}
+  void fail(ErrorCode, std::string_view, Time) override {}
+  void drain(Time) override {}
+  void lost(bool, Time) override {}
+  std::uint64_t room() const override { return 0; }
+  bool overrun() const override { return false; }
+  void tick(Time) override {}
+  void written(std::size_t, Time) override {}
+  void release(Time) override { delete this; }
+};
+
+}  // namespace millrace::test

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/http/server.h"
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "tests/support/allocations.h"
+#include "tests/transport/http/client.h"
+#include "tests/transport/sessions/scarce_client.h"
+#include "transport/net/listener.h"
+
+using namespace millrace;
+
+namespace {
+
+struct AdminFixture {
+  explicit AdminFixture(HttpServer::TimeLimits limits = {patience, patience, patience})
+      : server(loopback(context), answer, large, limits) {
+    server.start();
+  }
+  ~AdminFixture() {
+    server.stop();
+    context.restart();
+    context.run();
+  }
+
+  std::string ask(std::string bytes) {
+    return run(context, exchange(server.endpoint(), std::move(bytes)));
+  }
+
+  template <class Done>
+  void run_until(Done done) {
+    const Time limit = Clock::now() + patience;
+    while (!done()) {
+      context.restart();
+      REQUIRE(context.run_one_until(limit) == 1);
+    }
+  }
+
+  static HttpAnswer answer(const HttpQuery& query) {
+    if (query.path() == "/fails") throw std::runtime_error("oh");
+    if (query.path() == "/large") return {.type = "text/plain", .body = std::string(8 << 20, 'x')};
+    return {.type = "text/plain", .body = "you asked " + query.target};
+  }
+
+  static Acceptor loopback(net::io_context& context) {
+    const std::array contexts{&context};
+    return std::move(
+        listen_on(Tcp::endpoint(net::ip::address_v4::loopback(), 0), contexts).front());
+  }
+
+  Budget large{HttpServer::most_large};
+  net::io_context context{1};
+  HttpServer server;
+};
+
+// Gives nobody long.
+struct ImpatientFixture : AdminFixture {
+  ImpatientFixture()
+      : AdminFixture({std::chrono::milliseconds(50), patience, std::chrono::milliseconds(50)}) {}
+
+  // What a client is answered that comes behind 200 which send this and never hang up.
+  std::string ask_behind(std::string_view bytes) {
+    const auto crowd = [](Tcp::endpoint endpoint, std::string_view sent) -> Task<std::string> {
+      std::vector<Socket> open;
+      for (int i = 0; i < 200; ++i) {
+        open.push_back(co_await connect_to(endpoint));
+        co_await net::async_write(open.back(), net::buffer(sent), no_throw);
+      }
+      co_return co_await exchange(endpoint, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    };
+    return run(context, crowd(server.endpoint(), bytes));
+  }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(AdminFixture, "a GET is answered") {
+  const auto reply = ask("GET /metrics?a=b HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  CHECK_THAT(reply, Catch::StartsWith("HTTP/1.1 200 OK\r\n") &&
+                        Catch::Contains("Content-Type: text/plain\r\n") &&
+                        Catch::Contains("Connection: close\r\n") &&
+                        Catch::Contains("X-Content-Type-Options: nosniff\r\n") &&
+                        Catch::EndsWith("\r\n\r\nyou asked /metrics?a=b"));
+}
+
+TEST_CASE_METHOD(AdminFixture, "anything else is refused") {
+  CHECK_THAT(ask("POST / HTTP/1.1\r\nHost: localhost\r\n\r\n"), Catch::StartsWith("HTTP/1.1 405"));
+  CHECK_THAT(ask("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+             Catch::StartsWith("HTTP/1.1 405") && Catch::EndsWith("\r\n\r\n"));
+  CHECK_THAT(ask("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"),
+             Catch::StartsWith("HTTP/1.1 421"));
+  CHECK_THAT(ask("GET / HTTP/1.0\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));
+  CHECK_THAT(ask("hello\r\n\r\n"), Catch::StartsWith("HTTP/1.1 400"));
+  CHECK_THAT(ask("GET / HTTP/1.1\r\nA: " + std::string(9000, 'a') + "\r\n\r\n"),
+             Catch::StartsWith("HTTP/1.1 431"));
+}
+
+TEST_CASE_METHOD(AdminFixture, "an answer that throws is our fault, and the server goes on") {
+  for (int i = 0; i < 5; ++i)
+    CHECK_THAT(ask("GET /fails HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+               Catch::StartsWith("HTTP/1.1 500"));
+  CHECK_THAT(ask("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));
+}
+
+TEST_CASE_METHOD(AdminFixture,
+                 "a request that there is no memory for ends, and the server goes on") {
+  const std::string request = "GET /x HTTP/1.1\r\nHost: localhost\r\nA: " + std::string(7000, 'a');
+  for (int i = 0; i < 5; ++i) {
+    std::string copy = request;
+    const test::Scarcity scarcity(4096);
+    CHECK(ask(std::move(copy)) == "<reset>");
+  }
+  CHECK_THAT(ask(request + "\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));
+}
+
+TEST_CASE_METHOD(AdminFixture, "four large answers are sent at a time, small ones beside them") {
+  const std::string large_one = "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  std::vector<Socket> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.emplace_back(context).connect(server.endpoint());
+    net::write(readers.back(), net::buffer(large_one));
+  }
+  run_until([&] { return large.taken() == 4; });
+  std::set<std::string> retry_after;
+  for (int i = 0; i < 40; ++i) {
+    const std::string refused = ask(large_one);
+    CHECK_THAT(refused, Catch::StartsWith("HTTP/1.1 503"));
+    const auto value = refused.find("Retry-After: ") + 13;
+    retry_after.insert(refused.substr(value, refused.find('\r', value) - value));
+  }
+  CHECK(std::ranges::includes(std::set<std::string>{"1", "2", "3", "4", "5"}, retry_after));
+  CHECK(retry_after.size() > 1);
+  CHECK_THAT(ask("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+             Catch::StartsWith("HTTP/1.1 200"));
+  readers.clear();
+  run_until([&] { return large.taken() == 0; });
+  CHECK(ask(large_one).size() > std::size_t{8} << 20);
+}
+
+TEST_CASE_METHOD(AdminFixture, "a server that had no memory for a client serves the next") {
+  for (std::size_t nth = 1; nth < 80; ++nth) {
+    Socket client = test::connect_while_failing(context, server.endpoint(), nth);
+    INFO(nth);
+    client.close();
+    REQUIRE_THAT(ask("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+                 Catch::StartsWith("HTTP/1.1 200"));
+  }
+}
+
+TEST_CASE_METHOD(ImpatientFixture, "clients that say nothing make room when their time is over") {
+  CHECK_THAT(ask_behind(""), Catch::StartsWith("HTTP/1.1 200"));
+}
+
+TEST_CASE_METHOD(ImpatientFixture, "clients that stay when they were answered make room soon") {
+  CHECK_THAT(ask_behind("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+             Catch::StartsWith("HTTP/1.1 200"));
+  CHECK_THAT(ask_behind("hello\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));
+}

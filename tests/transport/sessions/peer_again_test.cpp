@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A number that is used again while a worker still has rows of the stream that had it before.
+#include <catch2/catch.hpp>
+
+#include "tests/transport/sessions/peer_fixture.h"
+#include "tests/transport/sessions/peer_play.h"
+
+using namespace millrace;
+using test::Lines;
+namespace cp = client_protocol;
+
+namespace {
+
+struct Again {
+  Again() {
+    says(cp::Open{.stream = 1});
+    sends_row();
+    before().stream.taken(1, now);
+    says(cp::Gap{.stream = 1, .frames = cp::max_number});
+    says(cp::Open{.stream = 1});
+  }
+
+  template <class Message>
+  void says(const Message& message) {
+    peer.received(cp::ToService(message), now);
+    peer.flush(now);
+  }
+  void sends_row() {
+    const std::vector<std::byte> bytes(2 * 10);
+    says(cp::Frames{.stream = 1, .at = 0, .bytes = bytes});
+  }
+  test::PlainStream& before() { return *admission.streams.at(0); }
+  test::PlainStream& after() { return *admission.streams.at(1); }
+  void answers(test::PlainStream& plain, std::string data) {
+    plain.stream.done({.seq = 0, .answer = {Answer::Kind::text, std::move(data)}, .at = {}}, now);
+    peer.flush(now);
+  }
+  Lines told() { return std::exchange(wire.lines, {}); }
+
+  ConnectionLimits limits;
+  DoorStats stats;
+  cp::Encoder encoder;
+  test::PlainAdmission admission{{.size = 10}, 100};
+  test::MemoryWire wire;
+  RetryTimes retry_times;
+  PeerPlace place{admission, encoder, limits, stats, retry_times};
+  Time now{std::chrono::hours(1)};
+  ClientPeer peer{wire, place, now};
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Again, "an old answer is not for the stream that has its number now") {
+  CHECK(told() == Lines{"ready 1 s default 0 2", "credit 1 100", "error 1 values",
+                        "ready 1 s default 0 2", "credit 1 100"});
+  sends_row();
+  answers(before(), "of the one before");
+  CHECK(told().empty());
+  CHECK(before().stats.dropped[ResultLoss::stream_closed].value() == 1);
+  after().stream.taken(1, now);
+  answers(after(), "mine");
+  CHECK(told() == Lines{"result 1 0 mine"});
+}

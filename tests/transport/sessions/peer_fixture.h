@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "schemas/client_codec.h"
+#include "tests/support/quiet_stream.h"
+#include "transport/sessions/client_peer.h"
+
+namespace millrace::test {
+
+namespace cp = client_protocol;
+using Lines = std::vector<std::string>;
+
+// "result 7 0 text", "credit 7 100", "error 7 conflict id", "error - schema" …
+struct LineOf {
+  std::string operator()(const cp::Result& m) const {
+    return line("result", m.stream, m.seq,
+                std::string_view(reinterpret_cast<const char*>(m.data.data()), m.data.size()));
+  }
+  std::string operator()(const cp::Ready& m) const {
+    return line("ready", m.stream, m.id, m.pipeline, m.frames, m.frame_bytes);
+  }
+  std::string operator()(const cp::Flushed& m) const { return line("flushed", m.stream, m.mark); }
+  std::string operator()(const cp::Rejected& m) const {
+    return line("rejected", m.stream, m.code, m.frames);
+  }
+  std::string operator()(const cp::Error& m) const {
+    std::string said = m.stream ? line("error", *m.stream, m.code) : line("error", "-", m.code);
+    if (!m.parameter.empty()) said += line("", m.parameter);
+    if (m.retry_after) said += line("", "after", m.retry_after->count());
+    return said;
+  }
+  std::string operator()(const cp::Closed& m) const {
+    return line("closed", m.stream, m.frames, m.chunks);
+  }
+  std::string operator()(const cp::Credit& m) const { return line("credit", m.stream, m.frames); }
+  std::string operator()(const cp::Goaway& m) const { return line("goaway", m.stream); }
+
+  template <class... Parts>
+  static std::string line(std::string_view first, const Parts&... parts) {
+    std::ostringstream out;
+    out << first;
+    ((out << ' ' << parts), ...);
+    return std::move(out).str();
+  }
+};
+
+// A wire whose other end is the test, which reads a line for each message.
+class MemoryWire final : public PeerWire {
+ public:
+  Sent send(Bytes message) override {
+    if (!reads || room == 0) return Sent::full;
+    --room;
+    taken += message.size();
+    if (quiet) return Sent::taken;
+    const auto decoded = decoder_.to_client(message);
+    lines.push_back(decoded ? std::visit(LineOf(), *decoded) : "no message");
+    return Sent::taken;
+  }
+  std::string address() const override { return "192.0.2.1:40000"; }
+  std::uint64_t acknowledged() const override { return taken; }
+  bool empty() const override { return written; }
+  void wake() override { ++woken; }
+  void cut() override { ++cuts; }
+
+  Lines lines;
+  bool reads = true;
+  std::size_t room = std::numeric_limits<std::size_t>::max();  // messages
+  bool written = true;                                         // what it took has left the process
+  bool quiet = false;       // nothing is kept of what it was given
+  std::uint64_t taken = 0;  // bytes
+  int woken = 0;
+  int cuts = 0;
+
+ private:
+  cp::Decoder decoder_{std::size_t{1} << 24};
+};
+
+// What a stream was told, a line a call; and what it says of itself.
+struct Told {
+  Lines calls;
+  std::uint64_t room = 100;
+  bool overrun = false;
+  bool fails = false;  // to reset
+  bool quiet = false;  // nothing is kept of what it was told
+  std::size_t written = 0;
+  ClientOutput* outbox = nullptr;
+};
+
+class ToldStream final : public QuietStream {
+ public:
+  explicit ToldStream(Told& told) : told_(told) {}
+
+  void frames(Bytes bytes, Time) override {
+    if (told_.quiet) return;
+    say("frames " + std::to_string(bytes.size()) + " from " +
+        std::to_string(static_cast<int>(bytes[0])));
+  }
+  void flush(std::optional<std::uint64_t> mark, Time) override {
+    say("flush" + (mark ? " " + std::to_string(*mark) : std::string()));
+  }
+  void reset(Time) override {
+    if (told_.fails) throw std::length_error("too much");
+    say("reset");
+  }
+  void gap(std::uint64_t frames, Time) override { say("gap " + std::to_string(frames)); }
+  void end(Time) override { say("end"); }
+  void fail(ErrorCode code, std::string_view, Time) override {
+    say("failed " + std::string(name_of(code)));
+  }
+  void drain(Time) override { say("drain"); }
+  void lost(bool clean, Time) override { say(clean ? "lost clean" : "lost"); }
+  void reject(ErrorCode code, std::string_view message, std::uint64_t frames, Time) override {
+    say("reject " + std::string(name_of(code)) + " " + std::to_string(frames));
+    told_.outbox->rejected(code, message, frames);
+  }
+  std::uint64_t room() const override { return told_.room; }
+  bool overrun() const override { return told_.overrun; }
+  void tick(Time) override { say("tick"); }
+  void written(std::size_t results, Time) override { told_.written += results; }
+
+ private:
+  void say(std::string call) { told_.calls.push_back(std::move(call)); }
+  Told& told_;
+};
+
+// Lets in whoever names no pipeline but "default", and calls streams s0, s1 … Frames have two
+// bytes.
+class ToldAdmission final : public StreamAdmission {
+ public:
+  Result<StreamHandle, RequestError> open(StreamRequest request, ClientOutput& outbox) override {
+    if (error) return *error;
+    requests.push_back(request);
+    Told& told = streams.emplace_back();
+    told.room = room;
+    told.outbox = &outbox;
+    outbox.ready("s" + std::to_string(streams.size() - 1), request.pipeline, 0, 2);
+    if (fails) throw std::bad_alloc();
+    return StreamHandle(new ToldStream(told));
+  }
+
+  std::optional<RequestError> error;
+  bool fails = false;  // after ready()
+  std::uint64_t room = 100;
+  std::vector<StreamRequest> requests;
+  std::deque<Told> streams;  // in the order of their opening
+};
+
+// A peer, its wire and its streams' owner. The clock stands still unless it is moved.
+struct PeerFixture {
+  // What is said is brought out at once.
+  template <class Message>
+  void says(const Message& message) {
+    peer.received(cp::ToService(message), now);
+    peer.flush(now);
+  }
+  void opens(std::uint64_t number) { says(cp::Open{.stream = number}); }
+  // So many frames of two bytes; each first byte is its position.
+  void sends(std::uint64_t number, std::uint64_t at, std::size_t frames) {
+    sends_bytes(number, at, 2 * frames);
+  }
+  void sends_bytes(std::uint64_t number, std::uint64_t at, std::size_t size) {
+    std::vector<std::byte> bytes(size);
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(at + i / 2);
+    says(cp::Frames{.stream = number, .at = at, .bytes = bytes});
+  }
+  void offends() {
+    peer.malformed(MessageFault::verify, "no message", now);
+    peer.flush(now);
+  }
+  void result(std::size_t stream, std::string data, std::uint64_t seq = 0) {
+    admission.streams[stream].outbox->result({.seq = seq}, {Answer::Kind::text, std::move(data)});
+  }
+  void after(Duration time) {
+    now += time;
+    peer.check(now);
+    peer.flush(now);
+  }
+  Lines told() { return std::exchange(wire.lines, {}); }
+  Lines calls(std::size_t stream) { return std::exchange(admission.streams[stream].calls, {}); }
+
+  ConnectionLimits limits;
+  DoorStats stats;
+  cp::Encoder encoder;
+  ToldAdmission admission;
+  MemoryWire wire;
+  RetryTimes retry_times;
+  PeerPlace place{admission, encoder, limits, stats, retry_times};
+  Time now{std::chrono::hours(1)};
+  ClientPeer peer{wire, place, now};
+};
+
+}  // namespace millrace::test

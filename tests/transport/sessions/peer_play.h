@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "streams/stream.h"
+#include "tests/support/stream_ends.h"
+#include "transport/sessions/client_peer.h"
+
+namespace millrace::test {
+
+// A stream of s16 frames between a client's `output` and a lane that is the test.
+struct PlainStream {
+  PlainStream(const Spec& spec, std::uint64_t limit, ClientOutput& to)
+      : output(to),
+        pool(FrameBuffer::block_bytes(2, spec.width()), 100, stats.buffer),
+        stream({.format = SampleFormat::s16le, .spec = spec, .frames_limit = limit},
+               {.host = lane, .blocks = pool, .stats = stats}, to) {}
+
+  bool full() const { return stream.connected() && output.full(); }
+
+  ClientOutput& output;
+  StreamStats stats;
+  CapturedRows lane;
+  std::size_t taken = 0, answered = 0;  // rows
+  BlockPool pool;
+  Stream stream;
+};
+
+// Gives each client a stream of this rule, with a bound on its frames.
+class PlainAdmission final : public StreamAdmission {
+ public:
+  PlainAdmission(const Spec& spec, std::uint64_t limit) : spec_(spec), limit_(limit) {}
+  Result<StreamHandle, RequestError> open(StreamRequest request, ClientOutput& output) override {
+    streams.push_back(std::make_unique<PlainStream>(spec_, limit_, output));
+    output.ready("s", request.pipeline, 0, 2);
+    return StreamHandle(&streams.back()->stream);
+  }
+
+  std::vector<std::unique_ptr<PlainStream>> streams;  // in the order of their opening
+
+ private:
+  const Spec spec_;
+  const std::uint64_t limit_;
+};
+
+}  // namespace millrace::test

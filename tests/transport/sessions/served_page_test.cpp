@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include "tests/transport/sessions/server_fixture.h"
+#include "transport/http/host.h"
+#include "transport/http/page_file.h"
+
+using namespace millrace;
+using Catch::Contains;
+using Catch::EndsWith;
+using Catch::StartsWith;
+
+namespace {
+
+constexpr PageFile files[] = {{"/", "text/html", "\"1\"", "<p>try"},
+                              {"/a.js", "text/javascript", "\"2\"", "run()"}};
+
+struct PageFixture : ServerFixture {
+  PageFixture() : ServerFixture(files) {}
+
+  std::string get(const std::string& path, const std::string& fields = "Host: 127.0.0.1\r\n") {
+    return send("GET " + path + " HTTP/1.1\r\n" + fields + "\r\n");
+  }
+  // Of an upgrade from a page of `origin`, loaded from `host`.
+  std::string status(const std::string& host, const std::string& origin) {
+    std::string bytes = request("/v1/stream", "Origin: " + origin + "\r\n");
+    bytes.replace(bytes.find("localhost"), 9, host);
+    return send(bytes + "\x88\x80\x01\x02\x03\x04").substr(9, 3);
+  }
+};
+
+bool is_own(std::string host, std::string origin) {
+  return is_from_own_page({.method = "GET",
+                           .target = "/",
+                           .fields = {{"Host", std::move(host)}, {"Origin", std::move(origin)}}});
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(PageFixture, "the files of a page are served, and count as no refusal") {
+  CHECK_THAT(get("/"), StartsWith("HTTP/1.1 200 OK") && EndsWith("\r\n\r\n<p>try") &&
+                           Contains("Content-Security-Policy: default-src 'self'\r\n") &&
+                           Contains("Content-Type: text/html\r\n") && Contains("ETag: \"1\"\r\n"));
+  CHECK_THAT(get("/a.js?x=1"), StartsWith("HTTP/1.1 200 OK") && EndsWith("\r\n\r\nrun()"));
+  CHECK(stats.refused[Refusal::parameter].value() + stats.refused[Refusal::handshake].value() == 0);
+  CHECK_THAT(get("/b.js"), StartsWith("HTTP/1.1 404 "));
+  CHECK_THAT(get("/", "Host: evil.example\r\n"), StartsWith("HTTP/1.1 421 "));
+  CHECK_THAT(get("/", "Host: localhost\r\nOrigin: https://evil.example\r\n"),
+             StartsWith("HTTP/1.1 403 "));
+}
+
+TEST_CASE_METHOD(PageFixture, "a file that the browser has is not sent again") {
+  const std::string answer = get("/a.js", "Host: localhost\r\nIf-None-Match: \"2\"\r\n");
+  CHECK_THAT(answer, StartsWith("HTTP/1.1 304 ") && EndsWith("\r\n\r\n"));
+  CHECK_THAT(get("/a.js", "Host: localhost\r\nIf-None-Match: \"1\"\r\n"),
+             StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_CASE_METHOD(PageFixture, "the page that is served may open streams, others must be listed") {
+  CHECK(status("127.0.0.1:80", "http://127.0.0.1:80") == "101");
+  CHECK(status("localhost", "http://localhost") == "101");
+  CHECK(status("localhost", "https://good.example") == "101");
+  CHECK(status("localhost:80", "http://localhost") == "403");
+  CHECK(status("localhost", "http://127.0.0.1") == "403");
+  CHECK(status("localhost", "null") == "403");
+}
+
+TEST_CASE_METHOD(ServerFixture, "without a page no path but that of streams is served") {
+  CHECK_THAT(send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), StartsWith("HTTP/1.1 404 "));
+  CHECK(send(request("/v1/stream", "Origin: http://localhost\r\n")).substr(9, 3) == "403");
+}
+
+TEST_CASE("a page is the listener's own if its host is an address, not a name of others") {
+  CHECK(is_own("192.168.1.5:8080", "http://192.168.1.5:8080"));
+  CHECK(is_own("[::1]:8080", "https://[::1]:8080"));
+  CHECK(is_own("localhost:8080", "http://localhost:8080"));
+  // Such a name may have been rebound to this machine after the page was loaded.
+  CHECK_FALSE(is_own("rebound.example:8080", "http://rebound.example:8080"));
+  CHECK_FALSE(is_own("[::1", "http://[::1"));
+  CHECK_FALSE(is_own("1.2.3.4.5", "http://1.2.3.4.5"));
+  CHECK_FALSE(is_own("127.0.0.1", "http://127.0.0.2"));
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tests/support/quiet_stream.h"
+#include "tests/transport/http/client.h"
+#include "transport/sessions/millrace_v1/millrace_v1.h"
+#include "transport/sessions/stream_server.h"
+
+namespace millrace {
+
+// A good upgrade.
+inline std::string request(std::string target, std::string fields = {}) {
+  return "GET " + target +
+         " HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
+         fields + "\r\n";
+}
+
+// Answers each message of frames with its length, and notes how its streams were lost.
+class EchoStream final : public test::QuietStream {
+ public:
+  EchoStream(ClientOutput& output, std::vector<std::string>& lost) : output_(output), lost_(lost) {}
+  ~EchoStream() override {
+    if (!ended_) lost_.emplace_back("lost");
+  }
+
+  void frames(Bytes bytes, Time) override {
+    output_.result({.seq = messages_++, .begin = position_, .end = position_ + bytes.size()},
+                   {Answer::Kind::json, std::to_string(bytes.size())});
+    position_ += bytes.size();
+  }
+  void flush(std::optional<std::uint64_t> mark, Time) override {
+    if (mark) output_.flushed(*mark);
+  }
+  void end(Time) override { output_.closed(position_, messages_, false); }
+  void fail(ErrorCode code, std::string_view, Time) override { lost_.emplace_back(name_of(code)); }
+  void lost(bool clean, Time) override {
+    ended_ = true;
+    lost_.emplace_back(clean ? "clean" : "lost");
+  }
+
+ private:
+  ClientOutput& output_;
+  std::vector<std::string>& lost_;
+  std::uint64_t position_ = 0;
+  std::uint64_t messages_ = 0;
+  bool ended_ = false;
+};
+
+class EchoAdmission final : public StreamAdmission {
+ public:
+  Result<StreamHandle, RequestError> open(StreamRequest request, ClientOutput& output) override {
+    if (request.pipeline != "default")
+      return RequestError{.status = 404, .parameter = "pipeline", .message = "no such pipeline"};
+    if (request.id == "full")
+      return RequestError{.status = 503,
+                          .message = "no room",
+                          .retry_after = std::chrono::seconds(2),
+                          .reason = Refusal::no_room};
+    output.ready(request.id.empty() ? "s-1" : request.id, request.pipeline, 0, 2);
+    return StreamHandle(new EchoStream(output, lost));
+  }
+  std::vector<std::string> lost;
+};
+
+// A server of echoes on a free port of the loopback, in the test's own thread.
+struct ServerFixture {
+  explicit ServerFixture(std::span<const PageFile> page = {})
+      : gate{.sockets = Budget(100), .origins = {"https://good.example"}, .page = page} {
+    scope.start();
+    server.start();
+  }
+  ~ServerFixture() {
+    server.stop_accepting();
+    scope.stop();
+    run(context, joined());
+  }
+
+  static Acceptor loopback(net::io_context& context) {
+    const std::array contexts{&context};
+    return std::move(
+        listen_on(Tcp::endpoint(net::ip::address_v4::loopback(), 0), contexts).front());
+  }
+
+  Task<bool> joined() {
+    co_await scope.join();
+    co_return true;
+  }
+
+  // Runs whatever can run, until `done`; false where that takes too long.
+  template <class Done>
+  bool eventually(Done done) {
+    context.restart();
+    for (const Time limit = Clock::now() + patience; !done();)
+      if (context.run_one_until(limit) == 0) return false;
+    return true;
+  }
+
+  // Lets the server read what a client sends now.
+  void deliver(Socket& client, const std::string& bytes) {
+    net::write(client, net::buffer(bytes));
+    const Time soon = Clock::now() + std::chrono::milliseconds(20);
+    do {
+      context.restart();
+      context.poll();
+    } while (Clock::now() < soon);
+  }
+
+  std::string send(std::string bytes) {
+    return run(context, exchange(server.endpoint(), std::move(bytes)));
+  }
+
+  net::io_context context{1};
+  ConnectionLimits limits;
+  DoorStats stats;
+  EchoAdmission admission;
+  SessionScope scope{context.get_executor(), limits, stats};
+  ClientGate gate;
+  MillraceV1 protocol{admission};
+  StreamServer server{scope, loopback(context), protocol, gate};
+};
+
+}  // namespace millrace

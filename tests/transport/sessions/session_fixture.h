@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/support/memory_connection.h"
+#include "tests/support/quiet_stream.h"
+#include "transport/sessions/millrace_v1/conversation.h"
+#include "transport/sessions/session.h"
+
+namespace millrace {
+
+class LoggingStream;
+
+// The calls of a session to its stream, one line each.
+struct StreamLog {
+  void pause(bool paused);  // nothing if the stream is gone
+
+  LoggingStream* stream = nullptr;
+  std::vector<std::string> calls;
+  std::size_t written = 0;
+  bool fails = false;               // to take frames, a tick, or the number of written results
+  ClientOutput* rejects = nullptr;  // rejects frames there
+};
+
+class LoggingStream final : public test::QuietStream {
+ public:
+  explicit LoggingStream(StreamLog& log) : log_(log) { log.stream = this; }
+  ~LoggingStream() override {
+    log_.stream = nullptr;
+    if (!lost_) say("lost");
+  }
+  void pause(bool paused) { paused_ = paused; }
+
+  void frames(Bytes bytes, Time) override {
+    work();
+    say("frames " + std::to_string(bytes.size()));
+    if (log_.rejects) log_.rejects->rejected(ErrorCode::values, "no", 1);
+  }
+  void flush(std::optional<std::uint64_t> mark, Time) override {
+    say(mark ? "flush " + std::to_string(*mark) : "flush");
+  }
+  void reset(Time) override { say("reset"); }
+  void gap(std::uint64_t frames, Time) override { say("gap " + std::to_string(frames)); }
+  void end(Time) override { say("end"); }
+  void fail(ErrorCode code, std::string_view, Time) override {
+    say("failed " + std::string(name_of(code)));
+  }
+  void drain(Time) override { say("drain"); }
+  void lost(bool clean, Time) override {
+    lost_ = true;
+    say(clean ? "lost clean" : "lost");
+  }
+  void tick(Time) override {
+    work();
+    say("tick");
+  }
+  void written(std::size_t results, Time) override {
+    work();
+    log_.written += results;
+  }
+
+ private:
+  void work() const {
+    if (log_.fails) throw std::length_error("too much");
+  }
+  void say(std::string call) { log_.calls.push_back(std::move(call)); }
+  StreamLog& log_;
+  bool lost_ = false;
+};
+
+inline void StreamLog::pause(bool paused) {
+  if (stream) stream->pause(paused);
+}
+
+class LoggingAdmission final : public StreamAdmission {
+ public:
+  explicit LoggingAdmission(StreamLog& log) : log_(log) {}
+  Result<StreamHandle, RequestError> open(StreamRequest, ClientOutput&) override {
+    return StreamHandle(new LoggingStream(log_));
+  }
+
+ private:
+  StreamLog& log_;
+};
+
+// A session between a client and a stream that are both the test. Nothing waits for the clock.
+struct SessionFixture {
+  explicit SessionFixture(ConnectionLimits chosen = {}) : limits(chosen) {
+    (void)outbox.open(admission, {});
+    scope.spawn(run_session(scope, client, outbox));
+    settle();
+  }
+  ~SessionFixture() {
+    client.end({});
+    stream.pause(false);
+    outbox.resume();
+    settle();
+  }
+
+  // Runs until everybody waits.
+  void settle() {
+    context.restart();
+    context.poll();
+  }
+  void client_says(std::string text) {
+    client.text(std::move(text));
+    settle();
+  }
+  void client_sends(std::size_t bytes) {
+    client.binary(std::string(bytes, 'x'));
+    settle();
+  }
+  void client_ends(Connection::Ended ended) {
+    client.end(ended);
+    settle();
+  }
+  void result(std::string json) {
+    outbox.result({.flags = 0}, {Answer::Kind::json, std::move(json)});
+    settle();
+  }
+  // The time limits as if so much time had passed.
+  void after(std::chrono::milliseconds time) {
+    scope.sweep(Clock::now() + time);
+    settle();
+  }
+
+  using Calls = std::vector<std::string>;
+  ConnectionLimits limits;
+  net::io_context context{1};
+  DoorStats stats;
+  StreamLog stream;
+  std::vector<std::string> reports;
+  SessionScope scope{context.get_executor(), limits, stats,
+                     [this](std::string_view what) { reports.emplace_back(what); }};
+  LoggingAdmission admission{stream};
+  MillraceV1Conversation outbox{scope, ""};
+  MemoryConnection client{context.get_executor()};
+};
+
+}  // namespace millrace

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/websocket/frame_head.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+using namespace millrace;
+
+namespace {
+
+Bytes bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+}  // namespace
+
+TEST_CASE("a frame's head is read once it is whole") {
+  using namespace std::string_literals;
+  const auto [head, payload] = GENERATE(table<std::string, std::uint64_t>({
+      {"\x82\x85KEY!"s, 5},
+      {"\x82\xfe\x12\x34KEY!"s, 0x1234},
+      {"\x82\xff\0\0\0\1\2\3\4\5KEY!"s, 0x102030405},
+  }));
+  for (std::size_t size = 0; size < head.size(); ++size)
+    CHECK_FALSE(FrameHead::read(bytes(head).first(size)));
+  const auto read = FrameHead::read(bytes(head + "more"));
+  REQUIRE(read);
+  CHECK(read->size == head.size());
+  CHECK(read->payload == payload);
+  CHECK(read->key == std::array{std::byte{'K'}, std::byte{'E'}, std::byte{'Y'}, std::byte{'!'}});
+  CHECK(read->is_binary_message());
+}
+
+TEST_CASE("only bytes, whole in one masked frame of the shortest form, are a message") {
+  using namespace std::string_literals;
+  for (const auto& other : {"\x82\x05"s,                       // no mask
+                            "\x81\x85KEY!"s,                   // text
+                            "\x02\x85KEY!"s, "\x80\x85KEY!"s,  // parts
+                            "\x88\x80KEY!"s, "\x89\x80KEY!"s,  // control
+                            "\xc2\x85KEY!"s,                   // a reserved bit
+                            "\x82\xfe\0\x7dKEY!"s,             // would go into two bytes
+                            "\x82\xff\0\0\0\0\0\0\xff\xffKEY!"s}) {
+    const auto read = FrameHead::read(bytes(other));
+    REQUIRE(read);
+    CHECK_FALSE(read->is_binary_message());
+  }
+}
+
+TEST_CASE("a head that is written is read again") {
+  for (const std::uint64_t payload : {0, 125, 126, 65535, 65536, 1 << 30}) {
+    std::string head, masked;
+    FrameHead::append(head, 0x81, payload);
+    FrameHead::append(masked, 0x82, payload, std::array<std::byte, 4>{std::byte{'K'}});
+    CHECK(FrameHead::read(bytes(masked))->is_binary_message());
+    CHECK(FrameHead::read(bytes(masked))->key[0] == std::byte{'K'});
+    const auto read = FrameHead::read(bytes(head));
+    REQUIRE(read);
+    CHECK(read->first == 0x81);
+    CHECK(read->size == head.size());
+    CHECK(read->payload == payload);
+    CHECK_FALSE(read->masked);
+  }
+}
+
+TEST_CASE("a mask goes over all bytes, in order") {
+  const std::array key{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{0xff}};
+  for (std::size_t size = 0; size < 40; ++size) {
+    std::string masked(size, 'x'), expected;
+    for (std::size_t i = 0; i < size; ++i)
+      expected += static_cast<char>('x' ^ std::to_integer<int>(key[i % 4]));
+    mask(std::as_writable_bytes(std::span(masked)), key);
+    CHECK(masked == expected);
+  }
+}

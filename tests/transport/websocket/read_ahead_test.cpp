@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/websocket/read_ahead.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/write.hpp>
+#include <cassert>
+#include <catch2/catch.hpp>
+#include <random>
+#include <vector>
+
+#include "tests/support/allocations.h"
+#include "transport/net/listener.h"
+
+using namespace millrace;
+
+namespace {
+
+constexpr std::size_t longest = 64 * 1024;
+
+std::string head(std::size_t size) {
+  std::string head("\x82", 1);
+  if (size < 126) {
+    head += static_cast<char>(0x80 | size);
+  } else {
+    head += '\xfe';
+    head += static_cast<char>(size >> 8);
+    head += static_cast<char>(size);
+  }
+  return head.append(4, '\0');  // a mask that changes nothing
+}
+std::string frame(const std::string& message) { return head(message.size()) + message; }
+
+// Two sockets of one thread, and the plain ones at their other ends.
+struct ReadAheadFixture {
+  struct Pair {
+    Pair(net::io_context& context, Acceptor& acceptor) : peer(context), ahead(context, "") {
+      peer.connect(acceptor.local_endpoint());
+      socket.emplace(acceptor.accept());
+      socket->non_blocking(true);
+    }
+    void arrives(const std::string& bytes) {
+      net::write(peer, net::buffer(bytes));
+      fill();
+    }
+    // Asio's own wait() does not wait for a socket that is not to block.
+    void fill() {
+      pollfd readable{socket->native_handle(), POLLIN, 0};
+      REQUIRE(::poll(&readable, 1, -1) == 1);
+      REQUIRE_FALSE(ahead.fill(*socket));
+    }
+    std::optional<std::string> next(std::size_t most = longest) {
+      const auto bytes = ahead.next_message(most);
+      if (!bytes) return std::nullopt;
+      return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    }
+    std::string read(std::size_t most) {
+      std::string bytes(most, ' ');
+      bytes.resize(ahead.read(net::buffer(bytes)));
+      return bytes;
+    }
+
+    Socket peer;
+    std::optional<Socket> socket;
+    ReadAhead ahead;
+  };
+
+  net::io_context context{1};
+  const std::array<net::io_context*, 1> contexts{&context};
+  Acceptor acceptor =
+      std::move(listen_on(Tcp::endpoint(net::ip::address_v4::loopback(), 0), contexts).front());
+  Pair one{context, acceptor}, other{context, acceptor};
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(ReadAheadFixture, "in debug builds a message is overwritten after its time") {
+  bool debug_build = false;
+  assert((debug_build = true));
+  if (!debug_build) return;
+  one.arrives(frame("first") + frame("second") + frame("third"));
+  const auto first = one.ahead.next_message(longest);
+  const auto second = one.ahead.next_message(longest);
+  CHECK(std::ranges::count(*first, std::byte{0xdb}) == 5);
+  CHECK(std::ranges::count(*second, std::byte{0xdb}) == 0);
+  other.arrives(frame(""));
+  CHECK(std::ranges::count(*second, std::byte{0xdb}) > 0);  // its beginning, at least
+  CHECK(one.next() == "third");
+}
+
+TEST_CASE_METHOD(ReadAheadFixture, "one read brings many messages") {
+  one.arrives(frame("first") + frame("") + frame("third") + "\x82");
+  CHECK(one.next() == "first");
+  CHECK(one.next() == "");
+  CHECK(one.next() == "third");
+  CHECK_FALSE(one.next());
+  CHECK_FALSE(one.ahead.other_next(longest));
+}
+
+TEST_CASE_METHOD(ReadAheadFixture, "a mask is taken off") {
+  one.arrives("\x82\x83\1\2\3\4" + std::string("`ah"));
+  CHECK(one.next() == "ack");
+}
+
+TEST_CASE_METHOD(ReadAheadFixture, "what was read stays while others are read") {
+  one.arrives(frame("a message") + frame("another").substr(0, 8));
+  other.arrives(frame("other") + "\x82");
+  CHECK(one.next() == "a message");
+  CHECK(other.next() == "other");
+  one.arrives(frame("another").substr(8));
+  other.arrives(frame("as well").substr(1));
+  CHECK(one.next() == "another");
+  CHECK(other.next() == "as well");
+  CHECK(one.ahead.empty());
+}
+
+TEST_CASE_METHOD(ReadAheadFixture, "no more stays with a socket than may be read at once") {
+  net::use_service<ReadBuffer>(context).allow(10'000);
+  const std::string message(4'000, 'x');
+  one.arrives(frame(message) + frame(message) + frame(message) + frame(message));
+  CHECK(one.next() == message);
+  other.arrives("\x82");
+  CHECK(one.ahead.memory() < 8'000);
+  CHECK(one.next() == message);
+  one.fill();
+  CHECK(one.next() == message);
+  CHECK(one.next() == message);
+}
+
+TEST_CASE_METHOD(ReadAheadFixture, "a message of any length is read, however little at once") {
+  net::use_service<ReadBuffer>(context).allow(0);
+  const std::string message(60'000, 'x');
+  net::write(one.peer, net::buffer(frame(message)));
+  std::optional<std::string> read;
+  for (int i = 0; i < 20 && !read; ++i) {
+    one.fill();
+    read = one.next();
+  }
+  CHECK(read == message);
+}
+
+TEST_CASE_METHOD(ReadAheadFixture, "what is no message of bytes is for others") {
+  one.arrives(frame("bytes") + "\x81\x81" + std::string(4, '\0') + "t" + frame("bytes"));
+  CHECK_FALSE(one.ahead.other_next(longest));
+  CHECK(one.next() == "bytes");
+  CHECK(one.ahead.other_next(longest));
+  CHECK_FALSE(one.next());
+  CHECK(one.read(4).size() == 4);
+  CHECK(one.ahead.other_next(longest));  // the rest of it
+  CHECK_FALSE(one.next());
+  CHECK(one.read(100).size() == 3);  // not beyond its end
+  CHECK_FALSE(one.ahead.other_next(longest));
+  CHECK(one.next() == "bytes");
+}
+
+TEST_CASE_METHOD(ReadAheadFixture, "a message that is too long is for others, from its head on") {
+  one.arrives(head(11));
+  CHECK_FALSE(one.ahead.other_next(11));
+  CHECK(one.ahead.other_next(10));
+}
+
+TEST_CASE_METHOD(ReadAheadFixture,
+                 "a long message in many parts, among others, is not copied with each") {
+  const std::string message(60'000, 'x');
+  const std::string all = frame("first") + frame(message + "!");
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at < all.size(); at += 1000) parts.push_back(all.substr(at, 1000));
+  const std::string else_read = frame("other");
+  const std::size_t before = test::allocations();
+  for (const std::string& part : parts) {
+    if (!one.ahead.empty()) (void)one.ahead.next_message(longest);
+    one.arrives(part);
+    other.arrives(else_read);
+    (void)other.ahead.next_message(longest);
+  }
+  CHECK(test::allocations() - before < 10);
+  CHECK(one.next() == message + "!");
+  CHECK(one.ahead.empty());
+}
+
+TEST_CASE_METHOD(ReadAheadFixture,
+                 "a long message whose begin lies behind another of as many bytes as it lacks") {
+  const std::string small = frame(std::string(94, 's'));
+  std::string message(5000, 'x');
+  message.back() = '!';
+  const std::string large = frame(message);
+  one.arrives(small + large.substr(0, large.size() - small.size()));
+  other.arrives(frame("other"));
+  CHECK(one.next());
+  one.arrives(large.substr(large.size() - small.size()));
+  CHECK(one.next() == message);
+}
+
+TEST_CASE_METHOD(ReadAheadFixture,
+                 "however bytes come, each frame goes whole and in turn to whom it is for") {
+  std::mt19937 random(1);
+  other.arrives(frame("other"));
+  const auto below = [&](std::size_t end) { return random() % end; };
+  constexpr std::array<std::size_t, 8> sizes{0, 1, 125, 126, 200, 3200, 5000, 60'000};
+  for (int round = 0; round < 300; ++round) {
+    std::string all, expected, seen;
+    for (std::size_t frames = 1 + below(8); frames > 0; --frames) {
+      std::string message(sizes[below(sizes.size())], '.');
+      for (char& letter : message) letter = static_cast<char>('a' + below(26));
+      std::string bytes = frame(message);
+      bytes[0] = "\x82\x82\x82\x81\x02\x80\x89"[below(7)];
+      all += bytes;
+      expected += bytes[0] == '\x82' ? "[" + message + "]" : bytes;
+    }
+    const auto take_all = [&] {
+      for (;;) {
+        if (const auto message = one.next()) {
+          seen += "[" + *message + "]";
+        } else {
+          const std::string some = one.ahead.other_next(longest) ? one.read(1 + below(500)) : "";
+          if (some.empty()) return;
+          seen += some;
+        }
+      }
+    };
+    while (!all.empty()) {
+      const std::string part = all.substr(0, 1 + below(below(2) ? 20 : 20'000));
+      all.erase(0, part.size());
+      take_all();  // as everybody does before more is read
+      one.arrives(part);
+      if (below(2) && other.next()) other.arrives(frame(std::string(below(3000), '-')));
+      if (below(4) == 0) one.ahead.shrink();
+    }
+    for (take_all(); seen.size() < expected.size(); take_all()) one.arrives("");
+    REQUIRE((seen == expected));
+  }
+}
+
+TEST_CASE_METHOD(ReadAheadFixture, "a socket at rest has next to no memory of its own") {
+  one.arrives(frame(std::string(10'000, 'x')));
+  other.arrives(frame("other"));
+  CHECK(one.next());
+  CHECK(one.ahead.memory() > 10'000);
+  one.ahead.shrink();
+  CHECK(one.ahead.memory() <= 4096);
+}
+
+TEST_CASE_METHOD(ReadAheadFixture, "what fills the buffer and is not taken is an error") {
+  const std::string much(ReadBuffer::size, 'x');
+  one.peer.non_blocking(true);
+  boost::system::error_code error, nothing_yet;
+  while (!error || error == net::error::would_block) {
+    one.peer.write_some(net::buffer(much), nothing_yet);
+    error = one.ahead.fill(*one.socket);
+  }
+  CHECK(error == net::error::no_buffer_space);
+}
+
+TEST_CASE_METHOD(ReadAheadFixture, "messages cost no memory, not in parts either") {
+  const std::string message = frame(std::string(3200, 'x'));
+  for (int i = 0; i < 2; ++i) {
+    const std::size_t before = test::allocations();
+    one.arrives(message.substr(0, 1500));
+    other.arrives(message);
+    one.arrives(message.substr(1500));
+    const bool whole = one.ahead.next_message(longest) && other.ahead.next_message(longest);
+    if (i > 0) CHECK(test::allocations() - before == 2);  // those of this test
+    CHECK(whole);
+  }
+}

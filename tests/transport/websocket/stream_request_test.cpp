@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/websocket/stream_request.h"
+
+#include <catch2/catch.hpp>
+
+using namespace millrace;
+
+namespace {
+
+// "parameter: message", or "" when all is well.
+std::string problem(std::string_view query) {
+  const auto request = parse_stream_target("/v1/stream?" + std::string(query));
+  if (request) return {};
+  CHECK(request.error().status == 400);
+  return request.error().parameter + ": " + request.error().message;
+}
+
+unsigned status(std::string_view target) {
+  const auto request = parse_stream_target(target);
+  return request ? 200 : request.error().status;
+}
+
+}  // namespace
+
+TEST_CASE("everything may be left out") {
+  const auto request = parse_stream_target("/v1/stream");
+  REQUIRE(request.has_value());
+  CHECK(request->pipeline == "default");
+  CHECK(request->id.empty());
+  CHECK(request->options.empty());
+  CHECK_FALSE((request->format || request->rate || request->channels || request->dim));
+}
+
+TEST_CASE("every parameter is read, percent-decoded") {
+  const auto request = parse_stream_target(
+      "/v1/stream?pipeline=vad&format=f32le&rate=12.5&channels=2&dim=80&id=a.B-9_&channel=1"
+      "&chunk=100ms&options=%7B%22hot%22:+%22gr%c3%bc%c3%9f%22%7d");
+  REQUIRE(request.has_value());
+  CHECK(request->pipeline == "vad");
+  CHECK(request->format == "f32le");
+  CHECK(request->rate == 12.5);
+  CHECK(request->channels == 2u);
+  CHECK(request->dim == 80u);
+  CHECK(request->id == "a.B-9_");
+  CHECK(request->channel == "1");
+  CHECK(request->chunk == "100ms");
+  CHECK(request->options == R"({"hot": "grüß"})");
+}
+
+TEST_CASE("a wrong parameter is named") {
+  CHECK(problem("rte=16000") == "rte: no such parameter");
+  CHECK(problem("rate=1&channels=1&rate=1") == "rate: given twice");
+  CHECK(problem("rate=fast") == "rate: not a number");
+  CHECK(problem("rate=16000x") == "rate: not a number");
+  CHECK(problem("rate=nan") == "rate: not a number");
+  CHECK(problem("rate=1e999") == "rate: not a number");
+  CHECK(problem("channels=-1") == "channels: not a whole number");
+  CHECK(problem("channels=1.5") == "channels: not a whole number");
+  CHECK(problem("dim=4294967296") == "dim: not a whole number");
+  CHECK(problem("format=") == "format: empty");
+  CHECK(problem("channels") == "channels: not a whole number");
+  CHECK(problem("id=%4") == "id: malformed percent-encoding");
+  CHECK(problem("id=%zz") == "id: malformed percent-encoding");
+  CHECK(problem("=1") == ": no such parameter");
+  CHECK(problem(std::string(100, 'x') + "=1") == std::string(64, 'x') + ": no such parameter");
+}
+
+TEST_CASE("a name is what may stand in a log line") {
+  CHECK(problem("id=" + std::string(128, 'x')).empty());
+  for (const std::string& bad :
+       {std::string(), std::string(129, 'x'), std::string("..%2f"), std::string("a%00b"),
+        std::string("a%0ab"), std::string("%7b%22%7d"), std::string("%ff"), std::string("a+b")})
+    CHECK(problem("id=" + bad) == "id: not of the form [A-Za-z0-9._-]{1,128}");
+}
+
+TEST_CASE("options are a JSON object of at most 4096 bytes") {
+  const auto object = [](std::size_t length) {
+    return R"({"a":")" + std::string(length - 8, 'x') + R"("})";
+  };
+  CHECK(problem("options=" + object(4096)).empty());
+  CHECK(problem("options=" + object(4097)) == "options: longer than 4096 bytes");
+  CHECK(problem("options=[]") == "options: not a JSON object");
+  CHECK(problem("options={") == "options: not a JSON object");
+  CHECK(problem("options={\"a\":" + std::string(2000, '[')) == "options: not a JSON object");
+}
+
+TEST_CASE("explain is 1 or left out") {
+  CHECK_FALSE(parse_stream_target("/v1/stream")->explain);
+  CHECK(parse_stream_target("/v1/stream?explain=1")->explain);
+  for (const char* wrong : {"0", "", "true", "01", "1x"})
+    CHECK(problem("explain=" + std::string(wrong)) == "explain: must be 1");
+  CHECK(problem("explain=1&explain=1") == "explain: given twice");
+}
+
+TEST_CASE("a path is compared as it is") {
+  CHECK(status("/v1/stream") == 200);
+  for (const char* path : {"/", "/v1/stream/", "/v1/../v1/stream", "/v1/%73tream", "/v1/streams",
+                           "v1/stream", "http://host/v1/stream", "*", "/v1/stream#x"})
+    CHECK(status(path) == 404);
+}
+
+TEST_CASE("a query is short") {
+  CHECK(status("/v1/stream?x=" + std::string(4096, 'y')) == 414);
+  CHECK(status("/v1/stream?" + std::string(7000, '&')) == 200);
+}
+
+TEST_CASE("what one end asks for is what the other reads") {
+  StreamRequest request;
+  request.pipeline = "vad";
+  request.id = "kitchen";
+  request.format = "s16le";
+  request.rate = 44100;
+  request.channels = 2;
+  request.dim = 80;
+  request.channel = "1";
+  request.chunk = "100ms";
+  request.options = R"({"text":"50% & more"})";
+  request.explain = true;
+  const auto read = parse_stream_target(stream_target(request));
+  REQUIRE(read.has_value());
+  CHECK(read->pipeline == request.pipeline);
+  CHECK(read->id == request.id);
+  CHECK(read->format == request.format);
+  CHECK(read->rate == request.rate);
+  CHECK(read->channels == request.channels);
+  CHECK(read->dim == request.dim);
+  CHECK(read->channel == request.channel);
+  CHECK(read->chunk == request.chunk);
+  CHECK(read->options == request.options);
+  CHECK(read->explain);
+}

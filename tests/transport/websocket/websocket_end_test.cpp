@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <catch2/catch.hpp>
+
+#include "tests/support/patience.h"
+#include "tests/transport/sessions/server_fixture.h"
+#include "tests/transport/sessions/session_fixture.h"
+#include "transport/net/spawn.h"
+#include "transport/websocket/websocket_connection.h"
+
+using namespace millrace;
+
+namespace {
+
+constexpr std::size_t much = 16 << 20;  // above what the kernel takes of us at once
+
+// A session that has so many long results to tell, and a client that does not read yet.
+struct LongResultsFixture {
+  explicit LongResultsFixture(int count = 2) : results(count) {
+    limits.told = limits.unsent = 1 << 30;
+    Acceptor acceptor = ServerFixture::loopback(context);
+    client.connect(acceptor.local_endpoint());
+    client.non_blocking(true);
+    scope.spawn(serve(acceptor.accept()));
+    settle();
+  }
+  ~LongResultsFixture() {
+    scope.stop();
+    client.close();
+    settle();
+  }
+
+  Task<> serve(Socket socket) {
+    Upgrade upgrade{.key = "dGhlIHNhbXBsZSBub25jZQ=="};
+    const auto connection =
+        co_await accept_websocket(std::move(socket), std::move(upgrade), std::string(), 1024);
+    LoggingAdmission admission(stream);
+    MillraceV1Conversation outbox(scope, "");
+    (void)outbox.open(admission, {});
+    for (int i = 0; i < results; ++i)
+      outbox.result({.flags = 0}, {Answer::Kind::json, std::string(much, '1')});
+    co_await run_session(scope, *connection, outbox);
+  }
+  void settle() {
+    context.restart();
+    context.poll();
+  }
+  void says(const std::string& bytes) {
+    REQUIRE(client.write_some(net::buffer(bytes)) == bytes.size());
+    settle();
+  }
+  // What comes until the service hangs up, or until `last`.
+  std::string reads(const std::string& last) {
+    std::string all, piece(1 << 20, ' ');
+    for (const Time limit = Clock::now() + patience;
+         Clock::now() < limit && !all.ends_with(last);) {
+      boost::system::error_code error;
+      all.append(piece, 0, client.read_some(net::buffer(piece), error));
+      if (error && error != net::error::would_block) return all + "<" + error.message() + ">";
+      settle();
+    }
+    return all;
+  }
+
+  const int results;
+  net::io_context context{1};
+  ConnectionLimits limits;
+  DoorStats stats;
+  StreamLog stream;
+  SessionScope scope{context.get_executor(), limits, stats};
+  Socket client{context};
+};
+
+struct ManyResultsFixture : LongResultsFixture {
+  ManyResultsFixture() : LongResultsFixture(4) {}
+};
+
+const std::string no_mask(4, '\0');
+
+}  // namespace
+
+TEST_CASE_METHOD(LongResultsFixture,
+                 "a client that closes while it is written to gets the close back") {
+  says("\x88\x82" + no_mask + "\3\xe8");
+  const std::string closed = "\x88\2\3\xe8";
+  const std::string seen = reads(closed);
+  CHECK(seen.substr(seen.size() - closed.size()) == closed);
+  CHECK(seen.size() > much);
+  CHECK(stream.calls == std::vector<std::string>{"lost clean"});
+}
+
+TEST_CASE_METHOD(LongResultsFixture,
+                 "a client that sends too long a message while it is written to gets the reason") {
+  says("\x81\xfe\x04\x01" + no_mask);
+  const std::string closed =
+      "\x88\x14\3\xf1"
+      "at most 1024 bytes";
+  const std::string seen = reads(closed);
+  CHECK(seen.ends_with(closed));
+  CHECK(seen.size() > much);
+  CHECK(stream.calls == std::vector<std::string>{"lost"});
+}
+
+TEST_CASE_METHOD(ManyResultsFixture, "a pong goes between two results, however many there are") {
+  says("\x89\x84" + no_mask + "ping");
+  const std::string pong = "\x8a\4ping";
+  std::string seen;
+  while (seen.find(pong) == std::string::npos && seen.size() < 3 * much) seen += reads("1");
+  CHECK(seen.find(pong) < 2 * much);
+}

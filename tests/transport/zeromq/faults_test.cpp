@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "tests/support/allocations.h"
+#include "tests/transport/zeromq/fixture.h"
+#include "tests/transport/zeromq/peers.h"
+
+using namespace millrace;
+using namespace millrace::test;
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+
+using Lines = std::vector<std::string>;
+
+namespace {
+
+// After what somebody did wrong, somebody else is served as ever.
+void check_service(Router& router) {
+  Dealer dealer(router.port());
+  dealer.send("still there?");
+  router.run_until([&] {
+    return std::ranges::any_of(router.heard,
+                               [](const auto& line) { return line.ends_with(" still there?"); });
+  });
+  router.heard.clear();
+}
+
+// A property of a READY that is `size` bytes long.
+std::string property(std::size_t size) {
+  const std::size_t value = size - 6;
+  return "\1x"s + std::string{'\0', '\0', static_cast<char>(value >> 8), static_cast<char>(value)} +
+         std::string(value, 'x');
+}
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  DIR* const directory = ::opendir("/proc/self/fd");
+  while (::readdir(directory)) ++count;
+  ::closedir(directory);
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("bytes that are not ZMTP end their connection and no other") {
+  Router router;
+  std::list<RawPeer> peers;
+  for (const std::string& bytes :
+       {"GET / HTTP/1.1\r\nHost: a\r\n\r\n"s, "\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03"s,
+        "quit\r\nquit\r\nquit\r\nquit\r\n"s, std::string(200, '\0'),
+        "\xff\0\0\0\0\0\0\0\0\x7f\x03\0NULL"s + std::string(48, '\0') + std::string(100, '\xff')})
+    peers.emplace_back(router.port()).send(bytes);
+  for (RawPeer& peer : peers) router.run_until([&] { return peer.is_over(); });
+  router.run_until([&] { return router.stats.disconnected.value() == 5; });
+  router.run_until([&] { return router.refused(Refusal::handshake) == 5; });
+  CHECK(router.heard.empty());
+  check_service(router);
+}
+
+TEST_CASE("who connects and does not shake hands is dropped in time") {
+  Router router({.times = {.handshake = 20ms}});
+  RawPeer silent(router.port()), half(router.port());
+  half.send("\xff\0\0\0\0"s);
+  router.run_until([&] { return silent.is_over() && half.is_over(); });
+  router.run_until([&] { return router.refused(Refusal::handshake) == 2; });
+  CHECK(router.room.taken() == 0);
+  check_service(router);
+}
+
+TEST_CASE("who shakes hands and says nothing is cut in time") {
+  Router router({.times = {.greeting = 20ms}});
+  RawPeer silent(router.port());
+  silent.shake_hands();
+  router.run_until([&] { return silent.is_over(); });
+  router.run_until([&] { return router.stats.disconnected.value() == 1; });
+  CHECK(router.refused(Refusal::handshake) == 1);
+  CHECK(router.heard.empty());
+}
+
+TEST_CASE("peers of old versions and of other mechanisms are refused") {
+  Router router;
+  RawPeer first(router.port()), second(router.port());
+  first.send("\1\0"s + "\1\0"s);                          // ZMTP 1.0: a name, a part
+  second.send("\xff\0\0\0\0\0\0\0\1\x7f\1\5\0\0\0\1x"s);  // ZMTP 2.0: a DEALER, its name, a part
+  zmq::context_t context;
+  zmq::socket_t secret(context, zmq::socket_type::dealer);
+  secret.set(zmq::sockopt::linger, 0);
+  secret.set(zmq::sockopt::plain_username, "user");
+  secret.set(zmq::sockopt::plain_password, "word");
+  secret.connect("tcp://127.0.0.1:" + std::to_string(router.port()));
+  secret.send(zmq::buffer("hello"s), zmq::send_flags::none);
+  router.run_until([&] { return first.is_over() && second.is_over(); });
+  router.run_until([&] { return router.refused(Refusal::handshake) >= 3; });
+  CHECK(router.heard.empty());
+}
+
+TEST_CASE("the second of two connections with the same routing id is refused") {
+  Router router;
+  Dealer first(router.port(), "a");
+  first.send("hello");
+  router.run_until_heard("1 hello");
+  RawPeer second(router.port());
+  second.shake_hands("a").part("it is me");
+  router.run_until([&] { return second.is_over(); });
+  CHECK(router.refused(Refusal::handshake) == 1);
+  first.send("still me");
+  router.run_until_heard("1 still me");
+  CHECK(router.heard == Lines{"1 hello", "1 still me"});
+}
+
+TEST_CASE("a routing id that is too long or reserved is refused in the handshake") {
+  Router router;
+  for (const std::string& name : {std::string(256, 'x'), std::string(3900, 'x'),
+                                  std::string(70'000, 'x'), "\0"s, "\0\0\0\0\1"s}) {
+    RawPeer peer(router.port());
+    peer.shake_hands(name);
+    router.run_until([&] { return peer.is_over(); });
+    CHECK_FALSE(peer.is_ready());
+  }
+  CHECK(router.refused(Refusal::handshake) == 5);
+  CHECK(router.stats.opened.value() == 0);
+  CHECK(router.heard.empty());
+}
+
+TEST_CASE("a handshake of more than 4 KiB is refused by its length, before its bytes come") {
+  Router router;
+  RawPeer largest(router.port()), larger(router.port());
+  largest.greet().command("\5READY\13Socket-Type\0\0\0\6DEALER"s + property(4096 - 64 - 9 - 28));
+  router.run_until([&] { return largest.is_ready(); });
+  larger.greet().send("\6\0\0\0\0\0\0\x0f\xb8"s);  // 4096 - 64 - 9, and 1
+  router.run_until([&] { return larger.is_over(); });
+  CHECK(router.refused(Refusal::handshake) == 1);
+}
+
+TEST_CASE("what a peer sends behind its READY is read") {
+  Router router;
+  RawPeer peer(router.port());
+  peer.shake_hands().part("hello");
+  router.run_until_heard("1 hello");
+}
+
+TEST_CASE("of a peer that is killed in the middle of a message that message is not heard") {
+  Router router;
+  RawPeer peer(router.port());
+  router.welcome(peer).part("whole").part("first of two", true).send("\0\5ha"s);
+  router.run_until_heard("1 whole");
+  peer.hang_up();
+  router.run_until_heard("1 lost");
+  CHECK(router.heard == Lines{"1 whole", "1 lost"});
+}
+
+TEST_CASE("a message of parts without end ends its connection, and takes no memory") {
+  Router router;
+  RawPeer endless(router.port()), empty(router.port()), whole(router.port());
+  for (RawPeer* peer : {&endless, &empty, &whole}) router.welcome(*peer).part("hello");
+  router.run_until([&] { return router.heard.size() == 3; });
+  whole.send("\1\2aa\0\1b"s);
+  router.run_until([&] { return router.heard.size() == 4; });
+  const std::string part = "\3\0\0\0\0\0\1\0\0"s + std::string(1 << 16, 'x');  // more follow
+  router.run_until([&] { return endless.send(part).is_over(); });
+  std::string none;
+  for (int i = 0; i < 10'000; ++i) none += "\1\0"s;
+  router.run_until([&] { return empty.send(none).is_over(); });
+  router.run_until([&] { return router.heard.size() == 6; });
+  CHECK(router.stats.malformed.value() == 3);
+  CHECK(router.stats.connections.value() == 1);
+  check_service(router);
+}
+
+TEST_CASE("a message that takes too long ends its connection") {
+  Router router({.times = {.heartbeat = 10ms, .unanswered = 60s, .message = 20ms}});
+  RawPeer slow(router.port()), parts(router.port());
+  router.welcome(slow).part("hello").send("\0\7half"s);
+  router.welcome(parts).part("hello").part("more follow", true);
+  router.run_until([&] { return slow.is_over() && parts.is_over(); });
+  router.run_until_heard("1 lost");
+  router.run_until_heard("2 lost");
+}
+
+TEST_CASE(
+    "a message that takes too long ends its connection, whatever PINGs come between its parts") {
+  Router router({.times = {.heartbeat = 10ms, .unanswered = 60s, .message = 200ms}});
+  RawPeer endless(router.port());
+  router.welcome(endless).part("hello").part("more follow", true);
+  router.run_until([&] { return endless.command("\4PING\0\0"s).is_over(); });
+  router.run_until_heard("1 lost");
+}
+
+TEST_CASE("a message that comes in pieces is put together") {
+  Router router;
+  RawPeer slow(router.port());
+  const std::string whole(1 << 16, 'x'), head = "\2\0\0\0\0\0\1\0\0"s;
+  slow.shake_hands();
+  for (std::size_t i = 0; i < head.size(); ++i) {
+    slow.send(head.substr(i, 1));
+    check_service(router);
+  }
+  slow.send(whole.substr(1));
+  check_service(router);
+  slow.send("x");
+  router.run_until([&] {
+    return std::ranges::any_of(router.heard,
+                               [&](const auto& line) { return line.ends_with(" " + whole); });
+  });
+}
+
+TEST_CASE("a peer that is gone is lost while others say more than can be heard") {
+  Router router;
+  std::list<Dealer> flood;
+  RawPeer gone(router.port());
+  router.welcome(gone).part("hello");
+  router.run_until_heard("1 hello");
+  for (int i = 0; i < 8; ++i) {
+    Dealer& dealer = flood.emplace_back(router.port());
+    for (int j = 0; j < 20'000; ++j) dealer.send("x");
+  }
+  router.run_until([&] { return router.heard.size() > 10'000; });
+  gone.hang_up();
+  router.run_until_heard("1 lost");
+  CHECK(router.heard.size() < 100'000);
+  for (Dealer& dealer : flood) dealer.vanish();
+}
+
+TEST_CASE("a peer for whose message there is no memory is lost, and no other") {
+  Router router;
+  RawPeer peer(router.port());
+  router.welcome(peer).part("hello");
+  router.run_until_heard("1 hello");
+  router.failing = 1;
+  peer.part("there is no room for this");
+  router.run_until_heard("1 lost");
+  CHECK(peer.is_over());
+  CHECK(router.heard == Lines{"1 hello", "1 lost"});
+  check_service(router);
+}
+
+TEST_CASE("a router that had no memory for a connection accepts the next") {
+  Router router;
+  for (std::size_t nth = 1; nth < 60; ++nth) {
+    INFO(nth);
+    RawPeer unlucky(router.port());
+    unlucky.shake_hands().part("hello");
+    {
+      const FailingAllocation failing(nth);
+      for (int i = 0; i < 5; ++i) router.poll();
+    }
+    unlucky.hang_up();
+    check_service(router);
+  }
+}
+
+TEST_CASE("a peer that does not answer any more is lost in time") {
+  Router router({.times = {.heartbeat = 100ms, .unanswered = 1s}});
+  RawPeer unplugged(router.port());
+  router.welcome(unplugged).part("hello");
+  router.run_until_heard("1 hello");
+  router.run_until_heard("1 lost");
+  check_service(router);
+}
+
+TEST_CASE("a connection beyond the bound is cut at once, and has room when another leaves") {
+  Router router({}, 2);
+  std::list<RawPeer> peers;
+  for (int i = 1; i <= 2; ++i) {
+    router.welcome(peers.emplace_back(router.port())).part("hello");
+    router.run_until_heard(std::to_string(i) + " hello");
+  }
+  RawPeer third(router.port());
+  third.shake_hands();
+  router.run_until([&] { return third.is_over(); });
+  router.run_until([&] { return router.stats.disconnected.value() == 1; });
+  CHECK(router.refused(Refusal::limit_global) == 1);
+  CHECK(router.refused(Refusal::handshake) == 0);
+  CHECK(router.heard.size() == 2);
+  peers.pop_front();
+  router.run_until_heard("1 lost");
+  check_service(router);
+}
+
+TEST_CASE("a router has a bound of its own, whatever room there is") {
+  std::atomic<std::uint64_t> most = 1;
+  Router router({.max_connections = &most});
+  RawPeer first(router.port());
+  router.welcome(first);
+  RawPeer second(router.port());
+  router.run_until([&] { return second.is_over(); });
+  CHECK(router.refused(Refusal::limit_global) == 1);
+  most = 2;
+  RawPeer third(router.port());
+  router.welcome(third);
+}
+
+TEST_CASE("a thousand that come and go leave nothing behind") {
+  Router router;
+  const std::size_t before = open_descriptors();
+  check_service(router);
+  for (std::uint64_t i = 1; i <= 1000; ++i) {
+    RawPeer peer(router.port());
+    if (i % 100 == 1) peer.shake_hands();
+    if (i % 100 == 0) router.welcome(peer).part("hello");
+  }
+  router.run_until([&] { return router.stats.disconnected.value() == 1001; });
+  router.run_until([&] { return open_descriptors() == before; });  // they are closed a moment later
+  CHECK(router.room.taken() == 0);
+  check_service(router);
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/support/patience.h"
+#include "tests/transport/zeromq/peers.h"
+#include "transport/zeromq/router.h"
+
+namespace millrace::test {
+
+// A router whose thread the test runs, and what it tells. Peers are 1, 2, 3 … in the order in which
+// they were first heard.
+class Router final : public ZeromqSink {
+ private:
+  net::io_context io_;  // the last to go
+
+ public:
+  explicit Router(ZeromqBinding binding = {}, std::uint64_t connections = 10'000)
+      : room(connections) {
+    if (binding.endpoint.empty()) binding.endpoint = "tcp://127.0.0.1:0";
+    router.emplace(io_.get_executor(), binding, room, stats);
+    router->start(*this);
+  }
+
+  // What was heard, a line each: "1 hello", "1 malformed", "1 lost".
+  std::vector<std::string> heard;
+  std::string waiting;  // what a peer is sent once it has room
+  int failing = 0;      // so many messages there is no memory for
+  ZeromqStats stats;
+  Budget room;
+  std::optional<ZeromqRouter> router;
+
+  std::uint16_t port() const { return router->port(); }
+  ZeromqPeer peer(int number) const { return peers_.at(static_cast<std::size_t>(number) - 1); }
+  bool has_heard(const std::string& line) const {
+    return std::find(heard.begin(), heard.end(), line) != heard.end();
+  }
+  ZeromqRouter::Sent send(int number, std::string_view text) {
+    return router->send(peer(number), std::as_bytes(std::span(text)));
+  }
+  std::uint64_t refused(Refusal why) const { return stats.refused[why].value(); }
+
+  void run_until(const auto& happened) {
+    const Time guard = Clock::now() + patience;
+    while (!happened()) {
+      if (Clock::now() > guard) throw std::runtime_error("it does not happen");
+      io_.restart();
+      try {
+        io_.run_one_for(std::chrono::milliseconds(1));
+      } catch (const std::bad_alloc&) {  // as an io thread does
+      }
+    }
+  }
+  // Runs what is ready now, without waiting.
+  void poll() {
+    io_.restart();
+    try {
+      io_.poll();
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  void run_until_heard(const std::string& line) {
+    run_until([&] { return has_heard(line); });
+  }
+  RawPeer& welcome(RawPeer& peer, const std::string& name = "") {
+    peer.shake_hands(name);
+    run_until([&] { return peer.is_ready(); });
+    return peer;
+  }
+  template <class Peer>
+  std::string next_of(Peer& peer) {
+    std::optional<std::string> text;
+    run_until([&] { return text = peer.receive(); });
+    return *text;
+  }
+
+ private:
+  void received(ZeromqPeer peer, ZeromqMessage message) override {
+    if (failing > 0) {
+      --failing;
+      throw std::bad_alloc();
+    }
+    const Bytes bytes = message.bytes();
+    note(peer, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+  void malformed(ZeromqPeer peer) override { note(peer, "malformed"); }
+  void lost(ZeromqPeer peer) override { note(peer, "lost"); }
+  void writable(ZeromqPeer peer) override {
+    if (!waiting.empty() && send(number_of(peer), waiting) == ZeromqRouter::Sent::taken)
+      waiting.clear();
+  }
+
+  void note(ZeromqPeer peer, const std::string& what) {
+    heard.push_back(std::to_string(number_of(peer)) + " " + what);
+  }
+  int number_of(ZeromqPeer peer) {
+    const auto found = std::find(peers_.begin(), peers_.end(), peer);
+    if (found != peers_.end()) return static_cast<int>(found - peers_.begin()) + 1;
+    peers_.push_back(peer);
+    return static_cast<int>(peers_.size());
+  }
+
+  std::vector<ZeromqPeer> peers_;
+};
+
+}  // namespace millrace::test

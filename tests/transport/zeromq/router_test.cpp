@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/zeromq/router.h"
+
+#include <catch2/catch.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/transport/zeromq/fixture.h"
+#include "tests/transport/zeromq/peers.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+using Lines = std::vector<std::string>;
+using Sent = ZeromqRouter::Sent;
+
+TEST_CASE("a message of a peer is heard, and it gets one back") {
+  Router router;
+  Dealer dealer(router.port());
+  dealer.send("hello");
+  router.run_until_heard("1 hello");
+  CHECK(router.send(1, "welcome") == Sent::taken);
+  CHECK(router.next_of(dealer) == "welcome");
+  CHECK(router.stats.connections.value() == 1);
+  CHECK(router.stats.opened.value() == 1);
+}
+
+TEST_CASE("peers are told apart, whatever they call themselves") {
+  Router router;
+  Dealer nameless(router.port()), named(router.port(), "a"),
+      long_name(router.port(), std::string(255, 'x'));
+  nameless.send("one");
+  router.run_until_heard("1 one");
+  named.send("two");
+  router.run_until_heard("2 two");
+  long_name.send("three");
+  router.run_until_heard("3 three");
+  for (int peer = 1; peer <= 3; ++peer)
+    CHECK(router.send(peer, "to " + std::to_string(peer)) == Sent::taken);
+  CHECK(router.next_of(nameless) == "to 1");
+  CHECK(router.next_of(named) == "to 2");
+  CHECK(router.next_of(long_name) == "to 3");
+}
+
+TEST_CASE("a peer hears nothing but what it was sent, whatever others are sent meanwhile") {
+  Router router;
+  Dealer first(router.port());
+  first.send("hello");
+  router.run_until_heard("1 hello");
+  for (int peer = 2; peer < 50; ++peer) {
+    Dealer dealer(router.port());
+    dealer.send("hello");
+    router.run_until([&] {
+      (void)router.send(1, "busy");
+      (void)first.receive();
+      return router.has_heard(std::to_string(peer) + " hello");
+    });
+    CHECK(router.send(peer, "welcome") == Sent::taken);
+    CHECK(router.next_of(dealer) == "welcome");
+    CHECK(router.send(peer, "goodbye") == Sent::taken);
+    CHECK(router.next_of(dealer) == "goodbye");
+  }
+}
+
+TEST_CASE("all that a peer sent is heard in order, and then that it is lost") {
+  Router router;
+  Dealer dealer(router.port());
+  Lines expected;
+  for (int i = 0; i < 2000; ++i) {
+    dealer.send(std::to_string(i));
+    expected.push_back("1 " + std::to_string(i));
+    if (i == 0) router.run_until_heard("1 0");
+  }
+  expected.push_back("1 lost");
+  dealer.leave();
+  router.run_until_heard("1 lost");
+  router.run_until([&] { return router.stats.disconnected.value() == 1; });
+  CHECK((router.heard == expected));  // in parentheses: nobody wants to read them
+  CHECK(router.send(1, "too late") == Sent::gone);
+  CHECK(router.room.taken() == 0);
+}
+
+TEST_CASE("who comes again under its name is another peer") {
+  Router router;
+  for (int time = 1; time <= 50; ++time) {
+    Dealer dealer(router.port(), "a");
+    dealer.send("hello");
+    router.run_until_heard(std::to_string(time) + " hello");
+    dealer.leave();
+    if (time % 2 == 0) router.run_until_heard(std::to_string(time) + " lost");
+  }
+  router.run_until_heard("50 lost");
+  CHECK(router.heard.size() == 100);
+}
+
+TEST_CASE("a message of more parts than one is malformed, and counted once") {
+  Router router;
+  Dealer dealer(router.port());
+  dealer.send("two", true).send("parts");
+  for (int i = 0; i < 999; ++i) dealer.send("of a thousand", true);
+  dealer.send("").send("").send("one");
+  router.run_until_heard("1 one");
+  CHECK(router.heard == Lines{"1 malformed", "1 malformed", "1 ", "1 one"});
+  CHECK(router.stats.malformed.value() == 2);
+}
+
+TEST_CASE("a part over the limit ends its connection and no other") {
+  Router router({.max_message = 1000});
+  Dealer good(router.port());
+  RawPeer bad(router.port());
+  good.send("hello");
+  router.welcome(bad).part("hello");
+  router.run_until_heard("2 hello");
+  bad.send(std::string("\2\0\0\0\0\0\0\3\xe9", 9));
+  router.run_until([&] { return bad.is_over(); });
+  router.run_until([&] { return router.heard.size() == 3; });
+  good.send(std::string(1000, 'x'));
+  router.run_until([&] { return router.heard.size() == 4; });
+  CHECK(router.heard.back().ends_with("xxx"));
+}
+
+TEST_CASE("a peer that does not read is full alone, and is offered room when it reads") {
+  Router router({.max_message = 1 << 20});
+  Dealer slow(router.port(), "", 1), other(router.port());
+  slow.send("slow");
+  router.run_until_heard("1 slow");
+  other.send("other");
+  router.run_until_heard("2 other");
+  const std::string large(1 << 20, 'x');
+  int taken = 0;
+  router.run_until([&] {
+    const Sent sent = router.send(1, large);
+    taken += sent == Sent::taken;
+    return sent == Sent::full;
+  });
+  router.waiting = "the last";
+  CHECK(router.send(2, "quick") == Sent::taken);
+  CHECK(router.next_of(other) == "quick");
+  int read = 0;
+  while (router.next_of(slow) != "the last") ++read;
+  CHECK(read == taken);
+  CHECK(router.stats.would_block.value() >= 1);
+}
+
+TEST_CASE("a flood of one peer is heard whole, and others between") {
+  Router router;
+  RawPeer flood(router.port()), other(router.port());
+  router.welcome(flood).part("first");
+  router.run_until_heard("1 first");
+  router.welcome(other);
+  for (int i = 0; i < 5000; ++i) flood.part("x");
+  other.part("me too");  // both are in the kernel's buffers before the router reads on
+  router.run_until([&] { return router.heard.size() == 5002; });
+  const auto before = std::ranges::find(router.heard, "2 me too") - router.heard.begin();
+  CHECK(before < 1000);
+}
+
+TEST_CASE("a peer that is cut is not heard any more, and is lost") {
+  Router router;
+  RawPeer peer(router.port());
+  router.welcome(peer).part("hello");
+  router.run_until_heard("1 hello");
+  router.router->cut(router.peer(1));
+  peer.part("again");
+  CHECK(router.send(1, "no") == Sent::gone);
+  router.run_until_heard("1 lost");
+  CHECK(peer.is_over());
+  CHECK(router.heard == Lines{"1 hello", "1 lost"});
+}
+
+TEST_CASE("what cannot be bound is an error that names it") {
+  Router router;
+  const std::string taken = "tcp://127.0.0.1:" + std::to_string(router.port());
+  CHECK_THROWS_WITH(Router({.endpoint = taken}), Catch::Contains(taken));
+}
+
+TEST_CASE("a router that ends waits for what was sent, but not for ever") {
+  std::optional<Router> router(std::in_place, ZeromqBinding{.max_message = 1 << 20});
+  Dealer deaf(router->port(), "", 1), hears(router->port());
+  deaf.send("deaf");
+  router->run_until_heard("1 deaf");
+  hears.send("hears");
+  router->run_until_heard("2 hears");
+  const std::string large(1 << 20, 'x');
+  while (router->send(1, large) == Sent::taken) {
+  }
+  CHECK(router->send(2, "goodbye") == Sent::taken);
+  const Time begin = Clock::now();
+  router.reset();
+  CHECK(Clock::now() - begin < patience);
+  zmq::message_t last;
+  hears.socket().set(zmq::sockopt::rcvtimeo, 30'000);
+  CHECK(hears.socket().recv(last));
+  CHECK(last.to_string() == "goodbye");
+}
+
+TEST_CASE("a client may keep its connection for 30 s after the last byte of a stopped service") {
+  Router router({.times = {.heartbeat = std::chrono::milliseconds(5)}});
+  RawPeer peer(router.port());
+  peer.shake_hands();
+  router.run_until([&] { return peer.has_received("\4PING\1\x2c"); });  // 300 tenths of a second
+}

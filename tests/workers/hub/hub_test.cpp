@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/hub/hub.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/workers/hub/hub_fixture.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+TEST_CASE("a worker that attaches is told the shape and gets its slabs") {
+  HubUnderTest h;
+  Link& worker = h.connect({.name = "w", .credits = 2});
+  const auto welcome = worker.take<Welcome>();
+  CHECK(welcome.slots == 2);
+  CHECK(welcome.rows == 4);
+  CHECK(welcome.width == 4);
+  CHECK(welcome.frames == FrameType{});
+  CHECK(welcome.chunk == R"({"size":3})");
+  CHECK(welcome.slabs == 3);
+  CHECK(welcome.slab_bytes == 4096);
+  CHECK(worker.slabs.has_value());
+  CHECK(worker.others == 0);
+  CHECK(h.stats.workers.value() == 1);
+}
+
+TEST_CASE("workers hear of each other, but the first not of those that leave for another") {
+  HubUnderTest h;
+  Link& first = h.connect({.name = "w", .alone = true});
+  Link& second = h.connect({.name = "w", .alone = true});
+  CHECK(first.others == 0);
+  CHECK(second.others == 1);
+  Link& third = h.attach();
+  CHECK(first.others == 1);
+  h.hub.lost(third, WorkerFailure::disconnect);
+  CHECK(first.others == 0);
+  CHECK(h.stats.failures[WorkerFailure::disconnect].value() == 1);
+}
+
+TEST_CASE("a worker that has said Bye is no company, and others learn that at once") {
+  HubUnderTest h;
+  h.open(1);
+  h.row(1);
+  Link& leaves = h.attach();
+  Link& tap = h.connect({.name = "tap", .alone = true});
+  Link& watcher = h.watch();
+  CHECK(tap.others == 1);
+  h.hub.receive(leaves, Bye{});
+  CHECK(!leaves.ended);  // its stream has nowhere to go but to the tap, after this row
+  CHECK(tap.others == 0);
+  CHECK(leaves.others == 1);
+  CHECK(watcher.others == 2);
+  h.run_until([&] { return watcher.beats > 0 || watcher.others == 1; });
+  CHECK(watcher.others == 1);
+}
+
+TEST_CASE("workers are not told of each one more that attaches, but of their number in the end") {
+  HubUnderTest h;
+  Link& first = h.attach(1);
+  for (int i = 0; i < 100; ++i) h.attach(1);
+  CHECK(first.companies < 50);
+  h.run_until([&] { return first.others == 100; });
+}
+
+TEST_CASE("a worker with a device that is not known is refused") {
+  HubUnderTest h;
+  Link& worker = h.connect({.name = "w", .device = "abacus"});
+  CHECK(worker.take<Refused>().code == "device");
+  CHECK(worker.ended);
+  CHECK(h.slab_bytes.taken() == 0);
+}
+
+TEST_CASE("a worker whose slabs would pass the budget is refused until others have left") {
+  HubUnderTest h;
+  h.slab_bytes.set_limit(8 * 4096);
+  Link& worker = h.attach(6);
+  CHECK(h.slab_bytes.taken() == 7 * 4096);
+  Link& second = h.connect({.name = "w", .credits = 1});
+  CHECK(second.take<Refused>().code == "no_room");
+  CHECK(second.ended);
+  h.hub.lost(worker, WorkerFailure::disconnect);
+  worker.exit();
+  h.run();
+  CHECK(h.slab_bytes.taken() == 0);
+  h.attach(7);
+  CHECK(h.slab_bytes.taken() == 8 * 4096);
+}
+
+TEST_CASE("a batch names the streams it opens, and its frames lie in its slab") {
+  HubUnderTest h;
+  h.open(1, "one", R"({"a":1})");
+  h.open(2, "two");
+  h.row(1);
+  h.row(2);
+  Link& worker = h.attach();
+  const auto batch = worker.take<HandedBatch>();
+  CHECK(rows_of(batch) == "1.0 2.0");
+  CHECK(batch.opened == std::vector<OpenedStream>{{StreamId{1}, 0, "one", R"({"a":1})"},
+                                                  {StreamId{2}, 1, "two", ""}});
+  CHECK(values(worker.slabs->bytes().subspan(batch.slab * 4096), 2) ==
+        std::vector{100, 101, 102, 0, 200, 201, 202, 0});
+  h.row(1);
+  const auto next = worker.take<HandedBatch>();
+  CHECK(next.opened.empty());
+  CHECK(next.slab != batch.slab);
+  CHECK(values(worker.slabs->bytes().subspan(next.slab * 4096), 1) ==
+        std::vector{110, 111, 112, 0});
+}
+
+TEST_CASE("each stream hears that its row was taken, and what its worker answered") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  h.open(1);
+  h.open(2);
+  h.row(1);
+  h.row(2);
+  h.mark(2, flag::last);
+  h.run();
+  CHECK(h.returned() == "1 taken 2 taken");
+  h.done(worker, worker.take<HandedBatch>().id, texts({"yes"}));
+  CHECK(h.returned() == "1.0=yes 2 taken");
+  h.done(worker, worker.take<HandedBatch>().id, texts({"no"}));
+  h.done(worker, worker.take<HandedBatch>().id, {}, texts({"mark"}));
+  CHECK(h.returned() == "2.0=no 2.1=mark");
+  CHECK(h.stats.results[ResultStatus::ok].value() == 3);
+}
+
+TEST_CASE("what a worker says of a row that failed is in the log") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  h.open(1);
+  h.row(1);
+  h.run();
+  h.done(worker, worker.take<HandedBatch>().id, {Answer{Answer::Kind::error, "no model"}});
+  CHECK(h.warnings == std::vector<std::string>{"row failed"});
+  CHECK(h.last_line == "mic: no model");
+  CHECK(h.stats.results[ResultStatus::error].value() == 1);
+}
+
+TEST_CASE("a worker that has another batch in hand does not wait for one") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  const auto waits = [&] { return count_of(h.stats.wait); };
+  h.open(1);
+  h.row(1);
+  h.row(1);
+  CHECK(waits() == 1);  // from when it attached
+  h.done(worker, worker.take<HandedBatch>().id);
+  h.row(1);
+  CHECK(waits() == 1);  // the second batch was there
+  h.done(worker, worker.take<HandedBatch>().id);
+  h.done(worker, worker.take<HandedBatch>().id);
+  h.row(1);
+  CHECK(waits() == 2);
+}
+
+TEST_CASE("a row's instants are in order, whatever the worker says of its own") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  h.open(1);
+  h.row(1);
+  const BatchId batch = worker.take<HandedBatch>().id;
+  h.back.clear();
+  h.hub.receive(worker, Done{batch, {}, {}, Clock::now() + 1h, Clock::now() - 1h});
+  h.run();
+  REQUIRE(h.back.size() == 1);
+  const Instants& at = h.back[0].at;
+  CHECK(at.ready <= at.closed);
+  CHECK(at.closed <= at.copied);
+  CHECK(at.copied <= at.taken);
+  CHECK(at.taken <= at.done);
+  CHECK(at.done <= Clock::now());
+}
+
+TEST_CASE("a stream whose END row is done gives its room back") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  h.open(1);
+  CHECK(h.hub.room().taken() == 1);
+  h.row(1, flag::last | flag::end);
+  h.done(worker, worker.take<HandedBatch>().id);
+  CHECK(h.hub.room().taken() == 0);
+}
+
+TEST_CASE("a worker that gives back a batch out of order is cut, and another gets its rows") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  h.open(1);
+  h.row(1);
+  h.row(1);
+  (void)worker.take<HandedBatch>();
+  h.done(worker, worker.take<HandedBatch>().id);
+  CHECK(worker.take<Refused>().code == "protocol");
+  CHECK(worker.ended);
+  CHECK(h.stats.failures[WorkerFailure::protocol].value() == 1);
+  CHECK(h.stats.workers.value() == 0);
+  CHECK(rows_of(h.attach().take<HandedBatch>()) == "1.0R");
+  CHECK(h.returned() == "1 taken 1 taken");
+}
+
+TEST_CASE("a worker that gives back another number of answers is cut") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  h.open(1);
+  h.row(1);
+  h.done(worker, worker.take<HandedBatch>().id, texts({"one", "too many"}));
+  CHECK(worker.take<Refused>().code == "protocol");
+  CHECK(worker.ended);
+  CHECK(h.stats.failures[WorkerFailure::protocol].value() == 1);
+  CHECK(rows_of(h.attach().take<HandedBatch>()) == "1.0R");
+}
+
+TEST_CASE("a batch that is done twice is ignored the second time, and counted") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  h.open(1);
+  h.row(1);
+  const BatchId batch = worker.take<HandedBatch>().id;
+  h.done(worker, batch, texts({"yes"}));
+  h.done(worker, batch, texts({"no"}));
+  CHECK(h.returned() == "1 taken 1.0=yes");
+  CHECK(h.stats.results[ResultStatus::late].value() == 1);
+  CHECK(!worker.ended);
+}
+
+TEST_CASE("that a worker attached, said Bye and has left is in the log") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  h.hub.receive(worker, Bye{});
+  CHECK(h.lines == std::vector<std::string>{"worker attached", "worker leaves", "worker left"});
+  CHECK(h.warnings.empty());
+}
+
+TEST_CASE("that a worker was lost is a warning") {
+  HubUnderTest h;
+  h.hub.lost(h.attach(), WorkerFailure::disconnect);
+  CHECK(h.warnings == std::vector<std::string>{"worker lost"});
+  CHECK(h.last_line == ": disconnect");
+}
+
+TEST_CASE("a worker that says Hello again is cut") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  h.hub.receive(worker, Hello{});
+  CHECK(worker.take<Refused>().code == "protocol");
+  CHECK(worker.ended);
+  CHECK(h.stats.failures[WorkerFailure::protocol].value() == 1);
+}
+
+TEST_CASE("a worker that is silent is cut, and another gets its rows") {
+  HubUnderTest h({.silence = 5ms, .answer = 1h, .first_answer = 1h});
+  h.open(1);
+  h.row(1);
+  Link& worker = h.attach();
+  CHECK(rows_of(worker.take<HandedBatch>()) == "1.0");
+  h.run_until([&] { return worker.ended; });
+  CHECK(h.last_line == ": no heartbeat for 5 ms");
+  CHECK(worker.take<Refused>() == Refused{"timeout", "no heartbeat for 5 ms"});
+  CHECK(h.stats.failures[WorkerFailure::timeout].value() == 1);
+  CHECK(rows_of(h.attach().take<HandedBatch>()) == "1.0R");
+}
+
+TEST_CASE("workers and watchers hear heartbeats") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  Link& watcher = h.watch();
+  h.run_until([&] { return worker.beats > 0 && watcher.beats > 0; });
+}
+
+TEST_CASE("a drain fails streams without a slot when its time is over") {
+  HubUnderTest h;
+  h.open(1);
+  h.run();
+  h.hub.drain(Clock::now() + 5ms);
+  h.run_until([&] { return !h.back.empty(); });
+  CHECK(h.back[0].what == Returned::What::dropped);
+  CHECK(h.back[0].code == ErrorCode::no_worker);
+  CHECK(h.hub.room().taken() == 0);
+}
+
+TEST_CASE("a worker without streams that says Bye is told Bye, and its connection ends") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  Link& other = h.attach();
+  h.hub.receive(worker, Bye{});
+  (void)worker.take<Bye>();
+  CHECK(worker.ended);
+  CHECK(!other.ended);
+  CHECK(other.others == 0);
+  h.await_slabs();
+  CHECK(h.slab_bytes.taken() == 3 * 4096);
+}
+
+TEST_CASE("dismiss says Bye to workers and watchers, and nothing happens any more") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  Link& watcher = h.watch();
+  h.open(1);
+  h.hub.dismiss();
+  h.mark(1, flag::last | flag::end | flag::abort);
+  for (Link* link : {&worker, &watcher}) {
+    (void)link->take<Bye>();
+    CHECK(link->ended);
+    CHECK(link->idle());
+  }
+  CHECK(h.returned().empty());
+  h.await_slabs();
+  CHECK(h.slab_bytes.taken() == 0);
+}
+
+TEST_CASE("there is room for the slots of each worker, and of one before there is any") {
+  HubUnderTest h;
+  CHECK(h.hub.room().limit() == 2);
+  Link& worker = h.attach();
+  CHECK(h.hub.room().limit() == 2);
+  h.attach();
+  h.attach();
+  CHECK(h.hub.room().limit() == 6);
+  h.hub.lost(worker, WorkerFailure::disconnect);
+  CHECK(h.hub.room().limit() == 4);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <map>
+
+#include "tests/workers/lanes/lane_history.h"
+#include "workers/lanes/lane_gauges.h"
+
+namespace millrace::test {
+
+// Holds the gauges of a pipeline's lanes against the waits of its rows (Little's law): over a
+// history at the end of which no row is left, the integral of a gauge is the sum of the waits,
+// exactly.
+class QueueWatch {
+ public:
+  void add(StreamId stream, Time now) { waiting_[stream].push_back(now); }
+
+  // Nothing happens for so long.
+  void pass(const Lanes& lanes, const BatchRule& rule, Duration time) {
+    show(lanes, rule, stats_);
+    batch_shown_ += stats_.items[LaneQueue::batch].value() * time;
+    worker_shown_ += stats_.items[LaneQueue::worker].value() * time;
+  }
+
+  void read(const LaneEvents& events, Time now) {
+    for (const LaneEvents::Done& done : events.done) {
+      const Time closed = done.closed - done.row.lost;
+      batch_waits_ += closed - done.row.ready;
+      worker_waits_ += now - closed;
+      waiting_.at(done.stream).pop_front();
+    }
+    for (const LaneEvents::Dropped& dropped : events.dropped) {
+      for (const Time ready : waiting_[dropped.stream]) dropped_waits_ += now - ready;
+      waiting_.erase(dropped.stream);
+    }
+  }
+
+  void expect_little() const {
+    LaneHistory::expect(
+        batch_shown_ + worker_shown_ == batch_waits_ + worker_waits_ + dropped_waits_,
+        "each row is in one gauge from when it is ready until it is done or dropped");
+    if (dropped_waits_ > Duration{}) return;  // in which stage, their events do not say
+    LaneHistory::expect(batch_shown_ == batch_waits_, "the gauge `batch` agrees with the waits");
+    LaneHistory::expect(worker_shown_ == worker_waits_, "the gauge `worker` agrees with the waits");
+  }
+
+ private:
+  LaneStats stats_;
+  std::map<StreamId, std::deque<Time>> waiting_;  // since when, of rows not done
+  Duration batch_shown_{}, worker_shown_{};
+  Duration batch_waits_{}, worker_waits_{}, dropped_waits_{};
+};
+
+}  // namespace millrace::test

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lane's slabs on a device whose copies end, and whose workers finish, when the test says so.
+#include "workers/hub/worker_slabs.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/support/bytes.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+constexpr BatchShape shape{
+    .format = {.frames = Element::s16, .dtype = Element::f32}, .slots = 2, .rows = 2, .width = 3};
+
+// What a test sees of a device, and decides of it.
+struct Control {
+  Copying copying = Copying::under_way;
+  bool finished = true;  // by the worker's device, when a slab is given back
+  bool gone = false;     // its slabs
+  bool stopped = false;
+  std::vector<std::uint32_t> copied, given_back;
+};
+
+class SlabsOfTest : public DeviceSlabs {
+ public:
+  explicit SlabsOfTest(Control& control) : control_(control) {}
+  ~SlabsOfTest() override { control_.gone = true; }
+  Copying copy(std::uint32_t slab, const SlabShape&) override {
+    control_.copied.push_back(slab);
+    return control_.copying;
+  }
+  bool give_back(std::uint32_t slab) override {
+    control_.given_back.push_back(slab);
+    return control_.finished;
+  }
+  void stop() override { control_.stopped = true; }
+  const DeviceHandles* handles() const override { return nullptr; }
+  bool pinned() const override { return true; }
+  std::unique_ptr<DeviceReader> reader(const RowFormat&) override { return nullptr; }
+
+ private:
+  Control& control_;
+};
+
+class DeviceOfTest : public Device {
+ public:
+  explicit DeviceOfTest(Control& control) : control_(control) {}
+  std::string_view name() const override { return "cuda:0"; }
+  std::optional<std::size_t> place() const override { return 0; }
+  RowFormat slab_format(const RowFormat& tensor) const override { return tensor.unexpanded(); }
+  std::unique_ptr<DeviceSlabs> attach(const SlabRing&, DeviceReports) override {
+    return std::make_unique<SlabsOfTest>(control_);
+  }
+
+ private:
+  Control& control_;
+};
+
+class FeedUnderTest {
+ public:
+  Control device;
+  std::vector<std::uint32_t> handed;  // slabs, in order
+  std::vector<std::int16_t> first;    // what the first row of the last one held
+  WorkerSlabs slabs{shape, std::make_unique<DeviceOfTest>(device), 2, nullptr};
+
+  // A batch of one row that holds {1, 2}.
+  void write() {
+    Batch batch;
+    batch.rows = 1;
+    batch.closed = Clock::now();
+    BatchRow row;
+    row.ready.row.size = 2;
+    row.ready.window = {Bytes(frames_)};
+    batch.framed.push_back(std::move(row));
+    const auto* message = slabs.write(batch, {});
+    if (!message) return;
+    handed.push_back(message->slab);
+    first = values_of<std::int16_t>(slabs.ring().slab(message->slab).first(6));
+  }
+
+ private:
+  std::vector<std::byte> frames_ = bytes_of<std::int16_t>({1, 2});
+};
+
+using Slabs = std::vector<std::uint32_t>;
+
+}  // namespace
+
+TEST_CASE("a batch is handed over while its copy is under way") {
+  FeedUnderTest f;
+  f.write();
+  CHECK(f.device.copied == Slabs{0});
+  CHECK(f.handed == Slabs{0});
+}
+
+TEST_CASE("a batch whose copy failed is not handed over") {
+  FeedUnderTest f;
+  f.device.copying = Copying::failed;
+  f.write();
+  CHECK(f.handed.empty());
+}
+
+TEST_CASE("for a device that expands, slabs hold the frames as they are, and nothing around them") {
+  FeedUnderTest f;
+  std::ranges::fill(f.slabs.ring().memory(), std::byte{0x77});
+  f.write();
+  CHECK(f.first == std::vector<std::int16_t>{1, 2, 0x7777});
+}
+
+TEST_CASE("a slab whose batch came back before its copy had ended is free when it has") {
+  FeedUnderTest f;
+  f.write();
+  f.write();
+  CHECK_FALSE(f.slabs.has_slab());
+  (void)f.slabs.finish();
+  CHECK_FALSE(f.slabs.has_slab());
+  CHECK(f.device.given_back.empty());
+  f.slabs.ended({.slab = 0, .at = Clock::now()});
+  CHECK(f.device.given_back == Slabs{0});
+  CHECK(f.slabs.has_slab());
+}
+
+TEST_CASE("a slab that the worker's device still reads is free when that reports it") {
+  FeedUnderTest f;
+  f.device.finished = false;
+  f.write();
+  f.write();
+  f.slabs.ended({.slab = 0, .at = Clock::now()});
+  (void)f.slabs.finish();
+  CHECK_FALSE(f.slabs.has_slab());
+  f.slabs.freed(0);
+  CHECK(f.slabs.has_slab());
+  f.write();
+  CHECK(f.handed == Slabs{0, 1, 0});
+}
+
+TEST_CASE("a batch was copied when its device says so, and until then when its copy began") {
+  FeedUnderTest f;
+  const Time before = Clock::now();
+  f.write();
+  f.write();
+  const Time written = Clock::now(), copied = written + std::chrono::milliseconds(3);
+  f.slabs.ended({.slab = 0, .at = copied});
+  CHECK(f.slabs.finish() == copied);
+  const Time began = f.slabs.finish();
+  CHECK(began >= before);
+  CHECK(began <= written);
+}
+
+TEST_CASE(
+    "a worker that copies itself is handed the slabs of the host, and the device's are gone") {
+  FeedUnderTest f;
+  f.device.finished = false;
+  f.write();
+  (void)f.slabs.finish();
+  f.write();
+  CHECK_FALSE(f.slabs.has_slab());
+  auto former = f.slabs.leave_copies_to_worker();
+  CHECK_FALSE(f.slabs.has_slab());  // the copies may be under way still
+  CHECK_FALSE(f.slabs.device().place());
+  former.reset();
+  f.slabs.former_slabs_gone();
+  CHECK(f.device.gone);
+  CHECK(f.slabs.has_slab());
+  f.write();
+  CHECK(f.handed == Slabs{0, 1, 0});
+  CHECK(f.device.copied == Slabs{0, 1});
+  (void)f.slabs.finish();
+  CHECK(f.slabs.has_slab());
+}
+
+TEST_CASE("the device of a lost worker is not asked any more for the slabs it gave back") {
+  FeedUnderTest f;
+  f.slabs.stop();
+  CHECK(f.device.stopped);
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "workers/lanes/lanes.h"
+
+namespace millrace::test {
+
+// What happened how often, so that a test can show that it tried everything.
+using Tally = std::map<std::string, int>;
+
+// The history of a pipeline's lanes: what streams were given, what each worker saw, what was done.
+// Holds every step against what Lanes promises, by what was seen alone; a step that breaks it fails
+// the test.
+class LaneHistory {
+ public:
+  LaneHistory(const LanesRule& rule, Tally& tally) : rule_(rule), tally_(tally) {}
+
+  struct StreamSeen {
+    std::vector<Row> cut;
+    std::size_t next = 0;  // row that is to be handed over next
+    std::size_t done = 0;
+    std::size_t taken = 0;
+    std::set<std::uint64_t> handed;
+    std::set<std::uint64_t> suspects;  // rows in the oldest batch of a lost worker, not done
+    std::set<std::uint64_t> poison;    // rows over which any worker dies
+    int failed = 0;                    // rows that are given up
+    Time busy;                         // when it was opened, or a worker had rows of it last
+    std::optional<LaneId> worker;      // that had its last row
+    bool reset_due = false;            // a worker lost its state, or gave it away
+    bool may_move = false;             // a row that lets it leave its worker was done
+    bool must_move = false;            // and there was room
+    bool ended = false, aborted = false, dropped = false;
+  };
+  struct WorkerSeen {
+    std::uint32_t credits = 0;
+    Time heard, answered;
+    bool has_answered = false;
+    std::optional<Time> leaving;
+    std::uint32_t streams = 0;  // when it was looked at last
+    std::deque<Batch> held;
+    std::vector<BatchId> done;
+    std::map<Slot, StreamId> slots;
+    std::map<StreamId, std::uint64_t> state;  // the last row with frames that it saw
+  };
+
+  std::map<StreamId, StreamSeen> streams;
+  std::map<LaneId, WorkerSeen> workers;
+  std::vector<std::pair<LaneId, BatchId>> fenced;  // batches of workers that were lost
+  bool only_poison_kills = false;                  // no worker is lost otherwise
+
+  static void expect(bool holds, const char* what) {
+    if (!holds) FAIL(what);
+  }
+  void count(const char* what) { ++tally_[what]; }
+
+  void hand_over(LaneId lane, const Batch& batch, std::span<const BatchRow* const> opened,
+                 Time now) {
+    WorkerSeen& worker = workers.at(lane);
+    expect(std::exchange(last_batch_, number(batch.id)) < number(batch.id), "ids ascend");
+    expect(worker.held.size() < worker.credits, "a batch needs a credit");
+    expect(batch.framed.size() <= rule_.batch.rows, "a batch is not too long");
+    expect(batch.marks.size() <= rule_.batch.slots, "a batch has not too many markers");
+    expect_trial(worker, batch);
+    std::vector<StreamId> expected, named;
+    std::set<StreamId> in_tensor;
+    for (const BatchRow& row : batch.framed) {
+      expect(row.ready.row.has_frames(), "rows of the tensor have frames");
+      const bool first = in_tensor.insert(row.stream).second;
+      expect(first || !rule_.batch.stateful, "one row with frames per stream");
+      see_row(lane, worker, row, expected, now);
+    }
+    for (const BatchRow& row : batch.marks) {
+      expect(!row.ready.row.has_frames(), "marker rows have no frames");
+      see_row(lane, worker, row, expected, now);
+    }
+    for (const BatchRow* row : opened) named.push_back(row->stream);
+    expect(named == expected, "streams are opened with their first row here");
+    worker.held.push_back(batch);
+  }
+
+  // A worker that is gone without a word: its rows go again.
+  void lose(LaneId lane, Blame blame, Time now) {
+    WorkerSeen& worker = workers.at(lane);
+    for (const Batch& batch : worker.held) {
+      fenced.emplace_back(lane, batch.id);
+      const bool blamed = blame == Blame::worker && &batch == &worker.held.front();
+      const bool alone = batch.framed.size() + batch.marks.size() == 1;
+      for (const auto* rows : {&batch.framed, &batch.marks})
+        for (const BatchRow& row : *rows) {
+          StreamSeen& stream = streams.at(row.stream);
+          stream.next = std::min<std::size_t>(stream.next, row.ready.row.seq);
+          stream.busy = now;
+          if (!blamed) continue;
+          const bool before = !stream.suspects.insert(row.ready.row.seq).second;
+          if (before && alone) given_up_.insert({row.stream, row.ready.row.seq});
+        }
+    }
+    workers.erase(lane);
+    count("lost");
+  }
+
+  // Whether a worker dies over its oldest batch.
+  bool is_poisonous(const Batch& batch) const {
+    for (const auto* rows : {&batch.framed, &batch.marks})
+      for (const BatchRow& row : *rows)
+        if (streams.at(row.stream).poison.contains(row.ready.row.seq)) return true;
+    return false;
+  }
+
+  // Its oldest batch is given back, with answers that say whose they are; `room` slots are free.
+  void give_back(LaneId lane, std::uint32_t room, Time now) {
+    WorkerSeen& worker = workers.at(lane);
+    const Batch batch = std::move(worker.held.front());
+    worker.held.pop_front();
+    worker.done.push_back(batch.id);
+    worker.answered = now;
+    worker.has_answered = true;
+    for (const auto* rows : {&batch.framed, &batch.marks})
+      for (const BatchRow& row : *rows) {
+        const Row& at = row.ready.row;
+        streams.at(row.stream).suspects.erase(at.seq);
+        if (at.is(flag::end))
+          std::erase_if(worker.slots, [&](auto& slot) { return slot.second == row.stream; });
+        if (!worker.leaving || !at.is(flag::last)) continue;
+        StreamSeen& stream = streams.at(row.stream);
+        stream.may_move = true;
+        stream.must_move |= !stream.ended && room >= batch.framed.size() + batch.marks.size();
+      }
+  }
+  static std::string answer_to(const BatchRow& row) {
+    return std::to_string(number(row.stream)) + "." + std::to_string(row.ready.row.seq);
+  }
+
+  void read(const LaneEvents& events, bool answered, Time now, Time give_up) {
+    for (LaneId lane : events.overdue) {
+      expect(lost_at(workers.at(lane)) <= now, "a worker has the time that it has");
+      lose(lane, Blame::worker, now);
+      count("overdue");
+    }
+    for (LaneId lane : events.left) {
+      const WorkerSeen& worker = workers.at(lane);
+      expect(worker.leaving && worker.held.empty(), "a worker leaves with nothing in hand");
+      workers.erase(lane);
+      count("left");
+    }
+    for (StreamId id : events.taken) ++streams.at(id).taken;
+    for (const auto& done : events.done) see_done(done, answered, now);
+    expect(given_up_.empty(), "a row that cost two workers is given up");
+    for (const auto& dropped : events.dropped) see_dropped(dropped, now, give_up);
+    for (StreamId id : events.gone) {
+      const auto gone = streams.find(id);
+      expect(gone != streams.end(), "a stream goes once");
+      const StreamSeen& stream = gone->second;
+      expect(stream.dropped || (stream.ended && stream.done == stream.cut.size()),
+             "a stream goes when it is done to the end, or dropped");
+      expect(stream.taken == stream.handed.size(), "a row is taken once");
+      streams.erase(gone);
+    }
+    for (const auto& [id, stream] : streams)
+      expect(stream.failed < 2, "a stream ends with its second row that is given up");
+  }
+
+  // What holds between two steps.
+  void look(const Lanes& lanes, Time now) {
+    std::size_t placed = 0;
+    std::uint32_t room = 0;
+    expect(lanes.lanes().size() == workers.size(), "lanes are the workers'");
+    for (const auto& [id, lane] : lanes.lanes()) {
+      WorkerSeen& worker = workers.at(id);
+      placed += lane.batcher().streams();
+      const std::uint32_t before = std::exchange(worker.streams, lane.batcher().streams());
+      expect(!worker.leaving || worker.streams <= before, "one that leaves gets no new streams");
+      expect(!worker.leaving || worker.streams > 0 || !worker.held.empty(),
+             "one that leaves is let go when it is empty");
+      if (!worker.leaving) room += lane.batcher().room();
+      expect(lost_at(worker) > now, "a worker has no more time than it has");
+      expect(lane.batch_deadline() > now, "a batch that is due is handed over");
+    }
+    expect(lanes.streams() == streams.size(), "a stream is there until it is gone");
+    expect(lanes.waiting() == streams.size() - placed, "a stream has a slot, or waits");
+    expect(lanes.waiting() == 0 || room == 0, "nobody waits while there is room");
+    for (const auto& [id, lane] : lanes.lanes())
+      if (room > 0 && has_kept_long(workers.at(id), now)) expect_kept(id, lane);
+  }
+
+  Time lost_at(const WorkerSeen& worker) const {
+    const Time silent = worker.heard + rule_.patience.silence;
+    if (worker.held.empty()) return silent;
+    const Duration due = worker.has_answered ? rule_.patience.answer : rule_.patience.first_answer;
+    return std::min(silent, std::max(worker.held.front().closed, worker.answered) + due);
+  }
+
+ private:
+  bool has_kept_long(const WorkerSeen& worker, Time now) const {
+    return worker.leaving && now - *worker.leaving >= rule_.bye_wait;
+  }
+
+  void expect_kept(LaneId id, const Lane& lane) const {
+    for (const StreamId holder : lane.batcher().holders()) {
+      const StreamSeen& stream = streams.at(holder);
+      const bool elsewhere = stream.worker != id && stream.done < stream.next;
+      expect(stream.ended || elsewhere, "a leaving worker keeps streams no longer than bye_wait");
+    }
+  }
+
+  // A suspect is handed over alone, to a worker that has nothing else.
+  void expect_trial(const WorkerSeen& worker, const Batch& batch) const {
+    const auto suspects = [this](const Batch& in) {
+      std::size_t count = 0;
+      for (const auto* rows : {&in.framed, &in.marks})
+        for (const BatchRow& row : *rows)
+          count += streams.at(row.stream).suspects.count(row.ready.row.seq);
+      return count;
+    };
+    expect(suspects(batch) == 0 || batch.framed.size() + batch.marks.size() == 1,
+           "a suspect is alone in its batch");
+    expect(suspects(batch) == 0 || worker.held.empty(),
+           "a suspect waits until its worker has nothing else");
+    expect(worker.held.empty() || suspects(worker.held.back()) == 0,
+           "nothing is handed over behind a suspect");
+  }
+
+  void see_row(LaneId lane, WorkerSeen& worker, const BatchRow& batch_row,
+               std::vector<StreamId>& opened, Time now) {
+    StreamSeen& stream = streams.at(batch_row.stream);
+    const Row& row = batch_row.ready.row;
+    expect(row.seq == stream.next++, "rows are handed over in order, none skipped, none twice");
+    expect(number(batch_row.slot) < rule_.batch.slots, "a slot is one of the worker's");
+    const bool known = std::ranges::any_of(
+        worker.slots, [&](auto& slot) { return slot.second == batch_row.stream; });
+    const auto [slot, fresh] = worker.slots.try_emplace(batch_row.slot, batch_row.stream);
+    expect(slot->second == batch_row.stream, "a slot is not shared");
+    expect(fresh != known, "a stream keeps its slot");
+    if (!known) opened.push_back(batch_row.stream);
+    if (stream.worker && *stream.worker != lane) see_move(stream, now);
+    if (stream.worker == lane)
+      expect(!stream.must_move, "a stream leaves as soon as it may and there is room");
+    stream.worker = lane;
+    expect_unchanged(stream, row);
+    expect_state(stream, worker, batch_row);
+    stream.handed.insert(row.seq);
+    stream.busy = now;
+  }
+
+  // It has another worker: its state is lost. Where the first is still there, that one let it go.
+  void see_move(StreamSeen& stream, Time now) {
+    const auto from = workers.find(*stream.worker);
+    if (from != workers.end()) {
+      expect(stream.may_move || has_kept_long(from->second, now), "a stream stays with its worker");
+      for (const Batch& batch : from->second.held)
+        for (const auto* rows : {&batch.framed, &batch.marks})
+          for (const BatchRow& row : *rows)
+            expect(&streams.at(row.stream) != &stream, "a stream is at one worker at a time");
+      count("moved");
+    }
+    stream.reset_due = true;
+    stream.may_move = stream.must_move = false;
+  }
+
+  static void expect_unchanged(const StreamSeen& stream, const Row& row) {
+    const Row& cut = stream.cut.at(row.seq);
+    constexpr auto reset = static_cast<std::uint8_t>(~flag::reset);
+    expect(row.begin == cut.begin && row.size == cut.size && row.gap == cut.gap &&
+               row.mark == cut.mark && row.left == cut.left && row.right == cut.right &&
+               (row.flags & reset) == (cut.flags & reset),
+           "a row is as it was cut");
+    expect(!cut.is(flag::reset) || row.is(flag::reset), "a RESET stays");
+  }
+
+  // No state is continued that is not there, and none is thrown away that is.
+  static void expect_state(StreamSeen& stream, WorkerSeen& worker, const BatchRow& batch_row) {
+    const Row& row = batch_row.ready.row;
+    expect((row.reason == ResetReason::worker_lost) == stream.reset_due,
+           "RESET(worker_lost) is where a state was lost, and nowhere else");
+    expect(row.is(flag::reset) == (row.reason != ResetReason::none), "a RESET has a reason");
+    if (!row.has_frames()) return;
+    if (!row.is(flag::reset)) {
+      std::uint64_t before = row.seq;
+      while (before > 0 && !stream.cut[--before].has_frames()) {
+      }
+      const auto state = worker.state.find(batch_row.stream);
+      expect(state != worker.state.end() && state->second == before,
+             "a row continues the state of the row before it");
+    }
+    worker.state[batch_row.stream] = row.seq;
+    stream.reset_due = false;
+  }
+
+  void see_done(const LaneEvents::Done& done, bool answered, Time now) {
+    expect(streams.contains(done.stream), "nothing is done of a stream that is gone");
+    StreamSeen& stream = streams.at(done.stream);
+    const Row& row = done.row.row;
+    expect(row.seq == stream.done++, "rows are done in order, each once");
+    stream.busy = now;
+    expect(stream.handed.contains(row.seq), "a row that is done was handed over");
+    if (given_up_.erase({done.stream, row.seq}) > 0) {
+      expect(done.answer.kind == Answer::Kind::error, "a row that is given up is an error");
+      stream.next = std::max<std::size_t>(stream.next, row.seq + 1);
+      stream.suspects.erase(row.seq);
+      ++stream.failed;
+      count("given up");
+      expect(!only_poison_kills || stream.poison.contains(row.seq), "only poison rows fail");
+    } else {
+      expect(done.answer.data == (answered ? answer_to({done.stream, Slot{}, done.row}) : ""),
+             "an answer belongs to its row");
+    }
+  }
+
+  void see_dropped(const LaneEvents::Dropped& dropped, Time now, Time give_up) {
+    expect(streams.contains(dropped.stream), "a stream is dropped once");
+    StreamSeen& stream = streams.at(dropped.stream);
+    stream.dropped = true;
+    for (const auto& [lane, worker] : workers)
+      for (const Batch& batch : worker.held)
+        for (const auto* rows : {&batch.framed, &batch.marks})
+          for (const BatchRow& row : *rows)
+            expect(row.stream != dropped.stream, "no stream is dropped that a worker has rows of");
+    if (dropped.code == ErrorCode::worker_failed) {
+      expect(stream.failed == 2, "a stream ends after its second row that is given up");
+      count("worker failed");
+    } else if (dropped.code) {
+      expect(*dropped.code == ErrorCode::no_worker, "a stream fails for want of a worker");
+      expect(now - stream.busy >= rule_.worker_wait || now >= give_up,
+             "a stream waits as long as it may");
+      count("no worker");
+    } else {
+      expect(stream.aborted && stream.handed.empty(),
+             "only rows of an aborted stream that no worker ever had are dropped");
+      count("died early");
+    }
+  }
+
+  const LanesRule rule_;
+  Tally& tally_;
+  std::uint64_t last_batch_ = 0;
+  std::set<std::pair<StreamId, std::uint64_t>> given_up_;  // rows, which are not done yet
+};
+
+}  // namespace millrace::test

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker whose batches lie on a simulated device: the driver hangs or fails.
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu/cuda/devices.h"
+#include "tests/support/simulated_cuda/simulated_cuda.h"
+#include "tests/workers/library/child.h"
+#include "tests/workers/library/fake_service.h"
+#include "workers/library/worker.h"
+
+using namespace millrace;
+using namespace millrace::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A process with three slabs of FakeService on a device, as the service has them.
+class Exporter {
+ public:
+  DeviceHandles handles() const {
+    std::array<DeviceHandle, 7> all;
+    if (::read(ends_[0].get(), all.data(), sizeof all) != sizeof all)
+      throw std::runtime_error("no handles");
+    return {
+        .memory = all[0], .copied = {all[1], all[2], all[3]}, .finished = {all[4], all[5], all[6]}};
+  }
+  void kill() { process_.kill(); }
+
+ private:
+  void make_slabs() const {
+    Devices devices({.use = DeviceRule::Use::automatic});
+    const auto device = std::move(*devices.open("cuda:0"));
+    const SlabRing ring(3, 2048);
+    const auto slabs = device->attach(ring, [](const DeviceReport&) {});
+    const DeviceHandles made = *slabs->handles();
+    std::vector<DeviceHandle> all{made.memory};
+    for (const auto* events : {&made.copied, &made.finished})
+      all.insert(all.end(), events->begin(), events->end());
+    [[maybe_unused]] const auto written =
+        ::write(ends_[1].get(), all.data(), all.size() * sizeof all[0]);
+    for (;;) ::pause();
+  }
+
+  static std::array<FileDescriptor, 2> pipe() {
+    int ends[2];
+    if (::pipe(ends) != 0) throw std::runtime_error("no pipe");
+    return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+  }
+
+  const std::array<FileDescriptor, 2> ends_ = pipe();
+  Child process_{[this] { make_slabs(); }};
+};
+
+struct FreshSimulation {
+  FreshSimulation() { simulated_cuda::reset(); }
+};
+
+class OnDevice : FreshSimulation {
+ protected:
+  OnDevice() { service.welcome.device = exporter.handles(); }
+  ~OnDevice() { simulated_cuda::release_queries(); }  // also if the test failed meanwhile
+
+  // The worker waits for a batch in a call of the driver, which does not return.
+  void hold_worker() {
+    simulated_cuda::hold_queries();
+    waits = std::jthread([this] {
+      try {
+        taken = worker->next_until(Clock::now() + patience).has_value();
+      } catch (const WorkerError& error) {
+        reason = error.what();
+        code = error.code();
+      }
+    });
+    service.send(example_batch(1));
+    while (simulated_cuda::calls("cudaEventQuery") == 0) std::this_thread::yield();
+  }
+  void release_worker() {
+    simulated_cuda::release_queries();
+    waits.join();
+  }
+
+  Exporter exporter;
+  FakeService service;
+  std::optional<Worker> worker;
+  bool taken = false;
+  std::string reason, code;
+  std::jthread waits;
+};
+
+constexpr int unknown = 999;  // of cudaError_t
+
+}  // namespace
+
+TEST_CASE_METHOD(OnDevice,
+                 "while a call of the driver does not return, the worker sends heartbeats") {
+  worker = service.attach({.device = "cuda:0", .heartbeats = {.interval = 20ms, .silence = 20s}});
+  hold_worker();
+  for (int i = 0; i < 20; ++i) CHECK_NOTHROW(service.receive<Heartbeat>());
+  release_worker();
+  CHECK(taken);
+}
+
+TEST_CASE_METHOD(OnDevice,
+                 "an event that fails because the service was killed is the loss of the service") {
+  worker = service.attach({.device = "cuda:0", .heartbeats = {.interval = 20s, .silence = 60s}});
+  hold_worker();
+  simulated_cuda::fail("cudaEventQuery", unknown);
+  exporter.kill();
+  const bool closed_later = GENERATE(false, true);
+  if (!closed_later) service.hang_up();
+  simulated_cuda::release_queries();
+  if (closed_later) service.hang_up();
+  release_worker();
+  CHECK(reason == "the service closed the connection");
+  CHECK(code.empty());
+}
+
+TEST_CASE_METHOD(OnDevice,
+                 "an event that fails while the service lives is an error of the device") {
+  worker = service.attach({.device = "cuda:0"});
+  hold_worker();
+  simulated_cuda::fail("cudaEventQuery", unknown);
+  release_worker();
+  CHECK(code == "device");
+}

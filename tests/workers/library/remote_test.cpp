@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers over TCP, at the worker's end. The other tests of workers have what holds for all
+// connections.
+#include <array>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "tests/workers/library/fake_service.h"
+#include "workers/library/worker.h"
+
+using namespace millrace;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct RemoteService : FakeService {
+  RemoteService() : FakeService(Over::tcp) { welcome.slabs = 0; }
+
+  // A row with frames first, first + 1, first + 2 in slot 5.
+  void send_batch(std::uint64_t id, std::int16_t first) {
+    const std::array<std::int16_t, 3> frames{first, static_cast<std::int16_t>(first + 1),
+                                             static_cast<std::int16_t>(first + 2)};
+    HandedBatch batch;
+    batch.id = BatchId{id};
+    batch.rows = 1;
+    batch.width = 3;
+    batch.framed.resize(1);
+    batch.framed[0].slot = 5;
+    batch.framed[0].size = 3;
+    batch.tensor = std::as_bytes(std::span(frames));
+    send(batch);
+  }
+};
+
+std::string lost(Worker& worker) {
+  try {
+    (void)worker.next_until(Clock::now() + patience);
+  } catch (const WorkerError& error) {
+    return error.what();
+  }
+  return "not lost";
+}
+
+// Accepts one connection, sends these bytes, and closes it.
+class Stranger {
+ public:
+  explicit Stranger(std::string_view says) : thread_([this, says] { answer(says); }) {}
+  std::string url() const { return listener_.url(); }
+
+ private:
+  void answer(std::string_view says) {
+    const FileDescriptor connection(::accept(listener_.native_handle(), nullptr, nullptr));
+    char hello[4096];
+    [[maybe_unused]] const ssize_t got = ::read(connection.get(), hello, sizeof hello);
+    [[maybe_unused]] const ssize_t sent = ::write(connection.get(), says.data(), says.size());
+  }
+
+  TcpListener listener_;
+  std::jthread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("a worker of a tcp url takes batches and gives them back") {
+  RemoteService service;
+  Worker worker = service.attach();
+  CHECK(worker.slots() == 8);
+  service.send_batch(1, 100);
+  auto batch = worker.next();
+  REQUIRE(batch);
+  CHECK(batch->row_as<std::int16_t>(0)[2] == 102);
+  CHECK(batch->slot()[0] == 5);
+  CHECK(reinterpret_cast<std::uintptr_t>(batch->data().data()) % 256 == 0);
+  const std::vector<Answer> answers{{Answer::Kind::text, "yes"}};
+  worker.done(*batch, answers);
+  const Done done = service.receive<Done>();
+  CHECK(done.batch == BatchId{1});
+  CHECK(done.answers.at(0).data == "yes");
+}
+
+TEST_CASE("a worker that waits is woken by each batch, whatever its heart sends meanwhile") {
+  RemoteService service;
+  Worker worker = service.attach({.heartbeats = {.interval = 100us, .silence = 30s}});
+  std::jthread hands_over([&] {
+    for (std::uint64_t id = 1; id <= 2000; ++id) {
+      service.send_batch(id, 0);
+      if (service.receive<Done>().batch != BatchId{id}) return;
+    }
+    service.send(Bye{});
+  });
+  int batches = 0;
+  while (auto batch = worker.next_until(Clock::now() + patience)) {
+    ++batches;
+    worker.done(*batch);
+  }
+  CHECK(batches == 2000);
+  CHECK(worker.ended());
+}
+
+TEST_CASE("a worker of a tcp url that computes sends heartbeats, and gets Bye") {
+  RemoteService service;
+  Worker worker = service.attach({.heartbeats = {.interval = 1ms, .silence = 30s}});
+  for (int beats = 0; beats < 3; ++beats) (void)service.receive<Heartbeat>();
+  worker.bye();
+  (void)service.receive<Bye>();
+  service.send(Bye{});
+  CHECK(!worker.next());
+  CHECK(worker.ended());
+}
+
+TEST_CASE("a service that is gone, or sends what it must not, loses its remote worker") {
+  RemoteService service;
+  Worker worker = service.attach();
+  SECTION("gone") {
+    service.hang_up();
+    CHECK_THAT(lost(worker), Catch::Contains("connection"));
+  }
+  SECTION("its words") {
+    service.send(Refused{"timeout", "an answer was overdue"});
+    CHECK_THAT(lost(worker), Catch::Contains("an answer was overdue"));
+  }
+  SECTION("garbage") {
+    service.send_raw({7, 0, 0, 0, 'g', 'a', 'r', 'b', 'a', 'g', 'e'});
+    CHECK_THAT(lost(worker), Catch::Contains("no message for workers (malformed)"));
+  }
+  SECTION("a length over the limit") {
+    service.send_raw({1, 0, 0, 64});
+    CHECK_THAT(lost(worker), Catch::Contains("too long"));
+  }
+  SECTION("no tensor") {
+    HandedBatch batch;
+    batch.id = BatchId{1};
+    batch.rows = 1;
+    batch.width = 3;
+    batch.framed.resize(1);
+    batch.framed[0].size = 3;
+    service.send(batch);
+    CHECK_THAT(lost(worker), Catch::Contains("does not fit"));
+  }
+  CHECK_THAT(lost(worker), !Catch::Contains("not lost"));
+}
+
+TEST_CASE("a remote service of which nothing is heard is lost") {
+  RemoteService service;
+  Worker worker = service.attach({.heartbeats = {.interval = 1ms, .silence = 20ms}});
+  CHECK_THAT(lost(worker), Catch::Contains("nothing was heard"));
+}
+
+TEST_CASE("a remote worker that is interrupted while it waits returns") {
+  RemoteService service;
+  Worker worker = service.attach();
+  std::jthread interrupts([&] { worker.interrupt(); });
+  CHECK(!worker.next());
+  CHECK(!worker.ended());
+}
+
+TEST_CASE("answers that were given before a remote worker goes away arrive") {
+  RemoteService service;
+  {
+    Worker worker = service.attach();
+    service.send_batch(1, 100);
+    auto batch = worker.next();
+    service.send_batch(2, 100);  // which it does not read
+    worker.done(*batch);
+  }
+  CHECK(service.receive<Done>().batch == BatchId{1});
+}
+
+TEST_CASE("a caller that waits for a silent service is called back, and ends that by throwing") {
+  const TcpListener silent;
+  struct Enough {};
+  int calls = 0;
+  const auto meanwhile = [&] {
+    if (++calls == 6) throw Enough();
+  };
+  CHECK_THROWS_AS(Worker(silent.url(), {}, meanwhile), Enough);
+}
+
+TEST_CASE("a tcp url that leads nowhere is an error that names it") {
+  const std::string url = TcpListener().url();  // which is closed
+  CHECK_THROWS_WITH(Worker(url, {.wait = {}}),
+                    Catch::Contains(url) && Catch::Contains("Connection refused"));
+  for (const char* wrong : {"tcp://", "tcp://host", "tcp://:1", "tcp://host:"})
+    CHECK_THROWS_AS(Worker(wrong), std::invalid_argument);
+  CHECK_THROWS_WITH(Worker("tcp://no.such.host.invalid:1", {.wait = {}}),
+                    Catch::Contains("no service at tcp://no.such.host.invalid:1"));
+}
+
+TEST_CASE("a TCP port of something else is named as such") {
+  for (const char* says : {"HTTP/1.1 400 Bad Request\r\n\r\n", "\xff\1\1\1\1\1\1\1\1\x7f"}) {
+    const Stranger stranger(says);
+    CHECK_THROWS_WITH(Worker(stranger.url(), {.wait = {}}),
+                      Catch::Contains("clients have another port"));
+  }
+}
+
+TEST_CASE("a TCP connection that is closed before anything came is no service yet") {
+  const Stranger proxy("");
+  CHECK_THROWS_AS(Worker(proxy.url(), {.wait = {}}), ServiceAbsent);
+}

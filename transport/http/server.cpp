@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/http/server.h"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <string>
+
+#include "transport/http/host.h"
+#include "transport/http/io.h"
+#include "transport/net/listener.h"
+
+namespace millrace {
+namespace {
+
+using namespace net::experimental::awaitable_operators;
+
+constexpr int at_a_time = 64;
+constexpr std::size_t small = 64 * 1024;  // the kernel takes it at once
+
+HttpAnswer busy(std::chrono::seconds retry_after) {
+  return {.status = 503,
+          .type = "text/plain",
+          .body = "as many large answers are being sent as may be at a time\n",
+          .fields = {{"Retry-After", std::to_string(retry_after.count())}}};
+}
+
+Task<> time_limit(Executor executor, Duration limit) {
+  Timer timer(executor, limit);
+  co_await timer.async_wait(no_throw);
+}
+
+}  // namespace
+
+HttpServer::HttpServer(Acceptor acceptor, Answer answer, Budget& large, TimeLimits limits)
+    : acceptor_(std::move(acceptor)),
+      answer_(std::move(answer)),
+      large_(large),
+      limits_(limits),
+      loopback_(acceptor_.local_endpoint().address().is_loopback()) {}
+
+void HttpServer::start() {
+  for (int i = 0; i < at_a_time; ++i)
+    serving_.emplace_back(acceptor_.get_executor(), [this] { return serve_one_by_one(); }).start();
+}
+
+void HttpServer::stop() { acceptor_.close(); }
+
+Task<> HttpServer::serve_one_by_one() {
+  while (acceptor_.is_open()) {
+    auto socket = co_await accept(acceptor_);
+    if (socket) co_await serve(std::move(*socket));
+  }
+}
+
+Task<> HttpServer::serve(Socket socket) {
+  const auto executor = acceptor_.get_executor();
+  const auto read = co_await (receive(socket) || time_limit(executor, limits_.header));
+  const auto* received = std::get_if<0>(&read);
+  if (!received || !*received) co_return;
+  const auto replied = co_await (reply(socket, **received) || time_limit(executor, limits_.answer));
+  if (replied.index() == 0) co_await (wait_for_end(socket) || time_limit(executor, limits_.end));
+}
+
+// What fails must not take its time, as a loser of `||` would: neither of these two throws.
+Task<HttpServer::Received> HttpServer::receive(Socket& socket) {
+  try {
+    std::string rest;
+    co_return co_await read_query(socket, rest);
+  } catch (const std::exception&) {
+    co_return std::nullopt;  // out of memory: whoever asked sees it
+  }
+}
+
+Task<> HttpServer::reply(Socket& socket, const Result<HttpQuery, HttpFault>& query) {
+  if (query.has_error() && query.error() == HttpFault::gone) co_return;
+  try {
+    auto answer = query ? answer_to_query(*query) : answer_to(query.error());
+    Share place;
+    if (!answer.without_body && answer.body.size() > small) {
+      place = Share(large_, 1);
+      if (!place) answer = busy(retry_times_.of_refused());
+    }
+    co_await write_answer(socket, std::move(answer));
+  } catch (const std::exception&) {
+  }
+}
+
+HttpAnswer HttpServer::answer_to_query(const HttpQuery& query) const {
+  if (loopback_ && !is_for_loopback(query))
+    return {.status = 421,
+            .type = "text/plain",
+            .body = "Host must be localhost or a loopback address, as this listener is\n"};
+  if (query.method == "GET") return answer_or_apology(query);
+  return {.status = 405,
+          .type = "text/plain",
+          .body = "GET only\n",
+          .fields = {{"Allow", "GET"}},
+          .without_body = query.method == "HEAD"};
+}
+
+HttpAnswer HttpServer::answer_or_apology(const HttpQuery& query) const {
+  try {
+    return answer_(query);
+  } catch (const std::exception&) {
+    return {.status = 500, .type = "text/plain", .body = "internal error\n"};
+  }
+}
+
+}  // namespace millrace

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "transport/net/net.h"
+
+namespace millrace {
+
+// The address of the other end; port 0 if the connection is already lost.
+inline Tcp::endpoint peer_of(const Socket& socket) {
+  boost::system::error_code lost;
+  const Tcp::endpoint peer = socket.remote_endpoint(lost);
+  return lost ? Tcp::endpoint() : peer;
+}
+
+// "127.0.0.1:40000", "[::1]:40000"; "gone" for port 0.
+inline std::string text_of(const Tcp::endpoint& peer) {
+  if (peer.port() == 0) return "gone";
+  const std::string host = peer.address().to_string();
+  return (peer.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(peer.port());
+}
+
+}  // namespace millrace

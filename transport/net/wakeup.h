@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <optional>
+#include <utility>
+
+#include "transport/net/net.h"
+
+namespace millrace {
+
+// The coroutines of an io_context that were woken and have not run yet, in order: one post runs
+// them all. Confined to its thread.
+class WokenCoroutines final : public net::execution_context::service {
+ public:
+  using key_type = WokenCoroutines;
+  static net::execution_context::id id;
+  using Token = net::use_awaitable_t<Executor>;
+  using Waiter = net::async_result<Token, void()>::handler_type;
+
+  struct Waiting : boost::intrusive::list_base_hook<
+                       boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+    std::optional<Waiter> waiter;
+  };
+
+  explicit WokenCoroutines(net::execution_context& context);
+
+  // Requires: somebody waits. Its waiter is taken when it runs.
+  void add(Waiting& waiting);
+
+ private:
+  using List = boost::intrusive::list<Waiting, boost::intrusive::constant_time_size<false>>;
+  struct Rest;
+
+  void shutdown() override;
+  void post();
+  void run();
+
+  net::io_context& context_;
+  List waiting_;
+  bool posted_ = false;
+};
+
+// Wakes one waiting coroutine. Many notifications before it runs are one; one that comes while
+// nobody waits is kept for the next wait. Needs no timer and allocates nothing of its own.
+// Confined to one thread; outlives its waiter.
+class Wakeup {
+ public:
+  explicit Wakeup(Executor executor)
+      : woken_(net::use_service<WokenCoroutines>(executor.context())) {}
+  Wakeup(const Wakeup&) = delete;
+  Wakeup& operator=(const Wakeup&) = delete;
+
+  // Requires: nobody else waits.
+  Task<> wait() {
+    if (!std::exchange(notified_, false)) {
+      co_await net::async_initiate<const WokenCoroutines::Token, void()>(
+          [this](WokenCoroutines::Waiter waiter) { waiting_.waiter.emplace(std::move(waiter)); },
+          token_);
+    }
+  }
+
+  // The waiter runs later, not within this call.
+  void notify() {
+    if (!waiting_.waiter)
+      notified_ = true;
+    else if (!waiting_.is_linked())
+      woken_.add(waiting_);
+  }
+
+ private:
+  static constexpr WokenCoroutines::Token token_{};
+
+  WokenCoroutines& woken_;
+  WokenCoroutines::Waiting waiting_;
+  bool notified_ = false;
+};
+
+}  // namespace millrace

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/sessions/conversation.h"
+
+#include <cassert>
+#include <utility>
+
+namespace millrace {
+
+void Conversation::fail(ErrorCode code, std::string_view message, Time now) {
+  if (over_) release_stream();
+  if (stream_) stream_->fail(code, message, now);  // which calls error(), unless it has failed
+  if (!queue_.closing() && !over_) error(code, message);
+  if (!queue_.closing()) queue_.close(code);
+}
+
+void Conversation::drain(Time now) {
+  if (stream_ && !over_)
+    stream_->drain(now);
+  else
+    queue_.close(true);
+}
+
+void Conversation::written(Time now) {
+  if (over_) return release_stream();
+  const std::size_t results = queue_.take_sent_results();
+  if (stream_) stream_->written(results, now);
+}
+
+void Conversation::lost(bool clean, Time now) {
+  if (stream_) stream_->lost(clean, now);
+  stream_.reset();
+}
+
+std::optional<RequestError> Conversation::open(StreamAdmission& admission, StreamRequest request) {
+  if (over_) release_stream();
+  assert(!stream_);
+  auto opened = admission.open(std::move(request), *this);
+  if (!opened) return std::move(opened.error());
+  stream_ = std::move(*opened);
+  queue_.scope().stats().messages[MessageType::open].add();
+  return std::nullopt;
+}
+
+void Conversation::release_stream() {
+  over_ = false;
+  queue_.disown_results();
+  stream_.reset();
+}
+
+}  // namespace millrace

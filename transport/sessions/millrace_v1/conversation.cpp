@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/sessions/millrace_v1/conversation.h"
+
+#include <cassert>
+#include <span>
+#include <utility>
+
+#include "schemas/server_messages.h"
+
+namespace millrace {
+
+void MillraceV1Conversation::received(const Connection::Message& message) {
+  message.kind == Connection::Kind::text ? take_command(message) : take_frames(message);
+}
+
+// An empty message is a keepalive.
+void MillraceV1Conversation::take_frames(const Connection::Message& message) {
+  DoorStats& stats = queue().scope().stats();
+  if (message.bytes.empty()) return stats.messages[MessageType::control].add();
+  if (refuses_input()) return;
+  const std::uint64_t rejections = rejections_;
+  stream()->frames(message.bytes, message.arrived);
+  if (rejections_ != rejections) return;
+  stats.messages[MessageType::data].add();
+  stats.message.observe(static_cast<std::int64_t>(message.bytes.size()));
+}
+
+void MillraceV1Conversation::take_command(const Connection::Message& message) {
+  DoorStats& stats = queue().scope().stats();
+  const Time begin = Clock::now();
+  const auto command = parse_client_message(message.text());
+  stats.parse.observe(Clock::now() - begin);
+  if (!command) {
+    stats.rejected[MessageFault::schema].add();
+    return fail(ErrorCode::schema, command.error(), message.arrived);
+  }
+  stats.message.observe(static_cast<std::int64_t>(message.bytes.size()));
+  obey(*command, message.arrived);
+}
+
+void MillraceV1Conversation::obey(const ClientMessage& command, Time arrived) {
+  using namespace client_message;
+  const bool ends = std::holds_alternative<End>(command);
+  if (!ends && !std::holds_alternative<Keepalive>(command) && refuses_input()) return;
+  queue().scope().stats().messages[ends ? MessageType::close : MessageType::control].add();
+
+  if (const auto* flush = std::get_if<Flush>(&command)) stream()->flush(flush->mark, arrived);
+  if (std::holds_alternative<Reset>(command)) stream()->reset(arrived);
+  if (const auto* gap = std::get_if<Gap>(&command)) stream()->gap(gap->frames, arrived);
+  if (ends && !std::exchange(ended_, true)) stream()->end(arrived);
+}
+
+bool MillraceV1Conversation::refuses_input() {
+  if (ended_) rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
+  return ended_;
+}
+
+template <class Append>
+void MillraceV1Conversation::send(Append append) {
+  if (queue().closing()) return;
+  append(queue().bytes());
+  queue().commit(Connection::Kind::text);
+}
+
+void MillraceV1Conversation::ready(std::string_view stream, std::string_view pipeline,
+                                   std::uint64_t frames, std::size_t /*frame_bytes*/) {
+  send([&](std::string& out) { append_ready(out, stream, pipeline, frames); });
+}
+
+void MillraceV1Conversation::flushed(std::uint64_t mark) {
+  send([&](std::string& out) { append_flushed(out, mark); });
+}
+
+void MillraceV1Conversation::rejected(ErrorCode code, std::string_view message,
+                                      std::uint64_t frames) {
+  if (queue().closing()) return;
+  ++rejections_;
+  if (const auto fault = fault_of(code, frames)) queue().scope().stats().rejected[*fault].add();
+  send([&](std::string& out) { append_rejected(out, code, message, frames); });
+}
+
+void MillraceV1Conversation::warning(ErrorCode code, std::string_view message) {
+  send([&](std::string& out) { append_warning(out, code, message); });
+}
+
+void MillraceV1Conversation::goaway() {
+  const auto retry_after = queue().scope().retry_times().of_leaving();
+  send([&](std::string& out) { append_goaway(out, retry_after); });
+}
+
+void MillraceV1Conversation::error(ErrorCode code, std::string_view message) {
+  send([&](std::string& out) { append_error(out, code, message); });
+  queue().close(code);
+}
+
+void MillraceV1Conversation::closed(std::uint64_t frames, std::uint64_t chunks, bool drained) {
+  send([&](std::string& out) { append_closed(out, frames, chunks); });
+  queue().close(drained);
+}
+
+void MillraceV1Conversation::result(const ResultHead& head, const Answer& answer) {
+  assert(answer.kind != Answer::Kind::none);
+  if (queue().closing()) return;
+  queue().commit(append_answer(head, answer), true);
+}
+
+// No message is shorter than its answer, except that of a failed row, whose text is not sent.
+Connection::Kind MillraceV1Conversation::append_answer(const ResultHead& head,
+                                                       const Answer& answer) {
+  std::string& out = queue().bytes();
+  const std::size_t begin = out.size(), longest = queue().scope().limits().told;
+  if (answer.kind == Answer::Kind::error || answer.data.size() <= longest) {
+    const bool is_binary = answer.kind == Answer::Kind::bytes;
+    if (is_binary)
+      append_bytes(head, answer.data);
+    else
+      append_result(out, head, answer);
+    if (out.size() - begin <= longest)
+      return is_binary ? Connection::Kind::binary : Connection::Kind::text;
+    out.resize(begin);
+  }
+  append_too_long(out, head);
+  return Connection::Kind::text;
+}
+
+void MillraceV1Conversation::append_bytes(const ResultHead& head, std::string_view data) {
+  const client_protocol::Result result{.seq = head.seq,
+                                       .begin = head.begin,
+                                       .end = head.end,
+                                       .begin_s = static_cast<double>(head.begin) / head.rate,
+                                       .end_s = static_cast<double>(head.end) / head.rate,
+                                       .flags = head.flags,
+                                       .data = std::as_bytes(std::span(data))};
+  const Bytes message = queue().scope().encoder().encode(result);
+  queue().bytes().append(reinterpret_cast<const char*>(message.data()), message.size());
+}
+
+}  // namespace millrace

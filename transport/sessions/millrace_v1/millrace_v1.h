@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "transport/sessions/conversation.h"
+
+namespace millrace {
+
+// The protocol millrace.v1: GET /v1/stream, with the parameters of a stream. The subprotocol's name
+// is optional, so that any WebSocket client is a client.
+class MillraceV1 final : public WebSocketProtocol {
+ public:
+  // `admission` outlives it.
+  explicit MillraceV1(StreamAdmission& admission) : admission_(admission) {}
+
+  Result<Accepted, RequestError> accept(const HttpQuery& query, SessionScope& scope,
+                                        std::string_view peer) override;
+
+ private:
+  StreamAdmission& admission_;
+};
+
+}  // namespace millrace

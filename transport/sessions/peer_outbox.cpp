@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/sessions/peer_outbox.h"
+
+#include <cstring>
+#include <span>
+#include <utility>
+
+namespace millrace {
+
+PeerOutbox::~PeerOutbox() { gauge_.add(-static_cast<std::int64_t>(unsent_)); }
+
+std::size_t PeerOutbox::append(Bytes message, PeerStream* stream, bool is_result) {
+  if (empty()) wire_.wake();
+  waiting_.labels.push_back({stream, message.size(), is_result});
+  try {
+    waiting_.bytes.append(reinterpret_cast<const char*>(message.data()), message.size());
+  } catch (...) {
+    waiting_.labels.pop_back();
+    throw;
+  }
+  unsent_ += message.size();
+  if (!stream) of_nobody_ += message.size();
+  gauge_.add(static_cast<std::int64_t>(message.size()));
+  return message.size();
+}
+
+std::optional<PeerOutbox::Label> PeerOutbox::send_next() {
+  if (next_ == sending_.labels.size()) take_waiting();
+  if (next_ == sending_.labels.size()) return std::nullopt;
+  const Label label = sending_.labels[next_];
+  const Bytes bytes = std::as_bytes(std::span(sending_.bytes)).subspan(at_, label.bytes);
+  if (wire_.send(bytes) != PeerWire::Sent::taken) return std::nullopt;
+  ++next_;
+  at_ += label.bytes;
+  unsent_ -= label.bytes;
+  if (!label.stream) of_nobody_ -= label.bytes;
+  gauge_.add(-static_cast<std::int64_t>(label.bytes));
+  return label;
+}
+
+void PeerOutbox::drop(const PeerStream& stream) noexcept {
+  const std::size_t dropped = drop(stream, sending_, next_, at_) + drop(stream, waiting_, 0, 0);
+  unsent_ -= dropped;
+  gauge_.add(-static_cast<std::int64_t>(dropped));
+}
+
+// Of the messages from `first` on, which begin at byte `at`. Returns the bytes that were dropped.
+std::size_t PeerOutbox::drop(const PeerStream& stream, Batch& batch, std::size_t first,
+                             std::size_t at) {
+  std::size_t kept = first, end = at;
+  for (std::size_t i = first; i < batch.labels.size(); ++i) {
+    const Label label = batch.labels[i];
+    if (label.stream != &stream) {
+      std::memmove(batch.bytes.data() + end, batch.bytes.data() + at, label.bytes);
+      end += label.bytes;
+      batch.labels[kept++] = label;
+    }
+    at += label.bytes;
+  }
+  batch.labels.resize(kept);
+  batch.bytes.resize(end);
+  batch.bytes.shrink_to_fit();
+  return at - end;
+}
+
+// A peer that is always a little behind makes neither batch grow beyond what waits.
+void PeerOutbox::take_waiting() {
+  next_ = at_ = 0;
+  sending_.labels.clear();
+  if (sending_.bytes.capacity() > kept_) std::string().swap(sending_.bytes);
+  sending_.bytes.clear();
+  std::swap(sending_, waiting_);
+}
+
+}  // namespace millrace

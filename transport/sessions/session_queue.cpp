@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/sessions/session_queue.h"
+
+#include <utility>
+
+namespace millrace {
+namespace {
+
+constexpr std::uint16_t close_normal = 1000;
+constexpr std::uint16_t close_restart = 1012;
+
+}  // namespace
+
+SessionQueue::SessionQueue(SessionScope& scope, bool& full)
+    : scope_(scope), full_(full), to_send_(scope.executor()), to_read_(scope.executor()) {}
+
+SessionQueue::~SessionQueue() {
+  scope_.stats().send_buffer.add(-static_cast<std::int64_t>(unsent_));
+}
+
+void SessionQueue::commit(Connection::Kind kind, bool is_result) {
+  const std::size_t bytes = waiting_.commit(kind, is_result);
+  unsent_ += bytes;
+  if (unsent_ >= scope_.limits().unsent) full_ = true;
+  scope_.stats().send_buffer.add(static_cast<std::int64_t>(bytes));
+  to_send_.notify();
+}
+
+void SessionQueue::ping() {
+  if (!closing()) commit(Connection::Kind::ping);
+}
+
+void SessionQueue::close(bool drained) {
+  end({.code = drained ? close_restart : close_normal, .drained = drained});
+}
+
+void SessionQueue::close(ErrorCode error) {
+  end({.code = close_code(error), .reason = name_of(error), .error = error});
+}
+
+void SessionQueue::end(Close close) {
+  if (closing()) return;
+  close_ = close;
+  to_send_.notify();
+  to_read_.notify();  // a paused reader continues, to see the peer's close
+}
+
+void SessionQueue::drop_untaken() {
+  if (closing()) return;
+  const std::size_t bytes = waiting_.bytes().size() + sending_.truncate(next_ + under_way_);
+  waiting_ = {};  // its memory as well
+  uncount(bytes);
+}
+
+void SessionQueue::disown_results() {
+  sending_.disown_results();
+  waiting_.disown_results();
+  sent_results_ = 0;
+}
+
+MessageBatch::Message SessionQueue::next() {
+  if (next_ == sending_.size()) {
+    next_ = 0;
+    sending_.clear();
+    std::swap(sending_, waiting_);
+  }
+  under_way_ = true;
+  return sending_[next_];
+}
+
+void SessionQueue::sent() {
+  under_way_ = false;
+  const auto message = sending_[next_++];
+  const std::size_t bytes = message.bytes.size();
+  if (message.is_result) ++sent_results_;
+  if (empty()) {
+    next_ = 0;
+    sending_.clear();
+  }
+  uncount(bytes);
+}
+
+void SessionQueue::uncount(std::size_t bytes) {
+  unsent_ -= bytes;
+  scope_.stats().send_buffer.add(-static_cast<std::int64_t>(bytes));
+  if (!full_ || unsent_ > scope_.limits().unsent / 2) return;
+  full_ = false;
+  to_read_.notify();
+}
+
+}  // namespace millrace

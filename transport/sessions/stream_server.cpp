@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/sessions/stream_server.h"
+
+#include <new>
+#include <utility>
+
+#include "transport/http/io.h"
+#include "transport/net/peer_address.h"
+#include "transport/sessions/session.h"
+#include "transport/websocket/websocket_connection.h"
+
+namespace millrace {
+namespace {
+
+// Cuts a client that does not finish its upgrade in time.
+class Handshake final : SessionScope::Watched {
+ public:
+  Handshake(SessionScope& scope, Socket& socket)
+      : Watched(scope), deadline_(Clock::now() + scope.limits().handshake), socket_(socket) {}
+
+  void check(Time now) override {
+    if (now > deadline_) abort();
+  }
+  void abort() override {
+    boost::system::error_code ignored;
+    socket_.close(ignored);
+  }
+  void drain() override { abort(); }  // it has no stream yet
+
+ private:
+  const Time deadline_;
+  Socket& socket_;
+};
+
+struct Admitted {
+  WebSocketProtocol::Accepted accepted;
+  std::string rest;  // the bytes behind the upgrade
+};
+
+// A client before its upgrade. What it refers to outlives it.
+struct Arrival {
+  std::string peer;  // its address
+  WebSocketProtocol& protocol;
+  PageRules rules;
+  std::span<const PageFile> page;
+  Share socket;
+};
+
+std::string_view text_of(HttpFault fault) {
+  switch (fault) {
+    case HttpFault::malformed: return "not an HTTP request without a body";
+    case HttpFault::too_long: return "the header is too long";
+    case HttpFault::gone: break;
+  }
+  return "no upgrade came, or not in time";
+}
+
+Result<WebSocketProtocol::Accepted, RequestError> accept_upgrade(SessionScope& scope,
+                                                                 const Arrival& arrival,
+                                                                 const HttpQuery& query) {
+  if (auto refused = refuse_page(query, arrival.rules)) return std::move(*refused);
+  return arrival.protocol.accept(query, scope, arrival.peer);
+}
+
+// The answer to a request that opens no stream: a file of the page, or why it was refused.
+HttpAnswer answer_instead(SessionScope& scope, const Arrival& arrival, const HttpQuery& query,
+                          const RequestError& error) {
+  if (error.status == 404)
+    if (auto file = find_file(arrival.page, query)) return std::move(*file);
+  scope.refuse(arrival.peer, error.reason, error.message);
+  auto answer = answer_to(error);
+  answer.without_body = query.method == "HEAD";
+  return answer;
+}
+
+// Nullopt if the client was refused, or is gone.
+Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, const Arrival& arrival) {
+  const Time accepted = Clock::now();
+  const Handshake handshake(scope, socket);
+  std::string rest;
+  const auto query = co_await read_query(socket, rest);
+  if (query.has_error()) {
+    scope.refuse(arrival.peer, Refusal::handshake, text_of(query.error()));
+    if (query.error() == HttpFault::gone) co_return std::nullopt;
+    auto answer = answer_to(query.error());
+    co_await answer_and_close(socket, std::move(answer));
+    co_return std::nullopt;
+  }
+
+  auto conversation = accept_upgrade(scope, arrival, *query);
+  if (conversation) {
+    scope.stats().handshake.observe(Clock::now() - accepted);
+    co_return Admitted{std::move(*conversation), std::move(rest)};
+  }
+  auto answer = answer_instead(scope, arrival, *query, conversation.error());
+  co_await answer_and_close(socket, std::move(answer));
+  co_return std::nullopt;
+}
+
+Task<> serve(SessionScope& scope, Socket socket, Arrival arrival) {
+  if (scope.draining()) {  // accepted just before
+    scope.refuse(arrival.peer, Refusal::draining, "the service is stopping");
+    co_return;
+  }
+  auto admitted = co_await admit(scope, socket, arrival);
+  if (!admitted) co_return;
+  auto connection =
+      co_await accept_websocket(std::move(socket), std::move(admitted->accepted.upgrade),
+                                std::move(admitted->rest), scope.limits().message);
+  if (!connection) {
+    scope.refuse(arrival.peer, Refusal::handshake, "the upgrade could not be answered");
+    co_return;
+  }
+  co_await run_session(scope, *connection, *admitted->accepted.conversation);
+}
+
+}  // namespace
+
+StreamServer::StreamServer(SessionScope& scope, Acceptor acceptor, WebSocketProtocol& protocol,
+                           ClientGate& gate)
+    : scope_(scope),
+      acceptor_(std::move(acceptor)),
+      protocol_(protocol),
+      gate_(gate),
+      rules_{.loopback = acceptor_.local_endpoint().address().is_loopback(),
+             .origins = gate.origins,
+             .own_page = !gate.page.empty()},
+      accepting_(scope.executor(), [this] { return accept_all(); }) {}
+
+void StreamServer::stop_accepting() {
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+}
+
+Task<> StreamServer::accept_all() {
+  while (acceptor_.is_open()) {
+    auto socket = co_await accept(acceptor_);
+    if (socket) let_in(std::move(*socket));
+  }
+}
+
+void StreamServer::let_in(Socket socket) {
+  try {
+    Arrival arrival{text_of(peer_of(socket)), protocol_, rules_, gate_.page,
+                    Share(gate_.sockets, 1)};
+    if (gate_.memory_short.load(std::memory_order_relaxed))
+      return refuse(std::move(socket), arrival.peer, Refusal::overload,
+                    "the service is short of memory");
+    if (!arrival.socket)
+      return refuse(std::move(socket), arrival.peer, Refusal::limit_global,
+                    "the service has as many connections as it may have");
+    scope_.spawn(serve(scope_, std::move(socket), std::move(arrival)));
+  } catch (const std::bad_alloc& failure) {
+    scope_.report(failure);  // others may have better luck
+  }
+}
+
+void StreamServer::refuse(Socket socket, std::string_view peer, Refusal reason,
+                          std::string message) {
+  scope_.refuse(peer, reason, message);
+  answer_at_once(socket, answer_to(RequestError{.status = 503,
+                                                .message = std::move(message),
+                                                .retry_after = scope_.retry_times().of_refused(
+                                                    reason == Refusal::overload),
+                                                .reason = reason}));
+}
+
+}  // namespace millrace

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "transport/net/endless_task.h"
+#include "transport/net/listener.h"
+#include "transport/sessions/client_gate.h"
+#include "transport/sessions/conversation.h"
+#include "transport/sessions/session_scope.h"
+#include "transport/websocket/upgrade.h"
+
+namespace millrace {
+
+// Accepts the WebSocket clients of one io thread: reads the upgrade, has the protocol answer it,
+// and runs the session, all in `scope`. A request for a file of the gate's page is answered
+// instead, within the same limits. Each client takes one of the gate's sockets when it is accepted.
+// If none is left, or memory is short, it gets a 503 before anything of it is read. Scope, protocol
+// and gate outlive it. Confined to one thread.
+class StreamServer {
+ public:
+  StreamServer(SessionScope& scope, Acceptor acceptor, WebSocketProtocol& protocol,
+               ClientGate& gate);
+
+  // Accepts until stop_accepting(); sessions that run go on.
+  void start() { accepting_.start(); }
+  void stop_accepting();
+
+  Tcp::endpoint endpoint() const { return acceptor_.local_endpoint(); }
+
+ private:
+  Task<> accept_all();
+  void let_in(Socket socket);
+  void refuse(Socket socket, std::string_view peer, Refusal reason, std::string message);
+
+  SessionScope& scope_;
+  Acceptor acceptor_;
+  WebSocketProtocol& protocol_;
+  ClientGate& gate_;
+  const PageRules rules_;
+  EndlessTask accepting_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/sessions/zeromq_server.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <exception>
+#include <utility>
+
+#include "transport/net/peer_address.h"
+
+namespace millrace {
+
+namespace {
+
+constexpr std::size_t envelope = zeromq_envelope;
+
+// Looked at in one turn: peers, streams and empty places of either. To look at one is a walk
+// through memory that is not in the cache, some 0.3 µs.
+constexpr std::size_t checked_at_once = 512;
+
+ZeromqBinding with_limits(ZeromqBinding binding, const ConnectionLimits& limits,
+                          const ClientGate& gate) {
+  binding.max_message = binding.max_first = limits.message + envelope;
+  binding.times.message = limits.assembly;
+  binding.memory_short = &gate.memory_short;
+  binding.max_connections = &gate.zeromq_connections;
+  return binding;
+}
+
+MessageFault fault_of(WireError error) {
+  switch (error) {
+    case WireError::too_long: return MessageFault::size;
+    case WireError::malformed: return MessageFault::verify;
+    default: return MessageFault::schema;
+  }
+}
+
+std::string_view text_of(WireError error) {
+  switch (error) {
+    case WireError::too_long: return "a message that is too long";
+    case WireError::malformed: return "not a message of the protocol";
+    case WireError::unknown: return "not a message for a service";
+    default: return "a message with a value that cannot be";
+  }
+}
+
+std::string_view text_of(Refusal why) {
+  switch (why) {
+    case Refusal::overload: return "the service is short of memory";
+    case Refusal::limit_global: return "the service has as many connections as it may have";
+    default: return "no valid first message came in time";
+  }
+}
+
+}  // namespace
+
+// A peer and the way to it.
+class ZeromqServer::Peer final : public PeerWire {
+ public:
+  Peer(ZeromqServer& server, ZeromqPeer id)
+      : server_(server), id_(id), client_(*this, server.place_, Clock::now()) {}
+
+  ClientPeer& client() { return client_; }
+  std::uint64_t round = 0;  // of checks, in which it was checked last
+
+  Sent send(Bytes message) override {
+    switch (server_.router_.send(id_, message)) {
+      case ZeromqRouter::Sent::taken: return Sent::taken;
+      case ZeromqRouter::Sent::full: return Sent::full;
+      default: return Sent::gone;
+    }
+  }
+  std::string address() const override { return server_.router_.address(id_); }
+  std::uint64_t acknowledged() const override { return server_.router_.acknowledged(id_); }
+  bool empty() const override { return server_.router_.is_written(id_); }
+  void wake() override { server_.wake(id_); }
+  void cut() override { server_.router_.cut(id_); }
+
+ private:
+  ZeromqServer& server_;
+  const ZeromqPeer id_;
+  ClientPeer client_;
+};
+
+ZeromqServer::ZeromqServer(SessionScope& scope, const ZeromqBinding& binding,
+                           StreamAdmission& admission, ClientGate& gate)
+    : Watched(scope),
+      scope_(scope),
+      decoder_(scope.limits().message + envelope),
+      place_{admission, encoder_, scope.limits(), stats_, retry_times_},
+      ended_(scope.executor()),
+      router_(scope.executor(), with_limits(binding, scope.limits(), gate), gate.sockets,
+              socket_stats_) {}
+
+ZeromqServer::~ZeromqServer() = default;
+
+void ZeromqServer::start() {
+  scope_.spawn(run());
+  router_.start(*this);
+}
+
+// Holds up the end of its scope. The checks of time limits wake it: an acknowledgement is no event.
+Task<> ZeromqServer::run() {
+  while (!aborted_ && !(draining_ && is_idle())) co_await ended_.wait();
+}
+
+// A connection that this process closes may be reset, and then loses what was not acknowledged.
+bool ZeromqServer::is_idle() const {
+  const auto has_no_stream = [](const auto& one) { return one.second->client().streams() == 0; };
+  const auto has_all = [this](const auto& one) { return router_.has_all(one.first); };
+  return std::ranges::all_of(peers_, has_no_stream) && std::ranges::all_of(peers_, has_all);
+}
+
+void ZeromqServer::received(ZeromqPeer id, ZeromqMessage message) {
+  if (aborted_) return;
+  const Time arrived = Clock::now();
+  stats_.received.add(message.bytes().size());
+  Peer& from = peer(id);
+  const auto said = decoder_.to_service(message.bytes());
+  stats_.parse.observe(Clock::now() - arrived);
+  guard(from, [&] {
+    if (said)
+      from.client().received(*said, arrived);
+    else
+      from.client().malformed(fault_of(said.error()), text_of(said.error()), arrived);
+  });
+}
+
+void ZeromqServer::malformed(ZeromqPeer id) {
+  if (aborted_) return;
+  Peer& from = peer(id);
+  guard(from, [&] {
+    from.client().malformed(MessageFault::schema, "a message of more than one part", Clock::now());
+  });
+}
+
+void ZeromqServer::writable(ZeromqPeer id) { wake(id); }
+
+void ZeromqServer::connection_refused(const Tcp::endpoint& peer, Refusal why) {
+  scope_.note_refused(text_of(peer), text_of(why));
+}
+
+void ZeromqServer::lost(ZeromqPeer id) {
+  const auto found = peers_.find(id);
+  if (found == peers_.end()) return;
+  ClientPeer& client = found->second->client();
+  stats_.closed[client.ending().value_or(Closing::client)].add();
+  client.lost(Clock::now());
+  peers_.erase(found);
+  stats_.connections.add(-1);
+  note_end();
+}
+
+ZeromqServer::Peer& ZeromqServer::peer(ZeromqPeer id) {
+  const auto found = peers_.find(id);
+  if (found != peers_.end()) return *found->second;
+  auto made = std::make_unique<Peer>(*this, id);
+  Peer& peer = *peers_.emplace(id, std::move(made)).first->second;
+  stats_.opened.add();
+  stats_.connections.add(1);
+  return peer;
+}
+
+// Once for all that is said in a turn, to however many.
+void ZeromqServer::wake(ZeromqPeer id) {
+  if (woken_.empty()) net::post(scope_.executor(), [this] { flush_woken(); });
+  woken_.push_back(id);
+}
+
+void ZeromqServer::flush_woken() {
+  flushing_.clear();
+  std::swap(flushing_, woken_);
+  const Time now = Clock::now();
+  for (const ZeromqPeer id : flushing_) {
+    const auto found = peers_.find(id);
+    if (found != peers_.end()) guard(*found->second, [&] { found->second->client().flush(now); });
+  }
+  note_end();
+}
+
+// What fails for want of memory costs the peer it happened to, and nobody else.
+template <class Work>
+void ZeromqServer::guard(Peer& peer, Work work) {
+  try {
+    work();
+  } catch (const std::exception& failure) {
+    scope_.report(failure);
+    peer.client().fail();
+    peer.cut();
+  }
+}
+
+void ZeromqServer::check(Time now) {
+  if (checking_) return;
+  checked_at_ = now;
+  ++round_;
+  check_some();
+}
+
+// Peers that come meanwhile may be left out once.
+void ZeromqServer::check_some() {
+  std::size_t left = checked_at_once;
+  const auto take = [&](std::size_t looked) { left -= std::min(left, looked); };
+  for (; left > 0 && next_bucket_ < peers_.bucket_count(); take(1)) {
+    auto at = peers_.begin(next_bucket_);
+    while (at != peers_.end(next_bucket_) && at->second->round == round_) ++at;
+    if (at == peers_.end(next_bucket_)) {
+      ++next_bucket_;
+      continue;
+    }
+    Peer& peer = *at->second;
+    guard(peer,
+          [&] { take(peer.client().check_some(checked_at_, std::max<std::size_t>(left, 2))); });
+    if (peer.client().is_checked()) peer.round = round_;
+  }
+  checking_ = next_bucket_ < peers_.bucket_count();
+  if (checking_) return check_on();
+  next_bucket_ = 0;
+  note_end();
+}
+
+// Others have their turn first.
+void ZeromqServer::check_on() {
+  try {
+    net::post(scope_.executor(), [this] { check_some(); });
+  } catch (...) {
+    checking_ = false;  // the next check() goes on with it
+    throw;
+  }
+}
+
+void ZeromqServer::drain() {
+  draining_ = true;
+  note_end();
+}
+
+void ZeromqServer::abort() {
+  aborted_ = true;
+  for (auto& [id, peer] : peers_) {
+    stats_.closed[Closing::drain].add();
+    // Of whose streams are over, the last words may still be on their way: those the router brings
+    // out.
+    const bool cut = peer->client().streams() > 0;
+    peer->client().lost(Clock::now());
+    if (cut) peer->cut();
+  }
+  stats_.connections.set(0);
+  peers_.clear();
+  ended_.notify();
+}
+
+void ZeromqServer::note_end() {
+  if (draining_) ended_.notify();
+}
+
+}  // namespace millrace

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/websocket/stream_request.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "schemas/json_text.h"
+#include "schemas/text.h"
+#include "transport/http/query_parameters.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::string_view stream_path = "/v1/stream";
+constexpr std::size_t max_query = 2048;  // `options` not counted
+constexpr std::size_t max_options = 4096;
+constexpr std::size_t max_echo = 64;  // of a parameter's name in an error
+
+RequestError fault(std::string_view parameter, std::string message) {
+  return {.parameter = std::string(parameter.substr(0, max_echo)), .message = std::move(message)};
+}
+
+// Each parser says what is wrong with the value, or nothing.
+using Problem = std::string_view;
+
+Problem set_name(std::string& into, std::string value) {
+  if (!is_name(value)) return "not of the form [A-Za-z0-9._-]{1,128}";
+  into = std::move(value);
+  return {};
+}
+
+Problem set_text(std::optional<std::string>& into, std::string value) {
+  if (value.empty()) return "empty";
+  into = std::move(value);
+  return {};
+}
+
+Problem set_count(std::optional<std::uint32_t>& into, const std::string& value) {
+  into = number_in<std::uint32_t>(value);
+  return into ? Problem{} : "not a whole number";
+}
+
+Problem set_rate(std::optional<double>& into, std::optional<double> value) {
+  into = value;
+  return into && std::isfinite(*into) ? Problem{} : "not a number";
+}
+
+Problem set_explain(bool& into, std::string_view value) {
+  into = value == "1";
+  return into ? Problem{} : "must be 1";
+}
+
+Problem set_options(std::string& into, std::string value) {
+  if (value.size() > max_options) return "longer than 4096 bytes";
+  if (!is_json_object(value)) return "not a JSON object";
+  into = std::move(value);
+  return {};
+}
+
+struct Parameter {
+  std::string_view name;
+  Problem (*set)(StreamRequest&, std::string value);
+};
+
+constexpr std::array<Parameter, 10> parameters{{
+    {"pipeline",
+     [](StreamRequest& r, std::string v) { return set_name(r.pipeline, std::move(v)); }},
+    {"format", [](StreamRequest& r, std::string v) { return set_text(r.format, std::move(v)); }},
+    {"rate",
+     [](StreamRequest& r, std::string v) { return set_rate(r.rate, number_in<double>(v)); }},
+    {"channels", [](StreamRequest& r, std::string v) { return set_count(r.channels, v); }},
+    {"dim", [](StreamRequest& r, std::string v) { return set_count(r.dim, v); }},
+    {"id", [](StreamRequest& r, std::string v) { return set_name(r.id, std::move(v)); }},
+    {"channel", [](StreamRequest& r, std::string v) { return set_text(r.channel, std::move(v)); }},
+    {"chunk", [](StreamRequest& r, std::string v) { return set_text(r.chunk, std::move(v)); }},
+    {"options",
+     [](StreamRequest& r, std::string v) { return set_options(r.options, std::move(v)); }},
+    {"explain", [](StreamRequest& r, std::string v) { return set_explain(r.explain, v); }},
+}};
+
+void append_encoded(std::string& out, std::string_view name, std::string_view value) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  out += out.find('?') == std::string::npos ? '?' : '&';
+  out.append(name) += '=';
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (is_name({&c, 1})) {
+      out += c;
+    } else {
+      out.append({'%', digits[byte >> 4], digits[byte & 15]});
+    }
+  }
+}
+
+}  // namespace
+
+Result<StreamRequest, RequestError> parse_stream_target(std::string_view target) {
+  const auto path = target.substr(0, target.find('?'));
+  if (path != stream_path)
+    return RequestError{.status = 404, .message = "no such path; try /v1/stream"};
+
+  StreamRequest request;
+  std::array<bool, parameters.size()> seen{};
+  std::size_t length = 0;
+  for (const auto& [name, encoded] : parameters_of(target)) {
+    if (name != "options") length += name.size() + encoded.size();
+    if (length >= max_query) return RequestError{.status = 414, .message = "the query is too long"};
+    const auto parameter = std::ranges::find(parameters, name, &Parameter::name);
+    if (parameter == parameters.end()) return fault(name, "no such parameter");
+    if (std::exchange(seen[static_cast<std::size_t>(parameter - parameters.begin())], true))
+      return fault(name, "given twice");
+    auto value = percent_decoded(encoded);
+    if (!value) return fault(name, "malformed percent-encoding");
+    if (const Problem problem = parameter->set(request, std::move(*value)); !problem.empty())
+      return fault(name, std::string(problem));
+  }
+  return request;
+}
+
+Result<StreamRequest, RequestError> read_open(const client_protocol::Open& open) {
+  if (open.version != client_protocol::version)
+    return fault("version",
+                 "this service speaks version " + std::to_string(client_protocol::version));
+  StreamRequest request{.channels = open.channels, .dim = open.dim};
+  std::optional<RequestError> error;
+  const auto check = [&](std::string_view name, Problem problem) {
+    if (!problem.empty() && !error) error = fault(name, std::string(problem));
+  };
+  if (open.pipeline) check("pipeline", set_name(request.pipeline, std::string(*open.pipeline)));
+  if (open.id) check("id", set_name(request.id, std::string(*open.id)));
+  if (open.format) check("format", set_text(request.format, std::string(*open.format)));
+  if (open.rate) check("rate", set_rate(request.rate, *open.rate));
+  if (open.channel) check("channel", set_text(request.channel, std::string(*open.channel)));
+  if (open.chunk) check("chunk", set_text(request.chunk, std::string(*open.chunk)));
+  if (open.options) check("options", set_options(request.options, std::string(*open.options)));
+  if (error) return std::move(*error);
+  return request;
+}
+
+std::string stream_target(const StreamRequest& request) {
+  const auto decimal = [](double value) {
+    std::string digits;
+    append_number(digits, value);
+    return digits;
+  };
+  std::string target(stream_path);
+  append_encoded(target, "pipeline", request.pipeline);
+  if (!request.id.empty()) append_encoded(target, "id", request.id);
+  if (request.format) append_encoded(target, "format", *request.format);
+  if (request.rate) append_encoded(target, "rate", decimal(*request.rate));
+  if (request.channels) append_encoded(target, "channels", std::to_string(*request.channels));
+  if (request.dim) append_encoded(target, "dim", std::to_string(*request.dim));
+  if (request.channel) append_encoded(target, "channel", *request.channel);
+  if (request.chunk) append_encoded(target, "chunk", *request.chunk);
+  if (!request.options.empty()) append_encoded(target, "options", request.options);
+  if (request.explain) append_encoded(target, "explain", "1");
+  return target;
+}
+
+}  // namespace millrace

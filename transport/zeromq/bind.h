@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "transport/net/net.h"
+
+namespace millrace {
+
+// Listens on "tcp://ADDRESS:PORT"; an IPv6 address has brackets, port 0 is any free one. Throws
+// std::runtime_error that names the endpoint.
+Acceptor listen_on_zeromq(const Executor& executor, const std::string& endpoint);
+
+}  // namespace millrace

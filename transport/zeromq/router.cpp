@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/zeromq/router.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "transport/net/acknowledged.h"
+#include "transport/net/endless_task.h"
+#include "transport/net/listener.h"
+#include "transport/net/peer_address.h"
+#include "transport/zeromq/bind.h"
+#include "transport/zeromq/connection.h"
+#include "transport/zeromq/flushes.h"
+
+namespace millrace {
+namespace {
+
+// Of one connection, until others have their turn: some hundred of the shortest messages.
+constexpr std::size_t read_at_once = std::size_t{16} << 10;
+constexpr std::chrono::seconds linger{1};
+
+}  // namespace
+
+class ZeromqRouter::Bound {
+ public:
+  Bound(Executor executor, const ZeromqBinding& binding, Budget& room, ZeromqStats& stats)
+      : executor_(executor),
+        max_message_(binding.max_message),
+        max_first_(std::min(binding.max_first, binding.max_message)),
+        max_connections_(binding.max_connections),
+        memory_short_(binding.memory_short),
+        times_(binding.times),
+        ping_(zmtp_ping(binding.times.silence)),
+        room_(room),
+        stats_(stats),
+        acceptor_(listen_on_zeromq(executor, binding.endpoint)),
+        buffer_(read_at_once) {}
+  ~Bound() {
+    try {
+      write_the_rest();
+    } catch (const std::bad_alloc&) {  // nothing is waited for
+      for (auto& [id, connection] : connections_)
+        (void)connection.output.write(connection.socket.native_handle());
+    }
+  }
+
+  void start(ZeromqSink& sink) {
+    sink_ = &sink;
+    accepting_.start();
+  }
+
+  // `message` gives the message when there is room for it.
+  template <class Message>
+  Sent send(ZeromqPeer id, Message message) {
+    Connection* const connection = find(id);
+    if (!connection || connection->cut) return Sent::gone;
+    if (connection->blocked) return Sent::full;
+    if (connection->output.is_full()) {
+      connection->blocked = true;
+      stats_.would_block.add();
+      return Sent::full;
+    }
+    flush_soon(id, *connection);
+    connection->output.add_message(message());
+    return Sent::taken;
+  }
+
+  std::string address(ZeromqPeer id) {
+    Connection* const connection = find(id);
+    return connection ? text_of(connection->peer) : std::string();
+  }
+
+  std::uint64_t acknowledged(ZeromqPeer id) {
+    Connection* const connection = find(id);
+    return connection ? acknowledged_bytes(connection->socket.native_handle()) : 0;
+  }
+
+  bool is_written(ZeromqPeer id) {
+    Connection* const connection = find(id);
+    return !connection || connection->output.empty();
+  }
+  bool has_all(ZeromqPeer id) {
+    Connection* const connection = find(id);
+    return !connection || connection->cut ||
+           acknowledged(id) >= connection->output.end_of_messages();
+  }
+
+  // Its socket becomes readable, and that is where connections are removed.
+  void cut(ZeromqPeer id) noexcept {
+    Connection* const connection = find(id);
+    if (!connection) return;
+    connection->cut = true;
+    connection->output.clear();
+    ::shutdown(connection->socket.native_handle(), SHUT_RDWR);
+  }
+
+  std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+
+ private:
+  using Connection = ZeromqConnection;
+  using Found = ZmtpReader::Found;
+  using Error = boost::system::error_code;
+
+  Task<> accept_all() {
+    while (auto socket = co_await accept(acceptor_)) welcome(std::move(*socket));
+  }
+
+  void welcome(Socket socket) {
+    if (memory_short_ && memory_short_->load(std::memory_order_relaxed))
+      return refuse(socket, Refusal::overload);
+    Share room;
+    if (!max_connections_ || connections_.size() < *max_connections_) room = Share(room_, 1);
+    if (!room) return refuse(socket, Refusal::limit_global);
+    const ZeromqPeer id{++last_};
+    Connection& connection =
+        connections_.try_emplace(id, std::move(socket), std::move(room), max_first_, Clock::now())
+            .first->second;
+    count();
+    guard(id, [&] {
+      const auto greeting = zmtp_greeting();
+      connection.output.add_raw({greeting.data(), greeting.size()});
+      flush(id, connection);
+      wait_readable(id, connection);
+      wait_due(id, connection);
+      return true;
+    });
+  }
+
+  void refuse(const Socket& socket, Refusal why) {
+    stats_.refused[why].add();
+    stats_.disconnected.add();
+    sink_->connection_refused(peer_of(socket), why);
+  }
+
+  // A handler of a connection. It is removed where `work` returns false or throws.
+  template <class Work>
+  void guard(ZeromqPeer id, Work work) {
+    bool goes_on = false;
+    try {
+      goes_on = work();
+    } catch (...) {
+      remove(id);
+      throw;
+    }
+    if (!goes_on) remove(id);
+  }
+
+  void wait_readable(ZeromqPeer id, Connection& connection) {
+    connection.socket.async_wait(Socket::wait_read, [this, id](Error cancelled) {
+      Connection* const readable = cancelled ? nullptr : find(id);
+      if (!readable) return;
+      guard(id, [&] {
+        if (!receive(id, *readable)) return false;
+        wait_readable(id, *readable);
+        return true;
+      });
+    });
+  }
+
+  void wait_due(ZeromqPeer id, Connection& connection) {
+    connection.timer.expires_at(connection.next_due(times_));
+    connection.timer.async_wait([this, id](Error cancelled) {
+      Connection* const due = cancelled ? nullptr : find(id);
+      if (!due) return;
+      guard(id, [&] {
+        if (!is_in_time(id, *due)) return false;
+        due->ping_when_due(times_, ping_, Clock::now());
+        if (!due->output.empty()) flush(id, *due);  // the turn for it may have failed
+        wait_due(id, *due);
+        return true;
+      });
+    });
+  }
+
+  // When this process stood still, what the peer sent meanwhile is read before it is judged.
+  bool is_in_time(ZeromqPeer id, Connection& connection) {
+    for (std::size_t left = max_message_ / read_at_once + 2; left > 0; --left) {
+      if (!connection.is_late(times_, Clock::now())) return true;
+      if (!receive(id, connection)) return false;
+    }
+    return false;
+  }
+
+  // False when the connection has ended, or has to.
+  bool receive(ZeromqPeer id, Connection& connection) {
+    if (connection.cut) return false;
+    const ssize_t got =
+        ::recv(connection.socket.native_handle(), buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    if (got == 0) return false;
+    connection.unanswered.reset();
+    Bytes bytes = std::span(buffer_).first(static_cast<std::size_t>(got));
+    while (!bytes.empty()) {
+      const Found found = connection.reader.next(bytes);
+      // A PING between two parts of a message does not end that message.
+      if (found != Found::nothing && !connection.reader.is_within())
+        connection.message_begun.reset();
+      if (!take(found, id, connection) || connection.cut) return false;
+    }
+    connection.note_progress(Clock::now());
+    return true;
+  }
+
+  bool take(Found found, ZeromqPeer id, Connection& connection) {
+    switch (found) {
+      case Found::nothing: return true;
+      case Found::greeting: connection.output.add_command(zmtp_ready()); break;
+      case Found::ready: return begin(id, connection);
+      case Found::message: give(id, connection); return true;
+      case Found::ping: connection.answer_ping(); break;
+      case Found::parts: give_malformed(id, connection); return true;
+      case Found::endless: stats_.malformed.add(); return false;
+      case Found::wrong: return false;
+    }
+    flush_soon(id, connection);
+    return true;
+  }
+
+  // The second of two connections with the same routing id is refused.
+  bool begin(ZeromqPeer id, Connection& connection) {
+    const std::string& name = connection.reader.name();
+    if (!name.empty() && !names_.insert(name).second) return false;
+    connection.ready = true;
+    connection.pinged = Clock::now();
+    stats_.opened.add();
+    wait_due(id, connection);
+    return true;
+  }
+
+  void give(ZeromqPeer id, Connection& connection) {
+    connection.told = true;
+    connection.reader.set_max_message(max_message_);
+    sink_->received(id, connection.reader.take_message());
+  }
+  void give_malformed(ZeromqPeer id, Connection& connection) {
+    connection.told = true;
+    stats_.malformed.add();
+    sink_->malformed(id);
+  }
+
+  void flush_soon(ZeromqPeer id, Connection& connection) {
+    if (connection.flush_due || connection.waiting) return;
+    flushes_.add(id);
+    connection.flush_due = true;
+  }
+  void flush_now(ZeromqPeer id) {
+    Connection* const connection = find(id);
+    if (!connection) return;
+    connection->flush_due = false;
+    guard(id, [&] { return flush(id, *connection), true; });
+  }
+
+  void flush(ZeromqPeer id, Connection& connection) {
+    const auto written = connection.output.write(connection.socket.native_handle());
+    if (written == ZmtpOutput::Written::failed) return cut(id);
+    if (written == ZmtpOutput::Written::some) wait_writable(id, connection);
+    if (!connection.blocked || connection.output.is_full()) return;
+    connection.blocked = false;
+    sink_->writable(id);
+  }
+  void wait_writable(ZeromqPeer id, Connection& connection) {
+    if (std::exchange(connection.waiting, true)) return;
+    connection.socket.async_wait(Socket::wait_write, [this, id](Error cancelled) {
+      Connection* const writable = cancelled ? nullptr : find(id);
+      if (!writable) return;
+      writable->waiting = false;
+      guard(id, [&] { return flush(id, *writable), true; });
+    });
+  }
+
+  Connection* find(ZeromqPeer id) {
+    const auto found = connections_.find(id);
+    return found == connections_.end() ? nullptr : &found->second;
+  }
+  void remove(ZeromqPeer id) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    const Connection& connection = found->second;
+    const auto [told, peer] = std::pair(connection.told, connection.peer);
+    if (connection.ready) names_.erase(connection.reader.name());
+    connections_.erase(found);
+    stats_.disconnected.add();
+    count();
+    if (told) return sink_->lost(id);
+    stats_.refused[Refusal::handshake].add();
+    sink_->connection_refused(peer, Refusal::handshake);
+  }
+  void count() { stats_.connections.set(static_cast<std::int64_t>(connections_.size())); }
+
+  // Blocks this thread.
+  void write_the_rest() {
+    const Time until = Clock::now() + linger;
+    for (;;) {
+      std::vector<pollfd> waiting;
+      for (auto& [id, connection] : connections_)
+        if (connection.output.write(connection.socket.native_handle()) == ZmtpOutput::Written::some)
+          waiting.push_back({connection.socket.native_handle(), POLLOUT, 0});
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+      if (waiting.empty() || left <= 0) return;
+      (void)::poll(waiting.data(), waiting.size(), static_cast<int>(left));
+    }
+  }
+
+  const Executor executor_;
+  const std::size_t max_message_, max_first_;
+  const std::atomic<std::uint64_t>* const max_connections_;
+  const std::atomic<bool>* const memory_short_;
+  const ZeromqTimes times_;
+  const std::string ping_;
+  Budget& room_;
+  ZeromqStats& stats_;
+  ZeromqSink* sink_ = nullptr;
+  Acceptor acceptor_;
+  std::vector<std::byte> buffer_;  // what was just received, of one connection
+  std::unordered_map<ZeromqPeer, Connection> connections_;
+  std::unordered_set<std::string> names_;  // of those whose handshake is complete
+  ZeromqFlushes flushes_{executor_, [this](ZeromqPeer id) { flush_now(id); }};
+  std::uint64_t last_ = 0;
+  EndlessTask accepting_{executor_, [this] { return accept_all(); }};
+};
+
+ZeromqRouter::ZeromqRouter(Executor executor, const ZeromqBinding& binding, Budget& connections,
+                           ZeromqStats& stats)
+    : bound_(std::make_unique<Bound>(executor, binding, connections, stats)) {}
+ZeromqRouter::~ZeromqRouter() = default;
+
+void ZeromqRouter::start(ZeromqSink& sink) { bound_->start(sink); }
+ZeromqRouter::Sent ZeromqRouter::send(ZeromqPeer peer, ZeromqMessage& message) {
+  return bound_->send(peer, [&] { return std::move(message); });
+}
+ZeromqRouter::Sent ZeromqRouter::send(ZeromqPeer peer, Bytes message) {
+  return bound_->send(peer, [&] { return ZeromqMessage::copy_of(message); });
+}
+std::string ZeromqRouter::address(ZeromqPeer id) const { return bound_->address(id); }
+std::uint64_t ZeromqRouter::acknowledged(ZeromqPeer id) const { return bound_->acknowledged(id); }
+bool ZeromqRouter::is_written(ZeromqPeer id) const { return bound_->is_written(id); }
+bool ZeromqRouter::has_all(ZeromqPeer id) const { return bound_->has_all(id); }
+void ZeromqRouter::cut(ZeromqPeer peer) noexcept { bound_->cut(peer); }
+std::uint16_t ZeromqRouter::port() const { return bound_->port(); }
+
+}  // namespace millrace

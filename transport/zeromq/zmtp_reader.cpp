@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/zeromq/zmtp_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+using namespace std::literals;
+
+constexpr std::size_t greeting_size = 64;
+constexpr std::size_t mechanism_at = 12, mechanism_size = 20;
+constexpr std::string_view mechanism = "NULL";
+
+constexpr std::uint8_t more = 1, is_long = 2, is_command = 4;
+constexpr std::size_t short_head = 2, long_head = 9;
+
+// A longer context of a PING is an error (RFC 37).
+constexpr std::size_t ttl_size = 2, max_context = 16;
+
+// A message of several parts may be this much longer than a message before it ends the connection.
+constexpr std::size_t beyond_a_message = std::size_t{256} << 10;
+
+// More memory than this is given back when an element is complete.
+constexpr std::size_t kept_memory = 1024;
+
+std::uint64_t big_endian(Bytes bytes) {
+  std::uint64_t value = 0;
+  for (const std::byte byte : bytes) value = value << 8 | static_cast<std::uint8_t>(byte);
+  return value;
+}
+
+std::string_view text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// So far: a signature, and a version from 3 on.
+bool may_be_greeting(Bytes bytes) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); };
+  return (bytes.empty() || byte(0) == 0xff) && (bytes.size() < 10 || (byte(9) & 1) == 1) &&
+         (bytes.size() < 11 || byte(10) >= 3);
+}
+
+bool can_talk_to_router(std::string_view type) {
+  return type == "DEALER" || type == "REQ" || type == "ROUTER";
+}
+
+// Takes `size` bytes from the front of `from`; nothing where there are fewer.
+std::optional<std::string_view> take_front(std::string_view& from, std::uint64_t size) {
+  if (size > from.size()) return std::nullopt;
+  const std::string_view front = from.substr(0, static_cast<std::size_t>(size));
+  from.remove_prefix(front.size());
+  return front;
+}
+
+// Takes a string behind its length of `width` bytes.
+std::optional<std::string_view> take_string(std::string_view& from, std::size_t width) {
+  const auto length = take_front(from, width);
+  if (!length) return std::nullopt;
+  return take_front(from, big_endian(std::as_bytes(std::span(*length))));
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, {}, [](char c) { return c | 0x20; }, [](char c) { return c | 0x20; });
+}
+
+}  // namespace
+
+// The head of a frame, and the length that it declares.
+struct ZmtpReader::Frame {
+  std::uint8_t flags = 0;
+  std::size_t head = 0;
+  std::uint64_t size = 0;
+
+  bool is_part() const { return (flags & is_command) == 0; }
+  bool has_more() const { return (flags & more) != 0; }
+
+  // Nothing while too few bytes are there.
+  static std::optional<Frame> of(Bytes bytes) {
+    if (bytes.size() < short_head) return std::nullopt;
+    const auto flags = static_cast<std::uint8_t>(bytes[0]);
+    const std::size_t head = (flags & is_long) != 0 ? long_head : short_head;
+    if (bytes.size() < head) return std::nullopt;
+    return Frame{flags, head, big_endian(bytes.subspan(1, head - 1))};
+  }
+};
+
+std::array<char, 64> zmtp_greeting() {
+  std::array<char, greeting_size> greeting{};
+  constexpr std::string_view begin = "\xff\0\0\0\0\0\0\0\1\x7f\3\1NULL"sv;
+  std::ranges::copy(begin, greeting.begin());
+  return greeting;
+}
+
+std::string_view zmtp_ready() { return "\5READY\13Socket-Type\0\0\0\6ROUTER\10Identity\0\0\0\0"sv; }
+
+std::string zmtp_ping(std::chrono::milliseconds silence) {
+  const auto tenths = static_cast<std::uint16_t>(silence.count() / 100);  // of a second
+  return "\4PING"s + static_cast<char>(tenths >> 8) + static_cast<char>(tenths & 0xff);
+}
+
+ZmtpReader::Found ZmtpReader::next(Bytes& bytes) {
+  for (;;) {
+    if (in_parts_) {
+      const std::size_t gone = std::min<std::uint64_t>(skipped_, bytes.size());
+      bytes = bytes.subspan(gone);
+      skipped_ -= gone;
+      if (skipped_ > 0) return Found::nothing;
+      if (std::exchange(last_part_, false)) return end_part();
+    }
+    const Bytes known = kept_.empty() ? bytes : Bytes(kept_);
+    const auto size = size_of_next(known);
+    if (!size) return Found::wrong;
+    if (known.size() < *size) {
+      const std::size_t wanted = *size - kept_.size();
+      const Bytes taken = bytes.first(std::min(wanted, bytes.size()));
+      if (taken.empty()) return Found::nothing;
+      keep(taken, *size);
+      bytes = bytes.subspan(taken.size());
+      continue;
+    }
+    const Found found = take(known.first(*size));
+    if (kept_.empty()) bytes = bytes.subspan(*size);
+    kept_.clear();
+    if (kept_.capacity() > kept_memory) std::vector<std::byte>().swap(kept_);
+    if (found != Found::nothing) return found;
+  }
+}
+
+// Memory grows with what arrives, but not beyond the element, as a vector does that grows by
+// itself.
+void ZmtpReader::keep(Bytes bytes, std::size_t element) {
+  const std::size_t needed = kept_.size() + bytes.size();
+  if (kept_.capacity() < needed)
+    kept_.reserve(std::min(std::max(needed, 2 * kept_.capacity()), element));
+  kept_.insert(kept_.end(), bytes.begin(), bytes.end());
+}
+
+// How many bytes the next element has by what is known of it; nothing where none can begin so.
+std::optional<std::size_t> ZmtpReader::size_of_next(Bytes known) const {
+  if (state_ == State::greeting) {
+    if (!may_be_greeting(known)) return std::nullopt;
+    return greeting_size;
+  }
+  const auto frame = Frame::of(known);
+  if (!frame) {
+    const bool longer = !known.empty() && (static_cast<std::uint8_t>(known[0]) & is_long) != 0;
+    return longer ? long_head : short_head;
+  }
+  if (!is_allowed(*frame)) return std::nullopt;
+  return frame->head + (is_dropped(*frame) ? 0 : static_cast<std::size_t>(frame->size));
+}
+
+bool ZmtpReader::is_allowed(const Frame& frame) const {
+  if ((frame.flags & ~(more | is_long | is_command)) != 0) return false;
+  if (state_ == State::traffic && frame.is_part()) return frame.size <= max_message_;
+  return !frame.is_part() && !frame.has_more() &&
+         frame.size <= max_handshake - greeting_size - frame.head;
+}
+
+// Whether it is a part of a message of several, of which only the head is an element.
+bool ZmtpReader::is_dropped(const Frame& frame) const {
+  return frame.is_part() && (in_parts_ || frame.has_more());
+}
+
+ZmtpReader::Found ZmtpReader::take(Bytes element) {
+  return state_ == State::greeting ? take_greeting(element) : take_frame(element);
+}
+
+ZmtpReader::Found ZmtpReader::take_greeting(Bytes greeting) {
+  const std::string_view its = text_of(greeting).substr(mechanism_at, mechanism_size);
+  if (!its.starts_with(mechanism) || its.find_first_not_of('\0', mechanism.size()) != its.npos)
+    return Found::wrong;
+  state_ = State::handshake;
+  return Found::greeting;
+}
+
+ZmtpReader::Found ZmtpReader::take_frame(Bytes element) {
+  const Frame frame = *Frame::of(element);
+  if (is_dropped(frame)) return begin_part(frame);
+  const Bytes body = element.subspan(frame.head);
+  if (state_ == State::handshake) return take_ready(text_of(body));
+  if (!frame.is_part()) return take_command(text_of(body));
+  message_ = ZeromqMessage::copy_of(body);
+  return Found::message;
+}
+
+ZmtpReader::Found ZmtpReader::take_ready(std::string_view body) {
+  if (take_string(body, 1) != "READY") return Found::wrong;
+  while (!body.empty())
+    if (!take_property(body)) return Found::wrong;
+  if (!is_dealer_) return Found::wrong;
+  state_ = State::traffic;
+  return Found::ready;
+}
+
+// False where it is none, or says what cannot be. A routing id that begins with 0 is reserved.
+bool ZmtpReader::take_property(std::string_view& properties) {
+  const auto name = take_string(properties, 1);
+  if (!name) return false;
+  const auto value = take_string(properties, 4);
+  if (!value) return false;
+  if (equal_ignoring_case(*name, "Socket-Type")) {
+    is_dealer_ = can_talk_to_router(*value);
+  } else if (equal_ignoring_case(*name, "Identity")) {
+    if (value->size() > max_name || value->starts_with('\0')) return false;
+    name_ = *value;
+  }
+  return true;
+}
+
+// A command that is not known means nothing.
+ZmtpReader::Found ZmtpReader::take_command(std::string_view body) {
+  const auto name = take_string(body, 1);
+  if (!name || name == "ERROR") return Found::wrong;
+  if (name != "PING") return Found::nothing;
+  if (body.size() < ttl_size || body.size() > ttl_size + max_context) return Found::wrong;
+  context_ = body.substr(ttl_size);
+  return Found::ping;
+}
+
+ZmtpReader::Found ZmtpReader::begin_part(const Frame& frame) {
+  in_parts_ = true;
+  last_part_ = !frame.has_more();
+  skipped_ = frame.size;
+  parts_size_ += frame.head + frame.size;
+  return parts_size_ > max_message_ + beyond_a_message ? Found::endless : Found::nothing;
+}
+
+ZmtpReader::Found ZmtpReader::end_part() {
+  in_parts_ = false;
+  parts_size_ = 0;
+  return Found::parts;
+}
+
+}  // namespace millrace

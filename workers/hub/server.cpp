@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/hub/server.h"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "schemas/worker_codec.h"
+#include "schemas/worker_protocol.h"
+#include "transport/net/listener.h"
+#include "transport/net/spawn.h"
+#include "workers/hub/session.h"
+
+namespace millrace {
+
+using namespace net::experimental::awaitable_operators;
+namespace wp = worker_protocol;
+
+namespace {
+
+constexpr auto accept_pause = std::chrono::milliseconds(100);
+// Then other work of the thread has its turn, also in a flood of connections.
+constexpr unsigned accepted_per_turn = 16;
+constexpr net::use_awaitable_t<Executor> resume{};
+
+// Of a connection whose Hello is not accepted yet.
+constexpr FramedLimits greeting_limits{.max_message = wp::max_hello};
+
+// The first message; nothing where it is none, or does not come in time.
+Task<std::optional<wp::Hello>> read_hello(FramedSocket& socket, SocketWaits& waits) {
+  wp::Decoder decoder(wp::max_hello);
+  for (;;) {
+    const auto message = socket.try_receive();
+    if (!message) co_return std::nullopt;
+    if (*message) {
+      auto decoded = decoder.to_service(**message);
+      auto* hello = decoded ? std::get_if<wp::Hello>(&*decoded) : nullptr;
+      if (!hello) co_return std::nullopt;
+      co_return std::move(*hello);
+    }
+    const bool readable = co_await waits.readable();
+    if (!readable) co_return std::nullopt;
+  }
+}
+
+// Accepted sockets inherit the options.
+FileDescriptor listen_on_tcp(const Executor& executor, const Tcp::endpoint& endpoint) {
+  net::io_context* const contexts[] = {&executor.context()};
+  Acceptor acceptor = std::move(listen_on(endpoint, contexts).front());
+  acceptor.set_option(Tcp::no_delay(true));
+  acceptor.set_option(Acceptor::keep_alive(true));
+  acceptor.non_blocking(true);
+  return FileDescriptor(acceptor.release());
+}
+
+}  // namespace
+
+Result<HubHome, wp::Refused> WorkerReception::home_of(const wp::Hello& hello) const {
+  if (hello.version != wp::version)
+    return wp::Refused{"version", "this service speaks version " + std::to_string(wp::version) +
+                                      " of the worker protocol"};
+  const HubHome home = find(hello.pipeline);
+  if (!home.hub) return wp::Refused{"pipeline", "there is no pipeline " + hello.pipeline};
+  return home;
+}
+
+WorkerServer::WorkerServer(Executor executor, const std::string& path, WorkerReception reception)
+    : executor_(executor),
+      local_(path),
+      waits_(executor, listening()),
+      reception_(std::move(reception)) {}
+
+WorkerServer::WorkerServer(Executor executor, const Tcp::endpoint& endpoint,
+                           WorkerReception reception, RemoteBudgets& budgets)
+    : executor_(executor),
+      tcp_(listen_on_tcp(executor, endpoint)),
+      budgets_(&budgets),
+      waits_(executor, listening()),
+      reception_(std::move(reception)) {}
+
+Task<> WorkerServer::serve() {
+  for (unsigned turn = 1;; ++turn) {
+    const Accepted accepted = accept();
+    if (accepted == Accepted::none) {
+      const bool readable = co_await waits_.readable();
+      if (!readable) break;
+    } else if (accepted == Accepted::failed) {
+      Timer pause(executor_, accept_pause);
+      co_await pause.async_wait(no_throw);
+    } else if (turn % accepted_per_turn == 0) {
+      co_await net::post(executor_, resume);
+    }
+  }
+}
+
+std::uint16_t WorkerServer::port() const {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (!tcp_ || ::getsockname(tcp_.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    return 0;
+  return address.ss_family == AF_INET6
+             ? ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port)
+             : ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+// Fails if descriptors or memory are short; they may be given back.
+WorkerServer::Accepted WorkerServer::accept() {
+  std::string why;
+  try {
+    auto connection = try_accept(listening());
+    if (connection) {
+      if (!*connection) return Accepted::none;
+      Share place;
+      if (budgets_) place = Share(budgets_->connections, 1);
+      if (budgets_ && !place) return refuse_one_more(), Accepted::one;
+      spawn(executor_, receive(std::move(**connection), std::move(place)));
+      failing_ = full_ = false;
+      return Accepted::one;
+    }
+    why = connection.error().message();
+  } catch (const std::bad_alloc& error) {
+    why = error.what();
+  }
+  if (!std::exchange(failing_, true))
+    reception_.log({.what = "workers cannot connect", .worker = "", .why = why, .warning = true});
+  return Accepted::failed;
+}
+
+Task<> WorkerServer::receive(FileDescriptor connection, Share place) {
+  try {
+    co_await receive_hello(std::move(connection), std::move(place));
+  } catch (const std::exception& error) {
+    note_refused("", error.what());
+  }
+}
+
+Task<> WorkerServer::receive_hello(FileDescriptor connection, Share place) {
+  FramedSocket socket(std::move(connection), greeting_limits);
+  std::optional<wp::Hello> hello;
+  {
+    SocketWaits waits(executor_, socket.native_handle());
+    Timer late(executor_, reception_.patience);
+    auto first = co_await (read_hello(socket, waits) || late.async_wait(no_throw));
+    if (first.index() == 0) hello = std::get<0>(std::move(first));
+  }
+  if (hello)
+    dispatch(std::move(socket), std::move(*hello), std::move(place));
+  else
+    refuse(socket, "", {"protocol", "the first message is Hello, within 10 s"});
+}
+
+void WorkerServer::dispatch(FramedSocket socket, wp::Hello hello, Share place) {
+  const auto home = reception_.home_of(hello);
+  if (!home) return refuse(socket, hello.name, home.error());
+  socket.set_limits(limits(*home->hub, hello));
+  spawn(home->home->get_executor(),
+        serve_worker(std::move(socket), std::move(hello), *home->hub, std::move(place)));
+}
+
+// Over TCP, batches bring their tensors. They are bounded by the credits, and count in the slabs'
+// budget.
+FramedLimits WorkerServer::limits(const Hub& hub, const wp::Hello& hello) const {
+  FramedLimits limits = worker_limits();
+  if (!budgets_) return limits;
+  const BatchShape& shape = hub.settings().welcome.shape;
+  limits.max_outgoing += hello.credits * shape.slab_bytes(shape.format.dtype);
+  limits.incoming = &budgets_->unread;
+  limits.unshared = own_unread;
+  return limits;
+}
+
+void WorkerServer::refuse(FramedSocket& socket, std::string_view name, const wp::Refused& why) {
+  wp::Encoder encoder;
+  (void)socket.try_send(encoder.encode(why));
+  note_refused(name, why.message);
+}
+
+void WorkerServer::note_refused(std::string_view name, std::string_view why) {
+  stats_.refused[WorkerRefusal::handshake].add();
+  reception_.log({.what = "worker refused", .worker = name, .why = why, .warning = true});
+}
+
+// Not each is logged: there may be any number.
+void WorkerServer::refuse_one_more() {
+  stats_.refused[WorkerRefusal::limit_global].add();
+  if (!std::exchange(full_, true))
+    reception_.log({.what = "worker refused",
+                    .worker = "",
+                    .why = "there are " + std::to_string(max_remote_connections) + " connections",
+                    .warning = true});
+}
+
+}  // namespace millrace

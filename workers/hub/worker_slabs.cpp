@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/hub/worker_slabs.h"
+
+#include <cassert>
+#include <utility>
+
+#include "gpu/host/host_device.h"
+
+namespace millrace {
+
+namespace {
+
+worker_protocol::RowEntry entry_of(const BatchRow& row) {
+  const Row& at = row.ready.row;
+  return {.stream = row.stream,
+          .seq = at.seq,
+          .begin = at.begin,
+          .gap = at.gap,
+          .mark = at.mark ? static_cast<std::int64_t>(*at.mark) : -1,
+          .slot = number(row.slot),
+          .left = at.left,
+          .size = at.size,
+          .right = at.right,
+          .flags = at.flags,
+          .reason = static_cast<std::uint8_t>(at.reason)};
+}
+
+RowControl control_of(const BatchRow& row) {
+  const Row& at = row.ready.row;
+  return {number(row.slot), at.left, at.size, at.right, at.flags, (at.flags & flag::reset) != 0};
+}
+
+}  // namespace
+
+WorkerSlabs::WorkerSlabs(const BatchShape& shape, std::unique_ptr<Device> device,
+                         std::uint32_t slabs, DeviceReports reports)
+    : format_(device->slab_format(shape.format)),
+      width_(shape.width),
+      device_(std::move(device)),
+      ring_(slabs, shape.slab_bytes(format_.dtype)),
+      device_slabs_(device_->attach(ring_, std::move(reports))),
+      writer_(format_, shape.slots),
+      slabs_(slabs) {}
+
+const worker_protocol::HandedBatch* WorkerSlabs::write(
+    const Batch& batch, std::vector<worker_protocol::OpenedStream> opened) {
+  const std::uint32_t slab = ring_.acquire().value();
+  writer_.begin(ring_.slab(slab), batch.rows, static_cast<std::uint32_t>(batch.marks.size()),
+                width_);
+  worker_protocol::HandedBatch& message = slabs_[slab].message;
+  message.framed.clear();
+  message.marks.clear();
+  for (const BatchRow& row : batch.framed) {
+    writer_.add(control_of(row), row.ready.window);
+    message.framed.push_back(entry_of(row));
+  }
+  for (const BatchRow& row : batch.marks) {
+    writer_.add_mark(control_of(row));
+    message.marks.push_back(entry_of(row));
+  }
+  const SlabShape shape = writer_.finish();
+  message.id = batch.id;
+  message.slab = slab;
+  message.rows = batch.rows;
+  message.width = width_;
+  message.trigger = static_cast<std::uint8_t>(batch.trigger);
+  message.closed = batch.closed;
+  message.opened = std::move(opened);
+  on_their_way_.push_back(slab);
+  const Copying copying = device_slabs_->copy(slab, shape);
+  slabs_[slab].copying = copying == Copying::under_way;
+  message.copied = Clock::now();
+  return copying != Copying::failed ? &message : nullptr;
+}
+
+Time WorkerSlabs::finish() {
+  assert(!on_their_way_.empty());
+  const std::uint32_t slab = on_their_way_.front();
+  on_their_way_.pop_front();
+  slabs_[slab].returned = true;
+  release_if_done(slab);
+  return slabs_[slab].message.copied;
+}
+
+bool WorkerSlabs::ended(const CopyEnded& copy) {
+  Slab& slab = slabs_[copy.slab];
+  slab.copying = false;
+  slab.message.copied = copy.at;
+  return release_if_done(copy.slab);
+}
+
+bool WorkerSlabs::release_if_done(std::uint32_t slab) {
+  if (!slabs_[slab].returned || slabs_[slab].copying || !device_slabs_->give_back(slab))
+    return false;
+  freed(slab);
+  return true;
+}
+
+void WorkerSlabs::freed(std::uint32_t slab) {
+  slabs_[slab].returned = false;
+  ring_.release(slab);
+}
+
+std::unique_ptr<DeviceSlabs> WorkerSlabs::leave_copies_to_worker() {
+  device_ = open_device_of_worker(std::string(device_->name()));
+  auto former = std::exchange(device_slabs_, device_->attach(ring_, {}));
+  for (std::uint32_t slab = 0; slab < slabs_.size(); ++slab) release_if_done(slab);
+  return former;
+}
+
+void WorkerSlabs::former_slabs_gone() {
+  for (std::uint32_t slab = 0; slab < slabs_.size(); ++slab)
+    if (std::exchange(slabs_[slab].copying, false)) release_if_done(slab);
+}
+
+}  // namespace millrace

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/lanes/lane.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <utility>
+
+#include "schemas/worker_messages.h"
+
+namespace millrace {
+
+namespace {
+
+std::size_t rows_in(const Batch& batch) { return batch.framed.size() + batch.marks.size(); }
+
+std::string in_words(Duration time) {
+  using namespace std::chrono;
+  if (time < 1s) return std::to_string(duration_cast<milliseconds>(time).count()) + " ms";
+  return std::to_string(duration_cast<seconds>(time).count()) + " s";
+}
+
+}  // namespace
+
+Lane::Lane(LaneId id, const BatchRule& rule, std::uint32_t credits, Time now)
+    : id_(id), credits_(credits), batcher_(rule), heard_(now), answer_since_(now) {}
+
+Batch* Lane::close(BatchId id, bool has_slab, Time now) {
+  if (has_slab)
+    without_slab_.reset();
+  else if (!without_slab_)
+    without_slab_ = now;
+  const auto choice = has_slab ? next(now) : std::nullopt;
+  if (!choice) return nullptr;
+  Batch batch;
+  if (!spare_.empty()) {
+    batch = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  batcher_.close(*choice, now, batch);
+  batch.id = id;
+  if (held_.empty()) answer_since_ = now;
+  rows_held_ += rows_in(batch);
+  held_.push_back(std::move(batch));
+  return &held_.back();
+}
+
+Lane::Order Lane::order_of(BatchId id) const {
+  if (!held_.empty() && held_.front().id == id) return Order::next;
+  for (std::size_t i = 0; i < done_.size(); ++i)
+    if (done_[i] == id) return Order::again;
+  return Order::wrong;
+}
+
+Batch Lane::finish(Time now) {
+  assert(!held_.empty());
+  Batch batch = std::move(held_.front());
+  held_.pop_front();
+  rows_held_ -= rows_in(batch);
+  done_.push_back(batch.id);
+  if (done_.size() > worker_protocol::max_credits) done_.pop_front();
+  answer_since_ = now;
+  return batch;
+}
+
+void Lane::reuse(Batch batch) {
+  batch.framed.clear();
+  batch.marks.clear();
+  spare_.push_back(std::move(batch));
+}
+
+void Lane::shift(Duration late, Time now) {
+  const auto put_off = [&](Time& since) { since = std::min(since + late, now); };
+  put_off(heard_);
+  put_off(answer_since_);
+  if (without_slab_) put_off(*without_slab_);
+}
+
+void Lane::leave(Time until) {
+  if (!keeps_until_) keeps_until_ = until;
+}
+
+bool Lane::release(Time now) {
+  if (released_ || !keeps_until_ || now < *keeps_until_) return false;
+  return released_ = true;
+}
+
+Time Lane::due(const Patience& patience) const {
+  const Time due = std::min(batch_deadline(), lost_at(patience));
+  return keeps_until_ && !released_ ? std::min(due, *keeps_until_) : due;
+}
+
+Time Lane::lost_at(const Patience& patience) const {
+  const Time silent = heard_ + patience.silence;
+  // It has given all batches back, and its device does not come to an end with them.
+  if (held_.empty() && without_slab_) return std::min(silent, *without_slab_ + patience.answer);
+  if (held_.empty()) return silent;
+  return std::min(silent, answer_since_ + answer_wait(patience));
+}
+
+std::string Lane::why_lost(const Patience& patience, Time now) const {
+  if (heard_ + patience.silence <= now) return "no heartbeat for " + in_words(patience.silence);
+  if (held_.empty())
+    return "its device was not done with a batch within " + in_words(patience.answer);
+  return "batch " + std::to_string(number(held_.front().id)) + " was not answered within " +
+         in_words(answer_wait(patience));
+}
+
+}  // namespace millrace

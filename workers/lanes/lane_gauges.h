@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "workers/lanes/lanes.h"
+#include "workers/lanes/stats.h"
+
+namespace millrace {
+
+// Sets the gauges of a pipeline's lanes to how they are now.
+void show(const Lanes& lanes, const BatchRule& rule, LaneStats& stats);
+
+}  // namespace millrace

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/library/device.h"
+
+#include "workers/library/worker.h"
+
+namespace millrace {
+
+namespace {
+
+cuda::Found find(const std::string& name) {
+  const cuda::Machine machine = cuda::look();
+  std::string there;
+  for (const cuda::Found& device : machine.devices) {
+    if (device.name == name || (name == "cuda" && device.ordinal == 0)) return device;
+    there += ", " + device.name;
+  }
+  throw WorkerError("no device \"" + name + "\" here; there are: host" + there +
+                        (machine.why_none.empty() ? "" : " (" + machine.why_none + ")"),
+                    "device");
+}
+
+RowFormat format_of(const worker_protocol::Welcome& welcome) {
+  const Element dtype = welcome.frames.element;
+  return {.frames = welcome.slab_element.value_or(dtype),
+          .dtype = dtype,
+          .values = welcome.frames.values,
+          .context = welcome.context,
+          .repeat = welcome.repeat};
+}
+
+}  // namespace
+
+WorkerDevice::WorkerDevice(const std::string& name) {
+  if (name == host_) return;
+  found_ = find(name);
+  try {
+    cuda::use(*found_);
+  } catch (const DeviceFailure& error) {
+    throw WorkerError(error.what(), "device");
+  }
+}
+
+void WorkerDevice::attach(const worker_protocol::Welcome& welcome, std::uint32_t credits,
+                          MutableBytes shared) {
+  if (!found_) return;
+  const RowFormat format = format_of(welcome);
+  if (welcome.device) try {
+      reader_ = cuda::open_slabs(*found_, format, welcome.slab_bytes, *welcome.device);
+      return;
+    } catch (const DeviceFailure&) {
+      copies_in_vain_ = true;
+    }
+  const std::uint32_t slabs = shared.empty() ? credits : welcome.slabs;
+  const std::size_t slab_bytes = shared.empty() ? layout_of({.rows = welcome.rows,
+                                                             .marks = welcome.slots,
+                                                             .width = welcome.width,
+                                                             .values = format.values,
+                                                             .element = format.frames})
+                                                      .bytes
+                                                : welcome.slab_bytes;
+  try {
+    reader_ = cuda::copy_slabs(*found_, format, slabs, slab_bytes, shared);
+  } catch (const DeviceFailure& error) {
+    throw WorkerError(error.what(), "device");
+  }
+}
+
+}  // namespace millrace

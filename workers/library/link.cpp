@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/library/link.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string_view>
+
+#include "schemas/worker_protocol.h"
+#include "transport/net/local_path.h"
+#include "workers/library/connect_service.h"
+#include "workers/library/worker.h"
+
+namespace millrace {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+const char* sentence(FramedError error) {
+  switch (error) {
+    case FramedError::closed: return "the service closed the connection";
+    case FramedError::lost: return "the connection to the service broke";
+    case FramedError::too_long: return "the service sent a message that is too long";
+    case FramedError::descriptor:
+      return "the service sent an unexpected descriptor, or this process has too many";
+    case FramedError::no_room: break;  // there is no budget here
+  }
+  return "there is no memory for the service's messages";
+}
+
+}  // namespace
+
+WorkerLink::WorkerLink(const std::string& url, const std::function<void()>& meanwhile)
+    : url_(url.empty() ? default_workers_url() : url),
+      socket_(connect_service(url_, meanwhile)),
+      decoder_(worker_protocol::max_to_worker) {}
+
+// TCP drops the last messages to the service if a connection is closed with unread input.
+WorkerLink::~WorkerLink() {
+  constexpr int most_reads = 1000;
+  pollfd input{socket_.native_handle(), POLLIN, 0};
+  for (int i = 0; i < most_reads && ::poll(&input, 1, 0) == 1 && socket_.discard_input(); ++i) {
+  }
+}
+
+std::optional<worker_protocol::ToWorker> WorkerLink::receive() {
+  const auto bytes = socket_.try_receive();
+  if (!bytes) throw_ended(bytes.error());
+  if (!*bytes) return std::nullopt;
+  heard_ = Clock::now();
+  has_heard_ = true;
+  auto message = decoder_.to_worker(**bytes);
+  if (!message)
+    throw WorkerError("the service sent what is no message for workers (" +
+                      std::string(name_of(message.error())) + "); clients have another port");
+  return std::move(*message);
+}
+
+// Before the first message something else may listen at a TCP port: a proxy of a service that does
+// not run yet, or the service's listener for clients.
+void WorkerLink::throw_ended(FramedError error) const {
+  const std::string what = sentence(error);
+  if (has_heard_ || !url_.starts_with("tcp://")) throw WorkerError(what);
+  if (socket_.is_within_message()) throw WorkerError(what + "; clients have another port");
+  throw ServiceAbsent("no service at " + url_ + " (" + what + ")");
+}
+
+bool WorkerLink::try_send(Bytes message) {
+  const FramedSocket::Sent sent = socket_.try_send(message);
+  if (sent == FramedSocket::Sent::failed) throw_ended(FramedError::lost);
+  if (sent == FramedSocket::Sent::full) return false;
+  sent_ = Clock::now();
+  return true;
+}
+
+void WorkerLink::flush() {
+  if (!socket_.flush()) throw_ended(FramedError::lost);
+}
+
+void WorkerLink::wait(Time deadline, Until until, int wake) const {
+  constexpr short events_of[] = {POLLIN, POLLOUT, POLLIN | POLLOUT};
+  const short events = events_of[static_cast<int>(until)];
+  std::array<pollfd, 2> descriptors{pollfd{wake, POLLIN, 0},
+                                    pollfd{socket_.native_handle(), events, 0}};
+  // The difference to Time::max() would overflow; a caller that waits that long comes again.
+  const Time now = Clock::now();
+  const Duration left = deadline > now + 1h ? Duration(1h) : std::max(deadline - now, Duration(0));
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+  const timespec limit{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+  ::ppoll(descriptors.data(), descriptors.size(), &limit, nullptr);
+}
+
+}  // namespace millrace

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/library/worker.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <stdexcept>
+#include <utility>
+
+#include "schemas/text.h"
+#include "workers/library/attachment.h"
+#include "workers/library/connect_service.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::size_t max_name = 256;  // bytes
+
+void check(const WorkerSettings& settings) {
+  using worker_protocol::max_credits;
+  if (!settings.watch && (settings.credits < 1 || settings.credits > max_credits))
+    throw std::invalid_argument("credits must be 1 to " + std::to_string(max_credits) + ", not " +
+                                std::to_string(settings.credits));
+  const auto check_text = [](const char* argument, const std::string& text) {
+    if (!text.empty() && !is_printable(text, max_name))
+      throw std::invalid_argument(std::string(argument) +
+                                  " must be text of at most 256 bytes without control characters");
+  };
+  check_text("pipeline", settings.pipeline);
+  check_text("name", settings.name);
+}
+
+std::unique_ptr<Attachment> attach(const std::string& url, const WorkerSettings& settings,
+                                   const std::function<void()>& meanwhile) {
+  check(settings);
+  const Time give_up = Clock::now() + settings.wait;
+  for (bool waiting = false;;) {
+    try {
+      return std::make_unique<Attachment>(url, settings, meanwhile);
+    } catch (const ServiceAbsent& absent) {
+      if (Clock::now() >= give_up) throw;
+      if (!std::exchange(waiting, true)) settings.on_wait(absent.what(), settings.wait);
+    }
+    meanwhile();
+    ::poll(nullptr, 0, static_cast<int>(meanwhile_interval.count()));
+  }
+}
+
+}  // namespace
+
+void print_wait(const std::string& why, Duration wait) {
+  const double seconds = std::chrono::duration<double>(wait).count();
+  std::fprintf(stderr, "%s; waiting for it for up to %g s\n", why.c_str(), seconds);
+}
+
+Worker::Worker(const std::string& url, const WorkerSettings& settings,
+               const std::function<void()>& meanwhile)
+    : attachment_(attach(url, settings, meanwhile)) {}
+Worker::~Worker() = default;
+Worker::Worker(Worker&&) noexcept = default;
+Worker& Worker::operator=(Worker&&) noexcept = default;
+
+std::optional<WorkerBatch> Worker::next_until(Time deadline) {
+  return attachment_->next_until(deadline);
+}
+void Worker::done(WorkerBatch& batch, std::span<const Answer> answers,
+                  std::span<const Answer> mark_answers) {
+  attachment_->done(batch, answers, mark_answers);
+}
+void Worker::fail(WorkerBatch& batch, const std::string& why) { attachment_->fail(batch, why); }
+void Worker::use_on(const WorkerBatch& batch, DeviceStream stream) {
+  attachment_->use_on(batch, stream);
+}
+void Worker::bye() { attachment_->bye(); }
+void Worker::close() { attachment_->close(); }
+void Worker::interrupt() noexcept { attachment_->interrupt(); }
+bool Worker::ended() const { return attachment_->ended(); }
+std::uint32_t Worker::company() const { return attachment_->company(); }
+
+std::uint32_t Worker::slots() const { return attachment_->welcome().slots; }
+std::uint32_t Worker::rows() const { return attachment_->welcome().rows; }
+std::uint32_t Worker::width() const { return attachment_->welcome().width; }
+std::uint32_t Worker::values() const { return frames().values; }
+Element Worker::dtype() const { return frames().element; }
+double Worker::rate() const { return frames().rate; }
+const FrameType& Worker::frames() const { return attachment_->welcome().frames; }
+const std::string& Worker::chunk() const { return attachment_->welcome().chunk; }
+const std::string& Worker::device() const { return attachment_->device().name(); }
+int Worker::ordinal() const { return attachment_->device().ordinal(); }
+
+}  // namespace millrace
