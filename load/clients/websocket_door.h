@@ -12,7 +12,7 @@
 #include "transport/net/file_descriptor.h"
 #include "transport/net/net.h"
 #include "transport/websocket/client.h"
-#include "transport/websocket/stream_request.h"
+#include "transport/websocket/stream_target.h"
 
 namespace millrace::load {
 

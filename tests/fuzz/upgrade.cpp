@@ -9,7 +9,7 @@
 #include "tests/fuzz/target.h"
 #include "transport/http/reader.h"
 #include "transport/net/limits.h"
-#include "transport/websocket/stream_request.h"
+#include "transport/websocket/stream_target.h"
 
 namespace millrace {
 namespace {

@@ -5,7 +5,7 @@
 #include "streams/client_output.h"
 #include "streams/stream_input.h"
 #include "transport/websocket/request_error.h"
-#include "transport/websocket/stream_request.h"
+#include "transport/websocket/stream_target.h"
 
 namespace millrace {
 

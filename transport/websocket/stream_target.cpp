@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/websocket/stream_request.h"
+#include "transport/websocket/stream_target.h"
 
 #include <algorithm>
 #include <array>
