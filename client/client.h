@@ -12,7 +12,7 @@
 #include "client/client_error.h"
 #include "client/client_event.h"
 #include "client/client_stream.h"
-#include "transport/websocket/stream_target.h"
+#include "schemas/stream_request.h"
 
 namespace millrace {
 

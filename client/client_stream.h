@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "client/client_event.h"
-#include "schemas/json_commands.h"
+#include "schemas/client_command.h"
 
 namespace millrace {
 

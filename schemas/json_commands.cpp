@@ -3,7 +3,10 @@
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <utility>
+#include <variant>
 
 #include "schemas/json_text.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "client/internal/stream_pipe.h"
-#include "transport/websocket/stream_target.h"
+#include "schemas/stream_request.h"
 
 namespace millrace {
 

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "client/internal/stream_pipe.h"
 #include "schemas/client_codec.h"
-#include "transport/websocket/stream_target.h"
+#include "schemas/stream_request.h"
 
 namespace millrace {
 

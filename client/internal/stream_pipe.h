@@ -17,7 +17,7 @@
 #include "client/client_event.h"
 #include "client/internal/changes.h"
 #include "client/internal/stream_failure.h"
-#include "schemas/json_commands.h"
+#include "schemas/client_command.h"
 
 namespace millrace {
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "load/clients/service_place.h"
+#include "transport/websocket/stream_target.h"
 #include "transport/websocket/upgrade.h"
 
 namespace millrace::load {

@@ -9,10 +9,10 @@
 
 #include "load/clients/client_door.h"
 #include "load/clients/websocket_client.h"
+#include "schemas/stream_request.h"
 #include "transport/net/file_descriptor.h"
 #include "transport/net/net.h"
 #include "transport/websocket/client.h"
-#include "transport/websocket/stream_target.h"
 
 namespace millrace::load {
 

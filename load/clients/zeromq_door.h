@@ -8,8 +8,8 @@
 
 #include "load/clients/client_door.h"
 #include "schemas/client_codec.h"
+#include "schemas/stream_request.h"
 #include "transport/websocket/client.h"
-#include "transport/websocket/stream_target.h"
 #include "transport/zeromq/dealer.h"
 
 namespace millrace::load {

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "transport/websocket/stream_target.h"
+
 namespace millrace {
 
 namespace cp = client_protocol;

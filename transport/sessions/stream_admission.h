@@ -2,10 +2,10 @@
 #pragma once
 
 #include "base/result.h"
+#include "schemas/stream_request.h"
 #include "streams/client_output.h"
 #include "streams/stream_input.h"
 #include "transport/websocket/request_error.h"
-#include "transport/websocket/stream_target.h"
 
 namespace millrace {
 

@@ -3,6 +3,8 @@
 
 #include <boost/asio/connect.hpp>
 
+#include "transport/websocket/stream_target.h"
+
 namespace millrace {
 
 namespace {

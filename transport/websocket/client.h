@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "transport/websocket/stream_target.h"
+#include "schemas/stream_request.h"
 #include "transport/websocket/websocket_connection.h"
 
 namespace millrace {

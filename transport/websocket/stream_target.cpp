@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "schemas/json_text.h"
 #include "schemas/text.h"

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "schemas/json_commands.h"
 #include "schemas/server_messages.h"
 
 namespace millrace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/answer.h"
-#include "schemas/json_commands.h"
+#include "schemas/client_command.h"
 #include "transport/sessions/conversation.h"
 
 namespace millrace {

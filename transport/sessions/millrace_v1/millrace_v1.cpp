@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "transport/sessions/millrace_v1/conversation.h"
+#include "transport/websocket/stream_target.h"
 
 namespace millrace {
 
