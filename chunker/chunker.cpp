@@ -18,7 +18,7 @@ ResetReason reason_of(const Event& event) {
 
 }  // namespace
 
-Chunker::Chunker(const Spec& spec) : spec_(spec), size_(spec.size) { assert(check(spec)); }
+Chunker::Chunker(const Spec& spec) : spec_(spec), size_(spec.size) { assert(spec.check()); }
 
 void Chunker::add(const Event& event) {
   assert(!closing_ && !next_body() && !ended_);
@@ -29,7 +29,7 @@ void Chunker::add(const Event& event) {
       received_ = position_ += event.count;
       break;
     case Kind::size:
-      assert(check_size(spec_, event.count));
+      assert(spec_.check_size(event.count));
       size_ = static_cast<std::uint32_t>(event.count);
       break;
     case Kind::gap:

@@ -27,12 +27,12 @@ inline constexpr std::uint64_t max_position = std::uint64_t{1} << 53;
 // frames an event has.
 class Chunker {
  public:
-  // Requires: check(spec) has nothing to say.
+  // Requires: spec.check() has no error.
   explicit Chunker(const Spec& spec);
 
   // Requires: next() gave nothing since the event before, and the stream has not ended.
-  // A size event requires check_size(spec, count) to have nothing to say, a gap count >= 1, frames
-  // and gaps position() + count <= max_position.
+  // A size event requires that check_size(count) has no error, a gap count >= 1, frames and gaps
+  // position() + count <= max_position.
   void add(const Event& event);
 
   // The next row of the event added last; nothing when the event is used up. The last row of the

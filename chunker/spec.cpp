@@ -106,26 +106,25 @@ Result<ChunkRule, SpecError> parse_rule(const RuleKeys& keys, const RuleTarget& 
     if (&key == preset) continue;
     if (const auto applied = apply(key, target.rate, rule); !applied) return applied.error();
   }
-  if (const auto checked = check(rule.spec); !checked) return checked.error();
+  if (const auto checked = rule.spec.check(); !checked) return checked.error();
   return rule;
 }
 
-Result<void, SpecError> check(const Spec& spec) {
-  if (spec.size < 1) return wrong("size", "0", "must be at least 1 frame");
-  const std::uint64_t first = spec.first_body(spec.size), step = spec.step_of(spec.size);
-  if (first + step <= spec.size)
-    return wrong("first", std::to_string(first),
-                 "is too short: first + step must exceed size, " + std::to_string(spec.size) +
-                     ", and step is " + std::to_string(step));
-  return check_width(spec, first > spec.size ? "first" : "size",
-                     std::max<std::uint64_t>(first, spec.size));
+Result<void, SpecError> Spec::check() const {
+  if (size < 1) return wrong("size", "0", "must be at least 1 frame");
+  const std::uint64_t first_size = first_body(size), advanced = step_of(size);
+  if (first_size + advanced <= size)
+    return wrong("first", std::to_string(first_size),
+                 "is too short: first + step must exceed size, " + std::to_string(size) +
+                     ", and step is " + std::to_string(advanced));
+  return check_width(*this, first_size > size ? "first" : "size",
+                     std::max<std::uint64_t>(first_size, size));
 }
 
-Result<void, SpecError> check_size(const Spec& spec, std::uint64_t size) {
-  if (spec.step > 0)
-    return wrong("step", std::to_string(spec.step), "must be 0 where sizes change");
-  if (size < 1) return wrong("size", "0", "must be at least 1 frame");
-  return check_width(spec, "size", size);
+Result<void, SpecError> Spec::check_size(std::uint64_t body) const {
+  if (step > 0) return wrong("step", std::to_string(step), "must be 0 where sizes change");
+  if (body < 1) return wrong("size", "0", "must be at least 1 frame");
+  return check_width(*this, "size", body);
 }
 
 }  // namespace millrace

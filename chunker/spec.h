@@ -13,6 +13,15 @@
 
 namespace millrace {
 
+// The most frames of a window: they are counted in int32 arrays.
+inline constexpr std::uint32_t max_window = 0x7fff'ffff;
+
+// What of a rule is wrong, in a sentence that names the key, the value and what is allowed.
+struct SpecError {
+  std::string key;
+  std::string message;
+};
+
 // How a stream is cut. All lengths in frames.
 struct Spec {
   // Which bodies the end of a segment yields.
@@ -40,6 +49,12 @@ struct Spec {
 
   // Columns of a row: the widest window that the spec can give.
   std::uint32_t width() const { return left + (first > size ? first : size) + right; }
+
+  // An error unless size >= 1, first + step > size, and width() <= max_window.
+  Result<void, SpecError> check() const;
+  // An error unless a size event may give bodies of `body` frames: step is 0, body >= 1, and the
+  // window is at most max_window.
+  Result<void, SpecError> check_size(std::uint64_t body) const;
   bool operator==(const Spec&) const = default;
 };
 
@@ -80,12 +95,6 @@ void for_each_key(Rule& rule, Visit visit) {
 // The names of all keys, `preset` the last.
 std::vector<std::string_view> rule_keys();
 
-// What of a rule is wrong, in a sentence that names the key, the value and what is allowed.
-struct SpecError {
-  std::string key;
-  std::string message;
-};
-
 // Keys and values as the configuration and the command line give them. A length is in frames
 // ("1600") or a time that is whole frames at the stream's rate ("100ms", "0.1s"). A preset
 // (chunker/presets.h) excludes every key but align and pad.
@@ -98,15 +107,5 @@ struct RuleTarget {
 };
 
 Result<ChunkRule, SpecError> parse_rule(const RuleKeys& keys, const RuleTarget& target);
-
-// A window has at most so many frames: they are counted in int32 arrays.
-inline constexpr std::uint32_t max_window = 0x7fff'ffff;
-
-// Nothing where the lengths make sense: size >= 1, first + step > size, width() <= max_window.
-Result<void, SpecError> check(const Spec& spec);
-
-// Nothing where a size event may give bodies of `size` frames: step is 0, size >= 1, and the window
-// is at most max_window.
-Result<void, SpecError> check_size(const Spec& spec, std::uint64_t size);
 
 }  // namespace millrace

@@ -43,7 +43,7 @@ Result<void, std::string> StreamEvents::add(std::string_view kind, std::uint64_t
 
 Result<void, std::string> StreamEvents::check(const Event& event) const {
   if (event.kind == Kind::size) {
-    if (const auto checked = check_size(spec_, event.count); !checked)
+    if (const auto checked = spec_.check_size(event.count); !checked)
       return checked.error().message;
   }
   if (event.kind == Kind::gap && event.count < 1)

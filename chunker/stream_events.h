@@ -17,7 +17,7 @@ namespace millrace {
 // `end` or `abort`. Confined to one thread.
 class StreamEvents {
  public:
-  // Requires: check(spec) has nothing to say.
+  // Requires: spec.check() has no error.
   explicit StreamEvents(const Spec& spec) : spec_(spec) {}
 
   // The stream's next event. `kind` is one of frames, size, flush, reset, gap, end, abort. An event

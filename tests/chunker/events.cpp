@@ -22,7 +22,7 @@ std::uint32_t at_most(std::mt19937_64& random, std::uint32_t most) {
   return static_cast<std::uint32_t>(random() % (most + 1));
 }
 
-// A rule that check() has nothing to say to.
+// A rule in which check() finds no error.
 ChunkRule random_rule(std::mt19937_64& random) {
   ChunkRule rule;
   Spec& spec = rule.spec;
@@ -34,7 +34,7 @@ ChunkRule random_rule(std::mt19937_64& random) {
     spec.right = random() % 2 ? at_most(random, 6) : 0;
     spec.min = random() % 2 ? at_most(random, 5) : 0;
     spec.tail = static_cast<Spec::Tail>(random() % 3);
-  } while (!check(spec));
+  } while (!spec.check());
   rule.align = static_cast<Align>(random() % 2);
   rule.pad = static_cast<Pad>(random() % 2);
   return rule;

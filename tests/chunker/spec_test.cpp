@@ -91,21 +91,21 @@ TEST_CASE("lengths that make no sense together are refused") {
 }
 
 TEST_CASE("a window has at most so many frames as an int32 counts") {
-  CHECK(check({.size = 0x7fffffff}).has_value());
-  CHECK(check({.size = 0x7fffff00, .left = 0xff}).has_value());
+  CHECK(Spec{.size = 0x7fffffff}.check().has_value());
+  CHECK(Spec{.size = 0x7fffff00, .left = 0xff}.check().has_value());
   CHECK(refusal({{"size", "2147483647"}, {"right", "1"}}) ==
         "size = \"2147483647\" is too long: with left and right it must be at most 2147483647");
-  CHECK(check({.size = 1, .left = 0xffffffff, .right = 0xffffffff}).has_error());
-  CHECK(check({.size = 1, .first = 0xffffffff}).error().key == "first");
+  CHECK(Spec{.size = 1, .left = 0xffffffff, .right = 0xffffffff}.check().has_error());
+  CHECK(Spec{.size = 1, .first = 0xffffffff}.check().error().key == "first");
 }
 
 TEST_CASE("sizes change only where bodies lie end to end") {
-  CHECK(check_size({.size = 4}, 9).has_value());
-  CHECK(check_size({.size = 4, .step = 4}, 9).error().message ==
+  CHECK(Spec{.size = 4}.check_size(9).has_value());
+  CHECK(Spec{.size = 4, .step = 4}.check_size(9).error().message ==
         "step = \"4\" must be 0 where sizes change");
-  CHECK(check_size({.size = 4}, 0).error().message == "size = \"0\" must be at least 1 frame");
-  CHECK(check_size({.size = 4, .left = 1}, 0x7fffffff).has_error());
-  CHECK(check_size({.size = 4}, std::uint64_t{1} << 40).has_error());
+  CHECK(Spec{.size = 4}.check_size(0).error().message == "size = \"0\" must be at least 1 frame");
+  CHECK(Spec{.size = 4, .left = 1}.check_size(0x7fffffff).has_error());
+  CHECK(Spec{.size = 4}.check_size(std::uint64_t{1} << 40).has_error());
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ std::uint64_t choose_border(Choices& choices, std::uint64_t step, std::uint64_t 
 Event choose_size(Choices& choices, const Spec& spec, std::uint64_t size) {
   const std::uint64_t waits = std::max<std::uint64_t>(size, spec.first) + spec.right;
   const std::uint64_t count = 1 + waits / most_bodies + choices.number(max_window);
-  if (!check_size(spec, count)) return {.kind = Event::Kind::flush};
+  if (!spec.check_size(count)) return {.kind = Event::Kind::flush};
   return {.kind = Event::Kind::size, .count = count};
 }
 
@@ -227,7 +227,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   static Stream stream;
   Choices choices(bytes, size);
   const Spec spec = choose_spec(choices);
-  if (!check(spec)) return 0;
+  if (!spec.check()) return 0;
   stream.events.clear();
   stream.merged.clear();
   stream.rows.clear();
