@@ -11,22 +11,18 @@ target_compile_options(millrace_options INTERFACE
 # precompiled.
 target_compile_definitions(millrace_options INTERFACE BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=8)
 
-# millrace_library(HEADERS … SOURCES … DEPS millrace::base PRIVATE_DEPS … [INSTALL] [EXPORT_NAME worker]
-#                  [PRECOMPILED precompiled_commands])
+# millrace_library(HEADERS … SOURCES … DEPS millrace::base PRIVATE_DEPS … [INSTALL] [EXPORT_NAME worker])
 # One static library (header-only where there are no sources) per folder, named by its path:
 # transport/net is millrace::transport_net. DEPS is what its headers include; PRIVATE_DEPS stays in
 # its sources. INSTALL gives it to programs that find_package(millrace), as EXPORT_NAME if that is
 # given; its DEPS and PRIVATE_DEPS must be installed too, or be found by cmake/millrace-config.cmake.in.
 function(millrace_library)
-  cmake_parse_arguments(arg "INSTALL" "EXPORT_NAME;PRECOMPILED" "HEADERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(arg "INSTALL" "EXPORT_NAME" "HEADERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   string(REPLACE "/" "_" name ${name})
   set(target millrace_${name})
   if(NOT arg_EXPORT_NAME)
     set(arg_EXPORT_NAME ${name})
-  endif()
-  if(NOT arg_PRECOMPILED)
-    set(arg_PRECOMPILED precompiled)
   endif()
   if(MILLRACE_FUZZ)
     millrace_leave_out_coroutines(arg_SOURCES)
@@ -35,7 +31,7 @@ function(millrace_library)
   if(arg_SOURCES)
     add_library(${target} STATIC ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:millrace_options> ${arg_PRIVATE_DEPS})
-    millrace_use_precompiled(${target} ${arg_PRECOMPILED})
+    millrace_use_precompiled(${target} precompiled)
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
@@ -71,6 +67,6 @@ function(millrace_program)
   cmake_parse_arguments(arg "" "NAME" "SOURCES;DEPS" ${ARGN})
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE millrace_options ${arg_DEPS})
-  millrace_use_precompiled(${arg_NAME} precompiled_programs)
+  millrace_use_precompiled(${arg_NAME} precompiled)
   install(TARGETS ${arg_NAME} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endfunction()

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json/serialize.hpp>
 #include <exception>
 #include <memory>
@@ -15,6 +14,7 @@
 
 #include "load/load_run.h"
 #include "load/verdict.h"
+#include "service/commands/command_line.h"
 #include "service/commands/input/audio_file.h"
 #include "service/commands/output/bench_report.h"
 #include "service/commands/termination.h"
@@ -195,76 +195,65 @@ void bench(const Arguments& arguments, Console& console) {
   }
 }
 
-void add_traffic(CLI::App& command, Arguments& into) {
-  command.add_option("FILE", into.files, "Audio that streams hold, in turn; else noise")
-      ->type_name(" ");
-  command.add_option("--streams", into.plan.streams, "At a time; where a ramp begins")
-      ->check(CLI::Range(1u, 1'000'000u))
-      ->capture_default_str();
-  command.add_option("--packet", into.packet, "Signal in a message, and time between two")
-      ->type_name("TIME")
-      ->capture_default_str();
-  command.add_option("--phase", into.phase, "When in that time the streams send")
-      ->check(CLI::IsMember({"uniform", "random", "step"}))
-      ->capture_default_str();
-  command.add_option("--jitter", into.jitter, "Each packet is due up to so much later")
-      ->type_name("TIME")
-      ->capture_default_str();
-  command.add_option("--life", into.life, "Of a stream, in the mean; then another one comes")
-      ->type_name("TIME");
-  command.add_option("--aborts", into.plan.aborts, "The part of them that vanishes without an end")
-      ->check(CLI::Range(0.0, 1.0));
-  command.add_option("--duration", into.duration, "That counts")
-      ->type_name("TIME")
-      ->capture_default_str();
-  command.add_option("--warm-up", into.warm_up, "Before it")
-      ->type_name("TIME")
-      ->capture_default_str();
-  command.add_option("--every", into.every, "Figures of their own for each so long")
-      ->type_name("TIME");
-  command.add_option("--ramp", into.ramp, "The most streams whose p99 is not above it, by trying")
-      ->type_name("TIME");
-  command.add_option("--seed", into.plan.seed, "Of all that is random");
+void add_traffic(Command& command, Arguments& into) {
+  command.add("FILE", &into.files, "Audio that streams hold, in turn; else noise").type(" ");
+  command.add("--streams", &into.plan.streams, "At a time; where a ramp begins")
+      .between(1u, 1'000'000u)
+      .shows_default();
+  command.add("--packet", &into.packet, "Signal in a message, and time between two")
+      .type("TIME")
+      .shows_default();
+  command.add("--phase", &into.phase, "When in that time the streams send")
+      .one_of({"uniform", "random", "step"})
+      .shows_default();
+  command.add("--jitter", &into.jitter, "Each packet is due up to so much later")
+      .type("TIME")
+      .shows_default();
+  command.add("--life", &into.life, "Of a stream, in the mean; then another one comes")
+      .type("TIME");
+  command.add("--aborts", &into.plan.aborts, "The part of them that vanishes without an end")
+      .between(0.0, 1.0);
+  command.add("--duration", &into.duration, "That counts").type("TIME").shows_default();
+  command.add("--warm-up", &into.warm_up, "Before it").type("TIME").shows_default();
+  command.add("--every", &into.every, "Figures of their own for each so long").type("TIME");
+  command.add("--ramp", &into.ramp, "The most streams whose p99 is not above it, by trying")
+      .type("TIME");
+  command.add("--seed", &into.plan.seed, "Of all that is random");
 }
 
-void add_ends(CLI::App& command, Arguments& into) {
-  command.add_option("--url", into.target.url, "Where the service listens")
-      ->type_name("ws://HOST:PORT|tcp://HOST:PORT")
-      ->capture_default_str();
-  command.add_option("--pipeline", into.target.pipeline, "Into which of its pipelines")
-      ->capture_default_str();
-  command.add_option("--options", into.target.options, "Of each stream, a JSON object")
-      ->type_name("JSON");
-  command.add_option("--rate", into.target.type.rate, "Frames per second")->capture_default_str();
-  auto* channels = command.add_option("--channels", into.target.type.values, "Of audio");
-  command.add_option("--dim", into.dim, "Streams of features of so many values")
-      ->excludes(channels);
+void add_ends(Command& command, Arguments& into) {
+  command.add("--url", &into.target.url, "Where the service listens")
+      .type("ws://HOST:PORT|tcp://HOST:PORT")
+      .shows_default();
+  command.add("--pipeline", &into.target.pipeline, "Into which of its pipelines").shows_default();
+  command.add("--options", &into.target.options, "Of each stream, a JSON object").type("JSON");
+  command.add("--rate", &into.target.type.rate, "Frames per second").shows_default();
+  const Option channels = command.add("--channels", &into.target.type.values, "Of audio");
+  command.add("--dim", &into.dim, "Streams of features of so many values").excludes(channels);
   command
-      .add_option("--worker", into.worker,
-                  "Be the pipeline's worker too: look at every row, answer none or all")
-      ->check(CLI::IsMember({"none", "silent", "answer"}))
-      ->capture_default_str();
-  command.add_option("--workers", into.target.workers, "Where the service listens for workers")
-      ->type_name("unix:PATH|tcp://HOST:PORT");
-  command.add_option("--threads", into.target.threads, "Of the clients")
-      ->check(CLI::Range(1u, 1024u))
-      ->capture_default_str();
-  command
-      .add_option("--server-pid", into.server,
-                  "The service's process on this machine: measured too")
-      ->type_name("PID");
-  command.add_flag("--json", into.json, "A JSON object in a line for each run");
+      .add("--worker", &into.worker,
+           "Be the pipeline's worker too: look at every row, answer none or all")
+      .one_of({"none", "silent", "answer"})
+      .shows_default();
+  command.add("--workers", &into.target.workers, "Where the service listens for workers")
+      .type("unix:PATH|tcp://HOST:PORT");
+  command.add("--threads", &into.target.threads, "Of the clients")
+      .between(1u, 1024u)
+      .shows_default();
+  command.add("--server-pid", &into.server, "The service's process on this machine: measured too")
+      .type("PID");
+  command.add("--json", &into.json, "A JSON object in a line for each run");
 }
 
 }  // namespace
 
-void add_bench_command(CLI::App& program, Console& console) {
+void add_bench_command(CommandLine& program, Console& console) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& command = *program.add_subcommand(
+  Command command = program.add(
       "bench", "Streams in real time into a running service, and measures what comes of it");
   add_traffic(command, *arguments);
   add_ends(command, *arguments);
-  command.callback([arguments, &console] { bench(*arguments, console); });
+  command.run([arguments, &console] { bench(*arguments, console); });
 }
 
 }  // namespace millrace

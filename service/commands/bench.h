@@ -3,14 +3,12 @@
 
 #include "service/commands/console.h"
 
-namespace CLI {
-class App;
-}
-
 namespace millrace {
+
+class CommandLine;
 
 // `millrace bench`: how many streams a running service carries, and how fast. Exit code 1 where
 // anything was lost, doubled, damaged, refused or broken, 130 where a signal interrupted it.
-void add_bench_command(CLI::App& program, Console& console);
+void add_bench_command(CommandLine& program, Console& console);
 
 }  // namespace millrace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/check_config.h"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
 #include <string>
 
+#include "service/commands/command_line.h"
 #include "service/config/options.h"
 #include "service/config/print_options.h"
 
@@ -26,12 +26,11 @@ void check_config(const std::string& file, Console& console) {
 
 }  // namespace
 
-void add_check_config_command(CLI::App& program, Console& console) {
-  CLI::App* command =
-      program.add_subcommand("check-config", "Check a configuration and print what is in force");
+void add_check_config_command(CommandLine& program, Console& console) {
+  Command command = program.add("check-config", "Check a configuration and print what is in force");
   const auto file = std::make_shared<std::string>();
-  command->add_option("--config,FILE", *file, "The configuration; none: the values without one");
-  command->callback([file, &console] { check_config(*file, console); });
+  command.add("--config,FILE", file.get(), "The configuration; none: the values without one");
+  command.run([file, &console] { check_config(*file, console); });
 }
 
 }  // namespace millrace

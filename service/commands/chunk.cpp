@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/chunk.h"
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
 #include <memory>
@@ -12,6 +11,7 @@
 
 #include "chunker/chunker.h"
 #include "chunker/presets.h"
+#include "service/commands/command_line.h"
 #include "service/commands/input/audio_file.h"
 #include "service/commands/input/events_file.h"
 #include "service/commands/output/sample_window.h"
@@ -150,32 +150,34 @@ Outcome chunk(const Arguments& arguments, std::ostream& out) {
   return print_events(*events, *rule, arguments.values, out);
 }
 
-void add_options(CLI::App& command, Arguments& into) {
-  const auto add = [&](const char* name, auto& value, const char* type, const char* meaning) {
-    command.add_option(name, value, meaning)->type_name(type);
-  };
-  add("FILE", into.file, " ", "The stream is this audio file");
-  add("--spec", into.spec, "KEY=VALUE,...",
-      "Chunk rule: size, step, first, left, right, min (frames or a time), tail, align, pad");
-  add("--preset", into.preset, "NAME", "Chunk rule of a known model");
-  add("--frames", into.frames, "N", "The stream has so many frames, and ends");
-  add("--events", into.events, "FILE",
-      "The stream is this JSON array of events: [[\"frames\",1600],[\"end\",0]]");
-  add("--rate", into.rate, "N",
-      "Frames of audio per second; else those of FILE, of the preset's model, 16000");
-  command.add_flag(
-      "--values", into.values,
-      "Adds the values in the row's columns; without FILE, frame p has the value p + 1");
+void add_options(Command& command, Arguments& into) {
+  command.add("FILE", &into.file, "The stream is this audio file").type(" ");
+  command
+      .add("--spec", &into.spec,
+           "Chunk rule: size, step, first, left, right, min (frames or a time), tail, align, pad")
+      .type("KEY=VALUE,...");
+  command.add("--preset", &into.preset, "Chunk rule of a known model").type("NAME");
+  command.add("--frames", &into.frames, "The stream has so many frames, and ends").type("N");
+  command
+      .add("--events", &into.events,
+           "The stream is this JSON array of events: [[\"frames\",1600],[\"end\",0]]")
+      .type("FILE");
+  command
+      .add("--rate", &into.rate,
+           "Frames of audio per second; else those of FILE, of the preset's model, 16000")
+      .type("N");
+  command.add("--values", &into.values,
+              "Adds the values in the row's columns; without FILE, frame p has the value p + 1");
 }
 
 }  // namespace
 
-void add_chunk_command(CLI::App& program, Console& console) {
+void add_chunk_command(CommandLine& program, Console& console) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& command = *program.add_subcommand(
+  Command command = program.add(
       "chunk", "The rows that a stream would yield: [seq,begin,left,size,right,flags,gap] each");
   add_options(command, *arguments);
-  command.callback([arguments, &console] {
+  command.run([arguments, &console] {
     auto chunked = chunk(*arguments, console.out);
     if (chunked && !console.out.flush()) chunked = std::string("the rows cannot be written");
     if (chunked) return;

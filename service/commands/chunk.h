@@ -3,18 +3,16 @@
 
 #include "service/commands/console.h"
 
-namespace CLI {
-class App;
-}
-
 namespace millrace {
+
+class CommandLine;
 
 // Adds `chunk`: the rows that a stream would yield, as JSON lines
 //
 //   chunk (--spec K=V,… | --preset NAME) (FILE | --frames N | --events FILE) [--values] [--rate R]
 //
 // which is run as soon as it is parsed. An error is one line on console.err and exit code 1.
-// `console` outlives the program's App.
-void add_chunk_command(CLI::App& program, Console& console);
+// `console` outlives `program`.
+void add_chunk_command(CommandLine& program, Console& console);
 
 }  // namespace millrace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/healthcheck.h"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
 #include <string>
 
+#include "service/commands/command_line.h"
 #include "service/commands/http_status.h"
 #include "service/config/units.h"
 
@@ -29,14 +29,13 @@ Result<void, std::string> check(const Arguments& arguments) {
 
 }  // namespace
 
-void add_healthcheck_command(CLI::App& program, Console& console) {
-  CLI::App* command =
-      program.add_subcommand("healthcheck", "Ask a service whether it is ready: exit code 0 or 1");
+void add_healthcheck_command(CommandLine& program, Console& console) {
+  Command command =
+      program.add("healthcheck", "Ask a service whether it is ready: exit code 0 or 1");
   const auto arguments = std::make_shared<Arguments>();
-  command->add_option("--url", arguments->url, "What is asked")->capture_default_str();
-  command->add_option("--timeout", arguments->timeout, "How long it may take")
-      ->capture_default_str();
-  command->callback([arguments, &console] {
+  command.add("--url", &arguments->url, "What is asked").shows_default();
+  command.add("--timeout", &arguments->timeout, "How long it may take").shows_default();
+  command.run([arguments, &console] {
     const auto healthy = check(*arguments);
     if (healthy) return;
     console.err << "millrace healthcheck: " << healthy.error() << '\n';

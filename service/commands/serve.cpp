@@ -4,7 +4,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <exception>
@@ -16,6 +15,7 @@
 #include <string_view>
 
 #include "gpu/host/device_fault.h"
+#include "service/commands/command_line.h"
 #include "service/commands/termination.h"
 #include "service/config/descriptors.h"
 #include "service/config/memory_bounds.h"
@@ -134,12 +134,11 @@ void serve(const std::string& config, Console& console) {
 
 }  // namespace
 
-void add_serve_command(CLI::App& program, Console& console) {
-  auto* command = program.add_subcommand("serve", "run the service");
+void add_serve_command(CommandLine& program, Console& console) {
+  Command command = program.add("serve", "run the service");
   auto config = std::make_shared<std::string>();
-  command->add_option("--config,FILE", *config,
-                      "TOML file; without it, working defaults on loopback");
-  command->callback([config, &console] { serve(*config, console); });
+  command.add("--config,FILE", config.get(), "TOML file; without it, working defaults on loopback");
+  command.run([config, &console] { serve(*config, console); });
 }
 
 }  // namespace millrace

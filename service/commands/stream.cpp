@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/stream.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <exception>
@@ -11,6 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "service/commands/command_line.h"
 #include "service/commands/streaming_files.h"
 #include "service/config/units.h"
 
@@ -92,51 +92,45 @@ void stream(const Arguments& arguments, Console& console) {
   }
 }
 
-void add_options(CLI::App& command, Arguments& into) {
+void add_options(Command& command, Arguments& into) {
   command
-      .add_option(
-          "FILE", into.files,
-          "Audio files, each a stream: WAV, FLAC, Ogg, MP3 and others, at the pipeline's rate "
-          "and channels. - is standard input, WAV, which is sent as it comes")
-      ->required()
-      ->type_name(" ");
-  command.add_option("--url", into.url, "Where the service listens")->capture_default_str();
-  command.add_option("--pipeline", into.pipeline, "Into which of its pipelines")
-      ->capture_default_str();
-  command.add_option("--options", into.options, "A JSON object for the worker")->type_name("JSON");
-  command.add_flag("--realtime", into.realtime, "As a microphone would; else as fast as it goes");
-  command.add_option("--packet", into.packet, "Audio in one message")
-      ->type_name("TIME")
-      ->capture_default_str();
-  command.add_option("--format", into.format, "The files are raw PCM: s16le or f32le")
-      ->check(CLI::IsMember({"s16le", "f32le"}));
-  command.add_option("--rate", into.rate, "Frames per second of raw PCM")
-      ->type_name("N")
-      ->check(CLI::Range(1.0, 1e9));
-  command.add_option("--channels", into.channels, "Channels of raw PCM")
-      ->type_name("N")
-      ->check(CLI::Range(1, 65535))
-      ->capture_default_str();
-  command.add_option("--repeat", into.repeat, "Streams each file so often, one time after another")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+      .add("FILE", &into.files,
+           "Audio files, each a stream: WAV, FLAC, Ogg, MP3 and others, at the pipeline's rate "
+           "and channels. - is standard input, WAV, which is sent as it comes")
+      .required()
+      .type(" ");
+  command.add("--url", &into.url, "Where the service listens").shows_default();
+  command.add("--pipeline", &into.pipeline, "Into which of its pipelines").shows_default();
+  command.add("--options", &into.options, "A JSON object for the worker").type("JSON");
+  command.add("--realtime", &into.realtime, "As a microphone would; else as fast as it goes");
+  command.add("--packet", &into.packet, "Audio in one message").type("TIME").shows_default();
+  command.add("--format", &into.format, "The files are raw PCM: s16le or f32le")
+      .one_of({"s16le", "f32le"});
+  command.add("--rate", &into.rate, "Frames per second of raw PCM").type("N").between(1.0, 1e9);
+  command.add("--channels", &into.channels, "Channels of raw PCM")
+      .type("N")
+      .between(1u, 65535u)
+      .shows_default();
+  command.add("--repeat", &into.repeat, "Streams each file so often, one time after another")
+      .type("N")
+      .between(1u, 1'000'000u)
+      .shows_default();
   command
-      .add_option("--streams", into.streams,
-                  "So many at a time, of more than there are files the files go round; else "
-                  "all files at once")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000));
+      .add("--streams", &into.streams,
+           "So many at a time, of more than there are files the files go round; else "
+           "all files at once")
+      .type("N")
+      .between(1u, 1'000'000u);
 }
 
 }  // namespace
 
-void add_stream_command(CLI::App& program, Console& console) {
+void add_stream_command(CommandLine& program, Console& console) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& command = *program.add_subcommand(
+  Command command = program.add(
       "stream", "Streams audio files to a service, and prints its messages as JSON lines");
   add_options(command, *arguments);
-  command.callback([arguments, &console] { stream(*arguments, console); });
+  command.run([arguments, &console] { stream(*arguments, console); });
 }
 
 }  // namespace millrace

@@ -3,11 +3,9 @@
 
 #include "service/commands/console.h"
 
-namespace CLI {
-class App;
-}
-
 namespace millrace {
+
+class CommandLine;
 
 // Adds `stream`: streams audio files, or standard input (-), to a service as an ordinary client,
 // and prints what it says as JSON lines, the stream's name and file added
@@ -16,7 +14,7 @@ namespace millrace {
 //   [--streams N] [--format s16le|f32le --rate N [--channels N]]
 //
 // which is run as soon as it is parsed. A stream that fails is a line on console.err and, once
-// the others are over, exit code 1. `console` outlives the program's App.
-void add_stream_command(CLI::App& program, Console& console);
+// the others are over, exit code 1. `console` outlives `program`.
+void add_stream_command(CommandLine& program, Console& console);
 
 }  // namespace millrace

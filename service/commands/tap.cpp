@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/tap.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "base/time.h"
+#include "service/commands/command_line.h"
 #include "service/commands/output/tap_lines.h"
 #include "service/commands/termination.h"
 #include "service/config/units.h"
@@ -99,22 +99,20 @@ void tap(const TapOptions& options, Console& console) {
   if (tap.work()) tap.watch();
 }
 
-void add_tap_command(CLI::App& program, Console& console) {
+void add_tap_command(CommandLine& program, Console& console) {
   auto options = std::make_shared<TapOptions>();
   auto values = std::make_shared<std::string>("none");
-  CLI::App& command =
-      *program.add_subcommand("tap", "Prints every row of a pipeline as a line of JSON");
-  command.add_option("--url", options->url, "Where the service listens for workers")
-      ->type_name("unix:PATH|tcp://HOST:PORT");
-  command.add_option("--pipeline", options->pipeline, "Whose rows")->type_name("NAME");
-  command.add_option("--data", *values, "crc32c adds a checksum of each row's values")
-      ->check(CLI::IsMember({"none", "crc32c"}));
+  Command command = program.add("tap", "Prints every row of a pipeline as a line of JSON");
+  command.add("--url", &options->url, "Where the service listens for workers")
+      .type("unix:PATH|tcp://HOST:PORT");
+  command.add("--pipeline", &options->pipeline, "Whose rows").type("NAME");
+  command.add("--data", values.get(), "crc32c adds a checksum of each row's values")
+      .one_of({"none", "crc32c"});
   auto wait = std::make_shared<std::string>("30s");
-  command
-      .add_option("--wait", *wait, "For how long to wait for a service that does not listen yet")
-      ->type_name("TIME")
-      ->capture_default_str();
-  command.callback([options, values, wait, &console] {
+  command.add("--wait", wait.get(), "For how long to wait for a service that does not listen yet")
+      .type("TIME")
+      .shows_default();
+  command.run([options, values, wait, &console] {
     options->checksums = *values == "crc32c";
     const BlockedSignals blocked;
     try {

@@ -7,11 +7,9 @@
 #include "base/time.h"
 #include "service/commands/console.h"
 
-namespace CLI {
-class App;
-}
-
 namespace millrace {
+
+class CommandLine;
 
 struct TapOptions {
   std::string url;  // of the service's workers; empty: the default one
@@ -30,6 +28,6 @@ void tap(const TapOptions& options, Console& console);
 // Adds `tap`: tap [--url URL] [--pipeline P] [--data none|crc32c] [--wait TIME], which is run as
 // soon as it is parsed. An error is one line on console.err and exit code 1. `console` outlives the
 // program's App.
-void add_tap_command(CLI::App& program, Console& console);
+void add_tap_command(CommandLine& program, Console& console);
 
 }  // namespace millrace

@@ -3,7 +3,6 @@
 
 #include <sndfile.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "service/commands/command_line.h"
 #include "tests/support/temporary_directory.h"
 
 namespace millrace {
@@ -28,11 +28,10 @@ struct Said {
 Said run(std::vector<std::string> arguments) {
   std::ostringstream out, err;
   Console console{out, err};
-  CLI::App program;
+  CommandLine program;
   add_chunk_command(program, console);
   arguments.insert(arguments.begin(), "chunk");
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants a vector
-  program.parse(arguments);
+  program.run(arguments, console);
   return {out.str(), err.str(), console.exit_code};
 }
 
@@ -279,10 +278,9 @@ TEST_CASE("chunk: rows that nobody takes end it") {
   std::ostringstream out, err;
   out.setstate(std::ios::badbit);
   Console console{out, err};
-  CLI::App program;
+  CommandLine program;
   add_chunk_command(program, console);
-  program.parse(
-      std::vector<std::string>{"9007199254740992", "--frames", "size=1", "--spec", "chunk"});
+  program.run({"chunk", "--spec", "size=1", "--frames", "9007199254740992"}, console);
   CHECK(err.str() == "millrace chunk: the rows cannot be written\n");
   CHECK(console.exit_code == 1);
 }

@@ -4,12 +4,12 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <CLI/CLI.hpp>
 #include <catch2/catch.hpp>
 #include <sstream>
 #include <string>
 #include <thread>
 
+#include "service/commands/command_line.h"
 #include "transport/net/file_descriptor.h"
 
 using namespace millrace;
@@ -53,9 +53,9 @@ struct Said {
 Said healthcheck(const std::string& url, const std::string& timeout = "2s") {
   std::ostringstream out, err;
   Console console{out, err};
-  CLI::App program;
+  CommandLine program;
   add_healthcheck_command(program, console);
-  program.parse(std::vector<std::string>{timeout, "--timeout", url, "--url", "healthcheck"});
+  program.run({"healthcheck", "--url", url, "--timeout", timeout}, console);
   return {err.str(), console.exit_code};
 }
 

@@ -3,13 +3,13 @@
 
 #include <sndfile.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
 #include <sstream>
 #include <thread>
 
+#include "service/commands/command_line.h"
 #include "service/commands/output/event_lines.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/transport/sessions/server_fixture.h"
@@ -33,14 +33,13 @@ struct StreamCommandFixture : ServerFixture {
 
   int millrace_stream(std::vector<std::string> arguments) {
     Console console{out, err};
-    CLI::App program;
+    CommandLine program;
     add_stream_command(program, console);
     const std::string url = "ws://127.0.0.1:" + std::to_string(server.endpoint().port());
     if (std::ranges::count(arguments, "--url") == 0)
       arguments.insert(arguments.begin(), {"--url", url});
     arguments.insert(arguments.begin(), "stream");
-    std::ranges::reverse(arguments);  // as CLI11 wants a vector
-    program.parse(arguments);
+    program.run(arguments, console);
     return console.exit_code;
   }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/check_config.h"
 
-#include <CLI/CLI.hpp>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
 
+#include "service/commands/command_line.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/options.h"
 #include "service/config/print_options.h"
@@ -28,9 +28,9 @@ Said check(const std::string& text) {
   std::ofstream(file) << text;
   std::ostringstream out, err;
   Console console{out, err};
-  CLI::App program;
+  CommandLine program;
   add_check_config_command(program, console);
-  program.parse(std::vector<std::string>{file, "check-config"});
+  program.run({"check-config", file}, console);
   return {out.str(), err.str(), console.exit_code};
 }
 
@@ -116,13 +116,15 @@ TEST_CASE("a stream without frames and results has a bound of some 45 KiB") {  /
 }
 
 TEST_CASE("check-config takes the file by position and by name") {
-  for (const std::string arguments : {"check-config FILE", "check-config --config FILE"}) {
+  const std::string file = "/nonexistent/m.toml";
+  using Arguments = std::vector<std::string>;
+  for (const auto& arguments :
+       {Arguments{"check-config", file}, Arguments{"check-config", "--config", file}}) {
     std::ostringstream out, err;
     Console console{out, err};
-    CLI::App program;
+    CommandLine program;
     add_check_config_command(program, console);
-    std::string text = arguments;
-    program.parse(text.replace(text.find("FILE"), 4, "/nonexistent/m.toml"));
+    program.run(arguments, console);
     CHECK(console.exit_code == 1);
     CHECK_THAT(err.str(), Contains("/nonexistent/m.toml: cannot be read"));
   }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <ostream>
+#include <utility>
+
+namespace millrace {
+
+Option& Option::type(const std::string& name) {
+  option_.type_name(name);
+  return *this;
+}
+
+Option& Option::shows_default() {
+  option_.capture_default_str();
+  return *this;
+}
+
+Option& Option::required() {
+  option_.required();
+  return *this;
+}
+
+Option& Option::one_of(std::vector<std::string> values) {
+  option_.check(CLI::IsMember(std::move(values)));
+  return *this;
+}
+
+Option& Option::between(std::uint32_t least, std::uint32_t most) {
+  option_.check(CLI::Range(least, most));
+  return *this;
+}
+
+Option& Option::between(double least, double most) {
+  option_.check(CLI::Range(least, most));
+  return *this;
+}
+
+Option& Option::excludes(const Option& other) {
+  option_.excludes(&other.option_);
+  return *this;
+}
+
+Option Command::add(const std::string& name, Target into, const std::string& help) {
+  if (auto* const* flag = std::get_if<bool*>(&into))
+    return Option(*app_.add_flag(name, **flag, help));
+  return std::visit([&](auto* value) { return Option(*app_.add_option(name, *value, help)); },
+                    into);
+}
+
+void Command::run(std::function<void()> run) { app_.callback(std::move(run)); }
+
+CommandLine::CommandLine(const std::string& description, const std::string& version)
+    : app_(std::make_unique<CLI::App>(description, "millrace")) {
+  app_->set_version_flag("--version", version);
+  app_->require_subcommand(1);
+}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::add(const std::string& name, const std::string& description) {
+  return Command(*app_->add_subcommand(name, description));
+}
+
+void CommandLine::run(std::vector<std::string> arguments, Console& console) {
+  const std::string first = arguments.empty() ? "-" : arguments.front();
+  if (!first.starts_with("-") && !has(first)) {
+    console.err << "millrace: there is no command \"" << first << "\"; see millrace --help\n";
+    console.exit_code = 1;
+    return;
+  }
+  std::ranges::reverse(arguments);  // the order that CLI11 takes a vector in
+  try {
+    app_->parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {  // --help, --version
+      app_->exit(error, console.out, console.err);
+    } else {
+      console.err << "millrace: " << error.what() << "\n";
+      console.exit_code = 1;
+    }
+  }
+}
+
+bool CommandLine::has(std::string_view command) const {
+  return std::ranges::any_of(app_->get_subcommands({}), [&](const CLI::App* subcommand) {
+    return subcommand->get_name() == command;
+  });
+}
+
+}  // namespace millrace
