@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/healthcheck.h"
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 #include "service/commands/command_line.h"
-#include "service/commands/http_status.h"
+#include "service/config/address.h"
 #include "service/config/units.h"
+#include "transport/http/client.h"
 
 namespace millrace {
 
@@ -18,11 +22,33 @@ struct Arguments {
   std::string timeout = "2s";
 };
 
+struct Url {
+  TcpAddress address;
+  std::string path;
+};
+
+// http://ADDRESS:PORT/PATH, nothing else.
+std::optional<Url> parse_url(std::string_view text) {
+  constexpr std::string_view scheme = "http://";
+  if (!text.starts_with(scheme)) return std::nullopt;
+  text.remove_prefix(scheme.size());
+  const auto slash = std::min(text.find('/'), text.size());
+  const auto address = parse_tcp(text.substr(0, slash));
+  const std::string_view path = text.substr(slash);
+  const auto printable = [](char c) { return c > ' ' && c < 127; };
+  if (!address || !std::ranges::all_of(path, printable)) return std::nullopt;
+  return Url{*address, path.empty() ? "/" : std::string(path)};
+}
+
 Result<void, std::string> check(const Arguments& arguments) {
   const auto timeout = parse_time(arguments.timeout);
   if (!timeout) return "--timeout: \"" + arguments.timeout + "\" must be a time, like 2s";
-  const auto status = http_status(arguments.url, *timeout);
-  if (!status) return status.error();
+  const auto url = parse_url(arguments.url);
+  if (!url) return "\"" + arguments.url + "\" must be http://ADDRESS:PORT/PATH";
+  const auto& [host, port] = url->address;
+  const auto status =
+      get_status({net::ip::make_address(host), port}, readable(url->address), url->path, *timeout);
+  if (!status) return arguments.url + ": " + status.error();
   if (*status != 200) return arguments.url + ": status " + std::to_string(*status);
   return {};
 }

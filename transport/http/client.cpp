@@ -6,14 +6,37 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
+#include <utility>
 
 #include "transport/net/limits.h"
+#include "transport/net/spawn.h"
 
 namespace millrace {
 namespace {
 
 namespace beast = boost::beast;
 namespace http = beast::http;
+
+using Request = http::request<http::empty_body>;
+using Status = Result<int, boost::system::error_code>;
+
+Task<Status> ask(Socket& socket, Tcp::endpoint service, const Request& request) {
+  const auto [refused] = co_await socket.async_connect(service, no_throw);
+  if (refused) co_return refused;
+  const auto [unsent, sent] = co_await http::async_write(socket, request, no_throw);
+  if (unsent) co_return unsent;
+  beast::flat_buffer buffer(max_header_bytes);
+  http::response_parser<http::empty_body> parser;
+  const auto [error, received] = co_await http::async_read_header(socket, buffer, parser, no_throw);
+  if (error) co_return error;
+  co_return static_cast<int>(parser.get().result_int());
+}
+
+Task<> ask_until(Timer& late, Socket& socket, Tcp::endpoint service, const Request& request,
+                 Status& status) {
+  status = co_await ask(socket, service, request);
+  late.cancel();
+}
 
 std::string reason(boost::system::error_code error) {
   if (error == http::error::end_of_stream || error == http::error::partial_message)
@@ -24,23 +47,26 @@ std::string reason(boost::system::error_code error) {
 
 }  // namespace
 
-Task<Result<int, std::string>> get_status(Executor executor, Tcp::endpoint service,
-                                          std::string_view host, std::string_view path) {
-  Socket socket(executor);
-  const auto [refused] = co_await socket.async_connect(service, no_throw);
-  if (refused) co_return reason(refused);
-
-  http::request<http::empty_body> request(http::verb::get, {path.data(), path.size()}, 11);
+Result<int, std::string> get_status(const Tcp::endpoint& service, std::string_view host,
+                                    std::string_view path, Duration timeout) {
+  Request request(http::verb::get, {path.data(), path.size()}, 11);
   request.set(http::field::host, beast::string_view(host.data(), host.size()));
   request.keep_alive(false);
-  const auto [unsent, sent] = co_await http::async_write(socket, request, no_throw);
-  if (unsent) co_return reason(unsent);
 
-  beast::flat_buffer buffer(max_header_bytes);
-  http::response_parser<http::empty_body> parser;
-  const auto [error, received] = co_await http::async_read_header(socket, buffer, parser, no_throw);
-  if (error) co_return reason(error);
-  co_return static_cast<int>(parser.get().result_int());
+  net::io_context context(1);
+  Socket socket(context.get_executor());
+  Timer late(context.get_executor(), timeout);
+  bool is_late = false;
+  late.async_wait([&](boost::system::error_code cancelled) {
+    if (cancelled) return;
+    is_late = true;
+    socket.close();
+  });
+  Status status = boost::system::error_code();
+  spawn(context.get_executor(), ask_until(late, socket, service, request, status));
+  context.run();
+  if (status) return *status;
+  return reason(is_late ? make_error_code(net::error::timed_out) : status.error());
 }
 
 }  // namespace millrace
