@@ -15,4 +15,13 @@ install(FILES ${CMAKE_BINARY_DIR}/package/millrace-config.cmake
         DESTINATION ${package_directory} COMPONENT development)
 install(EXPORT millrace NAMESPACE millrace:: FILE millrace-targets.cmake
         DESTINATION ${package_directory} COMPONENT development)
+
+# Users include a part of the headers, by names of their own.
+set(public_headers ${CMAKE_BINARY_DIR}/package/include)
+if(NOT MILLRACE_HAS_CUDA)
+  set(no_kernels --except gpu/cuda/kernels.h)
+endif()
+string(JOIN " " write_headers ${MILLRACE_PYTHON3} -B ${CMAKE_SOURCE_DIR}/tools/public_headers.py ${public_headers} ${no_kernels})
+install(CODE "execute_process(COMMAND ${write_headers} COMMAND_ERROR_IS_FATAL ANY)" COMPONENT development)
+install(DIRECTORY ${public_headers}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)

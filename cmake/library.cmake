@@ -11,13 +11,14 @@ target_compile_options(millrace_options INTERFACE
 # precompiled.
 target_compile_definitions(millrace_options INTERFACE BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=8)
 
-# millrace_library(HEADERS … SOURCES … DEPS millrace::base PRIVATE_DEPS … [INSTALL] [EXPORT_NAME worker])
+# millrace_library(SOURCES … DEPS millrace::base PRIVATE_DEPS … [INSTALL] [EXPORT_NAME worker])
 # One static library (header-only where there are no sources) per folder, named by its path:
 # transport/net is millrace::transport_net. DEPS is what its headers include; PRIVATE_DEPS stays in
 # its sources. INSTALL gives it to programs that find_package(millrace), as EXPORT_NAME if that is
 # given; its DEPS and PRIVATE_DEPS must be installed too, or be found by cmake/millrace-config.cmake.in.
+# Its headers are installed as far as tools/layers.toml has them as public.
 function(millrace_library)
-  cmake_parse_arguments(arg "INSTALL" "EXPORT_NAME" "HEADERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(arg "INSTALL" "EXPORT_NAME" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   string(REPLACE "/" "_" name ${name})
   set(target millrace_${name})
@@ -39,13 +40,11 @@ function(millrace_library)
   add_library(millrace::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${arg_EXPORT_NAME})
   target_compile_features(${target} ${scope} cxx_std_20)
-  target_sources(${target} ${scope} FILE_SET HEADERS
-                 BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${arg_HEADERS})
+  target_include_directories(${target} ${scope} $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
   target_link_libraries(${target} ${scope} ${arg_DEPS})
   if(arg_INSTALL)
-    install(TARGETS ${target} EXPORT millrace
-            ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
-            FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/millrace COMPONENT development)
+    install(TARGETS ${target} EXPORT millrace ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+            INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   endif()
 endfunction()
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody else's worker: it knows nothing of Millrace but what is installed.
+// A worker of another project: it has nothing of Millrace but the installed files.
+#include <millrace/worker.h>
+
 #include <cstdio>
 #include <vector>
-
-#include "workers/library/worker.h"
 
 namespace {
 
