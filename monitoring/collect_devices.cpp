@@ -41,7 +41,7 @@ void collect_copies(const Sources& sources, Families& into) {
     into.add(labels, sum(copies, &CopyStats::bytes));
   });
   into.begin_histogram("millrace_h2d_copy_duration_seconds",
-                       "Host-to-device copy, by CUDA events; of some copies only.");
+                       "Host-to-device copy, by CUDA events: one copy in 16 is timed.");
   add_devices(sources, [&](const Labels& labels, const Shards<CopyStats>& copies) {
     into.add(labels, histograms(copies, &CopyStats::took), per_second);
   });
@@ -58,10 +58,11 @@ void collect_slabs(const Shards<SlabStats>& slabs, Families& into) {
   into.begin_gauge("millrace_pageable_slab_bytes",
                    "Slabs for devices whose pages could not be locked.");
   into.add({}, sum(slabs, &SlabStats::pageable));
-  into.begin_histogram("millrace_pinned_pool_acquire_wait_seconds", "Wait for a pinned buffer.");
+  into.begin_histogram("millrace_pinned_pool_acquire_wait_seconds",
+                       "Wait of a batch that could have closed, for a slab.");
   into.add({}, histograms(slabs, &SlabStats::wait), per_second);
   into.begin_counter("millrace_pinned_pool_exhausted_total",
-                     "Requests that found no free pinned buffer.");
+                     "Batches that had to wait for a slab.");
   into.add({}, sum(slabs, &SlabStats::exhausted));
 }
 

@@ -65,9 +65,7 @@ void collect_rows(const Pipelines& pipelines, Families& into) {
 }
 
 void collect_stage_waits(const Pipelines& pipelines, Families& into) {
-  into.begin_histogram("millrace_queue_wait_seconds",
-                       "Time that rows spent in a stage: `result` of rows with a written result,"
-                       " the others of all rows that are done.");
+  into.begin_histogram("millrace_queue_wait_seconds", "Time that a row spent in a stage.");
   for (const auto& pipeline : pipelines)
     for (int i = 0; i < stage_count; ++i) {
       const auto which = [i](const StreamStats& stats) -> const Histogram& {
@@ -99,8 +97,8 @@ double unwritten_results(const PipelineSource& pipeline) {
 
 void collect_queues(const Pipelines& pipelines, Families& into) {
   into.begin_gauge("millrace_queue_items",
-                   "Rows that wait for a batch, are handed over and not done, or have a result"
-                   " that is not written.");
+                   "Rows that wait for a batch; rows handed over and not done; rows with a result "
+                   "that is not yet written.");
   for (const auto& pipeline : pipelines) {
     into.add(labels_of(pipeline, "batch"), rows_for_batches(pipeline));
     into.add(labels_of(pipeline, "worker"),
@@ -209,9 +207,10 @@ void collect_workers(const Pipelines& pipelines, Time now, Families& into) {
     into.add(labels_of(pipeline), waited / per_second);
   }
   into.begin_histogram("millrace_worker_wait_duration_seconds",
-                       "One wait of a worker without a batch for its next one.");
+                       "One wait of a worker that has no batch, until it gets one.");
   add_all(into, pipelines, of_lanes, &LaneStats::wait, per_second);
-  into.begin_histogram("millrace_worker_compute_duration_seconds", "Batch taken to batch done.");
+  into.begin_histogram("millrace_worker_compute_duration_seconds",
+                       "Batch taken to batch done, by the worker's own clock.");
   add_all(into, pipelines, of_lanes, &LaneStats::compute, per_second);
   into.begin_gauge("millrace_worker_inflight_batches", "Batches handed over and not yet done.");
   add_all(into, pipelines, of_lanes, &LaneStats::in_flight);

@@ -35,7 +35,7 @@ void add_reasons(Transports transports, Labelled<Counter, Enum> DoorStats::*whic
 // Over ZeroMQ some are refused by the socket, before any door knows of them.
 void collect_refusals(Transports transports, const Shards<ZeromqStats>& sockets, Families& into) {
   into.begin_counter("millrace_ingest_connections_rejected_total",
-                     "Connections, or streams of one, refused before a stream was opened.");
+                     "Connections refused before a stream was opened.");
   for (const auto& [labels, doors] : transports)
     for (const Refusal reason : values_of<Refusal>()) {
       const auto refused = [&](const auto& stats) -> const Counter& {
@@ -107,8 +107,8 @@ void collect_sockets(const Shards<ZeromqStats>& sockets, Families& into) {
                      "Connections of the ZeroMQ port that ended, refused ones too.");
   counter(&ZeromqStats::disconnected);
   into.begin_counter("millrace_zmq_messages_malformed_total",
-                     "Messages of more than one part, which are dropped,"
-                     " and those of parts without end, which end the connection.");
+                     "Messages of more than one part, which are dropped, and endless ones, which "
+                     "end the connection.");
   counter(&ZeromqStats::malformed);
   into.begin_counter("millrace_zmq_sends_blocked_total",
                      "Messages that had to wait for their peer to read.");
@@ -146,15 +146,14 @@ void collect_service(const Sources& sources, Families& into) {
   into.begin_gauge("millrace_draining", "1 after SIGTERM until exit.");
   into.add({}, sum(sources.service, &ServiceStats::draining));
   into.begin_gauge("millrace_config_last_reload_successful",
-                   "1 if the last reload of the configuration succeeded; the start is one.");
+                   "1 if the last reload succeeded. The start counts as one.");
   into.add({}, sum(sources.service, &ServiceStats::reloaded));
   into.begin_gauge("millrace_config_last_reload_success_timestamp_seconds",
-                   "Unix time of the last successful reload.");
+                   "Unix time of the last successful reload, or of the start.");
   into.add({}, sum(sources.service, &ServiceStats::reloaded_at));
   into.begin_gauge("millrace_chunk_buffer_limit_bytes", "Configured limit of chunk buffers.");
   into.add({}, sum(sources.service, &ServiceStats::buffer_limit));
-  into.begin_gauge("millrace_memory_limit_bytes",
-                   "Memory that the process could have: resident, and what is free.");
+  into.begin_gauge("millrace_memory_limit_bytes", "Memory that the process could have.");
   into.add({}, sum(sources.service, &ServiceStats::memory_limit));
   into.begin_gauge("millrace_overload_action_active",
                    "1 while this action is active because memory is short.");
@@ -162,14 +161,13 @@ void collect_service(const Sources& sources, Families& into) {
   into.begin_histogram("millrace_event_loop_lag_seconds",
                        "Delay of a periodic timer on an I/O thread.");
   into.add({}, histograms(sources.threads, &ThreadStats::lag), per_second);
-  into.begin_counter("millrace_clock_jumps_total",
-                     "Wall-clock steps over 0.5 s against the monotonic clock.");
+  into.begin_counter("millrace_clock_jumps_total", "Steps of the wall clock by more than 0.5 s.");
   add_each(into, {}, "direction", sources.service, &ServiceStats::jumps);
   into.begin_counter("millrace_log_messages_total", "Log lines by level.");
   add_each(into, {}, "level", sources.threads, &ThreadStats::logged, LogLevel::warning);
-  into.begin_counter("millrace_log_lines_dropped_total",
-                     "Log lines that came faster than they could be written, or could not be"
-                     " written.");
+  into.begin_counter(
+      "millrace_log_lines_dropped_total",
+      "Log lines that came faster than they could be written, or could not be written.");
   into.add({}, sum(sources.log, &LogStats::dropped));
 }
 
