@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <variant>
 
 #include "base/answer.h"
 #include "base/error_code.h"
@@ -13,23 +14,32 @@
 
 namespace millrace {
 
-// From a lane to a stream.
-struct Returned {
-  enum class What : std::uint8_t {
-    taken,    // one of its rows was put into a batch
-    done,     // its next row in order is done: seq, flags, reason, answer, at, place
-    dropped,  // the lanes have dropped it with all its rows; `code` says why, if it failed
-  };
+// A row of a stream is in its first batch, and so are the rows before it. Sent for rows with
+// ReadyRow::notify_taken only: the instants of every row come with its RowDone.
+struct RowTaken {
+  std::uint64_t seq = 0;
+  Time closed;  // its batch
+};
 
-  StreamId stream{};
-  What what = What::taken;
-  std::uint8_t flags = 0;                  // of the row, with those that its lane added
-  ResetReason reason = ResetReason::none;  // of the row, as its lane has it
+// The next row of a stream, in order, is done.
+struct RowDone {
+  std::uint8_t flags = 0;                  // with those that its lane added
+  ResetReason reason = ResetReason::none;  // as its lane has it
   std::uint64_t seq = 0;
   Answer answer{};
   Instants at{};  // up to `done`
   RowPlace place{};
-  std::optional<ErrorCode> code{};
+};
+
+// The lanes have dropped a stream with all its rows.
+struct StreamDropped {
+  std::optional<ErrorCode> code;  // why it failed; nullopt: it aborted before a worker had a row
+};
+
+// From a lane to a stream.
+struct Returned {
+  StreamId stream{};
+  std::variant<RowTaken, RowDone, StreamDropped> what;
 };
 
 }  // namespace millrace

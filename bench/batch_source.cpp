@@ -134,12 +134,13 @@ class BatchSource::Service {
 
   void take(std::vector<Returned>& some) {
     for (const Returned& one : some) {
-      if (one.what != Returned::What::done || --waiting_ > 0) continue;
+      const auto* done = std::get_if<RowDone>(&one.what);
+      if (!done || --waiting_ > 0) continue;
       if (left_ <= wanted_) {
-        const Duration late = one.at.closed - ready_ - max_wait_;
+        const Duration late = done->at.closed - ready_ - max_wait_;
         if (late < Duration::zero()) throw std::logic_error("a batch closed before it was due");
         times_.late.add(late);
-        times_.handed.add(from_wire(std::atoll(one.answer.data.c_str())) - one.at.closed);
+        times_.handed.add(from_wire(std::atoll(done->answer.data.c_str())) - done->at.closed);
       }
       if (--left_ == 0) return io_.stop();
       timer_.expires_after(pause_);

@@ -75,7 +75,7 @@ class TakenStream final : public StreamInput, StreamHost {
   }
   void finish_rows(Time now) {
     for (; done_ < cut_; ++done_) {
-      stream_.taken(1, now);
+      stream_.taken(done_, now);
       stream_.done({.seq = done_}, now);
     }
   }

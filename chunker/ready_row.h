@@ -22,6 +22,7 @@ struct ReadyRow {
   Time arrived;                 // the last frame of its window, or the event that cut it, was read
   Time ready;                   // it was cut
   Duration lost{};              // in batches of workers that were lost
+  bool notify_taken = true;     // its stream needs to know when it is in a batch (RowTaken)
   bool handed = false;          // it has been in a batch
   bool suspect = false;  // a worker was lost while this row was in its oldest unfinished batch
 };

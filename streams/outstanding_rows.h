@@ -16,7 +16,7 @@ class OutstandingRows {
  public:
   bool empty() const { return rows_.empty(); }
 
-  // Rows that are in no batch.
+  // Rows that are in no batch, as far as take() and done() have reported it.
   std::size_t ready() const { return rows_.size() - taken_; }
 
   // One was in a batch or done, ever.
@@ -26,10 +26,11 @@ class OutstandingRows {
   // before it.
   void add(const Row& row, std::uint64_t window) { rows_.push_back({row, window}); }
 
-  // So many more are in a batch. Rows that are handed over again are not counted again.
-  void take(std::size_t rows) {
-    taken_ = std::min(taken_ + rows, rows_.size());
+  // The row of this number, and those before it, are in a batch.
+  void take(std::uint64_t seq) {
     begun_ = true;
+    if (empty() || seq < rows_.front().row.seq) return;
+    taken_ = std::clamp<std::size_t>(seq - rows_.front().row.seq + 1, taken_, rows_.size());
   }
 
   // The oldest row is done. It may never have been in a batch. Requires: it has that number.
@@ -63,7 +64,7 @@ class OutstandingRows {
   }
 
   Ring<Outstanding> rows_;
-  std::size_t taken_ = 0;  // the first so many are in a batch
+  std::size_t taken_ = 0;  // the first rows, which are in a batch
   bool begun_ = false;
 };
 

@@ -34,7 +34,7 @@ class RowCutter {
   // The next row of the event added last; nullopt if it yields no more.
   std::optional<ReadyRow> next(Time now);
 
-  void taken(std::size_t rows) { rows_.take(rows); }
+  void taken(std::uint64_t seq) { rows_.take(seq); }
   // The oldest row. Requires: it has this number.
   Row done(std::uint64_t seq) { return rows_.done(seq); }
   // Drops the rows, and all frames. The last call.

@@ -182,6 +182,7 @@ void Stream::settle(Time now) {
 void Stream::cut_rows(Time now) {
   while (hands_over()) {
     if (auto row = cutter_.next(now)) {
+      row->notify_taken = needs_taken();
       links_.host.add(settings_.id, std::move(*row));
       continue;
     }
@@ -197,12 +198,19 @@ bool Stream::hands_over() {
   return !held_up_ && cutter_.rows().ready() < max_ready_rows;
 }
 
-void Stream::taken(std::size_t rows, Time now) {
-  cutter_.taken(rows);
+// Whether the stream acts on the news that the row just cut is in a batch. It costs this thread a
+// wake-up, and the result tells the same later.
+bool Stream::needs_taken() const {
+  const OutstandingRows& rows = cutter_.rows();
+  return !rows.begun() || rows.ready() >= max_ready_rows / 2 || links_.blocks.scarce();
+}
+
+void Stream::taken(std::uint64_t seq, Time now) {
+  cutter_.taken(seq);
   settle(now);
 }
 
-void Stream::done(Returned done, Time now) {
+void Stream::done(RowDone done, Time now) {
   if (finished_) return;
   Row row = cutter_.done(done.seq);
   row.flags |= done.flags;
@@ -217,7 +225,7 @@ void Stream::done(Returned done, Time now) {
   settle(now);
 }
 
-void Stream::deliver(const Row& row, const Returned& done) {
+void Stream::deliver(const Row& row, const RowDone& done) {
   if (done.answer.kind != Answer::Kind::none) {
     links_.stats.answered.add();
     if (!client_listens_) {

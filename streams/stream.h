@@ -70,10 +70,11 @@ class Stream final : public StreamInput {
   void written(std::size_t results, Time now) override;
   void release(Time now) override;
 
-  // From its lane: this many of its rows were put into a batch; its oldest row is done; the lanes
-  // have dropped it with all its rows, with an error for the client if it failed.
-  void taken(std::size_t rows, Time now);
-  void done(Returned row, Time now);
+  // From its lane: the row of this number, and those before it, were put into batches; its oldest
+  // row is done; the lanes have dropped it with all its rows, with an error for the client if it
+  // failed.
+  void taken(std::uint64_t seq, Time now);
+  void done(RowDone row, Time now);
   void dropped(std::optional<ErrorCode> code, Time now);
 
   // The client receives `goaway`, once, and the stream continues.
@@ -118,7 +119,8 @@ class Stream final : public StreamInput {
   void settle(Time now);
   void cut_rows(Time now);
   bool hands_over();
-  void deliver(const Row& row, const Returned& done);
+  bool needs_taken() const;
+  void deliver(const Row& row, const RowDone& done);
   void finish(Time now);
 
   std::uint64_t held() const { return cutter_.frames().held() + intake_.kept_apart(); }

@@ -34,11 +34,12 @@ void StreamTable::take(std::span<Returned> returned) {
     const auto found = streams_.find(one.stream);
     if (found == streams_.end()) continue;  // it was dropped, and what was under way came behind
     Stream& stream = *found->second;
-    switch (one.what) {
-      case Returned::What::taken: stream.taken(1, now); break;
-      case Returned::What::done: stream.done(std::move(one), now); break;
-      case Returned::What::dropped: stream.dropped(one.code, now); break;
-    }
+    if (auto* done = std::get_if<RowDone>(&one.what))
+      stream.done(std::move(*done), now);
+    else if (const auto* taken = std::get_if<RowTaken>(&one.what))
+      stream.taken(taken->seq, now);
+    else
+      stream.dropped(std::get<StreamDropped>(one.what).code, now);
     if (stream.finished()) reap(stream);
   }
 }

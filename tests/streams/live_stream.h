@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <numeric>
@@ -55,10 +56,15 @@ struct LiveStream {
       stream.done({.seq = answered, .answer = {kind, "said"}, .at = {}}, now);
     if (writes) write();
   }
+  // The lane puts the next `count` rows into batches.
+  void take(std::size_t count) {
+    taken = std::min(std::max<std::size_t>(taken, answered) + count, lane.rows.size());
+    stream.taken(taken - 1, now);
+  }
   // All results so far are written to the client.
   void write() { stream.written(std::exchange(client.unwritten, 0), now); }
   void take_and_answer(std::size_t count) {
-    stream.taken(count, now);
+    take(count);
     answer(count);
   }
 
@@ -89,6 +95,7 @@ struct LiveStream {
   Stream stream;
   Time now = at(0);
   std::int16_t next = 1;
+  std::size_t taken = 0;  // rows that the lane has put into batches
   std::uint64_t answered = 0;
   bool writes = true;  // each answer at once
 };

@@ -154,9 +154,11 @@ class Play {
     const std::size_t given = live_.lane.rows.size();
     REQUIRE(given - std::max<std::size_t>(taken_, live_.answered) <= max_ready_rows);
     if (chance(50) && taken_ < given) {
-      const std::size_t rows = draw(1, static_cast<std::uint32_t>(given - taken_));
-      taken_ += rows;
-      live_.stream.taken(rows, live_.now);
+      for (std::size_t rows = draw(1, static_cast<std::uint32_t>(given - taken_)); rows > 0;
+           --rows) {
+        const Row& row = live_.lane.rows[taken_++].row;
+        if (live_.lane.rows[row.seq].notify_taken) live_.stream.taken(row.seq, live_.now);
+      }
     } else if (live_.answered < taken_) {
       check_window(live_.lane.rows[live_.answered]);
       live_.answer(1);

@@ -62,7 +62,7 @@ TEST_CASE("a row counts in the stages up to compute when it is done, answered or
 TEST_CASE("a row counts in the stages up to compute also when its client is gone") {
   Waits live;
   live.send(20);
-  live.stream.taken(2, live.now);
+  live.take(2);
   live.stream.lost(false, live.now);
   live.done(Answer::Kind::json);
   live.done();

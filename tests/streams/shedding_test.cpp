@@ -181,10 +181,9 @@ struct Play {
     live.send(frames);
   }
   void serve() {
-    if (taken < live.lane.rows.size()) {
-      ++taken;
-      live.stream.taken(1, live.now);
-    } else if (windows.size() < taken) {
+    if (live.taken < live.lane.rows.size()) {
+      live.take(1);
+    } else if (windows.size() < live.taken) {
       windows.push_back(live.window(windows.size()));
       live.answer(1);
     }
@@ -218,7 +217,6 @@ struct Play {
   std::vector<Time> read;                 // when, of each frame
   std::vector<Time> shed;                 // when, of each frame that was
   std::vector<std::vector<int>> windows;  // of the rows that are done
-  std::size_t taken = 0;
 };
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST_CASE_METHOD(SlowClient, "while its client is full a stream hands over no fu
 TEST_CASE_METHOD(SlowClient, "rows that the lane had before are answered, and no result is lost") {
   send(80);
   fill();
-  stream.taken(8, now);
+  take(8);
   answer(8, Answer::Kind::text);
   CHECK(said().size() == 8);
   CHECK(stats.results.value() == 8);
@@ -112,7 +112,7 @@ TEST_CASE("a stream that hands over nothing stays paused, and gives no credit") 
 
 TEST_CASE_METHOD(SlowClient, "the rows of a client that has left wait for nobody") {
   send(10);
-  stream.taken(1, now);
+  take(1);
   fill();
   send(20);
   stream.lost(false, now);

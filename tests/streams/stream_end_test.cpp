@@ -30,7 +30,7 @@ TEST_CASE("a lost connection aborts the stream and drops its results") {
 TEST_CASE("an abort comes after what waits before it") {
   LiveStream live(tens);
   live.send(105);
-  live.stream.taken(1, live.now);
+  live.take(1);
   live.stream.lost(false, live.now);
   CHECK(live.rows().size() == 9);
   live.take_and_answer(9);
@@ -41,7 +41,7 @@ TEST_CASE("an abort comes after what waits before it") {
 TEST_CASE("a stream that ends for want of memory holds no more than its rows show") {
   LiveStream live(tens);
   live.send(105);
-  live.stream.taken(1, live.now);
+  live.take(1);
   live.stream.evict(live.now);
   CHECK(live.said().back() == "error no_room");
   CHECK(live.stream.held_bytes() == 90 * 2);
@@ -56,7 +56,7 @@ TEST_CASE("a stream that ends for want of memory holds no more than its rows sho
 TEST_CASE("a stream that has ended keeps what its client sent, for want of memory too") {
   LiveStream live(tens);
   live.send(105);
-  live.stream.taken(1, live.now);
+  live.take(1);
   live.stream.end(live.now);
   live.stream.evict(live.now);
   live.take_and_answer(9);

@@ -37,7 +37,7 @@ TEST_CASE("while blocks are scarce there is room for half, once all rows are in 
   live.pool.allow(0);
   live.send(25);
   CHECK(live.stream.room() == 0);
-  live.stream.taken(2, live.now);
+  live.take(2);
   CHECK(live.client.had_room == 1);
   CHECK(live.stream.room() == 100);
 }

@@ -43,14 +43,29 @@ TEST_CASE("at most eight rows are ready and in no batch") {
   LiveStream live(tens);
   live.send(200);
   CHECK(live.rows().size() == 8);
-  live.stream.taken(3, live.now);
+  live.take(3);
   CHECK(live.rows().size() == 11);
   live.answer(3);
   CHECK(live.rows().size() == 11);
   live.answer(1);  // a row may be done that was in no batch
   CHECK(live.rows().size() == 12);
-  live.stream.taken(100, live.now);
+  live.take(100);
   CHECK(live.rows().size() == 20);
+}
+
+TEST_CASE("a stream asks to be notified of a row that is taken when it may have to wait for that") {
+  LiveStream live(tens);
+  live.send(10);
+  CHECK(live.lane.rows[0].notify_taken);  // an abort before it is taken drops the stream
+  live.take_and_answer(1);
+  live.send(80);
+  REQUIRE(live.rows().size() == 9);
+  for (std::size_t i = 1; i < 4; ++i) CHECK_FALSE(live.lane.rows[i].notify_taken);
+  for (std::size_t i = 4; i < 9; ++i) CHECK(live.lane.rows[i].notify_taken);
+  live.answer(8);
+  live.pool.allow(0);
+  live.send(10);
+  CHECK(live.lane.rows[9].notify_taken);
 }
 
 TEST_CASE("the rows of an end come one by one") {
@@ -102,7 +117,7 @@ TEST_CASE("what waits keeps its order and its instants") {
   live.send(10);
   CHECK(live.rows().size() == 8);
   live.now = at(9);
-  live.stream.taken(8, live.now);
+  live.take(8);
   REQUIRE(live.rows().size() == 11);
   CHECK(live.rows()[8] == Rows::value_type{8, 80, 0, 10, 0, 0, 0});
   CHECK(live.rows()[9] == Rows::value_type{9, 90, 0, 5, 0, flag::last, 0});
@@ -192,13 +207,13 @@ TEST_CASE("while blocks are scarce rows at the worker keep nobody from sending t
   live.pool.allow(0);
   live.send(10);
   CHECK(live.stream.paused());
-  live.stream.taken(1, live.now);
+  live.take(1);
   CHECK_FALSE(live.stream.paused());
   live.send(9);
   CHECK_FALSE(live.stream.paused());
   live.send(1);
   CHECK(live.stream.paused());
-  live.stream.taken(1, live.now);
+  live.take(1);
   CHECK_FALSE(live.stream.paused());
 }
 
@@ -208,11 +223,11 @@ TEST_CASE("reading pauses while too many events wait") {
   CHECK_FALSE(live.stream.paused());
   live.stream.flush(std::nullopt, live.now);
   CHECK(live.stream.paused());
-  live.stream.taken(8, live.now);
-  live.stream.taken(8, live.now);
-  live.stream.taken(8, live.now);
+  live.take(8);
+  live.take(8);
+  live.take(8);
   CHECK(live.stream.paused());
-  live.stream.taken(8, live.now);
+  live.take(8);
   CHECK(live.said() == Said{"resume"});
 }
 

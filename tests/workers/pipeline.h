@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/workers/lanes/sorted_events.h"
 #include "workers/lanes/lanes.h"
 
 namespace millrace::test {
@@ -60,7 +61,9 @@ struct Pipeline {
                 (row.ready.row.reason == ResetReason::worker_lost ? "R" : "");
     return text;
   }
-  Lanes::Given done(LaneId lane, BatchId batch) { return lanes.done(lane, batch, {}, {}, now); }
+  Lanes::Given done(LaneId lane, BatchId batch) {
+    return lanes.done(lane, batch, {}, {}, done_at(now));
+  }
   Lanes::Given done(LaneId lane) { return done(lane, last); }
   // 60 s in which the service hears every worker.
   void pass_bye_wait() {
@@ -70,7 +73,7 @@ struct Pipeline {
       lanes.expire(now);
     }
   }
-  LaneEvents events() { return std::exchange(lanes.events(), {}); }
+  SortedEvents events() { return SortedEvents(std::exchange(lanes.events(), {})); }
 
   BatchId last{};
 };

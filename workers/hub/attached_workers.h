@@ -48,7 +48,6 @@ struct AttachedWorker {
   std::shared_ptr<PeerProcess> process;  // null: on another machine
   std::unique_ptr<WorkerSlabs> slabs;
   std::optional<Time> idle;           // since when it has no batch
-  std::optional<Time> without_slab;   // since when a batch waits for one
   bool alone = false;                 // it leaves when there is another
   bool leaving = false;               // it takes no new streams
   std::optional<std::uint32_t> told;  // how many others take batches

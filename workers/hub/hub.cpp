@@ -47,23 +47,21 @@ Hub::Hub(boost::asio::io_context& home, HubSettings settings, SlabSupply supply,
 Hub::~Hub() = default;
 
 void Hub::open(StreamIntro intro) {
-  const StreamId id = intro.id;
-  arrivals_.put(
-      {.stream = id, .intro = std::make_unique<StreamIntro>(std::move(intro)), .row = {}});
+  arrivals_.put(std::make_unique<StreamIntro>(std::move(intro)));
 }
 
-void Hub::add(StreamId stream, ReadyRow row) {
-  arrivals_.put({.stream = stream, .intro = nullptr, .row = std::move(row)});
-}
+void Hub::add(StreamId stream, ReadyRow row) { arrivals_.put(AddedRow{stream, std::move(row)}); }
 
 void Hub::arrive(std::vector<Arrival>& arrivals) {
   const Time now = Clock::now();
   for (Arrival& arrival : arrivals) {
-    if (arrival.intro) {
-      streams_.emplace(arrival.stream, std::move(*arrival.intro));
-      lanes_.open(arrival.stream, now);
+    if (auto* row = std::get_if<AddedRow>(&arrival)) {
+      lanes_.add(row->stream, std::move(row->row));
     } else {
-      lanes_.add(arrival.stream, std::move(arrival.row));
+      StreamIntro& intro = *std::get<std::unique_ptr<StreamIntro>>(arrival);
+      const StreamId id = intro.id;
+      streams_.emplace(id, std::move(intro));
+      lanes_.open(id, now);
     }
   }
   settle(now);
@@ -83,24 +81,24 @@ void Hub::receive(WorkerConnection& link, wp::ToService message) noexcept {
 void Hub::done(LaneId lane, wp::Done done) {
   const Time now = Clock::now();
   AttachedWorker& worker = *workers_.find(lane);
-  switch (lanes_.done(lane, done.batch, done.answers, done.mark_answers, now)) {
+  Instants at;
+  at.copied = worker.slabs->oldest_copied();
+  // The clock of a worker on this machine is ours, but its word is not.
+  at.taken = worker.process ? std::clamp(done.taken, at.copied, now) : at.copied;
+  at.done = now;
+  switch (lanes_.done(lane, done.batch, done.answers, done.mark_answers, at)) {
     case Lanes::Given::wrong:
       return protocol_error(*worker.link,
                             "a batch that is not its oldest, or another number of answers");
     case Lanes::Given::repeated: stats_.results[ResultStatus::late].add(); return;
     case Lanes::Given::taken: break;
   }
-  Instants at;
-  at.copied = worker.slabs->finish();
-  // The clock of a worker on this machine is ours, but its word is not.
-  at.taken = worker.process ? std::clamp(done.taken, at.copied, now) : at.copied;
-  at.done = now;
+  worker.slabs->finish();
   const Time finished = worker.process ? std::clamp(done.done, at.taken, now) : now;
   stats_.compute.observe(finished - at.taken);
   worker.compute.observe(finished - at.taken);
   const auto staying = lanes_.lanes().find(lane);  // not one that has left with this batch
   if (staying != lanes_.lanes().end() && staying->second.held().empty()) worker.idle = now;
-  tell(at);
   settle(now);
 }
 
@@ -155,12 +153,11 @@ void Hub::dismiss() noexcept {
 
 void Hub::settle(Time now) {
   if (dismissed_) return;
+  send_returned();  // before the next batches are written
   lanes_.take_changed(changed_);
   for (const LaneId lane : changed_)
     if (AttachedWorker* worker = workers_.find(lane)) serve(lane, *worker, now);
-  Instants given_up;  // of rows that no worker will have again
-  given_up.copied = given_up.taken = given_up.done = now;
-  tell(given_up);
+  send_returned();
   LaneEvents& events = lanes_.events();
   const bool fewer_lanes = !events.overdue.empty() || !events.left.empty();
   end_lanes(now);
@@ -201,20 +198,15 @@ void Hub::end_silent_watchers(Time now) {
 }
 
 void Hub::serve(LaneId lane, AttachedWorker& worker, Time now) {
-  for (;;) {
-    Batch* const batch = lanes_.next(lane, worker.slabs->has_slab(), now);
-    if (!batch) break;
-    if (worker.without_slab)
-      stats_.slabs.wait.observe(now - *std::exchange(worker.without_slab, std::nullopt));
+  auto slab_wanted = lanes_.slab_wanted(lane);
+  while (const Batch* batch = lanes_.next(lane, worker.slabs->has_slab(), now)) {
+    if (slab_wanted) stats_.slabs.wait.observe(now - *std::exchange(slab_wanted, std::nullopt));
     if (worker.idle) stats_.wait.observe(now - *std::exchange(worker.idle, std::nullopt));
     stats_.batch.count(*batch, settings_.welcome.shape.rows, settings_.welcome.shape.width);
     if (const auto* message = worker.slabs->write(*batch, opened()))
       workers_.hand(worker, *message);
   }
-  if (!worker.without_slab && lanes_.wants_slab(lane, now)) {
-    worker.without_slab = now;
-    stats_.slabs.exhausted.add();
-  }
+  if (!slab_wanted && lanes_.slab_wanted(lane)) stats_.slabs.exhausted.add();
   workers_.show_slabs(worker);
 }
 
@@ -227,51 +219,31 @@ std::vector<wp::OpenedStream> Hub::opened() const {
   return opened;
 }
 
-void Hub::tell(LaneEvents::Done& done, Instants at) {
-  const StreamIntro& stream = streams_.at(done.stream);
-  if (done.answer.kind == Answer::Kind::error) {
-    stats_.results[ResultStatus::error].add();
+// Sends the streams' threads what became of their rows.
+void Hub::send_returned() {
+  LaneEvents& events = lanes_.events();
+  // First: a client that receives its end may come again at once.
+  room_.give_back(events.gone.size());
+  for (Returned& returned : events.returned) {
+    const StreamIntro& stream = streams_.at(returned.stream);
+    if (const auto* done = std::get_if<RowDone>(&returned.what)) count(*done, stream);
+    stream.returns->put(std::move(returned));
+  }
+  for (StreamId id : events.gone) streams_.erase(id);
+  events.returned.clear();
+  events.gone.clear();
+}
+
+void Hub::count(const RowDone& done, const StreamIntro& stream) {
+  if (done.answer.kind == Answer::Kind::none) return;
+  const bool failed = done.answer.kind == Answer::Kind::error;
+  stats_.results[failed ? ResultStatus::error : ResultStatus::ok].add();
+  if (failed)
     settings_.log({.what = "row failed",
                    .worker = {},
                    .why = done.answer.data,
                    .stream = stream.name,
                    .warning = true});
-  } else if (done.answer.kind != Answer::Kind::none) {
-    stats_.results[ResultStatus::ok].add();
-  }
-  at.arrived = done.row.arrived;
-  at.ready = done.row.ready;
-  // The time at workers that were lost was after its first batch had closed.
-  at.closed = done.closed - done.row.lost;
-  at.copied -= done.row.lost;
-  stream.returns->put({.stream = done.stream,
-                       .what = Returned::What::done,
-                       .flags = done.row.row.flags,
-                       .reason = done.row.row.reason,
-                       .seq = done.row.row.seq,
-                       .answer = std::move(done.answer),
-                       .at = at,
-                       .place = done.place});
-}
-
-// Tells the streams' threads what became of their rows. `at` holds for the rows done by the one
-// call since the last time.
-void Hub::tell(const Instants& at) {
-  LaneEvents& events = lanes_.events();
-  // First: a client that is told of its end may come again at once.
-  room_.give_back(events.gone.size());
-  for (StreamId id : events.taken)
-    streams_.at(id).returns->put({.stream = id, .what = Returned::What::taken});
-  for (LaneEvents::Done& done : events.done) tell(done, at);
-  for (const LaneEvents::Dropped& dropped : events.dropped)
-    streams_.at(dropped.stream)
-        .returns->put(
-            {.stream = dropped.stream, .what = Returned::What::dropped, .code = dropped.code});
-  for (StreamId id : events.gone) streams_.erase(id);
-  events.taken.clear();
-  events.done.clear();
-  events.dropped.clear();
-  events.gone.clear();
 }
 
 void Hub::set_timer(Time now) {

@@ -10,16 +10,17 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "base/budget.h"
 #include "base/ids.h"
+#include "base/returned.h"
 #include "base/time.h"
 #include "schemas/worker_messages.h"
 #include "workers/hub/attached_workers.h"
 #include "workers/hub/connection.h"
 #include "workers/hub/mailbox.h"
-#include "workers/hub/returned.h"
 #include "workers/lanes/lanes.h"
 #include "workers/lanes/stats.h"
 #include "workers/lanes/worker_status.h"
@@ -50,6 +51,9 @@ struct HubSettings {
   // thread.
   std::function<void(std::size_t device, const DeviceLost&)> device_lost = [](auto, const auto&) {};
 };
+
+// The way back to the thread on which streams live.
+using ReturnBox = Mailbox<Returned>;
 
 // Who a stream is, and where its rows come back to.
 struct StreamIntro {
@@ -102,11 +106,11 @@ class Hub {
   void dismiss() noexcept;
 
  private:
-  struct Arrival {
-    StreamId stream{};
-    std::unique_ptr<StreamIntro> intro;  // a new stream; otherwise a row
+  struct AddedRow {
+    StreamId stream;
     ReadyRow row;
   };
+  using Arrival = std::variant<AddedRow, std::unique_ptr<StreamIntro>>;
 
   void arrive(std::vector<Arrival>& arrivals);
   void take(const std::vector<SlabReport>& reports);
@@ -128,8 +132,8 @@ class Hub {
   // there are lanes.
   void settle(Time now);
   void serve(LaneId lane, AttachedWorker& worker, Time now);
-  void tell(const Instants& at);
-  void tell(LaneEvents::Done& done, Instants at);
+  void send_returned();
+  void count(const RowDone& done, const StreamIntro& stream);
   void end_lanes(Time now);
   void end_silent_watchers(Time now);
   void set_timer(Time now);

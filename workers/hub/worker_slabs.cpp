@@ -73,13 +73,16 @@ const worker_protocol::HandedBatch* WorkerSlabs::write(
   return copying != Copying::failed ? &message : nullptr;
 }
 
-Time WorkerSlabs::finish() {
+Time WorkerSlabs::oldest_copied() const {
+  return on_their_way_.empty() ? Time() : slabs_[on_their_way_.front()].message.copied;
+}
+
+void WorkerSlabs::finish() {
   assert(!on_their_way_.empty());
   const std::uint32_t slab = on_their_way_.front();
   on_their_way_.pop_front();
   slabs_[slab].returned = true;
   release_if_done(slab);
-  return slabs_[slab].message.copied;
 }
 
 bool WorkerSlabs::ended(const CopyEnded& copy) {

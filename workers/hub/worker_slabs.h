@@ -55,9 +55,11 @@ class WorkerSlabs {
   const worker_protocol::HandedBatch* write(const Batch& batch,
                                             std::vector<worker_protocol::OpenedStream> opened);
 
-  // The worker gave its oldest batch back: when it was copied, or, where that is not known yet,
-  // when its copy began.
-  Time finish();
+  // When the worker's oldest batch was copied, or, where that is not known yet, when its copy
+  // began. Without a batch no time of meaning.
+  Time oldest_copied() const;
+  // The worker gave its oldest batch back. Requires: it has one.
+  void finish();
 
   // What the device reported of its slabs. True: one is free.
   bool ended(const CopyEnded& copy);

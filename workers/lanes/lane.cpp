@@ -29,9 +29,10 @@ Batch* Lane::close(BatchId id, bool has_slab, Time now) {
   if (has_slab)
     without_slab_.reset();
   else if (!without_slab_)
-    without_slab_ = now;
-  const auto choice = has_slab ? next(now) : std::nullopt;
-  if (!choice) return nullptr;
+    without_slab_ = {now};
+  const auto choice = next(now);
+  if (!has_slab && choice && !without_slab_->batch_since) without_slab_->batch_since = now;
+  if (!has_slab || !choice) return nullptr;
   Batch batch;
   if (!spare_.empty()) {
     batch = std::move(spare_.back());
@@ -73,7 +74,7 @@ void Lane::shift(Duration late, Time now) {
   const auto put_off = [&](Time& since) { since = std::min(since + late, now); };
   put_off(heard_);
   put_off(answer_since_);
-  if (without_slab_) put_off(*without_slab_);
+  if (without_slab_) put_off(without_slab_->since);
 }
 
 void Lane::leave(Time until) {
@@ -93,7 +94,8 @@ Time Lane::due(const Patience& patience) const {
 Time Lane::lost_at(const Patience& patience) const {
   const Time silent = heard_ + patience.silence;
   // It has given all batches back, and its device does not come to an end with them.
-  if (held_.empty() && without_slab_) return std::min(silent, *without_slab_ + patience.answer);
+  if (held_.empty() && without_slab_)
+    return std::min(silent, without_slab_->since + patience.answer);
   if (held_.empty()) return silent;
   return std::min(silent, answer_since_ + answer_wait(patience));
 }

@@ -46,8 +46,10 @@ class Lane {
   }
   // There was no slab when close() was called last.
   bool is_without_slab() const { return without_slab_.has_value(); }
-  // A batch would close, were there a slab for it.
-  bool wants_slab(Time now) const { return without_slab_ && next(now); }
+  // Since when a batch would close, were there a slab for it, as seen by close(); nullopt: none.
+  std::optional<Time> slab_wanted() const {
+    return without_slab_ ? without_slab_->batch_since : std::nullopt;
+  }
   std::uint32_t credits() const { return credits_; }
 
   // Whether `id` is the batch to be done next, was done here already, or neither. Only the last
@@ -105,7 +107,11 @@ class Lane {
   Ring<BatchId> done_;               // the last ones
   std::optional<Time> keeps_until_;  // nullopt while it stays
   bool released_ = false;
-  std::optional<Time> without_slab_;  // since when the caller of close() has had none
+  struct WithoutSlab {
+    Time since;  // the caller of close() has had none
+    std::optional<Time> batch_since = {};
+  };
+  std::optional<WithoutSlab> without_slab_;
 };
 
 }  // namespace millrace

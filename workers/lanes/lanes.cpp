@@ -7,9 +7,7 @@
 namespace millrace {
 
 void LaneEvents::clear() {
-  taken.clear();
-  done.clear();
-  dropped.clear();
+  returned.clear();
   gone.clear();
   overdue.clear();
   why_overdue.clear();
@@ -30,7 +28,7 @@ void Lanes::add(StreamId id, ReadyRow row) {
   Stream* stream = find(id);
   if (!stream) return;
   if (row.row.is(flag::abort) && !stream->had) {
-    events_.dropped.push_back({id, std::nullopt});
+    events_.returned.push_back({id, StreamDropped{}});
     forget(*stream);
     return settle();
   }
@@ -84,9 +82,9 @@ void Lanes::slab_freed(LaneId id) {
   if (lane && lane->is_without_slab()) lanes_.mark(*lane);
 }
 
-bool Lanes::wants_slab(LaneId id, Time now) const {
+std::optional<Time> Lanes::slab_wanted(LaneId id) const {
   const FiledLane* lane = lanes_.find(id);
-  return lane && lane->wants_slab(now);
+  return lane ? lane->slab_wanted() : std::nullopt;
 }
 
 Batch* Lanes::next(LaneId id, bool has_slab, Time now) {
@@ -107,14 +105,15 @@ Batch* Lanes::next(LaneId id, bool has_slab, Time now) {
         opened_.push_back(&row);
         review(stream);
       }
-      if (!std::exchange(row.ready.handed, true)) events_.taken.push_back(row.stream);
+      if (!std::exchange(row.ready.handed, true) && row.ready.notify_taken)
+        events_.returned.push_back({row.stream, RowTaken{row.ready.row.seq, batch->closed}});
     }
   lanes_.file(*lane);
   return batch;
 }
 
 Lanes::Given Lanes::done(LaneId id, BatchId batch_id, std::span<Answer> answers,
-                         std::span<Answer> mark_answers, Time now) {
+                         std::span<Answer> mark_answers, const Instants& at) {
   FiledLane* lane = lanes_.find(id);
   if (!lane) return Given::repeated;
   switch (lane->order_of(batch_id)) {
@@ -126,10 +125,10 @@ Lanes::Given Lanes::done(LaneId id, BatchId batch_id, std::span<Answer> answers,
   if (!answers.empty() && answers.size() != oldest.framed.size()) return Given::wrong;
   if (!mark_answers.empty() && mark_answers.size() != oldest.marks.size()) return Given::wrong;
 
-  Batch batch = lane->finish(now);
-  const auto finish = [&](std::vector<BatchRow>& rows, std::span<Answer> given) {
+  Batch batch = lane->finish(at.done);
+  const auto finish = [&](const std::vector<BatchRow>& rows, std::span<Answer> given) {
     for (std::size_t i = 0; i < rows.size(); ++i)
-      finish_row(*lane, batch, rows[i], given.empty() ? Answer{} : std::move(given[i]), now);
+      finish_row(*lane, batch, rows[i], given.empty() ? Answer{} : std::move(given[i]), at);
   };
   finish(batch.framed, answers);
   finish(batch.marks, mark_answers);
@@ -170,7 +169,7 @@ void Lanes::expire(Time now) {
     if (due == Time::max()) continue;
     if (due > now) break;
     const StreamId id = std::get<StreamId>(*at);
-    events_.dropped.push_back({id, ErrorCode::no_worker});
+    events_.returned.push_back({id, StreamDropped{ErrorCode::no_worker}});
     forget(*find(id));
   }
   for (LaneId id : lanes_.due_until(now)) {
@@ -227,23 +226,28 @@ void Lanes::feed_held(Stream& stream) {
   for (ReadyRow& row : std::exchange(stream.held, {})) feed(stream, std::move(row));
 }
 
-void Lanes::finish_row(FiledLane& lane, const Batch& batch, BatchRow& row, Answer answer,
-                       Time now) {
+void Lanes::finish_row(FiledLane& lane, const Batch& batch, const BatchRow& row, Answer answer,
+                       Instants at) {
   Stream& stream = *find(row.stream);
-  const bool last = row.ready.row.is(flag::last), end = row.ready.row.is(flag::end);
+  const Row& done = row.ready.row;
+  at.arrived = row.ready.arrived;
+  at.ready = row.ready.ready;
+  // The time at workers that were lost was after its first batch had closed.
+  at.closed = batch.closed - row.ready.lost;
+  at.copied -= row.ready.lost;
   const RowPlace place{.batch = batch.id,
                        .slot = row.slot,
                        .rows = static_cast<std::uint32_t>(batch.framed.size()),
                        .trigger = batch.trigger};
-  events_.done.push_back(
-      {row.stream, std::move(row.ready), std::move(answer), batch.closed, place});
+  events_.returned.push_back(
+      {row.stream, RowDone{done.flags, done.reason, done.seq, std::move(answer), at, place}});
   --stream.handed;
   --rows_;
-  if (end) {
+  if (done.is(flag::end)) {
     forget(stream);
   } else if (stream.from == &lane) {
-    if (stream.handed == 0) arrive(stream, now);
-  } else if (last && stream.lane == &lane && lane.leaving() && !stream.ending) {
+    if (stream.handed == 0) arrive(stream, at.done);
+  } else if (done.is(flag::last) && stream.lane == &lane && lane.leaving() && !stream.ending) {
     if (FiledLane* to = lanes_.roomiest()) move_away(stream, *to);
   }
 }

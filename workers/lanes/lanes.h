@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/answer.h"
-#include "base/error_code.h"
-#include "base/explanation.h"
 #include "base/ids.h"
+#include "base/instants.h"
+#include "base/returned.h"
 #include "base/time.h"
 #include "batcher/batch.h"
 #include "chunker/ready_row.h"
@@ -23,25 +23,11 @@
 
 namespace millrace {
 
-// What became of rows, streams and lanes, for whoever tells their owners.
+// What became of rows, streams and lanes, for their owners.
 struct LaneEvents {
-  struct Done {
-    StreamId stream;
-    ReadyRow row;
-    Answer answer;
-    Time closed;
-    RowPlace place;
-  };
-  struct Dropped {
-    StreamId stream;
-    std::optional<ErrorCode>
-        code;  // why it failed; nullopt: it aborted before any worker had a row
-  };
-  std::vector<StreamId> taken;   // one entry for each row that was put into its first batch
-  std::vector<Done> done;        // rows that are answered or given up, in order
-  std::vector<Dropped> dropped;  // streams that are forgotten with all their rows, unanswered
-  std::vector<StreamId> gone;    // streams whose room is free again: done to the end, or dropped
-  std::vector<LaneId> overdue;   // lanes whose worker was given up by the clock; they are gone
+  std::vector<Returned> returned;  // what became of rows, for their streams, in order
+  std::vector<StreamId> gone;      // streams whose room is free again: done to the end, or dropped
+  std::vector<LaneId> overdue;     // lanes whose worker was given up by the clock; they are gone
   std::vector<std::string> why_overdue;  // of each of these, in their order
   std::vector<LaneId> left;  // lanes whose worker said Bye and that are empty; they are gone
 
@@ -99,8 +85,8 @@ class Lanes {
   // The lane's next batch, when one is due and the lane has a credit and a slab. The lane holds it
   // until it is done; the pointer is good until then.
   Batch* next(LaneId lane, bool has_slab, Time now);
-  // Whether a batch would close, had there been a slab at the last call of next().
-  bool wants_slab(LaneId lane, Time now) const;
+  // Since when a batch waits for a slab alone, by the last call of next(); nullopt: none does.
+  std::optional<Time> slab_wanted(LaneId lane) const;
   // A slab became free: call next() again if it was without one. A lane that is not known is
   // ignored.
   void slab_freed(LaneId lane);
@@ -108,11 +94,12 @@ class Lanes {
   std::span<const BatchRow* const> opened() const { return opened_; }
 
   // A worker gives a batch back, with an answer for each of its framed rows or none at all, and
-  // likewise for its marker rows. Answers are moved from. `wrong`: not its oldest batch, or
-  // another number of answers; the worker is to be cut, the call changed nothing.
+  // likewise for its marker rows. Answers are moved from. `at` has the instants from `copied` to
+  // `done`, which is now. `wrong`: not its oldest batch, or another number of answers; the worker
+  // is to be cut, the call changed nothing.
   enum class Given : std::uint8_t { taken, repeated, wrong };
   Given done(LaneId lane, BatchId batch, std::span<Answer> answers, std::span<Answer> mark_answers,
-             Time now);
+             const Instants& at);
 
   // Nothing more is to come: batches close as soon as they have a row, and streams wait for a slot
   // no longer than until `give_up`.
@@ -123,7 +110,7 @@ class Lanes {
   // Does what is due: streams that waited too long fail, workers that are overdue are lost, streams
   // that a leaving worker has kept for `bye_wait` move.
   void expire(Time now);
-  // Replaces `into` by the lanes for which next() or wants_slab() may answer otherwise than when
+  // Replaces `into` by the lanes for which next() or slab_wanted() may answer otherwise than when
   // they were asked last: only these need to be asked again. Some may be gone. Each once.
   void take_changed(std::vector<LaneId>& into) { lanes_.take_changed(into); }
 
@@ -171,7 +158,8 @@ class Lanes {
   void place_waiting();
   void feed(Stream& stream, ReadyRow row);
   void feed_held(Stream& stream);
-  void finish_row(FiledLane& lane, const Batch& batch, BatchRow& row, Answer answer, Time now);
+  void finish_row(FiledLane& lane, const Batch& batch, const BatchRow& row, Answer answer,
+                  Instants at);
   void convict(FiledLane& lane, Batch& trial, Time now);
   void take_back_batches(FiledLane& lane, Blame blame, Time now);
   void take_back(FiledLane& lane, Blame blame, Time now);

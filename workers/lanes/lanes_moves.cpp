@@ -34,13 +34,15 @@ void Lanes::place_waiting() {
 // The row is not tried again. Its stream has no other row in a batch: the trial was all that the
 // worker had.
 void Lanes::convict(FiledLane& lane, Batch& trial, Time now) {
-  BatchRow& row = trial.framed.empty() ? trial.marks.front() : trial.framed.front();
+  const BatchRow& row = trial.framed.empty() ? trial.marks.front() : trial.framed.front();
   const StreamId id = row.stream;
+  Instants at;
+  at.copied = at.taken = at.done = now;
   finish_row(lane, trial, row, Answer{Answer::Kind::error, "two workers were lost over this row"},
-             now);
+             at);
   Stream* stream = find(id);
   if (!stream || !std::exchange(stream->failed, true)) return;
-  events_.dropped.push_back({id, ErrorCode::worker_failed});
+  events_.returned.push_back({id, StreamDropped{ErrorCode::worker_failed}});
   forget(*stream);
 }
 

@@ -15,7 +15,7 @@ struct Again {
   Again() {
     says(cp::Open{.stream = 1});
     sends_row();
-    before().stream.taken(1, now);
+    before().stream.taken(0, now);
     says(cp::Gap{.stream = 1, .frames = cp::max_number});
     says(cp::Open{.stream = 1});
   }
@@ -57,7 +57,7 @@ TEST_CASE_METHOD(Again, "an old answer is not for the stream that has its number
   answers(before(), "of the one before");
   CHECK(told().empty());
   CHECK(before().stats.dropped[ResultLoss::stream_closed].value() == 1);
-  after().stream.taken(1, now);
+  after().stream.taken(0, now);
   answers(after(), "mine");
   CHECK(told() == Lines{"result 1 0 mine"});
 }

@@ -220,8 +220,9 @@ class HubUnderTest {
               .options = std::move(options),
               .returns = &returns_});
   }
-  void row(std::uint64_t id, std::uint8_t flags = 0) {
+  void row(std::uint64_t id, std::uint8_t flags = 0, bool notify_taken = true) {
     ReadyRow ready = next_row(id, flags);
+    ready.notify_taken = notify_taken;
     const int first = static_cast<int>(100 * id + 10 * ready.row.seq);
     auto& frames = frames_.emplace_back();
     for (std::size_t i = 0; i < 3; ++i)
@@ -241,10 +242,10 @@ class HubUnderTest {
     std::string text;
     for (const Returned& one : std::exchange(back, {})) {
       text += (text.empty() ? "" : " ") + std::to_string(number(one.stream));
-      if (one.what == Returned::What::taken) text += " taken";
-      if (one.what == Returned::What::dropped) text += " dropped";
-      if (one.what == Returned::What::done)
-        text += "." + std::to_string(one.seq) + "=" + one.answer.data;
+      if (std::holds_alternative<RowTaken>(one.what)) text += " taken";
+      if (std::holds_alternative<StreamDropped>(one.what)) text += " dropped";
+      if (const auto* done = std::get_if<RowDone>(&one.what))
+        text += "." + std::to_string(done->seq) + "=" + done->answer.data;
     }
     return text;
   }

@@ -12,7 +12,7 @@ namespace {
 
 const Instants& instants_of_done(const HubUnderTest& h) {
   for (const Returned& one : h.back)
-    if (one.what == Returned::What::done) return one.at;
+    if (const auto* done = std::get_if<RowDone>(&one.what)) return done->at;
   throw std::runtime_error("no row is done");
 }
 

@@ -107,6 +107,23 @@ TEST_CASE("a batch names the streams it opens, and its frames lie in its slab") 
         std::vector{110, 111, 112, 0});
 }
 
+TEST_CASE("a stream that does not ask for it is not notified when its row is taken") {
+  HubUnderTest h;
+  Link& worker = h.attach();
+  h.open(1);
+  h.row(1, 0, false);
+  h.row(1, 0, true);
+  const Time before = Clock::now();
+  const auto first = worker.take<HandedBatch>();
+  const auto second = worker.take<HandedBatch>();
+  CHECK(first.rows + second.rows == 2);
+  REQUIRE(h.back.size() == 1);
+  const auto& taken = std::get<RowTaken>(h.back[0].what);
+  CHECK(taken.seq == 1);
+  CHECK(taken.closed == second.closed);
+  CHECK(taken.closed <= before);
+}
+
 TEST_CASE("each stream hears that its row was taken, and what its worker answered") {
   HubUnderTest h;
   Link& worker = h.attach();
@@ -164,7 +181,7 @@ TEST_CASE("a row's instants are in order, whatever the worker says of its own") 
   h.hub.receive(worker, Done{batch, {}, {}, Clock::now() + 1h, Clock::now() - 1h});
   h.run();
   REQUIRE(h.back.size() == 1);
-  const Instants& at = h.back[0].at;
+  const Instants& at = std::get<RowDone>(h.back[0].what).at;
   CHECK(at.ready <= at.closed);
   CHECK(at.closed <= at.copied);
   CHECK(at.copied <= at.taken);
@@ -273,8 +290,7 @@ TEST_CASE("a drain fails streams without a slot when its time is over") {
   h.run();
   h.hub.drain(Clock::now() + 5ms);
   h.run_until([&] { return !h.back.empty(); });
-  CHECK(h.back[0].what == Returned::What::dropped);
-  CHECK(h.back[0].code == ErrorCode::no_worker);
+  CHECK(std::get<StreamDropped>(h.back[0].what).code == ErrorCode::no_worker);
   CHECK(h.hub.room().taken() == 0);
 }
 

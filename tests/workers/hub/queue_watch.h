@@ -23,14 +23,13 @@ class QueueWatch {
     worker_shown_ += stats_.items[LaneQueue::worker].value() * time;
   }
 
-  void read(const LaneEvents& events, Time now) {
-    for (const LaneEvents::Done& done : events.done) {
-      const Time closed = done.closed - done.row.lost;
-      batch_waits_ += closed - done.row.ready;
-      worker_waits_ += now - closed;
+  void read(const SortedEvents& events, Time now) {
+    for (const SortedEvents::Done& done : events.done) {
+      batch_waits_ += done.at.closed - done.at.ready;
+      worker_waits_ += now - done.at.closed;
       waiting_.at(done.stream).pop_front();
     }
-    for (const LaneEvents::Dropped& dropped : events.dropped) {
+    for (const SortedEvents::Dropped& dropped : events.dropped) {
       for (const Time ready : waiting_[dropped.stream]) dropped_waits_ += now - ready;
       waiting_.erase(dropped.stream);
     }

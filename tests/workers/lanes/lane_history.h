@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/workers/lanes/sorted_events.h"
 #include "workers/lanes/lanes.h"
 
 namespace millrace::test {
@@ -30,7 +31,7 @@ class LaneHistory {
     std::vector<Row> cut;
     std::size_t next = 0;  // row that is to be handed over next
     std::size_t done = 0;
-    std::size_t taken = 0;
+    std::size_t taken = 0, to_notify = 0;
     std::set<std::uint64_t> handed;
     std::set<std::uint64_t> suspects;  // rows in the oldest batch of a lost worker, not done
     std::set<std::uint64_t> poison;    // rows over which any worker dies
@@ -138,11 +139,11 @@ class LaneHistory {
         stream.must_move |= !stream.ended && room >= batch.framed.size() + batch.marks.size();
       }
   }
-  static std::string answer_to(const BatchRow& row) {
-    return std::to_string(number(row.stream)) + "." + std::to_string(row.ready.row.seq);
+  static std::string answer_to(StreamId stream, std::uint64_t seq) {
+    return std::to_string(number(stream)) + "." + std::to_string(seq);
   }
 
-  void read(const LaneEvents& events, bool answered, Time now, Time give_up) {
+  void read(const SortedEvents& events, bool answered, Time now, Time give_up) {
     for (LaneId lane : events.overdue) {
       expect(lost_at(workers.at(lane)) <= now, "a worker has the time that it has");
       lose(lane, Blame::worker, now);
@@ -164,7 +165,7 @@ class LaneHistory {
       const StreamSeen& stream = gone->second;
       expect(stream.dropped || (stream.ended && stream.done == stream.cut.size()),
              "a stream goes when it is done to the end, or dropped");
-      expect(stream.taken == stream.handed.size(), "a row is taken once");
+      expect(stream.taken == stream.to_notify, "a row whose stream asks is taken once");
       streams.erase(gone);
     }
     for (const auto& [id, stream] : streams)
@@ -249,7 +250,7 @@ class LaneHistory {
     stream.worker = lane;
     expect_unchanged(stream, row);
     expect_state(stream, worker, batch_row);
-    stream.handed.insert(row.seq);
+    stream.to_notify += stream.handed.insert(row.seq).second && batch_row.ready.notify_taken;
     stream.busy = now;
   }
 
@@ -297,27 +298,26 @@ class LaneHistory {
     stream.reset_due = false;
   }
 
-  void see_done(const LaneEvents::Done& done, bool answered, Time now) {
+  void see_done(const SortedEvents::Done& done, bool answered, Time now) {
     expect(streams.contains(done.stream), "nothing is done of a stream that is gone");
     StreamSeen& stream = streams.at(done.stream);
-    const Row& row = done.row.row;
-    expect(row.seq == stream.done++, "rows are done in order, each once");
+    expect(done.seq == stream.done++, "rows are done in order, each once");
     stream.busy = now;
-    expect(stream.handed.contains(row.seq), "a row that is done was handed over");
-    if (given_up_.erase({done.stream, row.seq}) > 0) {
+    expect(stream.handed.contains(done.seq), "a row that is done was handed over");
+    if (given_up_.erase({done.stream, done.seq}) > 0) {
       expect(done.answer.kind == Answer::Kind::error, "a row that is given up is an error");
-      stream.next = std::max<std::size_t>(stream.next, row.seq + 1);
-      stream.suspects.erase(row.seq);
+      stream.next = std::max<std::size_t>(stream.next, done.seq + 1);
+      stream.suspects.erase(done.seq);
       ++stream.failed;
       count("given up");
-      expect(!only_poison_kills || stream.poison.contains(row.seq), "only poison rows fail");
+      expect(!only_poison_kills || stream.poison.contains(done.seq), "only poison rows fail");
     } else {
-      expect(done.answer.data == (answered ? answer_to({done.stream, Slot{}, done.row}) : ""),
+      expect(done.answer.data == (answered ? answer_to(done.stream, done.seq) : ""),
              "an answer belongs to its row");
     }
   }
 
-  void see_dropped(const LaneEvents::Dropped& dropped, Time now, Time give_up) {
+  void see_dropped(const SortedEvents::Dropped& dropped, Time now, Time give_up) {
     expect(streams.contains(dropped.stream), "a stream is dropped once");
     StreamSeen& stream = streams.at(dropped.stream);
     stream.dropped = true;

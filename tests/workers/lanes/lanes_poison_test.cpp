@@ -49,13 +49,13 @@ struct Play {
   }
 
   void read() {
-    const LaneEvents events = p.events();
-    for (const LaneEvents::Done& done : events.done) {
+    const SortedEvents events = p.events();
+    for (const SortedEvents::Done& done : events.done) {
       const bool error = done.answer.kind == Answer::Kind::error;
-      (error ? failed : answered)[done.stream].push_back(done.row.row.seq);
-      if (!error) resets[done.stream] += done.row.row.reason == ResetReason::worker_lost;
+      (error ? failed : answered)[done.stream].push_back(done.seq);
+      if (!error) resets[done.stream] += done.reason == ResetReason::worker_lost;
     }
-    for (const LaneEvents::Dropped& drop : events.dropped) dropped[drop.stream] = drop.code;
+    for (const SortedEvents::Dropped& drop : events.dropped) dropped[drop.stream] = drop.code;
     gone.insert(events.gone.begin(), events.gone.end());
   }
 

@@ -144,6 +144,7 @@ class Schedule {
     ReadyRow ready;
     ready.row = row;
     ready.arrived = ready.ready = now_;
+    ready.notify_taken = row.seq % 2 == 0;
     watch_.add(id, now_);
     lanes_.add(id, ready);
   }
@@ -201,7 +202,8 @@ class Schedule {
   static std::vector<Answer> answers_to(const std::vector<BatchRow>& rows) {
     std::vector<Answer> answers;
     for (const BatchRow& row : rows)
-      answers.push_back({Answer::Kind::text, LaneHistory::answer_to(row)});
+      answers.push_back(
+          {Answer::Kind::text, LaneHistory::answer_to(row.stream, row.ready.row.seq)});
     return answers;
   }
 
@@ -220,7 +222,7 @@ class Schedule {
     std::uint32_t room = 0;
     for (const auto& [id, other] : lanes_.lanes())
       if (!other.leaving()) room += other.batcher().room();
-    const auto given = lanes_.done(lane, batch.id, answers, marks, now_);
+    const auto given = lanes_.done(lane, batch.id, answers, marks, done_at(now_));
     LaneHistory::expect(given == Lanes::Given::taken, "a batch in order is taken");
     history_.give_back(lane, room, now_);
     read(answered);
@@ -237,7 +239,7 @@ class Schedule {
     expect_ignored(lane, batch, "late");
   }
   void expect_ignored(LaneId lane, BatchId batch, const char* what) {
-    const auto given = lanes_.done(lane, batch, {}, {}, now_);
+    const auto given = lanes_.done(lane, batch, {}, {}, done_at(now_));
     LaneHistory::expect(given == Lanes::Given::repeated, "an answer counts once");
     expect_nothing();
     history_.count(what);
@@ -258,7 +260,7 @@ class Schedule {
       wrong.resize(
           1 + (&wrong == &answers ? worker.held.front().framed : worker.held.front().marks).size());
     }
-    const auto given = lanes_.done(lane, batch, answers, marks, now_);
+    const auto given = lanes_.done(lane, batch, answers, marks, done_at(now_));
     LaneHistory::expect(given == Lanes::Given::wrong, "a lie is seen");
     expect_nothing();
     history_.count("lied");
@@ -267,12 +269,12 @@ class Schedule {
 
   void expect_nothing() {
     const LaneEvents& events = lanes_.events();
-    LaneHistory::expect(events.done.empty() && events.dropped.empty() && events.gone.empty(),
+    LaneHistory::expect(events.returned.empty() && events.gone.empty(),
                         "what is ignored changes nothing");
   }
 
   void read(bool answered = false) {
-    const LaneEvents events = std::exchange(lanes_.events(), {});
+    const SortedEvents events(std::exchange(lanes_.events(), {}));
     watch_.read(events, now_);
     history_.read(events, answered, now_, give_up_);
   }

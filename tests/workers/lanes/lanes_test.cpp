@@ -85,8 +85,8 @@ TEST_CASE("a batch is done once, in order, with an answer for each row or none")
   p.next(lane);
   std::vector<Answer> one(1), two(2);
   CHECK(p.done(lane, BatchId{2}) == Lanes::Given::wrong);
-  CHECK(p.lanes.done(lane, BatchId{1}, one, {}, p.now) == Lanes::Given::wrong);
-  CHECK(p.lanes.done(lane, BatchId{1}, two, {}, p.now) == Lanes::Given::taken);
+  CHECK(p.lanes.done(lane, BatchId{1}, one, {}, done_at(p.now)) == Lanes::Given::wrong);
+  CHECK(p.lanes.done(lane, BatchId{1}, two, {}, done_at(p.now)) == Lanes::Given::taken);
   CHECK(p.done(lane, BatchId{1}) == Lanes::Given::repeated);
   CHECK(p.done(lane, BatchId{9}) == Lanes::Given::wrong);
   CHECK(p.done(lane, BatchId{2}) == Lanes::Given::taken);
@@ -128,8 +128,8 @@ TEST_CASE("rows with frames and marker rows are answered, each with its own answ
   CHECK(p.next(lane) == "1.0 1.1");
   std::vector<Answer> body{{Answer::Kind::text, "body"}}, mark{{Answer::Kind::text, "mark"}};
   std::vector<Answer> two(2);
-  CHECK(p.lanes.done(lane, p.last, body, two, p.now) == Lanes::Given::wrong);
-  CHECK(p.lanes.done(lane, p.last, body, mark, p.now) == Lanes::Given::taken);
+  CHECK(p.lanes.done(lane, p.last, body, two, done_at(p.now)) == Lanes::Given::wrong);
+  CHECK(p.lanes.done(lane, p.last, body, mark, done_at(p.now)) == Lanes::Given::taken);
   const auto events = p.events();
   REQUIRE(events.done.size() == 2);
   CHECK(events.done[0].answer.data == "body");

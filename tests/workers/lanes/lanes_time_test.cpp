@@ -38,10 +38,10 @@ TEST_CASE("nothing closes, and nothing is due, while a lane has no slab") {
   p.open(2);
   p.row(a);
   CHECK(p.next(lane, false) == "none");
-  CHECK_FALSE(p.lanes.wants_slab(lane, p.now));
+  CHECK_FALSE(p.lanes.slab_wanted(lane));
   p.now += 10ms;
   CHECK(p.next(lane, false) == "none");
-  CHECK(p.lanes.wants_slab(lane, p.now));
+  CHECK(p.lanes.slab_wanted(lane) == p.now);
   CHECK(p.lanes.deadline() == t0 + 6s);  // the worker's silence
   CHECK(p.next(lane) == "1.0");
 }

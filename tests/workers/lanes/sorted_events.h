@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "workers/lanes/lanes.h"
+
+namespace millrace::test {
+
+// What Lanes reported, by kind.
+struct SortedEvents {
+  struct Done : RowDone {
+    StreamId stream;
+  };
+  struct Dropped : StreamDropped {
+    StreamId stream;
+  };
+
+  explicit SortedEvents(LaneEvents events)
+      : gone(std::move(events.gone)),
+        overdue(std::move(events.overdue)),
+        why_overdue(std::move(events.why_overdue)),
+        left(std::move(events.left)) {
+    for (Returned& one : events.returned) {
+      if (auto* row = std::get_if<RowDone>(&one.what))
+        done.push_back({std::move(*row), one.stream});
+      else if (const auto* drop = std::get_if<StreamDropped>(&one.what))
+        dropped.push_back({*drop, one.stream});
+      else
+        taken.push_back(one.stream);
+    }
+  }
+
+  std::vector<StreamId> taken;
+  std::vector<Done> done;
+  std::vector<Dropped> dropped;
+  std::vector<StreamId> gone;
+  std::vector<LaneId> overdue;
+  std::vector<std::string> why_overdue;
+  std::vector<LaneId> left;
+};
+
+// Of a batch that was copied and computed in no time.
+inline Instants done_at(Time now) {
+  Instants at;
+  at.copied = at.taken = at.done = now;
+  return at;
+}
+
+}  // namespace millrace::test
