@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workers/library/attachment.h"
 
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <cstdio>
 #include <exception>
 #include <limits>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/quiet_thread.h"
 #include "schemas/worker_protocol.h"
-#include "workers/library/connect_service.h"
 
 namespace millrace {
 namespace {
@@ -42,37 +41,8 @@ Hello hello_of(const WorkerSettings& settings, const WorkerDevice& device) {
           .alone = settings.alone};
 }
 
-FileDescriptor event() {
-  FileDescriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!made) throw WorkerError(std::string("no descriptor: ") + std::strerror(errno));
-  return made;
-}
-
-WorkerError refusal(const std::string& what, const Refused& refused,
-                    const std::string& in_hand = "") {
-  return WorkerError(what + refused.message + " (" + refused.code + ")" + in_hand, refused.code);
-}
-
-WorkerLink::Until until(bool output) {
-  return output ? WorkerLink::Until::message_or_room : WorkerLink::Until::message;
-}
-
-std::size_t bytes_of(std::span<const Answer> answers) {
-  std::size_t bytes = 0;
-  for (const Answer& answer : answers) bytes += answer.data.size() + 16;
-  return bytes;
-}
-
-void check_counts(const WorkerBatch& batch, std::span<const Answer> answers,
-                  std::span<const Answer> mark_answers) {
-  const auto fits = [](std::span<const Answer> given, const std::vector<RowEntry>& rows) {
-    return given.empty() || given.size() == rows.size();
-  };
-  if (!fits(answers, batch.framed()) || !fits(mark_answers, batch.marks()))
-    throw std::invalid_argument("a batch takes one answer for each of its rows, or none at all");
-  if (bytes_of(answers) + bytes_of(mark_answers) > max_to_service - 4096)
-    throw std::invalid_argument("the answers of a batch are too long for a message");
-}
+// The events of a killed service may fail this long before the kernel closes its sockets.
+constexpr Duration sockets_closed_after = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -80,9 +50,8 @@ Attachment::Attachment(const std::string& url, const WorkerSettings& settings,
                        const std::function<void()>& meanwhile)
     : settings_(settings),
       device_(settings.device),
-      wake_(event()),
       link_(url, meanwhile),
-      welcome_(shake_hands(meanwhile)),
+      welcome_(link_.shake_hands(hello_of(settings, device_), meanwhile)),
       slabs_(welcome_, link_.take_descriptor()) {
   heart_ = quiet_thread("millrace-beat", [this](const std::stop_token& stop) { beat(stop); });
   if (!settings.watch) device_.attach(welcome_, settings.credits, slabs_.shared());
@@ -92,38 +61,13 @@ Attachment::Attachment(const std::string& url, const WorkerSettings& settings,
   send(lock, encoder.encode(Unmapped{}));
 }
 
-Attachment::~Attachment() = default;
-
-Welcome Attachment::shake_hands(const std::function<void()>& meanwhile) {
-  Encoder encoder;
-  (void)link_.try_send(encoder.encode(hello_of(settings_, device_)));
-  const Time limit = Clock::now() + handshake_limit;
-  for (;;) {
-    if (link_.has_output()) link_.flush();
-    if (const auto message = link_.receive()) {
-      if (const auto* refused = std::get_if<Refused>(&*message))
-        throw refusal("the service refused this worker: ", *refused);
-      const auto* welcome = std::get_if<Welcome>(&*message);
-      if (!welcome) throw WorkerError("the service did not answer with a welcome");
-      if (welcome->version != version)
-        throw WorkerError("the service speaks version " + std::to_string(welcome->version) +
-                          " of the worker protocol, this worker " + std::to_string(version));
-      return *welcome;
-    }
-    const Time now = Clock::now();
-    if (now >= limit) throw WorkerError("the service did not answer");
-    meanwhile();
-    link_.wait(std::min(limit, now + meanwhile_interval), until(link_.has_output()), wake_.get());
-  }
-}
-
 std::optional<WorkerBatch> Attachment::next_until(Time deadline) {
   Lock lock(mutex_);
   unsigned looks = 0;
   for (;;) {
     const Time now = Clock::now();
     read(now);
-    if (take_interrupt()) return std::nullopt;
+    if (interruption_.take()) return std::nullopt;
     if (lost_) throw *lost_;
     if (has_arrived(lock)) return take_first(lock);
     if (closed_) ready_.clear();  // what has not arrived never will
@@ -132,13 +76,37 @@ std::optional<WorkerBatch> Attachment::next_until(Time deadline) {
                              ? std::min(deadline, link_.heard() + settings_.heartbeats.silence)
                          : looks++ < looks_at_once ? now
                                                    : now + look_period;
-    const bool output = link_.has_output();
+    const auto until = link_.until_message();
     waiting_ = true;
     lock.unlock();
-    link_.wait(look_at, until(output), wake_.get());
+    link_.wait(look_at, until, interruption_.descriptor());
     lock.lock();
     waiting_ = false;
   }
+}
+
+// Without the mutex: a driver may take its time, and heartbeats must go on meanwhile.
+template <class Does>
+void Attachment::on_device(Does does) {
+  if (!device_.reader()) return;
+  try {
+    does(*device_.reader());
+  } catch (const DeviceFailure& error) {
+    const WorkerError reason(error.what(), "device");
+    // What the device refused, as during the capture of a graph, may be done right next time.
+    if (error.passes()) throw reason;
+    Lock lock(mutex_);
+    throw lose_after_failure(lock, reason).value_or(reason);
+  }
+}
+
+void Attachment::take_on_device(WorkerBatch& batch) {
+  on_device([&](DeviceReader& reader) {
+    const BatchPlace& place = batch.place();
+    const DeviceArrays arrays = reader.take(place.slab, place.shape, place.memory);
+    if (batch.is_renewed()) reader.renew_flags(arrays, place.slab, place.shape, place.memory);
+    batch.take(arrays);
+  });
 }
 
 WorkerBatch Attachment::take_first(Lock& lock) {
@@ -161,12 +129,11 @@ WorkerBatch Attachment::take_first(Lock& lock) {
 
 void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
                       std::span<const Answer> mark_answers) {
-  check_counts(batch, answers, mark_answers);
   Lock lock(mutex_);
   if (taken_.empty() || taken_.front().id != batch.id())
     throw std::logic_error("batches are given back once, in the order in which they were taken");
   lock.unlock();
-  give_back_on_device(batch);
+  on_device([&](DeviceReader& reader) { reader.give_back(batch.place().slab); });
   lock.lock();
   taken_.erase(taken_.begin());
   Done message;
@@ -192,16 +159,6 @@ void Attachment::close() {
   link_.end();
 }
 
-// The descriptor wakes the thread that waits, the flag tells it why. In this order: a descriptor
-// that is written after its flag was taken would wake the next wait for ever.
-void Attachment::interrupt() noexcept {
-  const int error = errno;
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
-  interrupted_.store(true);
-  errno = error;
-}
-
 bool Attachment::ended() const {
   const Lock lock(mutex_);
   return lost_ || (ready_.empty() && (ending_ || closed_));
@@ -210,13 +167,6 @@ bool Attachment::ended() const {
 std::uint32_t Attachment::company() const {
   const Lock lock(mutex_);
   return company_;
-}
-
-bool Attachment::take_interrupt() {
-  if (!interrupted_.exchange(false)) return false;
-  std::uint64_t count = 0;
-  [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &count, sizeof count);
-  return true;
 }
 
 // Takes in what has arrived. The service is silent only if nothing lies in the socket either:
@@ -250,7 +200,7 @@ void Attachment::take(ToWorker message) {
   } else if (std::holds_alternative<Bye>(message)) {
     ending_ = true;
   } else if (const auto* refused = std::get_if<Refused>(&message)) {
-    throw refusal("the service ended the connection: ", *refused, in_hand());
+    throw WorkerLink::refusal("the service ended the connection: ", *refused, in_hand());
   } else if (std::holds_alternative<Welcome>(message)) {
     throw WorkerError("the service sent a second welcome");
   }
@@ -321,6 +271,78 @@ void Attachment::send_heartbeat(Bytes heartbeat) {
   } catch (const WorkerError& error) {
     lose(error);
   }
+}
+
+void Attachment::fail(WorkerBatch& batch, const std::string& why) {
+  const Answer error{Answer::Kind::error, why};
+  const std::vector<Answer> answers(batch.framed().size(), error);
+  const std::vector<Answer> mark_answers(batch.marks().size(), error);
+  lost_states_.add(batch);
+  done(batch, answers, mark_answers);
+}
+
+// What explains why a service gave this worker up.
+std::string Attachment::in_hand() const {
+  if (taken_.empty() && ready_.empty()) return "; no batch was in hand";
+  const Time now = Clock::now();
+  if (taken_.empty())
+    return "; batch " + std::to_string(number(ready_.front().id())) + " came and was not taken";
+  const auto held = std::chrono::duration<double>(now - taken_.front().at).count();
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%.1f", held);
+  return "; batch " + std::to_string(number(taken_.front().id)) + " was taken " + seconds +
+         " s ago and not given back: was done() forgotten, or is the model slow?";
+}
+
+// After a Bye it is as agreed that the connection ends: theirs, or ours when all is done.
+void Attachment::lose(const WorkerError& reason) {
+  if (ending_ || (leaving_ && ready_.empty() && taken_.empty())) {
+    closed_ = true;
+  } else {
+    lost_ = reason;
+  }
+  link_.end();
+}
+
+// Whether the oldest batch that was received can be taken. Another thread may close the attachment
+// meanwhile.
+bool Attachment::has_arrived(Lock& lock) {
+  if (ready_.empty()) return false;
+  if (!device_.reader()) return true;
+  const std::uint32_t slab = ready_.front().place().slab;
+  lock.unlock();
+  bool arrived = false;
+  std::optional<WorkerError> failed;
+  try {
+    arrived = device_.reader()->has_arrived(slab);
+  } catch (const DeviceFailure& error) {
+    if (!error.passes()) failed.emplace(error.what(), "device");
+  }
+  lock.lock();
+  if (failed) {
+    if (const auto error = lose_after_failure(lock, *failed)) throw *error;
+  }
+  return arrived && !ready_.empty();
+}
+
+// Calls of CUDA also fail if the service that made the events was killed. Then the reason is the
+// loss of the service: a new attachment can succeed. Returns the reason; nothing if the connection
+// ended as agreed.
+std::optional<WorkerError> Attachment::lose_after_failure(Lock& lock, const WorkerError& reason) {
+  const Time limit = Clock::now() + sockets_closed_after;
+  while (!over() && !interruption_.is_set() && Clock::now() < limit) {
+    lock.unlock();
+    link_.wait(limit, WorkerLink::Until::message, interruption_.descriptor());
+    lock.lock();
+    read(Clock::now());
+  }
+  if (over()) return lost_;
+  lose(reason);
+  return reason;
+}
+
+void Attachment::use_on(const WorkerBatch& batch, DeviceStream stream) {
+  on_device([&](DeviceReader& reader) { reader.use_on(batch.place().slab, stream); });
 }
 
 }  // namespace millrace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +16,8 @@
 #include "base/time.h"
 #include "schemas/worker_codec.h"
 #include "schemas/worker_messages.h"
-#include "transport/net/file_descriptor.h"
 #include "workers/library/device.h"
+#include "workers/library/interruption.h"
 #include "workers/library/link.h"
 #include "workers/library/lost_states.h"
 #include "workers/library/mapped_slabs.h"
@@ -36,7 +35,6 @@ class Attachment {
  public:
   Attachment(const std::string& url, const WorkerSettings& settings,
              const std::function<void()>& meanwhile);
-  ~Attachment();
 
   std::optional<WorkerBatch> next_until(Time deadline);
   void use_on(const WorkerBatch& batch, DeviceStream stream);
@@ -45,7 +43,7 @@ class Attachment {
   void fail(WorkerBatch& batch, const std::string& why);
   void bye();
   void close();
-  void interrupt() noexcept;
+  void interrupt() noexcept { interruption_.set(); }
   bool ended() const;
   std::uint32_t company() const;
   const worker_protocol::Welcome& welcome() const { return welcome_; }
@@ -58,33 +56,27 @@ class Attachment {
     Time at;
   };
 
-  worker_protocol::Welcome shake_hands(const std::function<void()>& meanwhile);
   void read(Time now);
   void take(worker_protocol::ToWorker message);
   void take(worker_protocol::HandedBatch batch);
-  // attachment_device.cpp
   bool has_arrived(Lock& lock);
   void take_on_device(WorkerBatch& batch);
-  void give_back_on_device(const WorkerBatch& batch);
   template <class Does>
   void on_device(Does does);
-  [[noreturn]] void device_failed(const DeviceFailure& error);
   std::optional<WorkerError> lose_after_failure(Lock& lock, const WorkerError& reason);
   WorkerBatch take_first(Lock& lock);
   std::string in_hand() const;
   void say_bye();
   void send(Lock& lock, Bytes message);
   void lose(const WorkerError& reason);
-  bool take_interrupt();
   bool over() const { return lost_ || closed_; }
   void beat(const std::stop_token& stop);
   void send_heartbeat(Bytes heartbeat);
 
   const WorkerSettings settings_;
   WorkerDevice device_;
-  LostStates lost_states_;     // of the thread that takes batches and gives them back
-  const FileDescriptor wake_;  // an eventfd
-  std::atomic<bool> interrupted_{false};
+  LostStates lost_states_;  // of the thread that takes batches and gives them back
+  Interruption interruption_;
   WorkerLink link_;
   const worker_protocol::Welcome welcome_;
 

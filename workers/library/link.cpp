@@ -7,11 +7,11 @@
 #include <array>
 #include <chrono>
 #include <string_view>
+#include <variant>
 
 #include "schemas/worker_protocol.h"
 #include "transport/net/local_path.h"
 #include "workers/library/connect_service.h"
-#include "workers/library/worker.h"
 
 namespace millrace {
 
@@ -43,6 +43,36 @@ WorkerLink::~WorkerLink() {
   constexpr int most_reads = 1000;
   pollfd input{socket_.native_handle(), POLLIN, 0};
   for (int i = 0; i < most_reads && ::poll(&input, 1, 0) == 1 && socket_.discard_input(); ++i) {
+  }
+}
+
+WorkerError WorkerLink::refusal(const std::string& what, const worker_protocol::Refused& refused,
+                                const std::string& in_hand) {
+  return WorkerError(what + refused.message + " (" + refused.code + ")" + in_hand, refused.code);
+}
+
+worker_protocol::Welcome WorkerLink::shake_hands(const worker_protocol::Hello& hello,
+                                                 const std::function<void()>& meanwhile) {
+  worker_protocol::Encoder encoder;
+  (void)try_send(encoder.encode(hello));
+  const Time limit = Clock::now() + worker_protocol::handshake_limit;
+  for (;;) {
+    if (has_output()) flush();
+    if (const auto message = receive()) {
+      if (const auto* refused = std::get_if<worker_protocol::Refused>(&*message))
+        throw refusal("the service refused this worker: ", *refused);
+      const auto* welcome = std::get_if<worker_protocol::Welcome>(&*message);
+      if (!welcome) throw WorkerError("the service did not answer with a welcome");
+      if (welcome->version != worker_protocol::version)
+        throw WorkerError("the service speaks version " + std::to_string(welcome->version) +
+                          " of the worker protocol, this worker " +
+                          std::to_string(worker_protocol::version));
+      return *welcome;
+    }
+    const Time now = Clock::now();
+    if (now >= limit) throw WorkerError("the service did not answer");
+    meanwhile();
+    wait(std::min(limit, now + meanwhile_interval), until_message(), -1);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "schemas/worker_codec.h"
 #include "transport/net/file_descriptor.h"
 #include "transport/net/framed_socket.h"
+#include "workers/library/worker.h"
 
 namespace millrace {
 
@@ -24,6 +25,13 @@ class WorkerLink {
   // To a worker url; empty: the default one. `meanwhile` is as a Worker's.
   WorkerLink(const std::string& url, const std::function<void()>& meanwhile);
   ~WorkerLink();
+
+  // Waits for the answer to `hello`. Throws what the service refused, and what `meanwhile` throws.
+  worker_protocol::Welcome shake_hands(const worker_protocol::Hello& hello,
+                                       const std::function<void()>& meanwhile);
+  // The error that a message from the service stands for.
+  static WorkerError refusal(const std::string& what, const worker_protocol::Refused& refused,
+                             const std::string& in_hand = "");
 
   // The next message, if one is complete.
   std::optional<worker_protocol::ToWorker> receive();
@@ -41,6 +49,10 @@ class WorkerLink {
   // Until there may be a message or room to send, or `wake` is readable, or the deadline.
   enum class Until : std::uint8_t { message, room, message_or_room };
   void wait(Time deadline, Until until, int wake) const;
+  // What to wait for so that a message is seen, and waiting output is sent.
+  Until until_message() const {
+    return socket_.has_output() ? Until::message_or_room : Until::message;
+  }
 
   Time heard() const { return heard_; }
   Time sent() const { return sent_; }

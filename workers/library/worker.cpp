@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "schemas/text.h"
 #include "workers/library/attachment.h"
@@ -30,6 +31,24 @@ void check(const WorkerSettings& settings) {
   };
   check_text("pipeline", settings.pipeline);
   check_text("name", settings.name);
+}
+
+std::size_t bytes_of(std::span<const Answer> answers) {
+  std::size_t bytes = 0;
+  for (const Answer& answer : answers) bytes += answer.data.size() + 16;
+  return bytes;
+}
+
+void check_counts(const WorkerBatch& batch, std::span<const Answer> answers,
+                  std::span<const Answer> mark_answers) {
+  const auto fits = [](std::span<const Answer> given,
+                       const std::vector<worker_protocol::RowEntry>& rows) {
+    return given.empty() || given.size() == rows.size();
+  };
+  if (!fits(answers, batch.framed()) || !fits(mark_answers, batch.marks()))
+    throw std::invalid_argument("a batch takes one answer for each of its rows, or none at all");
+  if (bytes_of(answers) + bytes_of(mark_answers) > worker_protocol::max_to_service - 4096)
+    throw std::invalid_argument("the answers of a batch are too long for a message");
 }
 
 std::unique_ptr<Attachment> attach(const std::string& url, const WorkerSettings& settings,
@@ -67,6 +86,7 @@ std::optional<WorkerBatch> Worker::next_until(Time deadline) {
 }
 void Worker::done(WorkerBatch& batch, std::span<const Answer> answers,
                   std::span<const Answer> mark_answers) {
+  check_counts(batch, answers, mark_answers);
   attachment_->done(batch, answers, mark_answers);
 }
 void Worker::fail(WorkerBatch& batch, const std::string& why) { attachment_->fail(batch, why); }
