@@ -2,65 +2,39 @@
 #include "workers/hub/attached_workers.h"
 
 #include <algorithm>
-#include <exception>
+#include <unordered_set>
 #include <utility>
+#include <variant>
 
 namespace millrace {
 
 namespace wp = worker_protocol;
 
-AttachedWorkers::AttachedWorkers(WelcomeSettings settings, SlabSupply supply, LaneStats& stats,
-                                 Calls calls)
+namespace {
+
+// A watcher that is further behind misses batches.
+constexpr std::size_t watcher_backlog = std::size_t{4} << 20;
+
+bool takes(const Watcher& watcher, std::size_t bytes) {
+  const std::size_t unsent = watcher.link->unsent();
+  return unsent == 0 || unsent + bytes <= watcher_backlog;
+}
+
+}  // namespace
+
+AttachedWorkers::AttachedWorkers(WelcomeSettings settings, SlabMaker& maker, LaneStats& stats,
+                                 StreamName stream_name)
     : settings_(std::move(settings)),
+      maker_(maker),
       stats_(stats),
-      stream_name_(std::move(calls.stream_name)),
-      maker_(settings_.shape, supply, stats, std::move(calls.slabs)) {}
+      stream_name_(std::move(stream_name)) {}
 
-std::optional<wp::Refused> AttachedWorkers::prepare(WorkerConnection& link,
-                                                    const wp::Hello& hello) try {
-  SlabOrder order{.number = next_order_++, .device = hello.device, .credits = hello.credits};
-  NewWorker worker{.link = &link,
-                   .name = hello.name,
-                   .credits = hello.credits,
-                   .alone = hello.alone,
-                   .process = link.process(processes_),
-                   .cancelled = order.cancelled};
-  order.here = worker.process != nullptr;
-  const auto at = new_workers_.emplace(order.number, std::move(worker)).first;
-  try {
-    maker_.make(std::move(order));
-  } catch (const std::exception&) {
-    new_workers_.erase(at);
-    throw;
-  }
-  return std::nullopt;
-} catch (const std::exception& error) {
-  return wp::Refused{"internal", std::string("no slabs: ") + error.what()};
-}
-
-std::optional<NewWorker> AttachedWorkers::arrive(const MadeSlabs& made) {
-  maker_.note(made);
-  auto worker = new_workers_.extract(made.order);
-  if (!worker) return std::nullopt;
-  return std::move(worker.mapped());
-}
-
-const DeviceLost* AttachedWorkers::lost_meanwhile(const WorkerSlabs& slabs) const {
-  for (const SlabReport& report : lost_meanwhile_) {
-    const auto& lost = std::get<DeviceLost>(report.what);
-    if (lost.goes_on ? report.slabs == slabs.notes().number
-                     : slabs.device().place() == report.device)
-      return &lost;
-  }
-  return nullptr;
-}
-
-void AttachedWorkers::attach(LaneId lane, const NewWorker& fresh, std::unique_ptr<WorkerSlabs> made,
+void AttachedWorkers::attach(LaneId lane, NewWorker fresh, std::unique_ptr<WorkerSlabs> made,
                              Time now) {
   AttachedWorker& worker = workers_[lane];
   worker.link = fresh.link;
-  worker.name = fresh.name;
-  worker.process = fresh.process;
+  worker.name = std::move(fresh.name);
+  worker.process = std::move(fresh.process);
   worker.alone = fresh.alone;
   worker.slabs = std::move(made);
   worker.attached = now;
@@ -78,46 +52,52 @@ void AttachedWorkers::attach(LaneId lane, const NewWorker& fresh, std::unique_pt
   worker.link->send(encoder_.encode(message), worker.process ? slabs.ring().descriptor() : -1);
   slabs.close_descriptor();
   show_slabs(worker);
-  announce_company();
+  send_others(&AttachedPeer::announce);
 }
 
-const NewWorker* AttachedWorkers::find_new_worker(const WorkerConnection& link) const {
-  const auto of_link = [&](const auto& entry) { return entry.second.link == &link; };
-  const auto found = std::ranges::find_if(new_workers_, of_link);
-  return found == new_workers_.end() ? nullptr : &found->second;
+void AttachedWorkers::add_watcher(WorkerConnection& link, const std::string& name, Time now) {
+  watchers_.push_back({{&link, name}, now});
+  link.send(encoder_.encode(welcome()));
+  send_others(&AttachedPeer::announce);
 }
 
-void AttachedWorkers::remove_new_worker(const WorkerConnection& link) {
-  std::erase_if(new_workers_, [&](const auto& entry) {
-    const NewWorker& worker = entry.second;
-    if (worker.link != &link) return false;
-    *worker.cancelled = true;
-    return true;
-  });
+void AttachedWorkers::remove_watcher(const WorkerConnection& link) {
+  std::erase_if(watchers_, [&](const Watcher& watcher) { return watcher.link == &link; });
+}
+
+Watcher* AttachedWorkers::find_watcher(const WorkerConnection& link) {
+  const auto watcher = std::ranges::find(watchers_, &link, &Watcher::link);
+  return watcher == watchers_.end() ? nullptr : &*watcher;
+}
+
+Watcher* AttachedWorkers::quietest_watcher() {
+  const auto watcher = std::ranges::min_element(watchers_, {}, &Watcher::heard);
+  return watcher == watchers_.end() ? nullptr : &*watcher;
+}
+
+void AttachedWorkers::shift_watchers(Duration late, Time now) {
+  for (Watcher& watcher : watchers_) watcher.heard = std::min(watcher.heard + late, now);
+}
+
+wp::Welcome AttachedWorkers::welcome() const {
+  wp::Welcome welcome;
+  welcome.slots = settings_.shape.slots;
+  welcome.rows = settings_.shape.rows;
+  welcome.width = settings_.shape.width;
+  welcome.frames = settings_.frames;
+  welcome.frames.element = settings_.shape.format.dtype;
+  welcome.chunk = settings_.chunk;
+  welcome.context = format().context;
+  welcome.repeat = format().repeat;
+  return welcome;
 }
 
 void AttachedWorkers::leave(LaneId lane) {
   workers_.at(lane).leaving = true;
-  announce_company();
-}
-
-void AttachedWorkers::watch(WorkerConnection& link, const wp::Hello& hello, Time now) {
-  watchers_.push_back({&link, hello.name, now});
-  link.send(encoder_.encode(welcome()));
-  announce_company();
-}
-
-void AttachedWorkers::refuse(WorkerConnection& link, const wp::Refused& why) {
-  link.send(encoder_.encode(why));
-  link.end();
+  send_others(&AttachedPeer::announce);
 }
 
 std::optional<LaneId> AttachedWorkers::take(const SlabReport& report) {
-  maker_.count(report);
-  if (new_workers_.empty())
-    lost_meanwhile_.clear();
-  else if (std::holds_alternative<DeviceLost>(report.what))
-    lost_meanwhile_.push_back(report);
   const auto lane = by_slabs_.find(report.slabs);
   if (lane == by_slabs_.end() || std::holds_alternative<DeviceLost>(report.what))
     return std::nullopt;
@@ -163,59 +143,40 @@ void AttachedWorkers::show_slabs(AttachedWorker& worker, const SlabsShown& now) 
   worker.shown = now;
 }
 
-void AttachedWorkers::remove(LaneId lane) {
-  const auto gone = unseat(lane);
-  AttachedWorker& worker = gone.mapped();
-  if (worker.process)
-    lost_.keep(std::move(worker.slabs), std::move(worker.process));
-  else
-    maker_.free(std::move(worker.slabs));
+void AttachedWorkers::remove(LaneId lane, std::string_view why, Time now) {
+  auto gone = take_out(lane);
+  lost_workers_.add(gone.mapped().name, why, now);
+  free(gone.mapped(), gone.mapped().process != nullptr);
 }
 
-AttachedWorkers::Workers::node_type AttachedWorkers::unseat(LaneId lane) {
+// Memory of a device must not be freed while another process has it open. Other slabs are freed
+// before those of the same worker are made again: one thread does both.
+void AttachedWorkers::dismiss(LaneId lane) {
+  auto gone = take_out(lane);
+  free(gone.mapped(), gone.mapped().slabs->device_slabs().handles() != nullptr);
+  gone.mapped().link->say_bye();
+}
+
+AttachedWorkers::Workers::node_type AttachedWorkers::take_out(LaneId lane) {
   auto gone = workers_.extract(lane);
   AttachedWorker& worker = gone.mapped();
   by_link_.erase(worker.link);
   by_slabs_.erase(worker.slabs->notes().number);
   show_slabs(worker, {});
-  announce_company();
+  send_others(&AttachedPeer::announce);
   return gone;
 }
 
-void AttachedWorkers::remove_watcher(const WorkerConnection& link) {
-  std::erase_if(watchers_, [&](const Watcher& watcher) { return watcher.link == &link; });
-}
-
-void AttachedWorkers::dismiss(LaneId lane) {
-  const auto gone = unseat(lane);
-  AttachedWorker& worker = gone.mapped();
-  // Memory of a device must not be freed while another process has it open. Other slabs are freed
-  // before those of the same worker are made again: one thread does both.
-  if (worker.slabs->device_slabs().handles())
-    lost_.keep(std::move(worker.slabs), std::move(worker.process));
+void AttachedWorkers::free(AttachedWorker& worker, bool when_its_process_is_gone) {
+  if (when_its_process_is_gone)
+    lost_slabs_.keep(std::move(worker.slabs), std::move(worker.process));
   else
     maker_.free(std::move(worker.slabs));
-  say_bye(*worker.link);
-}
-
-void AttachedWorkers::say_bye(WorkerConnection& link) {
-  link.send(encoder_.encode(wp::Bye{}));
-  link.end();
-}
-
-void AttachedWorkers::dismiss_watcher(WorkerConnection& link) {
-  say_bye(link);
-  remove_watcher(link);
 }
 
 void AttachedWorkers::dismiss_all() {
   while (!workers_.empty()) dismiss(workers_.begin()->first);
-  while (!watchers_.empty()) dismiss_watcher(*watchers_.front().link);
-  while (!new_workers_.empty()) {
-    WorkerConnection& link = *new_workers_.begin()->second.link;
-    remove_new_worker(link);
-    refuse(link, {"stopping", "the service is stopping"});
-  }
+  for (const Watcher& watcher : std::exchange(watchers_, {})) watcher.link->say_bye();
 }
 
 AttachedWorker* AttachedWorkers::find(LaneId lane) {
@@ -228,25 +189,87 @@ std::optional<LaneId> AttachedWorkers::lane_of(const WorkerConnection& link) con
   return lane == by_link_.end() ? std::nullopt : std::optional(lane->second);
 }
 
-std::string_view AttachedWorkers::name_of(const WorkerConnection& link) {
-  if (const auto lane = lane_of(link)) return workers_.at(*lane).name;
-  if (const NewWorker* worker = find_new_worker(link)) return worker->name;
-  const Watcher* watcher = find_watcher(link);
-  return watcher ? watcher->name : std::string_view();
+std::vector<WorkerStatus> AttachedWorkers::status(const Lanes& lanes, Time now) const {
+  std::vector<WorkerStatus> all;
+  for (const auto& [id, worker] : workers_) {
+    const auto lane = lanes.lanes().find(id);
+    if (lane == lanes.lanes().end()) continue;
+    WorkerStatus& status = all.emplace_back(status_of(lane->second, worker.compute, now));
+    status.name = worker.name;
+    status.remote = !worker.process;
+    status.attached = now - worker.attached;
+    if (const auto* lost = lost_workers_.find(worker.name))
+      status.last_failure = {lost->why, now - lost->at};
+  }
+  return all;
 }
 
-Watcher* AttachedWorkers::find_watcher(const WorkerConnection& link) {
-  const auto watcher = std::ranges::find(watchers_, &link, &Watcher::link);
-  return watcher == watchers_.end() ? nullptr : &*watcher;
+std::size_t AttachedWorkers::tensor_bytes(const wp::HandedBatch& batch) const {
+  return std::size_t{batch.rows} * batch.width * format().values * size_of(format().dtype);
 }
 
-Watcher* AttachedWorkers::quietest_watcher() {
-  const auto watcher = std::ranges::min_element(watchers_, {}, &Watcher::heard);
-  return watcher == watchers_.end() ? nullptr : &*watcher;
+// Workers on other machines and watchers get the tensor that a device would make of bare rows.
+Bytes AttachedWorkers::tensor_of(const wp::HandedBatch& batch, Bytes slab, const RowFormat& as) {
+  const std::size_t bytes = tensor_bytes(batch);
+  if (!as.bare) return slab.first(bytes);
+  windows_.clear();
+  for (const wp::RowEntry& row : batch.framed) windows_.push_back({row.left, row.size, row.right});
+  expanded_.resize(bytes);
+  expand_rows(format(), slab, windows_, batch.width, expanded_);
+  return expanded_;
 }
 
-void AttachedWorkers::shift_watchers(Duration late, Time now) {
-  for (Watcher& watcher : watchers_) watcher.heard = std::min(watcher.heard + late, now);
+void AttachedWorkers::hand(AttachedWorker& worker, const wp::HandedBatch& batch) {
+  const WorkerSlabs& slabs = *worker.slabs;
+  const Bytes slab = slabs.ring().slab(batch.slab);
+  worker.link->send(
+      encoder_.encode(batch, worker.process ? Bytes() : tensor_of(batch, slab, slabs.format())));
+  if (watchers_.empty()) return;
+  if (is_taken_by_watchers(tensor_bytes(batch)))
+    copy_to_watchers(batch, tensor_of(batch, slab, slabs.format()));
+  else
+    stats_.unwatched.add(watchers_.size());
+}
+
+// Asked before a copy is made: it may be of hundreds of megabytes.
+bool AttachedWorkers::is_taken_by_watchers(std::size_t tensor) const {
+  return tensor <= max_sent_tensor && std::ranges::any_of(watchers_, [&](const Watcher& watcher) {
+           return takes(watcher, tensor);
+         });
+}
+
+void AttachedWorkers::copy_to_watchers(const wp::HandedBatch& batch, Bytes tensor) {
+  wp::HandedBatch copy = batch;
+  // A watcher may have missed the openings of streams: it came later, or was slow.
+  std::unordered_set<StreamId> named;
+  for (const wp::OpenedStream& stream : batch.opened) named.insert(stream.stream);
+  for (const auto* rows : {&batch.framed, &batch.marks})
+    for (const wp::RowEntry& row : *rows)
+      if (named.insert(row.stream).second)
+        copy.opened.push_back({row.stream, row.slot, std::string(stream_name_(row.stream)), {}});
+  const Bytes message = encoder_.encode(copy, tensor);
+  for (const Watcher& watcher : watchers_)
+    if (takes(watcher, message.size()))
+      watcher.link->send(message);
+    else
+      stats_.unwatched.add();
+}
+
+void AttachedWorkers::beat() { send_others(&AttachedPeer::beat); }
+
+// To each worker and watcher: how many others take new streams. Of workers that leave for each
+// other the first stays: the later ones do not count for it.
+void AttachedWorkers::send_others(Send send) {
+  std::uint32_t staying = 0, alone = 0;
+  for (const auto& [lane, worker] : workers_) {
+    staying += !worker.leaving;
+    alone += !worker.leaving && worker.alone;
+  }
+  for (auto& [lane, worker] : workers_) {
+    alone -= !worker.leaving && worker.alone;  // the later ones are left
+    (worker.*send)(staying - !worker.leaving - (worker.alone ? alone : 0));
+  }
+  for (Watcher& watcher : watchers_) (watcher.*send)(staying);
 }
 
 }  // namespace millrace

@@ -20,11 +20,13 @@ std::size_t arrivals_per_stream(const HubSettings& settings) {
   return 2 * max_ready_rows + 4 + settings.tail_rows;
 }
 
-// Of devices: no more than a few for each slab that there is.
-constexpr std::size_t most_reports = std::size_t{1} << 20;
+// Of slabs: no more than a few for each that there is.
+constexpr std::size_t most_news = std::size_t{1} << 20;
 
 // A timer that is later than this was delayed by this process: workers get that time in addition.
 constexpr auto stall = std::chrono::milliseconds(500);
+
+const wp::Refused stopping{"stopping", "the service is stopping"};
 
 }  // namespace
 
@@ -34,23 +36,13 @@ Hub::Hub(boost::asio::io_context& home, HubSettings settings, SlabSupply supply,
       room_(settings_.rule.batch.slots),
       arrivals_(home, settings_.streams * arrivals_per_stream(settings_),
                 [this](std::vector<Arrival>& arrivals) { arrive(arrivals); }),
-      reports_(home, most_reports, [this](std::vector<SlabReport>& reports) { take(reports); }),
-      made_(home, most_reports, [this](std::vector<MadeSlabs>& made) { take(made); }),
+      news_(home, most_news, [this](std::vector<SlabNews>& news) { take(news); }),
       lanes_(settings_.rule),
-      workers_(
-          settings_.welcome, supply, stats,
-          {.stream_name = [this](StreamId id) -> std::string_view { return streams_.at(id).name; },
-           .slabs = {.report = [this](SlabReport report) { reports_.put(std::move(report)); },
-                     .made = [this](MadeSlabs made) { made_.put(std::move(made)); }}}),
+      maker_(settings_.welcome.shape, supply, stats,
+             [this](SlabNews news) { news_.put(std::move(news)); }),
+      workers_(settings_.welcome, maker_, stats,
+               [this](StreamId id) -> std::string_view { return streams_.name(id); }),
       timer_(home.get_executor()) {}
-
-Hub::~Hub() = default;
-
-void Hub::open(StreamIntro intro) {
-  arrivals_.put(std::make_unique<StreamIntro>(std::move(intro)));
-}
-
-void Hub::add(StreamId stream, ReadyRow row) { arrivals_.put(AddedRow{stream, std::move(row)}); }
 
 void Hub::arrive(std::vector<Arrival>& arrivals) {
   const Time now = Clock::now();
@@ -59,23 +51,122 @@ void Hub::arrive(std::vector<Arrival>& arrivals) {
       lanes_.add(row->stream, std::move(row->row));
     } else {
       StreamIntro& intro = *std::get<std::unique_ptr<StreamIntro>>(arrival);
-      const StreamId id = intro.id;
-      streams_.emplace(id, std::move(intro));
-      lanes_.open(id, now);
+      lanes_.open(intro.id, now);
+      streams_.open(std::move(intro));
     }
   }
   settle(now);
 }
 
+void Hub::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
+  if (dismissed_) return link.refuse(stopping);
+  if (hello.watch) {
+    const Time now = Clock::now();
+    workers_.add_watcher(link, hello.name, now);
+    return settle(now);
+  }
+  if (const auto refused = new_workers_.add(link, hello)) {
+    settings_.log(warning("worker refused", hello.name, refused->message));
+    link.refuse(*refused);
+  }
+}
+
+void Hub::take(std::vector<SlabNews>& news) {
+  const Time now = Clock::now();
+  bool changed = false;  // most copies end while their batch is at the worker: nothing is due then
+  for (SlabNews& one : news) {
+    if (auto* made = std::get_if<MadeSlabs>(&one)) {
+      take(*made, now);
+      changed = true;
+    } else if (take(std::get<SlabReport>(one), now)) {
+      changed = true;
+    }
+  }
+  if (changed) settle(now);
+}
+
+bool Hub::take(const SlabReport& report, Time now) {
+  maker_.count(report);
+  new_workers_.note(report);
+  if (const auto* lost = std::get_if<DeviceLost>(&report.what)) {
+    end_device(report, *lost, now);
+    return true;
+  }
+  const auto lane = workers_.take(report);
+  if (lane) lanes_.slab_freed(*lane);
+  return lane.has_value();
+}
+
+void Hub::take(MadeSlabs& made, Time now) {
+  auto worker = new_workers_.take(made);
+  const auto refused = worker ? new_workers_.refusal(*worker, made) : std::nullopt;
+  if (!worker || refused) {
+    if (made.slabs) maker_.free(std::move(*made.slabs));
+    if (!worker) return;
+    settings_.log(warning("worker refused", worker->name, refused->message));
+    return worker->link->refuse(*refused);
+  }
+  settings_.log({"worker attached", worker->name});
+  const std::string& why_it_copies = (*made.slabs)->notes().why_it_copies;
+  if (!why_it_copies.empty()) settings_.log(warning("worker copies", worker->name, why_it_copies));
+  workers_.attach(lanes_.attach(worker->credits, now), std::move(*worker), std::move(*made.slabs),
+                  now);
+}
+
+// What its workers were handed last may never be there.
+void Hub::end_device(const SlabReport& report, const DeviceLost& lost, Time now) {
+  std::vector<LaneId> lanes;
+  for (const auto& [lane, worker] : workers_.all())
+    if (concerns(report, *worker.slabs)) lanes.push_back(lane);
+  for (const LaneId lane : lanes) {
+    lanes_.lost(lane, Blame::service, now);
+    remove_lost(lane, lost.what, refusal_of(lost), now);
+  }
+  if (!lost.goes_on) settings_.device_lost(report.device, lost);
+}
+
 void Hub::receive(WorkerConnection& link, wp::ToService message) noexcept {
-  if (Watcher* watcher = workers_.find_watcher(link)) return receive(*watcher, message);
   const auto lane = workers_.lane_of(link);
-  if (!lane) return receive_early(link, message);
+  if (!lane) return receive_idle(link, message);
   lanes_.heard(*lane, Clock::now());
   if (auto* done = std::get_if<wp::Done>(&message)) return this->done(*lane, std::move(*done));
   if (std::holds_alternative<wp::Bye>(message)) return receive_bye(*lane);
   if (std::holds_alternative<wp::Unmapped>(message)) return unmapped(*lane);
   if (std::holds_alternative<wp::Hello>(message)) protocol_error(link, "a second Hello");
+}
+
+// A watcher, or a worker that is not welcomed yet, may show that it lives, or leave.
+void Hub::receive_idle(WorkerConnection& link, const wp::ToService& message) {
+  Watcher* const watcher = workers_.find_watcher(link);
+  if (watcher) watcher->heard = Clock::now();
+  const bool known = watcher || new_workers_.find(link);
+  if (!known || std::holds_alternative<wp::Heartbeat>(message)) return;
+  if (!std::holds_alternative<wp::Bye>(message))
+    return protocol_error(link, watcher ? "what no watcher sends" : "a message before Welcome");
+  remove_idle(link);
+  link.say_bye();
+}
+
+void Hub::remove_idle(const WorkerConnection& link) {
+  new_workers_.remove(link);
+  workers_.remove_watcher(link);
+}
+
+void Hub::receive_bye(LaneId lane) {
+  if (lanes_.leaving(lane)) return;
+  settings_.log({"worker leaves", workers_.find(lane)->name, "it said Bye"});
+  const Time now = Clock::now();
+  lanes_.bye(lane, now);
+  workers_.leave(lane);
+  settle(now);
+}
+
+void Hub::unmapped(LaneId lane) {
+  const AttachedWorker& worker = *workers_.find(lane);
+  if (!workers_.leave_copies_to_worker(lane, "it cannot open the slabs on its device")) return;
+  settings_.log(warning("worker copies", worker.name, worker.slabs->notes().why_it_copies));
+  lanes_.slab_freed(lane);
+  settle(Clock::now());
 }
 
 void Hub::done(LaneId lane, wp::Done done) {
@@ -102,52 +193,55 @@ void Hub::done(LaneId lane, wp::Done done) {
   settle(now);
 }
 
-std::vector<WorkerStatus> Hub::workers(Time now) const {
-  std::vector<WorkerStatus> all;
-  for (const auto& [id, worker] : workers_.all()) {
-    const auto lane = lanes_.lanes().find(id);
-    if (lane == lanes_.lanes().end()) continue;
-    WorkerStatus& status = all.emplace_back(status_of(lane->second, worker.compute, now));
-    status.name = worker.name;
-    status.remote = !worker.process;
-    status.attached = now - worker.attached;
-    if (const auto* lost = lost_.find(worker.name))
-      status.last_failure = {lost->why, now - lost->at};
-  }
-  return all;
+void Hub::remove_lost(LaneId lane, std::string_view why, const std::optional<wp::Refused>& refused,
+                      Time now) {
+  const AttachedWorker& worker = *workers_.find(lane);
+  settings_.log(warning("worker lost", worker.name, why));
+  if (refused) worker.link->refuse(*refused);
+  workers_.remove(lane, why, now);
 }
 
-void Hub::note_lost(const AttachedWorker& worker, std::string_view why, Time now) {
-  settings_.log({.what = "worker lost", .worker = worker.name, .why = why, .warning = true});
-  lost_.add(worker.name, why, now);
+// Empty if the hub does not know the connection.
+std::string_view Hub::name_of(const WorkerConnection& link) {
+  if (const auto lane = workers_.lane_of(link)) return workers_.find(*lane)->name;
+  if (const NewWorker* worker = new_workers_.find(link)) return worker->name;
+  const Watcher* watcher = workers_.find_watcher(link);
+  return watcher ? watcher->name : std::string_view();
 }
 
 void Hub::protocol_error(WorkerConnection& link, std::string_view what) noexcept {
-  settings_.log({.what = "worker broke the protocol",
-                 .worker = workers_.name_of(link),
-                 .why = what,
-                 .warning = true});
-  workers_.refuse(link, {"protocol", std::string(what)});
+  settings_.log(warning("worker broke the protocol", name_of(link), what));
+  link.refuse({"protocol", std::string(what)});
   lost(link, WorkerFailure::protocol);
 }
 
 void Hub::no_room(WorkerConnection& link, std::string_view what) noexcept {
-  settings_.log({.what = "worker has no room",
-                 .worker = workers_.name_of(link),
-                 .why = what,
-                 .warning = true});
-  workers_.refuse(link, {"no_room", std::string(what)});
+  settings_.log(warning("worker has no room", name_of(link), what));
+  link.refuse({"no_room", std::string(what)});
   lost(link, WorkerFailure::timeout, Blame::service);
 }
 
-void Hub::drain(Time give_up) noexcept {
-  lanes_.drain(give_up);
-  settle(Clock::now());
+void Hub::lost(WorkerConnection& link, WorkerFailure why, Blame blame) noexcept {
+  const auto lane = workers_.lane_of(link);
+  const NewWorker* const worker = new_workers_.find(link);
+  // To lose a process that takes no batches is no failure; what it does wrong is.
+  if (lane || ((worker || workers_.find_watcher(link)) && why == WorkerFailure::protocol))
+    stats_.failures[why].add();
+  if (!lane) {
+    if (worker && why != WorkerFailure::protocol)
+      settings_.log(warning("worker refused", worker->name, hung_up));
+    return remove_idle(link);
+  }
+  const Time now = Clock::now();
+  lanes_.lost(*lane, blame, now);
+  remove_lost(*lane, millrace::name_of(why), std::nullopt, now);
+  settle(now);
 }
 
 void Hub::dismiss() noexcept {
   dismissed_ = true;
   workers_.dismiss_all();
+  new_workers_.refuse_all(stopping);
   timer_.cancel();
 }
 
@@ -171,12 +265,9 @@ void Hub::settle(Time now) {
 void Hub::end_lanes(Time now) {
   const LaneEvents& events = lanes_.events();
   for (std::size_t i = 0; i < events.overdue.size(); ++i) {
-    const AttachedWorker& worker = *workers_.find(events.overdue[i]);
     const std::string& why = events.why_overdue[i];
-    note_lost(worker, why, now);
     stats_.failures[WorkerFailure::timeout].add();
-    workers_.refuse(*worker.link, {"timeout", why});
-    workers_.remove(events.overdue[i]);
+    remove_lost(events.overdue[i], why, wp::Refused{"timeout", why}, now);
   }
   for (LaneId lane : events.left) {
     const AttachedWorker* const worker = workers_.find(lane);
@@ -192,7 +283,7 @@ void Hub::end_silent_watchers(Time now) {
        watcher = workers_.quietest_watcher()) {
     settings_.log({"watcher lost", watcher->name, "no heartbeat"});
     WorkerConnection& link = *watcher->link;
-    workers_.refuse(link, {"timeout", "nothing was heard"});
+    link.refuse({"timeout", "nothing was heard"});
     workers_.remove_watcher(link);
   }
 }
@@ -203,47 +294,18 @@ void Hub::serve(LaneId lane, AttachedWorker& worker, Time now) {
     if (slab_wanted) stats_.slabs.wait.observe(now - *std::exchange(slab_wanted, std::nullopt));
     if (worker.idle) stats_.wait.observe(now - *std::exchange(worker.idle, std::nullopt));
     stats_.batch.count(*batch, settings_.welcome.shape.rows, settings_.welcome.shape.width);
-    if (const auto* message = worker.slabs->write(*batch, opened()))
+    if (const auto* message = worker.slabs->write(*batch, streams_.opened(lanes_.opened())))
       workers_.hand(worker, *message);
   }
-  if (!slab_wanted && lanes_.slab_wanted(lane)) stats_.slabs.exhausted.add();
+  if (!slab_wanted && !worker.slabs->has_slab() && lanes_.slab_wanted(lane))
+    stats_.slabs.exhausted.add();
   workers_.show_slabs(worker);
 }
 
-std::vector<wp::OpenedStream> Hub::opened() const {
-  std::vector<wp::OpenedStream> opened;
-  for (const BatchRow* row : lanes_.opened()) {
-    const StreamIntro& intro = streams_.at(row->stream);
-    opened.push_back({row->stream, number(row->slot), intro.name, intro.options});
-  }
-  return opened;
-}
-
-// Sends the streams' threads what became of their rows.
+// The room is given back first: a client that receives its end may come again at once.
 void Hub::send_returned() {
-  LaneEvents& events = lanes_.events();
-  // First: a client that receives its end may come again at once.
-  room_.give_back(events.gone.size());
-  for (Returned& returned : events.returned) {
-    const StreamIntro& stream = streams_.at(returned.stream);
-    if (const auto* done = std::get_if<RowDone>(&returned.what)) count(*done, stream);
-    stream.returns->put(std::move(returned));
-  }
-  for (StreamId id : events.gone) streams_.erase(id);
-  events.returned.clear();
-  events.gone.clear();
-}
-
-void Hub::count(const RowDone& done, const StreamIntro& stream) {
-  if (done.answer.kind == Answer::Kind::none) return;
-  const bool failed = done.answer.kind == Answer::Kind::error;
-  stats_.results[failed ? ResultStatus::error : ResultStatus::ok].add();
-  if (failed)
-    settings_.log({.what = "row failed",
-                   .worker = {},
-                   .why = done.answer.data,
-                   .stream = stream.name,
-                   .warning = true});
+  room_.give_back(lanes_.events().gone.size());
+  streams_.send(lanes_.events());
 }
 
 void Hub::set_timer(Time now) {

@@ -9,35 +9,26 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/budget.h"
 #include "base/ids.h"
-#include "base/returned.h"
 #include "base/time.h"
 #include "schemas/worker_messages.h"
 #include "workers/hub/attached_workers.h"
 #include "workers/hub/connection.h"
 #include "workers/hub/mailbox.h"
+#include "workers/hub/new_workers.h"
+#include "workers/hub/slab_maker.h"
+#include "workers/hub/stream_returns.h"
+#include "workers/hub/worker_log.h"
 #include "workers/lanes/lanes.h"
 #include "workers/lanes/stats.h"
 #include "workers/lanes/worker_status.h"
 
 namespace millrace {
-
-// What happened to which worker, or to a row of which stream, and why: a line for the log.
-struct WorkerEvent {
-  std::string_view what;    // a literal
-  std::string_view worker;  // or empty
-  std::string_view why = {};
-  std::string_view stream = {};
-  bool warning = false;  // somebody may want to do something about it
-};
-
-// Called on the home thread.
-using WorkerLog = std::function<void(const WorkerEvent&)>;
 
 // What a pipeline's workers are told and given.
 struct HubSettings {
@@ -50,17 +41,6 @@ struct HubSettings {
   // A device has failed, and this process with it: nothing here goes to it any more. On the home
   // thread.
   std::function<void(std::size_t device, const DeviceLost&)> device_lost = [](auto, const auto&) {};
-};
-
-// The way back to the thread on which streams live.
-using ReturnBox = Mailbox<Returned>;
-
-// Who a stream is, and where its rows come back to.
-struct StreamIntro {
-  StreamId id{};
-  std::string name;
-  std::string options;           // the client's JSON object, or empty
-  ReturnBox* returns = nullptr;  // outlives the hub's run
 };
 
 // One pipeline's lanes at work: rows come in by a mailbox, batches go out to the workers' links,
@@ -76,17 +56,16 @@ class Hub {
  public:
   // `home` and `stats` outlive the hub.
   Hub(boost::asio::io_context& home, HubSettings settings, SlabSupply supply, LaneStats& stats);
-  ~Hub();
 
   // Places for streams: a door takes one before open(), the hub gives it back when the stream is
   // gone.
   Budget& room() { return room_; }
-  void open(StreamIntro intro);
-  void add(StreamId stream, ReadyRow row);
+  void open(StreamIntro intro) { arrivals_.put(std::make_unique<StreamIntro>(std::move(intro))); }
+  void add(StreamId stream, ReadyRow row) { arrivals_.put(AddedRow{stream, std::move(row)}); }
 
   const HubSettings& settings() const { return settings_; }
   // The attached workers, as they are now.
-  std::vector<WorkerStatus> workers(Time now) const;
+  std::vector<WorkerStatus> workers(Time now) const { return workers_.status(lanes_, now); }
 
   // A connection's first message: answered, later, with Welcome, or with Refused and the end.
   void hello(WorkerConnection& link, const worker_protocol::Hello& hello) noexcept;
@@ -96,11 +75,14 @@ class Hub {
   // hello before it goes; where the hub ended it already nothing happens.
   void lost(WorkerConnection& link, WorkerFailure why, Blame blame = Blame::worker) noexcept;
   void protocol_error(WorkerConnection& link, std::string_view what) noexcept;
-  // What it says finds no room, which is no fault of it: it may come again.
+  // There is no memory for its messages, which is no fault of the worker: it may attach again.
   void no_room(WorkerConnection& link, std::string_view what) noexcept;
 
   // Batches close as soon as they have a row; streams without a slot fail at `give_up`.
-  void drain(Time give_up) noexcept;
+  void drain(Time give_up) noexcept {
+    lanes_.drain(give_up);
+    settle(Clock::now());
+  }
   // Says Bye to all workers and ends their links. Nothing happens here any more, and who says hello
   // is refused.
   void dismiss() noexcept;
@@ -113,27 +95,25 @@ class Hub {
   using Arrival = std::variant<AddedRow, std::unique_ptr<StreamIntro>>;
 
   void arrive(std::vector<Arrival>& arrivals);
-  void take(const std::vector<SlabReport>& reports);
-  void take(std::vector<MadeSlabs>& made);
-  void attach(MadeSlabs& made, Time now);
-  void welcome(const NewWorker& worker, std::unique_ptr<WorkerSlabs> slabs, Time now);
-  void note_lost(const AttachedWorker& worker, std::string_view why, Time now);
-  static const char* code_of(const DeviceLost& lost);
+  void take(std::vector<SlabNews>& news);
+  bool take(const SlabReport& report, Time now);
+  void take(MadeSlabs& made, Time now);
   void end_device(const SlabReport& report, const DeviceLost& lost, Time now);
-  void receive(Watcher& watcher, const worker_protocol::ToService& message);
-  void receive_early(WorkerConnection& link, const worker_protocol::ToService& message);
+  void receive_idle(WorkerConnection& link, const worker_protocol::ToService& message);
+  void remove_idle(const WorkerConnection& link);
   void receive_bye(LaneId lane);
   void unmapped(LaneId lane);
   void done(LaneId lane, worker_protocol::Done done);
-  std::vector<worker_protocol::OpenedStream> opened() const;
+  void remove_lost(LaneId lane, std::string_view why,
+                   const std::optional<worker_protocol::Refused>& refused, Time now);
+  std::string_view name_of(const WorkerConnection& link);
 
   // After anything that may have made a batch due or something happen: hands over what is due,
-  // tells what happened, sets the timer. Costs as much as there are lanes that changed, not as
-  // there are lanes.
+  // sends what became of rows, sets the timer. Costs as much as there are lanes that changed, not
+  // as there are lanes.
   void settle(Time now);
   void serve(LaneId lane, AttachedWorker& worker, Time now);
   void send_returned();
-  void count(const RowDone& done, const StreamIntro& stream);
   void end_lanes(Time now);
   void end_silent_watchers(Time now);
   void set_timer(Time now);
@@ -143,12 +123,12 @@ class Hub {
   LaneStats& stats_;
   Budget room_;
   Mailbox<Arrival> arrivals_;
-  Mailbox<SlabReport> reports_;
-  Mailbox<MadeSlabs> made_;
+  Mailbox<SlabNews> news_;
+  StreamReturns streams_{stats_, settings_.log};
   Lanes lanes_;
+  SlabMaker maker_;
+  NewWorkers new_workers_{maker_};
   AttachedWorkers workers_;
-  LostWorkers lost_;
-  std::unordered_map<StreamId, StreamIntro> streams_;
   boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>,
                                     boost::asio::io_context::executor_type>
       timer_;

@@ -14,7 +14,6 @@
 #include "schemas/worker_protocol.h"
 #include "transport/net/listener.h"
 #include "transport/net/spawn.h"
-#include "workers/hub/session.h"
 
 namespace millrace {
 
@@ -126,8 +125,7 @@ WorkerServer::Accepted WorkerServer::accept() {
   } catch (const std::bad_alloc& error) {
     why = error.what();
   }
-  if (!std::exchange(failing_, true))
-    reception_.log({.what = "workers cannot connect", .worker = "", .why = why, .warning = true});
+  if (!std::exchange(failing_, true)) reception_.log(warning("workers cannot connect", "", why));
   return Accepted::failed;
 }
 
@@ -182,17 +180,15 @@ void WorkerServer::refuse(FramedSocket& socket, std::string_view name, const wp:
 
 void WorkerServer::note_refused(std::string_view name, std::string_view why) {
   stats_.refused[WorkerRefusal::handshake].add();
-  reception_.log({.what = "worker refused", .worker = name, .why = why, .warning = true});
+  reception_.log(warning("worker refused", name, why));
 }
 
 // Not each is logged: there may be any number.
 void WorkerServer::refuse_one_more() {
   stats_.refused[WorkerRefusal::limit_global].add();
   if (!std::exchange(full_, true))
-    reception_.log({.what = "worker refused",
-                    .worker = "",
-                    .why = "there are " + std::to_string(max_remote_connections) + " connections",
-                    .warning = true});
+    reception_.log(warning("worker refused", "",
+                           "there are " + std::to_string(max_remote_connections) + " connections"));
 }
 
 }  // namespace millrace

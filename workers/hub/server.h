@@ -17,6 +17,7 @@
 #include "transport/net/net.h"
 #include "transport/net/socket_waits.h"
 #include "workers/hub/hub.h"
+#include "workers/hub/worker_log.h"
 #include "workers/lanes/stats.h"
 
 namespace millrace {
@@ -51,6 +52,13 @@ struct RemoteBudgets {
   Budget connections{max_remote_connections};
   Budget unread;
 };
+
+// What the service accepts of a worker.
+FramedLimits worker_limits();
+
+// One worker's connection (session.cpp), from its Hello to its end, on the home thread of the hub.
+// The hub must outlive the run of its io_context. `place` is given back at the end.
+Task<> serve_worker(FramedSocket socket, worker_protocol::Hello hello, Hub& hub, Share place = {});
 
 // A listener for workers, on this machine or over TCP: accepts connections, reads Hello, and
 // passes each connection to the home thread of its pipeline's hub. A failure of one connection

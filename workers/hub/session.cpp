@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workers/hub/session.h"
-
+// One worker's connection, from its Hello to its end.
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -16,6 +15,7 @@
 #include "transport/net/socket_waits.h"
 #include "transport/net/wakeup.h"
 #include "workers/hub/connection.h"
+#include "workers/hub/server.h"
 
 namespace millrace {
 
@@ -188,10 +188,7 @@ class Session final : public WorkerConnection {
   // No memory for its messages, most likely: it costs this worker.
   void failed(const std::exception& error) {
     blame_ = Blame::service;
-    hub_.settings().log({.what = "worker's connection failed",
-                         .worker = name_,
-                         .why = error.what(),
-                         .warning = true});
+    hub_.settings().log(warning("worker's connection failed", name_, error.what()));
   }
 
   void cut(WorkerFailure why) {
@@ -222,8 +219,7 @@ Task<> serve_worker(FramedSocket socket, worker_protocol::Hello hello, Hub& hub,
   try {
     session.emplace(std::move(socket), hub, executor);
   } catch (const std::exception& error) {
-    hub.settings().log(
-        {.what = "worker refused", .worker = hello.name, .why = error.what(), .warning = true});
+    hub.settings().log(warning("worker refused", hello.name, error.what()));
     co_return;
   }
   co_await session->run(std::move(hello));

@@ -12,8 +12,21 @@ namespace millrace {
 
 namespace wp = worker_protocol;
 
-SlabMaker::SlabMaker(const BatchShape& shape, SlabSupply supply, LaneStats& stats, Calls calls)
-    : shape_(shape), supply_(supply), stats_(stats), calls_(std::move(calls)) {
+// If a device goes on, only the slabs whose number was reported are lost.
+bool concerns(const SlabReport& report, const WorkerSlabs& slabs) {
+  return std::get<DeviceLost>(report.what).goes_on ? slabs.notes().number == report.slabs
+                                                   : slabs.device().place() == report.device;
+}
+
+// If the device is gone for this process, the service stops: the worker may come to the next.
+wp::Refused refusal_of(const DeviceLost& lost) {
+  if (!lost.goes_on) return {"stopping", lost.what};
+  return {lost.fault == DeviceFault::out_of_memory ? "no_room" : "device", lost.what};
+}
+
+SlabMaker::SlabMaker(const BatchShape& shape, SlabSupply supply, LaneStats& stats,
+                     std::function<void(SlabNews)> report)
+    : shape_(shape), supply_(supply), stats_(stats), report_(std::move(report)) {
   stats_.copies = std::vector<CopyStats>(supply_.devices.usable().size());
 }
 
@@ -25,7 +38,7 @@ void SlabMaker::make(SlabOrder order) {
     MadeSlabs made = fill(order);
     made.device = device;
     if (made.slabs) (*made.slabs)->notes().thread = device;
-    calls_.made(std::move(made));
+    report_(std::move(made));
   });
 }
 
@@ -86,8 +99,12 @@ SlabMaker::Made SlabMaker::fill(std::unique_ptr<Device> device, const SlabOrder&
   const auto place = device->place();
   auto made = std::make_unique<WorkerSlabs>(
       shape_, std::move(device), slabs,
-      [&report = calls_.report, number = notes.number, at = place.value_or(0)](DeviceReport what) {
-        std::visit([&](auto&& one) { report({number, at, std::move(one)}); }, std::move(what));
+      [this, number = notes.number, at = place.value_or(0)](DeviceReport what) {
+        std::visit(
+            [&](auto&& one) {
+              report_(SlabReport{number, at, std::move(one)});
+            },
+            std::move(what));
       });
   notes.pageable = place && !made->device_slabs().pinned();
   if (notes.pageable && !supply_.devices.goes_without_locked_pages())
@@ -111,7 +128,8 @@ void SlabMaker::note(const MadeSlabs& made) {
   if (made.failure->passes())
     stats_.copies[*made.device].faults[made.failure->fault()].add();
   else
-    calls_.report({next_++, *made.device, DeviceLost{made.failure->fault(), made.failure->what()}});
+    report_(
+        SlabReport{next_++, *made.device, DeviceLost{made.failure->fault(), made.failure->what()}});
 }
 
 bool SlabMaker::leave_copies_to_worker(WorkerSlabs& slabs, const std::string& why) {
@@ -124,7 +142,7 @@ bool SlabMaker::leave_copies_to_worker(WorkerSlabs& slabs, const std::string& wh
   supply_.threads.post(notes.thread, [this, former = slabs.leave_copies_to_worker(),
                                       number = notes.number, at = *place]() mutable {
     former.reset();
-    calls_.report({number, at, FormerSlabsGone{}});
+    report_(SlabReport{number, at, FormerSlabsGone{}});
   });
   return true;
 }

@@ -62,20 +62,24 @@ struct MadeSlabs {
   std::optional<DeviceFailure> failure = {};  // of the device, also if the worker copies instead
 };
 
+// From the threads of slabs and of devices to the home thread.
+using SlabNews = std::variant<SlabReport, MadeSlabs>;
+
+// Whether the loss of a device that was reported concerns these slabs.
+bool concerns(const SlabReport& report, const WorkerSlabs& slabs);
+// What its workers are told.
+worker_protocol::Refused refusal_of(const DeviceLost& lost);
+
 // Makes the slabs of a pipeline's workers, on the devices that they name, and frees them: both on
 // SlabThreads. Confined to one thread, but for what it says.
 class SlabMaker {
  public:
-  // Both are called on threads of SlabThreads and of devices.
-  struct Calls {
-    std::function<void(SlabReport)> report;
-    std::function<void(MadeSlabs)> made;
-  };
+  // `stats` outlive it. It outlives the run of the threads. `report` is called on threads of
+  // SlabThreads and of devices.
+  SlabMaker(const BatchShape& shape, SlabSupply supply, LaneStats& stats,
+            std::function<void(SlabNews)> report);
 
-  // `stats` outlive it. It outlives the run of the threads.
-  SlabMaker(const BatchShape& shape, SlabSupply supply, LaneStats& stats, Calls calls);
-
-  // Calls `made` later. Throws std::bad_alloc.
+  // Reports MadeSlabs later. Throws std::bad_alloc.
   void make(SlabOrder order);
   // Frees it later. Its bytes count until then.
   void free(std::unique_ptr<WorkerSlabs> slabs) noexcept;
@@ -97,7 +101,7 @@ class SlabMaker {
   const BatchShape shape_;
   const SlabSupply supply_;
   LaneStats& stats_;
-  const Calls calls_;
+  const std::function<void(SlabNews)> report_;
   std::atomic<std::uint64_t> next_{1};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workers/hub/session.h"
+#include "workers/hub/server.h"
 
 #include <poll.h>
 #include <unistd.h>

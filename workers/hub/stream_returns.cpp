@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/hub/stream_returns.h"
+
+#include <utility>
+#include <variant>
+
+namespace millrace {
+
+void StreamReturns::open(StreamIntro intro) {
+  const StreamId id = intro.id;
+  streams_.emplace(id, std::move(intro));
+}
+
+std::vector<worker_protocol::OpenedStream> StreamReturns::opened(
+    std::span<const BatchRow* const> rows) const {
+  std::vector<worker_protocol::OpenedStream> opened;
+  for (const BatchRow* row : rows) {
+    const StreamIntro& intro = streams_.at(row->stream);
+    opened.push_back({row->stream, number(row->slot), intro.name, intro.options});
+  }
+  return opened;
+}
+
+void StreamReturns::send(LaneEvents& events) {
+  for (Returned& returned : events.returned) {
+    const StreamIntro& stream = streams_.at(returned.stream);
+    if (const auto* done = std::get_if<RowDone>(&returned.what)) count(*done, stream);
+    stream.returns->put(std::move(returned));
+  }
+  for (StreamId id : events.gone) streams_.erase(id);
+  events.returned.clear();
+  events.gone.clear();
+}
+
+void StreamReturns::count(const RowDone& done, const StreamIntro& stream) {
+  if (done.answer.kind == Answer::Kind::none) return;
+  const bool failed = done.answer.kind == Answer::Kind::error;
+  stats_.results[failed ? ResultStatus::error : ResultStatus::ok].add();
+  if (!failed) return;
+  WorkerEvent event = warning("row failed", "", done.answer.data);
+  event.stream = stream.name;
+  log_(event);
+}
+
+}  // namespace millrace

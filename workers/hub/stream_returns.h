@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/returned.h"
+#include "batcher/batch.h"
+#include "schemas/worker_messages.h"
+#include "workers/hub/mailbox.h"
+#include "workers/hub/worker_log.h"
+#include "workers/lanes/lanes.h"
+#include "workers/lanes/stats.h"
+
+namespace millrace {
+
+// The way back to the thread on which streams live.
+using ReturnBox = Mailbox<Returned>;
+
+// The identity of a stream, and where its rows come back to.
+struct StreamIntro {
+  StreamId id{};
+  std::string name;
+  std::string options;           // the client's JSON object, or empty
+  ReturnBox* returns = nullptr;  // outlives the hub's run
+};
+
+// The streams of a pipeline: their names, and the way back of their rows. Confined to the
+// pipeline's home thread.
+class StreamReturns {
+ public:
+  // `stats` and `log` outlive it.
+  StreamReturns(LaneStats& stats, const WorkerLog& log) : stats_(stats), log_(log) {}
+
+  void open(StreamIntro intro);
+  const std::string& name(StreamId stream) const { return streams_.at(stream).name; }
+  std::vector<worker_protocol::OpenedStream> opened(std::span<const BatchRow* const> rows) const;
+  // Sends the streams' threads what became of their rows, and forgets the streams that are gone.
+  void send(LaneEvents& events);
+
+ private:
+  void count(const RowDone& done, const StreamIntro& stream);
+
+  LaneStats& stats_;
+  const WorkerLog& log_;
+  std::unordered_map<StreamId, StreamIntro> streams_;
+};
+
+}  // namespace millrace
