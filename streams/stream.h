@@ -91,18 +91,12 @@ class Stream final : public StreamInput {
   // Its last row is done, or it was dropped: no row refers to its frames. If its client is
   // connected, every result was written too.
   bool finished() const { return finished_; }
-  // Neither error() nor closed() was sent, nor is the connection lost.
-  bool client_listens() const { return client_listens_; }
   // Until release().
   bool connected() const { return client_ != nullptr; }
   // The client's address; empty if it is not connected or not known.
   std::string peer() const { return client_ ? client_->peer() : std::string(); }
 
-  StreamId id() const { return settings_.id; }
-  const std::string& name() const { return settings_.name; }
-  std::string_view pipeline() const { return settings_.pipeline; }
-  const FrameType& type() const { return settings_.type; }
-  Time opened() const { return settings_.opened; }
+  const StreamSettings& settings() const { return settings_; }
   std::uint64_t position() const { return intake_.position(); }
   std::uint64_t held_bytes() const { return held() * settings_.type.bytes(); }  // of frames
 
@@ -139,8 +133,8 @@ class Stream final : public StreamInput {
   UnwrittenResults unwritten_;
 
   Input input_ = Input::open;
-  bool cuts_all_ = false;  // rows are not bounded: it was aborted before a worker began
-  bool client_listens_ = true;
+  bool cuts_all_ = false;       // rows are not bounded: it was aborted before a worker began
+  bool client_listens_ = true;  // neither error() nor closed() was sent, nor is the connection lost
   bool has_goaway_ = false, draining_ = false;
   bool held_up_ = false;   // by unwritten results
   bool all_done_ = false;  // the last row is

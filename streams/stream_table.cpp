@@ -12,12 +12,12 @@ constexpr std::size_t a_little = 16 * 1024;  // bytes, about what an idle stream
 }  // namespace
 
 Stream& StreamTable::add(std::unique_ptr<Stream> stream) {
-  return *streams_.emplace(stream->id(), std::move(stream)).first->second;
+  return *streams_.emplace(stream->settings().id, std::move(stream)).first->second;
 }
 
 void StreamTable::reap(const Stream& stream) {
   if (!stream.finished() || stream.connected()) return;
-  streams_.erase(stream.id());
+  streams_.erase(stream.settings().id);
   if (streams_.empty()) when_empty_();
 }
 

@@ -10,16 +10,17 @@ namespace millrace {
 namespace {
 
 StreamLine line_of(const Stream& stream, Time now) {
-  const FrameType& type = stream.type();
+  const StreamSettings& settings = stream.settings();
+  const FrameType& type = settings.type;
   const auto time_of = [&](std::uint64_t frames) {
     return std::chrono::duration_cast<Duration>(
         std::chrono::duration<double>(static_cast<double>(frames) / type.rate));
   };
-  return {.name = stream.name(),
-          .pipeline = std::string(stream.pipeline()),
+  return {.name = settings.name,
+          .pipeline = std::string(settings.pipeline),
           .frames = stream.position(),
           .signal = time_of(stream.position()),
-          .age = now - stream.opened(),
+          .age = now - settings.opened,
           .held = time_of(stream.held_bytes() / type.bytes()),
           .held_bytes = stream.reclaimable(),
           .paused = stream.paused(),
@@ -68,11 +69,12 @@ void StreamWalk::look(const StreamTable& table) {
 }
 
 void StreamWalk::consider(Stream& stream) {
-  if (!query_.pipeline.empty() && stream.pipeline() != query_.pipeline) return;
+  const StreamSettings& settings = stream.settings();
+  if (!query_.pipeline.empty() && settings.pipeline != query_.pipeline) return;
   ++list_.total;
-  Candidate candidate{.id = stream.id(), .opened = stream.opened()};
+  Candidate candidate{.id = settings.id, .opened = settings.opened};
   if (query_.order == StreamOrder::held) candidate.held = stream.reclaimable();
-  if (query_.order == StreamOrder::name) candidate.name = stream.name();
+  if (query_.order == StreamOrder::name) candidate.name = settings.name;
   candidates_.push_back(std::move(candidate));
 }
 

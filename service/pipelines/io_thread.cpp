@@ -102,7 +102,7 @@ void IoThread::relieve_now() {
     const std::string held = std::to_string(largest->reclaimable());
     largest->evict(Clock::now());
     log_.warning("a stream ended for want of memory",
-                 {{"stream", largest->name()}, {"bytes", held}});
+                 {{"stream", largest->settings().name}, {"bytes", held}});
     largest = admission_->table().largest();
   }
   largest_.store(largest ? largest->reclaimable() : 0, std::memory_order_relaxed);

@@ -34,11 +34,11 @@ TEST_CASE("the largest stream is that which holds the most and was not ended") {
   large.stream->frames(some, Clock::now());
   Stream* largest = d.admission->table().largest();
   REQUIRE(largest);
-  CHECK(largest->name() == "large");
+  CHECK(largest->settings().name == "large");
   CHECK(largest->reclaimable() >= 40'000);
   largest->evict(Clock::now());
   CHECK(large.outbox.queue().closing()->code == 1013);
-  CHECK(d.admission->table().largest()->name() == "small");
+  CHECK(d.admission->table().largest()->settings().name == "small");
   AdmissionUnderTest::hang_up(small);
   CHECK(d.admission->table().largest() == nullptr);
 }
