@@ -9,13 +9,13 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/beast/websocket/detail/hybi13.hpp>
 #include <cerrno>
 #include <csignal>
 #include <system_error>
 
 #include "schemas/server_messages.h"
 #include "transport/websocket/frame_head.h"
+#include "transport/websocket/handshake.h"
 
 namespace millrace::bench {
 
@@ -54,19 +54,6 @@ FileDescriptor termination() {
 
 std::string_view first(const std::vector<std::string_view>& values) {
   return values.empty() ? std::string_view() : values.front();
-}
-
-std::string answer_to(const HttpQuery& query) {
-  const auto key = first(query.all("Sec-WebSocket-Key"));
-  boost::beast::websocket::detail::sec_ws_accept_type accept;
-  boost::beast::websocket::detail::make_sec_ws_accept(accept, {key.data(), key.size()});
-  std::string answer =
-      "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-      "Sec-WebSocket-Accept: ";
-  answer.append(accept.data(), accept.size());
-  if (const auto listed = first(query.all("Sec-WebSocket-Protocol")); !listed.empty())
-    answer.append("\r\nSec-WebSocket-Protocol: ").append(listed);
-  return answer + "\r\n\r\n";
 }
 
 }  // namespace
@@ -152,7 +139,9 @@ bool BareEpoll::shake_hands(Client& client) {
   const auto query = client.upgrade->add(static_cast<std::size_t>(size));
   if (!query) return true;
   if (!query->has_value()) return false;
-  const std::string answer = answer_to(**query);
+  const std::string answer =
+      answer_to(Upgrade{.key = std::string(first((*query)->all("Sec-WebSocket-Key"))),
+                        .subprotocol = first((*query)->all("Sec-WebSocket-Protocol"))});
   client.upgrade.reset();
   text_.clear();
   append_ready(text_, "s", "default", 0);

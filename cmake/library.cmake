@@ -7,9 +7,6 @@ target_compile_features(millrace_options INTERFACE cxx_std_20)
 target_compile_options(millrace_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-mismatched-new-delete>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
-# As the libraries with Asio in them are compiled (transport/net/CMakeLists.txt), so that all share what is
-# precompiled.
-target_compile_definitions(millrace_options INTERFACE BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=8)
 
 # millrace_library(SOURCES … DEPS millrace::base PRIVATE_DEPS … [INSTALL] [EXPORT_NAME worker])
 # One static library (header-only where there are no sources) per folder, named by its path:

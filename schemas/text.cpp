@@ -60,14 +60,17 @@ std::size_t sequence_length(std::string_view text) {
 
 }  // namespace
 
-bool is_utf8(std::string_view text) {
+std::size_t utf8_length(std::string_view text) {
+  const std::size_t size = text.size();
   while (!text.empty()) {
     const std::size_t length = sequence_length(text);
-    if (length == 0) return false;
+    if (length == 0) break;
     text.remove_prefix(length);
   }
-  return true;
+  return size - text.size();
 }
+
+bool is_utf8(std::string_view text) { return utf8_length(text) == text.size(); }
 
 Character first_character(std::string_view text) {
   const std::size_t size = sequence_length(text);

@@ -9,6 +9,8 @@ namespace millrace {
 // What a peer calls text may be any bytes; these say what it is. Pure.
 
 bool is_utf8(std::string_view text);
+// The length of the whole characters of UTF-8 that `text` begins with.
+std::size_t utf8_length(std::string_view text);
 
 // One JSON value, at most 32 deep, with nothing but white space around it.
 bool is_json(std::string_view text);

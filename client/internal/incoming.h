@@ -8,7 +8,7 @@
 #include "client/client_event.h"
 #include "client/internal/stream_pipe.h"
 #include "schemas/client_messages.h"
-#include "transport/websocket/websocket_connection.h"
+#include "transport/websocket/client.h"
 
 namespace millrace {
 

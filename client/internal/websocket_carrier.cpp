@@ -140,17 +140,14 @@ class WebsocketCarrier::Stream {
   }
 
   // Which the service takes for an end, whose results are dropped.
-  Task<> close() { co_await (say_close() && cut_late()); }
-
-  Task<> say_close() {
-    co_await connection_->close(close_normal, "");
-    is_closed_ = true;
-    to_write_.cancel();
+  Task<> close() {
+    connection_->close(close_normal, "");
+    co_await (connection_->flushed() && cut_late());
   }
 
   Task<> cut_late() {
     to_write_.expires_after(settings_.connect);
-    while (!is_closed_) {
+    while (!over_) {
       const auto [woken] = co_await to_write_.async_wait(no_throw);
       if (woken) continue;
       connection_->abort();
@@ -162,7 +159,7 @@ class WebsocketCarrier::Stream {
   Task<> await_words() {
     to_write_.expires_at(sent_ + settings_.keepalive);
     const auto [woken] = co_await to_write_.async_wait(no_throw);
-    if (!woken) co_await send(Kind::binary, "", false);
+    if (!woken) co_await send(Kind::binary, "");
   }
 
   // A host that vanished says nothing, not even that it got what was sent; TCP alone would try for
@@ -189,18 +186,18 @@ class WebsocketCarrier::Stream {
   Task<> send(const StreamPipe::Said& said) {
     if (const auto* command = std::get_if<ClientMessage>(&said)) {
       const std::string text = to_json(*command);
-      co_return co_await send(Kind::text, text, false);
+      co_return co_await send(Kind::text, text);
     }
     std::string_view frames = std::get<std::string>(said);
     while (!frames.empty()) {
       const std::string_view message = frames.substr(0, longest_frames);
       frames.remove_prefix(message.size());
-      co_await send(Kind::binary, message, !frames.empty());
+      co_await send(Kind::binary, message);
     }
   }
 
-  Task<> send(Kind kind, std::string_view message, bool more) {
-    co_await connection_->send(kind, message, more);
+  Task<> send(Kind kind, std::string_view message) {
+    co_await connection_->send(kind, message);
     sent_ = Clock::now();
     written_ += static_cast<std::int64_t>(message.size() + head);
   }
@@ -214,7 +211,6 @@ class WebsocketCarrier::Stream {
   Time sent_ = Clock::now();
   std::int64_t written_ = 0;  // bytes
   bool over_ = false;
-  bool is_closed_ = false;  // by us
   bool stopped_ = false;
 };
 

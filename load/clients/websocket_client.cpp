@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <span>
@@ -12,7 +13,6 @@
 #include "load/clients/told_message.h"
 #include "schemas/client_codec.h"
 #include "schemas/server_messages.h"
-#include "transport/net/limits.h"
 
 namespace millrace::load {
 
@@ -40,22 +40,17 @@ bool WebSocketClient::send(Bytes frames) {
 
 void WebSocketClient::end() { write(Opcode::text, bytes_of(R"({"type":"end"})")); }
 
+// The next read finds an error of the socket.
 void WebSocketClient::write(Opcode opcode, Bytes payload) {
-  auto& message = scratch_.message;
-  if (message.size() < payload.size() + longest_header)
-    message.resize(payload.size() + longest_header);
-  const std::size_t size = scratch_.frames.write(message, opcode, payload);
-  write(Bytes(message).first(size));
-}
-
-// An error of the socket is seen by who reads.
-void WebSocketClient::write(Bytes bytes) {
+  scratch_.message.clear();
+  append_frame(scratch_.message, opcode, text_of(payload), scratch_.keys.next());
+  std::string_view bytes = scratch_.message;
   if (unsent_.empty()) {
     const auto sent =
         ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent > 0) bytes = bytes.subspan(static_cast<std::size_t>(sent));
+    if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
-  unsent_.append(text_of(bytes));
+  unsent_.append(bytes);
 }
 
 bool WebSocketClient::turn(bool readable, bool writable, ClientSink& sink) {
@@ -90,64 +85,56 @@ void WebSocketClient::read(ClientSink& sink) {
     return sink.closed(place_, frames_, rows_, Clock::now());
   }
   const Time now = Clock::now();
-  Bytes bytes = Bytes(arrived).first(static_cast<std::size_t>(size));
-  if (!unread_.empty()) bytes = bytes_of(unread_.append(text_of(bytes)));
-  while (state_ != State::over) {
-    const std::size_t taken = take(bytes, now, sink);
-    if (taken == 0) break;
-    bytes = bytes.subspan(taken);
+  MutableBytes bytes = MutableBytes(arrived).first(static_cast<std::size_t>(size));
+  std::string begun = std::exchange(unread_, {});
+  if (!begun.empty()) bytes = std::as_writable_bytes(std::span(begun.append(text_of(bytes))));
+  if (state_ == State::upgrading) bytes = take_upgrade(bytes, now, sink);
+  while (state_ == State::open || state_ == State::told) {
+    const auto event = reader_.next(bytes);
+    if (!event) break;
+    take(*event, now, sink);
   }
-  if (bytes.empty())
-    unread_.clear();
-  else
-    unread_ = std::string(text_of(bytes));
+  unread_ = text_of(bytes);
 }
 
-std::size_t WebSocketClient::take(Bytes bytes, Time now, ClientSink& sink) {
-  if (state_ == State::upgrading) return take_upgrade(bytes, now, sink);
-  const auto frame = read_frame(bytes, longest_told);
-  if (!frame) return 0;
-  if (frame->size == 0 || !frame->final) {
-    fail("what it sent is not the protocol", sink);
-    return bytes.size();
-  }
-  take_frame(*frame, now, sink);
-  return frame->size;
-}
-
-std::size_t WebSocketClient::take_upgrade(Bytes bytes, Time now, ClientSink& sink) {
+// Returns the bytes that it leaves.
+MutableBytes WebSocketClient::take_upgrade(MutableBytes bytes, Time now, ClientSink& sink) {
   constexpr std::string_view http = "HTTP/1.1 ", end = "\r\n\r\n";
   const std::string_view text = text_of(bytes);
   const auto length = text.find(end);
   if (length == text.npos) {
     if (text.size() > max_answer) fail("what it answered is not the protocol", sink);
-    return 0;
+    return bytes;
   }
   if (!text.starts_with(http)) {
     fail("what it answered is not the protocol", sink);
-    return bytes.size();
-  }
-  if (const std::string_view status = text.substr(http.size(), 3); status != "101") {
+  } else if (const std::string_view status = text.substr(http.size(), 3); status != "101") {
     state_ = State::over;
     sink.refused(place_, status, now);
-    return bytes.size();
+  } else {
+    state_ = State::open;
+    sink.opened(place_, now);
   }
-  state_ = State::open;
-  sink.opened(place_, now);
-  return length + end.size();
+  return bytes.subspan(length + end.size());
 }
 
-void WebSocketClient::take_frame(const ServerFrame& frame, Time now, ClientSink& sink) {
-  switch (frame.opcode) {
-    case Opcode::text: return take_text(text_of(frame.payload), now, sink);
-    case Opcode::binary: return take_result(frame.payload, now, sink);
-    case Opcode::ping: return write(Opcode::pong, frame.payload);
-    case Opcode::pong: return;
-    case Opcode::close: break;
-    default: return fail("what it sent is not the protocol", sink);
+void WebSocketClient::take(const MessageReader::Event& event, Time now, ClientSink& sink) {
+  if (const auto* message = std::get_if<MessageReader::Message>(&event)) {
+    if (message->is_text) return take_text(text_of(message->bytes), now, sink);
+    return take_result(message->bytes, now, sink);
   }
+  if (const auto* ping = std::get_if<MessageReader::Ping>(&event))
+    return write(Opcode::pong, ping->payload);
+  if (const auto* close = std::get_if<MessageReader::Close>(&event))
+    return take_close(close->code, now, sink);
+  if (std::holds_alternative<MessageReader::Fault>(event))
+    fail("what it sent is not the protocol", sink);
+}
+
+void WebSocketClient::take_close(std::uint16_t code, Time now, ClientSink& sink) {
   if (state_ != State::told) return fail(why_.empty() ? "it closed" : why_, sink);
-  write(Opcode::close, frame.payload);
+  const std::array answer{static_cast<std::byte>(code >> 8), static_cast<std::byte>(code)};
+  write(Opcode::close, code == 1005 ? Bytes() : Bytes(answer));
   state_ = State::over;
   sink.closed(place_, frames_, rows_, now);
 }

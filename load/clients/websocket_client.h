@@ -7,16 +7,18 @@
 #include <vector>
 
 #include "load/clients/client_door.h"
-#include "load/clients/websocket_frame.h"
 #include "transport/net/file_descriptor.h"
+#include "transport/net/limits.h"
+#include "transport/websocket/message_reader.h"
+#include "transport/websocket/random_keys.h"
 
 namespace millrace::load {
 
 // What the clients of a thread write and read with, one at a time.
 struct WebSocketScratch {
-  std::vector<std::byte> message;                                      // that is being written
+  std::string message;                                                 // that is being written
   std::vector<std::byte> arrived = std::vector<std::byte>(256 << 10);  // in one read
-  FrameWriter frames;
+  RandomKeys keys;
 };
 
 // One client's connection (docs/protocol.md), on a socket that does not block. Nothing is allocated
@@ -44,13 +46,12 @@ class WebSocketClient {
   enum class State : std::uint8_t { connecting, upgrading, open, told, over };
 
   void write(Opcode opcode, Bytes payload);
-  void write(Bytes bytes);
   void flush(ClientSink& sink);
   void connected(ClientSink& sink);
   void read(ClientSink& sink);
-  std::size_t take(Bytes bytes, Time now, ClientSink& sink);
-  std::size_t take_upgrade(Bytes bytes, Time now, ClientSink& sink);
-  void take_frame(const ServerFrame& frame, Time now, ClientSink& sink);
+  MutableBytes take_upgrade(MutableBytes bytes, Time now, ClientSink& sink);
+  void take(const MessageReader::Event& event, Time now, ClientSink& sink);
+  void take_close(std::uint16_t code, Time now, ClientSink& sink);
   void take_result(Bytes message, Time now, ClientSink& sink);
   void take_text(std::string_view text, Time now, ClientSink& sink);
   void fail(std::string_view why, ClientSink& sink);
@@ -59,9 +60,10 @@ class WebSocketClient {
   const std::uint32_t place_;
   WebSocketScratch& scratch_;
   State state_ = State::connecting;
-  bool full_ = false;         // a send found no room
-  std::string unsent_;        // of a message that was begun; first of all the request
-  std::string unread_;        // the begin of one
+  bool full_ = false;   // a send found no room
+  std::string unsent_;  // of a message that was begun; first of all the request
+  std::string unread_;  // the beginning of a frame, or of the answer to the upgrade
+  MessageReader reader_{Role::client, longest_told, 0};
   std::string why_;           // the service said in an error
   std::uint64_t frames_ = 0;  // the service said it had
   std::uint64_t rows_ = 0;    // it said it cut of them

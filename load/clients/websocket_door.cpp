@@ -12,28 +12,14 @@
 #include <utility>
 
 #include "load/clients/service_place.h"
+#include "transport/websocket/handshake.h"
 #include "transport/websocket/stream_target.h"
-#include "transport/websocket/upgrade.h"
 
 namespace millrace::load {
 
 namespace {
 
 constexpr int events_at_once = 256;
-
-std::string host_field(const ServiceUrl& service) {
-  const bool colons = service.host.find(':') != std::string::npos;
-  return (colons ? "[" + service.host + "]" : service.host) + ":" + service.port;
-}
-
-// RFC 6455 asks for 16 random bytes in base64, nothing else of them matters.
-std::string random_key(std::mt19937& random) {
-  constexpr std::string_view digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string key;
-  for (int i = 0; i < 21; ++i) key += digits[random() % digits.size()];
-  return key + "A==";
-}
 
 timespec until(Time time) {
   const Duration left = std::max(Duration::zero(), Duration(time - Clock::now()));
@@ -44,7 +30,7 @@ timespec until(Time time) {
 }  // namespace
 
 WebSocketDoor::WebSocketDoor(const ServiceUrl& service, StreamRequest request, std::uint32_t places)
-    : host_(host_field(service)),
+    : host_(service.host_field()),
       request_(std::move(request)),
       service_(find_place(service)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
@@ -54,10 +40,7 @@ WebSocketDoor::WebSocketDoor(const ServiceUrl& service, StreamRequest request, s
 
 std::string WebSocketDoor::upgrade(const std::string& name) {
   request_.id = name;
-  std::string text = "GET " + stream_target(request_) + " HTTP/1.1\r\nHost: " + host_;
-  text += "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13";
-  text += "\r\nSec-WebSocket-Protocol: " + std::string(subprotocol);
-  return text + "\r\nSec-WebSocket-Key: " + random_key(keys_) + "\r\n\r\n";
+  return upgrade_request(host_, stream_target(request_), random_key(scratch_.keys));
 }
 
 void WebSocketDoor::open(std::uint32_t place, const std::string& name) {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -48,7 +47,6 @@ class WebSocketDoor final : public ClientDoor {
   std::vector<Place> places_;
   std::vector<std::pair<std::uint32_t, int>> unreachable_;  // connects that failed at once
   WebSocketScratch scratch_;
-  std::mt19937 keys_{std::random_device{}()};
 };
 
 }  // namespace millrace::load

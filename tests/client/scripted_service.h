@@ -72,7 +72,7 @@ class ScriptedService {
 };
 
 inline Task<> tell(Connection& connection, std::string text) {
-  co_await connection.send(Connection::Kind::text, text, false);
+  co_await connection.send(Connection::Kind::text, text);
 }
 
 // What comes until then is passed over.

@@ -167,7 +167,7 @@ TEST_CASE("an answer of bytes is a result like others") {
         .seq = 9, .end = 1600, .end_s = 0.1, .data = bytes_of("\1\2")};
     const Bytes bytes = encoder.encode(result);
     const std::string_view message(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    co_await connection.send(Kind::binary, message, false);
+    co_await connection.send(Kind::binary, message);
     co_await await_end(connection);
   });
   Client client(service.url());

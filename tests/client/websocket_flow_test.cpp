@@ -72,7 +72,7 @@ Task<> answer_much(Connection& connection, std::string) {
   co_await tell(connection, ready);
   const std::string text = R"({"type":"result","seq":0,"data":")" + std::string(1000, 'x') + "\"}";
   for (int i = 0; i < many; ++i) {
-    if (!co_await connection.send(Connection::Kind::text, text, false)) break;
+    if (!co_await connection.send(Connection::Kind::text, text)) break;
     ++seen->messages;
   }
   std::string closed = R"({"type":"closed","frames":0,"chunks":0})";

@@ -15,8 +15,7 @@ namespace millrace {
 // A connection whose other end is the test. Confined to one thread.
 class MemoryConnection final : public Connection {
  public:
-  explicit MemoryConnection(Executor executor)
-      : arrived_(executor), sendable_(executor), over_(executor) {}
+  explicit MemoryConnection(Executor executor) : arrived_(executor), sendable_(executor) {}
 
   // What the peer does.
   void text(std::string bytes) { arrive({Kind::text, std::move(bytes)}); }
@@ -25,7 +24,6 @@ class MemoryConnection final : public Connection {
     end_ = ended;
     arrived_.notify();
     sendable_.notify();
-    over_.notify();
   }
   void stop_reading() { reads_ = false; }
   void read_again() {
@@ -55,29 +53,32 @@ class MemoryConnection final : public Connection {
   bool answers_close = true;
   bool send_fails = false;
 
-  Task<Received> receive() override {
-    while (waiting_.empty() && !end_) co_await arrived_.wait();
-    if (waiting_.empty()) co_return *end_;
+  std::optional<Received> next() override {
+    if (waiting_.empty()) return end_;
     current_ = std::move(waiting_.front());
     waiting_.pop_front();
-    co_return Message{.kind = current_.first,
-                      .bytes = std::as_bytes(std::span(current_.second)),
-                      .arrived = Clock::now()};
+    return Message{.kind = current_.first,
+                   .bytes = std::as_bytes(std::span(current_.second)),
+                   .arrived = Clock::now()};
   }
+  Task<> readable() override { return arrived_.wait(); }
 
-  Task<bool> send(Kind kind, std::string_view bytes, bool) override {
-    while (!reads_ && readable_ == 0 && !end_) co_await sendable_.wait();
-    if (end_ || send_fails) co_return false;
-    if (!reads_) --readable_;
-    seen.emplace_back(kind == Kind::ping ? "<ping>" : bytes);
-    last_kind = kind;
-    co_return true;
+  void add(Kind kind, std::string_view bytes) override { added_.emplace_back(kind, bytes); }
+  Flushed flush() override {
+    for (; !added_.empty(); added_.pop_front()) {
+      if (!reads_ && readable_ == 0 && !end_) return Flushed::later;
+      if (end_ || send_fails) return Flushed::failed;
+      if (!reads_) --readable_;
+      last_kind = added_.front().first;
+      seen.push_back(last_kind == Kind::ping ? "<ping>" : std::move(added_.front().second));
+    }
+    return Flushed::all;
   }
+  Task<> writable() override { return sendable_.wait(); }
 
-  Task<> close(std::uint16_t code, std::string_view) override {
+  void close(std::uint16_t code, std::string_view) override {
     closed = code;
     if (answers_close && !end_) end({Ended::How::closed, code});
-    while (!end_) co_await over_.wait();
   }
 
   Task<> linger() override { co_return; }
@@ -102,9 +103,9 @@ class MemoryConnection final : public Connection {
 
   Wakeup arrived_;
   Wakeup sendable_;
-  Wakeup over_;
   std::deque<std::pair<Kind, std::string>> waiting_;
   std::pair<Kind, std::string> current_;
+  std::deque<std::pair<Kind, std::string>> added_;  // and not seen yet
   std::optional<Ended> end_;
   bool reads_ = true;
   std::size_t readable_ = 0;

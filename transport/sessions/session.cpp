@@ -8,9 +8,10 @@ namespace {
 
 using net::experimental::awaitable_operators::operator&&;
 using How = Connection::Ended::How;
+using Flushed = Connection::Flushed;
 
 constexpr std::uint16_t close_normal = 1000;
-constexpr std::size_t written_at_once = 32 * 1024;  // bytes of messages, and the last of them
+constexpr std::size_t written_at_once = Connection::most_copied;  // bytes, and the last message
 
 class Session final : SessionScope::Watched {
  public:
@@ -64,7 +65,9 @@ class Session final : SessionScope::Watched {
   Closing closing(const Connection::Ended& ended) const;
 
   Task<> transmit();
-  Task<bool> send_some();
+  void close();
+  void add_some();
+  void sent_some();
 
   SessionScope& scope_;
   const ConnectionLimits& limits_;
@@ -107,14 +110,18 @@ Task<> Session::receive() {
   for (;;) {
     while (!cut_ && !queue_.closing() && (conversation_.paused() || queue_.full()))
       co_await pause();
-    const auto received = co_await connection_.receive();
-    if (const auto* ended = std::get_if<Connection::Ended>(&received)) {
+    auto received = connection_.next();
+    while (!received) {
+      co_await connection_.readable();
+      received = connection_.next();
+    }
+    if (const auto* ended = std::get_if<Connection::Ended>(&*received)) {
       half_closed_ = ended->how == How::half_closed && conversation_.has_ended();
       while (half_closed_ && !cut_ && !sent_all_) co_await queue_.to_read().wait();
       finish(*ended);
       co_return;
     }
-    hear(std::get<Connection::Message>(received));
+    hear(std::get<Connection::Message>(*received));
   }
 }
 
@@ -178,35 +185,50 @@ Closing Session::closing(const Connection::Ended& ended) const {
   return aborted_ ? Closing::drain : Closing::client;
 }
 
+// Frames of coroutines are allocated while it waits only.
 Task<> Session::transmit() {
   while (!over_) {
-    if (!queue_.empty()) {
-      const bool sent = co_await send_some();
-      if (!sent && !over_) co_return cut();
-    } else if (const auto& close = queue_.closing()) {
-      if (!closing_) closing_ = Clock::now();
-      co_await connection_.close(close->code, close->reason);
+    const bool closes = queue_.empty() && queue_.closing();
+    if (!closes && queue_.empty()) {
+      co_await queue_.to_send().wait();
+      continue;
+    }
+    closes ? close() : add_some();
+    auto flushed = connection_.flush();
+    while (flushed == Flushed::later) {
+      co_await connection_.writable();
+      flushed = connection_.flush();
+    }
+    if (flushed == Flushed::failed && !over_) co_return cut();
+    if (closes) {
       sent_all_ = true;
       co_return queue_.to_read().notify();
-    } else {
-      co_await queue_.to_send().wait();
     }
+    sent_some();
   }
 }
 
+void Session::close() {
+  if (!closing_) closing_ = Clock::now();
+  connection_.close(queue_.closing()->code, queue_.closing()->reason);
+}
+
 // As many messages as are worth one write, so that the stream soon learns what was written of many.
-Task<bool> Session::send_some() {
+void Session::add_some() {
   std::size_t bytes = 0;
   for (bool more = true; more;) {
     const auto message = queue_.next();
+    connection_.add(message.kind, message.bytes);
     bytes += message.bytes.size();
     more = !queue_.empty() && bytes < written_at_once;
-    const bool sent = co_await connection_.send(message.kind, message.bytes, more);
-    if (!sent) co_return false;
-    queue_.sent();
+    if (more) queue_.sent();
   }
+}
+
+// The last of them counted as unsent until now: it may be too long to be copied.
+void Session::sent_some() {
+  queue_.sent();
   if (!over_ && !connection_.hung_up_since()) conversation_.written(Clock::now());
-  co_return true;
 }
 
 void Session::check(Time now) {

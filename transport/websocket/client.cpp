@@ -2,12 +2,86 @@
 #include "transport/websocket/client.h"
 
 #include <boost/asio/connect.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <charconv>
+
+#include "transport/net/limits.h"
+#include "transport/websocket/handshake.h"
+#include "transport/websocket/websocket_connection.h"
 
 #include "transport/websocket/stream_target.h"
 
 namespace millrace {
 
 namespace {
+
+namespace http = boost::beast::http;
+
+// The answer of a server to an upgrade, read as it arrives.
+class UpgradeAnswer {
+ public:
+  // `accept` is what a WebSocket server has to answer.
+  explicit UpgradeAnswer(std::string accept) : buffer_(longest), accept_(std::move(accept)) {
+    parser_.body_limit(longest);
+  }
+
+  net::mutable_buffer space() { return buffer_.prepare(at_once); }
+  // So many bytes were put there, or the connection has ended.
+  void add(std::size_t size, boost::system::error_code ended);
+  bool is_complete() const { return failure_ || parser_.is_done(); }
+
+  // Nullopt if the WebSocket is open.
+  std::optional<ConnectError> refusal() const;
+  // The bytes behind it.
+  std::string rest() const {
+    const auto bytes = buffer_.cdata();
+    return {static_cast<const char*>(bytes.data()), bytes.size()};
+  }
+
+ private:
+  static constexpr std::size_t longest = 64 * 1024;
+  static constexpr std::size_t at_once = 2048;
+
+  boost::beast::flat_buffer buffer_;
+  const std::string accept_;
+  http::response_parser<http::string_body> parser_;
+  boost::system::error_code failure_;
+};
+
+void UpgradeAnswer::add(std::size_t size, boost::system::error_code ended) {
+  buffer_.commit(size);
+  boost::system::error_code error;
+  while (buffer_.size() > 0 && !parser_.is_done() && !error)
+    buffer_.consume(parser_.put(buffer_.data(), error));
+  if (error == http::error::need_more) error = {};
+  if (ended == net::error::eof && parser_.got_some() && !error && !parser_.is_done())
+    parser_.put_eof(error);
+  failure_ = error ? error : parser_.is_done() ? boost::system::error_code() : ended;
+}
+
+std::optional<ConnectError> UpgradeAnswer::refusal() const {
+  const bool is_http = failure_.category() != make_error_code(http::error::bad_version).category();
+  if (failure_ && !is_http && failure_ != http::error::partial_message)
+    return ConnectError{
+        .message =
+            "the answer is not HTTP; if this is the ZeroMQ port, its URL begins with tcp://"};
+  if (failure_) return ConnectError{.message = failure_.message()};
+  const auto& answer = parser_.get();
+  if (answer.result() == http::status::switching_protocols) {
+    if (answer[http::field::sec_websocket_accept] == accept_) return std::nullopt;
+    return ConnectError{.message = "the answer to the WebSocket upgrade is for another request"};
+  }
+  ConnectError refused{.status = answer.result_int(), .message = answer.body()};
+  const auto field = answer[http::field::retry_after];
+  std::uint32_t seconds = 0;  // it may also be a date, which our service does not write
+  const auto [end, wrong] = std::from_chars(field.begin(), field.end(), seconds);
+  if (wrong == std::errc() && end == field.end())
+    refused.retry_after = std::chrono::seconds(seconds);
+  return refused;
+}
 
 // HOST[:PORT]; an IPv6 address stands in brackets, for its colons.
 std::optional<ServiceUrl> parse_place(std::string_view place, std::string_view port) {
@@ -48,6 +122,11 @@ std::optional<ServiceUrl> parse_tcp_url(std::string_view url) {
   return parse_place(url.substr(scheme.size()), "5555");
 }
 
+std::string ServiceUrl::host_field() const {
+  const bool colons = host.find(':') != std::string::npos;
+  return (colons ? "[" + host + "]" : host) + ":" + port;
+}
+
 Task<Result<std::unique_ptr<Connection>, ConnectError>> open_stream(Executor executor,
                                                                     ServiceUrl url,
                                                                     StreamRequest request) {
@@ -58,12 +137,20 @@ Task<Result<std::unique_ptr<Connection>, ConnectError>> open_stream(Executor exe
   const auto [error, place] = co_await net::async_connect(socket, places, no_throw);
   if (error) co_return ConnectError{.message = url.host + ":" + url.port + ": " + error.message()};
   socket.set_option(Tcp::no_delay(true));
-  const bool colons = url.host.find(':') != std::string::npos;
-  std::string host = (colons ? "[" + url.host + "]" : url.host) + ":" + url.port;
-  std::string target = stream_target(request);
-  auto connected =
-      co_await connect_websocket(std::move(socket), std::move(host), std::move(target));
-  co_return connected;
+
+  RandomKeys random;
+  const std::string key = random_key(random);
+  const std::string upgrade = upgrade_request(url.host_field(), stream_target(request), key);
+  const auto [unsent, size] = co_await net::async_write(socket, net::buffer(upgrade), no_throw);
+  if (unsent) co_return ConnectError{.message = unsent.message()};
+  UpgradeAnswer answer(accept_of(key));
+  while (!answer.is_complete()) {
+    const auto space = answer.space();
+    const auto [failed, count] = co_await socket.async_read_some(space, no_throw);
+    answer.add(count, failed);
+  }
+  if (auto refused = answer.refusal()) co_return std::move(*refused);
+  co_return open_websocket(Role::client, std::move(socket), answer.rest(), longest_told);
 }
 
 }  // namespace millrace

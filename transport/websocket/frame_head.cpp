@@ -21,15 +21,22 @@ std::optional<FrameHead> FrameHead::read(Bytes bytes) {
 }
 
 void FrameHead::append(std::string& out, std::uint8_t first, std::uint64_t payload,
-                       std::optional<std::array<std::byte, 4>> key) {
-  const std::size_t size = least(payload);
+                       std::optional<MaskingKey> key) {
+  const std::size_t size = shortest(payload);
   out += static_cast<char>(first);
   out += static_cast<char>((key ? 0x80 : 0) | (size == 2 ? payload : size == 4 ? 126 : 127));
   for (std::size_t i = size - 2; i > 0; --i) out += static_cast<char>(payload >> 8 * (i - 1));
   if (key) out.append(reinterpret_cast<const char*>(key->data()), key->size());
 }
 
-void mask(MutableBytes bytes, std::array<std::byte, 4> key) {
+void append_frame(std::string& out, Opcode opcode, std::string_view payload,
+                  std::optional<MaskingKey> key) {
+  FrameHead::append(out, first_byte(opcode), payload.size(), key);
+  out += payload;
+  if (key) mask(std::as_writable_bytes(std::span(out)).last(payload.size()), *key);
+}
+
+void mask(MutableBytes bytes, MaskingKey key) {
   std::array<std::byte, 8> twice;
   for (std::size_t i = 0; i < twice.size(); ++i) twice[i] = key[i % key.size()];
   std::uint64_t pattern = 0;

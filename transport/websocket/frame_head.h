@@ -6,40 +6,64 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 
 namespace millrace {
 
-// The head of a WebSocket frame (RFC 6455, 5.2), taken as it is: whether it is a good one, Beast
-// says.
+// RFC 6455, 5.2.
+enum class Opcode : std::uint8_t {
+  continuation = 0,
+  text = 1,
+  binary = 2,
+  close = 8,
+  ping = 9,
+  pong = 10,
+};
+
+// Of a frame that is a whole message or a control frame.
+constexpr std::uint8_t first_byte(Opcode opcode) {
+  return static_cast<std::uint8_t>(0x80 | static_cast<unsigned>(opcode));
+}
+
+using MaskingKey = std::array<std::byte, 4>;
+
+// The head of a WebSocket frame (RFC 6455, 5.2) as it was read, valid or not.
 struct FrameHead {
-  std::uint8_t first = 0;          // final, reserved, opcode
-  std::size_t size = 0;            // of the head
-  std::uint64_t payload = 0;       // bytes behind it
-  std::array<std::byte, 4> key{};  // where masked
+  std::uint8_t first = 0;     // final, reserved, opcode
+  std::size_t size = 0;       // of the head
+  std::uint64_t payload = 0;  // bytes behind it
+  MaskingKey key{};           // where masked
   bool masked = false;
 
-  // A whole message of a client in one frame: masked, and its length in as few bytes as possible.
-  bool is_binary_message() const { return first == 0x82 && is_well_formed(); }
-  bool is_text_message() const { return first == 0x81 && is_well_formed(); }
+  Opcode opcode() const { return Opcode(first & 0x0f); }
   bool is_control() const { return (first & 0x08) != 0; }
   bool is_final() const { return (first & 0x80) != 0; }
+  bool has_reserved_bits() const { return (first & 0x70) != 0; }
+  // True if the length has its shortest form, and at most 63 bits.
+  bool has_good_length() const {
+    return size == shortest(payload) + (masked ? key.size() : 0) && payload >> 63 == 0;
+  }
 
-  // Nothing as long as `bytes` do not have it whole.
+  // Nullopt while `bytes` do not have all of it.
   static std::optional<FrameHead> read(Bytes bytes);
-  // The head of one that is masked with `key`, or not at all.
+
+  // The head of a frame that is masked with `key`, or unmasked.
   static void append(std::string& out, std::uint8_t first, std::uint64_t payload,
-                     std::optional<std::array<std::byte, 4>> key = {});
+                     std::optional<MaskingKey> key = {});
 
  private:
-  bool is_well_formed() const { return masked && size == least(payload) + 4; }
-  static std::size_t least(std::uint64_t payload) {
+  static std::size_t shortest(std::uint64_t payload) {
     return payload < 126 ? 2 : payload < 65536 ? 4 : 10;
   }
 };
 
+// Appends a frame that is a whole message or a control frame.
+void append_frame(std::string& out, Opcode opcode, std::string_view payload,
+                  std::optional<MaskingKey> key = {});
+
 // Takes the mask off, or puts it on.
-void mask(MutableBytes bytes, std::array<std::byte, 4> key);
+void mask(MutableBytes bytes, MaskingKey key);
 
 }  // namespace millrace

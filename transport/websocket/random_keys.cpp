@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-RandomKeys::Key RandomKeys::next() {
+MaskingKey RandomKeys::next() {
   if (used_ == keys_.size()) {
     static_assert(sizeof keys_ <= 256);  // the kernel then gives all of it, or an error
     if (::getrandom(keys_.data(), sizeof keys_, 0) < 0)

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
+
+#include "transport/websocket/frame_head.h"
 
 namespace millrace {
 
@@ -10,13 +11,11 @@ namespace millrace {
 // gives 64 of them. Confined to one thread.
 class RandomKeys {
  public:
-  using Key = std::array<std::byte, 4>;
-
   // Throws std::system_error if the kernel gives no random bytes.
-  Key next();
+  MaskingKey next();
 
  private:
-  std::array<Key, 64> keys_;
+  std::array<MaskingKey, 64> keys_;
   std::size_t used_ = keys_.size();
 };
 

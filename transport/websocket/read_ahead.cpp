@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <limits>
-#include <utility>
+
+#include "transport/websocket/frame_head.h"
 
 namespace millrace {
 namespace {
@@ -23,16 +23,22 @@ void ReadBuffer::allow(std::size_t most) { most_ = std::clamp(most, kept, size);
 ReadAhead::ReadAhead(net::io_context& context, std::string rest)
     : buffer_(net::use_service<ReadBuffer>(context)),
       own_(std::move(rest)),
-      unread_(std::as_writable_bytes(std::span(own_))) {}
+      unread_(std::as_writable_bytes(std::span(own_))),
+      seen_(unread_) {}
 
 ReadAhead::~ReadAhead() {
   if (buffer_.user_ == this) buffer_.user_ = nullptr;
 }
 
-// Debug builds overwrite a message when it is no longer valid, so that a late use is noticed.
+// Debug builds overwrite bytes that are no longer valid, so that a late use is noticed.
 void ReadAhead::spoil() {
-  assert((std::ranges::fill(given_, std::byte{0xdb}), true));
-  given_ = {};
+  assert((std::ranges::fill(seen_.first(seen_.size() - unread_.size()), std::byte{0xdb}), true));
+  seen_ = unread_;
+}
+
+MutableBytes& ReadAhead::unread() {
+  spoil();
+  return unread_;
 }
 
 boost::system::error_code ReadAhead::fill(Socket& socket) {
@@ -52,7 +58,7 @@ boost::system::error_code ReadAhead::fill(Socket& socket) {
   const std::size_t room = std::min(ReadBuffer::size - before, std::max(buffer_.most_, rest));
   const std::size_t count =
       socket.read_some(net::buffer(buffer_.bytes_.get() + before, room), error);
-  unread_ = {buffer_.bytes_.get(), before + count};
+  seen_ = unread_ = {buffer_.bytes_.get(), before + count};
   return error;
 }
 
@@ -69,65 +75,21 @@ boost::system::error_code ReadAhead::fill_own(Socket& socket) {
   boost::system::error_code error;
   const std::size_t count =
       socket.read_some(net::buffer(own_.data() + before, all - before), error);
-  unread_ = std::as_writable_bytes(std::span(own_)).first(before + count);
+  seen_ = unread_ = std::as_writable_bytes(std::span(own_)).first(before + count);
   return error;
 }
 
 void ReadAhead::shrink() {
   spoil();
   if (!unread_.empty() || own_.capacity() <= kept) return;
-  unread_ = {};
+  seen_ = unread_ = {};
   std::string().swap(own_);
-}
-
-std::optional<Bytes> ReadAhead::next_message(std::size_t longest) {
-  spoil();
-  if (left_ > 0) return std::nullopt;
-  const auto head = FrameHead::read(unread_);
-  if (!head || !takes(*head, longest) || unread_.size() - head->size < head->payload)
-    return std::nullopt;
-  const MutableBytes message = unread_.subspan(head->size, head->payload);
-  mask(message, head->key);
-  drop(head->size + message.size());
-  given_ = message;
-  return message;
-}
-
-bool ReadAhead::other_next(std::size_t longest) const {
-  if (left_ > 0) return true;
-  const auto head = FrameHead::read(unread_);
-  return head && !takes(*head, longest);
-}
-
-std::optional<FrameHead> ReadAhead::next_head() const {
-  return left_ > 0 ? std::nullopt : FrameHead::read(unread_);
-}
-
-std::size_t ReadAhead::read(net::mutable_buffer to) {
-  spoil();
-  if (left_ == 0) {
-    const auto head = FrameHead::read(unread_);
-    if (!head) return 0;
-    if (!head->is_control()) within_message_ = !head->is_final();
-    constexpr auto most = std::numeric_limits<std::uint64_t>::max();
-    left_ = head->size + std::min(head->payload, most - head->size);
-  }
-  const std::size_t count = std::min<std::uint64_t>({left_, unread_.size(), to.size()});
-  if (count > 0) std::memcpy(to.data(), unread_.data(), count);
-  drop(count);
-  left_ -= count;
-  return count;
-}
-
-bool ReadAhead::takes(const FrameHead& head, std::size_t longest) const {
-  return head.is_binary_message() &&
-         head.payload <= std::min(longest, ReadBuffer::size - head.size);
 }
 
 void ReadAhead::leave_buffer() {
   spoil();
   own_.assign(reinterpret_cast<const char*>(unread_.data()), unread_.size());
-  unread_ = std::as_writable_bytes(std::span(own_));
+  seen_ = unread_ = std::as_writable_bytes(std::span(own_));
 }
 
 }  // namespace millrace

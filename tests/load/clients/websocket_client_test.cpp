@@ -147,7 +147,7 @@ TEST_CASE("any other end breaks it, and says what the service said") {
   SECTION("what is not the protocol") {
     Pair pair;
     pair.open();
-    CHECK(pair.says("\xff\xff") == "broken:what it sent is not the protocol ");
+    CHECK(pair.says("\xc1\x01x") == "broken:what it sent is not the protocol ");
     CHECK_FALSE(pair.goes_on);
   }
 }

@@ -95,9 +95,9 @@ TEST_CASE_METHOD(ScarcityFixture,
   Socket good = connected();
   Socket bad = connected();
   REQUIRE(scope.connections() == 2);
-  const std::string frame(40'000, 'x');
-  net::write(bad, net::buffer(std::string("\x81\xfe\x9c\x40\0\0\0\0", 8) + frame));
-  CHECK(thrown_while_scarce() == 1);
+  const std::string most(30'000, 'x');  // of a text of 40 000 bytes
+  net::write(bad, net::buffer(std::string("\x81\xfe\x9c\x40\0\0\0\0", 8) + most));
+  CHECK(thrown_while_scarce() == 0);
   CHECK(eventually([&] { return scope.connections() == 1; }));
   CHECK(admission.lost == std::vector<std::string>{"lost"});
   CHECK(stats.closed[Closing::internal].value() == 1);

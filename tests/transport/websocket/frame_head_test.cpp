@@ -26,22 +26,20 @@ TEST_CASE("a frame's head is read once it is whole") {
   CHECK(read->size == head.size());
   CHECK(read->payload == payload);
   CHECK(read->key == std::array{std::byte{'K'}, std::byte{'E'}, std::byte{'Y'}, std::byte{'!'}});
-  CHECK(read->is_binary_message());
+  CHECK(read->opcode() == Opcode::binary);
+  CHECK(read->is_final());
+  CHECK(read->has_good_length());
 }
 
-TEST_CASE("only bytes, whole in one masked frame of the shortest form, are a message") {
+TEST_CASE("a length has its shortest form, and 63 bits") {
   using namespace std::string_literals;
-  for (const auto& other : {"\x82\x05"s,                       // no mask
-                            "\x81\x85KEY!"s,                   // text
-                            "\x02\x85KEY!"s, "\x80\x85KEY!"s,  // parts
-                            "\x88\x80KEY!"s, "\x89\x80KEY!"s,  // control
-                            "\xc2\x85KEY!"s,                   // a reserved bit
-                            "\x82\xfe\0\x7dKEY!"s,             // would go into two bytes
-                            "\x82\xff\0\0\0\0\0\0\xff\xffKEY!"s}) {
-    const auto read = FrameHead::read(bytes(other));
-    REQUIRE(read);
-    CHECK_FALSE(read->is_binary_message());
-  }
+  for (const auto& [head, good] :
+       {std::pair("\x82\xfe\0\x7eKEY!"s, true), std::pair("\x82\xfe\0\x7dKEY!"s, false),
+        std::pair("\x82\xff\0\0\0\0\0\1\0\0KEY!"s, true),
+        std::pair("\x82\xff\0\0\0\0\0\0\xff\xffKEY!"s, false),
+        std::pair("\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff"s, true),
+        std::pair("\x82\x7f\x80\0\0\0\0\0\0\0"s, false)})
+    CHECK(FrameHead::read(bytes(head))->has_good_length() == good);
 }
 
 TEST_CASE("a head that is written is read again") {
@@ -49,7 +47,7 @@ TEST_CASE("a head that is written is read again") {
     std::string head, masked;
     FrameHead::append(head, 0x81, payload);
     FrameHead::append(masked, 0x82, payload, std::array<std::byte, 4>{std::byte{'K'}});
-    CHECK(FrameHead::read(bytes(masked))->is_binary_message());
+    CHECK(FrameHead::read(bytes(masked))->opcode() == Opcode::binary);
     CHECK(FrameHead::read(bytes(masked))->key[0] == std::byte{'K'});
     const auto read = FrameHead::read(bytes(head));
     REQUIRE(read);

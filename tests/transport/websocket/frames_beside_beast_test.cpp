@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our way of reading frames beside Beast alone: random bytes in random pieces give the same
-// messages, pongs, closes and errors, but for three closes (docs/decisions/0016-…). Another
-// connection of the thread, which has the same read buffer, may be read between the pieces.
+// Our connection beside Beast's: random bytes in random pieces give the same messages, pongs,
+// closes and errors, but for the closes that docs/decisions/0030-… lists. Another connection of the
+// thread, which has the same read buffer, may be read between the pieces.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 #include <optional>
 #include <random>
 
-#include "schemas/text.h"
+#include "tests/support/seen_frames.h"
 #include "transport/net/spawn.h"
 #include "transport/websocket/frame_head.h"
 #include "transport/websocket/read_ahead.h"
@@ -32,12 +32,8 @@ namespace websocket = beast::websocket;
 
 constexpr std::string_view key = "dGhlIHNhbXBsZSBub25jZQ==";
 
-// What one of the two made of the bytes.
-struct Seen {
-  std::vector<std::string> messages;
-  std::string end = "none";
-  std::string wire;                 // all that it sent
-  std::vector<std::string> frames;  // of it, behind the answer to the upgrade; of a close its code
+struct Seen : test::SeenFrames {
+  std::string wire;  // all that it sent
 };
 
 // What a connection is given.
@@ -67,14 +63,6 @@ Task<> read_with_ours(Socket socket, std::size_t longest, Seen& seen) {
   }
 }
 
-std::string end_of(beast::error_code error, std::uint16_t code) {
-  if (error == websocket::error::message_too_big || error == websocket::error::buffer_overflow)
-    return "too big";
-  if (error == websocket::condition::protocol_violation || code > 4999) return "protocol";
-  if (code != websocket::close_code::none) return "closed" + std::to_string(code);
-  return error == websocket::error::closed ? "closed1005" : "lost";
-}
-
 Task<> read_with_beast(Socket socket, std::size_t longest, Seen& seen) {
   websocket::stream<Socket, false> stream(std::move(socket));
   stream.read_message_max(longest);
@@ -89,28 +77,13 @@ Task<> read_with_beast(Socket socket, std::size_t longest, Seen& seen) {
     beast::flat_buffer buffer(longest + 1024);
     const auto [error, size] = co_await stream.async_read(buffer, no_throw);
     if (error) {
-      seen.end = end_of(error, stream.reason().code);
+      seen.end = test::end_by_beast(error, stream.reason().code);
       co_return;
     }
     const auto bytes = buffer.cdata();
     seen.messages.push_back((stream.got_text() ? "text " : "binary ") +
                             std::string(static_cast<const char*>(bytes.data()), size));
   }
-}
-
-// Opcode and payload of each frame; of a close only the code, as only ours says why.
-std::vector<std::string> frames_in(std::string_view wire) {
-  std::vector<std::string> frames;
-  wire.remove_prefix(std::min(wire.size(), wire.find("\r\n\r\n") + 4));
-  while (!wire.empty()) {
-    const auto head = FrameHead::read(std::as_bytes(std::span(wire)));
-    REQUIRE((head && !head->masked && wire.size() - head->size >= head->payload));
-    std::string frame(1, static_cast<char>(head->first));
-    frame += wire.substr(head->size, head->first == 0x88 ? 2 : head->payload);
-    frames.push_back(std::move(frame));
-    wire.remove_prefix(head->size + head->payload);
-  }
-  return frames;
 }
 
 std::string masked_frame(unsigned first, std::string payload) {
@@ -148,7 +121,8 @@ class Line {
     settle();
     settle();
     REQUIRE(seen.end != "none");
-    seen.frames = frames_in(seen.wire);
+    const std::size_t answer = seen.wire.find("\r\n\r\n") + 4;
+    seen.frames = test::frames_in(std::string_view(seen.wire).substr(answer));
   }
 
   Seen seen;
@@ -259,30 +233,13 @@ class RandomFrames {
   bool within_ = false;  // a message in fragments
 };
 
-std::string close_with(std::uint16_t code) {
-  return {'\x88', static_cast<char>(code >> 8), static_cast<char>(code)};
-}
-
-// True where ours may differ: it closes where Beast goes on, or closes with another code.
-bool closes_better(const Seen& ours, const Seen& by_beast) {
-  if (ours.end != "protocol" || ours.frames.empty()) return false;
-  if (ours.frames.back() == close_with(1002)) return by_beast.end == "too big";
-  const std::size_t next = ours.messages.size();
-  return ours.frames.back() == close_with(1007) && next < by_beast.messages.size() &&
-         by_beast.messages[next].starts_with("text ") && !is_utf8(by_beast.messages[next]);
-}
-
 void compare(const Play& play) {
   const Seen ours = seen_by(read_with_ours, play), by_beast = seen_by(read_with_beast, play);
-  if (closes_better(ours, by_beast)) {
-    REQUIRE(ours.messages.size() <= by_beast.messages.size());
-    CHECK(std::ranges::equal(ours.messages,
-                             std::span(by_beast.messages).first(ours.messages.size())));
-    return;
-  }
+  if (test::agree(ours, by_beast)) return;
   CHECK(ours.messages == by_beast.messages);
   CHECK(ours.end == by_beast.end);
   CHECK(ours.frames == by_beast.frames);
+  FAIL("they differ");
 }
 
 }  // namespace
@@ -305,6 +262,6 @@ TEST_CASE("many more random bytes are to us what they are to Beast", "[.slow]") 
 
 TEST_CASE("a text that ends within a character is closed with 1007 by us, not by Beast") {
   const Play play{.pieces = {masked_frame(0x01, "\xe2\x82"), masked_frame(0x80, "")}};
-  CHECK(seen_by(read_with_ours, play).frames == std::vector{close_with(1007)});
+  CHECK(seen_by(read_with_ours, play).frames == std::vector{test::close_with(1007)});
   CHECK(seen_by(read_with_beast, play).messages.size() == 1);  // fails when a newer Boost mends it
 }

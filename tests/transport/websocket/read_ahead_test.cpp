@@ -13,6 +13,7 @@
 
 #include "tests/support/allocations.h"
 #include "transport/net/listener.h"
+#include "transport/websocket/message_reader.h"
 
 using namespace millrace;
 
@@ -51,20 +52,22 @@ struct ReadAheadFixture {
       REQUIRE(::poll(&readable, 1, -1) == 1);
       REQUIRE_FALSE(ahead.fill(*socket));
     }
-    std::optional<std::string> next(std::size_t most = longest) {
-      const auto bytes = ahead.next_message(most);
+    std::optional<Bytes> view() {
+      const auto event = reader.next(ahead.unread());
+      if (!event) return std::nullopt;
+      if (const auto* ping = std::get_if<MessageReader::Ping>(&*event)) return ping->payload;
+      return std::get<MessageReader::Message>(*event).bytes;
+    }
+    std::optional<std::string> next() {
+      const auto bytes = view();
       if (!bytes) return std::nullopt;
       return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-    }
-    std::string read(std::size_t most) {
-      std::string bytes(most, ' ');
-      bytes.resize(ahead.read(net::buffer(bytes)));
-      return bytes;
     }
 
     Socket peer;
     std::optional<Socket> socket;
     ReadAhead ahead;
+    MessageReader reader{Role::server, longest, ReadBuffer::size};
   };
 
   net::io_context context{1};
@@ -81,8 +84,8 @@ TEST_CASE_METHOD(ReadAheadFixture, "in debug builds a message is overwritten aft
   assert((debug_build = true));
   if (!debug_build) return;
   one.arrives(frame("first") + frame("second") + frame("third"));
-  const auto first = one.ahead.next_message(longest);
-  const auto second = one.ahead.next_message(longest);
+  const auto first = one.view();
+  const auto second = one.view();
   CHECK(std::ranges::count(*first, std::byte{0xdb}) == 5);
   CHECK(std::ranges::count(*second, std::byte{0xdb}) == 0);
   other.arrives(frame(""));
@@ -96,7 +99,6 @@ TEST_CASE_METHOD(ReadAheadFixture, "one read brings many messages") {
   CHECK(one.next() == "");
   CHECK(one.next() == "third");
   CHECK_FALSE(one.next());
-  CHECK_FALSE(one.ahead.other_next(longest));
 }
 
 TEST_CASE_METHOD(ReadAheadFixture, "a mask is taken off") {
@@ -141,26 +143,6 @@ TEST_CASE_METHOD(ReadAheadFixture, "a message of any length is read, however lit
   CHECK(read == message);
 }
 
-TEST_CASE_METHOD(ReadAheadFixture, "what is no message of bytes is for others") {
-  one.arrives(frame("bytes") + "\x81\x81" + std::string(4, '\0') + "t" + frame("bytes"));
-  CHECK_FALSE(one.ahead.other_next(longest));
-  CHECK(one.next() == "bytes");
-  CHECK(one.ahead.other_next(longest));
-  CHECK_FALSE(one.next());
-  CHECK(one.read(4).size() == 4);
-  CHECK(one.ahead.other_next(longest));  // the rest of it
-  CHECK_FALSE(one.next());
-  CHECK(one.read(100).size() == 3);  // not beyond its end
-  CHECK_FALSE(one.ahead.other_next(longest));
-  CHECK(one.next() == "bytes");
-}
-
-TEST_CASE_METHOD(ReadAheadFixture, "a message that is too long is for others, from its head on") {
-  one.arrives(head(11));
-  CHECK_FALSE(one.ahead.other_next(11));
-  CHECK(one.ahead.other_next(10));
-}
-
 TEST_CASE_METHOD(ReadAheadFixture,
                  "a long message in many parts, among others, is not copied with each") {
   const std::string message(60'000, 'x');
@@ -170,10 +152,10 @@ TEST_CASE_METHOD(ReadAheadFixture,
   const std::string else_read = frame("other");
   const std::size_t before = test::allocations();
   for (const std::string& part : parts) {
-    if (!one.ahead.empty()) (void)one.ahead.next_message(longest);
+    if (!one.ahead.empty()) (void)one.view();
     one.arrives(part);
     other.arrives(else_read);
-    (void)other.ahead.next_message(longest);
+    (void)other.view();
   }
   CHECK(test::allocations() - before < 10);
   CHECK(one.next() == message + "!");
@@ -193,8 +175,7 @@ TEST_CASE_METHOD(ReadAheadFixture,
   CHECK(one.next() == message);
 }
 
-TEST_CASE_METHOD(ReadAheadFixture,
-                 "however bytes come, each frame goes whole and in turn to whom it is for") {
+TEST_CASE_METHOD(ReadAheadFixture, "however bytes come, the messages are the same") {
   std::mt19937 random(1);
   other.arrives(frame("other"));
   const auto below = [&](std::size_t end) { return random() % end; };
@@ -202,33 +183,31 @@ TEST_CASE_METHOD(ReadAheadFixture,
   for (int round = 0; round < 300; ++round) {
     std::string all, expected, seen;
     for (std::size_t frames = 1 + below(8); frames > 0; --frames) {
-      std::string message(sizes[below(sizes.size())], '.');
+      const bool is_ping = below(5) == 0;
+      std::string message(sizes[below(is_ping ? 3 : sizes.size())], '.');
       for (char& letter : message) letter = static_cast<char>('a' + below(26));
       std::string bytes = frame(message);
-      bytes[0] = "\x82\x82\x82\x81\x02\x80\x89"[below(7)];
-      all += bytes;
-      expected += bytes[0] == '\x82' ? "[" + message + "]" : bytes;
-    }
-    const auto take_all = [&] {
-      for (;;) {
-        if (const auto message = one.next()) {
-          seen += "[" + *message + "]";
-        } else {
-          const std::string some = one.ahead.other_next(longest) ? one.read(1 + below(500)) : "";
-          if (some.empty()) return;
-          seen += some;
-        }
+      bytes[0] = is_ping ? '\x89' : below(3) == 0 ? '\x81' : '\x82';
+      if (!is_ping && below(4) == 0) {  // with an empty last fragment
+        bytes[0] &= 0x7f;
+        bytes += frame("");
+        bytes[bytes.size() - 6] = '\x80';
       }
-    };
+      all += bytes;
+      expected += "[" + message + "]";
+    }
     while (!all.empty()) {
       const std::string part = all.substr(0, 1 + below(below(2) ? 20 : 20'000));
       all.erase(0, part.size());
-      take_all();  // as everybody does before more is read
       one.arrives(part);
+      while (const auto message = one.next()) seen += "[" + *message + "]";
       if (below(2) && other.next()) other.arrives(frame(std::string(below(3000), '-')));
       if (below(4) == 0) one.ahead.shrink();
     }
-    for (take_all(); seen.size() < expected.size(); take_all()) one.arrives("");
+    while (seen.size() < expected.size()) {
+      one.fill();
+      while (const auto message = one.next()) seen += "[" + *message + "]";
+    }
     REQUIRE((seen == expected));
   }
 }
@@ -260,7 +239,7 @@ TEST_CASE_METHOD(ReadAheadFixture, "messages cost no memory, not in parts either
     one.arrives(message.substr(0, 1500));
     other.arrives(message);
     one.arrives(message.substr(1500));
-    const bool whole = one.ahead.next_message(longest) && other.ahead.next_message(longest);
+    const bool whole = one.view() && other.view();
     if (i > 0) CHECK(test::allocations() - before == 2);  // those of this test
     CHECK(whole);
   }

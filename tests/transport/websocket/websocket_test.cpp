@@ -25,9 +25,9 @@ Task<std::vector<std::string>> converse(Executor executor, Tcp::endpoint endpoin
   auto opened = co_await open_stream(executor, std::move(url), std::move(request));
   if (!opened) co_return std::vector<std::string>{opened.error().message};
   Connection& connection = **opened;
-  for (const auto& bytes : frames) co_await connection.send(Kind::binary, bytes, true);
+  for (const auto& bytes : frames) co_await connection.send(Kind::binary, bytes);
   const std::string end = to_json(client_message::End{});
-  co_await connection.send(Kind::text, end, false);
+  co_await connection.send(Kind::text, end);
 
   std::vector<std::string> seen;
   for (;;) {
@@ -87,8 +87,9 @@ Task<std::string> close_of_a_client(Acceptor& acceptor, Tcp::endpoint service) {
     to.abort();
     co_return frame;
   };
-  auto [frame, received] = co_await (connection.close(1000, "bye") &&
-                                     read_close(peer, connection) && connection.receive());
+  connection.close(1000, "bye");
+  connection.flush();
+  auto [frame, received] = co_await (read_close(peer, connection) && connection.receive());
   co_return frame;
 }
 
@@ -184,7 +185,7 @@ TEST_CASE_METHOD(ServerFixture,
     ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(endpoint.port())};
     StreamRequest request;
     auto opened = co_await open_stream(executor, std::move(url), std::move(request));
-    for (int i = 0; i < 100; ++i) co_await (*opened)->send(Kind::binary, "abcd", i < 99);
+    for (int i = 0; i < 100; ++i) co_await (*opened)->send(Kind::binary, "abcd");
     co_return true;
   };
   run(context, leave(context.get_executor(), server.endpoint()));

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/websocket/frame_output.h"
+
+#include <catch2/catch.hpp>
+
+using namespace millrace;
+
+namespace {
+
+// Output to a peer that takes so many bytes at a time.
+struct OutputFixture {
+  std::string take(std::size_t most = std::string::npos) {
+    std::string taken;
+    for (const auto& buffer : output.unwritten()) {
+      const std::string_view bytes(static_cast<const char*>(buffer.data()), buffer.size());
+      taken += bytes.substr(0, most - taken.size());
+    }
+    goes_on = output.written(taken.size());
+    return taken;
+  }
+
+  FrameOutput output{Role::server};
+  bool goes_on = false;
+};
+
+const std::string much(FrameOutput::most_copied + 1, 'x');
+const std::string head = "\x82\x7e\x80\1";
+
+}  // namespace
+
+TEST_CASE_METHOD(OutputFixture, "messages that follow each other are written at once") {
+  output.add(Opcode::text, "one");
+  output.add(Opcode::binary, "two");
+  output.add(Opcode::ping, "");
+  CHECK(take() == std::string("\x81\3one\x82\3two\x89\0", 12));
+  CHECK(goes_on);
+  CHECK(output.empty());
+}
+
+TEST_CASE_METHOD(OutputFixture, "the rest is written later, from where it ended") {
+  output.add(Opcode::text, "one");
+  CHECK(take(2) == "\x81\3");
+  CHECK_FALSE(goes_on);
+  CHECK(take(0).empty());
+  CHECK(take() == "one");
+  CHECK(goes_on);
+}
+
+TEST_CASE_METHOD(OutputFixture, "a long message is written from where it lies") {
+  output.add(Opcode::text, "one");
+  output.add(Opcode::binary, much);
+  const auto buffers = output.unwritten();
+  CHECK(buffers[1].data() == much.data());
+  CHECK(take(20).size() == 20);
+  CHECK(output.unwritten()[1].data() == much.data() + 11);
+  CHECK(take().size() == much.size() - 11);
+  CHECK(output.empty());
+}
+
+TEST_CASE_METHOD(OutputFixture, "each ping is answered while the peer takes the answers") {
+  output.pong("a");
+  output.pong("b");
+  CHECK(take() == "\x8a\1a\x8a\1b");
+}
+
+TEST_CASE_METHOD(OutputFixture, "behind output that waits, only the last ping is answered") {
+  output.add(Opcode::binary, much);
+  CHECK(take(3) == head.substr(0, 3));
+  output.pong("a");
+  output.pong("b");
+  CHECK(take() == head.substr(3) + much);
+  CHECK(goes_on);
+  CHECK_FALSE(output.empty());
+  CHECK(take() == "\x8a\1b");
+  CHECK(output.empty());
+}
+
+TEST_CASE_METHOD(OutputFixture, "a close goes behind all that waits, and is the last") {
+  output.add(Opcode::binary, much);
+  take(3);
+  output.pong("a");
+  output.close(1000, "bye");
+  output.pong("b");
+  output.close(1001, "");
+  output.add(Opcode::ping, "");
+  take();
+  CHECK(take() ==
+        "\x8a\1a\x88\5\3\xe8"
+        "bye");
+  CHECK(output.empty());
+}
+
+TEST_CASE_METHOD(OutputFixture, "a reason is cut to what a control frame holds") {
+  output.close(1000, std::string(500, 'x'));
+  CHECK(take() == "\x88\x7a\3\xe8" + std::string(120, 'x'));
+}
+
+TEST_CASE_METHOD(OutputFixture, "dropped output is empty, and the next message is written") {
+  output.add(Opcode::binary, much);
+  take(3);
+  output.pong("a");
+  output.drop();
+  CHECK(output.empty());
+  output.add(Opcode::text, "one");
+  CHECK(take() == "\x81\3one");
+}
+
+TEST_CASE("a client masks each frame with a key of its own") {
+  FrameOutput output(Role::client);
+  output.add(Opcode::text, "one");
+  output.add(Opcode::text, "one");
+  const auto buffer = output.unwritten()[0];
+  const std::string frames(static_cast<const char*>(buffer.data()), buffer.size());
+  REQUIRE(frames.size() == 18);
+  CHECK(frames.substr(2, 4) != frames.substr(11, 4));
+  for (const std::size_t at : {std::size_t{0}, std::size_t{9}}) {
+    CHECK(frames.substr(at, 2) == "\x81\x83");
+    std::string payload = frames.substr(at + 6, 3);
+    for (std::size_t i = 0; i < 3; ++i) payload[i] ^= frames[at + 2 + i];
+    CHECK(payload == "one");
+  }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/websocket/message_reader.h"
+
+#include <algorithm>
+#include <span>
+
+#include "schemas/text.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::uint16_t protocol_error = 1002;
+constexpr std::uint16_t bad_text = 1007;
+constexpr std::uint16_t too_big = 1009;
+constexpr std::size_t longest_control = 125;
+// Memory above this is freed when messages have become much smaller.
+constexpr std::size_t kept = 8 * 1024;
+
+std::string_view text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Those that a peer may send (RFC 6455, 7.4), with 1012 and 1013, which were registered later.
+bool is_close_code(unsigned code) {
+  if (code >= 3000) return code <= 4999;
+  return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1013);
+}
+
+MessageReader::Event close_of(Bytes payload) {
+  using Fault = MessageReader::Fault;
+  if (payload.empty()) return MessageReader::Close{};
+  if (payload.size() == 1) return Fault{protocol_error};
+  const unsigned code =
+      std::to_integer<unsigned>(payload[0]) << 8 | std::to_integer<unsigned>(payload[1]);
+  if (!is_close_code(code)) return Fault{protocol_error};
+  if (!is_utf8(text_of(payload.subspan(2)))) return Fault{bad_text};
+  return MessageReader::Close{static_cast<std::uint16_t>(code)};
+}
+
+// Less than a character, to which bytes can be added that make it one.
+bool begins_character(std::string_view text) {
+  const std::string begin(text);
+  return text.size() < 4 && (first_character(begin + "\x80\x80\x80").size > text.size() ||
+                             first_character(begin + "\xbf\xbf\xbf").size > text.size());
+}
+
+}  // namespace
+
+std::optional<MessageReader::Event> MessageReader::next(MutableBytes& unread) {
+  forget_message();
+  for (;;) {
+    Step step;
+    if (rest_) {
+      if (unread.empty()) return std::nullopt;
+      step = take_part(unread);
+    } else {
+      const auto head = FrameHead::read(unread);
+      if (!head) return std::nullopt;
+      if (const auto fault = fault_of(*head)) return *fault;
+      if (unread.size() - head->size < head->payload) {
+        if (stays_in_place(*head)) return std::nullopt;
+        rest_ = head;
+        within_ = true;
+        if (head->opcode() != Opcode::continuation) is_text_ = head->opcode() == Opcode::text;
+        unread = unread.subspan(head->size);
+        continue;
+      }
+      const MutableBytes payload = unread.subspan(head->size, head->payload);
+      unread = unread.subspan(head->size + payload.size());
+      step = take_frame(*head, payload);
+    }
+    if (step) return step;
+  }
+}
+
+void MessageReader::forget_message() {
+  if (!given_) return;
+  given_ = false;
+  if (message_.capacity() > std::max(kept, 4 * message_.size())) std::string().swap(message_);
+  message_.clear();
+  checked_ = 0;
+}
+
+std::optional<MessageReader::Fault> MessageReader::fault_of(const FrameHead& head) const {
+  if (head.has_reserved_bits() || !head.has_good_length() || head.masked != (role_ == Role::server))
+    return Fault{protocol_error};
+  if (head.is_control()) {
+    const bool good =
+        head.opcode() <= Opcode::pong && head.is_final() && head.payload <= longest_control;
+    return good ? std::nullopt : std::optional(Fault{protocol_error});
+  }
+  if (head.opcode() > Opcode::binary || (head.opcode() == Opcode::continuation) != within_)
+    return Fault{protocol_error};
+  if (head.payload > longest_ - message_.size()) return Fault{too_big};
+  return std::nullopt;
+}
+
+bool MessageReader::stays_in_place(const FrameHead& head) const {
+  if (head.is_control()) return true;
+  return head.opcode() == Opcode::binary && head.is_final() &&
+         head.payload + head.size <= in_place_;
+}
+
+MessageReader::Step MessageReader::take_frame(const FrameHead& head, MutableBytes payload) {
+  if (head.masked) mask(payload, head.key);
+  switch (head.opcode()) {
+    case Opcode::ping: return Ping{payload};
+    case Opcode::pong: return Pong{};
+    case Opcode::close: return close_of(payload);
+    default: break;
+  }
+  if (!within_) {
+    is_text_ = head.opcode() == Opcode::text;
+    if (head.is_final()) {
+      if (is_text_ && !is_utf8(text_of(payload))) return Fault{bad_text};
+      return Message{is_text_, payload};
+    }
+  }
+  within_ = true;
+  if (const auto fault = gather(payload)) return fault;
+  return head.is_final() ? end_message() : std::nullopt;
+}
+
+// The key goes on where this part ends.
+MessageReader::Step MessageReader::take_part(MutableBytes& unread) {
+  const std::size_t size = std::min<std::uint64_t>(rest_->payload, unread.size());
+  const MutableBytes part = unread.first(size);
+  unread = unread.subspan(size);
+  if (rest_->masked) mask(part, rest_->key);
+  auto& key = rest_->key;
+  std::rotate(key.begin(), key.begin() + size % key.size(), key.end());
+  rest_->payload -= size;
+  if (const auto fault = gather(part)) return fault;
+  if (rest_->payload > 0) return std::nullopt;
+  const bool is_final = rest_->is_final();
+  rest_.reset();
+  return is_final ? end_message() : std::nullopt;
+}
+
+MessageReader::Step MessageReader::gather(Bytes part) {
+  message_.append(text_of(part));
+  if (is_text_ && !is_text_so_far()) return Fault{bad_text};
+  return std::nullopt;
+}
+
+MessageReader::Step MessageReader::end_message() {
+  within_ = false;
+  given_ = true;
+  if (is_text_ && checked_ < message_.size()) return Fault{bad_text};
+  return Message{is_text_, std::as_bytes(std::span(message_))};
+}
+
+bool MessageReader::is_text_so_far() {
+  std::string_view rest = std::string_view(message_).substr(checked_);
+  rest.remove_prefix(utf8_length(rest));
+  checked_ = message_.size() - rest.size();
+  return rest.empty() || begins_character(rest);
+}
+
+}  // namespace millrace
