@@ -18,6 +18,13 @@ def output(*arguments):
 
 
 class Installed(SystemTest):
+    def test_a_client_works_in_one_program_with_another_library_that_uses_asio(self):
+        service = self.service()
+        self.tap(service)
+        for url in (f"ws://127.0.0.1:{service.port}", f"tcp://127.0.0.1:{service.zeromq_port}"):
+            with self.subTest(url):
+                self.assertEqual(output(PROGRAMS / "beside_asio", url), "11 results, 1600 beats\n")
+
     def test_rows_of_two_streams_become_batches_in_one_process(self):
         self.assertEqual(output(PROGRAMS / "in_process"),
                          "slot 0: 1 2 3 4\nslot 1: 1 2 3 4\nslot 0: 5 6 0 0\nslot 1: 5 6 0 0\n")
