@@ -64,6 +64,8 @@ Task<> Server::drain() {
     enter("linger");
     co_await until(times_.linger_ends);
   }
+  // A cut-off in between: before the first stream could end well.
+  if (times_.cuts == Time::min()) post_cut_offs();
   post_drains();
   while (undrained_ > 0 && Clock::now() < times_.notice_ends) {
     enter("notice");
