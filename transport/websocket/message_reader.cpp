@@ -2,7 +2,8 @@
 #include "transport/websocket/message_reader.h"
 
 #include <algorithm>
-#include <span>
+#include <string>
+#include <string_view>
 
 #include "schemas/text.h"
 
@@ -13,14 +14,14 @@ constexpr std::uint16_t protocol_error = 1002;
 constexpr std::uint16_t bad_text = 1007;
 constexpr std::uint16_t too_big = 1009;
 constexpr std::size_t longest_control = 125;
-// Memory above this is freed when messages have become much smaller.
-constexpr std::size_t kept = 8 * 1024;
+constexpr std::size_t kept = 8 * 1024;  // memory, for the next time
 
 std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Those that a peer may send (RFC 6455, 7.4), with 1012 and 1013, which were registered later.
+// Those that a peer may send: RFC 6455, 7.4, and 1012 and 1013, which were registered later. 1014
+// is registered too (bad gateway), but Beast rejects it, and so do we.
 bool is_close_code(unsigned code) {
   if (code >= 3000) return code <= 4999;
   return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1013);
@@ -39,9 +40,10 @@ MessageReader::Event close_of(Bytes payload) {
 
 // Less than a character, to which bytes can be added that make it one.
 bool begins_character(std::string_view text) {
+  if (text.size() >= 4) return false;
   const std::string begin(text);
-  return text.size() < 4 && (first_character(begin + "\x80\x80\x80").size > text.size() ||
-                             first_character(begin + "\xbf\xbf\xbf").size > text.size());
+  return first_character(begin + "\x80\x80\x80").size > text.size() ||
+         first_character(begin + "\xbf\xbf\xbf").size > text.size();
 }
 
 }  // namespace
@@ -74,9 +76,8 @@ std::optional<MessageReader::Event> MessageReader::next(MutableBytes& unread) {
 }
 
 void MessageReader::forget_message() {
-  if (!given_) return;
-  given_ = false;
-  if (message_.capacity() > std::max(kept, 4 * message_.size())) std::string().swap(message_);
+  if (within_) return;
+  if (message_.capacity() > kept) std::vector<std::byte>().swap(message_);
   message_.clear();
   checked_ = 0;
 }
@@ -137,21 +138,23 @@ MessageReader::Step MessageReader::take_part(MutableBytes& unread) {
   return is_final ? end_message() : std::nullopt;
 }
 
+// Memory doubles as bytes arrive, but never exceeds the limit.
 MessageReader::Step MessageReader::gather(Bytes part) {
-  message_.append(text_of(part));
+  const std::size_t size = message_.size() + part.size();
+  if (size > message_.capacity()) message_.reserve(std::min(longest_, 2 * size));
+  message_.insert(message_.end(), part.begin(), part.end());
   if (is_text_ && !is_text_so_far()) return Fault{bad_text};
   return std::nullopt;
 }
 
 MessageReader::Step MessageReader::end_message() {
   within_ = false;
-  given_ = true;
   if (is_text_ && checked_ < message_.size()) return Fault{bad_text};
-  return Message{is_text_, std::as_bytes(std::span(message_))};
+  return Message{is_text_, message_};
 }
 
 bool MessageReader::is_text_so_far() {
-  std::string_view rest = std::string_view(message_).substr(checked_);
+  std::string_view rest = text_of(message_).substr(checked_);
   rest.remove_prefix(utf8_length(rest));
   checked_ = message_.size() - rest.size();
   return rest.empty() || begins_character(rest);

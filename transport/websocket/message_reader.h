@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <variant>
+#include <vector>
 
 #include "base/bytes.h"
 #include "transport/websocket/frame_head.h"
@@ -49,13 +49,16 @@ class MessageReader {
   // event are valid until the next call, and while the memory of `unread` is.
   std::optional<Event> next(MutableBytes& unread);
 
-  // True between the first and the last frame of a message, and within a frame.
-  bool within_message() const { return within_ || rest_; }
+  // The bytes of the last event are no longer needed: frees their memory. next() does so too.
+  void forget_message();
+
+  // True from the first bytes of a gathered message to its last ones.
+  bool within_message() const { return within_; }
+  std::size_t memory() const { return message_.capacity(); }  // of its own
 
  private:
   using Step = std::optional<Event>;
 
-  void forget_message();
   std::optional<Fault> fault_of(const FrameHead& head) const;
   bool stays_in_place(const FrameHead& head) const;
   Step take_frame(const FrameHead& head, MutableBytes payload);
@@ -67,12 +70,11 @@ class MessageReader {
   const Role role_;
   const std::size_t longest_;
   const std::size_t in_place_;
-  std::optional<FrameHead> rest_;  // of a frame whose payload is incomplete; `payload` bytes of it
-  bool within_ = false;            // a message whose last frame has not begun
-  bool is_text_ = false;           // that message
-  bool given_ = false;             // message_ was, by the last call
-  std::string message_;            // its bytes so far
-  std::size_t checked_ = 0;        // of them, as UTF-8
+  std::optional<FrameHead> rest_;   // of a frame whose payload is incomplete; `payload` bytes of it
+  bool within_ = false;             // a message that is gathered
+  bool is_text_ = false;            // that message
+  std::vector<std::byte> message_;  // its bytes so far, or those of the last event
+  std::size_t checked_ = 0;         // of them, as UTF-8
 };
 
 }  // namespace millrace

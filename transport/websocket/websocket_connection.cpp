@@ -75,7 +75,7 @@ class WebSocketConnection final : public Connection {
   ReadAhead ahead_;
   MessageReader reader_;
   FrameOutput output_;
-  boost::system::error_code wait_error_;  // of no interest: the next operation has the same
+  boost::system::error_code wait_error_;  // ignored: the next operation fails with it too
   bool may_read_ = false;                 // the socket may have more
   unsigned in_a_row_ = 0;                 // events without a wait
   std::optional<Ended> ending_;           // given by next() when the close is written
@@ -108,8 +108,10 @@ std::optional<Connection::Received> WebSocketConnection::next() {
   return std::nullopt;
 }
 
-// A peer that does not take its pongs is not read; output of the writer does not hold up reading.
+// If the peer does not take our pongs or our close, it is not read. Output of a writer that waits
+// does not hold up reading: pongs go behind it.
 Task<> WebSocketConnection::readable() {
+  reader_.forget_message();
   if (!output_.empty() && (ending_ || !sending_)) return wait(Socket::wait_write);
   if (std::exchange(in_a_row_, 0) >= events_per_turn)
     return net::post(socket_.get_executor(), awaited);
@@ -152,7 +154,7 @@ std::optional<Connection::Received> WebSocketConnection::take(const MessageReade
              fault.code);
 }
 
-// The writer has its turn before the close: what it would send now goes first.
+// The reader yields once before the close, so that messages which the writer has queued go first.
 std::optional<Connection::Received> WebSocketConnection::end(Ended ended, std::uint16_t code) {
   ending_ = ended;
   close_code_ = code;
