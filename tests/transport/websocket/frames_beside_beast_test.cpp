@@ -244,6 +244,20 @@ void compare(const Play& play) {
 
 }  // namespace
 
+TEST_CASE("the connections may differ only in a better close") {
+  const std::string pong = "\x8ap", much = test::close_with(5000);
+  const test::SeenFrames ours{{"text a"}, "protocol", {pong, test::close_with(1002)}};
+  const auto agrees = [&](const test::SeenFrames& beasts) { return test::agree(ours, beasts); };
+  CHECK(agrees({{"text a"}, "protocol", {pong, much}}));
+  CHECK(agrees({{"text a"}, "too big", {pong, test::close_with(1009)}}));
+  CHECK_FALSE(agrees({{"text a"}, "too big", {pong, pong}}));
+  CHECK_FALSE(agrees({{"text a"}, "lost", {pong, pong}}));  // no close
+  CHECK_FALSE(agrees({{"text a"}, "closed1000", {pong, test::close_with(1000)}}));
+  CHECK_FALSE(agrees({{"text a"}, "protocol", {much}}));
+  CHECK_FALSE(agrees({{"text b"}, "protocol", {pong, much}}));
+  CHECK_FALSE(agrees({{"text a", "text b"}, "protocol", {pong, much}}));
+}
+
 TEST_CASE("random bytes in random pieces are to us what they are to Beast") {
   for (unsigned seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
