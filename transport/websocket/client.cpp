@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/websocket/client.h"
 
+#include <algorithm>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/rfc7230.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <charconv>
 
 #include "transport/net/limits.h"
 #include "transport/websocket/handshake.h"
+#include "transport/websocket/stream_target.h"
 #include "transport/websocket/websocket_connection.h"
 
-#include "transport/websocket/stream_target.h"
-
 namespace millrace {
-
 namespace {
 
-namespace http = boost::beast::http;
+namespace beast = boost::beast;
+namespace http = beast::http;
 
 // The answer of a server to an upgrade, read as it arrives.
 class UpgradeAnswer {
  public:
-  // `accept` is what a WebSocket server has to answer.
+  // `accept` is the only right Sec-WebSocket-Accept.
   explicit UpgradeAnswer(std::string accept) : buffer_(longest), accept_(std::move(accept)) {
     parser_.body_limit(longest);
   }
 
   net::mutable_buffer space() { return buffer_.prepare(at_once); }
-  // So many bytes were put there, or the connection has ended.
+  // Parses the first `size` bytes of space(), or the end of the connection.
   void add(std::size_t size, boost::system::error_code ended);
   bool is_complete() const { return failure_ || parser_.is_done(); }
 
@@ -45,7 +47,9 @@ class UpgradeAnswer {
   static constexpr std::size_t longest = 64 * 1024;
   static constexpr std::size_t at_once = 2048;
 
-  boost::beast::flat_buffer buffer_;
+  std::string_view wrong_field() const;
+
+  beast::flat_buffer buffer_;
   const std::string accept_;
   http::response_parser<http::string_body> parser_;
   boost::system::error_code failure_;
@@ -59,20 +63,50 @@ void UpgradeAnswer::add(std::size_t size, boost::system::error_code ended) {
   if (error == http::error::need_more) error = {};
   if (ended == net::error::eof && parser_.got_some() && !error && !parser_.is_done())
     parser_.put_eof(error);
+  if (!error && !parser_.is_done() && buffer_.size() + at_once > longest)
+    error = http::error::buffer_overflow;
   failure_ = error ? error : parser_.is_done() ? boost::system::error_code() : ended;
 }
 
+// Of an answer that does not open the WebSocket that was asked for (RFC 6455, 4.1); or empty.
+std::string_view UpgradeAnswer::wrong_field() const {
+  const auto& answer = parser_.get();
+  const auto only = [&](http::field name) {
+    return answer.count(name) == 1 ? answer[name] : beast::string_view();
+  };
+  const auto [first, last] = answer.equal_range(http::field::connection);
+  const auto upgrades = [](const auto& field) {
+    return http::token_list(field.value()).exists("upgrade");
+  };
+  if (!beast::iequals(only(http::field::upgrade), "websocket")) return "Upgrade";
+  if (std::none_of(first, last, upgrades)) return "Connection";
+  if (only(http::field::sec_websocket_accept) != accept_) return "Sec-WebSocket-Accept";
+  if (answer.count(http::field::sec_websocket_extensions) > 0) return "Sec-WebSocket-Extensions";
+  if (answer.count(http::field::sec_websocket_protocol) > 0 &&
+      only(http::field::sec_websocket_protocol) != subprotocol)
+    return "Sec-WebSocket-Protocol";
+  return {};
+}
+
 std::optional<ConnectError> UpgradeAnswer::refusal() const {
-  const bool is_http = failure_.category() != make_error_code(http::error::bad_version).category();
-  if (failure_ && !is_http && failure_ != http::error::partial_message)
+  if (failure_ == http::error::header_limit || failure_ == http::error::body_limit ||
+      failure_ == http::error::buffer_overflow)
+    return ConnectError{.message =
+                            "the answer is too long: a header above 8 KiB or a body above 64 KiB"};
+  const bool of_parser =
+      failure_.category() == make_error_code(http::error::bad_version).category();
+  if (of_parser && failure_ != http::error::partial_message)
     return ConnectError{
         .message =
             "the answer is not HTTP; if this is the ZeroMQ port, its URL begins with tcp://"};
   if (failure_) return ConnectError{.message = failure_.message()};
   const auto& answer = parser_.get();
   if (answer.result() == http::status::switching_protocols) {
-    if (answer[http::field::sec_websocket_accept] == accept_) return std::nullopt;
-    return ConnectError{.message = "the answer to the WebSocket upgrade is for another request"};
+    const auto wrong = wrong_field();
+    if (wrong.empty()) return std::nullopt;
+    return ConnectError{.message =
+                            "the answer to the WebSocket upgrade has a missing or wrong field: " +
+                            std::string(wrong)};
   }
   ConnectError refused{.status = answer.result_int(), .message = answer.body()};
   const auto field = answer[http::field::retry_after];
