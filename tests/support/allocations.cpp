@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/allocations.h"
 
+#include <malloc.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <new>
 
 namespace {
 
-std::atomic<std::size_t> count{0};
+std::atomic<std::size_t> count{0}, bytes{0};
 thread_local std::size_t short_from = millrace::test::Scarcity::most, short_to = 0;
 thread_local std::size_t until_failure = 0;  // allocations; 0: none fails
 
@@ -15,7 +17,14 @@ void* counted(std::size_t size) noexcept {
   count.fetch_add(1, std::memory_order_relaxed);
   if (size >= short_from && size <= short_to) return nullptr;
   if (until_failure > 0 && --until_failure == 0) return nullptr;
-  return std::malloc(size > 0 ? size : 1);
+  void* memory = std::malloc(size > 0 ? size : 1);
+  bytes.fetch_add(::malloc_usable_size(memory), std::memory_order_relaxed);
+  return memory;
+}
+
+void freed(void* memory) noexcept {
+  bytes.fetch_sub(::malloc_usable_size(memory), std::memory_order_relaxed);
+  std::free(memory);
 }
 
 void* counted_or_throw(std::size_t size) {
@@ -26,6 +35,7 @@ void* counted_or_throw(std::size_t size) {
 }  // namespace
 
 std::size_t millrace::test::allocations() { return count.load(std::memory_order_relaxed); }
+std::size_t millrace::test::allocated_bytes() { return bytes.load(std::memory_order_relaxed); }
 
 void millrace::test::Scarcity::set(std::size_t from, std::size_t to) {
   short_from = from;
@@ -39,9 +49,9 @@ void* operator new(std::size_t size) { return counted_or_throw(size); }
 void* operator new[](std::size_t size) { return counted_or_throw(size); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return counted(size); }
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return counted(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { freed(memory); }
+void operator delete[](void* memory) noexcept { freed(memory); }
+void operator delete(void* memory, std::size_t) noexcept { freed(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { freed(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { freed(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { freed(memory); }

@@ -9,6 +9,8 @@ namespace millrace::test {
 
 // How often the program has asked for memory.
 std::size_t allocations();
+// The bytes that it has now.
+std::size_t allocated_bytes();
 
 // While it lives, its thread does not get so many bytes at once, `from` to `to`.
 class Scarcity {

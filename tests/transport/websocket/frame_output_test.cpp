@@ -7,7 +7,7 @@ using namespace millrace;
 
 namespace {
 
-// Output to a peer that takes so many bytes at a time.
+// Output to a peer that takes at most `most` bytes at a time.
 struct OutputFixture {
   std::string take(std::size_t most = std::string::npos) {
     std::string taken;

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/websocket/websocket_connection.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <boost/asio/write.hpp>
+#include <catch2/catch.hpp>
+
+#include "tests/support/allocations.h"
+#include "transport/net/spawn.h"
+
+using namespace millrace;
+using Kind = Connection::Kind;
+using Flushed = Connection::Flushed;
+
+namespace {
+
+const std::string much(4 << 20, 'x');  // more than the kernel takes at once
+const std::string head_of_much("\x82\x7f\0\0\0\0\0\x40\0\0", 10);
+
+// A frame of a client, with a mask that changes nothing.
+std::string frame(char first, const std::string& payload) {
+  return std::string{first, static_cast<char>(0x80 | payload.size())} + std::string(4, '\0') +
+         payload;
+}
+
+Task<> await_more(Connection& connection) { co_await connection.readable(); }
+Task<> await_space(Connection& connection) { co_await connection.writable(); }
+Task<> await_flushed(Connection& connection, std::optional<bool>& flushed) {
+  flushed = co_await connection.flushed();
+}
+Task<> await_end(Connection& connection, std::optional<Connection::Ended::How>& how) {
+  const auto received = co_await connection.receive();
+  how = std::get<Connection::Ended>(received).how;
+}
+
+// The server's end of a WebSocket, and the plain socket of its peer.
+struct ConnectionFixture {
+  explicit ConnectionFixture(std::string rest = "") {
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    peer.assign(Tcp::v4(), ends[1]);
+    peer.non_blocking(true);
+    connection = open_websocket(Role::server, Socket(context.get_executor(), Tcp::v4(), ends[0]),
+                                std::move(rest), 20'000);
+  }
+  ~ConnectionFixture() {
+    connection->abort();
+    settle();
+  }
+
+  void settle() {
+    context.restart();
+    context.poll();
+  }
+  void begin(Task<> task) {
+    spawn(context.get_executor(), std::move(task));
+    settle();
+  }
+  // Takes all messages that came, and waits for more.
+  std::string read() {
+    std::string all;
+    while (const auto received = connection->next())
+      all.append(std::get<Connection::Message>(*received).text());
+    begin(await_more(*connection));
+    return all;
+  }
+  void arrives(const std::string& bytes) {
+    net::write(peer, net::buffer(bytes));
+    settle();
+  }
+  // The bytes that the peer has received.
+  std::string taken() {
+    std::string all, some(1 << 20, ' ');
+    boost::system::error_code none;
+    while (const std::size_t size = peer.read_some(net::buffer(some), none))
+      all.append(some, 0, size);
+    settle();
+    return all;
+  }
+
+  net::io_context context{1};
+  Socket peer{context};
+  std::unique_ptr<Connection> connection;
+};
+
+struct RestFixture : ConnectionFixture {
+  RestFixture() : ConnectionFixture(frame('\x82', "rest, ").substr(0, 8)) {}
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(ConnectionFixture, "a write makes progress whenever the peer takes some of it") {
+  connection->add(Kind::binary, much);
+  REQUIRE(connection->flush() == Flushed::later);
+  CHECK_FALSE(connection->sending_since());
+  begin(await_space(*connection));
+  const auto begun = connection->sending_since();
+  REQUIRE(begun);
+  CHECK(connection->flush() == Flushed::later);
+  begin(await_space(*connection));
+  CHECK(connection->sending_since() == begun);  // nothing was taken
+  std::string all = taken();
+  CHECK(connection->flush() == Flushed::later);
+  CHECK(connection->sending_since() > begun);
+  while (connection->flush() == Flushed::later) all += taken();
+  CHECK_FALSE(connection->sending_since());
+  CHECK(all + taken() == head_of_much + much);
+}
+
+TEST_CASE_METHOD(ConnectionFixture, "a writer that waits wakes when the connection is cut") {
+  std::optional<bool> flushed;
+  connection->add(Kind::binary, much);
+  begin(await_flushed(*connection, flushed));
+  REQUIRE_FALSE(flushed);
+  connection->abort();
+  settle();
+  CHECK(flushed == false);
+}
+
+TEST_CASE_METHOD(ConnectionFixture, "a reader that waits wakes when the connection is cut") {
+  std::optional<Connection::Ended::How> how;
+  begin(await_end(*connection, how));
+  REQUIRE_FALSE(how);
+  connection->abort();
+  settle();
+  CHECK(how == Connection::Ended::How::lost);
+}
+
+TEST_CASE_METHOD(ConnectionFixture, "output to a peer that has hung up is dropped, input is read") {
+  arrives(frame('\x82', "last"));
+  peer.close();
+  for (int i = 0; i < 2; ++i) {
+    connection->add(Kind::text, "dropped");
+    CHECK(connection->flush() == Flushed::all);
+    CHECK(connection->hung_up_since());
+  }
+  begin(await_more(*connection));
+  CHECK(read() == "last");
+  const auto end = connection->next();
+  CHECK(std::get<Connection::Ended>(*end).how == Connection::Ended::How::half_closed);
+}
+
+TEST_CASE_METHOD(ConnectionFixture, "a message is incomplete from its first byte to its last") {
+  CHECK(read().empty());
+  CHECK_FALSE(connection->assembling_since());  // none has begun
+  arrives("\x82");
+  CHECK(read().empty());
+  CHECK(connection->assembling_since());
+  arrives(frame('\x82', "message").substr(1));
+  CHECK(read() == "message");
+  CHECK_FALSE(connection->assembling_since());
+}
+
+TEST_CASE_METHOD(ConnectionFixture, "a ping between two fragments gives the message no more time") {
+  CHECK(read().empty());
+  arrives(frame('\x02', "two "));
+  CHECK(read().empty());
+  const auto begun = connection->assembling_since();
+  REQUIRE(begun);
+  const Time heard = connection->heard();
+  arrives(frame('\x89', "ping"));
+  CHECK(read().empty());
+  CHECK(taken() == "\x8a\4ping");
+  CHECK(connection->heard() > heard);
+  CHECK(connection->assembling_since() == begun);
+  arrives(frame('\x80', "parts"));
+  CHECK(read() == "two parts");
+  CHECK_FALSE(connection->assembling_since());
+}
+
+TEST_CASE_METHOD(ConnectionFixture,
+                 "a gathered message is freed before each wait, also behind pongs that wait") {
+  const std::string part(100, 'x');
+  std::string bytes = frame('\x89', "ping") + frame('\x02', part);
+  for (int i = 0; i < 150; ++i) bytes += frame('\0', part);
+  bytes += frame('\x80', part);
+  CHECK(read().empty());
+  const std::size_t before = test::allocated_bytes();
+  bool goes_on = true;
+  for (int i = 0; goes_on && i < 10'000; ++i) {
+    arrives(bytes);
+    goes_on = !read().empty();
+    REQUIRE(test::allocated_bytes() < before + 8192);
+  }
+  CHECK_FALSE(goes_on);
+}
+
+TEST_CASE_METHOD(RestFixture, "bytes that came with the upgrade are read first") {
+  CHECK(read().empty());
+  CHECK(connection->assembling_since());
+  arrives(frame('\x82', "rest, ").substr(8) + frame('\x82', "more"));
+  CHECK(read() == "rest, more");
+}
+
+TEST_CASE("a socket that was closed before is a connection that has ended") {
+  net::io_context context{1};
+  const auto connection = open_websocket(Role::server, Socket(context), "", 1000);
+  CHECK(std::holds_alternative<Connection::Ended>(*connection->next()));
+}
