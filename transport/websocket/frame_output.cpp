@@ -22,9 +22,9 @@ void FrameOutput::append(std::string& to, Opcode opcode, std::string_view payloa
 }
 
 void FrameOutput::add(Opcode opcode, std::string_view payload) {
+  if (closed_) return;
   assert(long_.empty());
   if (keys_ || payload.size() <= most_copied) return append(frames_, opcode, payload);
-  if (closed_) return;
   FrameHead::append(frames_, first_byte(opcode), payload.size());
   long_ = payload;
 }
