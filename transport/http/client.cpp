@@ -49,8 +49,8 @@ std::string reason(boost::system::error_code error) {
 
 Result<int, std::string> get_status(const Tcp::endpoint& service, std::string_view host,
                                     std::string_view path, Duration timeout) {
-  Request request(http::verb::get, {path.data(), path.size()}, 11);
-  request.set(http::field::host, beast::string_view(host.data(), host.size()));
+  Request request(http::verb::get, path, 11);
+  request.set(http::field::host, host);
   request.keep_alive(false);
 
   net::io_context context(1);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/beast/core/string.hpp>
+#include <string_view>
 
 namespace millrace {
 namespace {
@@ -37,14 +38,14 @@ bool is_no_other_name(std::string_view host) {
          (is_localhost(name) || ::inet_pton(AF_INET, name.c_str(), &v4) == 1);
 }
 
-}  // namespace
-
 bool is_loopback_host(std::string_view host) {
   constexpr std::string_view loopback_v6 = "[::1]";
   if (host.starts_with(loopback_v6)) return is_port(host.substr(loopback_v6.size()));
   const std::string name(host.substr(0, host.find(':')));
   return is_port(host.substr(name.size())) && (is_localhost(name) || is_loopback_v4(name));
 }
+
+}  // namespace
 
 bool is_for_loopback(const HttpQuery& query) {
   return std::ranges::all_of(query.all("Host"), is_loopback_host);

@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "transport/http/message.h"
 
@@ -12,13 +11,9 @@ namespace millrace {
 // A page in a browser can send requests to any address that its machine reaches. These two checks
 // keep pages out that were not let in. Pure.
 
-// True for `localhost` and for loopback addresses (127.0.0.0/8, [::1]), each with or without a
-// port.
-bool is_loopback_host(std::string_view host);
-
-// False if the request names another host. A name that resolves to this machine is another one: a
-// page of that name has rebound it (DNS rebinding). Browsers always send `Host`, so a request
-// without one is no page's.
+// False if the request names another host than `localhost` and loopback addresses (127.0.0.0/8,
+// [::1]). A name that resolves to this machine is another one: a page of that name has rebound it
+// (DNS rebinding). Browsers always send `Host`, so a request without one is no page's.
 bool is_for_loopback(const HttpQuery& query);
 
 // False if the request comes from a page whose origin is not in `origins`, compared byte by byte.

@@ -8,8 +8,7 @@ namespace millrace {
 std::vector<std::string_view> HttpQuery::all(std::string_view name) const {
   std::vector<std::string_view> values;
   for (const auto& [key, value] : fields)
-    if (boost::beast::iequals({key.data(), key.size()}, {name.data(), name.size()}))
-      values.push_back(value);
+    if (boost::beast::iequals(key, name)) values.push_back(value);
   return values;
 }
 

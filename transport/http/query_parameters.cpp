@@ -4,16 +4,6 @@
 #include <algorithm>
 
 namespace millrace {
-namespace {
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-}  // namespace
 
 std::vector<std::pair<std::string_view, std::string_view>> parameters_of(std::string_view target) {
   const auto mark = target.find('?');
@@ -38,10 +28,11 @@ std::optional<std::string> percent_decoded(std::string_view text) {
     } else if (text[i] != '%') {
       decoded += text[i];
     } else {
-      const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-      const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-      if (high < 0 || low < 0) return std::nullopt;
-      decoded += static_cast<char>(high * 16 + low);
+      const auto digits = text.substr(i + 1, 2);
+      unsigned char byte = 0;
+      const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+      if (digits.size() < 2 || read.ptr != digits.data() + 2) return std::nullopt;
+      decoded += static_cast<char>(byte);
       i += 2;
     }
   }

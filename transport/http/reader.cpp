@@ -15,13 +15,11 @@ namespace http = beast::http;
 
 constexpr std::size_t at_once = 2048;  // more than most requests have
 
-std::string text(beast::string_view view) { return {view.data(), view.size()}; }
-
 // "http://host/path" is the path; its host counts, not that of the field (RFC 9112, 3.2.2).
 void make_relative(HttpQuery& query) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     const auto begin = std::string_view(query.target).substr(0, scheme.size());
-    if (!beast::iequals({begin.data(), begin.size()}, {scheme.data(), scheme.size()})) continue;
+    if (!beast::iequals(begin, scheme)) continue;
     const std::size_t end =
         std::min(query.target.find_first_of("/?", scheme.size()), query.target.size());
     const std::string host = query.target.substr(scheme.size(), end - scheme.size());
@@ -34,12 +32,11 @@ void make_relative(HttpQuery& query) {
 }
 
 HttpQuery query_of(const http::request<http::empty_body>& request) {
-  HttpQuery query{.method = text(request.method_string()),
-                  .target = text(request.target()),
+  HttpQuery query{.method = request.method_string(),
+                  .target = request.target(),
                   .version = request.version(),
                   .fields = {}};
-  for (const auto& field : request)
-    query.fields.emplace_back(text(field.name_string()), text(field.value()));
+  for (const auto& field : request) query.fields.emplace_back(field.name_string(), field.value());
   make_relative(query);
   return query;
 }

@@ -12,7 +12,6 @@ namespace millrace {
 namespace {
 
 using ReusePort = net::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
-
 using UserTimeout = net::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
 
 constexpr int backlog = 1024;
@@ -30,24 +29,14 @@ void limit(Acceptor& acceptor, const SocketLimits& limits) {
 
 // The first binds alone, so that an address in use is an error even where its owner would share
 // it; from then on the address is shared with the acceptors that follow.
-Acceptor listen_alone(net::io_context& context, const Tcp::endpoint& endpoint,
-                      const SocketLimits& limits) {
+Acceptor listen(net::io_context& context, const Tcp::endpoint& endpoint, bool is_first,
+                const SocketLimits& limits) {
   Acceptor acceptor(context, endpoint.protocol());
   limit(acceptor, limits);
   acceptor.set_option(Acceptor::reuse_address(true));
+  acceptor.set_option(ReusePort(!is_first));
   acceptor.bind(endpoint);
   acceptor.set_option(ReusePort(true));
-  acceptor.listen(backlog);
-  return acceptor;
-}
-
-Acceptor listen_too(net::io_context& context, const Tcp::endpoint& endpoint,
-                    const SocketLimits& limits) {
-  Acceptor acceptor(context, endpoint.protocol());
-  limit(acceptor, limits);
-  acceptor.set_option(Acceptor::reuse_address(true));
-  acceptor.set_option(ReusePort(true));
-  acceptor.bind(endpoint);
   acceptor.listen(backlog);
   return acceptor;
 }
@@ -60,9 +49,9 @@ std::vector<Acceptor> listen_on(const Tcp::endpoint& endpoint,
   std::vector<Acceptor> acceptors;
   try {
     for (net::io_context* context : contexts) {
-      acceptors.push_back(acceptors.empty()
-                              ? listen_alone(*context, endpoint, limits)
-                              : listen_too(*context, acceptors.front().local_endpoint(), limits));
+      const bool is_first = acceptors.empty();
+      const auto address = is_first ? endpoint : acceptors.front().local_endpoint();
+      acceptors.push_back(listen(*context, address, is_first, limits));
     }
   } catch (const boost::system::system_error& error) {
     std::ostringstream text;

@@ -59,8 +59,8 @@ TEST_CASE("a wrong parameter is named") {
   CHECK(problem("dim=4294967296") == "dim: not a whole number");
   CHECK(problem("format=") == "format: empty");
   CHECK(problem("channels") == "channels: not a whole number");
-  CHECK(problem("id=%4") == "id: malformed percent-encoding");
-  CHECK(problem("id=%zz") == "id: malformed percent-encoding");
+  for (const std::string bad : {"%", "%4", "%zz", "%4g", "%+4", "%-4", "% 4"})
+    CHECK(problem("id=" + bad) == "id: malformed percent-encoding");
   CHECK(problem("=1") == ": no such parameter");
   CHECK(problem(std::string(100, 'x') + "=1") == std::string(64, 'x') + ": no such parameter");
 }
