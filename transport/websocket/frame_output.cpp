@@ -15,10 +15,7 @@ constexpr std::size_t longest_reason = 120;
 
 void FrameOutput::append(std::string& to, Opcode opcode, std::string_view payload) {
   if (closed_) return;
-  if (keys_)
-    append_frame(to, opcode, payload, keys_->next());
-  else
-    append_frame(to, opcode, payload);
+  append_frame(to, opcode, payload, keys_ ? std::optional(keys_->next()) : std::nullopt);
 }
 
 void FrameOutput::add(Opcode opcode, std::string_view payload) {

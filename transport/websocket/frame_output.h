@@ -31,14 +31,12 @@ class FrameOutput {
   void pong(std::string_view payload);
   // The last frame: nothing is added afterwards.
   void close(std::uint16_t code, std::string_view reason);
-  bool closed() const { return closed_; }
 
   bool empty() const { return frames_.empty() && long_.empty(); }
   using Buffers = std::array<boost::asio::const_buffer, 2>;
   Buffers unwritten() const;
   // The first `size` of these bytes were taken. False if the others have to wait.
   bool written(std::size_t size);
-  // Drops all of it.
   void drop();
 
  private:

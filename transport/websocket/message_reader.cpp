@@ -51,27 +51,21 @@ bool begins_character(std::string_view text) {
 std::optional<MessageReader::Event> MessageReader::next(MutableBytes& unread) {
   forget_message();
   for (;;) {
-    Step step;
-    if (rest_) {
-      if (unread.empty()) return std::nullopt;
-      step = take_part(unread);
-    } else {
+    if (!rest_) {
       const auto head = FrameHead::read(unread);
       if (!head) return std::nullopt;
       if (const auto fault = fault_of(*head)) return *fault;
-      if (unread.size() - head->size < head->payload) {
-        if (stays_in_place(*head)) return std::nullopt;
-        rest_ = head;
-        within_ = true;
-        if (head->opcode() != Opcode::continuation) is_text_ = head->opcode() == Opcode::text;
-        unread = unread.subspan(head->size);
-        continue;
-      }
-      const MutableBytes payload = unread.subspan(head->size, head->payload);
-      unread = unread.subspan(head->size + payload.size());
-      step = take_frame(*head, payload);
+      const bool is_whole = unread.size() - head->size >= head->payload;
+      if (is_whole && (head->is_control() || (head->is_final() && !within_)))
+        return take_frame(*head, unread);
+      if (!is_whole && stays_in_place(*head)) return std::nullopt;
+      rest_ = head;
+      within_ = true;
+      if (head->opcode() != Opcode::continuation) is_text_ = head->opcode() == Opcode::text;
+      unread = unread.subspan(head->size);
     }
-    if (step) return step;
+    if (auto event = take_part(unread)) return event;
+    if (rest_) return std::nullopt;
   }
 }
 
@@ -102,7 +96,10 @@ bool MessageReader::stays_in_place(const FrameHead& head) const {
          head.payload + head.size <= in_place_;
 }
 
-MessageReader::Step MessageReader::take_frame(const FrameHead& head, MutableBytes payload) {
+// A control frame, or a message in one frame.
+MessageReader::Event MessageReader::take_frame(const FrameHead& head, MutableBytes& unread) {
+  const MutableBytes payload = unread.subspan(head.size, head.payload);
+  unread = unread.subspan(head.size + payload.size());
   if (head.masked) mask(payload, head.key);
   switch (head.opcode()) {
     case Opcode::ping: return Ping{payload};
@@ -110,20 +107,13 @@ MessageReader::Step MessageReader::take_frame(const FrameHead& head, MutableByte
     case Opcode::close: return close_of(payload);
     default: break;
   }
-  if (!within_) {
-    is_text_ = head.opcode() == Opcode::text;
-    if (head.is_final()) {
-      if (is_text_ && !is_utf8(text_of(payload))) return Fault{bad_text};
-      return Message{is_text_, payload};
-    }
-  }
-  within_ = true;
-  if (const auto fault = gather(payload)) return fault;
-  return head.is_final() ? end_message() : std::nullopt;
+  const bool is_text = head.opcode() == Opcode::text;
+  if (is_text && !is_utf8(text_of(payload))) return Fault{bad_text};
+  return Message{is_text, payload};
 }
 
-// The key goes on where this part ends.
-MessageReader::Step MessageReader::take_part(MutableBytes& unread) {
+// As much of a gathered frame as there is. The key goes on where this part ends.
+std::optional<MessageReader::Event> MessageReader::take_part(MutableBytes& unread) {
   const std::size_t size = std::min<std::uint64_t>(rest_->payload, unread.size());
   const MutableBytes part = unread.first(size);
   unread = unread.subspan(size);
@@ -131,26 +121,21 @@ MessageReader::Step MessageReader::take_part(MutableBytes& unread) {
   auto& key = rest_->key;
   std::rotate(key.begin(), key.begin() + size % key.size(), key.end());
   rest_->payload -= size;
-  if (const auto fault = gather(part)) return fault;
+  gather(part);
+  if (is_text_ && !is_text_so_far()) return Fault{bad_text};
   if (rest_->payload > 0) return std::nullopt;
-  const bool is_final = rest_->is_final();
+  within_ = !rest_->is_final();
   rest_.reset();
-  return is_final ? end_message() : std::nullopt;
+  if (within_) return std::nullopt;
+  if (is_text_ && checked_ < message_.size()) return Fault{bad_text};
+  return Message{is_text_, message_};
 }
 
 // Memory doubles as bytes arrive, but never exceeds the limit.
-MessageReader::Step MessageReader::gather(Bytes part) {
+void MessageReader::gather(Bytes part) {
   const std::size_t size = message_.size() + part.size();
   if (size > message_.capacity()) message_.reserve(std::min(longest_, 2 * size));
   message_.insert(message_.end(), part.begin(), part.end());
-  if (is_text_ && !is_text_so_far()) return Fault{bad_text};
-  return std::nullopt;
-}
-
-MessageReader::Step MessageReader::end_message() {
-  within_ = false;
-  if (is_text_ && checked_ < message_.size()) return Fault{bad_text};
-  return Message{is_text_, message_};
 }
 
 bool MessageReader::is_text_so_far() {

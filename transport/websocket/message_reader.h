@@ -57,14 +57,11 @@ class MessageReader {
   std::size_t memory() const { return message_.capacity(); }  // of its own
 
  private:
-  using Step = std::optional<Event>;
-
   std::optional<Fault> fault_of(const FrameHead& head) const;
   bool stays_in_place(const FrameHead& head) const;
-  Step take_frame(const FrameHead& head, MutableBytes payload);
-  Step take_part(MutableBytes& unread);
-  Step gather(Bytes part);
-  Step end_message();
+  Event take_frame(const FrameHead& head, MutableBytes& unread);
+  std::optional<Event> take_part(MutableBytes& unread);
+  void gather(Bytes part);
   bool is_text_so_far();
 
   const Role role_;

@@ -2,6 +2,7 @@
 #include "transport/websocket/upgrade.h"
 
 #include <algorithm>
+#include <boost/beast/core/string.hpp>
 #include <cctype>
 
 #include "schemas/json_text.h"
@@ -19,11 +20,6 @@ std::string_view trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
-bool same_word(std::string_view a, std::string_view b) {
-  return std::ranges::equal(
-      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 // Whether a comma-separated list, over all fields of that name, has a word for which `matches`.
@@ -50,7 +46,7 @@ bool is_key(std::string_view key) {
 
 Result<Upgrade, RequestError> parse_upgrade(const HttpQuery& query, std::string_view spoken) {
   const auto is = [](std::string_view word) {
-    return [word](std::string_view item) { return same_word(item, word); };
+    return [word](std::string_view item) { return boost::beast::iequals(item, word); };
   };
   if (!listed(query, "Upgrade", is("websocket")) || !listed(query, "Connection", is("upgrade")))
     return no_upgrade(426, "a WebSocket upgrade is expected");
