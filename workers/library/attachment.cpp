@@ -273,12 +273,10 @@ void Attachment::send_heartbeat(Bytes heartbeat) {
   }
 }
 
-void Attachment::fail(WorkerBatch& batch, const std::string& why) {
-  const Answer error{Answer::Kind::error, why};
-  const std::vector<Answer> answers(batch.framed().size(), error);
-  const std::vector<Answer> mark_answers(batch.marks().size(), error);
+void Attachment::fail(WorkerBatch& batch, std::span<const Answer> errors,
+                      std::span<const Answer> mark_errors) {
   lost_states_.add(batch);
-  done(batch, answers, mark_answers);
+  done(batch, errors, mark_errors);
 }
 
 // What explains why a service gave this worker up.

@@ -39,8 +39,8 @@ std::size_t bytes_of(std::span<const Answer> answers) {
   return bytes;
 }
 
-void check_counts(const WorkerBatch& batch, std::span<const Answer> answers,
-                  std::span<const Answer> mark_answers) {
+void check_answers(const WorkerBatch& batch, std::span<const Answer> answers,
+                   std::span<const Answer> mark_answers) {
   const auto fits = [](std::span<const Answer> given,
                        const std::vector<worker_protocol::RowEntry>& rows) {
     return given.empty() || given.size() == rows.size();
@@ -86,10 +86,16 @@ std::optional<WorkerBatch> Worker::next_until(Time deadline) {
 }
 void Worker::done(WorkerBatch& batch, std::span<const Answer> answers,
                   std::span<const Answer> mark_answers) {
-  check_counts(batch, answers, mark_answers);
+  check_answers(batch, answers, mark_answers);
   attachment_->done(batch, answers, mark_answers);
 }
-void Worker::fail(WorkerBatch& batch, const std::string& why) { attachment_->fail(batch, why); }
+void Worker::fail(WorkerBatch& batch, const std::string& why) {
+  const Answer error{Answer::Kind::error, why};
+  const std::vector<Answer> errors(batch.framed().size(), error);
+  const std::vector<Answer> mark_errors(batch.marks().size(), error);
+  check_answers(batch, errors, mark_errors);
+  attachment_->fail(batch, errors, mark_errors);
+}
 void Worker::use_on(const WorkerBatch& batch, DeviceStream stream) {
   attachment_->use_on(batch, stream);
 }

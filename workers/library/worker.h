@@ -110,8 +110,9 @@ class Worker {
 
   // Gives the batch back; it and its arrays are invalid afterwards. An answer for each of its
   // framed() rows or none at all, and likewise for marks(). What is called JSON or text and is
-  // not, the service takes for an error of that row. Throws std::invalid_argument or
-  // std::logic_error where the counts or the order are wrong, WorkerError when the service is lost.
+  // not, the service takes for an error of that row. Throws std::invalid_argument
+  // where the counts are wrong or the answers are longer than 64 MiB together, std::logic_error
+  // where the order is wrong, WorkerError when the service is lost.
   void done(WorkerBatch& batch, std::span<const Answer> answers = {},
             std::span<const Answer> mark_answers = {});
 

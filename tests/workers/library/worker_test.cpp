@@ -137,6 +137,21 @@ TEST_CASE("answers reach the service with the batch and the worker's instants") 
   CHECK(done.done <= Clock::now());
 }
 
+TEST_CASE(
+    "answers and errors too long for a message are refused, and the batch can still be given "
+    "back") {
+  FakeService service;
+  Worker worker = service.attach();
+  service.send(example_batch(1));
+  auto batch = worker.next();
+  const std::string half(max_to_service / 2, 'x');
+  const std::vector<Answer> answers{{Answer::Kind::text, half}}, marks{{Answer::Kind::text, half}};
+  CHECK_THROWS_AS(worker.done(*batch, answers, marks), std::invalid_argument);
+  CHECK_THROWS_AS(worker.fail(*batch, half), std::invalid_argument);
+  worker.fail(*batch, "too long");
+  CHECK(service.receive<Done>().answers.front().data == "too long");
+}
+
 TEST_CASE("a worker holds as many batches as it has credits, and gives them back in order") {
   FakeService service;
   Worker worker = service.attach();
