@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # The target headers_alone compiles each header of the libraries by itself, the private ones too and
 # without precompiled ones, so that each includes what it uses. `all` leaves it out.
-file(GLOB_RECURSE headers RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/*/*.h)
-list(FILTER headers EXCLUDE REGEX "^(build|tests|bench|examples|python)/")
+get_property(folders DIRECTORY PROPERTY SUBDIRECTORIES)
+list(TRANSFORM folders APPEND /*.h)
+file(GLOB_RECURSE millrace_headers RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS ${folders})
 if(NOT MILLRACE_HAS_CUDA)
-  list(FILTER headers EXCLUDE REGEX "^gpu/cuda/(calls|reader|slabs|sources)\\.h$")
+  list(FILTER millrace_headers EXCLUDE REGEX "^gpu/cuda/(calls|reader|slabs|sources)\\.h$")
 endif()
-foreach(header IN LISTS headers)
+foreach(header IN LISTS millrace_headers)
   set(source ${CMAKE_BINARY_DIR}/headers/${header}.cpp)
   file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n")
   list(APPEND header_sources ${source})

@@ -16,12 +16,18 @@ install(FILES ${CMAKE_BINARY_DIR}/package/millrace-config.cmake
 install(EXPORT millrace NAMESPACE millrace:: FILE millrace-targets.cmake
         DESTINATION ${package_directory} COMPONENT development)
 
-# Users include a part of the headers, by names of their own.
+# Users include a part of the headers (of headers.cmake), by names of their own.
 set(public_headers ${CMAKE_BINARY_DIR}/package/include)
 if(NOT MILLRACE_HAS_CUDA)
   set(no_kernels --except gpu/cuda/kernels.h)
 endif()
-string(JOIN " " write_headers ${MILLRACE_PYTHON3} -B ${CMAKE_SOURCE_DIR}/tools/public_headers.py ${public_headers} ${no_kernels})
-install(CODE "execute_process(COMMAND ${write_headers} COMMAND_ERROR_IS_FATAL ANY)" COMPONENT development)
-install(DIRECTORY ${public_headers}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+set(write_headers ${CMAKE_SOURCE_DIR}/tools/public_headers.py)
+add_custom_command(
+  OUTPUT ${public_headers}/written
+  COMMAND ${MILLRACE_PYTHON3} -B ${write_headers} ${public_headers} ${no_kernels}
+  COMMAND ${CMAKE_COMMAND} -E touch ${public_headers}/written
+  DEPENDS ${millrace_headers} ${write_headers} ${CMAKE_SOURCE_DIR}/tools/layers.toml
+  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} VERBATIM)
+add_custom_target(public_headers ALL DEPENDS ${public_headers}/written)
+install(DIRECTORY ${public_headers}/millrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
