@@ -8,14 +8,18 @@ target_compile_options(millrace_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-mismatched-new-delete>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
 
-# millrace_library(SOURCES … DEPS millrace::base PRIVATE_DEPS … [INSTALL] [EXPORT_NAME worker])
+# millrace_library(SOURCES … [SERVICE_SOURCES …] DEPS millrace::base PRIVATE_DEPS … [INSTALL] [EXPORT_NAME worker])
 # One static library (header-only where there are no sources) per folder, named by its path:
-# transport/net is millrace::transport_net. DEPS is what its headers include; PRIVATE_DEPS stays in
+# transport/net is millrace::transport_net. The Python package does without SERVICE_SOURCES: it has clients and
+# workers only, and pip compiles it on the user's machine. DEPS is what its headers include; PRIVATE_DEPS stays in
 # its sources. INSTALL gives it to programs that find_package(millrace), as EXPORT_NAME if that is
 # given; its DEPS and PRIVATE_DEPS must be installed too, or be found by cmake/millrace-config.cmake.in.
 # Its headers are installed as far as tools/layers.toml has them as public.
 function(millrace_library)
-  cmake_parse_arguments(arg "INSTALL" "EXPORT_NAME" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(arg "INSTALL" "EXPORT_NAME" "SOURCES;SERVICE_SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  if(NOT MILLRACE_PYTHON)
+    list(APPEND arg_SOURCES ${arg_SERVICE_SOURCES})
+  endif()
   file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   string(REPLACE "/" "_" name ${name})
   set(target millrace_${name})

@@ -63,7 +63,9 @@ def main():
         run(*pip, "--no-deps", "--requirement", alone)
 
     def package():
-        run(*pip, "--force-reinstall", "--no-deps", PACKAGE)
+        # As deep in the tree as other builds, from which ccache then has most of it.
+        build = folder.parent / "python_package"
+        run(*pip, "--force-reinstall", "--no-deps", "--config-settings", f"build-dir={build}", PACKAGE)
 
     def distributions():
         shutil.rmtree(folder / "dist", ignore_errors=True)
