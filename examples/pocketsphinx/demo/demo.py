@@ -88,7 +88,7 @@ def decode_directly(build, speech):
     begun = time.monotonic()
     direct = os.path.join(build, "examples/pocketsphinx/pocketsphinx_direct")
     files = [path for path, _ in speech.values()]
-    run = subprocess.run([direct, "--piece", str(CHUNK), *files], check=False, text=True,
+    run = subprocess.run([direct, *files], check=False, text=True,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if run.returncode:
         raise Failure(run.stderr.strip())
