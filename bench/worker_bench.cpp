@@ -84,7 +84,7 @@ struct Outcome {
   long grown = 0;   // KiB of the worker's memory meanwhile
 };
 
-// Of so many batches that the worker takes.
+// Measures how the worker takes `batches` batches.
 Outcome measure(std::uint64_t batches, const std::function<void(const std::string& url)>& worker) {
   FakeService service;
   service.welcome.slots = rows;

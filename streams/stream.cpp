@@ -201,7 +201,7 @@ bool Stream::hands_over() {
 }
 
 // Whether the stream acts on the news that the row just cut is in a batch. It costs this thread a
-// wake-up, and the result tells the same later.
+// wake-up, and without it the row's result brings the same news later.
 bool Stream::needs_taken() const {
   const OutstandingRows& rows = cutter_.rows();
   return !rows.begun() || rows.ready() >= max_ready_rows / 2 || links_.blocks.scarce();

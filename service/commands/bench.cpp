@@ -213,12 +213,15 @@ void add_traffic(Command& command, Arguments& into) {
       .type("TIME");
   command.add("--aborts", &into.plan.aborts, "The part of them that vanishes without an end")
       .between(0.0, 1.0);
-  command.add("--duration", &into.duration, "That counts").type("TIME").shows_default();
-  command.add("--warm-up", &into.warm_up, "Before it").type("TIME").shows_default();
-  command.add("--every", &into.every, "Figures of their own for each so long").type("TIME");
-  command.add("--ramp", &into.ramp, "The most streams whose p99 is not above it, by trying")
+  command.add("--duration", &into.duration, "How long to measure").type("TIME").shows_default();
+  command.add("--warm-up", &into.warm_up, "How long to stream before measuring")
+      .type("TIME")
+      .shows_default();
+  command.add("--every", &into.every, "Also print figures of each interval of this length")
       .type("TIME");
-  command.add("--seed", &into.plan.seed, "Of all that is random");
+  command.add("--ramp", &into.ramp, "Find the largest number of streams with a p99 up to this")
+      .type("TIME");
+  command.add("--seed", &into.plan.seed, "Seed of all random choices");
 }
 
 void add_ends(Command& command, Arguments& into) {
@@ -229,7 +232,8 @@ void add_ends(Command& command, Arguments& into) {
   command.add("--options", &into.target.options, "Of each stream, a JSON object").type("JSON");
   command.add("--rate", &into.target.type.rate, "Frames per second").shows_default();
   const Option channels = command.add("--channels", &into.target.type.values, "Of audio");
-  command.add("--dim", &into.dim, "Streams of features of so many values").excludes(channels);
+  command.add("--dim", &into.dim, "Streams of features, with this many values in a frame")
+      .excludes(channels);
   command
       .add("--worker", &into.worker,
            "Be the pipeline's worker too: look at every row, answer none or all")

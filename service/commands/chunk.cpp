@@ -157,7 +157,7 @@ void add_options(Command& command, Arguments& into) {
            "Chunk rule: size, step, first, left, right, min (frames or a time), tail, align, pad")
       .type("KEY=VALUE,...");
   command.add("--preset", &into.preset, "Chunk rule of a known model").type("NAME");
-  command.add("--frames", &into.frames, "The stream has so many frames, and ends").type("N");
+  command.add("--frames", &into.frames, "Length of the stream, in frames").type("N");
   command
       .add("--events", &into.events,
            "The stream is this JSON array of events: [[\"frames\",1600],[\"end\",0]]")

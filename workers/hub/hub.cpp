@@ -297,8 +297,7 @@ void Hub::serve(LaneId lane, AttachedWorker& worker, Time now) {
     if (const auto* message = worker.slabs->write(*batch, streams_.opened(lanes_.opened())))
       workers_.hand(worker, *message);
   }
-  if (!slab_wanted && !worker.slabs->has_slab() && lanes_.slab_wanted(lane))
-    stats_.slabs.exhausted.add();
+  if (!slab_wanted && lanes_.slab_wanted(lane)) stats_.slabs.exhausted.add();
   workers_.show_slabs(worker);
 }
 
