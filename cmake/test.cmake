@@ -14,7 +14,7 @@ function(millrace_test name)
   target_link_libraries(${name}_test PRIVATE millrace_options millrace_test_main ${arg_DEPS})
   target_compile_options(${name}_test PRIVATE ${test_options})
   millrace_use_precompiled(${name}_test precompiled_tests)
-  catch_discover_tests(${name}_test TEST_PREFIX "${name}: " PROPERTIES LABELS ${name} TIMEOUT 120
+  catch_discover_tests(${name}_test TEST_PREFIX "${name}: " PROPERTIES LABELS ${name} TIMEOUT 300
                        FAIL_REGULAR_EXPRESSION "No tests ran" SKIP_REGULAR_EXPRESSION "skipped: ")
 endfunction()
 

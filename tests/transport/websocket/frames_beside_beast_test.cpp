@@ -178,8 +178,10 @@ class RandomFrames {
     if (one_in(4)) all[index(all)] = static_cast<char>(number(0, 255));
     if (one_in(8)) all.resize(index(all));
     const int most = large ? 30'000 : one_in(3) ? 3 : one_in(2) ? 40 : 5000;
-    for (std::size_t at = 0; at < all.size(); at += play.pieces.back().size())
-      play.pieces.push_back(all.substr(at, static_cast<std::size_t>(number(1, most))));
+    for (std::size_t at = 0; at < all.size(); at += play.pieces.back().size()) {
+      const int size = play.pieces.size() < 1000 ? number(1, most) : 30'000;
+      play.pieces.push_back(all.substr(at, static_cast<std::size_t>(size)));
+    }
     if (one_in(2))
       for (std::size_t i = 0; i < play.pieces.size(); ++i)
         play.beside.push_back(std::string(static_cast<std::size_t>(number(0, 300)), 'b'));
