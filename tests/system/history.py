@@ -36,6 +36,21 @@ def violations(history):
     return broken
 
 
+def lived_through(history, name):
+    """Lines for a person: when the workers of a stream's pipeline went, and which of its rows they noted."""
+    stream = next(stream for stream in history.streams if stream.name == name)
+    yield f"{name}: opened {stream.opened}, over {stream.over}, close {stream.code}"
+    for worker in history.workers:
+        if worker.pipeline != stream.pipeline:
+            continue
+        yield f"{worker.name}: {worker.fate}, attached {worker.attached}, leaving {worker.leaving}, over {worker.over}"
+        ids = set()
+        for batch in [entry for kind, entry in worker.log if kind == "batch"]:
+            ids |= {opened[0] for opened in batch.opened if opened[2] == name}
+            for row in [row for row, _ in batch.rows if row.stream in ids]:
+                yield f"  batch {batch.id}, closed {batch.closed}: row {row.seq}, size {row.size}"
+
+
 def _of_worker(worker, rule, options, handed):
     """What is wrong with what one worker saw; adds its rows to `handed`."""
     names, seen, states, owners, held, last = {}, {}, {}, {}, [], 0

@@ -3,7 +3,7 @@
 told by the name of its promise."""
 import unittest
 
-from history import violations
+from history import lived_through, violations
 from stream_history import ending_of, row_crc
 from traces import SECOND, Batch, History, Rule, Stream, Worker, contract
 from worker_wire import REASONS, RESET, Row, names
@@ -216,10 +216,26 @@ class Checker(unittest.TestCase):
         self.story.results[1]["error"] = "worker_failed"
         self.check("given up")
 
-    def test_a_row_given_up_after_two_losses(self):
+    def give_up(self, seq):
+        """A second worker is lost over it, before it could note the batch."""
         self.story.history.workers.append(Worker("c", fate="lost", attached=SECOND, over=4 * SECOND))
-        self.story.results[1].pop("data")
-        self.story.results[1]["error"] = "worker_failed"
+        result = next(result for result in self.story.results if result.get("seq") == seq)
+        result.pop("data")
+        result["error"] = "worker_failed"
+
+    def test_a_row_given_up_after_two_losses(self):
+        self.give_up(1)
+        self.check()
+
+    def test_a_row_given_up_whose_first_worker_had_the_next_one_too(self):
+        self.give_up(1)
+        self.story.hand(self.story.a, 2, 3, answered=False)
+        self.check()
+
+    def test_a_marker_row_given_up_whose_first_worker_was_lost_before_it_noted_the_batch(self):
+        self.give_up(2)
+        self.story.remove(self.story.a, 1)
+        self.story.a.over = 2 * SECOND
         self.check()
 
     def left(self):
@@ -309,6 +325,11 @@ class Checker(unittest.TestCase):
         del self.story.a.log[:2]
         self.story.batch(self.story.a, 1).opened.append([11, 1, "s", '{"salt":5}'])
         self.check("handed over", "answer")
+
+    def test_what_a_stream_lived_through_tells_who_had_its_rows(self):
+        lines = list(lived_through(self.story.history, "s"))
+        lost = next(line for line in lines if line.startswith("a: lost"))
+        self.assertEqual(lines[lines.index(lost) + 2], "  batch 2, closed 2000000000: row 1, size 50")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import dataclasses
 import json
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -22,7 +23,7 @@ import websockets
 
 from crew import Crew
 from harness import PATIENCE, Service
-from history import violations
+from history import lived_through, violations
 from traces import History, Rule, Stream, contract, salted
 
 PIPELINES = {"lookahead": Rule(contract.Spec(size=400, left=80, right=40, first=240), 64, 8, 8.0),
@@ -167,7 +168,10 @@ def check(service, schedule, code):
     ended = [crew.finish() for crew in schedule.crews]
     workers = [worker for workers, _ in ended for worker in workers]
     history = History(PIPELINES, schedule.streams, workers, schedule.stopping)
-    wrong = violations(history) + [line for _, lines in ended for line in lines]
+    wrong = violations(history)
+    for name in re.findall(r"\(stream (\S+)\)", "\n".join(wrong))[:1]:
+        print(*lived_through(history, name), sep="\n")
+    wrong += [line for _, lines in ended for line in lines]
     if code != 0:
         wrong.insert(0, f"drain: the service ended with {code}: {service.errors[-5:]}")
     seen = [row for worker in history.workers for kind, batch in worker.log if kind == "batch"

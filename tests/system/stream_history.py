@@ -170,9 +170,23 @@ def _given_up(history, stream, handed, seq):
     results = {result["seq"]: result for result in stream.messages("result")}
     if seq in results and "error" not in results[seq] or stream.messages("closed") and seq not in results:
         return False
-    since = min((at.batch.closed for at in handed if at.row.seq == seq - 1), default=stream.opened)
-    until = min((at.batch.closed for at in handed if at.row.seq > seq), default=_forgotten(history, stream, handed))
+    since, until = _handed_after(stream, handed, seq), _done_before(history, stream, handed, seq)
     return sum(worker.fate == "lost" and worker.over >= since for worker in _gone(history, stream, until)) >= 2
+
+
+def _handed_after(stream, handed, seq):
+    """An instant before any worker got the row. A worker may be lost before it notes a batch. In that
+    batch, a marker row may follow a row with frames: only what comes before both was noted for certain."""
+    framed = max((at.row.seq for at in handed if at.row.size and at.row.seq < seq), default=0)
+    return min((at.batch.closed for at in handed if at.row.seq == framed - 1), default=stream.opened)
+
+
+def _done_before(history, stream, handed, seq):
+    """An instant when the row was done with: another worker had a later one. A worker that has both
+    may get the later one while the row is still at work."""
+    had = {at.worker.name for at in handed if at.row.seq == seq}
+    return min((at.batch.closed for at in handed if at.row.seq > seq and at.worker.name not in had),
+               default=_forgotten(history, stream, handed))
 
 
 def _forgotten(history, stream, handed):
