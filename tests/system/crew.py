@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers of one pipeline as processes of their own, and what can happen to them."""
 import asyncio
+import json
 import os
 import signal
 import sys
 import time
 
-from harness import Process, wait_for
-from logging_worker import DOZE
+from harness import COUNTED, Process, wait_for
 from traces import SECOND, Worker, read_worker
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "logging_worker.py")
 REMOTE = 0.3  # of them are on another machine, as far as the service knows
 SILENCE = 6  # seconds without a heartbeat until a worker is given up
+ANSWER = 10  # seconds without an answer until then
 
 
 class Member:
@@ -35,8 +36,7 @@ class Member:
 
     async def over(self):
         """Until its process has ended."""
-        while self.process.process.poll() is None:
-            await asyncio.sleep(0.02)
+        await asyncio.to_thread(self.process.process.wait)
 
     def finish(self):
         """Ends what is left of it, reads its notes, and gives what it complained of."""
@@ -102,18 +102,22 @@ class Crew:
         member = self._take()
         member.ends()
         member.signal(signal.SIGSTOP)
-        await asyncio.sleep(SILENCE + self.random.uniform(3, 6))
+        await asyncio.to_thread(wait_for, lambda: not self._is_listed(member), "it to be given up", COUNTED)
         if self.random.random() < 0.5:
             return await self._kill(member)
         member.signal(signal.SIGCONT)
         await member.over()
+
+    def _is_listed(self, member):
+        status, text = self.service.get("/workers")
+        return status != 200 or member.trace.name in [worker["worker"] for worker in json.loads(text)["workers"]]
 
     async def doze(self):
         """Given up over a batch that it does not give back; then it does."""
         member = self._take()
         member.ends()
         member.signal(signal.SIGUSR1)
-        await asyncio.wait([asyncio.create_task(member.over())], timeout=DOZE + 6)
+        await asyncio.wait([asyncio.create_task(member.over())], timeout=ANSWER + 8)
         if member.process.process.poll() is None:  # it had no batch to doze over
             await self._kill(member)
 

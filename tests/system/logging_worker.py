@@ -23,8 +23,6 @@ import zlib
 import worker_wire as wire
 from raw_worker import RawWorker
 
-DOZE = 12  # seconds; an answer is due after 10
-
 
 class LoggingWorker:
     def __init__(self, url, pipeline, name, log, credits, pace):
@@ -54,8 +52,10 @@ class LoggingWorker:
             rows = [[*row, zlib.crc32(self.link.row(batch, i))] for i, row in enumerate(batch.framed)]
             rows += [[*row, None] for row in batch.marks]
             self.write(batch=batch.id, closed=batch.closed, opened=batch.opened, rows=rows)
-            time.sleep(DOZE if self.dozing.is_set() else self.random.random() * self.pace)
-            self.dozing.clear()
+            if self.dozing.is_set():
+                self.link.wait_for_hang_up()
+            else:
+                time.sleep(self.random.random() * self.pace)
             self.write(done=batch.id)
             self.link.send(wire.done(batch.id, self.answers(batch, batch.framed),
                                      self.answers(batch, batch.marks)))

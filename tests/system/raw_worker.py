@@ -3,6 +3,7 @@
 import contextlib
 import mmap
 import os
+import select
 import socket
 import struct
 import threading
@@ -145,6 +146,12 @@ class RawWorker:
             return batch.tensor[i * size:(i + 1) * size]
         begin = batch.slab * self.welcome.slab_bytes + i * size
         return self.slabs[begin:begin + size]
+
+    def wait_for_hang_up(self):
+        """Until the service closes the connection; reads nothing."""
+        hang_up = select.poll()
+        hang_up.register(self.socket, select.POLLRDHUP)
+        hang_up.poll()
 
     def ended(self):
         """Reads to the end: the code it was refused with; None where it was not."""

@@ -77,7 +77,6 @@ class Stalls(CrowdTest):
                 service.process.send_signal(signal.SIGSTOP)
                 time.sleep(1.5)
                 service.process.send_signal(signal.SIGCONT)
-                time.sleep(1)
                 service.recount()
             self.assertEqual(hung.ended(), "timeout")
 
