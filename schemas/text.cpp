@@ -72,6 +72,12 @@ std::size_t utf8_length(std::string_view text) {
 
 bool is_utf8(std::string_view text) { return utf8_length(text) == text.size(); }
 
+std::string_view cut_text(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return text.substr(0, most);
+}
+
 Character first_character(std::string_view text) {
   const std::size_t size = sequence_length(text);
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };

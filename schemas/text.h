@@ -11,6 +11,8 @@ namespace millrace {
 bool is_utf8(std::string_view text);
 // The length of the whole characters of UTF-8 that `text` begins with.
 std::size_t utf8_length(std::string_view text);
+// The beginning of `text`, at most `most` bytes of it, which does not end within a character.
+std::string_view cut_text(std::string_view text, std::size_t most);
 
 // One JSON value, at most 32 deep, with nothing but white space around it.
 bool is_json(std::string_view text);

@@ -5,6 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "schemas/text.h"
+#include "workers/library/worker.h"
+
 namespace millrace::python {
 namespace {
 
@@ -108,12 +111,9 @@ std::string counted(std::size_t count, const char* noun) {
 }  // namespace
 
 std::string words_of(nb::handle exception) {
-  constexpr std::size_t longest = 1000;
-  std::string words = readable(nb::str(exception.type().attr("__name__"))) + message_of(exception);
-  if (words.size() <= longest) return words;
-  std::size_t end = longest;
-  while ((words[end] & 0xc0) == 0x80) --end;  // not within a character
-  return words.substr(0, end);
+  const std::string words =
+      readable(nb::str(exception.type().attr("__name__"))) + message_of(exception);
+  return std::string(cut_text(words, Worker::longest_error));
 }
 
 std::vector<Answer> answers_from(nb::handle given, AnswerCount count, nb::handle encode) {

@@ -30,8 +30,8 @@ struct AnswerCount {
 std::vector<Answer> answers_from(nanobind::handle given, AnswerCount count,
                                  nanobind::handle encode);
 
-// Type and text of an exception, as an error of a row says it: at most 1000 bytes. Requires: the
-// GIL.
+// Type and text of an exception, as an error of a row says it: cut to Worker::longest_error.
+// Requires: the GIL.
 std::string words_of(nanobind::handle exception);
 
 }  // namespace millrace::python

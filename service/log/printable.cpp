@@ -29,9 +29,7 @@ std::string escaped(std::string_view text, std::string_view others) {
 
 std::string printable(std::string_view text, std::size_t most) {
   if (text.size() <= most) return escaped(text, "\"\\");
-  std::size_t end = most;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return escaped(text.substr(0, end), "\"\\") + "...";
+  return escaped(cut_text(text, most), "\"\\") + "...";
 }
 
 std::string in_quotes(std::string_view text, std::size_t most) {

@@ -16,6 +16,14 @@ TEST_CASE("UTF-8 is what is in its shortest form and no surrogate") {
     CHECK_FALSE(is_utf8(text));
 }
 
+TEST_CASE("text is cut between two characters") {
+  const std::string text = "a\xc3\xa9\xf0\x9f\x8e\xa4";
+  const std::size_t sizes[] = {0, 1, 1, 3, 3, 3, 3, 7, 7};
+  for (std::size_t most = 0; most < std::size(sizes); ++most)
+    CHECK(cut_text(text, most) == text.substr(0, sizes[most]));
+  CHECK(cut_text("\x80\x80\x80", 2).empty());
+}
+
 TEST_CASE("JSON is one value and nothing behind it") {
   for (const auto* text :
        {"null", " {\"a\":[1,2.5,\"x\"]} ", "3", "12", "-0.5e3", "\"\\u00e9\"", "true"})

@@ -273,10 +273,12 @@ void Attachment::send_heartbeat(Bytes heartbeat) {
   }
 }
 
-void Attachment::fail(WorkerBatch& batch, std::span<const Answer> errors,
-                      std::span<const Answer> mark_errors) {
+void Attachment::fail(WorkerBatch& batch, const std::string& why) {
+  const Answer error{Answer::Kind::error, why};
+  const std::vector<Answer> answers(batch.framed().size(), error);
+  const std::vector<Answer> mark_answers(batch.marks().size(), error);
   lost_states_.add(batch);
-  done(batch, errors, mark_errors);
+  done(batch, answers, mark_answers);
 }
 
 // What explains why a service gave this worker up.

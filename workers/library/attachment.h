@@ -40,8 +40,7 @@ class Attachment {
   void use_on(const WorkerBatch& batch, DeviceStream stream);
   void done(WorkerBatch& batch, std::span<const Answer> answers,
             std::span<const Answer> mark_answers);
-  void fail(WorkerBatch& batch, std::span<const Answer> errors,
-            std::span<const Answer> mark_errors);
+  void fail(WorkerBatch& batch, const std::string& why);
   void bye();
   void close();
   void interrupt() noexcept { interruption_.set(); }

@@ -17,7 +17,10 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t max_name = 256;  // bytes
+constexpr std::size_t max_name = 256;                                            // bytes
+constexpr std::size_t longest_answers = worker_protocol::max_to_service - 4096;  // of a batch
+constexpr std::size_t beside_answer =
+    16;  // bytes of the message that each answer costs in addition
 
 void check(const WorkerSettings& settings) {
   using worker_protocol::max_credits;
@@ -35,7 +38,7 @@ void check(const WorkerSettings& settings) {
 
 std::size_t bytes_of(std::span<const Answer> answers) {
   std::size_t bytes = 0;
-  for (const Answer& answer : answers) bytes += answer.data.size() + 16;
+  for (const Answer& answer : answers) bytes += answer.data.size() + beside_answer;
   return bytes;
 }
 
@@ -47,7 +50,7 @@ void check_answers(const WorkerBatch& batch, std::span<const Answer> answers,
   };
   if (!fits(answers, batch.framed()) || !fits(mark_answers, batch.marks()))
     throw std::invalid_argument("a batch takes one answer for each of its rows, or none at all");
-  if (bytes_of(answers) + bytes_of(mark_answers) > worker_protocol::max_to_service - 4096)
+  if (bytes_of(answers) + bytes_of(mark_answers) > longest_answers)
     throw std::invalid_argument("the answers of a batch are too long for a message");
 }
 
@@ -90,11 +93,9 @@ void Worker::done(WorkerBatch& batch, std::span<const Answer> answers,
   attachment_->done(batch, answers, mark_answers);
 }
 void Worker::fail(WorkerBatch& batch, const std::string& why) {
-  const Answer error{Answer::Kind::error, why};
-  const std::vector<Answer> errors(batch.framed().size(), error);
-  const std::vector<Answer> mark_errors(batch.marks().size(), error);
-  check_answers(batch, errors, mark_errors);
-  attachment_->fail(batch, errors, mark_errors);
+  const std::size_t rows = batch.framed().size() + batch.marks().size();
+  const std::size_t share = longest_answers / (rows + 1) - beside_answer;
+  attachment_->fail(batch, std::string(cut_text(why, std::min(longest_error, share))));
 }
 void Worker::use_on(const WorkerBatch& batch, DeviceStream stream) {
   attachment_->use_on(batch, stream);

@@ -117,9 +117,11 @@ class Worker {
             std::span<const Answer> mark_answers = {});
 
   // Gives a batch back that could not be computed: each of its rows, marker rows included, gets the
-  // error `why`, which the service logs. The states of its streams may be half updated, so the next
-  // row with frames in each of their slots carries RESET here (in a batch that is taken from now
-  // on), whether the service asks for it or not; its reason is worker_lost. Throws as done() does.
+  // error `why`, which the service logs. `why` is cut to longest_error, or to its share of 64 MiB.
+  // The states of its streams may be half updated, so the next row with frames in each of their
+  // slots carries RESET here (in a batch that is taken from now on), whether the service asks for
+  // it or not; its reason is worker_lost. Throws as done() does.
+  static constexpr std::size_t longest_error = 1000;  // bytes
   void fail(WorkerBatch& batch, const std::string& why);
 
   // No new streams: the service moves those that are here to other workers, where there are any,

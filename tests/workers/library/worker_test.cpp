@@ -137,9 +137,7 @@ TEST_CASE("answers reach the service with the batch and the worker's instants") 
   CHECK(done.done <= Clock::now());
 }
 
-TEST_CASE(
-    "answers and errors too long for a message are refused, and the batch can still be given "
-    "back") {
+TEST_CASE("answers too long for a message are refused, and the batch can still be given back") {
   FakeService service;
   Worker worker = service.attach();
   service.send(example_batch(1));
@@ -147,9 +145,20 @@ TEST_CASE(
   const std::string half(max_to_service / 2, 'x');
   const std::vector<Answer> answers{{Answer::Kind::text, half}}, marks{{Answer::Kind::text, half}};
   CHECK_THROWS_AS(worker.done(*batch, answers, marks), std::invalid_argument);
-  CHECK_THROWS_AS(worker.fail(*batch, half), std::invalid_argument);
-  worker.fail(*batch, "too long");
-  CHECK(service.receive<Done>().answers.front().data == "too long");
+  worker.done(*batch, std::array{Answer{Answer::Kind::text, "fits"}});
+  CHECK(service.receive<Done>().answers.front().data == "fits");
+}
+
+TEST_CASE("an error that is too long is cut, between two characters") {
+  FakeService service;
+  Worker worker = service.attach();
+  service.send(example_batch(1));
+  auto batch = worker.next();
+  const std::string begin(Worker::longest_error - 1, 'x');
+  worker.fail(*batch, begin + "\xc3\xa9" + std::string(max_to_service, 'x'));
+  const auto done = service.receive<Done>();
+  CHECK(done.answers.front().data == begin);
+  CHECK(done.mark_answers.front().data == begin);
 }
 
 TEST_CASE("a worker holds as many batches as it has credits, and gives them back in order") {
