@@ -27,6 +27,7 @@ class UpgradeAnswer {
  public:
   // `accept` is the only right Sec-WebSocket-Accept.
   explicit UpgradeAnswer(std::string accept) : buffer_(longest), accept_(std::move(accept)) {
+    parser_.header_limit(longest_header);
     parser_.body_limit(longest);
   }
 
@@ -44,6 +45,7 @@ class UpgradeAnswer {
   }
 
  private:
+  static constexpr std::uint32_t longest_header = 8 * 1024;
   static constexpr std::size_t longest = 64 * 1024;
   static constexpr std::size_t at_once = 2048;
 
@@ -68,7 +70,8 @@ void UpgradeAnswer::add(std::size_t size, boost::system::error_code ended) {
   failure_ = error ? error : parser_.is_done() ? boost::system::error_code() : ended;
 }
 
-// Of an answer that does not open the WebSocket that was asked for (RFC 6455, 4.1); or empty.
+// The name of the first field that keeps the answer from opening the WebSocket (RFC 6455, 4.1).
+// Empty if there is none.
 std::string_view UpgradeAnswer::wrong_field() const {
   const auto& answer = parser_.get();
   const auto only = [&](http::field name) {
@@ -91,8 +94,8 @@ std::string_view UpgradeAnswer::wrong_field() const {
 std::optional<ConnectError> UpgradeAnswer::refusal() const {
   if (failure_ == http::error::header_limit || failure_ == http::error::body_limit ||
       failure_ == http::error::buffer_overflow)
-    return ConnectError{.message =
-                            "the answer is too long: a header above 8 KiB or a body above 64 KiB"};
+    return ConnectError{
+        .message = "the answer is too long: more than 8 KiB of header or 64 KiB behind it"};
   const bool of_parser =
       failure_.category() == make_error_code(http::error::bad_version).category();
   if (of_parser && failure_ != http::error::partial_message)

@@ -131,7 +131,8 @@ std::optional<MessageReader::Event> MessageReader::take_part(MutableBytes& unrea
   return Message{is_text_, message_};
 }
 
-// Memory doubles as bytes arrive, but never exceeds the limit.
+// The capacity doubles as bytes arrive, up to the limit. While it grows, the old memory is there
+// too.
 void MessageReader::gather(Bytes part) {
   const std::size_t size = message_.size() + part.size();
   if (size > message_.capacity()) message_.reserve(std::min(longest_, 2 * size));

@@ -49,7 +49,8 @@ class MessageReader {
   // event are valid until the next call, and while the memory of `unread` is.
   std::optional<Event> next(MutableBytes& unread);
 
-  // The bytes of the last event are no longer needed: frees their memory. next() does so too.
+  // The bytes of the last event are no longer needed: frees their memory if it is above 8 KiB.
+  // next() does so too.
   void forget_message();
 
   // True from the first bytes of a gathered message to its last ones.

@@ -101,6 +101,6 @@ TEST_CASE("an answer that is not HTTP, is too long, or ends too early is an erro
   for (const std::string fields :
        {"Transfer-Encoding: chunked\r\n\r\n1;", "Content-Length: 70000\r\n\r\n", "X: "})
     CHECK(opened_by("HTTP/1.1 500 Internal Server Error\r\n" + fields + endless) ==
-          "the answer is too long: a header above 8 KiB or a body above 64 KiB");
+          "the answer is too long: more than 8 KiB of header or 64 KiB behind it");
   CHECK(opened_by(switching(upgrade).substr(0, 40)) == "partial message");
 }

@@ -16,6 +16,7 @@
 #include <optional>
 #include <random>
 
+#include "tests/support/masked.h"
 #include "tests/support/seen_frames.h"
 #include "transport/net/spawn.h"
 #include "transport/websocket/frame_head.h"
@@ -23,6 +24,7 @@
 #include "transport/websocket/websocket_connection.h"
 
 using namespace millrace;
+using test::masked;
 
 namespace {
 
@@ -86,14 +88,6 @@ Task<> read_with_beast(Socket socket, std::size_t longest, Seen& seen) {
   }
 }
 
-std::string masked_frame(unsigned first, std::string payload) {
-  std::string frame;
-  const std::array key_bytes{std::byte{0x37}, std::byte{0xfa}, std::byte{0x21}, std::byte{0x3d}};
-  FrameHead::append(frame, static_cast<std::uint8_t>(first), payload.size(), key_bytes);
-  mask(std::as_writable_bytes(std::span(payload)), key_bytes);
-  return frame + payload;
-}
-
 // One connection that is read, and the other end of it.
 class Line {
  public:
@@ -149,7 +143,7 @@ Seen seen_by(Read read, const Play& play) {
   std::optional<Line> beside(std::in_place, context, read, play.longest);
   for (std::size_t i = 0; i < play.pieces.size(); ++i) {
     line->send(play.pieces[i]);
-    if (i < play.beside.size()) beside->send(masked_frame(0x82, play.beside[i]));
+    if (i < play.beside.size()) beside->send(masked(0x82, play.beside[i]));
   }
   line->end();
   beside->end();
@@ -214,21 +208,20 @@ class RandomFrames {
 
   std::string close() {
     constexpr std::array codes{1000, 1001, 1005, 999, 1007, 3000, 4999, 5000, 65535};
-    if (one_in(4)) return masked_frame(0x88, "");
+    if (one_in(4)) return masked(0x88, "");
     const int code = codes[static_cast<std::size_t>(number(0, 8))];
     std::string text{static_cast<char>(code >> 8), static_cast<char>(code)};
-    return masked_frame(0x88, text + (one_in(2) ? "why" : one_in(4) ? "\xff" : ""));
+    return masked(0x88, text + (one_in(2) ? "why" : one_in(4) ? "\xff" : ""));
   }
 
   std::string frame(bool large) {
     if (one_in(15)) return close();
-    if (one_in(40))
-      return masked_frame(static_cast<unsigned>(number(0, 255)), payload(false, large));
-    if (one_in(5)) return masked_frame(one_in(2) ? 0x89 : 0x8a, payload(true, large));
+    if (one_in(40)) return masked(static_cast<unsigned>(number(0, 255)), payload(false, large));
+    if (one_in(5)) return masked(one_in(2) ? 0x89 : 0x8a, payload(true, large));
     const bool is_final = !one_in(4);
     const unsigned opcode = within_ ? 0 : one_in(2) ? 1 : 2;
     within_ = !is_final;
-    return masked_frame((is_final ? 0x80U : 0U) | opcode, payload(false, large));
+    return masked((is_final ? 0x80U : 0U) | opcode, payload(false, large));
   }
 
   std::mt19937 random_;
@@ -260,6 +253,18 @@ TEST_CASE("the connections may differ only in a better close") {
   CHECK_FALSE(agrees({{"text a", "text b"}, "protocol", {pong, much}}));
 }
 
+TEST_CASE("the connections may differ in the close for a text that is not UTF-8") {
+  const std::string pong = "\x8ap", close = test::close_with(1000);
+  const test::SeenFrames ours{{"text a"}, "protocol", {pong, test::close_with(1007)}};
+  const auto agrees = [&](const test::SeenFrames& beasts) { return test::agree(ours, beasts); };
+  CHECK(agrees({{"text a"}, "protocol", {pong, test::close_with(1002)}}));  // a reason
+  CHECK_FALSE(agrees({{"text a"}, "protocol", {pong, test::close_with(1001)}}));
+  CHECK(agrees({{"text a", "text \xe2\x82"}, "closed1000", {pong, close}}));
+  CHECK_FALSE(agrees({{"text a", "text ok"}, "closed1000", {pong, close}}));
+  CHECK_FALSE(agrees({{"text a", "binary \xe2\x82"}, "closed1000", {pong, close}}));
+  CHECK_FALSE(agrees({{"text a", "text \xe2\x82"}, "closed1000", {close}}));
+}
+
 TEST_CASE("random bytes in random pieces are to us what they are to Beast") {
   for (unsigned seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
@@ -277,7 +282,7 @@ TEST_CASE("many more random bytes are to us what they are to Beast", "[.slow]") 
 }
 
 TEST_CASE("a text that ends within a character is closed with 1007 by us, not by Beast") {
-  const Play play{.pieces = {masked_frame(0x01, "\xe2\x82"), masked_frame(0x80, "")}};
+  const Play play{.pieces = {masked(0x01, "\xe2\x82"), masked(0x80, "")}};
   CHECK(seen_by(read_with_ours, play).frames == std::vector{test::close_with(1007)});
   CHECK(seen_by(read_with_beast, play).messages.size() == 1);  // fails when a newer Boost mends it
 }

@@ -8,9 +8,11 @@
 #include <catch2/catch.hpp>
 
 #include "tests/support/allocations.h"
+#include "tests/support/masked.h"
 #include "transport/net/spawn.h"
 
 using namespace millrace;
+using test::masked;
 using Kind = Connection::Kind;
 using Flushed = Connection::Flushed;
 
@@ -18,12 +20,6 @@ namespace {
 
 const std::string much(4 << 20, 'x');  // more than the kernel takes at once
 const std::string head_of_much("\x82\x7f\0\0\0\0\0\x40\0\0", 10);
-
-// A frame of a client, with a mask that changes nothing.
-std::string frame(char first, const std::string& payload) {
-  return std::string{first, static_cast<char>(0x80 | payload.size())} + std::string(4, '\0') +
-         payload;
-}
 
 Task<> await_more(Connection& connection) { co_await connection.readable(); }
 Task<> await_space(Connection& connection) { co_await connection.writable(); }
@@ -86,7 +82,7 @@ struct ConnectionFixture {
 };
 
 struct RestFixture : ConnectionFixture {
-  RestFixture() : ConnectionFixture(frame('\x82', "rest, ").substr(0, 8)) {}
+  RestFixture() : ConnectionFixture(masked(0x82, "rest, ").substr(0, 8)) {}
 };
 
 }  // namespace
@@ -129,7 +125,7 @@ TEST_CASE_METHOD(ConnectionFixture, "a reader that waits wakes when the connecti
 }
 
 TEST_CASE_METHOD(ConnectionFixture, "output to a peer that has hung up is dropped, input is read") {
-  arrives(frame('\x82', "last"));
+  arrives(masked(0x82, "last"));
   peer.close();
   for (int i = 0; i < 2; ++i) {
     connection->add(Kind::text, "dropped");
@@ -148,34 +144,35 @@ TEST_CASE_METHOD(ConnectionFixture, "a message is incomplete from its first byte
   arrives("\x82");
   CHECK(read().empty());
   CHECK(connection->assembling_since());
-  arrives(frame('\x82', "message").substr(1));
+  arrives(masked(0x82, "message").substr(1));
   CHECK(read() == "message");
   CHECK_FALSE(connection->assembling_since());
 }
 
 TEST_CASE_METHOD(ConnectionFixture, "a ping between two fragments gives the message no more time") {
   CHECK(read().empty());
-  arrives(frame('\x02', "two "));
+  arrives(masked(0x02, "two "));
   CHECK(read().empty());
   const auto begun = connection->assembling_since();
   REQUIRE(begun);
   const Time heard = connection->heard();
-  arrives(frame('\x89', "ping"));
+  arrives(masked(0x89, "ping"));
   CHECK(read().empty());
   CHECK(taken() == "\x8a\4ping");
   CHECK(connection->heard() > heard);
   CHECK(connection->assembling_since() == begun);
-  arrives(frame('\x80', "parts"));
+  arrives(masked(0x80, "parts"));
   CHECK(read() == "two parts");
   CHECK_FALSE(connection->assembling_since());
 }
 
-TEST_CASE_METHOD(ConnectionFixture,
-                 "a gathered message is freed before each wait, also behind pongs that wait") {
+TEST_CASE_METHOD(
+    ConnectionFixture,
+    "a gathered message is freed before a wait for bytes, also behind pongs that wait") {
   const std::string part(100, 'x');
-  std::string bytes = frame('\x89', "ping") + frame('\x02', part);
-  for (int i = 0; i < 150; ++i) bytes += frame('\0', part);
-  bytes += frame('\x80', part);
+  std::string bytes = masked(0x89, "ping") + masked(0x02, part);
+  for (int i = 0; i < 150; ++i) bytes += masked(0, part);
+  bytes += masked(0x80, part);
   CHECK(read().empty());
   const std::size_t before = test::allocated_bytes();
   bool goes_on = true;
@@ -190,7 +187,7 @@ TEST_CASE_METHOD(ConnectionFixture,
 TEST_CASE_METHOD(RestFixture, "bytes that came with the upgrade are read first") {
   CHECK(read().empty());
   CHECK(connection->assembling_since());
-  arrives(frame('\x82', "rest, ").substr(8) + frame('\x82', "more"));
+  arrives(masked(0x82, "rest, ").substr(8) + masked(0x82, "more"));
   CHECK(read() == "rest, more");
 }
 
