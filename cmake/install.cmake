@@ -16,7 +16,7 @@ install(FILES ${CMAKE_BINARY_DIR}/package/millrace-config.cmake
 install(EXPORT millrace NAMESPACE millrace:: FILE millrace-targets.cmake
         DESTINATION ${package_directory} COMPONENT development)
 
-# Users include a part of the headers (of headers.cmake), by names of their own.
+# Users include a part of the headers, by names of their own. `millrace_headers` is from headers.cmake.
 set(public_headers ${CMAKE_BINARY_DIR}/package/include)
 if(NOT MILLRACE_HAS_CUDA)
   set(no_kernels --except gpu/cuda/kernels.h)

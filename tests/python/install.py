@@ -9,6 +9,7 @@ wheel that was built from it.
 """
 import fcntl
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -76,9 +77,10 @@ def main():
     lock = open(folder.with_suffix(".lock"), "w")  # another preset's tests may be at it
     fcntl.flock(lock, fcntl.LOCK_EX)
     files = list(sources())
+    compiler = [os.environ.get(name) for name in ("CXX", "CMAKE_ARGS")]
     how = [path for path in files if path.suffix in (".txt", ".cmake", ".toml")]
     for step, changes in ((fresh_environment, digest([sys.version], [needed, alone])),
-                          (package, digest(files, files)),
+                          (package, digest([*files, *compiler], files)),
                           (distributions, digest(files, how))):  # no need where only their contents differ
         stamp = folder / step.__name__
         if not stamp.is_file() or stamp.read_text() != changes:

@@ -9,7 +9,7 @@ namespace millrace::test {
 
 // How often the program has asked for memory.
 std::size_t allocations();
-// The bytes that it has now.
+// How many bytes of memory the program has from `new` now.
 std::size_t allocated_bytes();
 
 // While it lives, its thread does not get so many bytes at once, `from` to `to`.
