@@ -6,15 +6,14 @@
 
 namespace millrace {
 
-// What a worker says to one row. Whoever takes it from a worker has checked that it is what it
-// calls itself.
+// A worker's answer to one row. Checked on receipt: `json` is JSON, `text` is UTF-8.
 struct Answer {
   enum class Kind : std::uint8_t {
-    none,   // nothing: the row is done, the client hears nothing of it
+    none,   // no answer: the row is done, and the client receives no result
     json,   // data is a JSON value
     text,   // data is UTF-8; the client gets it as a JSON string
     bytes,  // data is opaque; the client gets a binary message
-    error,  // the row failed; data says why, for the log, never for the client
+    error,  // the row failed; data is the reason, for the log only
   };
 
   Kind kind = Kind::none;

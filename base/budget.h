@@ -7,15 +7,15 @@
 
 namespace millrace {
 
-// A bounded amount (places for streams, bytes of slabs) that several threads take from and give
-// back to.
+// A bounded amount, such as streams or bytes of slabs, that several threads draw from and give back
+// to.
 //
-// Thread-safe. Relaxed: the amount guards nothing but itself.
+// Thread-safe. Memory order is relaxed: no other data depends on the amount.
 class Budget {
  public:
   explicit Budget(std::uint64_t limit) : limit_(limit) {}
 
-  // False, and nothing taken, when that would pass the limit.
+  // Returns false, and takes nothing, if the total would exceed the limit.
   [[nodiscard]] bool try_take(std::uint64_t amount) {
     std::uint64_t taken = taken_.load(std::memory_order_relaxed);
     do {
@@ -26,7 +26,7 @@ class Budget {
   }
   void give_back(std::uint64_t amount) { taken_.fetch_sub(amount, std::memory_order_relaxed); }
 
-  // What is taken beyond a smaller limit stays taken.
+  // If more than the new limit is taken, it stays taken.
   void set_limit(std::uint64_t limit) { limit_.store(limit, std::memory_order_relaxed); }
   std::uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   std::uint64_t taken() const { return taken_.load(std::memory_order_relaxed); }
@@ -36,8 +36,9 @@ class Budget {
   std::atomic<std::uint64_t> limit_;
 };
 
-// So much of a budget, taken for as long as it lives; false where there was not so much left. The
-// budget outlives it.
+// A part of a budget: taken by the constructor, given back by the destructor. Converts to false if
+// the budget had less than `amount` left; nothing is taken then. The budget outlives it. Confined
+// to one thread at a time.
 class Share {
  public:
   Share() = default;

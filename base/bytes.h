@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// Views of memory that somebody else keeps alive.
+// Views of memory that the caller keeps alive.
 using Bytes = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 

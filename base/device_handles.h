@@ -7,12 +7,13 @@
 
 namespace millrace {
 
-// What another process on the same machine opens device memory, or an event, by. Secret: whoever
-// has it can read what goes through.
+// A CUDA IPC handle: lets another process on this machine open a device allocation or an event.
+// Secret: a process that has it can read the memory.
 using DeviceHandle = std::array<std::byte, 64>;
 
-// A lane's slabs on its device, slab i at i * slab_bytes, and two events for each: `copied` has
-// passed when its batch lies there, `finished` when the worker reads it no more.
+// A lane's slabs on its device, slab i at i * slab_bytes, and two CUDA events for each slab:
+// `copied` completes when its batch is on the device, `finished` when the worker no longer reads
+// it.
 struct DeviceHandles {
   DeviceHandle memory{};
   std::vector<DeviceHandle> copied, finished;

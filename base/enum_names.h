@@ -10,8 +10,9 @@
 
 namespace millrace {
 
-// The enumerator that has this value, as it is spelt in the code; empty if there is none. GCC and
-// Clang print "value = millrace::Loss::gap" for an enumerator, "value = (millrace::Loss)9" else.
+// The name of the enumerator with this value, as in the code; empty if no enumerator has it. GCC
+// and Clang print "value = millrace::Loss::gap" for an enumerator and "value = (millrace::Loss)9"
+// for any other value.
 template <auto value>
 constexpr std::string_view enumerator() {
   constexpr std::string_view text = __PRETTY_FUNCTION__;
@@ -21,7 +22,7 @@ constexpr std::string_view enumerator() {
   return full.front() == '(' ? std::string_view() : full.substr(full.rfind(':') + 1);
 }
 
-// How many enumerators there are. Requires: their values are 0, 1, 2 …
+// The number of enumerators. Requires: their values are 0, 1, 2 …
 template <class Enum, std::size_t from = 0>
 requires std::is_enum_v<Enum>
 constexpr std::size_t count_of() {
@@ -31,7 +32,7 @@ constexpr std::size_t count_of() {
     return count_of<Enum, from + 1>();
 }
 
-// All values, in their order. Requires: they are 0, 1, 2 …
+// All values in ascending order. Requires: they are 0, 1, 2 …
 template <class Enum>
 constexpr auto values_of() {
   return []<std::size_t... i>(std::index_sequence<i...>) {
@@ -41,8 +42,8 @@ constexpr auto values_of() {
 }
 
 // The enumerator's name. Requires: the values of Enum are 0, 1, 2 …, and `value` is one of them.
-// These names are words of the protocols, of metrics and of the configuration: to rename an
-// enumerator changes them.
+// The names are part of the protocols, the metrics and the configuration: renaming an enumerator
+// changes these.
 template <class Enum>
 requires std::is_enum_v<Enum>
 constexpr std::string_view name_of(Enum value) {
@@ -53,7 +54,7 @@ constexpr std::string_view name_of(Enum value) {
   return names[static_cast<std::size_t>(value)];
 }
 
-// The other direction; nullopt if no value has this name.
+// The value with this name; nullopt if no value has it.
 template <class Enum>
 constexpr std::optional<Enum> value_named(std::string_view name) {
   for (const Enum value : values_of<Enum>())

@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-// Why a message or a stream is refused. Its name goes into messages.
+// Why a message or a stream is refused. The name of the value is sent in messages.
 enum class ErrorCode : std::uint8_t {
   schema,  // not a message of the protocol
   unauthenticated,
@@ -15,20 +15,20 @@ enum class ErrorCode : std::uint8_t {
   unknown_stream,
   unknown_pipeline,
   idle,      // the client was silent for too long
-  conflict,  // the name is taken
+  conflict,  // an open connection has the stream's name
   too_long,
-  format,  // a sample format, rate or shape that the pipeline does not take
-  values,  // impossible values: half a frame, NaN, infinity
+  format,  // a sample format, rate or shape that the pipeline does not accept
+  values,  // part of a frame, NaN, infinity, or a position out of range
   too_fast,
-  no_worker,      // no worker came in time
-  no_room,        // there are as many streams as allowed
+  no_worker,      // no worker had a free slot in time
+  no_room,        // a limit on streams or memory is reached
   stopping,       // the service stops
   slow_reader,    // the client did not read its results
   worker_failed,  // workers were lost over rows of the stream
   internal,
 };
 
-// The close code of a WebSocket connection that ends for it.
+// The close code of a WebSocket connection that ends with this error.
 constexpr std::uint16_t close_code(ErrorCode code) {
   switch (code) {
     case ErrorCode::schema: return 4400;

@@ -8,36 +8,36 @@
 
 namespace millrace {
 
-// Why an event happened. It is recorded with the event, and decides the reason of a RESET.
+// Why an event happened. Recorded with the event; determines the reason of a RESET.
 enum class Cause : std::uint8_t {
-  client,      // the client said so
-  endpoint,    // a segment ended by silence or length
-  load,        // frames were shed, or a size was chosen, by how busy the service is
-  rejected,    // a message was refused; its frames are the gap
+  client,      // sent by the client
+  endpoint,    // a segment ended by silence, by length or by a worker
+  load,        // the service is busy: frames were shed, or a size was chosen
+  rejected,    // a message was rejected; its frames are the gap
   connection,  // the connection was lost
   drain,       // the service is stopping
 };
 
-// What can happen to a stream, in order. A stream's rows are a pure function of its events.
+// One thing that happens to a stream. A stream's rows are a pure function of its events, in order.
 struct Event {
   enum class Kind : std::uint8_t {
     open,    // the stream begins; always the first
     frames,  // `count` more frames arrived
-    size,    // bodies have `count` frames, from the next one cut; where bodies lie end to end
-    flush,   // the segment ends, the run goes on
-    reset,   // the segment and the run end
-    gap,     // `count` >= 1 frames were lost: the segment and the run end, positions skip them
-    end,     // the stream ends
-    abort,   // the stream died: frames that are in no ready row yet are dropped
+    size,  // bodies have `count` frames, from the next one cut; requires that bodies lie end to end
+    flush,  // the segment ends, the run continues
+    reset,  // the segment and the run end
+    gap,    // `count` >= 1 frames were lost: the segment and the run end, positions skip them
+    end,    // the stream ends
+    abort,  // the stream ended without `end`: frames in no ready row are dropped
   };
 
   Kind kind = Kind::open;
   Cause cause = Cause::client;
   std::uint64_t count = 0;
-  std::optional<std::uint64_t> mark = {};  // of a flush: the client's number for it
+  std::optional<std::uint64_t> mark = {};  // the client's number of a flush
 };
 
-// Why a row's state must be fresh. Where two meet, the later one stands.
+// Why the state must be fresh before a row. If two reasons coincide, the later one counts.
 enum class ResetReason : std::uint8_t {
   none,
   start,

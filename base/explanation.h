@@ -9,17 +9,17 @@
 
 namespace millrace {
 
-// The place of a row in the batch in which it was done.
-struct RowPlace {
+// The batch in which a row was done: the values that its client may see.
+struct RowInBatch {
   BatchId batch{};
   Slot slot{};
-  std::uint32_t rows = 0;  // of the batch, with frames
+  std::uint32_t rows = 0;  // rows with frames in the batch
   Trigger trigger = Trigger::full;
 };
 
-// Where the time of a row went, for a client that asked with `explain=1`.
+// The times of a row in each stage, for a client that requested them with `explain=1`.
 struct Explanation {
-  RowPlace place;
+  RowInBatch in_batch;
   Instants at;  // up to `done`
 };
 

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-// How one value of a frame is kept. All little-endian.
+// The representation of one value of a frame. Little-endian.
 enum class Element : std::uint8_t { s16, f16, f32 };
 
 constexpr std::size_t size_of(Element element) { return element == Element::f32 ? 4 : 2; }

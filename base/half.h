@@ -6,19 +6,19 @@
 
 namespace millrace {
 
-// IEEE binary16 as bits: the compilers we build with have no such type that C++20 may name.
-// Both are branch-free enough to be vectorised in a loop.
+// IEEE binary16 as bits: the supported compilers have no standard C++20 type for it.
+// Both functions are branch-free enough to be vectorised in a loop.
 
 constexpr float half_to_float(std::uint16_t half) {
   const std::uint32_t sign = (half & 0x8000u) << 16;
   const std::uint32_t magnitude = (half & 0x7fffu) << 13;
-  // The product moves the exponent's bias, and makes normal what is subnormal here.
+  // The product moves the exponent's bias, and makes subnormal values normal.
   const auto scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
   const bool finite = (half & 0x7c00u) != 0x7c00u;
   return std::bit_cast<float>(sign | (finite ? scaled : magnitude | 0x7f80'0000u));
 }
 
-// Rounds to the nearest, ties to even; infinite from 65520 on.
+// Rounds to nearest, ties to even. Values from 65520 on become infinity.
 constexpr std::uint16_t float_to_half(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits & 0x8000'0000u) >> 16;

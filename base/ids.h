@@ -6,14 +6,15 @@
 
 namespace millrace {
 
-// Numbers that must not be mixed up. A stream's and a batch's id are never used twice by one
-// process; a slot is a place in one worker's state memory, 0 <= slot < slots.
+// Numbers of distinct types, so that they cannot be mixed up. Ids of streams and batches are never
+// used twice by one process. A slot is the index of one stream's state in one worker's memory,
+// 0 <= slot < slots.
 enum class StreamId : std::uint64_t {};
 enum class BatchId : std::uint64_t {};
 enum class LaneId : std::uint64_t {};
 enum class Slot : std::uint32_t {};
 
-// The bare number, for messages, array indices and logs.
+// The plain number, for messages, array indices and logs.
 template <class Id>
 requires std::is_enum_v<Id>
 constexpr auto number(Id id) { return static_cast<std::underlying_type_t<Id>>(id); }

@@ -9,15 +9,15 @@
 
 namespace millrace {
 
-// The way of a row, instant by instant. The spans between neighbours are the stages; they add up
-// to chunk-to-result.
+// The instants in the life of a row. The spans between neighbours are the stages, which add up to
+// the latency from chunk to result.
 struct Instants {
   Time arrived;  // the last frame of its window, or the event that cut it, was read
-  Time ready;    // it was cut
+  Time ready;    // the chunker cut the row
   Time closed;   // its batch closed
-  Time copied;   // its batch lay where the worker reads it
-  Time taken;    // the worker began
-  Time done;     // the service has its answer
+  Time copied;   // its batch was in memory that the worker reads
+  Time taken;    // the worker took the batch
+  Time done;     // the service received the answer
   Time written;  // its result was written to the socket
 };
 

@@ -8,13 +8,13 @@
 
 namespace millrace {
 
-// The names that open connections have, so that no two have the same. Asked once when a stream
-// opens and once when its connection ends, never on the way of the data.
+// The names of open connections, which are unique. Used once when a stream opens and once when its
+// connection ends, never for each message.
 //
 // Thread-safe.
 class NameBook {
  public:
-  // False if somebody has it.
+  // False if a connection has this name.
   [[nodiscard]] bool take(std::string_view name) {
     std::lock_guard lock(mutex_);
     return names_.emplace(name).second;

@@ -12,28 +12,29 @@
 
 namespace millrace {
 
-// A bounded, closable queue between threads: the only thing that they share. Values move through
-// it. Memory grows to the most that ever waited and is kept, so that a queue in steady state
-// allocates nothing.
+// A bounded, closable queue between threads: the only object that they share. Values are moved
+// through it. Its memory grows to the largest number of values and is kept, so that it does not
+// allocate in steady state.
 //
-// Thread-safe: any number of producers, one consumer. A producer that is told `first` wakes the
-// consumer, so that many waiting values cost one wake-up; a consumer that waits in pop_until
-// needs no waking.
+// Thread-safe: any number of producers, one consumer. A producer whose push returns `first` wakes
+// the consumer, so that any number of waiting values needs one wake-up. A consumer that waits in
+// pop_until is woken by the queue.
 template <class T>
 class Queue {
  public:
+  // `first`: added to an empty queue. `more`: added after others. `full`, `closed`: not added.
   enum class Pushed { first, more, full, closed };
 
   // Holds at most `capacity` values.
   explicit Queue(std::size_t capacity) : capacity_(capacity) {}
 
-  // Moves from `value` only when it answers `first` or `more`.
+  // Moves from `value` only if it returns `first` or `more`.
   [[nodiscard]] Pushed try_push(T&& value) {
     std::unique_lock lock(mutex_);
     if (closed_) return Pushed::closed;
     if (values_.size() - taken_ >= capacity_) return Pushed::full;
     const bool first = values_.size() == taken_;
-    // Erases the popped ones when they are as many as the rest: O(1) per value.
+    // Erases the popped values when they are as many as the rest: O(1) per value.
     if (taken_ > 0 && 2 * taken_ >= values_.size()) erase_taken();
     values_.push_back(std::move(value));
     lock.unlock();
@@ -41,7 +42,7 @@ class Queue {
     return first ? Pushed::first : Pushed::more;
   }
 
-  // Consumer: exchanges everything that waits for the content of `into`, which is cleared first.
+  // Consumer: clears `into` and swaps all waiting values into it.
   void drain(std::vector<T>& into) {
     into.clear();
     std::lock_guard lock(mutex_);
@@ -49,7 +50,7 @@ class Queue {
     values_.swap(into);
   }
 
-  // Consumer: waits for a value. Nothing after `deadline`, or when closed and empty.
+  // Consumer: waits for a value. Returns nullopt after `deadline`, or if closed and empty.
   std::optional<T> pop_until(Time deadline) {
     std::unique_lock lock(mutex_);
     const auto available = [&] { return values_.size() > taken_ || closed_; };
@@ -62,7 +63,7 @@ class Queue {
     return std::optional<T>(std::move(values_[taken_++]));
   }
 
-  // What waits can still be taken; nothing more can be pushed.
+  // Waiting values can still be popped; no value can be pushed.
   void close() {
     std::lock_guard lock(mutex_);
     closed_ = true;
@@ -74,7 +75,7 @@ class Queue {
     return closed_;
   }
 
-  // Values that its memory has room for now.
+  // The number of values that its memory can hold now.
   std::size_t storage() const {
     std::lock_guard lock(mutex_);
     return values_.capacity();

@@ -9,8 +9,9 @@
 
 namespace millrace {
 
-// A library's thread: signals of the process that links it go to its own threads, which may wait
-// for them. `name` has at most 15 bytes. Throws std::system_error.
+// Starts a thread of a library with all signals blocked. Signals then go to the threads of the
+// program that links the library, which may wait for them. `name` has at most 15 bytes. Throws
+// std::system_error.
 template <class Run>
 std::jthread quiet_thread(const char* name, Run run) {
   sigset_t all, before;

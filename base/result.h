@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-// A value, or the reason why there is none: for what a peer or a file may get wrong. What the
-// environment refuses (a bind, an open) is thrown, what is a bug is asserted.
+// A value or an error: for invalid input of a peer or a file. Failures of the environment (a bind,
+// an open) are thrown; bugs are asserted.
 template <class T, class E>
 using Result = boost::system::result<T, E>;
 

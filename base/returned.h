@@ -14,29 +14,29 @@
 
 namespace millrace {
 
-// A row of a stream is in its first batch, and so are the rows before it. Sent for rows with
-// ReadyRow::notify_taken only: the instants of every row come with its RowDone.
+// A row of a stream was put into a batch for the first time, and so were all rows before it. Sent
+// only for rows with ReadyRow::notify_taken; the instants of every row come with its RowDone.
 struct RowTaken {
   std::uint64_t seq = 0;
-  Time closed;  // its batch
+  Time closed;  // when its batch closed
 };
 
 // The next row of a stream, in order, is done.
 struct RowDone {
-  std::uint8_t flags = 0;                  // with those that its lane added
-  ResetReason reason = ResetReason::none;  // as its lane has it
+  std::uint8_t flags = 0;                  // including those that its lane added
+  ResetReason reason = ResetReason::none;  // as handed over: its lane may change it
   std::uint64_t seq = 0;
   Answer answer{};
   Instants at{};  // up to `done`
-  RowPlace place{};
+  RowInBatch in_batch{};
 };
 
-// The lanes have dropped a stream with all its rows.
+// The lanes dropped a stream with all its rows.
 struct StreamDropped {
-  std::optional<ErrorCode> code;  // why it failed; nullopt: it aborted before a worker had a row
+  std::optional<ErrorCode> code;  // why it failed; nullopt if it aborted before a worker had a row
 };
 
-// From a lane to a stream.
+// A message from a lane to a stream.
 struct Returned {
   StreamId stream{};
   std::variant<RowTaken, RowDone, StreamDropped> what;

@@ -8,17 +8,17 @@
 
 namespace millrace {
 
-// A queue in one piece of memory, which grows to the most that was ever in it and is kept, so that
-// it allocates nothing in steady state; empty from the start it has none. Confined to one thread.
+// A queue in one piece of memory, which grows to the largest number of values and is kept: it does
+// not allocate in steady state. Until the first push it has no memory. Confined to one thread.
 template <class T>
 class Ring {
  public:
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
 
-  std::size_t capacity() const { return slots_.size(); }  // for which it has memory
+  std::size_t capacity() const { return slots_.size(); }  // values that its memory can hold
 
-  // 0 is the oldest.
+  // Index 0 is the oldest value.
   T& operator[](std::size_t i) {
     assert(i < size_);
     return slots_[(head_ + i) & (slots_.size() - 1)];
@@ -29,7 +29,7 @@ class Ring {
   T& back() { return (*this)[size_ - 1]; }
   const T& back() const { return (*this)[size_ - 1]; }
 
-  // Requires: `value` does not lie in the ring.
+  // Requires: `value` is not an element of the ring.
   template <class Value = T>
   void push_back(Value&& value) {
     if (size_ == slots_.size()) grow();
@@ -38,7 +38,7 @@ class Ring {
   }
   T pop_front() {
     T value = std::move(front());
-    // One that is mostly empty uses the same slot again, which is in the cache.
+    // A ring that is mostly empty reuses the same slot, which is in the cache.
     head_ = size_ == 1 ? 0 : (head_ + 1) & (slots_.size() - 1);
     --size_;
     return value;
@@ -60,7 +60,7 @@ class Ring {
     head_ = 0;
   }
 
-  std::vector<T> slots_;  // as many as a power of two, or none
+  std::vector<T> slots_;  // size: 0 or a power of two
   std::size_t head_ = 0;
   std::size_t size_ = 0;
 };

@@ -5,16 +5,17 @@
 
 namespace millrace {
 
-// Where the windows of a chunk rule lie in their rows: `context` columns stand before each body,
-// filled from the body backwards; with a context of 0 each window begins at column 0.
+// The columns of a row: `context` columns come before each body and are filled from the body
+// backwards. With a context of 0 each window begins at column 0. The only code that computes where
+// a window lies in its row.
 struct RowColumns {
   std::uint32_t context = 0;
 
-  // Columns before the window of a row that has `left` frames before its body.
+  // The number of columns before the window, if `left` frames precede the body.
   constexpr std::uint32_t lead(std::uint32_t left) const {
     return left < context ? context - left : 0;
   }
-  // The first column of that row's body.
+  // The first column of the body.
   constexpr std::uint32_t body(std::uint32_t left) const { return lead(left) + left; }
 };
 

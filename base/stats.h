@@ -13,16 +13,16 @@
 
 namespace millrace {
 
-// Counters that a stage keeps and the exporter reads. Each has one writing thread, so that a
-// count is a load and a store, no lock and no locked instruction; any thread may read.
-// Relaxed everywhere: a count orders nothing.
+// Counters that a stage keeps and the exporter reads. Each has one writing thread, so that counting
+// is a load and a store without a locked instruction. Any thread may read. Memory order is relaxed:
+// no other data depends on a count.
 
 class Counter {
  public:
   void add(std::uint64_t n = 1) {
     value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
-  // Time, counted in nanoseconds. Requires: not negative.
+  // Adds a time in nanoseconds. Requires: not negative.
   void add(Duration time) { add(static_cast<std::uint64_t>(time.count())); }
   std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
 
@@ -40,12 +40,12 @@ class Gauge {
   std::atomic<std::int64_t> value_{0};
 };
 
-// How often a value fell into which bucket: at most bounds[i], or above them all. Values and
-// bounds are integers in the smallest unit there is (nanoseconds, bytes, rows), so that sums are
-// exact; the exporter scales them to base units.
+// Counts values by bucket: at most bounds[i], or above all bounds. Values and bounds are integers
+// in the smallest unit (nanoseconds, bytes, rows), so that sums are exact; the exporter scales them
+// to base units. The threads are those of a counter.
 class Histogram {
  public:
-  // Bounds ascend; at most 19.
+  // `bounds` ascend, are at most 19, and must outlive this object.
   explicit Histogram(std::span<const std::int64_t> bounds) : bounds_(bounds) {}
 
   void observe(std::int64_t value) {
@@ -57,7 +57,7 @@ class Histogram {
   void observe(Duration value) { observe(static_cast<std::int64_t>(value.count())); }
 
   std::span<const std::int64_t> bounds() const { return bounds_; }
-  // Of bucket i, not cumulative; i = bounds().size() is the bucket above all bounds.
+  // The count of bucket i, not cumulative; i = bounds().size() is the bucket above all bounds.
   std::uint64_t count(std::size_t i) const { return counts_[i].value(); }
   std::int64_t sum() const { return sum_.value(); }
 
@@ -67,7 +67,7 @@ class Histogram {
   Gauge sum_;
 };
 
-// A counter (or gauge) for each value of an enumeration: the labels of a metric.
+// A counter or gauge for each value of an enumeration: one metric with a label.
 template <class Cell, class Enum>
 class Labelled {
  public:

@@ -9,10 +9,10 @@ namespace millrace {
 
 // Why a batch closed.
 enum class Trigger : std::uint8_t {
-  full,      // it has as many rows as it may have; that of a suspect may have one
+  full,      // it has the most rows that it may have, which is one for a suspect
   complete,  // every open stream of the lane is in it
   deadline,  // its oldest row has been ready for max_wait
-  drain,     // nothing more is to come
+  drain,     // no further rows will come
 };
 
 }  // namespace millrace

@@ -9,10 +9,10 @@
 
 namespace millrace {
 
-// Slots in the order of their ages, oldest first; of equal ages the one inserted first. A list
-// that lies in one array, a link per slot. Ages come almost in order, so that an insertion behind
-// the youngest is the usual one: O(1). Any other searches from where the last such insertion was:
-// older slots that come in order among themselves, as those of a lost worker, cost O(1) each, too.
+// Slots in order of age, oldest first; equal ages in the order of insertion. A linked list in one
+// array with a link per slot. Ages arrive almost in order, so most insertions are at the end: O(1).
+// Any other insertion searches from the place of the last such insertion: older slots in ascending
+// order, such as those of a lost worker, take O(1) each too.
 //
 // Confined to one thread.
 class AgeList {
@@ -24,7 +24,7 @@ class AgeList {
 
   std::uint32_t size() const { return size_; }
 
-  // The age of the oldest; Time::max() when empty.
+  // The age of the oldest slot; Time::max() if empty.
   Time oldest() const { return links_[links_[end_].next].age; }
 
   // Requires: `slot` is not in the list.
@@ -51,7 +51,7 @@ class AgeList {
     --size_;
   }
 
-  // Takes the oldest. Requires: not empty.
+  // Removes and returns the oldest slot. Requires: not empty.
   std::uint32_t pop() {
     const std::uint32_t slot = links_[end_].next;
     erase(slot);
@@ -64,7 +64,7 @@ class AgeList {
     std::uint32_t previous = 0, next = 0;
   };
 
-  // The youngest slot that is not younger than `age`; end_ if there is none.
+  // The youngest slot that is not younger than `age`; end_ if all slots are younger.
   std::uint32_t find_before(Time age) const {
     std::uint32_t before = near_;
     while (before != end_ && links_[before].age > age) before = links_[before].previous;
@@ -72,7 +72,7 @@ class AgeList {
     return before;
   }
 
-  std::vector<Link> links_;  // and one more, `end_`, before the first and behind the last
+  std::vector<Link> links_;  // one per slot, and `end_` before the first and after the last
   std::uint32_t end_;
   std::uint32_t near_;  // where the search for an older slot begins
   std::uint32_t size_ = 0;

@@ -18,19 +18,18 @@ struct BatchRow {
   ReadyRow ready;
 };
 
-// Rows of one lane that the model processes in one step. `framed` are dense rows 0 <= row < n of
-// the tensor; padding rows, if any, follow up to `rows`; `marks` stand behind them in the control
-// arrays and have no place in the tensor. Reused from batch to batch, so that a row costs no
-// allocation.
+// Rows of one lane that the model processes in one step. `framed` are the dense rows 0 <= row < n
+// of the tensor. Padding rows follow up to `rows`. `marks` come after them in the control arrays
+// and are not in the tensor. A batch is reused, so that a row needs no allocation.
 struct Batch {
   BatchId id{};
   Trigger trigger = Trigger::full;
-  std::uint32_t rows = 0;  // of the tensor, padding rows included; 0: marker rows alone, no tensor
+  std::uint32_t rows = 0;  // rows of the tensor with padding; 0: marker rows only, no tensor
   std::vector<BatchRow> framed;
   std::vector<BatchRow> marks;
   Time closed;
 
-  // Whether it holds a suspect, alone.
+  // True if the batch holds one suspect and no other row with frames.
   bool is_trial() const {
     const std::vector<BatchRow>& first = framed.empty() ? marks : framed;
     return !first.empty() && first.front().ready.suspect;

@@ -15,7 +15,7 @@ bool may_share(const ReadyRow& row) { return row.row.has_frames() && !row.suspec
 
 Batcher::Batcher(BatchRule rule)
     : rule_(std::move(rule)),
-      places_(rule_.slots),
+      slots_(rule_.slots),
       framed_(rule_.slots),
       marks_(rule_.slots),
       suspects_(rule_.slots) {
@@ -25,28 +25,28 @@ Batcher::Batcher(BatchRule rule)
 }
 
 std::optional<Slot> Batcher::open(StreamId stream) {
-  if (room() == 0) return std::nullopt;
-  while (places_[lowest_free_].taken) ++lowest_free_;
-  Place& place = places_[lowest_free_];
-  place.taken = true;
-  place.ended = false;
-  place.stream = stream;
-  place.before = Time::min();
+  if (free_slots() == 0) return std::nullopt;
+  while (slots_[lowest_free_].taken) ++lowest_free_;
+  SlotRows& held = slots_[lowest_free_];
+  held.taken = true;
+  held.ended = false;
+  held.stream = stream;
+  held.before = Time::min();
   ++streams_;
   ++open_;
   return Slot{lowest_free_};
 }
 
 void Batcher::add(Slot slot, const ReadyRow& row) {
-  Place& place = places_[number(slot)];
-  assert(place.taken && !place.ended);
-  if (may_share(row) && place.leading == place.rows.size()) {
-    ++place.leading;
+  SlotRows& held = slots_[number(slot)];
+  assert(held.taken && !held.ended);
+  if (may_share(row) && held.leading == held.rows.size()) {
+    ++held.leading;
     ++leading_;
   }
-  place.rows.push_back(row);
+  held.rows.push_back(row);
   ++waiting_;
-  if (place.rows.size() == 1) enlist(number(slot));
+  if (held.rows.size() == 1) enlist(number(slot));
 }
 
 std::optional<Batcher::Choice> Batcher::next(Time now, bool idle) const {
@@ -61,7 +61,7 @@ std::optional<Trigger> Batcher::trigger_of_others(Time now) const {
   if (streams == 0) return std::nullopt;
   if (full()) return Trigger::full;
   if (streams + suspects_.size() == open_) return Trigger::complete;
-  // Without a wait also for a row of another thread, whose clock may be a little ahead of `now`.
+  // max_wait 0 also applies to a row of another thread whose clock is slightly ahead of `now`.
   if (rule_.max_wait == Duration(0) || deadline_of_others() <= now) return Trigger::deadline;
   if (draining_) return Trigger::drain;
   return std::nullopt;
@@ -91,8 +91,8 @@ void Batcher::close(const Choice& choice, Time now, Batch& batch) {
     const std::size_t room = rule_.rows - batch.framed.size();
     take_oldest(framed_, std::min<std::size_t>(framed_.size(), room), now, batch.framed);
   } while (!rule_.stateful && framed_.size() > 0 && batch.framed.size() < rule_.rows);
-  // Marker rows come second: those behind a row just taken may follow it, and a row with frames
-  // behind a marker row must not. One of each stream always has room.
+  // Marker rows come second: a marker row may follow a row of its stream in the same batch, but a
+  // row with frames must not follow a marker row. One marker row of each stream always fits.
   while (marks_.size() > 0 && batch.marks.size() < rule_.slots) {
     const std::size_t room = rule_.slots - batch.marks.size();
     take_oldest(marks_, std::min<std::size_t>(marks_.size(), room), now, batch.marks);
@@ -102,86 +102,85 @@ void Batcher::close(const Choice& choice, Time now, Batch& batch) {
 
 void Batcher::take_suspect(Time now, Batch& batch) {
   const std::uint32_t slot = suspects_.pop();
-  Place& place = places_[slot];
-  const ReadyRow row = take_front(place, now);
-  (row.row.has_frames() ? batch.framed : batch.marks).push_back({place.stream, Slot{slot}, row});
+  SlotRows& held = slots_[slot];
+  const ReadyRow row = take_front(held, now);
+  (row.row.has_frames() ? batch.framed : batch.marks).push_back({held.stream, Slot{slot}, row});
   enlist(slot);
   batch.rows = tensor_rows(batch.framed.size());
 }
 
-// Takes the first row of each of the `count` oldest streams. Only then do these streams get back
-// into a list: none of them is taken twice, whatever its next row's age.
+// Takes the first row of each of the `count` oldest streams. The streams are put back into a list
+// afterwards, so that no stream is taken twice, whatever the age of its next row.
 void Batcher::take_oldest(AgeList& list, std::size_t count, Time now, std::vector<BatchRow>& into) {
   const std::size_t first = into.size();
   for (; count > 0; --count) {
     const std::uint32_t slot = list.pop();
-    Place& place = places_[slot];
-    into.push_back({place.stream, Slot{slot}, take_front(place, now)});
+    SlotRows& held = slots_[slot];
+    into.push_back({held.stream, Slot{slot}, take_front(held, now)});
   }
   for (std::size_t i = first; i < into.size(); ++i) enlist(number(into[i].slot));
 }
 
-ReadyRow Batcher::take_front(Place& place, Time now) {
-  const ReadyRow row = place.rows.pop_front();
-  place.before = now;
+ReadyRow Batcher::take_front(SlotRows& held, Time now) {
+  const ReadyRow row = held.rows.pop_front();
+  held.before = now;
   --waiting_;
   if (may_share(row)) {
-    --place.leading;
+    --held.leading;
     --leading_;
   } else {
-    while (place.leading < place.rows.size() && may_share(place.rows[place.leading]))
-      ++place.leading;
-    leading_ += place.leading;
+    while (held.leading < held.rows.size() && may_share(held.rows[held.leading])) ++held.leading;
+    leading_ += held.leading;
   }
   if (row.row.is(flag::end)) {
-    place.ended = true;
+    held.ended = true;
     --open_;
   }
   return row;
 }
 
 void Batcher::enlist(std::uint32_t slot) {
-  const Place& place = places_[slot];
-  if (place.rows.empty()) return;
-  const ReadyRow& row = place.rows.front();
-  list_of(row).insert(slot, std::max(row.ready, place.before));
+  const SlotRows& held = slots_[slot];
+  if (held.rows.empty()) return;
+  const ReadyRow& row = held.rows.front();
+  list_of(row).insert(slot, std::max(row.ready, held.before));
 }
 
 void Batcher::release(Slot slot) {
-  Place& place = places_[number(slot)];
-  assert(place.taken && place.ended && place.rows.empty());
-  free(place);
+  SlotRows& held = slots_[number(slot)];
+  assert(held.taken && held.ended && held.rows.empty());
+  free(held);
 }
 
 std::vector<ReadyRow> Batcher::remove(Slot slot) {
-  Place& place = places_[number(slot)];
-  assert(place.taken);
+  SlotRows& held = slots_[number(slot)];
+  assert(held.taken);
   std::vector<ReadyRow> rows;
-  rows.reserve(place.rows.size());
-  for (std::size_t i = 0; i < place.rows.size(); ++i) rows.push_back(place.rows[i]);
+  rows.reserve(held.rows.size());
+  for (std::size_t i = 0; i < held.rows.size(); ++i) rows.push_back(held.rows[i]);
   if (!rows.empty()) list_of(rows.front()).erase(number(slot));
   waiting_ -= rows.size();
-  leading_ -= place.leading;
-  if (!place.ended) --open_;
-  place.leading = 0;
-  place.rows.clear();
-  free(place);
+  leading_ -= held.leading;
+  if (!held.ended) --open_;
+  held.leading = 0;
+  held.rows.clear();
+  free(held);
   return rows;
 }
 
-void Batcher::free(Place& place) {
-  place.taken = false;
+void Batcher::free(SlotRows& held) {
+  held.taken = false;
   --streams_;
-  lowest_free_ = std::min(lowest_free_, static_cast<std::uint32_t>(&place - places_.data()));
+  lowest_free_ = std::min(lowest_free_, static_cast<std::uint32_t>(&held - slots_.data()));
 }
 
-std::size_t Batcher::waiting(Slot slot) const { return places_[number(slot)].rows.size(); }
+std::size_t Batcher::waiting(Slot slot) const { return slots_[number(slot)].rows.size(); }
 
 std::vector<StreamId> Batcher::holders() const {
   std::vector<StreamId> streams;
   streams.reserve(streams_);
-  for (const Place& place : places_)
-    if (place.taken) streams.push_back(place.stream);
+  for (const SlotRows& held : slots_)
+    if (held.taken) streams.push_back(held.stream);
   return streams;
 }
 

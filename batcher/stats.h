@@ -8,18 +8,18 @@
 
 namespace millrace {
 
-// What the batches of a pipeline held. Written by its home thread, read by the exporter.
+// The contents of a pipeline's batches. Written by its home thread, read by the exporter.
 struct BatchStats {
   Labelled<Counter, Trigger> batches;
-  Histogram rows_per_batch{buckets::batch};  // rows with frames, of batches that have any
+  Histogram rows_per_batch{buckets::batch};  // rows with frames, of batches with such rows
   Counter offered;                           // rows that these batches could have held
-  Counter rows;                              // with frames
+  Counter rows;                              // rows with frames
   Counter marks;                             // marker rows
-  Counter frames;                            // in tensors, padding included
+  Counter frames;                            // frames in tensors, padding included
   Counter frames_padded;                     // of these, padding
   Counter rows_frames_padded;                // of these, in rows that are narrower than the tensor
 
-  // A batch closed that could have held `most` rows of `width` columns.
+  // Counts a closed batch that could have held `most` rows of `width` columns.
   void count(const Batch& batch, std::uint32_t most, std::uint32_t width) {
     batches[batch.trigger].add();
     marks.add(batch.marks.size());

@@ -11,21 +11,21 @@
 
 namespace millrace::bench {
 
-// What came to a server that does nothing else with it, and how long after it was due. The first 8
-// bytes of a message say when that was (base/time.h, to_wire; little-endian). Confined to one
-// thread.
+// Counts the messages of a minimal server, and measures how long after their due times they arrive.
+// The first 8 bytes of a message are its due time (base/time.h, to_wire; little-endian). Confined
+// to one thread.
 class BareArrivals {
  public:
-  // Latency counts from `warm_up` after the first message was due, and for so long, as it does in
-  // `millrace bench`, whose streams go on for a moment to end.
+  // Measures messages that are due in `length` after `warm_up`, from the due time of the first
+  // message on. So does `millrace bench`, whose streams continue for a short time after that.
   BareArrivals(Duration warm_up, Duration length) : warm_up_(warm_up), length_(length) {}
 
-  // A message is here, unmasked.
+  // An unmasked message has arrived.
   void add(Bytes message);
 
-  // {"messages":…,"damaged":…,"p99_us":…,"burst_p50_us":…}; damaged are those whose first bytes
-  // are no instant of the last minute; the last is until the last of those that were due at the
-  // same instant.
+  // {"messages":…,"damaged":…,"p99_us":…,"burst_p50_us":…}. `damaged`: messages whose first bytes
+  // are not a time of the last minute. `burst`: time until the last of the messages with the same
+  // due time has arrived.
   std::string json() const;
 
  private:
@@ -33,11 +33,11 @@ class BareArrivals {
 
   const Duration warm_up_, length_;
   std::uint64_t messages_ = 0, damaged_ = 0;
-  std::optional<Time> from_;  // when counting begins
+  std::optional<Time> from_;  // start of the measured time
   load::Histogram latencies_;
-  Time burst_{};  // when the last that came was due
+  Time burst_{};  // due time of the last message
   Duration burst_late_{};
-  load::Histogram bursts_;  // those of one message as well
+  load::Histogram bursts_;  // including bursts of one message
 };
 
 }  // namespace millrace::bench

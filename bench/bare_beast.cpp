@@ -25,8 +25,8 @@ namespace http = beast::http;
 namespace websocket = beast::websocket;
 using Error = boost::system::error_code;
 
-// Callbacks, each of which starts the next operation: a coroutine would cost more. Destroyed by
-// `over`, the last that it calls.
+// One connection. Each callback starts the next operation: a coroutine would need more CPU time.
+// `over`, the last call, destroys it.
 class Client {
  public:
   Client(Socket socket, BareArrivals& arrivals, std::function<void()> over)
@@ -55,10 +55,10 @@ class Client {
   }
 
   void read() {
-    stream_.async_read(buffer_, [this](Error error, std::size_t) { error ? over_() : take(); });
+    stream_.async_read(buffer_, [this](Error error, std::size_t) { error ? over_() : handle(); });
   }
 
-  void take() {
+  void handle() {
     if (stream_.got_text()) return end();
     arrivals_.add({static_cast<const std::byte*>(buffer_.data().data()), buffer_.size()});
     ++messages_;
@@ -105,17 +105,17 @@ class BareBeast::Server {
  private:
   void accept() {
     acceptor_.async_accept([this](Error error, Socket socket) {
-      if (!error) seat(std::move(socket));
+      if (!error) add_client(std::move(socket));
       accept();
     });
   }
 
-  void seat(Socket socket) {
+  void add_client(Socket socket) {
     socket.set_option(Tcp::no_delay(true));
-    const auto place = clients_.emplace(clients_.end());
-    *place = std::make_unique<Client>(std::move(socket), arrivals_,
-                                      [this, place] { clients_.erase(place); });
-    (*place)->start();
+    const auto position = clients_.emplace(clients_.end());
+    *position = std::make_unique<Client>(std::move(socket), arrivals_,
+                                         [this, position] { clients_.erase(position); });
+    (*position)->start();
   }
 
   BareArrivals& arrivals_;

@@ -8,17 +8,16 @@
 
 namespace millrace::bench {
 
-// What a program of Boost.Beast at its fastest can do with the messages of clients: one thread,
-// concrete executors, no timeouts, no compression; each message is read and dropped. Confined to
-// one thread.
+// The fastest server of Boost.Beast for the clients of docs/protocol.md: one thread, concrete
+// executors, no timeouts, no compression. Reads and drops each message. Confined to one thread.
 class BareBeast {
  public:
-  // On a free port of loopback if `port` is 0. Throws boost::system::system_error.
+  // Listens on `port` of loopback; 0: a free port. Throws boost::system::system_error.
   BareBeast(std::uint16_t port, BareArrivals& arrivals);
   ~BareBeast();
 
   std::uint16_t port() const;
-  // Returns at SIGTERM.
+  // Serves until SIGTERM.
   void run();
 
  private:

@@ -96,8 +96,8 @@ void BareEpoll::run() {
 void BareEpoll::watch(int descriptor) {
   epoll_event event{.events = EPOLLIN, .data = {.fd = descriptor}};
   checked(::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event), "epoll_ctl");
-  const auto place = static_cast<std::size_t>(descriptor);
-  if (clients_.size() <= place) clients_.resize(place + 1);
+  const auto index = static_cast<std::size_t>(descriptor);
+  if (clients_.size() <= index) clients_.resize(index + 1);
 }
 
 void BareEpoll::accept_all() {
@@ -113,26 +113,27 @@ void BareEpoll::accept_all() {
 }
 
 bool BareEpoll::read(Client& client) {
-  if (client.upgrade) return shake_hands(client);
-  const MutableBytes free = MutableBytes(buffer_).subspan(client.begun.size());
+  if (client.upgrade) return handshake(client);
+  const MutableBytes free = MutableBytes(buffer_).subspan(client.partial_frame.size());
   const auto size = ::recv(client.socket.get(), free.data(), free.size(), 0);
   if (size <= 0) return size < 0 && errno == EAGAIN;
-  std::ranges::copy(client.begun, buffer_.begin());
-  auto here = MutableBytes(buffer_).first(client.begun.size() + static_cast<std::size_t>(size));
+  std::ranges::copy(client.partial_frame, buffer_.begin());
+  auto here =
+      MutableBytes(buffer_).first(client.partial_frame.size() + static_cast<std::size_t>(size));
   for (;;) {
     const auto head = FrameHead::read(here);
     if (!head || here.size() - head->size < head->payload) break;
     const MutableBytes payload = here.subspan(head->size, head->payload);
     mask(payload, head->key);
-    if (!take(client, head->first & 15u, payload)) return false;
+    if (!handle(client, head->first & 15u, payload)) return false;
     here = here.subspan(head->size + payload.size());
   }
-  client.begun.assign(here.begin(), here.end());
+  client.partial_frame.assign(here.begin(), here.end());
   return true;
 }
 
-// The client says nothing more before it was answered.
-bool BareEpoll::shake_hands(Client& client) {
+// The client sends nothing after the upgrade before it has the answer.
+bool BareEpoll::handshake(Client& client) {
   const auto space = client.upgrade->space();
   const auto size = ::recv(client.socket.get(), space.data(), space.size(), 0);
   if (size <= 0) return size < 0 && errno == EAGAIN;
@@ -150,14 +151,14 @@ bool BareEpoll::shake_hands(Client& client) {
          send(client, text_frame, text_);
 }
 
-bool BareEpoll::take(Client& client, unsigned opcode, Bytes payload) {
+bool BareEpoll::handle(Client& client, unsigned opcode, Bytes payload) {
   switch (opcode) {
     case binary_frame:
       arrivals_.add(payload);
       ++client.messages;
       client.bytes += payload.size();
       return !answers_ || answer(client, payload.size());
-    case text_frame:  // the only command that there is: end
+    case text_frame:  // always the command `end`
       text_.clear();
       append_closed(text_, client.bytes / 2, client.messages);
       return send(client, text_frame, text_) && send(client, close_frame, "\x03\xe8");
@@ -168,7 +169,7 @@ bool BareEpoll::take(Client& client, unsigned opcode, Bytes payload) {
   }
 }
 
-// In the words of the service, which writes them as fast as can be.
+// Uses the service's own function, which is fast.
 bool BareEpoll::answer(Client& client, std::size_t size) {
   text_.clear();
   const std::uint64_t end = client.bytes / 2;

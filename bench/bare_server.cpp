@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least that could receive the traffic of `millrace bench`, to compare the service with: takes
-// the streams of docs/protocol.md, whatever their target, and drops or answers what they send.
-// Says `listening ADDRESS` when it does, and at SIGTERM what came and how late, as a line of JSON.
+// Minimal servers for the traffic of `millrace bench`, to compare the service with: accept the
+// streams of docs/protocol.md with any target, and drop or answer their messages. Print `listening
+// ADDRESS`, and at SIGTERM a line of JSON with the number of messages and their latency
+// (BareArrivals).
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -33,7 +34,7 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Before anybody waits for it.
+// Must be called before the server waits for the signal.
 void block_termination() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -65,19 +66,21 @@ void run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("The least that could receive the traffic of `millrace bench`");
-  app.add_option("--kind", arguments.kind, "What it is made of: beast, epoll")
+  CLI::App app("A minimal server that receives the traffic of `millrace bench`");
+  app.add_option("--kind", arguments.kind, "Implementation: beast or epoll")
       ->required()
       ->check(CLI::IsMember({"beast", "epoll"}));
-  app.add_flag("--answer", arguments.answers, "A result for each message (epoll)");
-  app.add_option("--port", arguments.port, "Of loopback; 0: a free one");
-  app.add_option("--warm-up", arguments.warm_up, "s that do not count, from the first message on")
+  app.add_flag("--answer", arguments.answers, "Answer each message with a result (epoll only)");
+  app.add_option("--port", arguments.port, "Port on loopback; 0: any free port");
+  app.add_option("--warm-up", arguments.warm_up,
+                 "Seconds before measuring starts, from the first message on")
       ->capture_default_str();
-  app.add_option("--duration", arguments.length, "s that count behind it; all unless said");
+  app.add_option("--duration", arguments.length,
+                 "Measured seconds after that; default: until the end");
   CLI11_PARSE(app, argc, argv);
   try {
     if (arguments.answers && arguments.kind == "beast")
-      throw std::invalid_argument("only epoll answers");
+      throw std::invalid_argument("--answer needs --kind epoll");
     run(arguments);
     return 0;
   } catch (const std::exception& error) {

@@ -33,7 +33,7 @@ HubSettings settings(Duration max_wait) {
   settings.rule = {.batch = {.slots = rows, .rows = rows, .max_wait = max_wait},
                    .worker_wait = 1h,
                    .bye_wait = 1h,
-                   .patience = {.silence = 1h, .answer = 1h, .first_answer = 1h}};
+                   .timeouts = {.silence = 1h, .answer = 1h, .first_answer = 1h}};
   settings.welcome = {
       .frames = {},
       .shape = {.format = {}, .slots = rows, .rows = rows, .width = BatchSource::width},
@@ -74,21 +74,22 @@ class BatchSource::Service {
       : pause_(pause),
         max_wait_(max_wait),
         batch_rows_(max_wait > Duration::zero() ? 1 : rows),
-        returns_(io_, 1000, [this](std::vector<Returned>& some) { take(some); }),
+        returns_(io_, 1000, [this](std::vector<Returned>& some) { on_returned(some); }),
         hub_(io_, settings(max_wait), {devices_, slab_bytes_, slab_threads_}, stats_),
-        local_(io_.get_executor(), directory_ / "workers.sock", reception()),
-        remote_(io_.get_executor(), {net::ip::address_v4::loopback(), 0}, reception(), budgets_),
+        local_(io_.get_executor(), directory_ / "workers.sock", server_settings()),
+        remote_(io_.get_executor(), {net::ip::address_v4::loopback(), 0}, server_settings(),
+                budgets_),
         timer_(io_.get_executor()) {
     spawn(io_.get_executor(), local_.serve());
     spawn(io_.get_executor(), remote_.serve());
     for (std::uint64_t id = 0; id < rows; ++id) {
-      (void)hub_.room().try_take(1);
+      (void)hub_.stream_budget().try_take(1);
       hub_.open(
           {.id = StreamId{id}, .name = std::to_string(id), .options = {}, .returns = &returns_});
     }
   }
   ~Service() {
-    hub_.dismiss();
+    hub_.stop();
     io_.restart();
     io_.poll();
   }
@@ -100,7 +101,7 @@ class BatchSource::Service {
     times_ = {};
     wanted_ = batches;
     left_ = batches + warm_up;
-    give();
+    add_rows();
     io_.restart();
     io_.run();
     return times_;
@@ -109,14 +110,14 @@ class BatchSource::Service {
  private:
   static constexpr std::size_t warm_up = 200;
 
-  WorkerReception reception() {
-    WorkerReception reception;
-    reception.find = [this](std::string_view) { return HubHome{&hub_, &io_}; };
-    reception.log = [](const WorkerEvent&) {};
-    return reception;
+  WorkerServerSettings server_settings() {
+    WorkerServerSettings settings;
+    settings.find = [this](std::string_view) { return PipelineHub{&hub_, &io_}; };
+    settings.log = [](const WorkerEvent&) {};
+    return settings;
   }
 
-  void give() {
+  void add_rows() {
     waiting_ = batch_rows_;
     ready_ = Clock::now();
     for (std::uint64_t id = 0; id < batch_rows_; ++id) {
@@ -132,7 +133,7 @@ class BatchSource::Service {
     ++seq_;
   }
 
-  void take(std::vector<Returned>& some) {
+  void on_returned(std::vector<Returned>& some) {
     for (const Returned& one : some) {
       const auto* done = std::get_if<RowDone>(&one.what);
       if (!done || --waiting_ > 0) continue;
@@ -145,7 +146,7 @@ class BatchSource::Service {
       if (--left_ == 0) return io_.stop();
       timer_.expires_after(pause_);
       timer_.async_wait([this](boost::system::error_code cancelled) {
-        if (!cancelled) give();
+        if (!cancelled) add_rows();
       });
     }
   }
@@ -165,9 +166,9 @@ class BatchSource::Service {
   WorkerServer local_, remote_;
   Timer timer_;
   std::uint64_t seq_ = 0;
-  Time ready_{};                       // when the rows of the batch were
-  std::uint32_t waiting_ = 0;          // of them, that are not back
-  std::size_t left_ = 0, wanted_ = 0;  // batches
+  Time ready_{};                       // when the rows of the batch became ready
+  std::uint32_t waiting_ = 0;          // rows that are not returned yet
+  std::size_t left_ = 0, wanted_ = 0;  // batches: still to run, to measure
   Times times_;
 };
 

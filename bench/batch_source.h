@@ -13,7 +13,7 @@
 
 namespace millrace::bench {
 
-// A process that is killed with this object.
+// A child process that runs `does`; killed with this object. Confined to one thread.
 class Child {
  public:
   explicit Child(const std::function<void()>& does);
@@ -25,30 +25,32 @@ class Child {
   pid_t pid_;
 };
 
-// Answers each batch of a BatchSource with when it was taken, until the source is gone.
+// A worker that answers each batch of a BatchSource with the time when it was taken. Returns when
+// the source has ended.
 void take_batches(const std::string& url);
 
-// The service's half of the way to a worker, its hub and its doors for workers, in this process:
-// gives one batch of 16 rows of 100 ms at a time. Confined to one thread.
+// The service's side of the worker protocol in this process: a hub and its worker servers. Hands
+// over one batch of 16 rows of 100 ms at a time. Confined to one thread.
 class BatchSource {
  public:
   static constexpr std::uint32_t rows = 16, width = 1600;
 
   struct Times {
-    load::Histogram late;    // from when a batch was due to when it closed
-    load::Histogram handed;  // from then until it was taken
+    load::Histogram late;    // from the due time of a batch until it closed
+    load::Histogram handed;  // from then until the worker took it
   };
 
-  // A batch becomes ready `pause` after the one before was done. With `max_wait` it has a single
-  // row, and is due when that has waited for so long.
+  // The rows of a batch become ready `pause` after the previous batch is done. With `max_wait`, a
+  // batch has one row, and is due when this row has waited for `max_wait`.
   explicit BatchSource(Duration pause, Duration max_wait = {});
   ~BatchSource();
 
-  // Where its worker attaches.
+  // The addresses to which its worker attaches.
   std::string local() const;
   std::string remote() const;
 
-  // Of so many batches, the first 200 not counted. Throws where one closed before it was due.
+  // Measures `batches` batches, after 200 that are not measured. Throws if a batch closes before it
+  // is due.
   Times run(std::size_t batches);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The batcher on one core: 1000 streams, batches of 64, with and without the values of the rows.
-// Each line is measured in short runs that take turns with the others, so that all of them meet
-// the same neighbours on the machine; the control copies the same bytes and does nothing else.
+// Measures the batcher on one core: 1000 streams, batches of 64, with and without the values of the
+// rows. The short runs of the lines alternate, so that other load on the machine affects all of
+// them alike. The control only copies the same bytes.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -24,12 +24,12 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::uint32_t streams = 1000, batch_rows = 64, slabs = 3;
-constexpr std::uint32_t frames = 1600;  // of a row: 100 ms at 16 kHz
+constexpr std::uint32_t frames = 1600;  // per row: 100 ms at 16 kHz
 constexpr std::size_t row_bytes = frames * 2;
-constexpr std::size_t chunks = 8;  // that a stream's buffer holds: 25.6 MB in all, beyond the L2
+constexpr std::size_t chunks = 8;  // per stream: 25.6 MB in all, more than the L2 cache
 constexpr int rounds = 40;
 
-// A row becomes ready in every stream, in an order of their own, again and again.
+// The source of the rows. In each round, every stream has one row, in the same random order.
 class Streams {
  public:
   Streams() : buffers_(streams * chunks * row_bytes), order_(streams) {
@@ -51,7 +51,7 @@ class Streams {
   std::vector<std::uint32_t> order_;
 };
 
-// A lane that is never short of credits: each batch is closed as soon as it is full.
+// A lane that always has a credit: each batch closes as soon as it is full.
 class Lane {
  public:
   explicit Lane(const Streams& sources) : sources_(sources) {
@@ -90,7 +90,7 @@ class Lane {
   std::uint64_t seq_ = 0;
 };
 
-// Lays every batch into the next slab.
+// Writes every batch into the next slab.
 class Slabs {
  public:
   explicit Slabs(Element dtype)
@@ -114,7 +114,7 @@ class Slabs {
   std::uint32_t turn_ = 0;
 };
 
-// The same bytes into the same slabs, by memcpy alone.
+// Copies the same bytes into the same slabs with memcpy only.
 class Control {
  public:
   explicit Control(const Streams& sources) : sources_(sources) {}
@@ -164,11 +164,11 @@ void print(Measured& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("The batcher on one core: rows per second, with and without their values");
+  CLI::App app("Measure the batcher on one core: rows per second, with and without values");
   std::size_t runs = 31;
   bool json = false;
-  app.add_option("--runs", runs, "Of each line, in turn")->capture_default_str();
-  app.add_flag("--json", json, "A line of JSON: rows of s16, and the control");
+  app.add_option("--runs", runs, "Runs of each line, in turn")->capture_default_str();
+  app.add_flag("--json", json, "Print rows of s16 and the control as a line of JSON");
   CLI11_PARSE(app, argc, argv);
   const Streams sources;
   Lane bare(sources), s16(sources), f32(sources);
@@ -182,7 +182,7 @@ int main(int argc, char** argv) {
        [&] { f32.run([&](auto& b) { f32_slabs.write(b); }); }},
   }};
 
-  for (Measured& line : lines) line.run();  // vectors grow to their size
+  for (Measured& line : lines) line.run();  // lets vectors grow to their final size
   for (Measured& line : lines) line.nanoseconds.reserve(runs);
   for (std::size_t run = 0; run < runs; ++run)
     for (Measured& line : lines) line.measure();

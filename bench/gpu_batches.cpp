@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches through the interface of devices, as lanes put them there.
+// Measures batches through the interface of devices, as lanes use it.
 #include <ctime>
 #include <string>
 
@@ -19,7 +19,7 @@ double microseconds(Duration time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
-// Of this thread.
+// The CPU time of this thread.
 Duration cpu_time() {
   timespec time{};
   (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -35,8 +35,8 @@ Time wait_for(cudaEvent_t event) {
 }
 
 struct Submitted {
-  Histogram cpu;    // of starting the copy
-  Histogram ready;  // from closed until it may be used
+  Histogram cpu;    // CPU time to start the copy
+  Histogram ready;  // time from closed until the batch may be used
 };
 
 void submit(Lane& lane, Submitted& times) {
@@ -83,10 +83,10 @@ void measure_submitting(Figures& figures, Device& device, int batches) {
 
 void measure_slab_bandwidth(Figures& figures, Device& device, const Ceilings& ceilings,
                             std::size_t bytes) {
-  figures.section("slabs one after the other, of the bandwidth of a pinned copy");
+  figures.section("consecutive slabs, as a share of the bandwidth of a pinned copy");
   for (const std::uint32_t rows : {1311u, 5243u, 20'972u}) {  // 4, 16, 64 MiB
     Lane lane(device, 4, rows, width);
-    // What is in a slab stays there: this is about the bus, and not about who fills it.
+    // Slabs are written once: this measures the bus, not the writing.
     for (std::uint32_t slab = 0; slab < 4; ++slab) (void)lane.build(slab);
     const std::size_t all = bytes / lane.bytes();
     const auto give = [&](std::size_t count) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device makes of batches: copies, kernels, and the way of a batch through the interface of
-// devices, each beside the bandwidth that a bare copy has there, or its goal. Exits 77 where there
-// is no device.
+// Measures how a device processes batches: copies, kernels, and whole batches through the interface
+// of devices. Each figure is shown with its goal or as a share of the bandwidth of a plain copy.
+// Exits with 77 if there is no device.
 #include "bench/gpu_bench.h"
 
 #include <CLI/CLI.hpp>
@@ -24,11 +24,11 @@ struct Arguments {
   bool json = false;
 };
 
-void measure(const Arguments& arguments, const cuda::Found& found) {
+void measure(const Arguments& arguments, const cuda::DeviceInfo& found) {
   Devices devices{DeviceRule{.listed = {}, .slab_bytes = std::uint64_t{4} << 30}};
   auto device = devices.open(found.name);
   if (!device) throw std::runtime_error(device.error().message);
-  cuda::check(cudaSetDevice(found.ordinal), "using a device");
+  cuda::check(cudaSetDevice(found.ordinal), "selecting a device");
 
   Figures figures(arguments.json);
   const Timing timing(arguments.quick ? 5 : 21);
@@ -44,13 +44,13 @@ void measure(const Arguments& arguments, const cuda::Found& found) {
                std::to_string(figures.missed()) + " missed");
 }
 
-int say_none(const Arguments& arguments, const cuda::Machine& machine) {
+int report_none(const Arguments& arguments, const cuda::Machine& machine) {
   std::fprintf(stderr, "gpu_bench: no device %zu: %s\n", arguments.device,
-               machine.why_none.empty() ? "there are fewer" : machine.why_none.c_str());
+               machine.why_none.empty() ? "no such device" : machine.why_none.c_str());
   return no_device;
 }
 
-void print(const cuda::Found& device, bool json) {
+void print(const cuda::DeviceInfo& device, bool json) {
   const std::string toolkit(cuda::version());
   std::printf(json ? R"({"device":"%s","product":"%s","cuda":"%s"})"
                      "\n"
@@ -59,10 +59,10 @@ void print(const cuda::Found& device, bool json) {
 }
 
 int run(const Arguments& arguments) {
-  const cuda::Machine machine = cuda::look();
-  if (arguments.device >= machine.devices.size()) return say_none(arguments, machine);
+  const cuda::Machine machine = cuda::find_devices();
+  if (arguments.device >= machine.devices.size()) return report_none(arguments, machine);
   if (arguments.devices) {
-    for (const cuda::Found& device : machine.devices) print(device, arguments.json);
+    for (const cuda::DeviceInfo& device : machine.devices) print(device, arguments.json);
     return 0;
   }
   print(machine.devices[arguments.device], arguments.json);
@@ -75,11 +75,12 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   millrace::bench::Arguments arguments;
-  CLI::App app("What a device makes of batches");
-  app.add_option("--device", arguments.device, "Which, as CUDA counts them")->capture_default_str();
-  app.add_flag("--devices", arguments.devices, "Which there are, and no more");
-  app.add_flag("--quick", arguments.quick, "Fewer samples");
-  app.add_flag("--json", arguments.json, "A line of JSON for each figure");
+  CLI::App app("Measure how a device processes batches");
+  app.add_option("--device", arguments.device, "Device number, as CUDA counts")
+      ->capture_default_str();
+  app.add_flag("--devices", arguments.devices, "List the devices and exit");
+  app.add_flag("--quick", arguments.quick, "Take fewer samples");
+  app.add_flag("--json", arguments.json, "Print each figure as a line of JSON");
   CLI11_PARSE(app, argc, argv);
   try {
     return millrace::bench::run(arguments);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a copy takes that does nothing else.
+// Measures plain copies.
 #include <string>
 
 #include "bench/gpu_bench.h"

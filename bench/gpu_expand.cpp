@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel that makes tensors of slabs, and what it saves on the bus.
+// Measures the kernel that makes tensors from slabs, and how much time it saves on the bus.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::uint32_t body = 1600;
 
-// Rows of s16 in the memory of the device, and a tensor for them.
+// Rows of s16 in device memory, and a tensor for them.
 class Rows {
  public:
-  // With as much context, of which the rows have from nothing to all.
+  // `context` columns precede each body. The left context of the rows varies from 0 to `context`.
   Rows(std::uint32_t rows, std::uint32_t context, Element dtype)
       : format_{.dtype = dtype, .context = context},
         rows_(rows),
@@ -30,7 +30,7 @@ class Rows {
   std::size_t values() const { return std::size_t{rows_} * width_; }
   std::byte* frames() const { return frames_.get(); }
   std::byte* tensor() const { return tensor_.get(); }
-  // What must be read and written: half of the context is not in any window.
+  // Bytes to read and to write. On average half of the context is in no window.
   double bytes() const {
     const double read = static_cast<double>(rows_) * (body + format_.context / 2.0) * 2;
     return read + static_cast<double>(values() * size_of(format_.dtype));
@@ -65,7 +65,7 @@ void copy(const Pinned& from, std::byte* to, std::size_t bytes, cudaStream_t str
 }  // namespace
 
 void measure_expand(Figures& figures, const Timing& timing, const Ceilings& ceilings) {
-  figures.section("expand, of the bandwidth of a copy on the device");
+  figures.section("expand, as a share of the bandwidth of a copy on the device");
   const auto many = static_cast<std::uint32_t>(beyond_cache() / 2 / body);
   for (const Element dtype : {Element::f32, Element::f16})
     for (const std::uint32_t context : {0u, 400u}) {
@@ -84,7 +84,7 @@ void measure_expand(Figures& figures, const Timing& timing, const Ceilings& ceil
 }
 
 void measure_bus(Figures& figures, const Timing& timing) {
-  figures.section("s16 over the bus and expanded, in the time of f32 over the bus");
+  figures.section("time to copy s16 and expand it, relative to copying f32");
   for (const std::uint32_t few : {64u, 1024u, 16'384u}) {
     const Rows rows(few, 0, Element::f32);
     const Pinned pinned = random_pinned(rows.values() * 4);
@@ -95,7 +95,7 @@ void measure_bus(Figures& figures, const Timing& timing) {
     const double plain = timing.seconds(
         1, [&](cudaStream_t on) { copy(pinned, rows.tensor(), rows.values() * 4, on); });
     const std::string name = std::to_string(few) + " rows of 1600";
-    // Half the bytes, and a kernel that is not hidden here behind the copy of another batch.
+    // Half the bytes, plus a kernel that does not overlap with the copy of another batch here.
     if (few > 64)
       figures.at_most(0.6, name, expanded / plain, "");
     else

@@ -52,11 +52,11 @@ void Figures::print(std::string_view name, double value, std::string_view unit,
                 : goal->met ? "true"
                             : "false");
   } else {
-    const std::string told = !goal ? "-"
-                                   : std::string(goal->is) + " " + number(goal->value) + ": " +
-                                         (goal->met ? "ok" : "short");
+    const std::string verdict = !goal ? "-"
+                                      : std::string(goal->is) + " " + number(goal->value) + ": " +
+                                            (goal->met ? "ok" : "short");
     std::printf("  %-50.*s %12s %-5.*s %s\n", width_of(name), name.data(), number(value).c_str(),
-                width_of(unit), unit.data(), told.c_str());
+                width_of(unit), unit.data(), verdict.c_str());
   }
   std::fflush(stdout);
 }

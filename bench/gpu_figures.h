@@ -7,18 +7,18 @@
 
 namespace millrace::bench {
 
-// What was measured, printed line by line as it comes: beside its goal, and whether that is met.
-// Confined to one thread.
+// Prints each figure at once, on a line with its goal and whether the goal is met. Counts the
+// goals. Confined to one thread.
 class Figures {
  public:
-  // `json`: a line of JSON for each, and nothing else.
+  // `json`: prints one line of JSON per figure, and nothing else.
   explicit Figures(bool json) : json_(json) {}
 
   void section(std::string_view title);
   void add(std::string_view name, double value, std::string_view unit);
   void at_least(double goal, std::string_view name, double value, std::string_view unit);
   void at_most(double goal, std::string_view name, double value, std::string_view unit);
-  // A line that is no figure; left out of JSON.
+  // Prints a line that is not a figure; nothing with JSON.
   void text(std::string_view line) const;
 
   int met() const { return met_; }

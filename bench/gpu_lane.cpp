@@ -69,7 +69,7 @@ DeviceArrays Lane::take(std::uint32_t slab, const SlabShape& shape) {
 void Lane::done(std::uint32_t slab) {
   reader_->give_back(slab);
   state_[slab].done = true;
-  give_back_if_over(slab);
+  give_back_if_done(slab);
 }
 
 void Lane::drain() {
@@ -78,20 +78,20 @@ void Lane::drain() {
 
 void Lane::wait() {
   const auto report = reports_.pop_until(Clock::now() + std::chrono::seconds(10));
-  if (!report) throw std::runtime_error("the device says nothing");
-  hear(*report);
+  if (!report) throw std::runtime_error("the device did not report in time");
+  handle(*report);
 }
 
-void Lane::hear(const DeviceReport& report) {
+void Lane::handle(const DeviceReport& report) {
   if (const auto* lost = std::get_if<DeviceLost>(&report)) throw std::runtime_error(lost->what);
   if (const auto* freed = std::get_if<SlabFreed>(&report)) ring_.release(freed->slab);
   if (const auto* ended = std::get_if<CopyEnded>(&report)) {
     state_[ended->slab].copied = true;
-    give_back_if_over(ended->slab);
+    give_back_if_done(ended->slab);
   }
 }
 
-void Lane::give_back_if_over(std::uint32_t slab) {
+void Lane::give_back_if_done(std::uint32_t slab) {
   const Slab& state = state_[slab];
   if (state.copied && state.done && slabs_->give_back(slab)) ring_.release(slab);
 }

@@ -11,7 +11,8 @@
 
 namespace millrace::bench {
 
-// What a lane and its worker do with slabs, in one thread: s16 in, a tensor of f32 out.
+// A lane and its worker as far as slabs are concerned, in one thread: from s16 to a tensor of f32.
+// `device` must outlive it. Confined to one thread.
 //
 //   const std::uint32_t slab = lane.acquire();
 //   const SlabShape shape = lane.build(slab);
@@ -21,10 +22,12 @@ namespace millrace::bench {
 //   lane.done(slab);
 class Lane {
  public:
-  // Batches of so many full rows.
+  // Batches have `rows` rows of `width` frames each. Throws std::runtime_error if the pages of the
+  // slabs cannot be locked.
   Lane(Device& device, std::uint32_t slabs, std::uint32_t rows, std::uint32_t width);
 
-  // Waits until a slab may be written. Throws std::runtime_error where the device failed.
+  // Waits until a slab may be written. Throws std::runtime_error if the device fails, or does not
+  // report within 10 s.
   std::uint32_t acquire();
   SlabShape build(std::uint32_t slab);
   // The shape that every batch has.
@@ -42,12 +45,12 @@ class Lane {
     bool copied = false, done = false;
   };
 
-  void hear(const DeviceReport& report);
+  void handle(const DeviceReport& report);
   void wait();
-  void give_back_if_over(std::uint32_t slab);
+  void give_back_if_done(std::uint32_t slab);
 
   RowFormat tensor_;
-  RowFormat format_;  // of slabs
+  RowFormat format_;  // of the slabs
   std::uint32_t rows_, width_;
   std::vector<std::byte> frames_;
   BatchWriter writer_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels over the state of slots.
+// Measures the kernels that work on the state of slots.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -14,7 +14,7 @@ namespace millrace::bench {
 
 namespace {
 
-// The state of slots, and a batch of half of them in any order, of which all are reset.
+// The state of slots, and a batch with half of the slots in random order. All its rows are reset.
 class Slots {
  public:
   Slots(std::size_t row_bytes, std::uint32_t rows)
@@ -51,7 +51,7 @@ class Slots {
 struct Kernel {
   const char* name;
   void (Slots::*run)(cudaStream_t) const;
-  int touched;  // times that a byte of the rows is read or written
+  int touched;  // how often each byte of the rows is read or written
 };
 
 constexpr Kernel kernels[] = {
@@ -60,7 +60,7 @@ constexpr Kernel kernels[] = {
 }  // namespace
 
 void measure_slots(Figures& figures, const Timing& timing, const Ceilings& ceilings) {
-  figures.section("state of slots, of the bandwidth of a copy on the device");
+  figures.section("state of slots, as a share of the bandwidth of a copy on the device");
   for (const std::size_t row_bytes : {std::size_t{512}, std::size_t{3200}, std::size_t{16} << 10,
                                       std::size_t{1} << 20, std::size_t{64} << 20}) {
     const Slots slots(row_bytes, static_cast<std::uint32_t>(beyond_cache() / row_bytes));

@@ -17,8 +17,8 @@ __global__ void spin_for(long long cycles) {
 
 int attribute(cudaDeviceAttr which) {
   int device = 0, value = 0;
-  cuda::check(cudaGetDevice(&device), "asking for the current device");
-  cuda::check(cudaDeviceGetAttribute(&value, which, device), "asking a device");
+  cuda::check(cudaGetDevice(&device), "querying the current device");
+  cuda::check(cudaDeviceGetAttribute(&value, which, device), "querying a device");
   return value;
 }
 

@@ -7,7 +7,7 @@
 
 namespace millrace::bench {
 
-// In the place of a model: keeps every multiprocessor of the current device busy for that long.
+// Simulates a model: keeps every multiprocessor of the current device busy for `time`.
 void spin(std::chrono::microseconds time, DeviceStream stream);
 
 }  // namespace millrace::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether building and copying a batch are hidden behind the computing of the one before.
+// Measures whether a batch is built and copied while the previous one computes.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -27,7 +27,7 @@ struct Batch {
   cuda::Event ended = cuda::make_event(cudaEventDefault);
 };
 
-// One instant by both clocks.
+// One instant on the clocks of host and device. to() returns microseconds since then.
 class Origin {
  public:
   explicit Origin(cudaStream_t stream) {
@@ -55,8 +55,8 @@ void record(const cuda::Event& event, const cuda::Stream& stream) {
   check(cudaEventRecord(event.get(), stream.get()), "recording an event");
 }
 
-// As a worker with two credits: it gives a batch back when it has its answers, and has the next
-// one by then.
+// Acts as a worker with two credits: when it has computed a batch it returns it, and it already has
+// the next one.
 void compute_all(Lane& lane, std::vector<Batch>& all, const cuda::Stream& stream) {
   const cuda::Stream probe = cuda::make_stream();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -103,7 +103,7 @@ void print(const Figures& figures, const std::vector<Batch>& all, const Origin& 
 
 void measure_timeline(Figures& figures, Device& device) {
   figures.section("64 rows at a time, a model of 300 us, two credits");
-  Lane lane(device, credits + 1, rows, width);  // as a service has
+  Lane lane(device, credits + 1, rows, width);  // the number of slabs of a service
   const cuda::Stream stream = cuda::make_stream();
   std::vector<Batch> warm_up(4), all(batches);
   compute_all(lane, warm_up, stream);
@@ -118,9 +118,9 @@ void measure_timeline(Figures& figures, Device& device) {
   }
   std::ranges::sort(idle);
   const double whole = origin.to(all.back().ended) - origin.to(all[1].begun);
-  figures.at_least(95, "of the time that the model computes", 100 * busy / whole, "%");
-  figures.add("between two of its batches, p50", idle[idle.size() / 2], "us");
-  figures.add("the same, at most", idle.back(), "us");
+  figures.at_least(95, "share of the time in which the model computes", 100 * busy / whole, "%");
+  figures.add("gap between two batches, p50", idle[idle.size() / 2], "us");
+  figures.add("gap between two batches, maximum", idle.back(), "us");
 }
 
 }  // namespace millrace::bench

@@ -50,7 +50,7 @@ cuda::Memory random_memory(std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += block)
     check(cudaMemcpy(memory.get() + at, words.data(), std::min(block, bytes - at),
                      cudaMemcpyHostToDevice),
-          "writing memory of the device");
+          "writing device memory");
   return memory;
 }
 
@@ -66,8 +66,8 @@ Pinned random_pinned(std::size_t bytes) {
 
 std::size_t beyond_cache() {
   int device = 0, cache = 0;
-  check(cudaGetDevice(&device), "asking for the current device");
-  check(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device), "asking a device");
+  check(cudaGetDevice(&device), "querying the current device");
+  check(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device), "querying a device");
   return std::max(std::size_t{512} << 20, 8 * static_cast<std::size_t>(cache));
 }
 

@@ -12,15 +12,15 @@
 
 namespace millrace::bench {
 
-// How long work takes on a device, by the device's own clock. Confined to one thread, whose current
-// device it is.
+// Measures how long work takes on the current device, by the device's clock. Confined to one
+// thread.
 class Timing {
  public:
-  // Each figure is the median of `samples`.
+  // Each result is the median of `samples` samples.
   explicit Timing(int samples);
 
-  // Seconds of one `work`, which puts something on the stream that it is given; a sample is so many
-  // of them in a row.
+  // The seconds that one `work` takes. `work` puts its operations on the given stream. A sample is
+  // `in_a_row` of them, one after the other.
   double seconds(int in_a_row, const std::function<void(cudaStream_t)>& work) const;
 
  private:
@@ -29,7 +29,7 @@ class Timing {
   cuda::Event begun_, ended_;
 };
 
-// Memory of the current device that holds random bits: what is all the same may be faster to move.
+// Memory of the current device with random bits: uniform memory may be faster to move.
 cuda::Memory random_memory(std::size_t bytes);
 
 template <class T>
@@ -37,18 +37,18 @@ cuda::Memory on_device(const std::vector<T>& values) {
   cuda::Memory memory = cuda::allocate(values.size() * sizeof(T));
   cuda::check(
       cudaMemcpy(memory.get(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
-      "writing memory of the device");
+      "writing device memory");
   return memory;
 }
 
-// Memory of the host with locked pages.
+// Host memory with locked pages and random bits.
 struct FreePinned {
   void operator()(std::byte* memory) const { (void)cudaFreeHost(memory); }
 };
 using Pinned = std::unique_ptr<std::byte, FreePinned>;
 Pinned random_pinned(std::size_t bytes);
 
-// More than fits into the second-level cache of the current device many times over.
+// A number of bytes: at least 512 MiB and eight times the second-level cache of the current device.
 std::size_t beyond_cache();
 
 }  // namespace millrace::bench

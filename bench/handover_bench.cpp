@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the moment a batch closes until a worker that slept has taken it: over a socket with shared
-// memory, and over TCP with the values in the message. With --max-wait: how much later than its
-// deadline a batch closes. The service's half, hub and doors, is a thread of this process, the
-// worker a process of its own. Beside each a control: a few bytes to a process that sleeps, a
-// timer.
+// Measures the time from when a batch closes until a sleeping worker has taken it: over a Unix
+// socket with shared memory, and over TCP with the values in the message. With --max-wait, measures
+// how much later than its deadline a batch closes. The hub and the worker servers run in a thread
+// of this process, the worker in a separate process. The controls: a few bytes to a sleeping
+// process, and a timer.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,18 +32,18 @@ struct Arguments {
   std::size_t batches = 5000;
   std::int64_t pause = 2000;  // us
   std::int64_t max_wait = 0;  // us
-  bool local = false;         // alone
+  bool local = false;         // only the Unix socket
   bool json = false;
 };
 
-// A line of the table, and its name in JSON.
+// A line of the table; `key` is its name in JSON.
 struct Measured {
   const char* name;
   const char* key;
   Histogram times;
 };
 
-// The other end of a socket says when it woke.
+// The control: a sleeping process at the other end of a socket answers with the time when it woke.
 Histogram wake(std::size_t wakes, Duration pause) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -71,7 +71,7 @@ Histogram wake(std::size_t wakes, Duration pause) {
   return latencies;
 }
 
-// How late a timer is that an io_context waits for.
+// The control with --max-wait: how late a timer of an io_context is.
 Histogram fire(std::size_t times, Duration wait) {
   net::io_context io{1};
   Timer timer(io.get_executor());
@@ -86,10 +86,11 @@ Histogram fire(std::size_t times, Duration wait) {
   return latencies;
 }
 
-BatchSource::Times give(const Arguments& arguments, std::string (BatchSource::*place)() const) {
+BatchSource::Times measure_batches(const Arguments& arguments,
+                                   std::string (BatchSource::*url_of)() const) {
   BatchSource source(std::chrono::microseconds(arguments.pause),
                      std::chrono::microseconds(arguments.max_wait));
-  const std::string url = (source.*place)();
+  const std::string url = (source.*url_of)();
   const Child worker([&] { take_batches(url); });
   return source.run(arguments.batches);
 }
@@ -99,14 +100,14 @@ std::vector<Measured> measure(const Arguments& arguments) {
   if (arguments.max_wait > 0) {
     all.push_back({"control: a timer", "control",
                    fire(arguments.batches, std::chrono::microseconds(arguments.max_wait))});
-    all.push_back({"a batch", "batch", give(arguments, &BatchSource::local).late});
+    all.push_back({"a batch", "batch", measure_batches(arguments, &BatchSource::local).late});
     return all;
   }
   all.push_back({"control: a few bytes to a sleeping process", "control",
                  wake(arguments.batches, std::chrono::microseconds(arguments.pause))});
-  all.push_back({"unix:", "unix", give(arguments, &BatchSource::local).handed});
+  all.push_back({"unix:", "unix", measure_batches(arguments, &BatchSource::local).handed});
   if (!arguments.local)
-    all.push_back({"tcp:", "tcp", give(arguments, &BatchSource::remote).handed});
+    all.push_back({"tcp:", "tcp", measure_batches(arguments, &BatchSource::remote).handed});
   return all;
 }
 
@@ -131,12 +132,14 @@ void print(const std::vector<Measured>& all, const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   millrace::bench::Arguments arguments;
-  CLI::App app("From a closed batch to a worker that slept");
-  app.add_option("--batches", arguments.batches, "Of each run")->capture_default_str();
-  app.add_option("--pause", arguments.pause, "us between two")->capture_default_str();
-  app.add_option("--max-wait", arguments.max_wait, "us: when do batches close that do not fill");
-  app.add_flag("--unix", arguments.local, "Over the socket alone");
-  app.add_flag("--json", arguments.json, "A line of JSON");
+  CLI::App app("Measure the time from a closed batch to a sleeping worker");
+  app.add_option("--batches", arguments.batches, "Batches of each run")->capture_default_str();
+  app.add_option("--pause", arguments.pause, "Time between two batches, in us")
+      ->capture_default_str();
+  app.add_option("--max-wait", arguments.max_wait,
+                 "Time after which a batch that is not full closes, in us");
+  app.add_flag("--unix", arguments.local, "Measure only the Unix socket");
+  app.add_flag("--json", arguments.json, "Print a line of JSON");
   CLI11_PARSE(app, argc, argv);
   try {
     millrace::bench::print(millrace::bench::measure(arguments), arguments);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a row costs a pipeline's home thread, by how many workers are attached: one of them has the
-// only stream, the others have nothing to do.
+// Measures the time of a row on a pipeline's home thread, by the number of attached workers. One
+// worker has the only stream, the others are idle.
 #include <CLI/CLI.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -23,7 +23,7 @@ using namespace millrace;
 using namespace std::chrono_literals;
 namespace wp = worker_protocol;
 
-// A worker that is sent its tensors, and remembers its last batch.
+// The connection of a worker without slabs; keeps the id of its last batch.
 class Link final : public WorkerConnection {
  public:
   void send(Bytes message, int) override {
@@ -50,7 +50,7 @@ HubSettings settings() {
   settings.rule = {.batch = {.slots = 4, .rows = 4},
                    .worker_wait = 1h,
                    .bye_wait = 1h,
-                   .patience = {.silence = 1h, .answer = 1h, .first_answer = 1h}};
+                   .timeouts = {.silence = 1h, .answer = 1h, .first_answer = 1h}};
   settings.welcome = {.frames = {},
                       .shape = {.format = {}, .slots = 4, .rows = 4, .width = 160},
                       .chunk = R"({"size":160})"};
@@ -59,7 +59,7 @@ HubSettings settings() {
   return settings;
 }
 
-// Microseconds for each row, from its arrival to its answer.
+// Microseconds per row, from its arrival to its answer.
 double cost_of_row(std::size_t workers, std::uint64_t rows) {
   net::io_context io;
   Devices devices;
@@ -82,14 +82,14 @@ double cost_of_row(std::size_t workers, std::uint64_t rows) {
     ReadyRow row;
     row.row.seq = seq;
     row.row.size = 160;
-    row.notify_taken = false;  // as a stream's that has no backlog
+    row.notify_taken = false;  // as for a stream without a backlog
     row.window[0] = std::as_bytes(std::span(frames));
     hub.add(StreamId{1}, row);
     io.poll();
     hub.receive(first, wp::Done{first.last, {}, {}, {}, {}});
   }
   const Duration took = Clock::now() - began;
-  hub.dismiss();
+  hub.stop();
   threads.reset();
   return std::chrono::duration<double, std::micro>(took).count() / static_cast<double>(rows);
 }
@@ -97,9 +97,9 @@ double cost_of_row(std::size_t workers, std::uint64_t rows) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("what a row costs a pipeline's home thread, by workers attached");
+  CLI::App app("Measure the cost of a row on the home thread, by number of workers");
   std::uint64_t rows = 100'000;
-  app.add_option("--rows", rows, "of each measurement")->capture_default_str();
+  app.add_option("--rows", rows, "Rows of each measurement")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   for (const std::size_t workers : {1, 10, 100, 300, 1000})
     std::printf("%5zu workers: %6.2f us a row\n", workers, cost_of_row(workers, rows));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a count costs the thread that counts, and what a scrape costs the thread that collects.
+// Measures the time of a count on the counting thread, and of a scrape on the collecting thread.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ using namespace millrace;
 using millrace::test::allocations;
 using namespace std::chrono_literals;
 
-// Waits as they come: all sizes, so that no branch is always the same.
+// Rows with random times between their instants, so that branches are not predictable.
 std::array<Instants, 1024> some_rows() {
   std::array<Instants, 1024> rows;
   std::uint64_t random = 1;
@@ -38,7 +38,7 @@ std::array<Instants, 1024> some_rows() {
   return rows;
 }
 
-// Nanoseconds of each call, and allocations of them all.
+// Prints the nanoseconds of a call and of a count, and the allocations of all calls.
 template <class Call>
 void measure(const char* what, double counts, const Call& call) {
   constexpr int calls = 1 << 20;
@@ -53,15 +53,15 @@ void measure(const char* what, double counts, const Call& call) {
               best / calls / counts, allocations() - allocated);
 }
 
-// The stages of a service of `threads` io threads and three pipelines.
+// The statistics of a service with `threads` io threads and three pipelines.
 struct Service {
   explicit Service(std::size_t threads) {
     for (std::size_t i = 0; i < threads; ++i) {
       sources.threads.push_back(&thread_stats.emplace_back());
-      sources.websocket.push_back(&doors.emplace_back());
+      sources.websocket.push_back(&transports.emplace_back());
     }
     sources.service.push_back(&service);
-    sources.zmq.push_back(&doors.emplace_back());
+    sources.zmq.push_back(&transports.emplace_back());
     sources.zmq_sockets.push_back(&socket);
     sources.worker_servers.push_back(&worker_server);
     for (const char* name : {"default", "telephone", "vad"}) {
@@ -78,13 +78,13 @@ struct Service {
   ZeromqStats socket;
   WorkerServerStats worker_server;
   std::deque<ThreadStats> thread_stats;
-  std::deque<DoorStats> doors;
+  std::deque<TransportStats> transports;
   std::deque<StreamStats> streams;
   std::deque<LaneStats> lanes;
   Sources sources;
 };
 
-// As many descriptors as clients are.
+// Opens descriptors, as a service with that number of clients has.
 void open_descriptors(unsigned count) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -121,11 +121,11 @@ void measure_scrapes(std::size_t threads, unsigned streams) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("what metrics cost");
+  CLI::App app("Measure the cost of metrics");
   std::size_t threads = 4;
   unsigned streams = 10'000;
-  app.add_option("--threads", threads, "io threads")->capture_default_str();
-  app.add_option("--streams", streams, "open descriptors")->capture_default_str();
+  app.add_option("--threads", threads, "Number of io threads")->capture_default_str();
+  app.add_option("--streams", streams, "Number of open descriptors")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   const auto rows = some_rows();
   StreamStats stats;

@@ -13,7 +13,7 @@ inline std::string json_of(const std::vector<double>& values) {
   return text + "]";
 }
 
-// What runs that took turns gave, as bench/compare reads it.
+// The results of alternating runs, in the form that bench/compare reads.
 inline std::string json_of(const std::vector<double>& ours, const std::vector<double>& control) {
   return "{\"ours\":" + json_of(ours) + ",\"control\":" + json_of(control) + "}";
 }

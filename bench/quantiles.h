@@ -9,7 +9,7 @@
 namespace millrace::bench {
 
 void print_heading(std::string_view title);
-// A line of microseconds: minimum, quantiles, maximum.
+// Prints a line in microseconds: minimum, quantiles, maximum.
 void print_row(std::string_view name, const load::Histogram& times);
 
 // An object of microseconds: {"min_us":1.2,"p50_us":… p90, p99, p999}.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many batches of 64 rows a worker that does nothing takes and gives back: one in Python beside
-// one in C++, in turns, each a process of its own at the same source.
+// Measures how many batches of 64 rows per second a worker without a model receives and returns: in
+// Python and in C++, alternately, each in its own process with the same source of batches.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ with millrace.Worker(sys.argv[1], reattach=False) as worker:
         batch.done([0.5] * batch.rows)
 )";
 
-// Runs in a process of its own, which it ends.
+// The C++ worker. Runs in a child process.
 void work(const std::string& url) {
   Worker worker(url);
   while (auto batch = worker.next()) worker.done(*batch);
@@ -71,7 +71,7 @@ HandedBatch batch_of_rows() {
   return batch;
 }
 
-// KiB of memory that the process has resident.
+// Resident memory of a process in KiB.
 long resident(pid_t process) {
   std::ifstream pages("/proc/" + std::to_string(process) + "/statm");
   long all = 0, here = 0;
@@ -81,10 +81,10 @@ long resident(pid_t process) {
 
 struct Outcome {
   double rate = 0;  // batches per second
-  long grown = 0;   // KiB of the worker's memory meanwhile
+  long grown = 0;   // growth of the worker's memory, KiB
 };
 
-// Measures how the worker takes `batches` batches.
+// Measures `batches` batches of a worker.
 Outcome measure(std::uint64_t batches, const std::function<void(const std::string& url)>& worker) {
   FakeService service;
   service.welcome.slots = rows;
@@ -141,7 +141,7 @@ void run(const std::string& python, std::uint64_t batches, int rounds) {
     std::vector<Outcome> outcomes = {};
   };
   std::array lines{Line{"C++", work}, Line{"Python", python_runs(python_worker)},
-                   Line{"Python that looks at arrays, and answers", python_runs(python_reader)}};
+                   Line{"Python that reads arrays and answers", python_runs(python_reader)}};
   for (int round = 0; round < rounds; ++round)
     for (Line& line : lines) line.outcomes.push_back(measure(batches, line.worker));
 
@@ -159,7 +159,7 @@ void run(const std::string& python, std::uint64_t batches, int rounds) {
 }  // namespace
 }  // namespace millrace
 
-// worker_bench PYTHON [BATCHES [ROUNDS]]: an interpreter that has the package millrace.
+// worker_bench PYTHON [BATCHES [ROUNDS]], where PYTHON is an interpreter with the package millrace.
 int main(int count, char** arguments) {
   if (count < 2) {
     std::fprintf(stderr, "usage: worker_bench PYTHON [BATCHES [ROUNDS]]\n");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ZeroMQ door from a client's socket to the chunker, both in this process: a flood of packets
-// from 64 streams over one connection, taking turns with a ROUTER that drops what it reads; and
-// packets at a steady rate, which carry when they were sent.
+// Measures the ZeroMQ transport from a client's socket to the chunker, both in this process. First
+// a flood of packets from 64 streams over one connection, alternating with a ROUTER that drops
+// them. Then packets at a steady rate, which contain the time when they were sent.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -27,9 +27,9 @@ namespace {
 constexpr std::uint64_t streams = 64;
 constexpr std::size_t packet_frames = 1600;  // 100 ms at 16 kHz, s16 mono
 constexpr std::size_t packet_bytes = packet_frames * 2;
-constexpr std::uint64_t frames_limit = 80'000;  // 5 s, as unless said
+constexpr std::uint64_t frames_limit = 80'000;  // 5 s, the default
 
-// A stream whose rows are done by the time the next packet comes. Rows are whole packets.
+// A stream whose rows are done at once. Rows are whole packets.
 class TakenStream final : public StreamInput, StreamHost {
  public:
   TakenStream(ClientOutput& output, StreamStats& stats, BlockPool& blocks,
@@ -57,7 +57,7 @@ class TakenStream final : public StreamInput, StreamHost {
   }
   void lost(bool clean, Time now) override { stream_.lost(clean, now); }
   void written(std::size_t results, Time now) override { stream_.written(results, now); }
-  std::uint64_t room() const override { return stream_.room(); }
+  std::uint64_t credit() const override { return stream_.credit(); }
   void release(Time) override { delete this; }
   void flush(std::optional<std::uint64_t>, Time) override {}
   void reset(Time) override {}
@@ -85,7 +85,7 @@ class TakenStream final : public StreamInput, StreamHost {
   Stream stream_;
 };
 
-// The door on a thread of its own.
+// The ZeroMQ transport on its own thread.
 class Service final : StreamAdmission {
  public:
   Service() {
@@ -101,7 +101,7 @@ class Service final : StreamAdmission {
     context_.poll();
   }
   std::uint16_t port() const { return server_.port(); }
-  load::Histogram latencies;  // to be read when it is gone quiet
+  load::Histogram latencies;  // read it only after the clients have ended
 
  private:
   Result<StreamHandle, RequestError> open(StreamRequest, ClientOutput& output) override {
@@ -111,8 +111,8 @@ class Service final : StreamAdmission {
 
   net::io_context context_{1};
   ConnectionLimits limits_;
-  DoorStats door_stats_;
-  SessionScope scope_{context_.get_executor(), limits_, door_stats_};
+  TransportStats transport_stats_;
+  SessionScope scope_{context_.get_executor(), limits_, transport_stats_};
   StreamStats stats_;
   BlockPool blocks_{FrameBuffer::block_bytes(2, packet_frames), 1000, stats_.buffer};
   ClientGate gate_{.sockets = Budget(100)};
@@ -120,7 +120,7 @@ class Service final : StreamAdmission {
   std::jthread thread_;
 };
 
-// One DEALER with all streams, which sends no more than it may.
+// One DEALER with all streams, which keeps to their credit.
 class Client {
  public:
   explicit Client(std::uint16_t port) : socket_(context_, zmq::socket_type::dealer) {
@@ -130,40 +130,43 @@ class Client {
   }
 
   void open() {
-    for (std::uint64_t i = 0; i < streams; ++i) give(encoder_.encode(cp::Open{.stream = i}));
+    for (std::uint64_t i = 0; i < streams; ++i)
+      send_message(encoder_.encode(cp::Open{.stream = i}));
   }
-  // Packet number `n` of all, each stream in turn.
+  // Sends packet number `n`; the streams take turns.
   void send(std::uint64_t n, bool with_credit) {
     const std::uint64_t stream = n % streams, at = n / streams * packet_frames;
     while (with_credit && credit_[stream] < packet_frames) read(zmq::recv_flags::none);
     credit_[stream] -= packet_frames;
     const std::int64_t now = to_wire(Clock::now());
     std::memcpy(packet_.data(), &now, sizeof now);
-    give(encoder_.encode(cp::Frames{.stream = stream, .at = at, .bytes = packet_}));
+    send_message(encoder_.encode(cp::Frames{.stream = stream, .at = at, .bytes = packet_}));
   }
-  // All that was sent has been cut: the streams say that they are closed.
+  // Ends the streams and waits until they are closed: every packet was cut into rows.
   void end() {
-    for (std::uint64_t i = 0; i < streams; ++i) give(encoder_.encode(cp::End{.stream = i}));
+    for (std::uint64_t i = 0; i < streams; ++i) send_message(encoder_.encode(cp::End{.stream = i}));
     while (closed_ < streams) read(zmq::recv_flags::none);
   }
-  // And how many frames came.
+  // Number of frames that the closed streams have received.
   std::uint64_t frames() const { return frames_; }
   zmq::socket_t& socket() { return socket_; }
 
  private:
-  void give(Bytes message) {
+  void send_message(Bytes message) {
     (void)socket_.send(zmq::const_buffer(message.data(), message.size()), zmq::send_flags::none);
   }
-  void read(zmq::recv_flags how) {
+  void read(zmq::recv_flags flags) {
     zmq::message_t message;
-    if (!socket_.recv(message, how)) return;
-    const auto said =
+    if (!socket_.recv(message, flags)) return;
+    const auto decoded =
         decoder_.to_client({static_cast<const std::byte*>(message.data()), message.size()});
-    if (!said) throw std::runtime_error("no message");
-    if (const auto* credit = std::get_if<cp::Credit>(&*said))
+    if (!decoded) throw std::runtime_error("no message");
+    if (const auto* credit = std::get_if<cp::Credit>(&*decoded))
       credit_[credit->stream] += credit->frames;
-    if (const auto* closed = std::get_if<cp::Closed>(&*said)) ++closed_, frames_ += closed->frames;
-    if (std::holds_alternative<cp::Rejected>(*said) || std::holds_alternative<cp::Error>(*said))
+    if (const auto* closed = std::get_if<cp::Closed>(&*decoded))
+      ++closed_, frames_ += closed->frames;
+    if (std::holds_alternative<cp::Rejected>(*decoded) ||
+        std::holds_alternative<cp::Error>(*decoded))
       throw std::runtime_error("refused");
   }
 
@@ -192,7 +195,7 @@ double flood(std::uint64_t messages) {
   return rate(messages, begin);
 }
 
-// What cannot be avoided: a ROUTER on a thread that reads both parts of each message.
+// The control: a ROUTER on its own thread that only reads both parts of each message.
 class Control {
  public:
   explicit Control(std::uint64_t messages) : router_(context_, zmq::socket_type::router) {
@@ -215,7 +218,7 @@ class Control {
   load::Histogram latencies;
 
  private:
-  // The packet is what a message of frames ends with.
+  // A Frames message ends with the packet.
   static Time sent_at(const zmq::message_t& message) {
     std::int64_t sent = 0;
     std::memcpy(&sent,
@@ -238,7 +241,7 @@ double control_flood(std::uint64_t messages) {
   return rate(messages, begin);
 }
 
-// Each packet when it is due.
+// Sends each packet when it is due.
 void send_paced(Client& client, std::uint64_t messages, bool with_credit) {
   net::io_context context(1);
   Timer timer(context);
@@ -275,15 +278,16 @@ double median(std::vector<double> values) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Packets over ZeroMQ: how many, and how fast they are cut");
+  CLI::App app("Measure packets over ZeroMQ: packets per second, and latency until they are cut");
   std::uint64_t messages = 200'000;
   int runs = 9;
   double seconds = 5;
-  app.add_option("--messages", messages, "Of a run of the flood")->capture_default_str();
-  app.add_option("--runs", runs, "Of each, in turn")->capture_default_str();
-  app.add_option("--seconds", seconds, "At 10 000 packets per second")->capture_default_str();
+  app.add_option("--messages", messages, "Messages of a flood run")->capture_default_str();
+  app.add_option("--runs", runs, "Runs of each measurement, in turn")->capture_default_str();
+  app.add_option("--seconds", seconds, "Seconds at 10 000 packets per second")
+      ->capture_default_str();
   bool json = false;
-  app.add_flag("--json", json, "The flood alone, as a line of JSON");
+  app.add_flag("--json", json, "Print only the flood, as a line of JSON");
   CLI11_PARSE(app, argc, argv);
   try {
     std::vector<double> ours, bare;

@@ -35,7 +35,7 @@ void Chunker::add(const Event& event) {
     case Kind::gap:
       assert(event.count >= 1 && event.count <= max_position - position_);
       position_ += event.count;
-      // Before the first frame of a segment there is none of its own to end.
+      // A segment without frames has not begun: there is nothing to end.
       if (received_ == segment_) {
         begin_segment(event);
         break;
@@ -68,7 +68,7 @@ std::uint64_t Chunker::frames_until_next() const {
 
 std::uint64_t Chunker::keep_from() const {
   if (ended_) return position_;
-  // A flush makes the next body begin at received_, also where a step would have passed it.
+  // After a flush the next body begins at received_, even if a step would lead beyond it.
   const std::uint64_t begin = std::min(body_, received_);
   return begin - std::min<std::uint64_t>(spec_.left, begin - run_);
 }
@@ -83,8 +83,8 @@ std::optional<Chunker::Body> Chunker::next_body() const {
   return tail_body();
 }
 
-// What the end of the segment yields. The first body left out ends it: those behind it are cut as
-// well, and no longer.
+// The rows of the end of a segment. The first body that is left out is the last one considered: the
+// bodies after it would be cut too, and are not longer.
 std::optional<Chunker::Body> Chunker::tail_body() const {
   if (!closing_ || closing_->kind == Kind::abort || body_ >= received_) return std::nullopt;
   if (spec_.tail == Spec::Tail::cover && covered_ >= received_) return std::nullopt;

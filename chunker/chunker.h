@@ -10,47 +10,47 @@
 
 namespace millrace {
 
-// Positions stay exact in every number they travel in (JSON, Python, doubles).
+// The largest position: exact in JSON, Python and doubles.
 inline constexpr std::uint64_t max_position = std::uint64_t{1} << 53;
 
 // Cuts one stream: events in, rows out. A pure state machine without thread, clock or frames: it
-// counts positions, whoever holds the frames lays them into the row. How frames are split into
-// events changes no row.
+// counts positions; the caller holds the frames. Rows do not depend on how frames are split into
+// events.
 //
-// An event may yield many rows; they are taken one at a time, so that who takes them bounds how
-// many wait:
+// An event may yield many rows. They are returned one at a time, so that the caller bounds how many
+// wait:
 //
 //   chunker.add(event);
 //   while (auto row = chunker.next()) ...
 //
-// Confined to one thread. Allocates nothing, and each call takes constant time, however many
-// frames an event has.
+// Confined to one thread. Does not allocate. Each call takes constant time for any number of frames
+// in an event.
 class Chunker {
  public:
   // Requires: spec.check() has no error.
   explicit Chunker(const Spec& spec);
 
-  // Requires: next() gave nothing since the event before, and the stream has not ended.
-  // A size event requires that check_size(count) has no error, a gap count >= 1, frames and gaps
-  // position() + count <= max_position.
+  // Requires: next() has returned nullopt for the event before, and the stream has not ended. A
+  // size event requires that check_size(count) has no error; a gap requires count >= 1; frames and
+  // gaps require position() + count <= max_position.
   void add(const Event& event);
 
-  // The next row of the event added last; nothing when the event is used up. The last row of the
-  // segment that a flush ended carries the flush's mark.
+  // The next row of the event added last; nullopt if the event yields no more. The last row of a
+  // segment that a flush ended carries the mark of the flush.
   std::optional<Row> next();
 
-  // How many more frames make the next row ready; 0 while one is. A frames event of no more than
-  // that yields at most one row.
+  // The number of frames until the next row is ready; 0 while a row is ready. A frames event of at
+  // most this many frames yields at most one row.
   std::uint64_t frames_until_next() const;
 
-  // The position of the first frame that a later row may still show; what lies before it is
-  // needed only by rows already given.
+  // The position of the first frame that a later row may show. Earlier frames are needed only by
+  // rows that next() has returned.
   std::uint64_t keep_from() const;
 
-  // The position behind the last frame received or lost.
+  // The position after the last frame received or lost.
   std::uint64_t position() const { return position_; }
 
-  // The END row has been given.
+  // True once next() has returned the END row.
   bool ended() const { return ended_; }
 
  private:
@@ -69,21 +69,21 @@ class Chunker {
   void begin_segment(const Event& event);
 
   Spec spec_;
-  std::uint32_t size_;  // of bodies from now on: spec_.size until a size event
+  std::uint32_t size_;  // size of the next bodies: spec_.size until a size event
 
   // Positions in the stream.
-  std::uint64_t run_ = 0;       // begin of the run
-  std::uint64_t segment_ = 0;   // begin of the segment
-  std::uint64_t body_ = 0;      // begin of the next body; beyond received_ where step > size
-  std::uint64_t covered_ = 0;   // behind the last body
-  std::uint64_t received_ = 0;  // behind the last frame of the segment
-  std::uint64_t position_ = 0;  // received_, and behind a gap from when it was added
+  std::uint64_t run_ = 0;       // start of the run
+  std::uint64_t segment_ = 0;   // start of the segment
+  std::uint64_t body_ = 0;      // start of the next body; may be beyond received_ if step > size
+  std::uint64_t covered_ = 0;   // end of the last body
+  std::uint64_t received_ = 0;  // end of the frames of the segment
+  std::uint64_t position_ = 0;  // received_, or the end of a gap once it is added
 
-  bool first_of_segment_ = true;  // the next body is
+  bool first_of_segment_ = true;  // the next body is the first of its segment
   bool ended_ = false;
-  std::optional<Event> closing_;  // ends the segment; its last row is yet to be given
+  std::optional<Event> closing_;  // ends the segment; its last row is not returned yet
 
-  // Of the next row.
+  // For the next row.
   std::uint64_t seq_ = 0;
   std::uint8_t due_ = flag::start | flag::reset | flag::segment;
   ResetReason reason_ = ResetReason::start;  // of the last reset, due or not

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// All of the text, in the form that people write: no sign, no exponent, no "inf".
+// Parses the whole text as a plain number: no sign, no exponent, no "inf".
 template <class Number>
 std::optional<Number> parse(std::string_view text) {
   if (text.empty() || text.find_first_not_of("0123456789.") != text.npos) return std::nullopt;
@@ -22,7 +22,7 @@ std::optional<Number> parse(std::string_view text) {
 }
 
 std::optional<double> parse_seconds(std::string_view text) {
-  // "us" and "ms" before "s", with which they end.
+  // "us" and "ms" come before "s", which is their last letter.
   constexpr std::array<std::pair<std::string_view, double>, 5> units{
       {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}}};
   const auto unit =
@@ -48,7 +48,7 @@ Result<std::uint32_t, std::string> parse_length(std::string_view text, double ra
 }
 
 std::optional<std::uint32_t> whole_frames(double seconds, double rate) {
-  // What decimal fractions and rates such as 33.3333 lose; far less than people can mean.
+  // The rounding error of decimal fractions and of rates such as 33.3333.
   constexpr double tolerance = 1e-4;
   const double frames = seconds * rate, whole = std::round(frames);
   if (!(whole >= 0 && whole <= max_window && std::abs(frames - whole) <= tolerance))

@@ -10,16 +10,16 @@
 
 namespace millrace {
 
-// The lengths of a rule as people write them.
+// The lengths of a chunk rule as text.
 
-// Frames as a number ("1600"), or as a time ("100ms", "0.1s") that is whole frames at `rate`; at
-// most max_window. The error is what comes behind `key = "text"` in a message.
+// Parses frames as a number ("1600"), or as a time ("100ms", "0.1s") that is whole frames at
+// `rate`; at most max_window. The error is the part of a message after `key = "text"`.
 Result<std::uint32_t, std::string> parse_length(std::string_view text, double rate);
 
-// Nothing where the time is not whole frames, or more than max_window.
+// The number of frames in `seconds`; nullopt if it is not whole, or is more than max_window.
 std::optional<std::uint32_t> whole_frames(double seconds, double rate);
 
-// Nine digits: 16000 as "16000", 12.5 as "12.5".
+// The number with up to nine significant digits: 16000 as "16000", 12.5 as "12.5".
 std::string readable(double number);
 
 // The message `key = "value" sentence`.

@@ -18,9 +18,9 @@ constexpr ChunkRule aligned(Spec spec) { return {spec, Align::body, Pad::zero}; 
 constexpr ChunkRule packed(Spec spec) { return {spec, Align::packed, Pad::zero}; }
 
 constexpr std::array table{
-    // Silero VAD v5: 64 samples of context, 512 new.
+    // Silero VAD v5: 64 samples of context, 512 new samples.
     Preset{"silero-16k", audio_16k, aligned({.size = 512, .left = 64})},
-    // FunASR chunk_size [5,10,5]: 10 low-frame-rate frames of 60 ms, as many cached.
+    // FunASR chunk_size [5,10,5]: 10 low-frame-rate frames of 60 ms, and 10 cached ones.
     Preset{"funasr-600ms", audio_16k, aligned({.size = 9600, .left = 9600})},
     // The Mimi codec at 12.5 Hz.
     Preset{"moshi-80ms", audio_24k, aligned({.size = 1920})},
@@ -47,7 +47,7 @@ std::string described(const RuleTarget& target) {
          " frames per second";
 }
 
-// Of a stream of audio, what the features' front end makes one frame of.
+// The spec of a preset in features, converted to samples of audio at `rate`.
 Result<Spec, SpecError> in_samples(const Preset& preset, double rate) {
   const auto shift = whole_frames(0.010, rate), more_right = whole_frames(0.015, rate);
   const Spec& spec = preset.rule.spec;

@@ -12,22 +12,22 @@ namespace millrace {
 // The chunking of a known model, in the model's own frames.
 struct Preset {
   std::string_view name;
-  RuleTarget target;  // the streams that the model takes
+  RuleTarget target;  // the streams that the model processes
   ChunkRule rule;
 };
 
-// All of them, in the order in which they are listed to people.
+// All presets, in the order of help texts and messages.
 std::span<const Preset> presets();
 
-// Nothing where no preset has the name.
+// Null if no preset has the name.
 const Preset* find_preset(std::string_view name);
 
-// The stream of somebody who has a rule and no stream: its preset's own frames; audio where a rate
-// is said, or there is no preset.
+// The frames that a rule is for if no stream is given: those of its preset; audio if a rate is
+// given or the rule has no preset.
 RuleTarget target_of(const RuleKeys& keys, std::optional<double> rate);
 
-// The preset's rule for a stream. One in features on a stream of audio is multiplied by the frame
-// shift (10 ms) and sees the rest of its last frame's window (15 ms) more on the right.
+// The preset's rule for a stream. On a stream of audio, a preset in features is multiplied by the
+// frame shift (10 ms) and gets 15 ms more on the right: the rest of its last frame's window.
 Result<ChunkRule, SpecError> rule_for(const Preset& preset, const RuleTarget& target);
 
 }  // namespace millrace

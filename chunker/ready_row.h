@@ -11,18 +11,18 @@
 
 namespace millrace {
 
-// Rows of one stream that may be ready and in no batch.
+// The most rows of one stream that are ready and in no batch.
 inline constexpr std::size_t max_ready_rows = 8;
 
-// A row that was cut and waits for a batch. Its frames stay where they are, in the stream's
-// buffer, until the row is done.
+// A row that was cut and waits for a batch. Its frames stay in the stream's buffer, at the same
+// address, until the row is done.
 struct ReadyRow {
   Row row;
-  std::array<Bytes, 2> window;  // the window's frames; the second part is mostly empty
+  std::array<Bytes, 2> window;  // the window's frames; the second part is usually empty
   Time arrived;                 // the last frame of its window, or the event that cut it, was read
   Time ready;                   // it was cut
-  Duration lost{};              // in batches of workers that were lost
-  bool notify_taken = true;     // its stream needs to know when it is in a batch (RowTaken)
+  Duration lost{};              // time in batches of workers that were lost
+  bool notify_taken = true;     // send RowTaken to its stream when it is in a batch
   bool handed = false;          // it has been in a batch
   bool suspect = false;  // a worker was lost while this row was in its oldest unfinished batch
 };

@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-// Markers of a row; the numbers are those of the protocol and of the control arrays.
+// Markers of a row. The protocol and the control arrays use the same numbers.
 namespace flag {
 inline constexpr std::uint8_t start = 1;    // first row of its stream
 inline constexpr std::uint8_t reset = 2;    // the state must be fresh before this row
@@ -16,22 +16,22 @@ inline constexpr std::uint8_t segment = 4;  // first row of a segment
 inline constexpr std::uint8_t gap = 8;      // frames were lost right before it
 inline constexpr std::uint8_t last = 16;    // last row of its segment
 inline constexpr std::uint8_t end = 32;     // last row of its stream, the slot is free after it
-inline constexpr std::uint8_t abort = 64;   // the stream died without an end
+inline constexpr std::uint8_t abort = 64;   // the stream ended without the event `end`
 }  // namespace flag
 
-// One step of the model for one stream: where its body lies in the stream, how much real context
-// stands around it, and its markers. Without frames (size 0) it is a marker row. Positions and
-// lengths are frames of the pipeline.
+// One step of the model for one stream: the position of its body, the number of real context frames
+// around it, and its markers. A row without frames (size 0) is a marker row. Positions and lengths
+// are in frames of the pipeline.
 struct Row {
-  std::uint64_t seq = 0;    // rows of the stream before it
+  std::uint64_t seq = 0;    // number of rows of the stream before this one
   std::uint64_t begin = 0;  // position of the body's first frame
   std::uint32_t left = 0;   // real frames before the body
   std::uint32_t size = 0;   // frames of the body
-  std::uint32_t right = 0;  // real frames behind it
+  std::uint32_t right = 0;  // real frames after the body
   std::uint8_t flags = 0;
-  ResetReason reason = ResetReason::none;  // set where flags has reset
+  ResetReason reason = ResetReason::none;  // not `none` if flags has reset
   std::uint64_t gap = 0;                   // frames lost right before it
-  std::optional<std::uint64_t> mark;       // of the flush that ended its segment
+  std::optional<std::uint64_t> mark;       // mark of the flush that ended its segment
 
   bool has_frames() const { return size > 0; }
   bool is(std::uint8_t markers) const { return (flags & markers) != 0; }

@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-// The columns of a row: `lead` columns, the window, `trail` columns. The window is contiguous; what
-// stands around it is zero, or with Pad::repeat its first frame before and its last behind it.
+// The columns of a row: `lead` columns, the window, `trail` columns. The window is contiguous. The
+// columns around it are zero, or with Pad::repeat its first frame before it and its last after it.
 struct RowLayout {
   std::uint32_t lead = 0;
   std::uint32_t window = 0;
@@ -17,11 +17,11 @@ struct RowLayout {
   bool operator==(const RowLayout&) const = default;
 };
 
-// Requires: the row has frames, was cut by rule.spec, and fits: lead + window <= width. Widths of
-// width_for(rule.spec, …) do.
+// Requires: the row has frames, was cut by rule.spec, and fits: lead + window <= width. Every width
+// of width_for(rule.spec, …) is enough.
 RowLayout row_layout(const Row& row, const ChunkRule& rule, std::uint32_t width);
 
-// Columns of a row where size events give bodies of at most `size` frames: the widest window.
+// The columns of a row if size events give bodies of at most `size` frames: the widest window.
 std::uint32_t width_for(const Spec& spec, std::uint32_t size);
 
 }  // namespace millrace

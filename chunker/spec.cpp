@@ -66,11 +66,10 @@ Result<ChunkRule, SpecError> preset_rule(const Key& key, const RuleTarget& targe
 
 Outcome check_companions(const Key& key, const RuleKeys& keys) {
   if (find_key(keys, key.first) != &key)
-    return wrong(key.first, key.second, "repeats the key: each may be given once");
+    return wrong(key.first, key.second, "is a repeated key: each key may be given once");
   const bool beside_preset = key.first == "preset" || key.first == "align" || key.first == "pad";
   if (!beside_preset && find_key(keys, "preset") != nullptr)
-    return wrong(key.first, key.second,
-                 "cannot stand beside preset: with it only align and pad may be given");
+    return wrong(key.first, key.second, "cannot be combined with preset: only align and pad can");
   return {};
 }
 
@@ -115,14 +114,14 @@ Result<void, SpecError> Spec::check() const {
   const std::uint64_t first_size = first_body(size), advanced = step_of(size);
   if (first_size + advanced <= size)
     return wrong("first", std::to_string(first_size),
-                 "is too short: first + step must exceed size, " + std::to_string(size) +
-                     ", and step is " + std::to_string(advanced));
+                 "is too short: first + step must exceed size; size is " + std::to_string(size) +
+                     " and step is " + std::to_string(advanced));
   return check_width(*this, first_size > size ? "first" : "size",
                      std::max<std::uint64_t>(first_size, size));
 }
 
 Result<void, SpecError> Spec::check_size(std::uint64_t body) const {
-  if (step > 0) return wrong("step", std::to_string(step), "must be 0 where sizes change");
+  if (step > 0) return wrong("step", std::to_string(step), "must be 0 if sizes change");
   if (body < 1) return wrong("size", "0", "must be at least 1 frame");
   return check_width(*this, "size", body);
 }

@@ -13,61 +13,63 @@
 
 namespace millrace {
 
-// The most frames of a window: they are counted in int32 arrays.
+// The most frames of a window: the control arrays count them in int32.
 inline constexpr std::uint32_t max_window = 0x7fff'ffff;
 
-// What of a rule is wrong, in a sentence that names the key, the value and what is allowed.
+// An error in a rule: the message names the key, the value and the allowed values.
 struct SpecError {
   std::string key;
   std::string message;
 };
 
-// How a stream is cut. All lengths in frames.
+// How a stream is cut into chunks. All lengths in frames.
 struct Spec {
-  // Which bodies the end of a segment yields.
+  // The bodies that the end of a segment yields.
   enum class Tail : std::uint8_t {
     every_start,  // every body that starts inside the segment, cut at its end
-    cover,        // the same, but none once every frame has been in a body
+    cover,        // the same, until every frame has been in a body
     drop,         // whole bodies only
   };
 
   std::uint32_t size = 0;   // body
   std::uint32_t step = 0;   // advance of the body's begin; 0: bodies lie end to end
-  std::uint32_t first = 0;  // body of the first chunk of a run; 0 means size
+  std::uint32_t first = 0;  // body of the first chunk of a run; 0: size
   std::uint32_t left = 0;   // context before the body
-  std::uint32_t right = 0;  // look-ahead behind the body
+  std::uint32_t right = 0;  // look-ahead after the body
   Tail tail = Tail::every_start;
-  std::uint32_t min = 0;  // a cut body at the tail shorter than this is left out, never the first
+  // A cut body at the tail that is shorter is left out, except the first body of a segment.
+  std::uint32_t min = 0;
 
-  // The same where the stream's bodies have `body` frames now (Event::Kind::size).
+  // The same if the stream's bodies now have `body` frames (Event::Kind::size).
   std::uint32_t first_body(std::uint32_t body) const { return first > 0 ? first : body; }
   std::uint32_t step_of(std::uint32_t body) const { return step > 0 ? step : body; }
-  // From the begin of a body to that of the next one in its segment.
+  // The distance from the start of a body to the start of the next one in its segment.
   std::uint64_t advance(bool first_of_run, std::uint32_t body) const {
     return std::uint64_t{step_of(body)} + (first_of_run ? first_body(body) : body) - body;
   }
 
-  // Columns of a row: the widest window that the spec can give.
+  // The columns of a row: the widest window that the spec can give.
   std::uint32_t width() const { return left + (first > size ? first : size) + right; }
 
-  // An error unless size >= 1, first + step > size, and width() <= max_window.
+  // Returns an error unless size >= 1, first + step > size, and width() <= max_window.
   Result<void, SpecError> check() const;
-  // An error unless a size event may give bodies of `body` frames: step is 0, body >= 1, and the
-  // window is at most max_window.
+  // Returns an error unless a size event may give bodies of `body` frames: step is 0, body >= 1,
+  // and the window is at most max_window.
   Result<void, SpecError> check_size(std::uint64_t body) const;
   bool operator==(const Spec&) const = default;
 };
 
-// Where a window lies in its row of `width` columns, and what stands around it.
+// Where a window lies in its row of `width` columns, and what fills the columns around it.
 enum class Align : std::uint8_t {
-  body,    // the body begins at column Spec::left, always
+  body,    // the body always begins at column Spec::left
   packed,  // the window begins at column 0
 };
 enum class Pad : std::uint8_t {
   zero,
-  repeat,  // the window's first frame before it, its last frame behind it
+  repeat,  // the window's first frame before it, its last frame after it
 };
 
+// The chunk rule of a pipeline: how its streams are cut, and how windows are placed in rows.
 struct ChunkRule {
   Spec spec;
   Align align = Align::body;
@@ -77,8 +79,9 @@ struct ChunkRule {
   bool operator==(const ChunkRule&) const = default;
 };
 
-// Calls visit(name, member) for each key of a rule but `preset`, in the order of documents: lengths
-// are std::uint32_t, the others enumerations. Every reader and printer of rules goes by this list.
+// Calls visit(name, member) for each key of a rule except `preset`, in the order of the documents.
+// Lengths are std::uint32_t, the others enumerations. Every reader and printer of rules uses this
+// list.
 template <class Rule, class Visit>
 void for_each_key(Rule& rule, Visit visit) {
   visit("size", rule.spec.size);
@@ -92,10 +95,10 @@ void for_each_key(Rule& rule, Visit visit) {
   visit("pad", rule.pad);
 }
 
-// The names of all keys, `preset` the last.
+// The names of all keys; `preset` is the last.
 std::vector<std::string_view> rule_keys();
 
-// Keys and values as the configuration and the command line give them. A length is in frames
+// Keys and values as in the configuration and on the command line. A length is in frames
 // ("1600") or a time that is whole frames at the stream's rate ("100ms", "0.1s"). A preset
 // (chunker/presets.h) excludes every key but align and pad.
 using RuleKeys = std::vector<std::pair<std::string, std::string>>;

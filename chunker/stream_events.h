@@ -13,22 +13,22 @@
 
 namespace millrace {
 
-// The events of a stream as people write them: pairs of what happens and a count, up to the first
-// `end` or `abort`. Confined to one thread.
+// The events of a stream from text: pairs of a kind and a count, up to the first `end` or `abort`.
+// Confined to one thread.
 class StreamEvents {
  public:
   // Requires: spec.check() has no error.
   explicit StreamEvents(const Spec& spec) : spec_(spec) {}
 
-  // The stream's next event. `kind` is one of frames, size, flush, reset, gap, end, abort. An event
-  // that a Chunker of the spec does not take is an error in a sentence, and is not added. Those
-  // behind the end are left out.
+  // Adds the next event. `kind` is one of frames, size, flush, reset, gap, end, abort. If a Chunker
+  // of the spec does not accept the event, it is not added and the message says why. Events after
+  // the end are ignored.
   Result<void, std::string> add(std::string_view kind, std::uint64_t count);
 
   const std::vector<Event>& events() const { return events_; }
-  // `end` or `abort` was added.
+  // True once `end` or `abort` was added.
   bool ended() const { return ended_; }
-  // Columns of its rows.
+  // The columns of its rows.
   std::uint32_t width() const;
 
  private:
@@ -36,7 +36,7 @@ class StreamEvents {
 
   Spec spec_;
   std::vector<Event> events_;
-  std::uint64_t position_ = 0;  // of the stream behind its events
+  std::uint64_t position_ = 0;  // of the stream after its events
   bool ended_ = false;
 };
 

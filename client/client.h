@@ -16,22 +16,27 @@
 
 namespace millrace {
 
-// What a client keeps to.
+// The limits of a client. Byte limits are for each stream.
 struct ClientSettings {
-  std::size_t unsent = 64 << 10;  // bytes of a stream; then sending waits
-  std::size_t untaken = 1 << 20;  // bytes of events of a stream that wait to be taken; then it is
-                                  // held up until half of them are
-  Duration taking = std::chrono::seconds(10);     // of that, and nothing is taken; then it fails as
-                                                  // `slow_reader`
-  Duration connect = std::chrono::seconds(10);    // until the service has answered
-  Duration keepalive = std::chrono::seconds(10);  // of silence; then the service hears we live
-  // Over ws:// a stream is lost when the service's host acknowledges none of our bytes for this
-  // long; over tcp:// when the service answers no heartbeat, at most 2 s later, and after 30 s
-  // of silence at the latest.
+  // Unsent bytes at which sending waits.
+  std::size_t unsent = 64 << 10;
+  // Bytes of events, not yet returned by next(), at which the stream is held up: nothing more is
+  // received (ws://) or sent (tcp://) until next() has returned half of them.
+  std::size_t untaken = 1 << 20;
+  // A stream that is held up fails with `slow_reader` if next() returns no event for this long.
+  Duration taking = std::chrono::seconds(10);
+  // Time for the service to answer when a stream is opened.
+  Duration connect = std::chrono::seconds(10);
+  // Time without sending after which the client sends a keepalive message.
+  Duration keepalive = std::chrono::seconds(10);
+  // Time without a response after which streams are lost. Over ws://: the service's host
+  // acknowledges none of the sent bytes, and no message or ping arrives. Over tcp://: the service
+  // answers no heartbeat; this is detected at most 2 s later, and after 30 s of silence at the
+  // latest.
   Duration silence = std::chrono::seconds(30);
 };
 
-// A process's way to a service: opens streams, sends frames, takes results.
+// A client of one service: opens streams, sends frames and receives results.
 //
 //   Client client("ws://127.0.0.1:8080");
 //   ClientStream stream = client.open({.pipeline = "vad"});
@@ -39,34 +44,37 @@ struct ClientSettings {
 //   while (auto event = stream.next())
 //     if (const auto* result = std::get_if<client_event::Result>(&*event)) use(*result);
 //
-// Over ws:// each stream is a connection; over tcp:// (ZeroMQ) all of them share one, which is made
-// anew where it was lost: what was open then is lost with it, on either way.
+// Over ws:// each stream has its own connection. Over tcp:// (ZeroMQ) all streams share one. The
+// streams of a lost connection are lost; the next stream that is opened connects again.
 //
-// A thread of its own has the connections; each stream shares bounded queues with it. Results have
-// to be taken while frames are sent: a full queue of them holds up its stream, and no other. Over
-// ws:// its connection is not read then; over tcp:// its frames are not sent, and where twice as
-// much waits nevertheless it fails at once.
+// The client's thread owns the connections and shares two queues with each stream: one of input,
+// one of events. Receive results while you send: if the queue of events is full, the stream is held
+// up, and no other. Over ws://, its connection is not read then. Over tcp://, its frames are not
+// sent; results of frames that the service already has are still queued.
 //
-// Thread-safe. Streams may outlive it: they are lost, and calls of them that are running say so.
-// Destroying it waits for nothing but a name that is being looked up.
+// Thread-safe. Streams may outlive the client: they are lost, and their calls throw ConnectionLost.
+// The destructor waits only for a host name that is being resolved.
 class Client {
  public:
-  // "ws://HOST:PORT" or "tcp://HOST:PORT". Connects to nobody yet. Throws std::invalid_argument for
-  // what is none of them, std::system_error where there are no descriptors or threads left.
+  // `url` is "ws://HOST:PORT" or "tcp://HOST:PORT". Connects when a stream is opened. Throws
+  // std::invalid_argument for another URL, std::system_error if there is no free descriptor or
+  // thread.
   explicit Client(const std::string& url, const ClientSettings& settings = {});
   ~Client();
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
 
-  // Opens a stream, and waits until it is. Throws StreamRefused or ConnectionLost.
+  // Opens a stream and waits for the answer of the service. Throws StreamRefused or ConnectionLost.
   ClientStream open(const StreamRequest& request = {});
-  // Does not wait: `Opened` is the stream's first event, or a refusal what its next() throws.
+  // The same without waiting: the stream's first event is `Opened`, or its next() throws.
   ClientStream start(const StreamRequest& request = {});
 
-  // For event loops, which never wait in a stream. The descriptor is readable while changed() has
-  // something to tell: the numbers of streams of which try_next() may give something, or try_send()
-  // take something, that did not when it was last called.
+  // For event loops, which must not wait in a stream. The descriptor is readable while changed()
+  // has a number. The client owns it. Throws std::system_error if there is no free descriptor.
   int descriptor();
+  // The numbers of the streams that have changed, each once: the last try_next() had no event or
+  // the last try_send() was false, and this may have changed, or the stream has ended. Changes are
+  // recorded from the first call of descriptor() on.
   std::vector<std::uint64_t> changed();
 
  private:

@@ -9,14 +9,14 @@
 
 namespace millrace {
 
-// Why a stream of a client is none, or is none any more: one of the three below. What is thrown for
-// a stream once is thrown by each later call for it.
+// Base of the three errors of a stream: refused, failed, connection lost. A stream that has failed
+// throws the same error from each later call.
 class ClientError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The service did not open it.
+// The service refused to open the stream.
 class StreamRefused : public ClientError {
  public:
   StreamRefused(const std::string& what, std::string code, std::string parameter,
@@ -26,8 +26,11 @@ class StreamRefused : public ClientError {
         parameter_(std::move(parameter)),
         retry_after_(retry_after) {}
 
-  const std::string& code() const { return code_; }            // of docs/protocol.md: no_room …
-  const std::string& parameter() const { return parameter_; }  // at fault; or empty
+  // A code of docs/protocol.md, such as no_room.
+  const std::string& code() const { return code_; }
+  // The parameter at fault, or empty.
+  const std::string& parameter() const { return parameter_; }
+  // Time after which a retry may succeed; nullopt if the service gave none.
   std::optional<std::chrono::milliseconds> retry_after() const { return retry_after_; }
 
  private:
@@ -36,21 +39,24 @@ class StreamRefused : public ClientError {
   std::optional<std::chrono::milliseconds> retry_after_;
 };
 
-// The service ended it: it cannot go on. Or it was over when something was sent, or was closed here
-// (both "closed").
+// The stream has ended with an error: one of the service, or `slow_reader`
+// (ClientSettings::taking). Also thrown, with the code "closed", if the program has closed the
+// stream, or sends to a stream that is over.
 class StreamFailed : public ClientError {
  public:
   StreamFailed(std::string code, const std::string& message)
       : ClientError(code + ": " + message), code_(std::move(code)) {}
 
-  const std::string& code() const { return code_; }  // of docs/protocol.md: no_worker …
+  // A code of docs/protocol.md, such as no_worker.
+  const std::string& code() const { return code_; }
   std::string message() const { return std::string(what()).substr(code_.size() + 2); }
 
  private:
   std::string code_;
 };
 
-// The service could not be reached, or is gone, or speaks another protocol.
+// The service could not be reached, the connection was lost, or the service sent an invalid
+// message.
 class ConnectionLost : public ClientError {
  public:
   using ClientError::ClientError;

@@ -11,29 +11,33 @@
 
 namespace millrace {
 
-// What a service tells a client of its stream, in the order of the stream (docs/protocol.md): the
-// same over each door. Values that own what they hold.
+// The events of a stream that a client receives (docs/protocol.md). They are the same over each
+// transport. Result, Flushed and Closed arrive in the order of the stream; Rejected, Warned and
+// Goaway may arrive before earlier results. Values: they own their data.
 namespace client_event {
 
-// The first.
+// The first event: the service has opened the stream.
 struct Opened {
-  std::string stream;  // the name it has
+  std::string stream;  // its name
   std::string pipeline;
-  std::uint64_t frames = 0;  // the position to send from
+  std::uint64_t frames = 0;  // position of the first frame to send
   bool operator==(const Opened&) const = default;
 };
 
-// A worker's answer to a row. Positions are of the row's body, in frames of the pipeline.
+// A worker's answer to a row.
 struct Result {
-  std::uint64_t seq = 0;
-  std::uint64_t begin = 0, end = 0;
-  double begin_s = 0, end_s = 0;  // the same in seconds
-  std::uint8_t flags = 0;         // of chunker/row.h: flag::last …
-  // json: the value as the worker wrote it · text: a string, also where the worker wrote it as
-  // JSON · bytes · error: a word, "worker_failed". Never none.
+  std::uint64_t seq = 0;             // number of the row
+  std::uint64_t begin = 0, end = 0;  // position of the row's body, in frames of the pipeline
+  double begin_s = 0, end_s = 0;     // the same in seconds
+  std::uint8_t flags = 0;            // of chunker/row.h, such as flag::last
+  // Never Kind::none. The data of
+  // - json: the value as the worker wrote it;
+  // - text: a string, also if the worker wrote it as a JSON string;
+  // - bytes: the worker's bytes;
+  // - error: a code, "worker_failed" or "too_long".
   Answer answer;
-  // Where the time of the row went: a JSON object (docs/protocol.md). Empty unless the stream was
-  // opened with `explain`, and in results in bytes.
+  // The time of the row in each stage, a JSON object (docs/protocol.md). Empty if the stream was
+  // opened without `explain`, and for an answer in bytes.
   std::string explain{};
   bool operator==(const Result&) const = default;
 };
@@ -44,30 +48,30 @@ struct Flushed {
   bool operator==(const Flushed&) const = default;
 };
 
-// Something that was sent was refused, its frames count as a gap; the stream goes on.
+// The service refused a message; its frames count as a gap. The stream continues.
 struct Rejected {
   std::string code;
   std::string message;
-  std::uint64_t frames = 0;  // of the pipeline
+  std::uint64_t frames = 0;  // length of the gap, in frames of the pipeline
   bool operator==(const Rejected&) const = default;
 };
 
-// The stream goes on, but its values are probably wrong. Only over WebSocket.
+// The values of the stream are probably wrong. The stream continues. Only over WebSocket.
 struct Warned {
   std::string code;
   std::string message;
   bool operator==(const Warned&) const = default;
 };
 
-// The service will end the stream soon; come again after that time.
+// The service will end the stream soon. Open a new one after this time.
 struct Goaway {
   std::chrono::milliseconds retry_after{};
   bool operator==(const Goaway&) const = default;
 };
 
-// The last, after every result.
+// The last event, after every result: the totals of the stream.
 struct Closed {
-  std::uint64_t frames = 0;  // gaps not counted
+  std::uint64_t frames = 0;  // without gaps
   std::uint64_t chunks = 0;  // rows with frames
   bool operator==(const Closed&) const = default;
 };

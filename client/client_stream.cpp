@@ -10,15 +10,15 @@
 namespace millrace {
 namespace {
 
-// What the service would refuse the whole stream for.
+// The service would end the stream because of such a command.
 void check(const ClientMessage& command) {
   using client_protocol::max_number;
   if (const auto* flush = std::get_if<client_message::Flush>(&command))
     if (flush->mark.value_or(0) > max_number)
-      throw std::invalid_argument("a mark is at most 2^53 - 1");
+      throw std::invalid_argument("a mark must be at most 2^53 - 1");
   if (const auto* gap = std::get_if<client_message::Gap>(&command))
     if (gap->frames == 0 || gap->frames > max_number)
-      throw std::invalid_argument("a gap has 1 to 2^53 - 1 frames");
+      throw std::invalid_argument("a gap must have 1 to 2^53 - 1 frames");
 }
 
 }  // namespace
@@ -33,11 +33,13 @@ ClientStream::~ClientStream() {
   if (pipe_) pipe_->abandon();
 }
 
-bool ClientStream::send_until(Bytes frames, Time deadline) { return pipe_->say(frames, deadline); }
+bool ClientStream::send_until(Bytes frames, Time deadline) {
+  return pipe_->queue(frames, deadline);
+}
 
 bool ClientStream::send_until(const ClientMessage& command, Time deadline) {
   check(command);
-  return pipe_->say(command, deadline);
+  return pipe_->queue(command, deadline);
 }
 
 std::optional<ClientEvent> ClientStream::next_until(Time deadline) { return pipe_->next(deadline); }

@@ -15,13 +15,14 @@ namespace millrace {
 
 class StreamPipe;
 
-// One stream of a Client. One thread may send while another takes what comes; sending waits while
-// the service has no room, taking while there is nothing. Everything that is sent keeps its order.
+// One stream of a Client. One thread may send while another receives. Sending waits while the queue
+// of unsent bytes is full, next() while there is no event. Frames and commands keep their order.
 //
-// A stream that failed says so in every call: StreamRefused, StreamFailed or ConnectionLost
-// (client_error.h). What came before the failure is still given by next().
+// If a stream has failed, every call that sends or receives throws StreamRefused, StreamFailed or
+// ConnectionLost (client_error.h). next() first returns the events that arrived before the failure.
 //
-// Destroying one that is not over closes it. Thread-safe, but for moving and destroying.
+// The destructor closes the stream if it is not over. Thread-safe, except for moving and
+// destroying.
 class ClientStream {
  public:
   explicit ClientStream(std::shared_ptr<StreamPipe> pipe);
@@ -29,41 +30,43 @@ class ClientStream {
   ClientStream(ClientStream&&) noexcept;
   ClientStream& operator=(ClientStream&&) noexcept;
 
-  // Frames, any number of bytes: a frame may straddle calls. They are copied. The positions of what
-  // is sent are counted here. False where there was no room until then: nothing was sent.
+  // Sends a copy of the bytes. Their number is arbitrary: a frame may straddle calls. False if the
+  // queue was full until `deadline`: nothing was sent then.
   bool send_until(Bytes frames, Time deadline);
   void send(Bytes frames) { (void)send_until(frames, Time::max()); }
   bool try_send(Bytes frames) { return send_until(frames, Time::min()); }
 
-  // The same for a command. Throws std::logic_error after End, as sending frames does, but a second
-  // End does nothing; std::invalid_argument for a mark above 2^53 - 1 or a gap of none.
+  // The same for a command. After End, sending frames or a command throws std::logic_error; a
+  // second End does nothing. Throws std::invalid_argument for a mark above 2^53 - 1, and for a gap
+  // of 0 or more than 2^53 - 1 frames.
   bool send_until(const ClientMessage& command, Time deadline);
   void send(const ClientMessage& command) { (void)send_until(command, Time::max()); }
   bool try_send(const ClientMessage& command) { return send_until(command, Time::min()); }
 
-  // The segment ends here, its final result is due; with a mark, Flushed{mark} follows it.
+  // Ends the segment: its final result is due. With a mark, Flushed{mark} follows this result.
   void flush(std::optional<std::uint64_t> mark = {}) { send(client_message::Flush{mark}); }
-  // The model starts afresh.
+  // Ends the run: the model starts with a fresh state.
   void reset() { send(client_message::Reset{}); }
-  // So many frames were lost here.
+  // Reports that `frames` frames were lost here.
   void gap(std::uint64_t frames) { send(client_message::Gap{frames}); }
-  // Nothing follows; results come until Closed.
+  // Ends the input. Results follow until Closed.
   void end() { send(client_message::End{}); }
 
-  // What comes next. Nothing: the stream is over (over() is true), or nothing came until then.
+  // The next event. Nullopt if the stream is over (over() is true), or if no event came until
+  // `deadline`.
   std::optional<ClientEvent> next() { return next_until(Time::max()); }
   std::optional<ClientEvent> next_until(Time deadline);
   std::optional<ClientEvent> try_next() { return next_until(Time::min()); }
 
-  // Lets go of it: the service works off what was sent, its results are dropped. Every call that is
-  // running or comes throws StreamFailed ("closed"). Nothing where the stream has ended.
+  // Closes the stream. The service still processes what was sent; its results are dropped. Calls in
+  // progress and later calls throw StreamFailed ("closed"). Does nothing if the stream has ended.
   void close();
 
-  // next() has given Closed.
+  // True once next() has returned Closed.
   bool over() const;
-  // As Opened says it; empty before it came.
+  // The name in Opened; empty before Opened arrives.
   std::string name() const;
-  // Among the streams of its client: what Client::changed() calls it.
+  // The stream's number in Client::changed(), unique among the streams of its client.
   std::uint64_t number() const;
 
  private:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Whether gpu/ is built with CUDA. Any other folder is the same either way.
+# Decides whether gpu/ is built with CUDA. No other folder depends on it.
 set(MILLRACE_CUDA AUTO CACHE STRING "Copies and kernels for NVIDIA's devices: AUTO (where the toolkit is found), ON, OFF")
 set_property(CACHE MILLRACE_CUDA PROPERTY STRINGS AUTO ON OFF)
 
-# The first that knows all of the architectures below.
+# The first version that supports all of the architectures below.
 set(MILLRACE_CUDA_MINIMUM 12.8)
 
 set(MILLRACE_HAS_CUDA FALSE)
@@ -16,18 +16,18 @@ if(NOT MILLRACE_CUDA STREQUAL "OFF")
   endif()
   find_package(CUDAToolkit ${MILLRACE_CUDA_MINIMUM} QUIET)
   if(CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND)
-    # Ampere, Hopper, Blackwell, and code that later drivers compile for what comes after.
+    # Ampere, Hopper, Blackwell, and code that later drivers compile for newer architectures.
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
       set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100-real 100-virtual)
     endif()
     enable_language(CUDA)
     set(MILLRACE_HAS_CUDA TRUE)
   elseif(MILLRACE_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "MILLRACE_CUDA is ON, and no CUDA toolkit of ${MILLRACE_CUDA_MINIMUM} or later (nvcc) was found")
+    message(FATAL_ERROR "MILLRACE_CUDA is ON, but no CUDA toolkit ${MILLRACE_CUDA_MINIMUM} or later (nvcc) was found")
   endif()
 endif()
 if(MILLRACE_HAS_CUDA)
   message(STATUS "CUDA ${CUDAToolkit_VERSION}")
 else()
-  message(STATUS "CUDA: none; devices are built without it")
+  message(STATUS "CUDA: no toolkit is used; building without it")
 endif()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Everything that is not ours, found once. All of it is in Debian 12.
+# All third-party libraries. All of them are in Debian 12.
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED COMPONENTS json)
 find_package(FlatBuffers REQUIRED)

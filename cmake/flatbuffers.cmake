@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# millrace_flatbuffers(target a.fbs …): generates a_generated.h with flatc into the build tree and
-# lets the sources of `target`, and nobody else, include it.
+# millrace_flatbuffers(target a.fbs …): generates a_generated.h in the build tree with flatc. Only the
+# sources of `target` can include it.
 function(millrace_flatbuffers target)
   set(directory ${CMAKE_CURRENT_BINARY_DIR}/generated)
   foreach(schema ${ARGN})

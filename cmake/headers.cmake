@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The target headers_alone compiles each header of the libraries by itself, the private ones too and
-# without precompiled ones, so that each includes what it uses. `all` leaves it out.
+# The target headers_alone compiles each header of the libraries by itself, private headers too, without
+# precompiled headers. So each header must include all that it uses. `all` does not build this target.
 get_property(folders DIRECTORY PROPERTY SUBDIRECTORIES)
 list(TRANSFORM folders APPEND /*.h)
 file(GLOB_RECURSE millrace_headers RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS ${folders})

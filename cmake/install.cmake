@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where, beside the targets: the package that find_package(millrace)
-# finds. Components: program, development.
+# Install rules, besides those of the targets: the package that find_package(millrace) finds.
+# Components: program, development.
 include(CMakePackageConfigHelpers)
 
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/millrace-config.cmake.in
                               ${CMAKE_BINARY_DIR}/package/millrace-config.cmake
                               INSTALL_DESTINATION ${package_directory})
-# Before 1.0 a minor version may break what links the library.
+# Before 1.0 a minor version may break programs that link the library.
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/millrace-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/package/millrace-config.cmake
@@ -16,7 +16,7 @@ install(FILES ${CMAKE_BINARY_DIR}/package/millrace-config.cmake
 install(EXPORT millrace NAMESPACE millrace:: FILE millrace-targets.cmake
         DESTINATION ${package_directory} COMPONENT development)
 
-# Users include a part of the headers, by names of their own. `millrace_headers` is from headers.cmake.
+# Users include a part of the headers, as <millrace/…>. `millrace_headers` is from headers.cmake.
 set(public_headers ${CMAKE_BINARY_DIR}/package/include)
 if(NOT MILLRACE_HAS_CUDA)
   set(no_kernels --except gpu/cuda/kernels.h)

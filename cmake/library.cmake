@@ -2,19 +2,21 @@
 
 add_library(millrace_options INTERFACE)
 target_compile_features(millrace_options INTERFACE cxx_std_20)
-# Where GCC 12 inlines one end of how Asio allocates the frames of coroutines, and not the other, it
-# takes the pair for a mismatch.
+# -Wno-mismatched-new-delete: if GCC 12 inlines only one of Asio's functions that allocate and free coroutine
+# frames, it gives a false warning.
 target_compile_options(millrace_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-mismatched-new-delete>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
 
 # millrace_library(SOURCES … [SERVICE_SOURCES …] DEPS millrace::base PRIVATE_DEPS … [INSTALL] [EXPORT_NAME worker])
-# One static library (header-only where there are no sources) per folder, named by its path:
-# transport/net is millrace::transport_net. The Python package does without SERVICE_SOURCES: it has clients and
-# workers only, and pip compiles it on the user's machine. DEPS is what its headers include; PRIVATE_DEPS stays in
-# its sources. INSTALL gives it to programs that find_package(millrace), as EXPORT_NAME if that is
-# given; its DEPS and PRIVATE_DEPS must be installed too, or be found by cmake/millrace-config.cmake.in.
-# Its headers are installed as far as tools/layers.toml has them as public.
+# One static library per folder, named by its path: transport/net is millrace::transport_net. Without sources it is
+# header-only.
+# SERVICE_SOURCES: not in the Python package, which has only clients and workers, and which pip compiles on the user's
+#   machine.
+# DEPS: libraries that its headers include. PRIVATE_DEPS: libraries that only its sources include.
+# INSTALL: programs that find_package(millrace) can link it, as EXPORT_NAME if given. Its DEPS and PRIVATE_DEPS must
+#   be installed too, or be found by cmake/millrace-config.cmake.in.
+# Only headers that tools/layers.toml makes public are installed.
 function(millrace_library)
   cmake_parse_arguments(arg "INSTALL" "EXPORT_NAME" "SOURCES;SERVICE_SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   if(NOT MILLRACE_PYTHON)
@@ -49,8 +51,8 @@ function(millrace_library)
   endif()
 endfunction()
 
-# Takes the sources with coroutines out of the list: Clang 14, which makes the fuzz targets, cannot
-# assemble them with AddressSanitizer. No target calls them.
+# Removes the sources with coroutines from the list: Clang 14, which compiles the fuzz targets, cannot
+# compile them with AddressSanitizer. No target calls them.
 function(millrace_leave_out_coroutines list)
   foreach(source IN LISTS ${list})
     file(STRINGS ${source} coroutines REGEX "co_await|co_return|co_spawn|EndlessTask" LIMIT_COUNT 1)
@@ -62,7 +64,7 @@ function(millrace_leave_out_coroutines list)
 endfunction()
 
 # millrace_program(NAME millrace SOURCES main.cpp DEPS millrace::service)
-# An executable of that name, installed by the component `program`.
+# An executable of that name, installed with the component `program`.
 function(millrace_program)
   cmake_parse_arguments(arg "" "NAME" "SOURCES;DEPS" ${ARGN})
   add_executable(${arg_NAME} ${arg_SOURCES})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Debian packages, by CPack: `millrace` and `libmillrace-dev`. scripts/packages makes them.
+# Debian packages, by CPack: `millrace` and `libmillrace-dev`. scripts/packages builds them.
 # The component `service` has the files of the system service. Only packages install it.
 set(packaging ${CMAKE_SOURCE_DIR}/packaging)
 set(built ${CMAKE_BINARY_DIR}/package)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run by CPack on the files of a package: what Debian's policy wants compressed or stripped.
+# CPack runs this on the files of a package. It compresses and strips the files for which Debian's policy requires it.
 file(GLOB_RECURSE compress ${CPACK_TEMPORARY_DIRECTORY}/*/changelog ${CPACK_TEMPORARY_DIRECTORY}/*.1)
 if(compress)
   execute_process(COMMAND gzip -9n ${compress} COMMAND_ERROR_IS_FATAL ANY)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes SOURCE, C++ with the function NAME() that returns the contents of FILES.
+# Writes the C++ file SOURCE with the function NAME(), which returns the contents of FILES.
 set(types_html "text/html; charset=utf-8")
 set(types_css "text/css; charset=utf-8")
 set(types_js "text/javascript; charset=utf-8")
@@ -19,7 +19,7 @@ foreach(file IN LISTS FILES)
     set(path "")
   endif()
   if(NOT DEFINED types_${extension})
-    message(FATAL_ERROR "${file}: cmake/page_source.cmake knows no content type for it")
+    message(FATAL_ERROR "${file}: cmake/page_source.cmake has no content type for \"${extension}\"")
   endif()
   file(SHA256 ${file} hash)
   string(SUBSTRING ${hash} 0 16 tag)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# millrace_page(target live_page FILES…): compiles the files into `target`, as the function live_page()
-# that service/admin/pages.h declares. index.html is the page itself.
+# millrace_page(target live_page FILES…): compiles the files into `target`. The function live_page(), declared in
+# service/admin/pages.h, returns them. index.html is the page itself.
 function(millrace_page target name)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
   set(script ${CMAKE_SOURCE_DIR}/cmake/page_source.cmake)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The headers of others that most sources include, read once instead of hundreds of times. Sources
-# include what they use all the same: Clang's preset `fuzz` reads no such header.
+# Precompiled headers: third-party headers that most sources include, compiled once. Sources must still include
+# all that they use, because Clang's preset `fuzz` uses no precompiled headers.
 set(use_precompiled OFF)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(use_precompiled ON)
@@ -15,8 +15,7 @@ set(precompiled_headers
   <boost/asio/use_awaitable.hpp> <boost/asio/write.hpp>)
 
 # millrace_precompile(NAME [HEADERS…])
-# No header that defines constants with constructors (CLI11): they would be compiled again in each
-# source.
+# HEADERS must not define constants with constructors (CLI11): these would be compiled again in each source.
 file(WRITE ${CMAKE_BINARY_DIR}/empty.cpp "")
 function(millrace_precompile name)
   if(use_precompiled)
@@ -26,12 +25,12 @@ function(millrace_precompile name)
   endif()
 endfunction()
 
-# Gives `target` the headers of `name`.
+# Makes `target` use the precompiled headers of `name`.
 function(millrace_use_precompiled target name)
   if(use_precompiled)
     target_precompile_headers(${target} REUSE_FROM ${name})
-    # GCC reads them only in code that is as relocatable as they are, in programs as well. And GCC 12
-    # takes what it inlines of a precompiled std::string for accesses out of bounds.
+    # GCC uses them only if -fPIC is the same, so programs need it too. With a precompiled std::string, GCC 12
+    # gives false warnings about accesses out of bounds in inlined code.
     target_compile_options(${target} PRIVATE
       "$<$<COMPILE_LANGUAGE:CXX>:-fPIC;-Wno-array-bounds;-Wno-stringop-overflow>")
   endif()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# The system's Python first: it is the one that has the system's packages.
+# Prefers the system's Python, because it has the system's packages.
 find_program(MILLRACE_PYTHON3 python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(MILLRACE_PYTHON3 python3 REQUIRED)
 
 # millrace_test(chunker SOURCES a_test.cpp … DEPS millrace::chunker)
-# One Catch2 binary <folder>_test per folder; each of its cases is a CTest test with the folder as
-# label; one that CTest does not find again by its name, as with a semicolon in it, fails, and one
-# that prints `skipped: …` (tests/support/skipped.h) counts as skipped.
+# One Catch2 binary <folder>_test per folder. Each of its cases is a CTest test with the folder as label.
+# A case whose name CTest cannot pass back (for example with a semicolon) fails. A case that prints
+# `skipped: …` (tests/support/skipped.h) counts as skipped.
 function(millrace_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name}_test ${arg_SOURCES})

@@ -14,10 +14,11 @@
 namespace millrace {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "frames are kept as they come");
+static_assert(std::endian::native == std::endian::little,
+              "frames are kept in the byte order of the wire");
 
-// A way to write a value: its bits, and what they mean. `limit` is the largest magnitude of a
-// float that it can keep. All of it in integers and without branches, so that loops vectorise.
+// A representation of a value: its bits and their meaning. `limit` is the largest magnitude of a
+// float that it can hold. Uses integers without branches, so that loops vectorise.
 
 struct S16 {
   using Bits = std::uint16_t;
@@ -54,7 +55,7 @@ struct F32 {
   static Bits encode(float value) { return std::bit_cast<Bits>(value); }
 };
 
-// Magnitudes of floats are ordered as their bits are.
+// Magnitudes of floats have the same order as their bits.
 template <class To>
 float clamp(float value, std::uint32_t& clamped) {
   constexpr auto limit = std::bit_cast<std::int32_t>(To::limit);
@@ -65,8 +66,8 @@ float clamp(float value, std::uint32_t& clamped) {
   return std::bit_cast<float>((bits & 0x8000'0000u) | kept);
 }
 
-// Both ends may lie at odd addresses, so values are copied in and out. Two loops, because GCC 12
-// does not vectorise one whose sums are of different widths.
+// Both addresses may be odd, so values are copied in and out. Two loops, because GCC 12 does not
+// vectorise one loop with sums of different widths.
 template <class From, class To>
 FrameConverter::Findings convert_values(const std::byte* __restrict from, std::byte* __restrict to,
                                         std::size_t values) {
@@ -114,20 +115,20 @@ FrameConverter::FrameConverter(SampleFormat from, const FrameType& to)
       client_frame_(value_ * to.values),
       pipeline_frame_(to.bytes()) {}
 
-void FrameConverter::convert(Bytes& message, MutableBytes room) {
-  assert(room.size() % pipeline_frame_ == 0);
-  assert(room.size() / pipeline_frame_ <= whole_frames(message.size()));
-  if (room.empty()) return;
+void FrameConverter::convert(Bytes& message, MutableBytes to) {
+  assert(to.size() % pipeline_frame_ == 0);
+  assert(to.size() / pipeline_frame_ <= whole_frames(message.size()));
+  if (to.empty()) return;
   if (has_partial()) {
     const Bytes missing = message.first(client_frame_ - partial_.size());
     partial_.insert(partial_.end(), missing.begin(), missing.end());
-    convert_frames(partial_, room.first(pipeline_frame_));
+    convert_frames(partial_, to.first(pipeline_frame_));
     partial_.clear();
     message = message.subspan(missing.size());
-    room = room.subspan(pipeline_frame_);
+    to = to.subspan(pipeline_frame_);
   }
-  const Bytes whole = message.first(room.size() / pipeline_frame_ * client_frame_);
-  convert_frames(whole, room);
+  const Bytes whole = message.first(to.size() / pipeline_frame_ * client_frame_);
+  convert_frames(whole, to);
   message = message.subspan(whole.size());
 }
 

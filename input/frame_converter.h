@@ -11,51 +11,51 @@
 
 namespace millrace {
 
-// Turns one client's bytes into frames of the pipeline, message by message, each in as many
-// pieces as the place for it has:
+// Converts one client's bytes into frames of the pipeline, message by message. The frames of a
+// message may go into several buffers:
 //
-//   while (there is room and whole_frames(message.size()) > 0) convert(message, room);
-//   if (!finish(message).finite) drop what the message gave
+//   while (whole_frames(message.size()) > 0) convert(message, buffer);
+//   if (!finish(message).finite) drop the frames of this message
 //
-// Messages may be split anywhere, also inside a value. A frame counts to the message that
-// completes it. What finish() refuses does not disturb where the next frame begins.
+// Messages may be split anywhere, also inside a value. A frame belongs to the message that
+// completes it. A message that is not finite does not change where the next frame begins.
 //
-// s16 stands for 1/32768 of a float. A denormal becomes zero; a value beyond what the pipeline
-// keeps becomes the nearest that it can keep. Confined to one thread.
+// An s16 value v is v / 32768 as a float. A denormal becomes zero; a value outside the pipeline's
+// range becomes the nearest value in it. Confined to one thread.
 class FrameConverter {
  public:
   FrameConverter(SampleFormat from, const FrameType& to);
 
-  // Frames that are complete with `bytes` more.
+  // The number of frames that `bytes` more bytes complete.
   std::size_t whole_frames(std::size_t bytes) const {
     return (partial_.size() + bytes) / client_frame_;
   }
 
-  // Fills `room` with the next frames and takes their bytes off the front of `message`.
-  // Requires: room is whole frames, at most whole_frames(message.size()).
-  void convert(Bytes& message, MutableBytes room);
+  // Fills `to` with the next frames and removes their bytes from the front of `message`.
+  // Requires: `to` holds whole frames, at most whole_frames(message.size()).
+  void convert(Bytes& message, MutableBytes to);
 
-  // What came to light while a message was converted.
+  // Properties of the values of a message.
   struct Findings {
     bool finite = true;         // no value is NaN or infinite
-    std::uint64_t clamped = 0;  // values beyond the range of the pipeline's
+    std::uint64_t clamped = 0;  // values outside the pipeline's range
   };
 
-  // The message ends: `rest`, which is less than a frame, is kept.
+  // Ends the message. Keeps `rest`, which is less than a frame.
   [[nodiscard]] Findings finish(Bytes rest);
 
-  // A frame has begun and is not whole.
+  // True if part of a frame has been received.
   bool has_partial() const { return !partial_.empty(); }
   void drop_partial() { partial_.clear(); }
 
-  // Converts so many values.
+  // Converts `values` values.
   using Kernel = Findings (*)(const std::byte* from, std::byte* to, std::size_t values);
 
  private:
   void convert_frames(Bytes from, MutableBytes to);
 
   const Kernel kernel_;
-  const std::size_t value_;           // bytes of one that the client sends
+  const std::size_t value_;           // bytes per value of the client
   const std::size_t client_frame_;    // bytes
   const std::size_t pipeline_frame_;  // bytes
   std::vector<std::byte> partial_;    // less than a frame

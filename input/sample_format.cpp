@@ -7,7 +7,7 @@ Result<SampleFormat, FormatError> parse_sample_format(std::string_view name, boo
   const SampleFormat other = features ? SampleFormat::f16le : SampleFormat::f32le;
   for (SampleFormat format : {default_format(features), other})
     if (name == name_of(format)) return format;
-  // The name is the peer's, and of any length and content: it is not repeated.
+  // The name comes from the peer, with any length and content: it is not repeated.
   return FormatError{"format of " + std::string(features ? "features" : "audio") + " must be " +
                      std::string(name_of(default_format(features))) + " or " +
                      std::string(name_of(other))};

@@ -8,10 +8,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "load/checking_worker.h"
 #include "load/clients/client_thread.h"
-#include "load/clients/websocket_door.h"
-#include "load/clients/zeromq_door.h"
-#include "load/row_watch.h"
+#include "load/clients/websocket_load_transport.h"
+#include "load/clients/zeromq_load_transport.h"
 
 namespace millrace::load {
 
@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using OwnWorker = LoadTarget::OwnWorker;
 
-constexpr Duration to_the_first_packet = 100ms;
+constexpr Duration time_to_first_packet = 100ms;
 std::string random_name() {
   constexpr std::string_view digits = "0123456789abcdefghijklmnopqrstuvwxyz";
   std::random_device random;
@@ -29,18 +29,18 @@ std::string random_name() {
   return name;
 }
 
-std::unique_ptr<ClientDoor> door_to(const LoadTarget& target, const FrameType& type,
-                                    std::uint32_t places) {
+std::unique_ptr<LoadTransport> transport_to(const LoadTarget& target, const FrameType& type,
+                                            std::uint32_t clients) {
   StreamRequest request{.pipeline = target.pipeline, .options = target.options, .rate = type.rate};
   (type.features ? request.dim : request.channels) = type.values;
   request.format = type.features ? "f32le" : "s16le";
   const Element sent = type.features ? Element::f32 : Element::s16;
   if (const auto service = parse_service_url(target.url))
-    return std::make_unique<WebSocketDoor>(*service, std::move(request), places);
+    return std::make_unique<WebSocketLoadTransport>(*service, std::move(request), clients);
   if (const auto service = parse_tcp_url(target.url))
-    return std::make_unique<ZeromqDoor>(*service, std::move(request), places,
-                                        size_of(sent) * type.values);
-  throw std::runtime_error("\"" + target.url + "\" is neither ws://HOST:PORT nor tcp://HOST:PORT");
+    return std::make_unique<ZeromqLoadTransport>(*service, std::move(request), clients,
+                                                 size_of(sent) * type.values);
+  throw std::runtime_error("\"" + target.url + "\" must be ws://HOST:PORT or tcp://HOST:PORT");
 }
 
 std::uint32_t threads_of(const Schedule& schedule, const LoadTarget& target) {
@@ -61,7 +61,7 @@ class Run {
              .answered = target.worker == OwnWorker::answering},
         gate_(threads_of(schedule, target)) {}
 
-  // Where something threw, the threads that were begun end at once.
+  // After an exception, the threads that were started end at once.
   ~Run() {
     gate_.abandoned = true;
     Gate::open(gate_.started);
@@ -74,17 +74,18 @@ class Run {
                       .clients = ClientOutcome(schedule_),
                       .before = sample()};
     if (target_.server && !report.before.server)
-      throw std::runtime_error("there is no process " + std::to_string(*target_.server));
-    if (worker_) watch_.emplace(std::move(*worker_), run_);
+      throw std::runtime_error("--server-pid: there is no process " +
+                               std::to_string(*target_.server));
+    if (worker_) checking_worker_.emplace(std::move(*worker_), run_);
     start_threads();
     gate_.opened.wait();
     report.idle = sample();
-    schedule_.start(Clock::now() + to_the_first_packet);
+    schedule_.start(Clock::now() + time_to_first_packet);
     Gate::open(gate_.started);
     report.counted = sample_windows();
     Gate::open(gate_.measured);
     for (auto& thread : threads_) report.clients.add(thread->outcome());
-    if (watch_) report.worker.emplace(watch_->finish());
+    if (checking_worker_) report.worker.emplace(checking_worker_->finish());
     return report;
   }
 
@@ -98,10 +99,10 @@ class Run {
     const double frames =
         std::chrono::duration<double>(schedule_.plan().packet).count() * type_.rate;
     if (frames < 1 || std::abs(frames - std::round(frames)) > 1e-6)
-      throw std::runtime_error("a packet is not a whole number of frames of the pipeline");
+      throw std::runtime_error("--packet: must be a whole number of frames of the pipeline");
     if (target_.content.empty()) return Content(schedule_, type_);
     if (type_.rate != target_.type.rate || type_.values != target_.type.values)
-      throw std::runtime_error("the files have another rate or other channels than the pipeline");
+      throw std::runtime_error("the files must have the same rate and channels as the pipeline");
     return Content(schedule_, type_, target_.content);
   }
 
@@ -109,7 +110,7 @@ class Run {
     const std::uint32_t threads = threads_of(schedule_, target_);
     for (std::uint32_t i = 0; i < threads; ++i)
       threads_.push_back(std::make_unique<ClientThread>(
-          run_, i, threads, door_to(target_, type_, schedule_.plan().streams)));
+          run_, i, threads, transport_to(target_, type_, schedule_.plan().streams)));
     for (auto& thread : threads_) thread->start(gate_);
   }
 
@@ -127,10 +128,10 @@ class Run {
     Sample now{.clients = cpu_of_us()};
     if (target_.server) now.server = usage_of(*target_.server);
     for (auto& thread : threads_) now.packets += thread->packets();
-    if (!watch_) return now;
-    now.worker = watch_->cpu();
+    if (!checking_worker_) return now;
+    now.worker = checking_worker_->cpu();
     now.clients -= now.worker;
-    now.rows = watch_->rows();
+    now.rows = checking_worker_->rows();
     return now;
   }
 
@@ -140,7 +141,7 @@ class Run {
   const FrameType type_;
   const Content content_;
   const RunFacts run_;
-  std::optional<RowWatch> watch_;
+  std::optional<CheckingWorker> checking_worker_;
   Gate gate_;
   std::vector<std::unique_ptr<ClientThread>> threads_;
 };

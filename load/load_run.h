@@ -16,40 +16,42 @@
 
 namespace millrace::load {
 
-// Whom a load is for.
+// The service that a load runs against, and the content of the load.
 struct LoadTarget {
   std::string url = "ws://127.0.0.1:8080";  // or tcp://HOST:PORT
   std::string pipeline = "default";
   std::string options = {};  // of every stream: a JSON object, or empty
-  FrameType type = {};       // of the pipeline; with a worker of ours, which is told, of `content`
+  // The type of the pipeline's frames. With an own worker, which receives that type from the
+  // service, it is used only for `content`.
+  FrameType type = {};
   enum class OwnWorker : std::uint8_t { none, silent, answering } worker = OwnWorker::none;
-  std::string workers = {};             // where it attaches; as Worker's url
-  std::vector<std::byte> content = {};  // frames as clients send them; empty: noise
-  unsigned threads = 1;                 // that clients are shared among
-  std::optional<pid_t> server = {};     // a process of this machine, to be measured
+  std::string workers = {};             // the address to which it attaches, as Worker's url
+  std::vector<std::byte> content = {};  // frames to send; empty: noise
+  unsigned threads = 1;                 // of the clients
+  std::optional<pid_t> server = {};     // the service's process on this machine, to measure it
 };
 
-// What was done until an instant, and used for it.
+// Totals until an instant: CPU time used and work done.
 struct Sample {
-  Duration clients{}, worker{};         // CPU time of ours
-  std::optional<Usage> server{};        // nothing where it is not measured, or gone
-  std::uint64_t packets = 0, rows = 0;  // sent, and given back by the worker of ours
+  Duration clients{}, worker{};         // CPU time of the generator's threads
+  std::optional<Usage> server{};        // nullopt if it is not measured, or has ended
+  std::uint64_t packets = 0, rows = 0;  // packets sent, rows returned by the own worker
 };
 
-// What came of a load. Refers to its schedule.
+// The outcome of a load. Refers to its schedule, which must outlive it.
 struct LoadReport {
   LoadPlan plan = {};
-  bool answered = false;  // a result for each row is due: our worker answers
+  bool answered = false;  // the own worker answers: each row must have a result
   ClientOutcome clients;
   std::optional<WorkerOutcome> worker = {};
-  Sample before = {};                // any stream was open
-  Sample idle = {};                  // all were, and nothing was sent
-  std::vector<Sample> counted = {};  // at the begin of what counts, and at the end of each window
+  Sample before = {};                // before the first stream was open
+  Sample idle = {};                  // all streams open, nothing sent
+  std::vector<Sample> counted = {};  // at the start of the measured time, and after each window
 };
 
-// Runs a load: attaches the worker, opens the streams, sends by the schedule, ends them, and waits
-// until all that was sent has been answered for. `schedule` is the plan's, not started. Throws
-// std::runtime_error, WorkerError where the service cannot be reached.
+// Runs a load: attaches the worker, opens the streams, sends according to the schedule, ends the
+// streams, and waits until they are closed. `schedule` must not be started. Throws
+// std::runtime_error, and WorkerError if the own worker cannot reach the service.
 LoadReport run_load(Schedule& schedule, const LoadTarget& target);
 
 }  // namespace millrace::load

@@ -9,12 +9,12 @@ namespace millrace::load {
 
 namespace {
 
-// Where the body behind that of a row begins, in the same segment.
+// Position of the body after that of `row` in the same segment.
 std::uint64_t next_begin(const Spec& spec, const worker_protocol::RowEntry& row) {
   return row.begin + spec.advance(row.flags & flag::reset, spec.size);
 }
 
-// The most frames at the end of a segment that the rule begins no row for.
+// The largest number of frames at the end of a segment for which the rule makes no row.
 std::uint64_t most_left_out(const Spec& spec) {
   if (spec.tail == Spec::Tail::drop) return std::max(spec.size, spec.first) - 1;
   const bool overlap = spec.step > 0 && spec.step < spec.size;
@@ -29,71 +29,72 @@ RowCheck::RowCheck(const RunFacts& run, const ChunkRule& rule, const FrameType& 
     : run_(run), rule_(rule), type_(type), outcome_(run.schedule) {}
 
 void RowCheck::open(StreamId stream, std::string_view name) {
-  const auto begin = place_of(run_.name, name);
-  if (!begin || begin->place >= run_.schedule.plan().streams) return;
-  if (streams_.insert({stream, {*begin}}).second) ++outcome_.unended;
+  const auto id = parse_stream_name(run_.name, name);
+  if (!id || id->client >= run_.schedule.plan().streams) return;
+  if (streams_.insert({stream, {*id}}).second) ++outcome_.unended;
 }
 
-void RowCheck::look_at(const worker_protocol::RowEntry& row, Bytes values, Time taken) {
+void RowCheck::check(const worker_protocol::RowEntry& row, Bytes values, Time taken) {
   const auto found = streams_.find(row.stream);
   if (found == streams_.end()) {
     ++outcome_.unknown;
     return;
   }
-  Known& known = found->second;
+  CheckedStream& stream = found->second;
   ++outcome_.framed;
-  if (known.over || row.begin < known.expected) {
+  if (stream.over || row.begin < stream.expected) {
     ++outcome_.repeated;
     return;
   }
-  const std::uint64_t missing = row.begin - known.expected;
+  const std::uint64_t missing = row.begin - stream.expected;
   outcome_.shed += row.gap;
   outcome_.lost += missing - std::min(row.gap, missing);
-  if (!is_as_sent(known.begin, row, values)) ++outcome_.damaged;
+  if (!is_as_sent(stream.id, row, values)) ++outcome_.damaged;
   const std::uint64_t end = row.begin + row.size + row.right;
   const bool last = row.flags & flag::last;
-  pass(known, row, last ? end : next_begin(rule_.spec, row));
-  // What an end cuts is due when that comes, not when its frames are.
-  if (!last) time(known, end, taken);
+  accept(stream, row, last ? end : next_begin(rule_.spec, row));
+  // A last row is due when the end of its segment arrives, not when its frames do.
+  if (!last) record_time(stream, end, taken);
 }
 
-void RowCheck::look_at_mark(const worker_protocol::RowEntry& row, Time taken) {
+void RowCheck::check_mark(const worker_protocol::RowEntry& row, Time taken) {
   const auto found = streams_.find(row.stream);
   if (found == streams_.end()) return;
-  Known& known = found->second;
-  if (known.over || row.seq < known.seq) {
+  CheckedStream& stream = found->second;
+  if (stream.over || row.seq < stream.seq) {
     ++outcome_.repeated;
     return;
   }
   outcome_.shed += row.gap;
   if (row.flags & flag::abort) {
-    outcome_.aborts[known.begin] = taken;
+    outcome_.aborts[stream.id] = taken;
   } else {
     const std::uint64_t sent = row.begin - std::min(row.gap, row.begin);
-    const std::uint64_t missing = sent - std::min(sent, known.expected);
+    const std::uint64_t missing = sent - std::min(sent, stream.expected);
     outcome_.lost += missing - std::min(missing, most_left_out(rule_.spec));
   }
-  pass(known, row, row.begin);
+  accept(stream, row, row.begin);
 }
 
-// The row is accounted for, and the next begins there.
-void RowCheck::pass(Known& known, const worker_protocol::RowEntry& row, std::uint64_t expected) {
-  known.expected = expected;
-  known.seq = row.seq + 1;
+// Records the row. The next one begins at `expected`.
+void RowCheck::accept(CheckedStream& stream, const worker_protocol::RowEntry& row,
+                      std::uint64_t expected) {
+  stream.expected = expected;
+  stream.seq = row.seq + 1;
   if (!(row.flags & (flag::end | flag::abort))) return;
-  known.over = true;
+  stream.over = true;
   --outcome_.unended;
   if (row.flags & flag::abort) return;
   ++outcome_.ended;
   outcome_.frames_ended += expected;
 }
 
-bool RowCheck::is_as_sent(const StreamPlace& stream, const worker_protocol::RowEntry& row,
+bool RowCheck::is_as_sent(const LoadStreamId& stream, const worker_protocol::RowEntry& row,
                           Bytes values) const {
   const std::size_t lead = rule_.columns().lead(row.left);
   const std::size_t window = std::size_t{row.left} + row.size + row.right;
   if ((lead + window) * type_.bytes() > values.size()) return false;
-  return run_.content.matches(stream.place, stream.first, row.begin - row.left,
+  return run_.content.matches(stream.client, stream.first, row.begin - row.left,
                               values.subspan(lead * type_.bytes(), window * type_.bytes()),
                               type_.element);
 }
@@ -103,16 +104,16 @@ void RowCheck::answer(const worker_protocol::RowEntry& row, std::string& out) co
   if (found == streams_.end())
     out = "null";
   else
-    write_answer(out, found->second.begin, row.begin);
+    write_answer(out, found->second.id, row.begin);
 }
 
-void RowCheck::time(const Known& known, std::uint64_t end, Time taken) {
-  const std::uint64_t packet = known.begin.first + (end - 1) / run_.content.packet_frames();
-  outcome_.rows.add(run_.schedule.due(known.begin.place, packet), taken);
-  if (run_.schedule.plan().phase == Phase::step) note_burst(packet, taken);
+void RowCheck::record_time(const CheckedStream& stream, std::uint64_t end, Time taken) {
+  const std::uint64_t packet = stream.id.first + (end - 1) / run_.content.packet_frames();
+  outcome_.rows.add(run_.schedule.due(stream.id.client, packet), taken);
+  if (run_.schedule.plan().phase == Phase::step) record_burst(packet, taken);
 }
 
-void RowCheck::note_burst(std::uint64_t packet, Time taken) {
+void RowCheck::record_burst(std::uint64_t packet, Time taken) {
   const Time due = run_.schedule.due(0, packet);
   if (!run_.schedule.counts(due)) return;
   Duration& burst = outcome_.bursts[packet];

@@ -10,49 +10,50 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "chunker/spec.h"
+#include "load/streams/load_stream_id.h"
 #include "load/streams/outcome.h"
-#include "load/streams/stream_place.h"
 #include "schemas/worker_messages.h"
 
 namespace millrace::load {
 
-// Looks at every row that the service hands over: whether it is the one that the pipeline's rule
-// wants next of its stream, holds what was sent, and how long after it was due. Streams are known
-// by their names.
+// Checks every row that the service hands over: it must be the next one of its stream by the
+// pipeline's chunk rule, and have the sent values. Measures how long after its due time it was
+// taken. Identifies streams by their names (stream_name()).
 //
-// Has no clock: when a row was taken is passed in. Confined to one thread.
+// Has no clock: the time when a row was taken is passed in. Confined to one thread.
 class RowCheck {
  public:
-  // The pipeline's rule, and the type of its tensors. `run` outlives it.
+  // The pipeline's rule, and the type of its tensors. `run` must outlive this object.
   RowCheck(const RunFacts& run, const ChunkRule& rule, const FrameType& type);
 
-  // The first row of the stream will come.
+  // A stream whose first row follows. Ignores names that are not of this run.
   void open(StreamId stream, std::string_view name);
-  void look_at(const worker_protocol::RowEntry& row, Bytes values, Time taken);
-  void look_at_mark(const worker_protocol::RowEntry& row, Time taken);
-  // What our worker says to it; "null" to a row that is none of this run's.
+  // A row with frames; `values` is its part of the tensor.
+  void check(const worker_protocol::RowEntry& row, Bytes values, Time taken);
+  void check_mark(const worker_protocol::RowEntry& row, Time taken);
+  // Writes the own worker's answer to a row; "null" for a row of a stream of another run.
   void answer(const worker_protocol::RowEntry& row, std::string& out) const;
 
   WorkerOutcome& outcome() { return outcome_; }
 
  private:
-  struct Known {
-    StreamPlace begin;
-    std::uint64_t expected = 0;  // where its next row begins
-    std::uint64_t seq = 0;       // the least that it may have
-    bool over = false;           // by END or ABORT: what comes now is one too many
+  struct CheckedStream {
+    LoadStreamId id;
+    std::uint64_t expected = 0;  // position of the next row
+    std::uint64_t seq = 0;       // least number of the next row
+    bool over = false;           // after END or ABORT: no row may follow
   };
 
-  bool is_as_sent(const StreamPlace& stream, const worker_protocol::RowEntry& row,
+  bool is_as_sent(const LoadStreamId& stream, const worker_protocol::RowEntry& row,
                   Bytes values) const;
-  void pass(Known& known, const worker_protocol::RowEntry& row, std::uint64_t expected);
-  void time(const Known& known, std::uint64_t end, Time taken);
-  void note_burst(std::uint64_t packet, Time taken);
+  void accept(CheckedStream& stream, const worker_protocol::RowEntry& row, std::uint64_t expected);
+  void record_time(const CheckedStream& stream, std::uint64_t end, Time taken);
+  void record_burst(std::uint64_t packet, Time taken);
 
   const RunFacts& run_;
   const ChunkRule rule_;
   const FrameType type_;
-  std::unordered_map<StreamId, Known> streams_;  // that are the benchmark's
+  std::unordered_map<StreamId, CheckedStream> streams_;  // streams of this run
   WorkerOutcome outcome_;
 };
 

@@ -5,10 +5,10 @@
 
 namespace millrace {
 
-// Which program this is.
+// Identifies the program.
 struct Build {
   std::string_view version;   // of the project
-  std::string_view revision;  // of its source, when it was configured; "unknown" without git
+  std::string_view revision;  // git revision of the source at configure time, or "unknown"
   std::string_view compiler;
 };
 

@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-// The families of each part of the service, in the order of docs/metrics.md.
-void collect_doors(const Sources& sources, Families& into);
+// Each function appends the families of one part of the service.
+void collect_transports(const Sources& sources, Families& into);
 void collect_streams(const std::vector<PipelineSource>& pipelines, Families& into);
 void collect_batches(const std::vector<PipelineSource>& pipelines, Families& into);
 void collect_devices(const Sources& sources, Families& into);

@@ -16,15 +16,15 @@ Shards<SlabStats> slabs_of(const Sources& sources) {
   return slabs;
 }
 
-// What all pipelines copied to the device at this place.
-Shards<CopyStats> copies_of(const Sources& sources, std::size_t place) {
+// The copies of all pipelines to the device with this index.
+Shards<CopyStats> copies_of(const Sources& sources, std::size_t index) {
   Shards<CopyStats> copies;
   for (const PipelineSource& pipeline : sources.pipelines)
-    for (const LaneStats* lane : pipeline.lanes) copies.push_back(&lane->copies.at(place));
+    for (const LaneStats* lane : pipeline.lanes) copies.push_back(&lane->copies.at(index));
   return copies;
 }
 
-// Adds what `add` makes of each device's labels and copies.
+// Calls `add` with the labels and copies of each device.
 template <class Add>
 void add_devices(const Sources& sources, Add add) {
   for (std::size_t i = 0; i < sources.devices.size(); ++i)
@@ -36,12 +36,12 @@ void collect_copies(const Sources& sources, Families& into) {
   add_devices(sources, [&](const Labels& labels, const Shards<CopyStats>& copies) {
     into.add(labels, sum(copies, &CopyStats::copies));
   });
-  into.begin_counter("millrace_h2d_copied_bytes_total", "Bytes copied host to device.");
+  into.begin_counter("millrace_h2d_copied_bytes_total", "Bytes copied from host to device.");
   add_devices(sources, [&](const Labels& labels, const Shards<CopyStats>& copies) {
     into.add(labels, sum(copies, &CopyStats::bytes));
   });
   into.begin_histogram("millrace_h2d_copy_duration_seconds",
-                       "Host-to-device copy, by CUDA events: one copy in 16 is timed.");
+                       "Duration of a host-to-device copy, measured by CUDA events.");
   add_devices(sources, [&](const Labels& labels, const Shards<CopyStats>& copies) {
     into.add(labels, histograms(copies, &CopyStats::took), per_second);
   });
@@ -56,10 +56,10 @@ void collect_slabs(const Shards<SlabStats>& slabs, Families& into) {
   into.add({{"state", "used"}}, sum(slabs, &SlabStats::used));
   into.add({{"state", "free"}}, sum(slabs, &SlabStats::free));
   into.begin_gauge("millrace_pageable_slab_bytes",
-                   "Slabs for devices whose pages could not be locked.");
+                   "Bytes of slabs for devices whose pages could not be locked.");
   into.add({}, sum(slabs, &SlabStats::pageable));
   into.begin_histogram("millrace_pinned_pool_acquire_wait_seconds",
-                       "Wait of a batch that could have closed, for a slab.");
+                       "Time that a batch, otherwise ready to close, waited for a slab.");
   into.add({}, histograms(slabs, &SlabStats::wait), per_second);
   into.begin_counter("millrace_pinned_pool_exhausted_total",
                      "Batches that had to wait for a slab.");

@@ -53,12 +53,12 @@ void add_all(Families& into, const Pipelines& pipelines, Counter BatchStats::*wh
 }
 
 void collect_rows(const Pipelines& pipelines, Families& into) {
-  into.begin_counter("millrace_chunks_total", "Rows cut.");
+  into.begin_counter("millrace_chunks_total", "Rows cut from streams.");
   add_all(into, pipelines, of_streams, "kind", &StreamStats::rows);
   into.begin_counter("millrace_chunk_frames_padded_total",
                      "Padding frames in rows narrower than the batch.");
   add_all(into, pipelines, &BatchStats::rows_frames_padded);
-  into.begin_gauge("millrace_chunk_buffer_bytes", "Bytes held in per-stream chunk buffers.");
+  into.begin_gauge("millrace_chunk_buffer_bytes", "Bytes held in the frame buffers of streams.");
   double bytes = 0;
   for (const auto& pipeline : pipelines) bytes += sum(pipeline.streams, &StreamStats::buffer);
   into.add({}, bytes);
@@ -76,8 +76,8 @@ void collect_stage_waits(const Pipelines& pipelines, Families& into) {
     }
 }
 
-// Rows on their way from one thread to another: what was received is read first, so that it is not
-// more than what was sent.
+// The rows between two threads. Callers read `received` before `sent`, so that it is not the larger
+// one.
 double under_way(double received, double sent) { return std::max(0.0, sent - received); }
 
 double rows_for_batches(const PipelineSource& pipeline) {
@@ -96,26 +96,24 @@ double unwritten_results(const PipelineSource& pipeline) {
 }
 
 void collect_queues(const Pipelines& pipelines, Families& into) {
-  into.begin_gauge("millrace_queue_items",
-                   "Rows that wait for a batch; rows handed over and not done; rows with a result "
-                   "that is not yet written.");
+  into.begin_gauge("millrace_queue_items", "Rows in a stage.");
   for (const auto& pipeline : pipelines) {
     into.add(labels_of(pipeline, "batch"), rows_for_batches(pipeline));
     into.add(labels_of(pipeline, "worker"),
              sum_of(pipeline.lanes, &LaneStats::items, LaneQueue::worker));
     into.add(labels_of(pipeline, "result"), unwritten_results(pipeline));
   }
-  into.begin_gauge("millrace_queue_capacity_items", "Rows that the stage may hold.");
+  into.begin_gauge("millrace_queue_capacity_items", "Most rows that the stage can hold.");
   for (const auto& pipeline : pipelines)
     add_each(into, labels_of(pipeline), "stage", pipeline.lanes, &LaneStats::capacity);
 }
 
-// The other reasons are of parts of the protocol that the service does not have yet.
+// The other reasons belong to features that the service does not have yet.
 constexpr ResetReason given_reasons[] = {ResetReason::start, ResetReason::client, ResetReason::gap,
                                          ResetReason::overflow, ResetReason::worker_lost};
 
 void collect_resets(const Pipelines& pipelines, Families& into) {
-  into.begin_counter("millrace_stream_resets_total", "Resets marked.");
+  into.begin_counter("millrace_stream_resets_total", "Rows with a RESET.");
   for (const auto& pipeline : pipelines)
     for (const ResetReason reason : given_reasons) {
       Labels labels = labels_of(pipeline);
@@ -133,11 +131,11 @@ void collect_results(const Pipelines& pipelines, Families& into) {
   into.begin_counter("millrace_results_dropped_total", "Results not delivered.");
   add_all(into, pipelines, of_streams, "reason", &StreamStats::dropped);
   into.begin_histogram("millrace_result_latency_seconds",
-                       "From reading the last frame of a row to writing its result.");
+                       "Time from reading the last frame of a row to writing its result.");
   add_all(into, pipelines, of_streams, &StreamStats::latency, per_second);
 }
 
-// The age of the oldest batch of all lanes that is handed over and not done.
+// The age of the oldest batch, over all lanes, that is handed over and not done.
 double oldest_batch(const Shards<LaneStats>& lanes, Time now) {
   Time oldest = now;
   for (const LaneStats* lane : lanes)
@@ -149,16 +147,15 @@ double oldest_batch(const Shards<LaneStats>& lanes, Time now) {
 
 void collect_streams(const Pipelines& pipelines, Families& into) {
   into.begin_counter("millrace_ingest_audio_seconds_total",
-                     "Signal time accepted, in seconds of audio or features.");
+                     "Accepted signal, in seconds of audio or features.");
   for (const auto& pipeline : pipelines)
     into.add(labels_of(pipeline), sum(pipeline.streams, &StreamStats::frames) / pipeline.rate);
   into.begin_counter("millrace_ingest_values_clamped_total",
-                     "Values beyond the range of the pipeline's frames, cut to it.");
+                     "Values clamped to the range of the pipeline's frames.");
   add_all(into, pipelines, of_streams, &StreamStats::clamped);
   into.begin_gauge("millrace_streams", "Open streams.");
   add_all(into, pipelines, of_streams, &StreamStats::open);
-  into.begin_gauge("millrace_slots",
-                   "Slots of the pipeline's workers, occupied by a stream or free.");
+  into.begin_gauge("millrace_slots", "Slots of the pipeline's workers, used by a stream or free.");
   for (const auto& pipeline : pipelines)
     add_each(into, labels_of(pipeline), "state", pipeline.lanes, &LaneStats::slots);
   into.begin_counter("millrace_streams_opened_total", "Streams opened.");
@@ -167,11 +164,12 @@ void collect_streams(const Pipelines& pipelines, Families& into) {
   add_all(into, pipelines, of_streams, "reason", &StreamStats::closed);
   collect_resets(pipelines, into);
   into.begin_counter("millrace_stream_lost_audio_seconds_total",
-                     "Signal time known lost through gaps and drops.");
+                     "Lost signal, in seconds of audio or features.");
   for (const auto& pipeline : pipelines)
     add_each(into, labels_of(pipeline), "reason", pipeline.streams, &StreamStats::lost, Loss::gap,
              pipeline.rate);
-  into.begin_histogram("millrace_stream_duration_seconds", "Life of a stream, at close.");
+  into.begin_histogram("millrace_stream_duration_seconds",
+                       "Duration of a stream, observed at its end.");
   add_all(into, pipelines, of_streams, &StreamStats::duration, per_second);
 }
 
@@ -182,7 +180,7 @@ void collect_batches(const Pipelines& pipelines, Families& into) {
   into.begin_counter("millrace_batches_total", "Batches closed.");
   for (const auto& pipeline : pipelines)
     add_each(into, labels_of(pipeline), "trigger", batches_of(pipeline), &BatchStats::batches);
-  into.begin_histogram("millrace_batch_rows", "Rows per batch.");
+  into.begin_histogram("millrace_batch_rows", "Rows with frames per batch.");
   for (const auto& pipeline : pipelines)
     into.add(labels_of(pipeline), histograms(batches_of(pipeline), &BatchStats::rows_per_batch));
   into.begin_counter("millrace_batch_rows_offered_total", "Rows that the batches could have held.");
@@ -207,21 +205,22 @@ void collect_workers(const Pipelines& pipelines, Time now, Families& into) {
     into.add(labels_of(pipeline), waited / per_second);
   }
   into.begin_histogram("millrace_worker_wait_duration_seconds",
-                       "One wait of a worker that has no batch, until it gets one.");
+                       "Time that a worker without a batch waited for its next one.");
   add_all(into, pipelines, of_lanes, &LaneStats::wait, per_second);
   into.begin_histogram("millrace_worker_compute_duration_seconds",
-                       "Batch taken to batch done, by the worker's own clock.");
+                       "Time from batch taken to batch done, reported by the worker.");
   add_all(into, pipelines, of_lanes, &LaneStats::compute, per_second);
   into.begin_gauge("millrace_worker_inflight_batches", "Batches handed over and not yet done.");
   add_all(into, pipelines, of_lanes, &LaneStats::in_flight);
-  into.begin_gauge("millrace_worker_oldest_batch_seconds", "Age of the oldest batch not done.");
+  into.begin_gauge("millrace_worker_oldest_batch_seconds",
+                   "Age of the oldest batch that is not done.");
   for (const auto& pipeline : pipelines)
     into.add(labels_of(pipeline), oldest_batch(pipeline.lanes, now));
-  into.begin_counter("millrace_worker_failures_total", "Worker failures.");
+  into.begin_counter("millrace_worker_failures_total", "Workers lost.");
   add_all(into, pipelines, of_lanes, "reason", &LaneStats::failures);
   into.begin_counter("millrace_watcher_batches_dropped_total",
-                     "Copies of batches that a watcher was too slow for.");
-  add_all(into, pipelines, of_lanes, &LaneStats::unwatched);
+                     "Copies of batches dropped because a watcher was too slow.");
+  add_all(into, pipelines, of_lanes, &LaneStats::watcher_misses);
   collect_results(pipelines, into);
 }
 

@@ -14,8 +14,8 @@ namespace millrace {
 
 namespace {
 
-// The fields of /proc/self/stat behind the program's name (which may hold spaces and brackets):
-// field n of proc(5) is at n - 3.
+// The fields of /proc/self/stat after the program's name, which may contain spaces and brackets.
+// Field n of proc(5) is at index n - 3.
 std::vector<std::string> stat_fields() {
   std::ifstream file("/proc/self/stat");
   std::string line;
@@ -54,9 +54,9 @@ void collect_process(Families& into) {
   into.add({}, field(24) * static_cast<double>(sysconf(_SC_PAGESIZE)));
   into.begin_gauge("process_open_fds", "Open file descriptors.");
   into.add({}, static_cast<double>(open_files()));
-  into.begin_gauge("process_max_fds", "File descriptors that may be open.");
+  into.begin_gauge("process_max_fds", "Limit of open file descriptors.");
   into.add({}, static_cast<double>(files.rlim_cur));
-  into.begin_gauge("process_start_time_seconds", "Start of the process, Unix time.");
+  into.begin_gauge("process_start_time_seconds", "Start time of the process, Unix time.");
   into.add({}, boot_time() + field(22) / ticks);
   into.begin_gauge("process_threads", "Threads.");
   into.add({}, field(20));

@@ -10,7 +10,7 @@ const std::string& Exporter::text(Time now) {
   using namespace std::chrono_literals;
   if (!text_.empty() && now < collected_ + 1s) return text_;
   Families families;
-  collect_doors(sources_, families);
+  collect_transports(sources_, families);
   collect_streams(sources_.pipelines, families);
   collect_batches(sources_.pipelines, families);
   collect_devices(sources_, families);

@@ -8,22 +8,22 @@
 
 namespace millrace {
 
-// What Prometheus reads at /metrics: the counters of all stages under the names of
-// docs/metrics.md, with every label value from the start, and what the system says of the
-// process. It only reads; the stages neither wait for it nor know it.
+// The text of /metrics: the counters of all stages under the names of docs/metrics.md, with every
+// label value from the start, and the process_* figures of the system. It only reads the counters,
+// and blocks no thread that writes them.
 //
-// Confined to one thread, which need not be one that counts.
+// Confined to one thread, which need not write any counter.
 class Exporter {
  public:
   explicit Exporter(Sources sources) : sources_(std::move(sources)) {}
 
-  // In Prometheus' text format. At most a second old: a scraper, however eager, costs one
-  // collection per second. Valid until the next call.
+  // In Prometheus' text format, at most 1 s old: the metrics are collected at most once a second,
+  // however often they are scraped. Valid until the next call.
   const std::string& text(Time now);
-  // The next text is collected anew.
+  // Discards the text, so that the next call of text() collects again.
   void forget() { text_.clear(); }
 
-  // When the text was collected.
+  // When the current text was collected.
   Time collected() const { return collected_; }
 
   static constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=utf-8";

@@ -47,7 +47,7 @@ void Families::add(Labels labels, const std::vector<const Histogram*>& shards, d
   std::uint64_t count = 0;
   for (std::size_t i = 0; i <= bounds.size(); ++i) {
     for (const Histogram* shard : shards) count += shard->count(i);
-    // The bucket above all bounds is the sample count: the serializer writes it as +Inf.
+    // The last bucket is the sample count, which the serializer writes as +Inf.
     if (i < bounds.size())
       metric.histogram.bucket.push_back({count, static_cast<double>(bounds[i]) / per});
   }

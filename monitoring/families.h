@@ -15,20 +15,20 @@ namespace millrace {
 
 using Labels = std::vector<prometheus::ClientMetric::Label>;
 
-// Metric families as they are collected: one is begun, then gets its metrics.
+// Collects metric families. Begin a family, then add its metrics. Confined to one thread.
 class Families {
  public:
   void begin_counter(std::string_view name, std::string_view help);
   void begin_gauge(std::string_view name, std::string_view help);
   void begin_histogram(std::string_view name, std::string_view help);
 
-  // To the counter or gauge begun last.
+  // Adds a metric to the counter or gauge begun last.
   void add(Labels labels, double value);
-  // To the histogram begun last: the sum of histograms with the same bounds, each value divided by
-  // `per`, so that it is in the base unit.
+  // Adds the sum of `shards` to the histogram begun last. All of them must have the same bounds.
+  // Bounds and sum are divided by `per`, which converts them to the base unit.
   void add(Labels labels, const std::vector<const Histogram*>& shards, double per = 1);
 
-  // In Prometheus' text format.
+  // All families in Prometheus' text format.
   std::string text() const;
 
  private:
@@ -37,10 +37,10 @@ class Families {
   std::vector<prometheus::MetricFamily> families_;
 };
 
-// Times are counted in nanoseconds and told in seconds. Divided: 15e9 * 1e-9 is not 15.
+// Converts nanoseconds to seconds by division: 15e9 * 1e-9 is not exactly 15.
 inline constexpr double per_second = 1e9;
 
-// The sum of one counter or gauge of all shards. `which` is a member, or a function that gives it.
+// Sums one counter or gauge over all shards. `which` is a member, or a function that returns it.
 template <class Stats, class Which>
 double sum(const Shards<Stats>& shards, Which which) {
   double total = 0;
@@ -49,7 +49,7 @@ double sum(const Shards<Stats>& shards, Which which) {
   return total;
 }
 
-// The same of one cell of many.
+// Sums the cell `value` of a labelled counter or gauge over all shards.
 template <class Stats, class Cell, class Enum>
 double sum_of(const Shards<Stats>& shards, Labelled<Cell, Enum> Stats::*which, Enum value) {
   return sum(shards, [&](const Stats& stats) -> const Cell& { return (stats.*which)[value]; });

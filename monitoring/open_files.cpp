@@ -11,7 +11,7 @@ namespace millrace {
 
 namespace {
 
-// The size of the process's table of descriptors: all of them are below it.
+// The size of the process's descriptor table. All open descriptors are below it.
 int table_size() {
   std::ifstream file("/proc/self/status");
   for (std::string word; file >> word;)
@@ -27,7 +27,7 @@ int table_size() {
 
 std::size_t open_files() {
   struct stat folder {};
-  if (::stat("/proc/self/fd", &folder) == 0 && folder.st_size > 0)  // their number, since Linux 6.2
+  if (::stat("/proc/self/fd", &folder) == 0 && folder.st_size > 0)  // the count since Linux 6.2
     return static_cast<std::size_t>(folder.st_size);
   return count_open_files();
 }

@@ -5,11 +5,11 @@
 
 namespace millrace {
 
-// The number of open file descriptors of this process. Reading the folder /proc/self/fd instead
-// takes 15 ms for 10 000 of them.
+// Returns the number of open file descriptors of this process. It does not list /proc/self/fd,
+// which takes 15 ms for 10 000 descriptors.
 std::size_t open_files();
 
-// The same on a kernel before Linux 6.2: tries each descriptor that the process may have.
+// The same for kernels before Linux 6.2: tries each descriptor of the process's table.
 std::size_t count_open_files();
 
 }  // namespace millrace

@@ -12,7 +12,7 @@ enum class LogLevel : std::uint8_t { info, warning, error };
 // A step of the wall clock.
 enum class ClockJump : std::uint8_t { forward, backward };
 
-// The measures against memory pressure; each includes those before it.
+// The actions against memory pressure. Each includes those before it.
 enum class Overload : std::uint8_t {
   none,
   reject_streams,  // new streams are refused
@@ -20,31 +20,31 @@ enum class Overload : std::uint8_t {
   reset_largest,   // the streams that hold the most memory are ended, one by one
 };
 
-// The process. The main thread writes it.
+// The process. Written by the main thread.
 struct ServiceStats {
   Gauge ready;                         // 1 if /readyz answers 200; set for each scrape
   Gauge draining;                      // 1 from SIGTERM on
-  Gauge reloaded;                      // 1 if the last reload succeeded; so does the start
-  Gauge reloaded_at;                   // the last that succeeded: seconds since 1970
-  Gauge buffer_limit;                  // bytes that all frame buffers may hold
-  Gauge memory_limit;                  // bytes that the process could have
-  Labelled<Gauge, Overload> overload;  // 1 while it is done; not of `none`
+  Gauge reloaded;                      // 1 if the last reload succeeded; the start counts as one
+  Gauge reloaded_at;                   // last successful reload: seconds since 1970
+  Gauge buffer_limit;                  // upper bound of all frame buffers, in bytes
+  Gauge memory_limit;                  // bytes available to the process
+  Labelled<Gauge, Overload> overload;  // 1 while the action is active; `none` stays 0
   Labelled<Counter, ClockJump> jumps;
 };
 
-// A device. The main thread writes it.
+// A device. Written by the main thread.
 struct DeviceStats {
-  Gauge healthy;  // 1 while it may be used
+  Gauge healthy;  // 1 while the device may be used
 };
 
-// One thread of the service, which writes it.
+// One thread of the service. Written by that thread.
 struct ThreadStats {
   Histogram lag{buckets::fast};  // how late a periodic timer fired; io threads only
-  // Warnings and errors, those that the rate limit holds back too.
+  // Warnings and errors, including those that the rate limit holds back.
   Labelled<Counter, LogLevel> logged;
 };
 
-// The log. Its own thread writes it.
+// The log. Written by the log's thread.
 struct LogStats {
   Counter dropped;  // lines that came too fast or could not be written
 };

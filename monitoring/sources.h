@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-// The counters of one thing, spread over the threads that write them; read as their sum. They
-// belong to who counts, and outlive whoever reads them here.
+// The counters of one part of the service, one object per writing thread. A reader adds them up.
+// The writing threads own the objects, which must outlive all readers.
 template <class Stats>
 using Shards = std::vector<const Stats*>;
 
@@ -23,24 +23,25 @@ struct PipelineSource {
   Shards<LaneStats> lanes;
 };
 
-// A device of the process. Its copies are in LaneStats::copies, at its place among these.
+// A device of the process. LaneStats::copies has its copies, at the device's index in
+// Sources::devices.
 struct DeviceSource {
   std::string name;
   Shards<DeviceStats> stats;
 };
 
-// Everything that the exporter reads. Fixed when the service starts.
+// All counters that the exporter reads. Fixed when the service starts.
 struct Sources {
   Shards<ServiceStats> service;
   Shards<ThreadStats> threads;
   Shards<LogStats> log = {};
-  Shards<DoorStats> websocket;
-  Shards<DoorStats> zmq;
+  Shards<TransportStats> websocket;
+  Shards<TransportStats> zmq;
   Shards<ZeromqStats> zmq_sockets;
   Shards<WorkerServerStats> worker_servers = {};
   std::vector<PipelineSource> pipelines;
   std::vector<DeviceSource> devices = {};
-  std::string cuda = "none";  // the version that this is built with
+  std::string cuda = "none";  // the CUDA version of this build
 };
 
 }  // namespace millrace

@@ -9,14 +9,14 @@
 
 namespace millrace {
 
-// A message at an address that its scalars can be read from: FlatBuffers' verifier knows offsets
-// in the buffer only, and a payload may begin anywhere. Keeps the copy that it makes where one is
-// needed, and its memory for the next. Confined to one thread.
+// Aligns a message, so that FlatBuffers can read its scalars: a payload may begin at any address,
+// and the verifier checks only offsets in the buffer. Keeps its memory from message to message.
+// Confined to one thread.
 class AlignedMessage {
  public:
   static constexpr std::size_t alignment = 8;
 
-  // `message` itself where it is aligned, else a copy that lives until the next call.
+  // `message` itself if it is aligned, otherwise a copy that is valid until the next call.
   Bytes of(Bytes message);
 
  private:

@@ -16,8 +16,8 @@ class FlatBufferBuilder;
 
 namespace millrace::client_protocol {
 
-// Turns messages into bytes (client.fbs). Keeps its memory from message to message, so that one
-// costs no allocation once it has grown. Confined to one thread.
+// Encodes messages (client.fbs). Does not allocate once its memory is large enough. Confined to one
+// thread.
 class Encoder {
  public:
   Encoder();
@@ -25,7 +25,7 @@ class Encoder {
   Encoder(Encoder&&) noexcept;
   Encoder& operator=(Encoder&&) noexcept;
 
-  // What they return lives until the next call.
+  // The bytes are valid until the next call.
   Bytes encode(const Result& result);
   Bytes encode(const Ready& ready);
   Bytes encode(const Flushed& flushed);
@@ -45,12 +45,12 @@ class Encoder {
   std::unique_ptr<flatbuffers::FlatBufferBuilder> builder_;
 };
 
-// Turns bytes of a peer into messages: verifies them against tight limits, and then that every
-// value is in the range that client_messages.h gives it. What it returns lives as long as the
-// message is untouched and nothing else is decoded. Confined to one thread.
+// Decodes the messages of an untrusted peer: verifies the bytes against tight limits, and then that
+// every value is in the range that client_messages.h gives. The results are views: they are valid
+// while the message is unchanged and until the next call. Confined to one thread.
 class Decoder {
  public:
-  // Longer messages are refused unread.
+  // Longer messages, in bytes, are refused unread.
   explicit Decoder(std::size_t max_size) : max_size_(max_size) {}
 
   [[nodiscard]] millrace::Result<ToService, WireError> to_service(Bytes message);

@@ -7,17 +7,22 @@
 
 namespace millrace {
 
-// The commands of a client to its stream (docs/protocol.md), between the frames.
+// The commands that a client sends between frames (docs/protocol.md).
 namespace client_message {
 
+// Ends the segment.
 struct Flush {
-  std::optional<std::uint64_t> mark;
+  std::optional<std::uint64_t> mark;  // at most 2^53 - 1; returned when the segment is done
 };
+// Ends the run: the model starts with a fresh state.
 struct Reset {};
+// Reports lost frames.
 struct Gap {
-  std::uint64_t frames = 1;  // of the client
+  std::uint64_t frames = 1;  // frames of the client, 1 to 2^53 - 1
 };
+// Does nothing: shows that the client is alive.
 struct Keepalive {};
+// Ends the input.
 struct End {};
 
 }  // namespace client_message

@@ -10,7 +10,7 @@ namespace millrace::client_protocol {
 namespace {
 
 constexpr std::size_t max_code = 64, max_message = 4096;
-// Longer ones would overflow where they are added to a time.
+// Longer times would overflow when they are added to a Time.
 constexpr std::uint64_t max_retry_after_ms = 86'400'000;
 
 std::optional<std::string_view> text_in(const flatbuffers::String* text) {

@@ -13,7 +13,7 @@ Text write(FlatBufferBuilder& builder, std::string_view text) {
   return builder.CreateString(text.data(), text.size());
 }
 
-// Absent where there is none.
+// An absent field for nullopt.
 Text write(FlatBufferBuilder& builder, const std::optional<std::string_view>& text) {
   return text ? write(builder, *text) : Text();
 }

@@ -13,12 +13,12 @@
 namespace millrace {
 
 // The messages between a client and the service (client.fbs, docs/protocol.md), as plain structs.
-// Text and bytes are views: of what the sender keeps, or of the message that was decoded. `stream`
-// is the client's number for a stream; 0 over WebSocket.
+// Text and bytes are views: of the sender's data, or of the decoded message. `stream` is the number
+// that the client has chosen for a stream; 0 over WebSocket.
 namespace client_protocol {
 
 inline constexpr std::uint32_t version = 1;
-// What every JSON reader keeps exactly; of positions, marks and counts.
+// The limit of marks and counts: the largest integer that every JSON reader keeps exactly.
 inline constexpr std::uint64_t max_number = (std::uint64_t{1} << 53) - 1;
 
 // service -> client
@@ -38,8 +38,8 @@ struct Ready {
   std::uint64_t stream = 0;
   std::string_view id;
   std::string_view pipeline;
-  std::uint64_t frames = 0;       // the position to send from
-  std::uint32_t frame_bytes = 0;  // of one frame of the client; 0: not said
+  std::uint64_t frames = 0;       // position of the first frame to send
+  std::uint32_t frame_bytes = 0;  // bytes of one frame of the client; 0: not given
 };
 
 struct Flushed {
@@ -51,26 +51,26 @@ struct Rejected {
   std::uint64_t stream = 0;
   std::string_view code;
   std::string_view message;
-  std::uint64_t frames = 0;  // of the pipeline
+  std::uint64_t frames = 0;  // length of the gap, in frames of the pipeline
 };
 
 struct Error {
-  std::optional<std::uint64_t> stream;  // none: it is about the connection
+  std::optional<std::uint64_t> stream;  // nullopt: concerns the connection
   std::string_view code;
   std::string_view message;
-  std::string_view parameter{};  // of Open; or empty
+  std::string_view parameter{};  // the one of Open at fault, or empty
   std::optional<std::chrono::milliseconds> retry_after{};
 };
 
 struct Closed {
   std::uint64_t stream = 0;
-  std::uint64_t frames = 0;  // gaps not counted
-  std::uint64_t chunks = 0;
+  std::uint64_t frames = 0;  // without gaps
+  std::uint64_t chunks = 0;  // rows with frames
 };
 
 struct Credit {
   std::uint64_t stream = 0;
-  std::uint64_t frames = 0;  // of the client, so many more
+  std::uint64_t frames = 0;  // additional frames of the client
 };
 
 struct Goaway {
@@ -80,7 +80,7 @@ struct Goaway {
 
 // client -> service
 
-// Nothing of it but the numbers has been looked at: what a parameter may be is the door's to say.
+// The parameters of a new stream. The decoder does not check them: the transport does.
 struct Open {
   std::uint32_t version = client_protocol::version;
   std::uint64_t stream = 0;
@@ -97,8 +97,8 @@ struct Open {
 
 struct Frames {
   std::uint64_t stream = 0;
-  std::uint64_t at = 0;  // frames of the client; any number
-  Bytes bytes;           // any number of them
+  std::uint64_t at = 0;  // position of the first frame, in frames of the client; not checked
+  Bytes bytes;           // whole frames, not checked; empty: a keepalive
 };
 
 struct Flush {

@@ -17,26 +17,26 @@ namespace json = boost::json;
 using namespace client_message;
 using Parsed = Result<ClientMessage, std::string>;
 
-// Numbers that every JSON reader keeps exactly.
+// The largest integer that every JSON reader keeps exactly.
 constexpr std::uint64_t largest = (std::uint64_t{1} << 53) - 1;
 
-// The members of a command. `number` is nullopt where the value is anything but a whole number from
-// 0 to `largest`.
+// The members of a command. `number` is nullopt if the value is not a whole number from 0 to
+// `largest`.
 struct Members {
   struct Number {
     std::optional<std::uint64_t> number;
   };
 
   bool is_object = false;
-  bool repeated = false;  // a key comes twice
+  bool repeated = false;  // a key occurs twice
   std::optional<std::string> type;
   std::optional<Number> mark;
   std::optional<Number> frames;
   std::size_t others = 0;
 };
 
-// The handler of Boost.JSON's parser: keeps the members that commands have and builds no values for
-// the rest. What one text can cost is bounded by its length: a DOM, in contrast, has a hash table
+// The handler of Boost.JSON's parser: keeps the members of commands and builds no values for the
+// rest. The cost of a text is therefore bounded by its length. A DOM, in contrast, has a hash table
 // whose keys a client can make collide.
 class CommandReader {
  public:
@@ -99,21 +99,21 @@ class CommandReader {
     --depth_;
     return true;
   }
-  // The value of key_.
+  // Adds the value of key_.
   bool add(std::optional<std::uint64_t> number, std::optional<std::string> text = {}) {
     if (depth_ != 1) return true;
     if (key_ == "type")
-      keep(members.type, text.value_or(""));
+      set_once(members.type, text.value_or(""));
     else if (key_ == "mark")
-      keep(members.mark, {number});
+      set_once(members.mark, {number});
     else if (key_ == "frames")
-      keep(members.frames, {number});
+      set_once(members.frames, {number});
     else
       ++members.others;
     return true;
   }
   template <class Value>
-  void keep(std::optional<Value>& into, Value value) {
+  void set_once(std::optional<Value>& into, Value value) {
     members.repeated |= into.has_value();
     into = std::move(value);
   }
@@ -124,7 +124,8 @@ class CommandReader {
 };
 
 Parsed parse_flush(const Members& members) {
-  if (members.frames || members.others > 0) return std::string("flush takes only mark");
+  if (members.frames || members.others > 0)
+    return std::string("flush must have no key other than mark");
   if (!members.mark) return ClientMessage(Flush{});
   if (!members.mark->number) return std::string("mark must be a whole number from 0 to 2^53-1");
   return ClientMessage(Flush{members.mark->number});
@@ -132,16 +133,16 @@ Parsed parse_flush(const Members& members) {
 
 Parsed parse_gap(const Members& members) {
   if (!members.frames || members.mark || members.others > 0)
-    return std::string("gap takes frames, and only that");
+    return std::string("gap must have the key frames, and no other");
   const auto number = members.frames->number;
   if (number.value_or(0) == 0) return std::string("frames must be a whole number from 1 to 2^53-1");
   return ClientMessage(Gap{*number});
 }
 
 Parsed parse_members(const Members& members) {
-  if (members.repeated) return std::string("a key is there twice");
+  if (members.repeated) return std::string("a key is given twice");
   if (!members.type || members.type->empty())
-    return std::string("a command needs a type, which is a string");
+    return std::string("a command must have a type, a string");
   const std::string& type = *members.type;
   if (type == "flush") return parse_flush(members);
   if (type == "gap") return parse_gap(members);
@@ -150,8 +151,8 @@ Parsed parse_members(const Members& members) {
   if (type == "keepalive" && alone) return ClientMessage(Keepalive{});
   if (type == "end" && alone) return ClientMessage(End{});
   if (type == "reset" || type == "keepalive" || type == "end")
-    return type + " takes no other members";
-  return std::string("unknown type of message");
+    return type + " must have no other key";
+  return std::string("unknown type; must be flush, gap, reset, keepalive or end");
 }
 
 struct Writer {
@@ -174,8 +175,8 @@ struct Writer {
 
 Result<ClientMessage, std::string> parse_client_message(std::string_view text) {
   if (text.size() > longest_command)
-    return "a text message is a command of at most " + std::to_string(longest_command) +
-           " bytes; audio goes in binary messages";
+    return "a text message must be a command of at most " + std::to_string(longest_command) +
+           " bytes; send frames in binary messages";
   json::parse_options options;
   options.max_depth = 4;
   json::basic_parser<CommandReader> parser(options);
@@ -183,7 +184,7 @@ Result<ClientMessage, std::string> parse_client_message(std::string_view text) {
   const std::size_t read = parser.write_some(false, text.data(), text.size(), error);
   const Members& members = parser.handler().members;
   if (error || read != text.size() || !members.is_object)
-    return std::string("not a JSON object; audio goes in binary messages");
+    return std::string("must be a JSON object; send frames in binary messages");
   return parse_members(members);
 }
 

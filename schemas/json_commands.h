@@ -12,11 +12,11 @@ namespace millrace {
 
 // The text messages from a client to the service (docs/protocol.md), for both ends.
 
-// The longest command, in bytes. A longer text message is refused before it is parsed.
+// The longest text message, in bytes. A longer one is refused before it is parsed.
 inline constexpr std::size_t longest_command = 1024;
 
-// The command, or what is wrong with it, for the client to read. A key that is there twice is an
-// error. The cost is linear in the length of `text`.
+// The command, or an error message for the client. A repeated key is an error. The cost is linear
+// in the length of `text`.
 [[nodiscard]] Result<ClientMessage, std::string> parse_client_message(std::string_view text);
 
 std::string to_json(const ClientMessage& message);

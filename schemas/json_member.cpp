@@ -14,7 +14,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(0, text.find_last_not_of(blank) + 1);
 }
 
-// Behind the string that begins at `begin`.
+// The index after the string that begins at `begin`.
 std::size_t end_of_string(std::string_view text, std::size_t begin) {
   std::size_t i = begin + 1;
   while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
@@ -43,14 +43,14 @@ std::string_view value_in(std::string_view text) {
 
 std::string_view member_text(std::string_view object, std::string_view name) {
   std::string_view rest = object.substr(std::min(object.size(), object.find('{') + 1));
-  const auto take = [&rest] {
+  const auto next_part = [&rest] {
     const std::string_view value = value_in(rest);
-    rest.remove_prefix(std::min(rest.size(), value.size() + 1));  // and what separates it
+    rest.remove_prefix(std::min(rest.size(), value.size() + 1));  // with its separator
     return trimmed(value);
   };
   while (!rest.empty()) {
-    const std::string_view key = take();
-    const std::string_view value = take();
+    const std::string_view key = next_part();
+    const std::string_view value = next_part();
     if (key.size() == name.size() + 2 && key.substr(1, name.size()) == name) return value;
   }
   return {};

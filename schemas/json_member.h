@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-// The value of a member of a JSON object as it was written, for a reader who must not change a
-// digit of it; empty where there is none. A name with an escape in it is not found. Pure. Requires:
+// The value of a member of a JSON object exactly as it was written, every digit included. Empty if
+// there is no such member. Does not find a name that is written with escapes. Pure. Requires:
 // `object` is a JSON object.
 std::string_view member_text(std::string_view object, std::string_view name);
 

@@ -7,18 +7,18 @@
 
 namespace millrace {
 
-// JSON written into a string that is used again and again: nothing is allocated once it is long
-// enough.
+// Functions that append JSON to a string. If the string is reused, nothing is allocated once it is
+// long enough.
 
 void append_number(std::string& out, std::uint64_t value);
-void append_number(std::string& out, double value);  // the shortest that reads back the same
+void append_number(std::string& out, double value);  // shortest form that reads back the same
 
-// Quoted and escaped. What is not UTF-8 stays so.
+// Appends `text` quoted and escaped. Does not check that it is UTF-8.
 void append_string(std::string& out, std::string_view text);
 
-// The names of a row's markers, in the order of their bits: ["START","RESET"].
+// Appends the names of a row's markers in the order of their bits: ["START","RESET"].
 void append_flags(std::string& out, std::uint8_t flags);
-// The bit of one of them; 0 for what is none.
+// The bit of a marker's name; 0 for an unknown name.
 std::uint8_t flag_named(std::string_view name);
 
 }  // namespace millrace

@@ -72,12 +72,12 @@ void read_answer(ServerMessage& into, const json::object& object, std::string_vi
   if (object.contains("explain")) into.explain = member_text(text, "explain");
 }
 
-// The stages up to `compute`; the result itself is still to be written.
+// The stages up to `compute`: the stage `result` ends only when the result is written.
 void append_explanation(std::string& out, const Explanation& row) {
-  append_number(out += R"("explain":{"slot":)", std::uint64_t{number(row.place.slot)});
-  append_number(out += R"(,"batch":)", number(row.place.batch));
-  append_number(out += R"(,"rows":)", std::uint64_t{row.place.rows});
-  append_string(out += R"(,"trigger":)", name_of(row.place.trigger));
+  append_number(out += R"("explain":{"slot":)", std::uint64_t{number(row.in_batch.slot)});
+  append_number(out += R"(,"batch":)", number(row.in_batch.batch));
+  append_number(out += R"(,"rows":)", std::uint64_t{row.in_batch.rows});
+  append_string(out += R"(,"trigger":)", name_of(row.in_batch.trigger));
   out += R"(,"ms":{)";
   const auto spans = stages(row.at);
   for (std::size_t i = 0; i < spans.size() - 1; ++i) {
@@ -168,7 +168,7 @@ void append_closed(std::string& out, std::uint64_t frames, std::uint64_t chunks)
 std::optional<ServerMessage> parse_server_message(std::string_view text) {
   json::error_code error;
   json::parse_options options;
-  options.max_depth = 40;  // a worker's value, and we around it
+  options.max_depth = 40;  // 32 for a worker's value, and a margin for the message around it
   const json::value value = json::parse({text.data(), text.size()}, error, {}, options);
   if (error || !value.is_object()) return std::nullopt;
   const json::object& object = value.get_object();

@@ -7,19 +7,20 @@
 
 namespace millrace {
 
-// What a client asks for when it opens a stream. Members that it leaves out are absent or empty;
-// the pipeline decides whether it takes the others.
+// The parameters of a stream that a client opens (docs/protocol.md). Parameters that are not given
+// are nullopt or empty: the pipeline's default applies. The service checks the others against the
+// pipeline.
 struct StreamRequest {
   std::string pipeline = "default";
-  std::string id{};       // a valid name, or empty
-  std::string options{};  // a JSON object as it was sent, or empty
-  std::optional<std::string> format{};
-  std::optional<std::string> channel{};
-  std::optional<std::string> chunk{};
-  std::optional<double> rate{};  // finite
+  std::string id{};                      // name of the stream; empty: the service generates one
+  std::string options{};                 // for the worker, a JSON object; or empty
+  std::optional<std::string> format{};   // of a value: s16le, f32le …
+  std::optional<std::string> channel{};  // one channel of several; not supported yet: refused
+  std::optional<std::string> chunk{};    // a chunk size; not supported yet: refused
+  std::optional<double> rate{};          // frames per second, finite
   std::optional<std::uint32_t> channels{};
-  std::optional<std::uint32_t> dim{};
-  bool explain = false;  // over WebSocket: results say where their time went
+  std::optional<std::uint32_t> dim{};  // values per frame of features
+  bool explain = false;                // results have their time in each stage; WebSocket only
 };
 
 }  // namespace millrace

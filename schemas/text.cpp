@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-// Accepts every event of the parser and keeps nothing.
+// A handler of Boost.JSON's parser that accepts every event.
 struct AnyJson {
   using error_code = boost::json::error_code;
   using string_view = boost::json::string_view;
@@ -43,8 +43,8 @@ bool is_name_character(char c) {
          c == '_' || c == '-';
 }
 
-// The length of the UTF-8 sequence that `text` begins with, shortest form only and no surrogates;
-// 0 where it is none.
+// The length of the UTF-8 sequence at the beginning of `text`; 0 if it is invalid, not in its
+// shortest form, or a surrogate.
 std::size_t sequence_length(std::string_view text) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = at(0);

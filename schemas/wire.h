@@ -10,15 +10,16 @@
 
 #include "base/bytes.h"
 
-// What every codec does with FlatBuffers. Included by the sources of schemas/ only.
+// FlatBuffers helpers that the codecs share. Included only by the sources of schemas/.
 namespace millrace::wire {
 
-// Room for the deepest message there is and a good deal more; the library's own limits (64 deep,
-// a million tables) let a small message take seconds to verify.
+// Well above the deepest message of the schemas. With the library's own limits (64 deep, a million
+// tables), a small message can take seconds to verify.
 inline constexpr flatbuffers::uoffset_t max_depth = 16;
 inline constexpr flatbuffers::uoffset_t max_tables = 1024;
 
-// The root where `message`, which is aligned, is a verified FlatBuffer of type Root; else nullptr.
+// The root of `message` if it is a valid FlatBuffer of type Root, otherwise nullptr. Requires:
+// `message` is aligned (AlignedMessage).
 template <class Root>
 const Root* verified(Bytes message, const char* identifier) {
   const auto* data = reinterpret_cast<const std::uint8_t*>(message.data());
@@ -27,16 +28,17 @@ const Root* verified(Bytes message, const char* identifier) {
   return flatbuffers::GetRoot<Root>(data);
 }
 
-// Whether structs can be read where the verifier found them: it checks the alignment of a vector's
-// length, not of its elements. (The builder aligns no empty vector.)
+// True if the structs of a verified vector are aligned: the verifier checks the alignment of the
+// vector's length, not of its elements. (The builder does not align an empty vector.)
 template <class Struct>
 bool is_aligned(const flatbuffers::Vector<const Struct*>& structs) {
   return structs.size() == 0 ||
          reinterpret_cast<std::uintptr_t>(structs.Data()) % alignof(Struct) == 0;
 }
 
-// Lives while a message is written. If an allocation fails, the builder believes that it got the
-// memory, and would write the next message beyond its buffer: it is replaced.
+// Clears the builder, and exists while a message is written. If an exception is thrown meanwhile,
+// the destructor replaces the builder: after a failed allocation it would treat the memory as
+// allocated, and write the next message beyond its buffer.
 class Writing {
  public:
   explicit Writing(flatbuffers::FlatBufferBuilder& builder) : builder_(builder) { builder.Clear(); }

@@ -7,12 +7,12 @@
 
 namespace millrace {
 
-// Why bytes are not a message.
+// Why bytes are not a valid message.
 enum class WireError : std::uint8_t {
-  too_long,   // longer than a message may be
+  too_long,   // longer than the limit
   malformed,  // not a FlatBuffer of this schema: too short, wrong identifier, a bad offset
-  unknown,    // a message that this version does not have, or that this end does not get
-  meaning,    // a value out of its range, counts that do not agree, text that is not UTF-8
+  unknown,    // a message of a later version, or one that this end must not receive
+  meaning,    // a value out of its range, inconsistent counts, text that is not UTF-8
 };
 
 }  // namespace millrace

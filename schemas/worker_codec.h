@@ -19,8 +19,8 @@ class FlatBufferBuilder;
 
 namespace millrace::worker_protocol {
 
-// Turns messages into bytes (worker.fbs). Keeps its memory from message to message, so that a
-// batch costs no allocation once it has grown. Confined to one thread.
+// Encodes messages (worker.fbs). Does not allocate for a batch once its memory is large enough.
+// Confined to one thread.
 class Encoder {
  public:
   Encoder();
@@ -28,7 +28,7 @@ class Encoder {
   Encoder(Encoder&&) noexcept;
   Encoder& operator=(Encoder&&) noexcept;
 
-  // What they return lives until the next call.
+  // The bytes are valid until the next call.
   Bytes encode(const Hello& hello);
   Bytes encode(const Done& done);
   Bytes encode(const Heartbeat& heartbeat);
@@ -39,9 +39,9 @@ class Encoder {
   Bytes encode(const Refused& refused);
   Bytes encode(const Unmapped& unmapped);
 
-  // A batch whose tensor lies elsewhere; its own is not looked at.
+  // A batch with `tensor` in place of batch.tensor.
   Bytes encode(const HandedBatch& batch, Bytes tensor);
-  // A Done whose answers lie elsewhere; its own are not looked at.
+  // A Done with these answers in place of its own.
   Bytes encode(const Done& done, std::span<const Answer> answers,
                std::span<const Answer> mark_answers);
 
@@ -49,24 +49,25 @@ class Encoder {
   std::unique_ptr<flatbuffers::FlatBufferBuilder> builder_;
 };
 
-// Turns bytes of a peer into messages: verifies them against tight limits, and then that every
-// value is in its range and that counts agree. What only the two ends of one connection can know
-// (is this slot below Welcome.slots, does this batch have so many rows) is theirs to check.
+// Decodes the messages of an untrusted peer: verifies the bytes against tight limits, and then that
+// every value is in its range and that counts agree. Checks that need the state of the connection
+// remain for the caller: a slot is below Welcome::slots, an answer exists for each row of the
+// batch.
 //
-// An answer that calls itself JSON or text and is not becomes an `error` answer that says so: a
-// worker may have one bad row in a good batch.
+// An answer with invalid JSON or text becomes an `error` answer with the reason, because a good
+// batch may have one bad row.
 //
 // Confined to one thread.
 class Decoder {
  public:
-  // Longer messages are refused unread.
+  // Longer messages, in bytes, are refused unread.
   explicit Decoder(std::size_t max_size) : max_size_(max_size) {}
 
   [[nodiscard]] Result<ToService, WireError> to_service(Bytes message);
-  // A batch's `tensor` lives as long as `message` is untouched and nothing else is decoded.
+  // A batch's `tensor` is a view: valid while `message` is unchanged and until the next call.
   [[nodiscard]] Result<ToWorker, WireError> to_worker(Bytes message);
 
-  // Gives back messages whose memory the next of their kind may use.
+  // Returns the memory of a decoded message for the next one of its kind.
   void reuse(Done&& done) { done_ = std::move(done); }
   void reuse(HandedBatch&& batch) { batches_.push_back(std::move(batch)); }
 

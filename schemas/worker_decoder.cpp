@@ -19,14 +19,14 @@
 namespace millrace::worker_protocol {
 namespace {
 
-// Ranges. 2^53 - 1 is the largest integer that every JSON reader keeps.
+// Ranges. 2^53 - 1 is the largest integer that every JSON reader keeps exactly.
 constexpr std::uint64_t max_position = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t max_mark = (std::int64_t{1} << 53) - 1;
 constexpr std::uint32_t max_count = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t max_name = 256, max_refusal = 4096, max_chunk = 65536, max_options = 4096;
 constexpr std::uint8_t all_flags = 127, reset_flag = 2;
 
-// Takes pieces off the front of a text; nothing when it is shorter than they say.
+// Splits a text into consecutive pieces. next() is nullopt if less text is left.
 class Pieces {
  public:
   explicit Pieces(std::string_view text) : rest_(text) {}
@@ -64,9 +64,9 @@ std::optional<Hello> read(const wire::Hello& in) {
 
 Answer read_answer(Answer::Kind kind, std::string_view text) {
   if (kind == Answer::Kind::json && !is_json(text))
-    return {Answer::Kind::error, "answer is no JSON"};
+    return {Answer::Kind::error, "answer is not JSON"};
   if (kind == Answer::Kind::text && !is_utf8(text))
-    return {Answer::Kind::error, "answer is no UTF-8"};
+    return {Answer::Kind::error, "answer is not UTF-8"};
   return {kind, std::string(text)};
 }
 
@@ -101,7 +101,7 @@ std::optional<std::vector<DeviceHandle>> read_handles(const flatbuffers::Vector<
   return handles;
 }
 
-// Of as many slabs as the welcome has.
+// The handles of this number of slabs.
 std::optional<DeviceHandles> read(const wire::DeviceSlabs& in, std::uint32_t slabs) {
   const auto memory = read_handles(in.memory(), 1);
   auto copied = read_handles(in.copied(), slabs);
@@ -110,7 +110,7 @@ std::optional<DeviceHandles> read(const wire::DeviceSlabs& in, std::uint32_t sla
   return DeviceHandles{memory->front(), std::move(*copied), std::move(*finished)};
 }
 
-constexpr std::uint8_t the_tensor = 255;  // lies in the slabs itself
+constexpr std::uint8_t the_tensor = 255;  // is in the slabs itself
 
 std::optional<Welcome> read(const wire::Welcome& in) {
   const bool possible =
@@ -155,7 +155,7 @@ bool possible(const wire::RowEntry& row, std::uint32_t width) {
 
 using Rows = flatbuffers::Vector<const wire::RowEntry*>;
 
-// Rows with frames, or marker rows; never both in one vector.
+// Reads rows with frames, or marker rows. A vector must not have both.
 bool read_rows(const Rows* in, bool frames, std::uint32_t width, std::vector<RowEntry>& out) {
   out.clear();
   if (!in) return true;

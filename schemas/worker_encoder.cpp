@@ -20,8 +20,7 @@ Bytes finish(Builder& builder, flatbuffers::Offset<Table> body) {
   return wire::finished(builder);
 }
 
-// One string of all, as bytes: a vector that can be longer than any one answer, without a
-// temporary.
+// All texts in one vector of bytes, written without a temporary string.
 template <class Texts, class Append>
 ByteVector concatenated(Builder& builder, std::size_t size, const Texts& texts, Append append) {
   std::uint8_t* at = nullptr;
@@ -158,7 +157,7 @@ Bytes Encoder::encode(const HandedBatch& batch) { return encode(batch, batch.ten
 
 Bytes Encoder::encode(const HandedBatch& batch, Bytes values) {
   const wire::Writing writing(*builder_);
-  // The builder writes from the back: what is read first comes last.
+  // The builder writes from the end: the part that is read first is written last.
   ByteVector tensor = 0;
   if (!values.empty())
     tensor =

@@ -23,45 +23,47 @@ namespace worker_protocol {
 inline constexpr std::uint32_t version = 1;
 inline constexpr std::uint32_t max_credits = 1024;
 
-// worker -> service, first.
+// worker -> service: the first message.
 struct Hello {
   std::uint32_t version = worker_protocol::version;
   std::string pipeline = "default";
   std::string name;           // for logs
-  std::uint32_t credits = 2;  // batches that it takes before the first is done
+  std::uint32_t credits = 2;  // batches that it accepts before the first is done
   std::string device = "host";
-  bool watch = false;  // wants copies of rows only: no slots, no credits, may lose some
-  bool alone = false;  // leaves when another takes batches; of several such, the first stays
+  // A watcher: receives only copies of rows, possibly not all; has no slots and no credits.
+  bool watch = false;
+  // Leaves when another worker is attached; the first of several such workers stays.
+  bool alone = false;
   bool operator==(const Hello&) const = default;
 };
 
-// service -> worker. With slabs comes the descriptor of the shared memory that holds them, slab i
-// at i * slab_bytes.
+// service -> worker: the answer to Hello. With slabs, it comes with the descriptor of their shared
+// memory, in which slab i is at i * slab_bytes.
 struct Welcome {
   std::uint32_t version = worker_protocol::version;
-  std::uint32_t slots = 0;  // state places; padding rows have slot = slots
-  std::uint32_t rows = 0;   // of a batch at most
-  std::uint32_t width = 0;  // columns at most
+  std::uint32_t slots = 0;  // slots of the worker; padding rows have slot = slots
+  std::uint32_t rows = 0;   // most rows of a batch
+  std::uint32_t width = 0;  // most columns of a row
   FrameType frames;         // of the tensor: `element` is the pipeline's dtype
   std::string chunk;        // the chunk rule, a JSON object
-  std::uint32_t slabs = 0;  // 0: tensors come inline
+  std::uint32_t slabs = 0;  // 0: tensors are in the messages
   std::uint64_t slab_bytes = 0;
-  // What lies in them where it is not the tensor: rows of frames of which the worker's device makes
-  // it, with so many columns before the body, and frames or zeros around the windows.
+  // If given, slabs have rows of frames of this type, from which the worker's device makes the
+  // tensor. Nullopt: they have the tensor.
   std::optional<Element> slab_element = {};
-  std::uint32_t context = 0;
-  bool repeat = false;
-  std::optional<DeviceHandles> device = {};  // their copies on the worker's device
+  std::uint32_t context = 0;  // columns before a row's body in that tensor
+  bool repeat = false;  // the first and last frame fill the columns around a window, not zeros
+  std::optional<DeviceHandles> device = {};  // copies of the slabs on the worker's device
   bool operator==(const Welcome&) const = default;
 };
 
-// A row of a batch, in the order of the tensor; marker rows behind. Padding rows are not listed.
+// A row of a batch, with the values of Row (chunker/row.h). Padding rows have no entry.
 struct RowEntry {
   StreamId stream{};
   std::uint64_t seq = 0;
   std::uint64_t begin = 0;
   std::uint64_t gap = 0;
-  std::int64_t mark = -1;  // -1: none
+  std::int64_t mark = -1;  // -1: no mark
   std::uint32_t slot = 0;
   std::uint32_t left = 0, size = 0, right = 0;
   std::uint8_t flags = 0;
@@ -69,7 +71,7 @@ struct RowEntry {
   bool operator==(const RowEntry&) const = default;
 };
 
-// A stream of which this worker sees its first row in this batch.
+// A stream whose first row at this worker is in this batch.
 struct OpenedStream {
   StreamId stream{};
   std::uint32_t slot = 0;
@@ -78,53 +80,54 @@ struct OpenedStream {
   bool operator==(const OpenedStream&) const = default;
 };
 
-// service -> worker.
+// service -> worker: a batch is handed over.
 struct HandedBatch {
   BatchId id{};
-  std::uint32_t slab = 0;  // where its tensor lies; unused where `tensor` holds it
-  std::uint32_t rows = 0;  // of the tensor, padding rows included
+  std::uint32_t slab = 0;  // index of the slab with its tensor; unused with `tensor`
+  std::uint32_t rows = 0;  // of the tensor, with padding rows
   std::uint32_t width = 0;
-  std::uint8_t trigger = 0;  // why it closed: full, complete, deadline, drain
+  std::uint8_t trigger = 0;  // why it closed, a Trigger
   Time closed, copied;
-  std::vector<RowEntry> framed;
-  std::vector<RowEntry> marks;
+  std::vector<RowEntry> framed;  // rows with frames, in the order of the tensor
+  std::vector<RowEntry> marks;   // marker rows
   std::vector<OpenedStream> opened;
-  Bytes tensor;  // inline, without slabs: a view; of a decoded batch, of the message it came in
+  Bytes tensor;  // without slabs: a view, in a decoded batch of its message
 };
 
-// worker -> service, in the order of the batches.
+// worker -> service: a batch is done. Batches are returned in their order.
 struct Done {
   BatchId batch{};
-  std::vector<Answer> answers;       // of the framed rows in order; empty: none for any
-  std::vector<Answer> mark_answers;  // of the marker rows; empty: none for any
+  std::vector<Answer> answers;       // of the framed rows in order; empty: no row has one
+  std::vector<Answer> mark_answers;  // of the marker rows; empty: no row has one
   Time taken, done;                  // on the worker's clock; meaningless from another machine
   bool operator==(const Done&) const = default;
 };
 
-// Both ways, when nothing else was sent for a while.
+// Both ways: sent when nothing else was sent for a while.
 struct Heartbeat {
   bool operator==(const Heartbeat&) const = default;
 };
 
-// worker -> service: give me no new streams, move mine, then end the connection.
-// service -> worker: no batch will come any more.
+// worker -> service: the service must send no new streams, move the worker's streams, and then end
+// the connection. service -> worker: no further batch follows.
 struct Bye {
   bool operator==(const Bye&) const = default;
 };
 
-// worker -> service: the device slabs of the welcome cannot be opened, it copies from the others.
+// worker -> service: it cannot open the device slabs of Welcome, and copies from the other slabs.
 struct Unmapped {
   bool operator==(const Unmapped&) const = default;
 };
 
-// service -> worker: how many others take batches of this pipeline, after Welcome and whenever it
-// changes. To a worker that is here only while it is alone, those like it that came later are none.
+// service -> worker: other workers are attached. Sent after Welcome and when the number changes.
 struct Company {
+  // Number of other workers that accept new streams of this pipeline. For an `alone` worker,
+  // without the `alone` workers that attached later.
   std::uint32_t workers = 0;
   bool operator==(const Company&) const = default;
 };
 
-// service -> worker, then the connection ends.
+// service -> worker: the answer to Hello, or the reason why the connection ends.
 struct Refused {
   std::string code;
   std::string message;

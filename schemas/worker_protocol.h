@@ -6,26 +6,25 @@
 
 #include "base/time.h"
 
-// What both ends of the worker protocol keep to (docs/worker_protocol.md). Its version and its
-// messages are in schemas/worker_messages.h.
+// Times and limits that both ends of the worker protocol use (docs/worker_protocol.md). Its version
+// and its messages are in schemas/worker_messages.h.
 namespace millrace::worker_protocol {
 
-// A heartbeat goes out when nothing else did for this long, and a peer of which nothing was heard
-// for this long is lost.
+// When each end sends a heartbeat, and when it treats its peer as lost.
 struct Heartbeats {
-  Duration interval = std::chrono::seconds(2);
-  Duration silence = std::chrono::seconds(6);
+  Duration interval = std::chrono::seconds(2);  // time without a sent message before a heartbeat
+  Duration silence = std::chrono::seconds(6);   // time without a received message before the loss
 };
 
-// Hello to Welcome or Refused.
+// From Hello to Welcome or Refused.
 inline constexpr Duration handshake_limit = std::chrono::seconds(10);
 
-// An answer is due this long after hand-over or after the answer before it, whichever is later;
-// the first has longer, since models compile.
+// Done is due this long after hand-over or after the previous Done, whichever is later. The first
+// Done has more time, because models compile.
 inline constexpr Duration answer_due = std::chrono::seconds(10);
 inline constexpr Duration first_answer_due = std::chrono::seconds(120);
 
-// Longer messages end the connection. To a worker, a message may hold a tensor.
+// Bytes of a message; a longer one ends the connection. A message to a worker may have a tensor.
 inline constexpr std::size_t max_hello = std::size_t{64} << 10;  // until Hello is accepted
 inline constexpr std::size_t max_to_service = std::size_t{64} << 20;
 inline constexpr std::size_t max_to_worker = std::size_t{1} << 30;

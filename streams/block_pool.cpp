@@ -30,7 +30,7 @@ void BlockPool::give_back(Block block) {
 
 void BlockPool::allow(std::uint64_t more) {
   const auto now = static_cast<std::uint64_t>(in_use_.value());
-  // Where nothing more may be, blocks stay scarce, and not only from the next one on.
+  // With 0, blocks are scarce even if no further block is taken.
   allowed_ = more > 0 ? now + std::min(more, std::numeric_limits<std::uint64_t>::max() - now) : 0;
 }
 

@@ -11,9 +11,9 @@
 
 namespace millrace {
 
-// Blocks of memory, all of one size, for the frames of the streams of one pipeline on one io
-// thread. A block that is given back is the next one taken, while it is still in the cache; of
-// those that nobody has, a bounded number is kept. Confined to one thread.
+// Blocks of memory of one size, for the frames of the streams of one pipeline on one io thread. The
+// block given back last is taken next, while it is still in the cache. A bounded number of unused
+// blocks is kept. Confined to one thread.
 class BlockPool {
  public:
   using Block = std::unique_ptr<std::byte[]>;
@@ -23,17 +23,17 @@ class BlockPool {
 
   std::size_t block_bytes() const { return block_bytes_; }
 
-  // Its content is undefined.
+  // Returns a block with undefined content.
   Block take();
   void give_back(Block block);
 
-  // So many bytes more than now may be in use, with 0 none at all; without a word any number.
-  // Beyond it blocks are scarce: they are given all the same, but who takes them is to hold as few
-  // as it can.
+  // Sets the soft limit to the bytes now in use plus `more`; with 0, blocks are scarce at once.
+  // Unlimited until the first call. Above the limit take() still succeeds, but scarce() is true:
+  // streams should then hold as few blocks as they can.
   void allow(std::uint64_t more);
   bool scarce() const { return static_cast<std::uint64_t>(in_use_.value()) > allowed_; }
 
-  // Blocks that are kept for later.
+  // The number of unused blocks that are kept.
   std::size_t spare() const { return spare_.size(); }
 
  private:

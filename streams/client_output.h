@@ -13,30 +13,31 @@
 namespace millrace {
 
 // From a stream to its client: one virtual function for each message (docs/protocol.md), in the
-// order in which the client receives them. Implemented by the client's connection, which keeps a
-// message until the client takes it. After error() or closed() no message of the stream is taken.
+// order in which the client receives them. Implemented by the client's connection, which queues
+// each message until it is written. Messages after error() or closed() are dropped.
 // It outlives the stream's handle (StreamInput). Called on the stream's io thread; no function may
 // call the stream.
 class ClientOutput {
  public:
   virtual ~ClientOutput() = default;
 
-  // The client's address, "127.0.0.1:40000"; empty if it is not known.
+  // The client's address, such as "127.0.0.1:40000"; empty if unknown.
   virtual std::string peer() const { return {}; }
 
-  // The first message. `frame_bytes` is the size of one frame of the client.
+  // The first message. `frames` is the position of the first frame to send, `frame_bytes` the size
+  // of one frame of the client.
   virtual void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
                      std::size_t frame_bytes) = 0;
-  // Requires: the answer is not `none`. Takes every result. While full(), only results of rows that
-  // were handed over before follow. If it or flushed() throws std::bad_alloc, the stream fails.
+  // Accepts every result. While full(), only results of rows that were handed over before follow.
+  // If it or flushed() throws std::bad_alloc, the stream fails. Requires: the answer is not `none`.
   virtual void result(const ResultHead& head, const Answer& answer) = 0;
-  // Too many bytes are unwritten. StreamInput::written() follows when that has changed.
+  // True while too many bytes are unwritten. StreamInput::written() follows when this changes.
   bool full() const { return full_; }
   virtual void flushed(std::uint64_t mark) = 0;
   // A message was refused; its `frames` (of the pipeline) are a gap; the stream continues.
   virtual void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) = 0;
-  // The stream continues, but what its client sends is probably wrong. Dropped by a protocol that
-  // has no message for it.
+  // The client probably sends wrong values; the stream continues. A protocol without such a message
+  // drops it.
   virtual void warning(ErrorCode code, std::string_view message) = 0;
   // The stream will end soon; the client should open another one.
   virtual void goaway() = 0;
@@ -47,14 +48,14 @@ class ClientOutput {
   virtual void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) = 0;
 
   // Drops the stream's unwritten messages, unless error() or closed() was called.
-  virtual void drop_untaken() = 0;
-  // Bytes that drop_untaken() and the end of the connection give back; 0 after error() or closed().
+  virtual void drop_queued() = 0;
+  // Bytes that drop_queued() and the end of the connection free; 0 after error() or closed().
   virtual std::size_t reclaimable() const = 0;
 
   // StreamInput::paused() has become false.
   virtual void resume() = 0;
-  // StreamInput::room() was 0 and is no longer.
-  virtual void has_room() = 0;
+  // StreamInput::credit() was 0 and is positive now.
+  virtual void credit_available() = 0;
 
  protected:
   bool full_ = false;

@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// Small rows share a block of the size of a page.
+// The smallest block is a page: small rows share it.
 std::size_t FrameBuffer::block_bytes(std::size_t frame_bytes, std::uint32_t width) {
   constexpr std::size_t page = 4096;
   return frame_bytes * std::max<std::size_t>({width, page / frame_bytes, 1});
@@ -19,10 +19,10 @@ FrameBuffer::FrameBuffer(BlockPool& pool, std::size_t frame_bytes)
 
 FrameBuffer::~FrameBuffer() { release(end_); }
 
-MutableBytes FrameBuffer::room(std::size_t frames) {
+MutableBytes FrameBuffer::writable(std::size_t frames) {
   assert(frames > 0);
-  // The frames begin where a block does, so that a stream that keeps nothing between its rows has
-  // each of them in one piece.
+  // Frames begin at the start of a block, so that a stream that keeps no frames between its rows
+  // has each row in one piece.
   if (blocks_.empty()) first_ = end_;
   if (end_ == first_ + blocks_.size() * block_frames_) blocks_.push_back(pool_.take());
   const std::size_t used = static_cast<std::size_t>(end_ - first_) % block_frames_;

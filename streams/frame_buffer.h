@@ -11,34 +11,34 @@
 
 namespace millrace {
 
-// The frames of one stream that somebody still needs, in blocks. A frame never moves, from when
-// it is appended until it is released. Frames are named by index: how many were appended before
-// them, so that gaps take no room. An empty buffer holds no block. Confined to one thread.
+// The frames of one stream that are still needed, in blocks. A frame does not move from append() to
+// release(). A frame is named by its index, the number of frames appended before it, so that gaps
+// take no memory. An empty buffer holds no block. Confined to one thread.
 class FrameBuffer {
  public:
-  // The least that blocks must have so that a window of `width` frames is in one or two of them.
+  // The smallest block in bytes for which a window of `width` frames is in one or two blocks.
   static std::size_t block_bytes(std::size_t frame_bytes, std::uint32_t width);
 
-  // The pool must outlive it. Requires: the pool's blocks have room for a frame.
+  // The pool must outlive it. Requires: a block holds at least one frame.
   FrameBuffer(BlockPool& pool, std::size_t frame_bytes);
   ~FrameBuffer();
   FrameBuffer(const FrameBuffer&) = delete;
   FrameBuffer& operator=(const FrameBuffer&) = delete;
 
-  // Where to write the next frames: room for at least one and at most `frames` >= 1 of them.
-  MutableBytes room(std::size_t frames);
-  // The first `frames` of what room() gave last were written.
+  // Memory for the next frames: at least one and at most `frames`. Requires: frames >= 1.
+  MutableBytes writable(std::size_t frames);
+  // Appends the first `frames` frames of the memory that writable() returned last.
   void append(std::size_t frames);
-  // Takes back what was appended from `index` on. Requires: none of it was released.
+  // Removes the frames from `index` on. Requires: none of them was released.
   void truncate(std::uint64_t index);
 
-  // Requires: they are appended and not released, and in at most two blocks.
+  // A view of frames. Requires: they are appended, not released, and in at most two blocks.
   std::array<Bytes, 2> window(std::uint64_t index, std::size_t frames) const;
 
-  // Nobody needs the frames before `index` any more. Less than before changes nothing.
+  // The frames before `index` are no longer needed. A smaller index than before has no effect.
   void release(std::uint64_t index);
 
-  std::uint64_t end() const { return end_; }  // behind the last frame
+  std::uint64_t end() const { return end_; }  // after the last frame
   std::uint64_t held() const { return end_ - released_; }
 
  private:

@@ -22,7 +22,7 @@ Intake::Intake(const StreamSettings& settings, const StreamLinks& links, ClientO
 
 bool Intake::add_frames(Bytes message, Time now) {
   const std::size_t count = converter_.whole_frames(message.size());
-  if (!has_room_for(count)) return false;
+  if (!in_range(count)) return false;
   const bool apart = settings_.shed_after && !waiting_.empty();
   FrameBuffer& buffer = apart ? backlog_ : frames_;
   const std::uint64_t begin = buffer.end();
@@ -47,15 +47,15 @@ bool Intake::add_frames(Bytes message, Time now) {
 
 FrameConverter::Findings Intake::convert(Bytes message, std::size_t count, FrameBuffer& to) {
   for (const std::uint64_t end = to.end() + count; to.end() < end;) {
-    const MutableBytes room = to.room(end - to.end());
-    converter_.convert(message, room);
-    to.append(room.size() / settings_.type.bytes());
+    const MutableBytes writable = to.writable(end - to.end());
+    converter_.convert(message, writable);
+    to.append(writable.size() / settings_.type.bytes());
   }
   return converter_.finish(message);
 }
 
 bool Intake::add_gap(std::uint64_t frames, Cause cause, Time now) {
-  if (!has_room_for(frames)) return false;
+  if (!in_range(frames)) return false;
   if (frames == 0) return true;
   links_.stats.lost[cause == Cause::rejected ? Loss::rejected : Loss::gap].add(frames);
   position_ += frames;
@@ -69,8 +69,8 @@ void Intake::reject_partial_frame() {
   client_.rejected(ErrorCode::values, "not a whole number of frames", 0);
 }
 
-// The frames in frames_ came with one message and are the first that wait: they are shed together
-// or not at all.
+// The waiting frames in frames_ came with one message and are the oldest: they are shed together or
+// not at all.
 void Intake::shed(Time now) {
   const Duration wait = *settings_.shed_after + *settings_.shed_after / shed_grains;
   const std::uint64_t frames = waiting_.shed(now - wait);
@@ -95,15 +95,15 @@ WaitingEvents::Waiting Intake::take(std::uint64_t frames) {
   return next;
 }
 
-// Appends to frames_ those of the next `frames` that are in the backlog.
+// Moves those of the next `frames` that are in the backlog to frames_.
 void Intake::fetch(std::uint64_t frames) {
   const std::uint64_t there = std::min(frames, unfed_);
   unfed_ -= there;
   for (frames -= there; frames > 0;) {
-    const MutableBytes room = frames_.room(frames);
-    const std::size_t count = room.size() / settings_.type.bytes();
+    const MutableBytes writable = frames_.writable(frames);
+    const std::size_t count = writable.size() / settings_.type.bytes();
     const std::uint64_t first = backlog_.end() - backlog_.held();
-    std::byte* to = room.data();
+    std::byte* to = writable.data();
     for (const Bytes part : backlog_.window(first, count)) {
       if (!part.empty()) std::memcpy(to, part.data(), part.size());
       to += part.size();

@@ -11,29 +11,29 @@
 
 namespace millrace {
 
-// The rows of one stream that were cut and are not done, in order. Confined to one thread.
+// The rows of one stream that are cut and not done, in order. Confined to one thread.
 class OutstandingRows {
  public:
   bool empty() const { return rows_.empty(); }
 
-  // Rows that are in no batch, as far as take() and done() have reported it.
+  // The number of rows that are in no batch, as far as taken() and done() have reported.
   std::size_t ready() const { return rows_.size() - taken_; }
 
-  // One was in a batch or done, ever.
+  // True once a row was in a batch or done.
   bool begun() const { return begun_; }
 
-  // `window` is the index of its window's first frame, not before that of the row with frames
-  // before it.
+  // Adds a row. `window` is the index of its window's first frame, not less than that of the row
+  // with frames before it.
   void add(const Row& row, std::uint64_t window) { rows_.push_back({row, window}); }
 
-  // The row of this number, and those before it, are in a batch.
-  void take(std::uint64_t seq) {
+  // The row with this number, and those before it, are in a batch.
+  void taken(std::uint64_t seq) {
     begun_ = true;
     if (empty() || seq < rows_.front().row.seq) return;
     taken_ = std::clamp<std::size_t>(seq - rows_.front().row.seq + 1, taken_, rows_.size());
   }
 
-  // The oldest row is done. It may never have been in a batch. Requires: it has that number.
+  // The oldest row is done, even if it was never in a batch. Requires: it has this number.
   Row done([[maybe_unused]] std::uint64_t seq) {
     assert(!empty() && rows_.front().row.seq == seq);
     taken_ -= std::min<std::size_t>(taken_, 1);
@@ -41,9 +41,9 @@ class OutstandingRows {
     return rows_.pop_front().row;
   }
 
-  // The index of the first frame that one of them needs; `none` if they need none before it.
+  // The index of the first frame that a row needs; `none` if no row needs a frame before that.
   std::uint64_t first_needed(std::uint64_t none) const { return first_needed(none, 0); }
-  // The same of those that are in no batch.
+  // The same for the rows that are in no batch.
   std::uint64_t first_ready(std::uint64_t none) const { return first_needed(none, taken_); }
 
   void clear() {
@@ -64,7 +64,7 @@ class OutstandingRows {
   }
 
   Ring<Outstanding> rows_;
-  std::size_t taken_ = 0;  // the first rows, which are in a batch
+  std::size_t taken_ = 0;  // number of first rows that are in a batch
   bool begun_ = false;
 };
 

@@ -22,7 +22,7 @@ void RowCutter::add(const Event& event, Time arrived) {
 std::optional<ReadyRow> RowCutter::next(Time now) {
   const auto row = chunker_.next();
   if (!row) {
-    // Rows that a gap cuts lie before it, the rows to come behind it.
+    // Rows that a gap cuts are before the gap; later rows are after it.
     skipped_ += std::exchange(gap_, 0);
     keep_ = chunker_.keep_from() - skipped_;
     return std::nullopt;

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Event::Kind;
 
-constexpr std::string_view too_far = "positions end at 2^53";
+constexpr std::string_view too_far = "positions must be at most 2^53";
 
 StreamClosing closing_for(ErrorCode code) {
   if (code == ErrorCode::idle) return StreamClosing::idle;
@@ -32,7 +32,7 @@ Stream::Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& 
       intake_(settings_, links_, client, cutter_.frames()),
       unwritten_(links.stats) {
   assert(settings_.frames_limit >= settings_.spec.width());
-  has_room_ = room() > 0;
+  has_credit_ = credit() > 0;
   links_.stats.opened.add();
   links_.stats.open.add(1);
 }
@@ -56,7 +56,7 @@ void Stream::reset(Time now) {
 void Stream::gap(std::uint64_t client_frames, Time now) {
   if (!takes_input()) return;
   if (client_frames == 0)
-    return client_->rejected(ErrorCode::schema, "a gap has at least one frame", 0);
+    return client_->rejected(ErrorCode::schema, "a gap must have at least one frame", 0);
   intake_.reject_partial_frame();
   settle_or_fail(intake_.add_gap(Intake::pipeline_frames(client_frames), Cause::client, now), now);
 }
@@ -65,7 +65,7 @@ void Stream::reject(ErrorCode code, std::string_view message, std::uint64_t clie
                     Time now) {
   if (!takes_input()) return;
   const std::uint64_t frames = Intake::pipeline_frames(client_frames);
-  if (intake_.has_room_for(frames)) client_->rejected(code, message, frames);
+  if (intake_.in_range(frames)) client_->rejected(code, message, frames);
   settle_or_fail(intake_.add_gap(frames, Cause::rejected, now), now);
 }
 
@@ -94,7 +94,7 @@ void Stream::lost(bool clean, Time now) {
 }
 
 void Stream::release(Time now) {
-  lost(false, now);  // changes nothing if lost() was called
+  lost(false, now);  // no effect if lost() was called
   client_ = nullptr;
   links_.host.released(*this);
 }
@@ -107,8 +107,8 @@ void Stream::fail(ErrorCode code, std::string_view message, Time now) {
 }
 
 void Stream::evict(Time now) {
-  if (client_) client_->drop_untaken();
-  if (input_ == Input::open) intake_.clear();  // otherwise the end waits there
+  if (client_) client_->drop_queued();
+  if (input_ == Input::open) intake_.clear();  // otherwise the end is in it
   fail(ErrorCode::no_room, "the service is short of memory; this stream held the most", now);
 }
 
@@ -122,8 +122,8 @@ void Stream::dropped(std::optional<ErrorCode> code, Time now) {
   if (code) {
     const bool waited = *code == ErrorCode::no_worker;
     if (client_listens_)
-      send_error(*code,
-                 waited ? "no worker came in time" : "workers were lost over two of its rows");
+      send_error(*code, waited ? "no worker was available in time"
+                               : "two of its rows failed because workers were lost");
     stop_output(closing_for(*code));
   }
   client_listens_ = false;
@@ -142,15 +142,15 @@ void Stream::settle_or_fail(bool in_range, Time now) {
   in_range ? settle(now) : fail(ErrorCode::values, too_far, now);
 }
 
-// The end takes its place behind the events that wait. Only the first end counts.
+// The end is queued after the waiting events. Only the first end counts.
 void Stream::close_input(Input how, const Event& event, Time now) {
   if (input_ == Input::open) intake_.add(event, now);
   input_ = how;
   settle(now);
 }
 
-// A lane drops an aborted stream of which no worker has had a row, with all its rows. So it must
-// receive the abort at once, not when a worker has come and taken the rows before it.
+// The lanes drop an aborted stream with all its rows if no worker has had one. So they must receive
+// the abort at once, not after a worker has taken the rows before it.
 void Stream::abort(Time now) {
   if (input_ == Input::open && !cutter_.rows().begun()) {
     intake_.clear();
@@ -179,8 +179,8 @@ void Stream::settle(Time now) {
   update_pause();
 }
 
-// The seam between intake and cutter: each event, and its frames, passes here once, just before the
-// chunker. Sources of size, flush and reset events, and a recording, belong here.
+// The only place where events enter the chunker: each event and its frames pass here once. Sources
+// of size, flush and reset events, and a recording, belong here.
 void Stream::cut_rows(Time now) {
   while (hands_over()) {
     if (auto row = cutter_.next(now)) {
@@ -200,8 +200,8 @@ bool Stream::hands_over() {
   return !held_up_ && cutter_.rows().ready() < max_ready_rows;
 }
 
-// Whether the stream acts on the news that the row just cut is in a batch. It costs this thread a
-// wake-up, and without it the row's result brings the same news later.
+// True if the stream has to know when the row just cut is in a batch. The notice costs this thread
+// a wake-up; without it, the row's result brings the same information later.
 bool Stream::needs_taken() const {
   const OutstandingRows& rows = cutter_.rows();
   return !rows.begun() || rows.ready() >= max_ready_rows / 2 || links_.blocks.scarce();
@@ -239,7 +239,7 @@ void Stream::deliver(const Row& row, const RowDone& done) {
                       .end = row.end(),
                       .rate = settings_.type.rate,
                       .flags = row.flags};
-      if (settings_.explain) head.explanation = {done.place, done.at};
+      if (settings_.explain) head.explanation = {done.in_batch, done.at};
       client_->result(head, done.answer);
     }
   }
@@ -264,20 +264,20 @@ void Stream::finish(Time now) {
   links_.stats.duration.observe(now - settings_.opened);
 }
 
-// While blocks are scarce, rows at the worker do not count: a client that sends in real time would
-// fall behind by each of their round trips.
+// While blocks are scarce, rows at the worker do not count: otherwise a client that sends in real
+// time would fall behind by each of their round trips.
 bool Stream::full() const {
   if (held() >= settings_.frames_limit + pause_frames()) return true;
   const std::uint64_t to_come = cutter_.frames_to_come() + intake_.kept_apart();
   return links_.blocks.scarce() && to_come >= settings_.spec.width();
 }
 
-// Without outstanding rows only written() could resume it. If unwritten results do not hold it up
+// Without outstanding rows only written() can resume it. If unwritten results do not hold it up
 // either, it holds less than a window.
 bool Stream::relieved(std::uint64_t at_most) const {
   if (cutter_.rows().empty()) return !held_up_;
   if (links_.blocks.scarce() && cutter_.rows().ready() > 0) return false;
-  return held() <= at_most && intake_.waiting() <= WaitingEvents::crowded / 2;
+  return held() <= at_most && intake_.waiting() <= WaitingEvents::pause_at / 2;
 }
 
 void Stream::measure_pause(Time now) {
@@ -285,7 +285,7 @@ void Stream::measure_pause(Time now) {
   settled_ = now;
 }
 
-// Frames above the limit that may be held by now.
+// The number of frames above the limit that may be held now.
 std::uint64_t Stream::pause_frames() const {
   const double seconds = std::chrono::duration<double>(paused_for_).count();
   return std::min(settings_.pause_frames,
@@ -294,16 +294,16 @@ std::uint64_t Stream::pause_frames() const {
 
 void Stream::update_pause() {
   if (held() <= settings_.frames_limit / 2) paused_for_ = {};
-  const bool crowded = intake_.waiting() >= WaitingEvents::crowded;
+  const bool many_waiting = intake_.waiting() >= WaitingEvents::pause_at;
   const bool was = paused_;
   const bool stays = was && !relieved(settings_.frames_limit / 2 + pause_frames());
-  paused_ = input_ == Input::open && (was ? stays : full() || crowded);
+  paused_ = input_ == Input::open && (was ? stays : full() || many_waiting);
   if (was && !paused_ && client_listens_) client_->resume();
-  const bool had_room = std::exchange(has_room_, room() > 0);
-  if (!had_room && has_room_ && client_listens_) client_->has_room();
+  const bool had_credit = std::exchange(has_credit_, credit() > 0);
+  if (!had_credit && has_credit_ && client_listens_) client_->credit_available();
 }
 
-std::uint64_t Stream::room() const {
+std::uint64_t Stream::credit() const {
   const bool scarce = links_.blocks.scarce();
   const bool sheds = settings_.shed_after && !scarce;
   if (input_ != Input::open || !(sheds || relieved(settings_.frames_limit / 2))) return 0;

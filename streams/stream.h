@@ -22,30 +22,30 @@
 
 namespace millrace {
 
-// One live stream between its client's connection and its lane: takes what the client sends and
-// what the lane returns, gives rows to the lane and results to the client, in order. It lives until
-// its rows are done; its connection may be gone before. It has no clock and does no I/O: every
-// input carries its time, and calls the host and the client's output before it returns. These must
-// not call back into the stream, but may call its const functions.
+// One live stream between its client's connection and its lane: receives the messages of the client
+// and of the lane, gives rows to the lane and results to the client, in order. It lives until its
+// rows are done; its connection may end before. It has no clock and does no I/O: every input
+// carries its time, and calls the host and the client's output before it returns. These must not
+// call back into the stream, except for its const functions.
 //
-// Rows are bounded: while max_ready_rows are in no batch, later events wait in front of the
-// chunker, each with the instant it was read. Frames are bounded too: paused() asks not to read
-// from the client for now. Frames that come all the same are kept. A client's pings wait behind its
-// frames and have a timeout, so a paused client is read slowly (`pause_frames`). A frame is held
-// until no row that is not done and no row to come shows it.
+// Rows are bounded: while max_ready_rows are in no batch, later events wait before the chunker,
+// each with the instant of reading. Frames are bounded too: while paused() the client should not be
+// read. Frames that arrive anyway are kept. A client's pings wait behind its frames and have a
+// timeout, so a paused client is read slowly (`pause_frames`). A frame is held while an outstanding
+// row or a later row shows it.
 //
 // Results are never dropped while the client is connected. While ClientOutput::full(), no row is
-// given to the lane: the unwritten results are bounded by what was full, and the answers to the
-// rows that the lane had by then. closed() follows when all of them were written.
+// given to the lane. The unwritten results are therefore bounded: by the limit of full(), plus the
+// answers to the rows that the lane already had. closed() follows when all results were written.
 //
-// With `shed_after`, frames that have waited longer than that become a gap of exactly as many
-// frames, with reason `overflow`, at the next input, at the next word of the lane, or at tick().
-// Rows are never dropped.
+// With `shed_after`, frames that have waited longer than that become a gap of the same number of
+// frames, with reason `overflow`. This happens at the next input, the next message of the lane, or
+// tick(). Rows are never dropped.
 //
-// Confined to one thread. No allocation per message or row in steady state.
+// Confined to one thread. Does not allocate per message or row in steady state.
 class Stream final : public StreamInput {
  public:
-  // `connection`: the stream's share of the process' connections, until it is destroyed.
+  // `connection` is the stream's share of the limit on connections, held until it is destroyed.
   Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& client,
          Share connection = {});
   Stream(const Stream&) = delete;
@@ -61,44 +61,44 @@ class Stream final : public StreamInput {
   void fail(ErrorCode code, std::string_view message, Time now) override;
   void drain(Time now) override;
   void lost(bool clean, Time now) override;
-  // 0 while more than half of the limit is held and rows are outstanding, so that not every row
-  // causes a message; with `shed_after` always what is left. While blocks are scarce it is half of
-  // the limit at most, and 0 while rows are in no batch.
-  std::uint64_t room() const override;
+  // The rest of the limit; but 0 while more than half of the limit is held and rows are
+  // outstanding, so that not every row causes a message. With `shed_after` always the rest. While
+  // blocks are scarce it is at most half of the limit, and 0 while rows are in no batch.
+  std::uint64_t credit() const override;
   bool overrun() const override { return intake_.waiting() >= WaitingEvents::overrun; }
   void tick(Time now) override { settle(now); }
   void written(std::size_t results, Time now) override;
   void release(Time now) override;
 
-  // From its lane: the row of this number, and those before it, were put into batches; its oldest
-  // row is done; the lanes have dropped it with all its rows, with an error for the client if it
-  // failed.
+  // From its lane. taken(): the row with this number, and those before it, were put into batches.
+  // done(): its oldest row is done. dropped(): the lanes dropped the stream with all its rows; if
+  // it failed, `code` is the error for the client.
   void taken(std::uint64_t seq, Time now);
   void done(RowDone row, Time now);
   void dropped(std::optional<ErrorCode> code, Time now);
 
-  // The client receives `goaway`, once, and the stream continues.
+  // Sends `goaway` to the client, at most once; the stream continues.
   void goaway();
   bool has_goaway() const { return has_goaway_; }
 
-  // Memory is short and this stream holds the most: drops the frames in front of the chunker and
-  // the unwritten results, and fails. If the client has ended the stream, its frames stay; if it
-  // has received the end, its messages do.
+  // Ends the stream because memory is short and it holds the most: drops the frames that wait
+  // before the chunker and the unwritten results, and fails. Its frames stay if the client has
+  // ended the stream; its messages stay if an error or `closed` is queued.
   void evict(Time now);
-  // Bytes that evict() gives back, once rows that are ready are done.
+  // Bytes that evict() frees, once the ready rows are done.
   std::size_t reclaimable() const;
 
-  // Its last row is done, or it was dropped: no row refers to its frames. If its client is
-  // connected, every result was written too.
+  // True once its last row is done, or it was dropped: no row refers to its frames. If its client
+  // is connected, every result was written too.
   bool finished() const { return finished_; }
-  // Until release().
+  // True until release().
   bool connected() const { return client_ != nullptr; }
-  // The client's address; empty if it is not connected or not known.
+  // The client's address; empty if it is not connected or unknown.
   std::string peer() const { return client_ ? client_->peer() : std::string(); }
 
   const StreamSettings& settings() const { return settings_; }
   std::uint64_t position() const { return intake_.position(); }
-  std::uint64_t held_bytes() const { return held() * settings_.type.bytes(); }  // of frames
+  std::uint64_t held_bytes() const { return held() * settings_.type.bytes(); }
 
  private:
   enum class Input : std::uint8_t { open, ended, over };
@@ -133,17 +133,17 @@ class Stream final : public StreamInput {
   UnwrittenResults unwritten_;
 
   Input input_ = Input::open;
-  bool cuts_all_ = false;       // rows are not bounded: it was aborted before a worker began
-  bool client_listens_ = true;  // neither error() nor closed() was sent, nor is the connection lost
+  bool cuts_all_ = false;       // rows are not bounded: aborted before a worker had a row
+  bool client_listens_ = true;  // until error(), closed() or the loss of the connection
   bool has_goaway_ = false, draining_ = false;
-  bool held_up_ = false;   // by unwritten results
-  bool all_done_ = false;  // the last row is
+  bool held_up_ = false;   // unwritten results keep rows from the lane
+  bool all_done_ = false;  // the last row is done
   bool finished_ = false;
-  bool has_room_ = false;
-  Duration paused_for_{};  // in all, since half of the limit was held
+  bool has_credit_ = false;
+  Duration paused_for_{};  // total time paused since at most half of the limit was held
   Time settled_{};
   StreamClosing closing_ = StreamClosing::end;
-  ResultLoss loss_ = ResultLoss::stream_closed;  // of results that are not written
+  ResultLoss loss_ = ResultLoss::stream_closed;  // reason for results that are not written
 };
 
 }  // namespace millrace

@@ -12,22 +12,22 @@ namespace millrace {
 
 class Stream;
 
-// The service, as the streams of one pipeline on one thread see it: takes their rows, and is
-// notified of what an operator may want to know. Called on the streams' thread; only released()
-// may call the stream.
+// The service, as seen by the streams of one pipeline on one thread: receives their rows, and
+// notices for its log. Outlives the streams. Called on their thread; only released() may call the
+// stream.
 class StreamHost {
  public:
   virtual ~StreamHost() = default;
 
-  // Takes every row: their number is bounded by what a stream may have outstanding.
+  // Accepts every row: a stream bounds its outstanding rows.
   virtual void add(StreamId stream, ReadyRow row) = 0;
 
-  // By the stream's name: its client's connection was lost before its end; its client probably
-  // sends wrong values; it cannot continue.
+  // Notices about a stream, by its name: its client's connection was lost before its end; its
+  // client probably sends wrong values; it cannot continue.
   virtual void client_lost(std::string_view /*stream*/, Time /*now*/) {}
   virtual void warned(std::string_view /*stream*/, std::string_view /*message*/) {}
   virtual void failed(std::string_view /*stream*/, ErrorCode, std::string_view /*message*/) {}
-  // The stream has no connection any more. It may be destroyed if it is finished().
+  // The stream no longer has a connection. It may be destroyed if it is finished().
   virtual void released(Stream&) {}
 };
 

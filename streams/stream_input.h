@@ -13,50 +13,50 @@
 
 namespace millrace {
 
-// From a client's connection to its stream: what the client sent, in order, and what became of the
-// connection. Any call may cause calls of the stream's ClientOutput, but for lost() and release().
-// Confined to one thread.
+// From a client's connection to its stream: the client's messages, in order, and the end of the
+// connection. Any call except lost() and release() may call the stream's ClientOutput. Confined to
+// one thread.
 class StreamInput {
  public:
   // Raw bytes in the client's format, of any length; a frame may straddle calls. `bytes` is valid
-  // within the call. Should not be called while paused(): frames that come then are kept.
+  // during the call. Should not be called while paused(); frames are kept even then.
   virtual void frames(Bytes bytes, Time arrived) = 0;
   virtual void flush(std::optional<std::uint64_t> mark, Time arrived) = 0;
   virtual void reset(Time arrived) = 0;
   virtual void gap(std::uint64_t client_frames, Time arrived) = 0;  // in the client's own frames
-  // The last call of the client's: all results follow, then ClientOutput::closed. Input after it is
-  // rejected, a second end is ignored.
+  // The client's last message: all results follow, then ClientOutput::closed. Input after it is
+  // rejected; a second end is ignored.
   virtual void end(Time arrived) = 0;
 
-  // A message with this many of the client's frames was refused for a fault of its own: they become
-  // a gap, the client is notified, and the stream continues.
+  // A message with this many of the client's frames was invalid: the frames become a gap, the
+  // client is notified, and the stream continues.
   virtual void reject(ErrorCode code, std::string_view message, std::uint64_t client_frames,
                       Time now) = 0;
   // The stream cannot continue: the client receives the error, and the stream aborts.
   virtual void fail(ErrorCode code, std::string_view message, Time now) = 0;
-  // The service stops, or the connection is too old. The client receives `goaway` if it has not
-  // yet; then the stream ends as by end(), and later input is ignored.
+  // The service stops, or the connection has reached its age limit. The client receives `goaway`,
+  // unless it has already; then the stream ends as by end(), and later input is ignored.
   virtual void drain(Time now) = 0;
   // The connection is lost. `clean`: the client closed it with code 1000, which counts as end().
-  // Otherwise the stream aborts. No results are sent any more.
+  // Otherwise the stream aborts. No further results are sent.
   virtual void lost(bool clean, Time now) = 0;
 
-  // No more should be read from the client until ClientOutput::resume().
+  // True while the client should not be read; ends with ClientOutput::resume().
   bool paused() const { return paused_; }
-  // For protocols with credit, which are never paused: the client's frames that the stream has room
-  // for. If it is 0, ClientOutput::has_room() follows when it is no longer.
-  virtual std::uint64_t room() const = 0;
-  // More events wait than a client can have sent that respects paused() and its credit.
+  // For protocols with credit, which are never paused: the number of client frames that the stream
+  // can accept now. If it is 0, ClientOutput::credit_available() follows when it is positive.
+  virtual std::uint64_t credit() const = 0;
+  // True if more events wait than a client that respects paused() and its credit can send.
   virtual bool overrun() const = 0;
 
-  // Time has passed. Called now and then while paused().
+  // Time has passed. Called repeatedly while paused().
   virtual void tick(Time now) = 0;
-  // The next `results` results, in order, were written to the client's socket, or only other
+  // The next `results` results, in order, were written to the client's socket; 0 if only other
   // messages were.
   virtual void written(std::size_t results, Time now) = 0;
 
-  // The last call: the connection and its ClientOutput go away. If lost() was not called, this
-  // counts as lost(false). May destroy the stream.
+  // The last call: the connection and its ClientOutput are about to be destroyed. Counts as
+  // lost(false) if lost() was not called. May destroy the stream.
   virtual void release(Time now) = 0;
 
  protected:
@@ -65,7 +65,7 @@ class StreamInput {
   bool paused_ = false;
 };
 
-// The connection's end of a stream. Destroying it releases the stream.
+// A connection's handle of its stream. Destroying it releases the stream.
 struct ReleaseStream {
   void operator()(StreamInput* stream) const { stream->release(Clock::now()); }
 };

@@ -17,28 +17,29 @@
 
 namespace millrace {
 
+// The parameters of one stream.
 struct StreamSettings {
   StreamId id{};
   std::string name{};
-  std::string_view pipeline{};  // its name; outlives the stream
-  FrameType type{};             // of the pipeline
-  SampleFormat format{};        // of the client
+  std::string_view pipeline{};  // the pipeline's name; outlives the stream
+  FrameType type{};             // the pipeline's
+  SampleFormat format{};        // the client's
   Spec spec{};
   // The stream pauses when it holds this many frames; at least the spec's width. While blocks are
-  // scarce, it pauses when it holds a width of frames that are in no batch.
+  // scarce, it pauses when it holds the spec's width of frames that are in no batch.
   std::uint64_t frames_limit = 0;
-  // Frames above that after long pauses: what may be held grows at twice real time while the stream
-  // is paused, by this at most, until no more than half of frames_limit is held.
+  // Additional frames after long pauses: while the stream is paused, the limit grows at twice real
+  // time, by at most this number. It returns to frames_limit when at most half of that is held.
   std::uint64_t pause_frames = 0;
-  std::optional<Duration> shed_after = {};  // the longest wait of frames in front of the chunker
-  bool explain = false;                     // results come with their Explanation
+  std::optional<Duration> shed_after = {};  // longest wait of frames before the chunker
+  bool explain = false;                     // results have an Explanation
   Time opened{};
 };
 
-// The surroundings of a stream on its thread. All of it outlives the stream.
+// The objects that a stream uses on its thread. All of them outlive the stream.
 struct StreamLinks {
   StreamHost& host;
-  BlockPool& blocks;  // of FrameBuffer::block_bytes() for the pipeline's frames and width
+  BlockPool& blocks;  // block size: FrameBuffer::block_bytes() for the pipeline's frames and width
   StreamStats& stats;
 };
 

@@ -7,7 +7,7 @@ namespace millrace {
 
 namespace {
 
-constexpr std::size_t a_little = 16 * 1024;  // bytes, about what an idle stream costs
+constexpr std::size_t idle_bytes = 16 * 1024;  // about the memory of an idle stream
 
 }  // namespace
 
@@ -28,11 +28,11 @@ std::vector<StreamId> StreamTable::without_goaway() const {
   return streams;
 }
 
-void StreamTable::take(std::span<Returned> returned) {
+void StreamTable::deliver(std::span<Returned> returned) {
   const Time now = Clock::now();
   for (Returned& one : returned) {
     const auto found = streams_.find(one.stream);
-    if (found == streams_.end()) continue;  // it was dropped, and what was under way came behind
+    if (found == streams_.end()) continue;  // it was dropped while this was on its way
     Stream& stream = *found->second;
     if (auto* done = std::get_if<RowDone>(&one.what))
       stream.done(std::move(*done), now);
@@ -46,7 +46,7 @@ void StreamTable::take(std::span<Returned> returned) {
 
 Stream* StreamTable::largest() const {
   Stream* largest = nullptr;
-  std::size_t most = a_little;
+  std::size_t most = idle_bytes;
   for (const auto& [id, stream] : streams_) {
     const std::size_t held = stream->reclaimable();
     if (held <= most) continue;

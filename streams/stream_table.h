@@ -20,13 +20,14 @@ class StreamTable {
   // Destroys the stream if its connection is gone and its rows are done.
   void reap(const Stream& stream);
 
-  // What came back from the lanes, in order. Moves from it.
-  void take(std::span<Returned> returned);
+  // Passes the messages of the lanes to their streams, in order. Moves from `returned`.
+  void deliver(std::span<Returned> returned);
   void drain(Time now);
-  // The stream that holds the most memory; null if none holds more than a little.
+  // The stream that would free the most memory if evicted; null if none holds more than an idle
+  // one.
   Stream* largest() const;
   bool empty() const { return streams_.empty(); }
-  // `call` is called when the last stream has gone.
+  // Sets a function to be called when the last stream is destroyed.
   void when_empty(std::function<void()> call) { when_empty_ = std::move(call); }
   std::vector<StreamId> without_goaway() const;
 
@@ -35,8 +36,8 @@ class StreamTable {
     return found == streams_.end() ? nullptr : found->second.get();
   }
 
-  // Visits the streams of some buckets of the table; a stream is in one of `buckets()`, and stays
-  // there as long as their number does not change.
+  // Visits the streams in some buckets of the table. Each stream is in one of `buckets()` buckets,
+  // and stays there while their number does not change.
   std::size_t buckets() const { return streams_.bucket_count(); }
   template <class Visit>
   void each_in(std::size_t first, std::size_t last, Visit visit) const {

@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-// The results of one stream that were given to its client and are not written to the socket yet, in
-// order: counts them, and measures how long each took. Confined to one thread.
+// The results of one stream that are queued for its client and not yet written to the socket, in
+// order. Counts them and measures their stages. Confined to one thread.
 class UnwrittenResults {
  public:
   // `stats` must outlive it.
@@ -25,7 +25,7 @@ class UnwrittenResults {
     stats_.results.add(1);
   }
 
-  // The oldest `results` of them were written. Requires: there are as many.
+  // The oldest `results` results were written. Requires: at least that many are queued.
   void written(std::size_t results, Time now) {
     for (; results > 0; --results) {
       Instants at = waiting_.pop_front();
@@ -33,11 +33,11 @@ class UnwrittenResults {
       stats_.written(at);
       stats_.results.add(-1);
     }
-    // The memory that a burst needed is given back.
+    // Free the memory of a burst.
     if (waiting_.empty() && waiting_.capacity() > kept_) waiting_ = {};
   }
 
-  // The client never gets those that are left.
+  // The queued results will not be delivered.
   void drop(ResultLoss why) {
     stats_.dropped[why].add(waiting_.size());
     stats_.results.add(-static_cast<std::int64_t>(waiting_.size()));

@@ -14,7 +14,7 @@ std::uint64_t WaitingEvents::shed(Time limit) {
   const auto is_late = [&](const Waiting& waiting) {
     return waiting.event.kind == Kind::frames && waiting.arrived < limit;
   };
-  // They stand in the order in which they were read.
+  // Events are in the order of reading.
   std::size_t first = 0;
   while (first < size() && events_[first].arrived < limit && !is_late(events_[first])) ++first;
   if (first == size() || !is_late(events_[first])) return 0;

@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-// The events of one stream that wait in front of its chunker, in order, each with the instant when
-// it was read. Confined to one thread.
+// The events of one stream that wait before its chunker, in order, each with the instant of
+// reading. Confined to one thread.
 class WaitingEvents {
  public:
   struct Waiting {
@@ -19,26 +19,26 @@ class WaitingEvents {
     Time arrived;
   };
 
-  // From so many on the sender is to be paused.
-  static constexpr std::size_t crowded = 64;
-  // And from so many on to be ended, if it sends all the same.
-  static constexpr std::size_t overrun = 8 * crowded;
+  // From this number of events on the sender should be paused.
+  static constexpr std::size_t pause_at = 64;
+  // From this number on a sender that ignores the pause should be closed.
+  static constexpr std::size_t overrun = 8 * pause_at;
 
-  // Frames join those read at most `grain` before them.
+  // Frames are joined to the frames before them if those were read at most `grain` earlier.
   explicit WaitingEvents(Duration grain = {}) : grain_(grain) {}
 
   bool empty() const { return events_.empty(); }
   std::size_t size() const { return events_.size(); }
   const Waiting& front() const { return events_.front(); }
 
-  // Frames that join others count as read when the first of them was. Without a grain they join
-  // those read at the same instant, and where many events wait, all that stand right before them.
-  // So frames alone are never a crowd.
+  // Joined frames have the instant of the first of them. Without a grain, frames join those read at
+  // the same instant and, if many events wait, any frames right before them. So frames alone never
+  // reach pause_at.
   void push(const Event& event, Time now) {
     if (event.kind == Event::Kind::frames && !empty()) {
       Waiting& last = events_.back();
       const bool joins =
-          now - last.arrived <= grain_ || (grain_ == Duration{} && size() >= crowded / 2);
+          now - last.arrived <= grain_ || (grain_ == Duration{} && size() >= pause_at / 2);
       if (last.event.kind == Event::Kind::frames && joins) {
         last.event.count += event.count;
         return;
@@ -47,7 +47,8 @@ class WaitingEvents {
     events_.push_back({event, now});
   }
 
-  // The first event; of frames, at most `frames`, the others stay. Requires: there is one.
+  // Removes the first event; of a frames event at most `frames` frames, the rest stays. Requires:
+  // not empty.
   Waiting take(std::uint64_t frames) {
     if (front().event.kind != Event::Kind::frames || front().event.count <= frames)
       return events_.pop_front();
@@ -57,7 +58,8 @@ class WaitingEvents {
     return part;
   }
 
-  // Frames read before `limit` become gaps where they stood, neighbours one. How many it were.
+  // Replaces frames read before `limit` by gaps; neighbouring gaps become one. Returns the number
+  // of frames.
   std::uint64_t shed(Time limit);
 
   void clear() { events_.clear(); }

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a program carries what cmake/hardening.cmake asks for.
+"""Checks that a program has the protections that cmake/hardening.cmake requests.
 
   tools/check_hardening.py PROGRAM...
 
-Prints one `PROGRAM: what it lacks` for each; exits 1 if there is one.
+Prints one line `PROGRAM: no PROTECTION` for each missing protection. Exits 1 if one is missing.
 """
 
 import re
 import subprocess
 import sys
 
-# What it is, the section of readelf that shows it, how it looks there.
+# Name, the option of readelf that shows it, the pattern in its output.
 CHECKS = [
     ("position-independent code", "--dynamic", r"\(FLAGS_1\).*\bPIE\b"),
     ("symbols bound at start (-z now)", "--dynamic", r"\(FLAGS_1\).*\bNOW\b"),
@@ -23,7 +23,7 @@ CHECKS = [
 
 
 def lacks(program):
-    """What the program lacks, in the order of CHECKS."""
+    """The names of the missing protections, in the order of CHECKS."""
     for what, section, pattern in CHECKS:
         shown = subprocess.run(["readelf", "--wide", section, program], check=True,
                                capture_output=True, text=True, env={"LC_ALL": "C", "PATH": "/usr/bin"})

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the C++ of a tree against tools/layers.toml: who includes whom, what may stand where.
+"""Checks the C++ of a tree against tools/layers.toml: which folders include which, and what code is allowed where.
 
   tools/check_layering.py [ROOT] [--rules FILE]
 
-Prints one `file:line: what is wrong` for each offence; exits 1 if there is one.
+Prints one line `file:line: error` for each offence. Exits 1 if there is one.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pathlib import Path
 CODE = (".h", ".hpp", ".cpp", ".cu", ".cuh")
 COUNTED = CODE + (".py",)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-# Comments and literals, so that a word in them is no offence. An include's path is no literal.
+# Comments and literals: a word in them is not an offence. The path of an include does not count as a literal.
 SILENT = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^\s()\\]*)\(.*?\)(?P=tag)"|'
     r'(?<!include )"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'',
@@ -46,7 +46,7 @@ def matches(path, patterns):
 
 
 def folder_of(rules, path):
-    """The folder of the rules that `path` lies in, the innermost one; None if there is none."""
+    """The innermost folder of the rules that contains `path`, or None."""
     for folder in Path(path).parents:
         if folder.as_posix() in [*rules["folders"], *rules["ends"]]:
             return folder.as_posix()
@@ -54,19 +54,19 @@ def folder_of(rules, path):
 
 
 def within(folder, allowed):
-    """True if `folder` is one of `allowed`, or lies in one of them."""
+    """True if `folder` is one of `allowed`, or below one of them."""
     return "*" in allowed or any(folder == a or folder.startswith(f"{a}/") for a in allowed)
 
 
 def include_offence(rules, root, path, quoted, header):
-    """What is wrong with `path` including `header`, or None."""
+    """The error if `path` includes `header`, or None."""
     places = next((p for h, p in rules["headers"].items() if fnmatchcase(header, h)), ["*"])
     if not matches(path, places):
-        return f"only {', '.join(places) or 'nobody'} may include {header}"
+        return f"only {', '.join(places) or 'no file'} may include {header}"
     if not quoted:
         ours = (root / header).is_file() and "/" in header
         return f"write our own header in quotes: {header}" if ours else None
-    if header.endswith("_generated.h"):  # in the build tree; who may is said above
+    if header.endswith("_generated.h"):  # in the build tree; checked above
         return None
     if not (root / header).is_file():
         return f'no file of the tree, or not written from the root: "{header}"'
@@ -80,7 +80,7 @@ def include_offence(rules, root, path, quoted, header):
 
 
 def code_offences(rules, root, path, text):
-    """(line, what) of every offence in a C++ file."""
+    """(line, error) of every offence in a C++ file."""
     if folder_of(rules, path) is None:
         yield 1, "a folder that tools/layers.toml does not name"
         return
@@ -92,11 +92,11 @@ def code_offences(rules, root, path, text):
                 yield number, what
         for word, allowed in rules["words"].items():
             if re.search(word, line) and not matches(path, allowed):
-                yield number, f"not here ({', '.join(allowed) or 'nowhere'}): {line.strip()}"
+                yield number, f"not allowed here (allowed: {', '.join(allowed) or 'nowhere'}): {line.strip()}"
 
 
 def link_offences(rules, root):
-    """(file, line, what) where a folder's CMakeLists.txt links what it may not include."""
+    """(file, line, error) of each folder's CMakeLists.txt that links a folder it may not include."""
     libraries = {folder.replace("/", "_"): folder for folder in rules["folders"]}
     for folder, allowed in rules["folders"].items():
         path = root / folder / "CMakeLists.txt"
@@ -108,7 +108,7 @@ def link_offences(rules, root):
 
 
 def count_offences(rules, root):
-    """(folder, 1, what) of each folder with too many files of C++, but for those at the ends."""
+    """(folder, 1, error) of each folder with too many C++ files, except for the ends."""
     counts = Counter(str(Path(path).parent) for path in files_of(root)
                      if path.endswith(CODE) and folder_of(rules, path) in rules["folders"])
     for folder, count in counts.items():
@@ -117,7 +117,7 @@ def count_offences(rules, root):
 
 
 def offences(rules, root):
-    """(file, line, what) of everything that is wrong in the tree."""
+    """(file, line, error) of every offence in the tree."""
     for path in files_of(root):
         text = (root / path).read_text(encoding="utf-8")
         count = text.count("\n")
@@ -125,7 +125,7 @@ def offences(rules, root):
             yield path, count, f"longer than {rules['max_lines']} lines"
         for part in Path(path).stem.split("_"):
             if part in rules["names"]["banned"]:
-                yield path, 1, f"a name that says nothing: {part}"
+                yield path, 1, f"a name that is too general: {part}"
         if path.endswith(CODE):
             for number, what in code_offences(rules, root, path, text):
                 yield path, number, what

@@ -4,9 +4,9 @@
 
   tools/count_tests.py REPORT
 
-Prints `PASSED FAILED SKIPPED`, then of each test that failed its name and how its output ended.
-Skipped is what a test said of itself, or what is disabled; a test that could not be started, or
-whose fixture failed, has failed.
+Prints `PASSED FAILED SKIPPED`, then the name and the last lines of output of each failed test.
+A test counts as skipped if it reports so, or is disabled. A test that could not be started, or
+whose fixture failed, counts as failed.
 """
 
 import sys

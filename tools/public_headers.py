@@ -4,8 +4,9 @@
 
   tools/public_headers.py INTO [ROOT] [--rules FILE] [--except HEADER]
 
-Writes them to INTO/millrace, with includes as <millrace/...>. INTO is emptied first. Prints one
-`file:line: what is wrong` for each include that users must not need, writes nothing then, and exits 1.
+Writes them to INTO/millrace, with includes as <millrace/...>. INTO is emptied first. If users would need
+an internal header or another library, writes nothing, prints one `file:line: error` for each such
+include, and exits 1.
 """
 
 import argparse
@@ -19,14 +20,14 @@ INCLUDE = re.compile(r'^#include ([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
 def includes(root, path):
-    """(line, whether it is ours, header) of each include."""
+    """(line, true for a header of this tree, header) of each include."""
     text = (root / path).read_text(encoding="utf-8")
     for found in INCLUDE.finditer(text):
         yield text.count("\n", 0, found.start()) + 1, found[1] == '"', found[2]
 
 
 def closure(root, headers):
-    """These headers and all of ours that they include, each once."""
+    """These headers and all headers of this tree that they include, each once."""
     reached = list(headers)
     for path in reached:  # grows while it is read
         reached += sorted({header for _, ours, header in includes(root, path) if ours} - set(reached))
@@ -34,12 +35,12 @@ def closure(root, headers):
 
 
 def place(public, path):
-    """Below include/millrace."""
+    """The path below include/millrace."""
     return Path(path).name if path in public["headers"] else path
 
 
 def include_offence(public, ours, header):
-    """What is wrong with a public header that includes `header`, or None."""
+    """The error if a public header includes `header`, or None."""
     if ours:
         folder = Path(header).parent.as_posix()
         return None if folder in public["folders"] else f"installed, and includes {header}: {folder}/ is not public"
@@ -48,7 +49,7 @@ def include_offence(public, ours, header):
 
 
 def offences(public, root, headers):
-    """(file, line, what) of every include that users must not need."""
+    """(file, line, error) of every include that a public header must not have."""
     for path in headers:
         if Path(path).parent.as_posix() not in public["folders"]:
             continue  # an offence of the header that includes it

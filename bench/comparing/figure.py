@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A figure: what we measured beside what its control measured in the same minute, and whether that is
-good enough. Ratios and goals are such that larger is better."""
+"""A figure: our measurement and that of the control in the same minute, and whether ours is good enough.
+Ratios and goals are defined so that larger is better."""
 import math
 import statistics
 
 
 def at_most(absolute=0.0, times=0.0, plus=None):
-    """The most that a time or a cost may be beside its control's: the most generous of these."""
+    """The largest allowed time or cost, given the control's: the most generous of the arguments counts."""
     def allowed(control):
         return max(absolute, times * control, control + plus if plus is not None else 0.0)
     return allowed
 
 
-ANY = at_most(math.inf)  # to be looked at: the goal is 0, and nothing said of it
+ANY = at_most(math.inf)  # for information: the goal is 0, and always met
 
 
 def at_least(absolute, part):
-    """The least that a rate must be beside its control's: the more modest of these."""
+    """The smallest allowed rate, given the control's: the more modest of the arguments counts."""
     def wanted(control):
         return min(absolute, part * control)
     wanted.of_rates = True
@@ -24,8 +24,8 @@ def at_least(absolute, part):
 
 
 class Figure:
-    """`bound` is one of the above. Each round adds what we did and what the control did, and what else is told of
-    it: numbers by their names."""
+    """`bound` is one of the above. Each round adds our value and the control's, and further numbers by their
+    names."""
 
     def __init__(self, name, unit, bound):
         self.name, self.unit, self.bound = name, unit, bound
@@ -38,11 +38,11 @@ class Figure:
             self.told.setdefault(name, []).append(value)
 
     def line(self):
-        """As it is printed. Of several rounds the median counts."""
+        """The figure as it is printed. The median of the rounds counts."""
         ours, control = statistics.median(self.ours), statistics.median(self.control)
         allowed = self.bound(control)
         ratio, asked = self._better(ours, control), self._better(allowed, control)
-        # Where the control misses the bound, no more than what it does is asked; nothing measured is no success.
+        # If the control misses the bound, equalling the control suffices. A missing measurement is not a success.
         goal = min(1.0, asked) if control > 0 else 1.0
         ratios = [self._better(*pair) for pair in zip(self.ours, self.control)]
         told = {name: _short(statistics.median(values)) for name, values in self.told.items()}
@@ -53,13 +53,13 @@ class Figure:
                 "ratio_range": _range(ratios), **told}
 
     def _better(self, value, control):
-        """How much better than the control it is."""
+        """How many times better than the control the value is."""
         above, below = (value, control) if hasattr(self.bound, "of_rates") else (control, value)
         return above / below if below > 0 else 0.0
 
 
 def _short(value):
-    """Four digits are more than any measurement gives."""
+    """Four digits are enough for any measurement."""
     return float(f"{value:.4g}")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of what streams do to others: a slot that is free again, and latency beside one that sends much."""
+"""Figures of the effect of streams on others: a slot becomes free, and latency beside a stream that sends much."""
 import contextlib
 import os
 import socket
@@ -18,7 +18,7 @@ UNCHANGED = at_most(times=1.2)
 
 
 def open_stream(port):
-    """A connection of one that was let in, else nothing."""
+    """A connection with an accepted stream, or None if it was refused."""
     client = socket.create_connection(("127.0.0.1", port), PATIENCE)
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     client.sendall(REQUEST)
@@ -34,16 +34,16 @@ def time_until_open(port):
         client = open_stream(port)
         if client:
             return client, 1e6 * (time.monotonic() - begin)
-    raise Failed("a slot is never free again")
+    raise Failed("no slot became free")
 
 
 def packet(samples):
-    """A binary message of noise; the mask is over what was noise before."""
+    """A binary message of noise. The random bytes contain the mask and the masked payload."""
     return b"\x82\xfe" + struct.pack(">H", 2 * samples) + os.urandom(4 + 2 * samples)
 
 
 def await_result(client):
-    """Reads all before it as well."""
+    """Also reads all messages before it."""
     said = b""
     while b'"type":"result"' not in said:
         more = client.recv(4096)
@@ -53,7 +53,7 @@ def await_result(client):
 
 
 def vanished(programs, times):
-    """From when a client hung up, without a word, until another has its slot. The control lets everybody in."""
+    """From the disconnect of a client until another client has its slot. The control accepts every client."""
     figure = Figure("vanished_slot", "us", at_most(5000))
     with Service(programs, pipeline(slots=64)) as service, BareServer(programs, "epoll") as bare:
         tap = programs.start("millrace", "tap", "--url", service.workers, core=programs.client_core,
@@ -78,7 +78,7 @@ def vanished(programs, times):
 
 @contextlib.contextmanager
 def meanwhile(work):
-    """Beside the body, which is given its future. Fails where that fails."""
+    """Runs `work` on a thread beside the body, which gets its future. Raises the exception of `work`."""
     with ThreadPoolExecutor(1) as thread:
         done = thread.submit(work)
         yield done
@@ -86,7 +86,7 @@ def meanwhile(work):
 
 
 def ten_times_real_time(port, seconds):
-    """One client that sends ten packets of 100 ms in each 100 ms, and hangs up after so long: until then the
+    """A client that sends ten packets of 100 ms in each 100 ms. It disconnects after `seconds`; until then the
     worker of the others does not leave."""
     client = time_until_open(port)[0]
     client.settimeout(seconds)
@@ -104,7 +104,7 @@ def ten_times_real_time(port, seconds):
 
 @contextlib.contextmanager
 def large_stream(programs, service, seconds):
-    """One of 192 kHz and 8 channels, with a worker of its own, for longer than `seconds`."""
+    """A stream of 192 kHz and 8 channels, with a separate worker, for longer than `seconds`."""
     def stream():
         programs.run(
             "millrace", "bench", "--url", f"ws://127.0.0.1:{service.port}", "--json", "--pipeline", "large", "--rate",
@@ -113,14 +113,15 @@ def large_stream(programs, service, seconds):
             core=programs.client_core, seconds=2 * seconds + PATIENCE)
 
     with meanwhile(stream) as streaming:
-        time.sleep(0.5)  # it sends by then; nothing depends on it
+        time.sleep(0.5)  # usually it sends by then; the result does not depend on it
         yield
         if streaming.done():
             raise Failed("the large stream ended before the small ones")
 
 
 def as_many_refused(programs, service, streams, seconds):
-    """As many clients again, which find no room and come again each second, from when the others have theirs."""
+    """The same number of further clients, once the first ones have their slots. They are refused, and try again
+    each second."""
     def come():
         time.sleep(1)
         said = programs.run(
@@ -128,13 +129,14 @@ def as_many_refused(programs, service, streams, seconds):
             "--life", "60s", "--warm-up", "0ms", "--duration", f"{round(1000 * seconds)}ms", core=programs.client_core,
             seconds=2 * seconds + PATIENCE, codes=(1,))
         if not said["refused"]:
-            raise Failed("nobody was refused")
+            raise Failed("no client was refused")
 
     return meanwhile(come)
 
 
 def beside(programs, name, pipelines, neighbour, seconds, rounds, rate, bound=UNCHANGED, streams=500, strangers=False):
-    """Streams beside others, `strangers` to their worker; the control is without them."""
+    """The latency of streams beside a neighbour; the control is without it. With `strangers` their worker may get
+    rows of other streams."""
     figure = Figure(name, "us", bound)
     with Service(programs, pipelines) as service:
         plan = ["--streams", str(streams), "--rate", str(rate), "--duration", f"{round(1000 * seconds)}ms", "--worker",
@@ -164,4 +166,4 @@ def beside_refused(programs, seconds, rounds):
     streams = 2000
     return beside(programs, "beside_refused_p99", pipeline(slots=streams),
                   lambda service: as_many_refused(programs, service, streams, seconds), seconds, rounds, 16_000,
-                  at_most(times=2), streams, strangers=True)  # who come in when the others have ended
+                  at_most(times=2), streams, strangers=True)  # refused clients get slots when the others have ended

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that are compared, as processes on loopback that end with their `with`."""
+"""The programs that are compared, as processes on loopback. They end with their `with` block."""
 import contextlib
 import json
 import os
@@ -11,30 +11,30 @@ import tempfile
 import time
 from pathlib import Path
 
-PATIENCE = 60  # seconds for what should take one
+PATIENCE = 60  # seconds; normally one is enough
 
 
 class Failed(Exception):
-    """A program did not run to its end, or lost what it was given."""
+    """A program did not end properly, or lost data."""
 
 
 def _at(core, foremost):
-    """What a child does first: its core, and before all others where that is permitted."""
+    """Sets the core of a child process, and a high priority if that is permitted."""
     def begin():
         if core is not None:
             os.sched_setaffinity(0, {core})
         if not foremost:
             return
         with contextlib.suppress(OSError):
-            os.setsid()  # a group of its own for the scheduler
+            os.setsid()  # a separate group for the scheduler
             os.setpriority(os.PRIO_PROCESS, 0, -15)
             Path("/proc/self/autogroup").write_text("-15")
     return begin
 
 
 class Programs:
-    """Of one build tree. With `pinned`, servers have the second core and all else the first; `foremost`, before
-    all others of the machine."""
+    """The programs of one build tree. With `pinned`, servers run on the second core and all else on the first.
+    With `foremost`, they have a higher priority than the rest of the machine."""
 
     def __init__(self, build, pinned, foremost=True):
         self.build, self.foremost = Path(build), foremost
@@ -51,7 +51,7 @@ class Programs:
         return subprocess.Popen([self.path(name), *arguments], preexec_fn=_at(core, self.foremost), text=True, **how)
 
     def run(self, name, *arguments, core=None, seconds=PATIENCE, codes=(0,)):
-        """The JSON that it ends with. Raises Failed where its exit status is none of `codes`."""
+        """The JSON in its last line of output. Raises Failed if its exit status is not in `codes`."""
         process = self.start(name, *arguments, core=core, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             output, errors = process.communicate(timeout=seconds)
@@ -64,16 +64,16 @@ class Programs:
         try:
             return json.loads(output.splitlines()[-1])
         except (IndexError, ValueError) as wrong:
-            raise Failed(f"{name} says no JSON: {output!r}") from wrong
+            raise Failed(f"{name} printed no JSON: {output!r}") from wrong
 
     def load(self, port, server, arguments, seconds, strangers=False):
-        """`millrace bench` for so long; what it says. With `strangers` its worker may see rows of other streams, of
-        which it says that they are not its own: all else must be well."""
+        """The report of `millrace bench`, which runs for `seconds`. With `strangers` its worker may get rows of
+        streams that are not part of its run, and reports them; all other counts must be correct."""
         said = self.run("millrace", "bench", "--url", f"ws://127.0.0.1:{port}", "--server-pid", str(server), "--json",
                         *arguments, core=self.client_core, seconds=seconds + PATIENCE,
                         codes=(0, 1) if strangers else (0,))
         if strangers and not well_but_for_strangers(said):
-            raise Failed(f"more than strangers' rows: {said}")
+            raise Failed(f"wrong counts besides rows of other streams: {said}")
         return said
 
 
@@ -85,7 +85,7 @@ def well_but_for_strangers(said):
 
 
 class BareServer:
-    """The control: `said` is what it says at its end."""
+    """The control. `said` is its final report."""
 
     def __init__(self, programs, kind, warm_up=0, seconds=PATIENCE):
         self.process = programs.start("bare_server", "--kind", *kind.split(), "--warm-up", str(warm_up),
@@ -93,7 +93,7 @@ class BareServer:
         self.said = None
         line = self.process.stdout.readline()
         if not line.startswith("listening "):
-            raise Failed(f"bare_server says {line!r}")
+            raise Failed(f"bare_server printed {line!r}")
         self.pid, self.port = self.process.pid, int(line.rsplit(":", 1)[1])
 
     def __enter__(self):

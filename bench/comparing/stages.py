@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of single stages, by the programs of this folder that hold their own controls."""
+"""Figures of single stages, measured by the programs in bench/ that contain their own controls."""
 from comparing.figure import Figure, at_least, at_most
 
 
 def gather(programs, rounds):
-    """Rows of 3200 bytes into slabs; the control is memcpy. Two million rows per second are wanted."""
+    """Rows of 3200 bytes into slabs; the control is memcpy. The goal is two million rows per second."""
     figure = Figure("gather_row", "ns", at_most(500))
     said = programs.run("batcher_bench", "--json", "--runs", str(rounds), core=programs.server_core)
     for pair in zip(said["ours"], said["control"]):
@@ -13,7 +13,7 @@ def gather(programs, rounds):
 
 
 def router(programs, messages, rounds):
-    """A flood over ZeroMQ to the chunker; the control reads it from a ROUTER."""
+    """As many packets as possible over ZeroMQ to the chunker; the control reads them from a ROUTER."""
     figure = Figure("router_flood", "packets/s", at_least(200_000, part=0.65))
     said = programs.run("zeromq_bench", "--json", "--runs", str(rounds), "--messages", str(messages), seconds=300)
     for pair in zip(said["ours"], said["control"]):
@@ -22,7 +22,7 @@ def router(programs, messages, rounds):
 
 
 def handover(programs, batches, rounds):
-    """From a full batch to a worker that is awake to take it; the control wakes a process."""
+    """From a full batch until a sleeping worker takes it; the control wakes a process."""
     middle, tail = Figure("handover_p50", "us", at_most(30)), Figure("handover_p99", "us", at_most(200))
     for _ in range(rounds):
         said = programs.run("handover_bench", "--json", "--unix", "--pause", "1000", "--batches", str(batches))
@@ -32,7 +32,7 @@ def handover(programs, batches, rounds):
 
 
 def deadline(programs, wait_ms, batches, rounds):
-    """From when a row is ready to when its batch closes, which does not fill; the control is a timer."""
+    """From a ready row until its batch closes without being full; the control is a timer."""
     wait = 1000 * wait_ms
     middle = Figure(f"batch_{wait_ms}ms_p50", "us", at_most(wait + 50))
     tail = Figure(f"batch_{wait_ms}ms_p99", "us", at_most(wait + 200))

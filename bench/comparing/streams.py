@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the traffic of `millrace bench`: into the service and its worker, and into a server that only
+"""Figures of the traffic of `millrace bench`: to the service and its worker, and to a server that only
 receives it."""
 import contextlib
 
@@ -8,7 +8,7 @@ from comparing.programs import BareServer, Failed, Service, pipeline
 
 
 class Traffic:
-    """So many streams of such packets for so long; the service stays from round to round."""
+    """A load of `streams` streams for `seconds`. The service keeps running between rounds."""
 
     def __init__(self, programs, streams, seconds, packet="100ms", phase="uniform", answers=False, max_wait="0ms"):
         self.programs, self.streams, self.seconds, self.answers = programs, streams, seconds, answers
@@ -27,12 +27,12 @@ class Traffic:
         return self.programs.load(service.port, service.pid, [*self.plan, *worker], self.seconds)
 
     def control(self):
-        """What `millrace bench` says, and what the server does."""
+        """The reports of `millrace bench` and of the server."""
         kind = "epoll --answer" if self.answers else "beast"
         with BareServer(self.programs, kind, self.warm_up, self.seconds) as bare:
             said = self.programs.load(bare.port, bare.pid, self.plan, self.seconds)
         if bare.said["messages"] != said["packets"] or bare.said["damaged"]:
-            raise Failed(f"bare_server lost something: {bare.said}, sent {said['packets']}")
+            raise Failed(f"bare_server lost messages: {bare.said}, sent {said['packets']}")
         return said, bare.said
 
 
@@ -52,14 +52,14 @@ def measured(said, times, part="p99"):
 
 
 def generator(ours, control):
-    """How late `millrace bench` was and what it took for each packet: whether it is what limits a run."""
+    """The lateness of `millrace bench` and its CPU per packet: they show whether it limits a run."""
     return {"lateness_us": measured(ours, "lateness_us"), "control_lateness_us": measured(control, "lateness_us"),
             "clients_cpu_us": ours["cpu_us_per_packet"], "control_clients_cpu_us": control["cpu_us_per_packet"],
             "worker_cpu_us": ours["worker"]["cpu_us_per_packet"]}
 
 
 def in_only(programs, streams, seconds, rounds, late, cost=ANY, packet="100ms", max_wait="0ms"):
-    """From due to the worker, which answers nothing, and what that costs the server."""
+    """Latency until the worker, which does not answer, and the server's CPU."""
     name = f"in_{streams}" + ("" if packet == "100ms" else f"_{packet}")
     latency, costs = Figure(f"{name}_p99", "us", late), Figure(f"{name}_cpu", "us/packet", cost)
     traffic = Traffic(programs, streams, seconds, packet, max_wait=max_wait)
@@ -72,7 +72,7 @@ def in_only(programs, streams, seconds, rounds, late, cost=ANY, packet="100ms", 
 
 
 def answered(programs, streams, seconds, rounds):
-    """From due to the result at the client, one for each packet."""
+    """Latency until the client has the result, one for each packet, and the server's CPU."""
     latency = Figure(f"answers_{streams}_p99", "us", at_most(2000))
     costs = Figure(f"answers_{streams}_cpu", "us/packet", at_most(times=1.5))
     traffic = Traffic(programs, streams, seconds, answers=True, max_wait="1ms")
@@ -87,7 +87,7 @@ def answered(programs, streams, seconds, rounds):
 
 
 def burst(programs, streams, seconds, rounds):
-    """All at once: until the worker has the last."""
+    """All streams send at once: time until the worker has the last row."""
     last = Figure(f"burst_{streams}_last", "us", at_most(5000))
     traffic = Traffic(programs, streams, seconds, phase="step")
     with traffic.service() as service:

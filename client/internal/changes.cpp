@@ -13,7 +13,8 @@ int Changes::descriptor() {
   const std::lock_guard lock(mutex_);
   if (!event_) {
     event_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!event_) throw std::system_error(errno, std::generic_category(), "no descriptor");
+    if (!event_)
+      throw std::system_error(errno, std::generic_category(), "cannot create a file descriptor");
   }
   return event_.get();
 }

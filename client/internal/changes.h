@@ -10,19 +10,21 @@
 
 namespace millrace {
 
-// Which streams of a client have changed, for an event loop that waits for a descriptor. Nothing is
-// kept until somebody asks for that. Holds each number once, so no more than there were streams
-// since it was last asked. Thread-safe.
+// The numbers of the streams of a client that have changed, for an event loop that waits for a
+// descriptor. Each number is held once. Records nothing before the first call of descriptor().
+// Thread-safe.
 class Changes {
  public:
-  // The descriptor is readable while take() has something. Throws std::system_error.
+  // Readable while take() has a number. Owned by this object. Throws std::system_error if there is
+  // no free descriptor.
   int descriptor();
   void add(std::uint64_t stream);
+  // Returns the numbers and removes them.
   std::vector<std::uint64_t> take();
 
  private:
   std::mutex mutex_;      // guards everything below
-  FileDescriptor event_;  // none until it was asked for
+  FileDescriptor event_;  // an eventfd; empty until descriptor()
   std::set<std::uint64_t> streams_;
 };
 

@@ -6,23 +6,23 @@
 #include <utility>
 
 #include "base/quiet_thread.h"
-#include "client/internal/websocket_carrier.h"
-#include "client/internal/zeromq_carrier.h"
+#include "client/internal/websocket_transport.h"
+#include "client/internal/zeromq_transport.h"
 #include "transport/websocket/client.h"
 
 namespace millrace {
 namespace {
 
-std::unique_ptr<Carrier> carrier_to(const std::string& url, Executor executor,
-                                    const ClientSettings& settings) {
+std::unique_ptr<Transport> transport_for(const std::string& url, Executor executor,
+                                         const ClientSettings& settings) {
   if (auto service = parse_service_url(url))
-    return std::make_unique<WebsocketCarrier>(std::move(executor), std::move(*service), settings);
+    return std::make_unique<WebsocketTransport>(std::move(executor), std::move(*service), settings);
   if (auto service = parse_tcp_url(url))
-    return std::make_unique<ZeromqCarrier>(std::move(executor), std::move(*service), settings);
+    return std::make_unique<ZeromqTransport>(std::move(executor), std::move(*service), settings);
   const bool parameters = url.find('?') != url.npos;
   throw std::invalid_argument(
       "\"" + url + "\" must be ws://HOST:PORT or tcp://HOST:PORT" +
-      (parameters ? ": pipeline, rate and the like are arguments of open()" : ""));
+      (parameters ? ": give pipeline, rate and other parameters to open()" : ""));
 }
 
 }  // namespace
@@ -30,12 +30,12 @@ std::unique_ptr<Carrier> carrier_to(const std::string& url, Executor executor,
 ClientThread::ClientThread(const std::string& url, const ClientSettings& settings)
     : settings_(settings),
       work_(context_.get_executor()),
-      carrier_(carrier_to(url, context_.get_executor(), settings_)),
+      transport_(transport_for(url, context_.get_executor(), settings_)),
       thread_(quiet_thread("millrace-client", [this] { context_.run(); })) {}
 
 ClientThread::~ClientThread() {
   net::post(context_, [this] {
-    carrier_->stop();
+    transport_->stop();
     work_.reset();
   });
 }
@@ -44,10 +44,10 @@ std::shared_ptr<StreamPipe> ClientThread::open(StreamRequest request) {
   const std::uint64_t number = ++opened_;
   const StreamPipe::Bounds bounds{settings_.unsent, settings_.untaken};
   auto pipe = std::make_shared<StreamPipe>(number, bounds, changes_, [this, number] {
-    net::post(context_, [this, number] { carrier_->woken(number); });
+    net::post(context_, [this, number] { transport_->woken(number); });
   });
   net::post(context_, [this, pipe, request = std::move(request)]() mutable {
-    carrier_->open(std::move(pipe), std::move(request));
+    transport_->open(std::move(pipe), std::move(request));
   });
   return pipe;
 }

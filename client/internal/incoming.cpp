@@ -20,8 +20,8 @@ std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The string that a JSON value is; nothing where it is another. A worker may say the same in two
-// ways, and over WebSocket they look alike.
+// The value of a JSON string; nullopt for any other JSON. A worker may answer with text or with a
+// JSON string, and over WebSocket both look alike.
 std::optional<std::string> string_in(std::string_view value) {
   if (!value.starts_with('"')) return std::nullopt;
   json::error_code wrong;
@@ -61,7 +61,7 @@ client_event::Result result_of(ServerMessage& message) {
           .explain = std::string(message.explain)};
 }
 
-// What a status of HTTP means in the words of the protocol, where the answer has none of them.
+// The code of docs/protocol.md for an HTTP status, for an answer without a code.
 std::string code_of(unsigned status) {
   switch (status) {
     case 409: return "conflict";
@@ -72,7 +72,7 @@ std::string code_of(unsigned status) {
   }
 }
 
-// A member of the error that a refusal's body holds; empty where it has none.
+// A string member of `error` in the body of a refusal; empty if it has none.
 std::string error_member(const json::value& body, std::string_view name) {
   const json::object* object = body.if_object();
   const json::value* error = object ? object->if_contains("error") : nullptr;
@@ -95,7 +95,7 @@ StreamFailure refusal_of(const cp::Error& error) {
                  error.retry_after);
 }
 
-struct Hearing {
+struct Receiver {
   StreamPipe& pipe;
 
   void operator()(const cp::Result& result) const { pipe.deliver(result_of(result)); }
@@ -128,9 +128,9 @@ struct Hearing {
 
 }  // namespace
 
-void hear(StreamPipe& pipe, const cp::ToClient& message) { std::visit(Hearing{pipe}, message); }
+void receive(StreamPipe& pipe, const cp::ToClient& message) { std::visit(Receiver{pipe}, message); }
 
-bool hear_bytes(StreamPipe& pipe, Bytes message) {
+bool receive_bytes(StreamPipe& pipe, Bytes message) {
   cp::Decoder decoder(message.size());
   const auto decoded = decoder.to_client(message);
   const auto* result = decoded ? std::get_if<cp::Result>(&*decoded) : nullptr;
@@ -138,7 +138,7 @@ bool hear_bytes(StreamPipe& pipe, Bytes message) {
   return result != nullptr;
 }
 
-bool hear_text(StreamPipe& pipe, std::string_view text) {
+bool receive_text(StreamPipe& pipe, std::string_view text) {
   using Type = ServerMessage::Type;
   auto message = parse_server_message(text);
   if (!message) return false;
@@ -151,11 +151,11 @@ bool hear_text(StreamPipe& pipe, std::string_view text) {
       pipe.deliver(
           client_event::Opened{message->stream, std::move(message->pipeline), message->frames});
       return true;
-    case Type::flushed: hear(pipe, cp::Flushed{.mark = message->mark}); return true;
+    case Type::flushed: receive(pipe, cp::Flushed{.mark = message->mark}); return true;
     case Type::rejected:
-      hear(pipe,
-           cp::Rejected{
-               .code = message->code, .message = message->message, .frames = message->frames});
+      receive(pipe,
+              cp::Rejected{
+                  .code = message->code, .message = message->message, .frames = message->frames});
       return true;
     case Type::warning:
       pipe.deliver(client_event::Warned{message->code, message->message});
@@ -163,9 +163,9 @@ bool hear_text(StreamPipe& pipe, std::string_view text) {
     case Type::error:
       pipe.fail(StreamFailure::failed(message->code, message->message));
       return true;
-    case Type::goaway: hear(pipe, cp::Goaway{.retry_after = message->retry_after}); return true;
+    case Type::goaway: receive(pipe, cp::Goaway{.retry_after = message->retry_after}); return true;
     case Type::closed:
-      hear(pipe, cp::Closed{.frames = message->frames, .chunks = message->chunks});
+      receive(pipe, cp::Closed{.frames = message->frames, .chunks = message->chunks});
       return true;
     case Type::unknown: break;
   }

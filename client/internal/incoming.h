@@ -12,18 +12,19 @@
 
 namespace millrace {
 
-// What a service said to a stream, as its user hears it: the same over each door. Gives it to the
-// pipe. Confined to the client's thread.
+// Converts messages of a service to the events of a stream, which are the same over each transport,
+// and adds them to its pipe. Confined to the client's thread.
 
-// A message over WebSocket: text, or a result with bytes. False for what is none of the protocol;
-// types of a later version are passed over.
-[[nodiscard]] bool hear_text(StreamPipe& pipe, std::string_view text);
-[[nodiscard]] bool hear_bytes(StreamPipe& pipe, Bytes message);
+// A text message over WebSocket, or a binary message, which is a result in bytes. False if it is
+// not a message of the protocol. Ignores types of a later version.
+[[nodiscard]] bool receive_text(StreamPipe& pipe, std::string_view text);
+[[nodiscard]] bool receive_bytes(StreamPipe& pipe, Bytes message);
 
-// One over ZeroMQ. Credit is not for the user.
-void hear(StreamPipe& pipe, const client_protocol::ToClient& message);
+// A message over ZeroMQ. Ignores Credit, which is not an event.
+void receive(StreamPipe& pipe, const client_protocol::ToClient& message);
 
-// Why an upgrade to WebSocket failed: refused or lost.
+// The failure of a stream whose upgrade to WebSocket failed: refused, or lost if there was no valid
+// answer.
 StreamFailure refusal_of(const ConnectError& error);
 
 }  // namespace millrace

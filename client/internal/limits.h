@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-// Bytes of frames in one message: half of what a service reads unless it was told otherwise, and
-// what a socket takes at once.
+// Bytes of frames in one message: half of the default of `[limits] message`, and small enough for a
+// socket to accept in one write.
 inline constexpr std::size_t longest_frames = 32 * 1024;
 
 }  // namespace millrace

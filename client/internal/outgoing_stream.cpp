@@ -12,7 +12,7 @@ namespace {
 
 namespace cp = client_protocol;
 
-std::optional<std::string_view> given(const std::string& text) {
+std::optional<std::string_view> non_empty(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
 }
 
@@ -29,74 +29,74 @@ Bytes OutgoingStream::next(cp::Encoder& encoder) {
   next_ = {};
   switch (stage_) {
     case Stage::closed: return open_message(encoder);
-    case Stage::open: return words(encoder);
+    case Stage::open: return queued_message(encoder);
     default: return {};
   }
 }
 
 Bytes OutgoingStream::open_message(cp::Encoder& encoder) {
   return encoder.encode(cp::Open{.stream = number_,
-                                 .pipeline = given(request_.pipeline),
-                                 .id = given(request_.id),
+                                 .pipeline = non_empty(request_.pipeline),
+                                 .id = non_empty(request_.id),
                                  .format = request_.format,
                                  .rate = request_.rate,
                                  .channels = request_.channels,
                                  .dim = request_.dim,
                                  .channel = request_.channel,
                                  .chunk = request_.chunk,
-                                 .options = given(request_.options)});
+                                 .options = non_empty(request_.options)});
 }
 
 void OutgoingStream::open(const cp::Ready& ready) {
   if (stage_ != Stage::opening) return;
   stage_ = Stage::open;
   position_ = ready.frames;
-  frame_ = std::max<std::size_t>(1, ready.frame_bytes);
+  frame_bytes_ = std::max<std::size_t>(1, ready.frame_bytes);
 }
 
-// A message out of what was said.
-Bytes OutgoingStream::words(cp::Encoder& encoder) {
-  const bool last = pipe_.abandoned();  // asked before what was said is taken: then that is all
-  if (pipe_.held_up()) return sign_of_life(encoder);
-  while (find_words()) {
-    if (const auto* command = std::get_if<ClientMessage>(&said_[current_])) {
+Bytes OutgoingStream::queued_message(cp::Encoder& encoder) {
+  const bool last = pipe_.abandoned();  // read before the queue: nothing is queued afterwards
+  if (pipe_.held_up()) return keepalive_message(encoder);
+  while (fetch_queued()) {
+    if (const auto* command = std::get_if<ClientMessage>(&queued_[current_])) {
       return command_message(encoder, *command);
-    } else if (part_.size() + left().size() >= frame_) {
-      return credit_ > 0 ? frames_message(encoder) : sign_of_life(encoder);
+    } else if (partial_frame_.size() + remaining().size() >= frame_bytes_) {
+      return credit_ > 0 ? frames_message(encoder) : keepalive_message(encoder);
     } else {
-      part_ += left();
-      pass();
+      partial_frame_ += remaining();
+      finish_entry();
     }
   }
   next_.end = cut_short_ || last;
-  return next_.end ? encoder.encode(cp::End{.stream = number_}) : sign_of_life(encoder);
+  return next_.end ? encoder.encode(cp::End{.stream = number_}) : keepalive_message(encoder);
 }
 
-bool OutgoingStream::find_words() {
-  if (current_ < said_.size()) return true;
+bool OutgoingStream::fetch_queued() {
+  if (current_ < queued_.size()) return true;
   current_ = 0;
-  pipe_.take(said_);
-  return !said_.empty();
+  pipe_.take(queued_);
+  return !queued_.empty();
 }
 
-// Where a frame straddles what was said, that one alone: nothing is copied but it.
+// A frame that straddles two entries gets a message of its own: only this frame is copied.
 Bytes OutgoingStream::frames_message(cp::Encoder& encoder) {
-  if (!part_.empty()) {
-    next_ = {.bytes = frame_ - part_.size(), .frames = 1, .part = true};
-    const std::string whole = part_ + std::string(left().substr(0, next_.bytes));
+  if (!partial_frame_.empty()) {
+    next_ = {.bytes = frame_bytes_ - partial_frame_.size(), .frames = 1, .partial = true};
+    const std::string whole = partial_frame_ + std::string(remaining().substr(0, next_.bytes));
     return frames_of(encoder, whole);
   }
-  const std::uint64_t most = std::max<std::uint64_t>(1, longest_frames / frame_);
-  next_.frames = std::min({static_cast<std::uint64_t>(left().size() / frame_), credit_, most});
-  next_.bytes = static_cast<std::size_t>(next_.frames) * frame_;
-  return frames_of(encoder, left().substr(0, next_.bytes));
+  const std::uint64_t max_frames = std::max<std::uint64_t>(1, longest_frames / frame_bytes_);
+  next_.frames = std::min(
+      {static_cast<std::uint64_t>(remaining().size() / frame_bytes_), credit_, max_frames});
+  next_.bytes = static_cast<std::size_t>(next_.frames) * frame_bytes_;
+  return frames_of(encoder, remaining().substr(0, next_.bytes));
 }
 
 Bytes OutgoingStream::command_message(cp::Encoder& encoder, const ClientMessage& command) {
-  // Half a frame is for the service to refuse, as it is over WebSocket.
-  if (std::holds_alternative<client_message::End>(command) && !part_.empty()) {
-    next_.part = true;
-    return frames_of(encoder, part_);
+  // The service refuses a partial frame at the end, as over WebSocket.
+  if (std::holds_alternative<client_message::End>(command) && !partial_frame_.empty()) {
+    next_.partial = true;
+    return frames_of(encoder, partial_frame_);
   }
   next_.command = true;
   next_.end = std::holds_alternative<client_message::End>(command);
@@ -112,9 +112,9 @@ Bytes OutgoingStream::command_message(cp::Encoder& encoder, const ClientMessage&
   return encoder.encode(cp::End{.stream = number_});
 }
 
-// No frames: which needs no credit.
-Bytes OutgoingStream::sign_of_life(cp::Encoder& encoder) {
-  return sign_due_ ? frames_of(encoder, "") : Bytes();
+// A message without frames needs no credit.
+Bytes OutgoingStream::keepalive_message(cp::Encoder& encoder) {
+  return keepalive_due_ ? frames_of(encoder, "") : Bytes();
 }
 
 Bytes OutgoingStream::frames_of(cp::Encoder& encoder, std::string_view bytes) {
@@ -122,42 +122,42 @@ Bytes OutgoingStream::frames_of(cp::Encoder& encoder, std::string_view bytes) {
 }
 
 void OutgoingStream::sent() {
-  quiet_ = sign_due_ = false;
+  idle_ = keepalive_due_ = false;
   if (stage_ == Stage::closed) {
     stage_ = Stage::opening;
     return;
   }
   position_ += next_.frames;
   if (next_.end) stage_ = Stage::ended;
-  if (next_.command) return pass();
-  if (next_.part) part_.clear();
+  if (next_.command) return finish_entry();
+  if (next_.partial) partial_frame_.clear();
   credit_ -= next_.frames;
-  begun_ += next_.bytes;
-  if (next_.bytes > 0 && left().empty()) pass();
+  offset_ += next_.bytes;
+  if (next_.bytes > 0 && remaining().empty()) finish_entry();
 }
 
-bool OutgoingStream::beat() {
-  sign_due_ = std::exchange(quiet_, true) && stage_ == Stage::open;
-  return sign_due_;
+bool OutgoingStream::check_idle() {
+  keepalive_due_ = std::exchange(idle_, true) && stage_ == Stage::open;
+  return keepalive_due_;
 }
 
 void OutgoingStream::cut_short() {
-  current_ = begun_ = 0;
-  part_.clear();
-  said_.clear();
+  current_ = offset_ = 0;
+  partial_frame_.clear();
+  queued_.clear();
   cut_short_ = true;
   if (stage_ == Stage::closed) stage_ = Stage::ended;
   if (stage_ == Stage::opening) stage_ = Stage::open;
 }
 
-std::string_view OutgoingStream::left() const {
-  return std::string_view(std::get<std::string>(said_[current_])).substr(begun_);
+std::string_view OutgoingStream::remaining() const {
+  return std::string_view(std::get<std::string>(queued_[current_])).substr(offset_);
 }
 
-void OutgoingStream::pass() {
-  pipe_.sent(said_[current_]);
+void OutgoingStream::finish_entry() {
+  pipe_.sent(queued_[current_]);
   ++current_;
-  begun_ = 0;
+  offset_ = 0;
 }
 
 }  // namespace millrace

@@ -14,27 +14,30 @@
 
 namespace millrace {
 
-// What one stream says over ZeroMQ, message by message: its opening, then what its pipe holds, in
-// whole frames, from where the stream stands, and no more of them than it has credit for; nothing
-// of it while too much waits for the user, so that the service, which gets no more frames, has no
-// more to answer. A socket is not in here. Confined to the client's thread.
+// The messages that one stream sends over ZeroMQ: Open, then the input queued in its pipe. Frames
+// are sent whole, with their position, and only as far as the stream has credit. While the pipe is
+// held up, no input is sent: without further frames, the service has nothing further to answer.
+// Does no I/O. Confined to the client's thread.
 class OutgoingStream {
  public:
   // `pipe` outlives it.
   OutgoingStream(StreamPipe& pipe, StreamRequest request);
 
-  // The next message, by `encoder`, in which it lives; empty while there is none to be sent. It is
-  // the same until sent() is told.
+  // The next message, valid until `encoder` is used again; empty if none can be sent now. Returns
+  // the same message until sent() is called.
   Bytes next(client_protocol::Encoder& encoder);
+  // The message from next() was sent.
   void sent();
 
-  // The service opened it.
+  // The service has opened the stream.
   void open(const client_protocol::Ready& ready);
-  // So many frames more may be sent.
+  // Adds credit for `frames` frames.
   void grant(std::uint64_t frames) { credit_ += frames; }
-  // Time has passed. Whether nothing was sent since it last had: then next() says that it lives.
-  bool beat();
-  // It ends here, whatever else was said. Requires: the pipe has ended.
+  // Called once per keepalive interval. True if the stream is open and nothing was sent since the
+  // last call: next() then returns at least a keepalive.
+  bool check_idle();
+  // Drops the queued input; the next message is End, or none if the stream was not requested yet.
+  // Requires: the pipe has ended.
   void cut_short();
 
   bool is_open() const { return stage_ == Stage::open; }
@@ -42,38 +45,38 @@ class OutgoingStream {
 
  private:
   enum class Stage { closed, opening, open, ended };
-  struct Next {  // what the message that next() gave takes away
-    std::size_t bytes = 0;
+  struct Next {             // what sending the message from next() consumes
+    std::size_t bytes = 0;  // of the current entry
     std::uint64_t frames = 0;
-    bool part = false;     // what was left of the frames before
-    bool command = false;  // the whole entry
-    bool end = false;      // nothing follows it
+    bool partial = false;  // the bytes in partial_frame_
+    bool command = false;  // the current entry, a command
+    bool end = false;      // the message is the last one
   };
 
   Bytes open_message(client_protocol::Encoder& encoder);
-  Bytes words(client_protocol::Encoder& encoder);
-  bool find_words();
+  Bytes queued_message(client_protocol::Encoder& encoder);
+  bool fetch_queued();
   Bytes frames_message(client_protocol::Encoder& encoder);
   Bytes command_message(client_protocol::Encoder& encoder, const ClientMessage& command);
-  Bytes sign_of_life(client_protocol::Encoder& encoder);
+  Bytes keepalive_message(client_protocol::Encoder& encoder);
   Bytes frames_of(client_protocol::Encoder& encoder, std::string_view bytes);
-  std::string_view left() const;
-  void pass();
+  std::string_view remaining() const;
+  void finish_entry();
 
   StreamPipe& pipe_;
   const std::uint64_t number_;
   StreamRequest request_;
   Stage stage_ = Stage::closed;
-  std::size_t frame_ = 1;       // bytes of one
+  std::size_t frame_bytes_ = 1;
   std::uint64_t position_ = 0;  // frames of the client
   std::uint64_t credit_ = 0;    // frames
-  std::vector<StreamPipe::Said> said_;
-  std::size_t current_ = 0;  // of said_
-  std::size_t begun_ = 0;    // bytes of the current frames that were sent
+  std::vector<StreamPipe::Queued> queued_;
+  std::size_t current_ = 0;  // index in queued_
+  std::size_t offset_ = 0;   // bytes of the current entry that were sent or are in partial_frame_
   bool cut_short_ = false;
-  bool quiet_ = false;     // since the last beat
-  bool sign_due_ = false;  // of life
-  std::string part_;       // the beginning of a frame, whose end was not said yet
+  bool idle_ = false;  // nothing was sent since the last check_idle()
+  bool keepalive_due_ = false;
+  std::string partial_frame_;  // the first bytes of a frame whose rest is not queued yet
   Next next_;
 };
 

@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-// Why a stream is none, or is none any more, on its way from the client's thread to the user's. A
-// value, for an exception that two threads hold is counted by both.
+// The error of a stream, passed from the client's thread to the user's. A value, not an
+// exception_ptr: two threads would share the reference count of the exception.
 struct StreamFailure {
   enum class Kind { refused, failed, lost };
 

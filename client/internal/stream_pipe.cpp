@@ -10,34 +10,34 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t entry = 64;  // what an event or a command takes at least, of the bounds
+constexpr std::size_t min_entry_bytes = 64;  // bytes that an event or a command counts at least
 
-std::size_t size_of(const StreamPipe::Said& said) {
-  const auto* frames = std::get_if<std::string>(&said);
-  return frames ? frames->size() : entry;
+std::size_t size_of(const StreamPipe::Queued& queued) {
+  const auto* frames = std::get_if<std::string>(&queued);
+  return frames ? frames->size() : min_entry_bytes;
 }
 
 std::size_t size_of(const ClientEvent& event) {
   if (const auto* result = std::get_if<client_event::Result>(&event))
-    return entry + result->answer.data.size();
+    return min_entry_bytes + result->answer.data.size();
   if (const auto* rejected = std::get_if<client_event::Rejected>(&event))
-    return entry + rejected->message.size();
+    return min_entry_bytes + rejected->message.size();
   if (const auto* warned = std::get_if<client_event::Warned>(&event))
-    return entry + warned->message.size();
-  return entry;
+    return min_entry_bytes + warned->message.size();
+  return min_entry_bytes;
 }
 
-// Whether the condition became true until then.
+// Waits for the condition, until `deadline`. Returns whether it is true.
 template <class Condition>
 bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Time deadline,
           Condition condition) {
   if (deadline == Time::min()) return condition();
   if (deadline != Time::max()) return changed.wait_until(lock, deadline, condition);
-  changed.wait(lock, condition);  // the other would overflow
+  changed.wait(lock, condition);  // wait_until() would overflow
   return true;
 }
 
-StreamFailed let_go() { return {"closed", "the stream was closed"}; }
+StreamFailed closed_error() { return {"closed", "the stream was closed"}; }
 
 }  // namespace
 
@@ -45,47 +45,47 @@ StreamPipe::StreamPipe(std::uint64_t number, Bounds bounds, Changes& changes,
                        std::function<void()> wake)
     : number_(number), bounds_(bounds), changes_(changes), wake_(std::move(wake)) {}
 
-bool StreamPipe::say(Bytes frames, Time deadline) {
+bool StreamPipe::queue(Bytes frames, Time deadline) {
   Lock lock(mutex_);
-  if (!await_room(lock, deadline)) return false;
+  if (!await_space(lock, deadline)) return false;
   push(std::string(reinterpret_cast<const char*>(frames.data()), frames.size()));
   return true;
 }
 
-bool StreamPipe::say(const ClientMessage& command, Time deadline) {
+bool StreamPipe::queue(const ClientMessage& command, Time deadline) {
   const bool end = std::holds_alternative<client_message::End>(command);
   Lock lock(mutex_);
-  if (!await_room(lock, deadline)) return false;
-  if (end && end_said_) return true;
+  if (!await_space(lock, deadline)) return false;
+  if (end && end_queued_) return true;
   push(command);
-  end_said_ = end;
+  end_queued_ = end;
   return true;
 }
 
-bool StreamPipe::await_room(Lock& lock, Time deadline) {
-  const bool possible = wait(room_, lock, deadline, [this] {
-    return abandoned_ || ended() || end_said_ || unsent_ < bounds_.unsent;
+bool StreamPipe::await_space(Lock& lock, Time deadline) {
+  const bool available = wait(space_available_, lock, deadline, [this] {
+    return abandoned_ || ended() || end_queued_ || unsent_ < bounds_.unsent;
   });
-  if (abandoned_) throw let_go();
+  if (abandoned_) throw closed_error();
   if (failure_) failure_->raise();
-  if (closed_ && !end_said_) throw StreamFailed("closed", "the service has ended the stream");
-  if (!possible) room_wanted_ = true;
-  return possible;
+  if (closed_ && !end_queued_) throw StreamFailed("closed", "the service has ended the stream");
+  if (!available) space_wanted_ = true;
+  return available;
 }
 
-void StreamPipe::push(Said said) {
-  if (end_said_) throw std::logic_error("nothing follows the end of a stream");
-  unsent_ += size_of(said);
-  said_.push_back(std::move(said));
-  if (said_.size() == 1) wake_();
+void StreamPipe::push(Queued queued) {
+  if (end_queued_) throw std::logic_error("nothing can be sent after the end of a stream");
+  unsent_ += size_of(queued);
+  queued_.push_back(std::move(queued));
+  if (queued_.size() == 1) wake_();
 }
 
 std::optional<ClientEvent> StreamPipe::next(Time deadline) {
   Lock lock(mutex_);
-  const bool came =
-      wait(came_, lock, deadline, [this] { return abandoned_ || ended() || !events_.empty(); });
-  if (abandoned_) throw let_go();
-  if (!came) {
+  const bool available = wait(event_available_, lock, deadline,
+                              [this] { return abandoned_ || ended() || !events_.empty(); });
+  if (abandoned_) throw closed_error();
+  if (!available) {
     event_wanted_ = true;
     return std::nullopt;
   }
@@ -96,11 +96,11 @@ std::optional<ClientEvent> StreamPipe::next(Time deadline) {
   ClientEvent event = std::move(events_.front());
   events_.pop_front();
   untaken_ -= size_of(event);
-  if (held_up_) go_on();
+  if (held_up_) resume_if_drained();
   return event;
 }
 
-void StreamPipe::go_on() {
+void StreamPipe::resume_if_drained() {
   held_up_since_ = Clock::now();
   if (ended() || untaken_ > bounds_.untaken / 2) return;
   held_up_ = false;
@@ -123,25 +123,25 @@ void StreamPipe::abandon() {
   abandoned_ = true;
   events_.clear();
   untaken_ = 0;
-  room_.notify_all();
-  came_.notify_all();
+  space_available_.notify_all();
+  event_available_.notify_all();
   announce(event_wanted_);
-  announce(room_wanted_);
+  announce(space_wanted_);
   wake_();
 }
 
-void StreamPipe::take(std::vector<Said>& into) {
+void StreamPipe::take(std::vector<Queued>& into) {
   into.clear();
   const Lock lock(mutex_);
-  said_.swap(into);
+  queued_.swap(into);
 }
 
-void StreamPipe::sent(const Said& said) {
+void StreamPipe::sent(const Queued& queued) {
   const Lock lock(mutex_);
-  unsent_ -= size_of(said);
+  unsent_ -= size_of(queued);
   if (unsent_ >= bounds_.unsent) return;
-  room_.notify_all();
-  announce(room_wanted_);
+  space_available_.notify_all();
+  announce(space_wanted_);
 }
 
 void StreamPipe::deliver(ClientEvent event) {
@@ -190,7 +190,7 @@ void StreamPipe::add(ClientEvent event) {
   const std::size_t size = size_of(event);
   untaken_ += size;
   events_.push_back(std::move(event));
-  came_.notify_all();
+  event_available_.notify_all();
   announce(event_wanted_);
 }
 
@@ -199,11 +199,11 @@ void StreamPipe::announce(bool& wanted) {
 }
 
 void StreamPipe::end() {
-  said_.clear();
-  room_.notify_all();
-  came_.notify_all();
+  queued_.clear();
+  space_available_.notify_all();
+  event_available_.notify_all();
   announce(event_wanted_);
-  announce(room_wanted_);
+  announce(space_wanted_);
 }
 
 }  // namespace millrace

@@ -21,47 +21,49 @@
 
 namespace millrace {
 
-// What the user of a stream and its client's thread share of it: what was said and is to be sent,
-// what came and is to be taken, and how it ended. Two bounded queues in one, for each end wants to
-// know of the other's end too: hence a mutex here.
+// The state of a stream that its user and the client's thread share: the queued input, the queued
+// events, and how the stream ended. One mutex guards both queues, because a wait for either also
+// ends with the stream.
 //
-// Thread-safe. The user calls the first part, the client's thread the second.
+// Thread-safe. The user calls the first group of functions, the client's thread the second.
 class StreamPipe {
  public:
-  using Said = std::variant<std::string, ClientMessage>;  // frames, or a command
+  using Queued = std::variant<std::string, ClientMessage>;  // frames, or a command
 
   struct Bounds {
-    std::size_t unsent = 0;   // bytes that were said and not sent; from there on saying waits
-    std::size_t untaken = 0;  // bytes of events; from there on no more of them should come
+    std::size_t unsent = 0;   // bytes of input that is not sent, at which queue() waits
+    std::size_t untaken = 0;  // bytes of events at which the stream is held up
   };
 
-  // `wake` tells the client's thread that there is something to do; it is called by any thread,
-  // under the mutex, and not once the stream has ended: so it need not live longer, as `changes`.
+  // `wake` must notify the client's thread that the state of this pipe has changed. Any thread may
+  // call it, with the mutex locked. Neither `wake` nor `changes` is used after the stream has
+  // ended.
   StreamPipe(std::uint64_t number, Bounds bounds, Changes& changes, std::function<void()> wake);
 
   std::uint64_t number() const { return number_; }
 
-  // See ClientStream.
-  bool say(Bytes frames, Time deadline);
-  bool say(const ClientMessage& command, Time deadline);
+  // As in ClientStream: queue() is send_until(), next() is next_until().
+  bool queue(Bytes frames, Time deadline);
+  bool queue(const ClientMessage& command, Time deadline);
   std::optional<ClientEvent> next(Time deadline);
   bool over() const;
   std::string name() const;
-  // The user is gone: takes nothing more, each of its calls throws. What was said is still to be
-  // sent. Nothing where the stream has ended.
+  // The user has closed the stream: drops the events, and the user's calls throw. The queued input
+  // is still sent. Does nothing if the stream has ended.
   void abandon();
 
-  // Exchanges everything that was said for the content of `into`, which is cleared first. It counts
-  // as unsent until sent() is told.
-  void take(std::vector<Said>& into);
-  void sent(const Said& said);
+  // Moves all queued input to `into`, which is cleared first and lends its memory to the queue. The
+  // input counts as unsent until sent().
+  void take(std::vector<Queued>& into);
+  void sent(const Queued& queued);
   void deliver(ClientEvent event);
-  // Too much waits for the user: from the bound on, until half of that was taken and the wake that
-  // follows. Since when: that began, or something was taken.
+  // True from the moment when `untaken` bytes of events are queued until the user has taken half of
+  // them; a wake follows.
   bool held_up();
+  // When the stream was held up, or when the user last took an event after that.
   Time held_up_since() const;
   bool abandoned() const;
-  // The end, one of the two; what comes later is dropped.
+  // The end of the stream: one of these two. Later events and ends are dropped.
   void close(client_event::Closed closed);
   void fail(StreamFailure why);
 
@@ -69,9 +71,9 @@ class StreamPipe {
   using Lock = std::unique_lock<std::mutex>;
 
   bool ended() const { return closed_ || failure_; }
-  bool await_room(Lock& lock, Time deadline);
-  void push(Said said);
-  void go_on();
+  bool await_space(Lock& lock, Time deadline);
+  void push(Queued queued);
+  void resume_if_drained();
   void add(ClientEvent event);
   void announce(bool& wanted);
   void end();
@@ -82,19 +84,19 @@ class StreamPipe {
   const std::function<void()> wake_;
 
   mutable std::mutex mutex_;  // guards everything below
-  std::condition_variable room_, came_;
-  std::vector<Said> said_;
+  std::condition_variable space_available_, event_available_;
+  std::vector<Queued> queued_;
   std::size_t unsent_ = 0;  // bytes
   std::deque<ClientEvent> events_;
   std::size_t untaken_ = 0;  // bytes
   std::string name_;
   std::optional<StreamFailure> failure_;
   bool closed_ = false;  // the service has closed it
-  bool end_said_ = false;
+  bool end_queued_ = false;
   bool abandoned_ = false;
   bool held_up_ = false;
   Time held_up_since_{};
-  bool room_wanted_ = false, event_wanted_ = false;  // the user came and went away
+  bool space_wanted_ = false, event_wanted_ = false;  // the user's last call did not succeed
 };
 
 }  // namespace millrace

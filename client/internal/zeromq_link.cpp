@@ -17,67 +17,67 @@ namespace {
 
 using State = ZeromqDealer::State;
 
-std::string endpoint_of(const Tcp::endpoint& place) {
-  const std::string address = place.address().to_string();
-  return "tcp://" + (place.address().is_v6() ? "[" + address + "]" : address) + ":" +
-         std::to_string(place.port());
+std::string zeromq_endpoint(const Tcp::endpoint& endpoint) {
+  const std::string address = endpoint.address().to_string();
+  return "tcp://" + (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" +
+         std::to_string(endpoint.port());
 }
 
 }  // namespace
 
-class ZeromqLink::Waiting {
+class ZeromqLink::Impl {
  public:
-  using Self = std::shared_ptr<Waiting>;
+  using Self = std::shared_ptr<Impl>;
 
-  Waiting(Executor executor, ServiceUrl service, Duration limit, Duration silence,
-          std::function<void()> turn)
+  Impl(Executor executor, ServiceUrl service, Duration limit, Duration silence,
+       std::function<void()> turn)
       : executor_(executor),
         service_(std::move(service)),
         silence_(silence),
         turn_(std::move(turn)),
         resolver_(executor),
-        end_(Clock::now() + limit),
-        due_(end_),
-        limit_(executor) {}
+        deadline_(Clock::now() + limit),
+        attempt_deadline_(deadline_),
+        timer_(executor) {}
 
   static Task<> connect(Self self) {
     const auto [error, found] =
         co_await self->resolver_.async_resolve(self->service_.host, self->service_.port, no_throw);
-    if (self->let_go_) co_return;
+    if (self->closed_) co_return;
     if (error) co_return end(self, error.message());
-    for (const auto& place : found) self->places_.push_back(place.endpoint());
+    for (const auto& entry : found) self->endpoints_.push_back(entry.endpoint());
     connect_next(self);
   }
 
-  // Each place has its part of the time that is left.
-  static Task<> keep_to(Self self) {
-    while (!self->let_go_ && self->state_ == State::connecting) {
-      self->limit_.expires_at(self->due_);
-      const auto [changed] = co_await self->limit_.async_wait(no_throw);
-      if (changed || self->let_go_ || self->state_ != State::connecting) continue;
-      if (self->places_.empty())
-        end(self, "it does not answer");
+  // Each address gets an equal share of the remaining time.
+  static Task<> enforce_limit(Self self) {
+    while (!self->closed_ && self->state_ == State::connecting) {
+      self->timer_.expires_at(self->attempt_deadline_);
+      const auto [changed] = co_await self->timer_.async_wait(no_throw);
+      if (changed || self->closed_ || self->state_ != State::connecting) continue;
+      if (self->endpoints_.empty())
+        end(self, "the service does not answer");
       else
         connect_next(self);
     }
   }
 
-  void let_go() {
-    let_go_ = true;
+  void close() {
+    closed_ = true;
     resolver_.cancel();
-    limit_.cancel();
-    hang_up();
+    timer_.cancel();
+    disconnect();
   }
 
-  // The places of a name are tried one after another.
-  State follow(const Self& self) {
+  // Tries the addresses of the host one after another.
+  State process_events(const Self& self) {
     if (!dealer_ || state_ == State::ended) return state_;
-    const State before = std::exchange(state_, dealer_->follow());
-    if (before == State::connecting && state_ == State::ended && !places_.empty()) {
+    const State before = std::exchange(state_, dealer_->process_events());
+    if (before == State::connecting && state_ == State::ended && !endpoints_.empty()) {
       state_ = State::connecting;
       connect_next(self);
     } else if (state_ == State::ended) {
-      reason_ = named(dealer_->reason());
+      reason_ = with_address(dealer_->reason());
     }
     return state_;
   }
@@ -86,30 +86,31 @@ class ZeromqLink::Waiting {
   std::optional<ZeromqMessage> receive() { return dealer_ ? dealer_->receive() : std::nullopt; }
   bool send(Bytes message) { return dealer_ && dealer_->send(message); }
 
-  void look_again(const Self& self, bool to_receive, bool to_send) {
-    if (dealer_ && dealer_->is_news(to_receive, to_send)) post_turn(self);
+  void schedule_turn(const Self& self, bool to_receive, bool to_send) {
+    if (dealer_ && dealer_->has_events(to_receive, to_send)) post_turn(self);
   }
 
  private:
   static void connect_next(const Self& self) {
-    Waiting& link = *self;
-    link.hang_up();
+    Impl& link = *self;
+    link.disconnect();
     try {
       const Time now = Clock::now();
-      link.due_ = now + (link.end_ - now) / static_cast<int>(link.places_.size());
-      link.limit_.cancel();
-      const Tcp::endpoint place = link.places_.pop_front();
-      link.dealer_.emplace(endpoint_of(place), longest_told, link.silence_);
+      link.attempt_deadline_ =
+          now + (link.deadline_ - now) / static_cast<int>(link.endpoints_.size());
+      link.timer_.cancel();
+      const Tcp::endpoint endpoint = link.endpoints_.pop_front();
+      link.dealer_.emplace(zeromq_endpoint(endpoint), max_service_message, link.silence_);
       for (const int descriptor : link.dealer_->descriptors()) {
         SocketWaits& waits = link.waits_.emplace_back(link.executor_, descriptor);
         spawn(link.executor_, watch(self, waits, link.attempt_));
       }
-    } catch (const std::exception& failure) {  // of memory or descriptors
+    } catch (const std::exception& failure) {  // no memory or descriptor
       end(self, failure.what());
     }
   }
 
-  // `waits` live as long as the attempt.
+  // `waits` lives as long as the attempt.
   static Task<> watch(Self self, SocketWaits& waits, unsigned attempt) {
     while (attempt == self->attempt_) {
       const bool readable = co_await waits.readable();
@@ -119,9 +120,9 @@ class ZeromqLink::Waiting {
   }
 
   static void end(const Self& self, const std::string& reason) {
-    self->hang_up();
+    self->disconnect();
     self->state_ = State::ended;
-    self->reason_ = self->named(reason);
+    self->reason_ = self->with_address(reason);
     post_turn(self);
   }
 
@@ -134,14 +135,14 @@ class ZeromqLink::Waiting {
   }
 
   void turn() {
-    if (!let_go_) turn_();
+    if (!closed_) turn_();
   }
-  void hang_up() {
+  void disconnect() {
     ++attempt_;
     waits_.clear();
     dealer_.reset();
   }
-  std::string named(const std::string& reason) const {
+  std::string with_address(const std::string& reason) const {
     return service_.host + ":" + service_.port + ": " + reason;
   }
 
@@ -150,34 +151,33 @@ class ZeromqLink::Waiting {
   const Duration silence_;
   const std::function<void()> turn_;
   Resolver resolver_;
-  const Time end_;  // of all the time there is to connect
-  Time due_;        // of what the place that is tried has of it
-  Timer limit_;
-  Ring<Tcp::endpoint> places_;  // that were not tried yet
+  const Time deadline_;    // of connecting to any address
+  Time attempt_deadline_;  // of connecting to the current address
+  Timer timer_;
+  Ring<Tcp::endpoint> endpoints_;  // addresses that were not tried yet
   State state_ = State::connecting;
   std::string reason_;
-  bool let_go_ = false;
+  bool closed_ = false;
   bool turn_is_due_ = false;
-  unsigned attempt_ = 0;  // to connect, of which what follows is a part
+  unsigned attempt_ = 0;  // number of the connection attempt; the members below belong to it
   std::optional<ZeromqDealer> dealer_;
   std::list<SocketWaits> waits_;  // for the dealer's descriptors
 };
 
 ZeromqLink::ZeromqLink(Executor executor, ServiceUrl service, Duration limit, Duration silence,
                        std::function<void()> turn)
-    : waiting_(std::make_shared<Waiting>(executor, std::move(service), limit, silence,
-                                         std::move(turn))) {
-  spawn(executor, Waiting::connect(waiting_));
-  spawn(executor, Waiting::keep_to(waiting_));
+    : impl_(std::make_shared<Impl>(executor, std::move(service), limit, silence, std::move(turn))) {
+  spawn(executor, Impl::connect(impl_));
+  spawn(executor, Impl::enforce_limit(impl_));
 }
-ZeromqLink::~ZeromqLink() { waiting_->let_go(); }
+ZeromqLink::~ZeromqLink() { impl_->close(); }
 
-State ZeromqLink::follow() { return waiting_->follow(waiting_); }
-const std::string& ZeromqLink::reason() const { return waiting_->reason(); }
-std::optional<ZeromqMessage> ZeromqLink::receive() { return waiting_->receive(); }
-bool ZeromqLink::send(Bytes message) { return waiting_->send(message); }
-void ZeromqLink::look_again(bool to_receive, bool to_send) {
-  waiting_->look_again(waiting_, to_receive, to_send);
+State ZeromqLink::process_events() { return impl_->process_events(impl_); }
+const std::string& ZeromqLink::reason() const { return impl_->reason(); }
+std::optional<ZeromqMessage> ZeromqLink::receive() { return impl_->receive(); }
+bool ZeromqLink::send(Bytes message) { return impl_->send(message); }
+void ZeromqLink::schedule_turn(bool to_receive, bool to_send) {
+  impl_->schedule_turn(impl_, to_receive, to_send);
 }
 
 }  // namespace millrace

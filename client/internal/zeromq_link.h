@@ -14,32 +14,36 @@
 
 namespace millrace {
 
-// A client's connection over ZeroMQ on its thread: finds the service by its name, connects within a
-// time, and says when there is something to do. It connects once.
+// A client's connection over ZeroMQ: resolves the service's host name, connects within a time
+// limit, and calls `turn` when there is something to do. Does not reconnect.
 //
 // Confined to the executor's thread.
 class ZeromqLink {
  public:
-  // `turn` is called whenever something may be received or sent, or has ended; it may destroy the
-  // link, after which it is not called any more. `limit`: until it is connected; `silence`: of the
-  // service, until the connection is lost.
+  // Calls `turn` whenever a message may be received or sent, or the connection has ended. `turn`
+  // may destroy the link; it is not called afterwards. The connection ends if it is not made within
+  // `limit`, or if the service is silent for `silence` (as in ZeromqDealer).
   ZeromqLink(Executor executor, ServiceUrl service, Duration limit, Duration silence,
              std::function<void()> turn);
   ~ZeromqLink();
   ZeromqLink(const ZeromqLink&) = delete;
   ZeromqLink& operator=(const ZeromqLink&) = delete;
 
-  // Takes in what has happened. What came before the end can still be received.
-  ZeromqDealer::State follow();
-  const std::string& reason() const;  // of the end
+  // Processes the events of the connection and returns its state. After `ended`, messages that
+  // arrived before can still be received.
+  ZeromqDealer::State process_events();
+  // Why the connection ended, for people.
+  const std::string& reason() const;
+  // As in ZeromqDealer; nullopt and false before there is a connection.
   std::optional<ZeromqMessage> receive();
   [[nodiscard]] bool send(Bytes message);
-  // At the end of a turn, and after anything else: the next comes where it is worth it.
-  void look_again(bool to_receive, bool to_send);
+  // Posts a turn if the dealer has events. Must be called at the end of each turn, and after any
+  // other call.
+  void schedule_turn(bool to_receive, bool to_send);
 
  private:
-  class Waiting;
-  std::shared_ptr<Waiting> waiting_;  // its coroutines end after it
+  class Impl;
+  std::shared_ptr<Impl> impl_;  // shared with coroutines, which end later
 };
 
 }  // namespace millrace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where audio comes from: streams of packets of 100 ms, which the browser has resampled.
+// Audio sources: streams of packets of 100 ms, which the browser has resampled.
 
 import { rate } from "./client.js";
 
 const packet = rate / 10; // frames
-const waiting = 20; // packets of a microphone: what comes while so many wait is told as a gap
+const waiting = 20; // packets of a microphone that may wait; further ones become a gap
 
-// The sound of a File, the mean of its channels, as fast as it is taken.
+// The audio of a File: the mean of its channels, as fast as the stream is read.
 export async function fromFile(file) {
   const sound = await new OfflineAudioContext(1, 1, rate).decodeAudioData(await file.arrayBuffer());
   const channels = Array.from({ length: sound.numberOfChannels }, (_, i) => sound.getChannelData(i));
@@ -20,7 +20,7 @@ export async function fromFile(file) {
   });
 }
 
-// What the microphone hears until `stop`, an AbortSignal.
+// The audio of the microphone until `stop`, an AbortSignal.
 export async function fromMicrophone(stop) {
   const asItIs = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
   const microphone = await navigator.mediaDevices.getUserMedia({ audio: asItIs });
@@ -41,7 +41,7 @@ export async function fromMicrophone(stop) {
 
   const end = () => packets.port.postMessage("end");
   stop.addEventListener("abort", end);
-  if (stop.aborted) end(); // while somebody was asked for the microphone
+  if (stop.aborted) end(); // while the browser asked for permission
   microphone.getTracks()[0].addEventListener("ended", end); // it was unplugged
   let lost = 0;
   return new ReadableStream({

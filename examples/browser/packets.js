@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// On the thread of the audio: gathers its quanta of 128 frames into packets, until it is told to end.
+// Runs on the audio thread: collects its quanta of 128 frames into packets, until it receives a message.
 
 class Packets extends AudioWorkletProcessor {
   constructor({ processorOptions: { packet } }) {
@@ -13,7 +13,7 @@ class Packets extends AudioWorkletProcessor {
     };
   }
 
-  process([[quantum = []]]) { // the one channel of the one input; it has none before it plays
+  process([[quantum = []]]) { // one input with one channel; no channel before it plays
     if (this.ended) return false;
     for (const sample of quantum) {
       this.packet[this.filled++] = sample;

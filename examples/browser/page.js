@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page: an input, the stream, and what comes back.
+// The page: connects the inputs, the stream, and the views of the results.
 
 import { fromFile, fromMicrophone } from "./audio.js";
 import { rate, stream } from "./client.js";
@@ -12,7 +12,7 @@ const commands = [...document.querySelectorAll(".command")];
 const wave = new Wave($("wave"));
 const results = new Results($("results"), $("stages"), $("count"));
 
-// Without another service the one that serves the page: there explain=1 is allowed.
+// The default is the service that serves the page: it allows explain=1.
 url.value = new URLSearchParams(location.search).get("url") ??
   `${location.origin.replace(/^http/, "ws")}/v1/stream?explain=1`;
 
@@ -29,7 +29,7 @@ function enable(buttons, enabled) {
   for (const button of buttons) button.disabled = !enabled;
 }
 
-// What passes is drawn; send(command) puts a command between two packets.
+// A transform that draws the packets that pass. send(command) inserts a command between two packets.
 function tap() {
   let controller;
   const through = new TransformStream({

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of results, the newest first: what the worker answered, and where the time of the chunk went.
+// The list of results, the newest first: the worker's answer, and the time of the chunk in each stage.
 
 const most = 200; // rows
 
@@ -9,7 +9,7 @@ const element = (tag, properties, ...children) => {
   return made;
 };
 
-// Milliseconds, at most three digits that count.
+// Milliseconds with about three significant digits.
 const short = (time) => time.toFixed(time < 10 ? 2 : time < 100 ? 1 : 0);
 
 export class Results {
@@ -38,7 +38,7 @@ export class Results {
     if (this.body.rows.length > most) this.body.lastChild.remove();
   }
 
-  // A bar with a part for each stage, as long as the time against the longest so far.
+  // A bar with a part for each stage. Its length is relative to the longest total so far.
   times({ slot, batch, rows, trigger, ms }, total) {
     if (!this.stages.hasChildNodes())
       this.stages.append(...Object.keys(ms).map((stage) => element("li", { className: stage }, stage)));

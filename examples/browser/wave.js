@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The waveform of what was sent, with the borders of chunks and their markers.
+// The waveform of the audio that was sent, with the borders of chunks and their markers.
 
 import { rate } from "./client.js";
 
-const step = rate / 100; // frames of a column: 10 ms
+const step = rate / 100; // frames per column: 10 ms
 const kept = 60 * 100; // columns: the last minute
 const shown = 10; // seconds
 const most = 1000; // chunks
@@ -17,14 +17,14 @@ export class Wave {
   }
 
   clear() {
-    this.frames = 0; // position
-    this.columns = []; // the lowest and the highest value of 10 ms, null in a gap
-    this.first = 0; // number of the first column that is kept
+    this.frames = 0; // position after the last packet
+    this.columns = []; // [lowest, highest] value of 10 ms, or null in a gap
+    this.first = 0; // number of the first column in `columns`
     this.chunks = []; // { begin, end, flags }
     this.draw();
   }
 
-  // What was sent: samples, or a command of which `gap` moves the position.
+  // Adds samples, or a command. The command `gap` moves the position; others are ignored.
   add(part) {
     const gap = part.type === "gap";
     if (!gap && !(part instanceof Float32Array)) return;
@@ -43,14 +43,14 @@ export class Wave {
     this.draw();
   }
 
-  // A result has come.
+  // Adds the chunk of a result.
   mark({ begin, end, flags }) {
     this.chunks.push({ begin, end, flags });
     if (this.chunks.length > most) this.chunks.shift();
     this.draw();
   }
 
-  // Once per frame of the display, however much comes.
+  // Paints at most once per frame of the display.
   draw() {
     this.waiting ??= requestAnimationFrame(() => {
       this.waiting = null;
@@ -87,10 +87,10 @@ export class Wave {
     }
   }
 
-  // A line at the end of each chunk, its time below, its flags above.
+  // Draws a line at the end of each chunk, with the time below and the flags above.
   paintChunks(context, x, height, color) {
     context.font = "11px system-ui, sans-serif";
-    let [free, lastTime] = [[0, 0], -Infinity]; // x from which on a line of flags, and the times, have room
+    let [free, lastTime] = [[0, 0], -Infinity]; // right ends of the two lines of flags, and of the last time
     for (const { begin, end, flags } of this.chunks) {
       const [left, right] = [x(begin), x(end)];
       if (right < 0) continue;

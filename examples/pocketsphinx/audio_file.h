@@ -7,8 +7,8 @@
 
 namespace millrace::pocketsphinx {
 
-// The samples of an audio file. Throws std::runtime_error if it cannot be read or is not mono at
-// the model's rate.
+// Returns the samples of an audio file. Throws std::runtime_error if it cannot be read, or is not
+// mono at sample_rate.
 std::vector<std::int16_t> read_audio(const std::string& path);
 
 }  // namespace millrace::pocketsphinx

@@ -10,56 +10,57 @@
 
 #include "base/answer.h"
 #include "base/row_columns.h"
-#include "examples/pocketsphinx/crew.h"
 #include "examples/pocketsphinx/decoder.h"
+#include "examples/pocketsphinx/thread_team.h"
 #include "examples/pocketsphinx/utterances.h"
 #include "workers/library/worker_batch.h"
 
 namespace millrace::pocketsphinx {
 
-// Decodes batches: one decoder per slot that a stream has, the slots of a batch on all threads of
-// a crew, the rows of a slot in order. A decoder is loaded when a slot has its first row, and
-// serves another stream when that slot's stream has ended; so there are as many as there ever were
-// streams at a time.
+// Decodes batches: one decoder per slot with a stream. The slots of a batch are decoded on all
+// threads of a team, the rows of a slot in order. A decoder is loaded for the first row of a slot,
+// and serves another stream after the slot's stream has ended. So there are as many decoders as
+// the largest number of streams at the same time so far.
+//
 // Confined to one thread.
 class BatchDecoder {
  public:
-  // The crew has to outlive it.
-  BatchDecoder(std::filesystem::path model, Crew& crew);
+  // `threads` outlives it. `model` is the folder of the model.
+  BatchDecoder(std::filesystem::path model, ThreadTeam& threads);
 
-  // Loads decoders ahead, all threads at once. Throws std::runtime_error without a model.
+  // Loads decoders in advance, on all threads. Throws std::runtime_error if there is no model.
   void warm(std::size_t decoders);
 
   struct Answers {
-    std::vector<Answer> framed, marks;  // for each row of the batch
+    std::vector<Answer> framed, marks;  // one for each row of the batch
   };
-  // Valid until the next call.
+  // Returns the answers, valid until the next call. A row whose decoder fails gets an error.
   const Answers& decode(const WorkerBatch& batch, const RowColumns& columns);
 
-  // Decoders loaded so far.
+  // Number of decoders that are loaded.
   std::size_t decoders() const;
 
  private:
-  struct Turn {
+  struct PendingRow {
     SpokenRow row;
     Answer* answer;
   };
-  struct Seat {  // of a slot
+  struct SlotDecoder {  // the decoder of a slot
     std::optional<Utterances> utterances;
-    std::vector<Turn> turns;  // its rows of the batch
+    std::vector<PendingRow> rows;  // its rows of the batch
   };
 
-  Seat& seat(std::uint32_t slot);
-  void deal(const WorkerBatch& batch, const RowColumns& columns);
-  void seat_idle_decoders();
-  void take_turns(Seat& seat) const;
-  void release(Seat& seat);
+  SlotDecoder& decoder(std::uint32_t slot);
+  void collect_rows(const WorkerBatch& batch, const RowColumns& columns);
+  void assign_idle_decoders();
+  void decode_rows(SlotDecoder& decoder) const;
+  void release(SlotDecoder& decoder);
 
   const std::filesystem::path model_;
-  Crew& crew_;
+  ThreadTeam& threads_;
   std::vector<std::unique_ptr<Decoder>> idle_;
-  std::vector<Seat> seats_;            // by slot
-  std::vector<std::uint32_t> called_;  // slots that the batch has rows of
+  std::vector<SlotDecoder> slots_;           // by slot
+  std::vector<std::uint32_t> active_slots_;  // slots with rows in the batch
   Answers answers_;
 };
 

@@ -10,7 +10,7 @@ namespace millrace::pocketsphinx {
 
 namespace {
 
-// The keys of a rule as the worker protocol has them: lengths in frames, the others as texts.
+// The keys of a rule in the worker protocol: lengths are numbers of frames, others are strings.
 RuleKeys keys_of(const boost::json::object& rule) {
   RuleKeys keys;
   for (const auto& [key, value] : rule)
@@ -23,7 +23,7 @@ RuleKeys keys_of(const boost::json::object& rule) {
 
 Result<RowColumns, std::string> body_columns(const FrameType& frames, std::string_view chunk) {
   if (frames.features || frames.values != 1 || frames.rate != sample_rate)
-    return std::string("the pipeline must hold mono audio at 16000 Hz");
+    return std::string("the pipeline must have mono audio at 16000 Hz");
   if (frames.element != Element::s16) return std::string("the pipeline's dtype must be s16");
 
   boost::json::error_code failed;

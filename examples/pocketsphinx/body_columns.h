@@ -10,9 +10,10 @@
 
 namespace millrace::pocketsphinx {
 
-// Where the bodies of a pipeline's rows lie. A decoder keeps its own past: of each row it takes the
-// body, the frames that no row before had. `chunk` is the pipeline's chunk rule, a JSON object. The
-// error is a sentence that says what of the pipeline does not fit the decoder.
+// Returns in which columns of the tensor the bodies of a pipeline's rows are. A decoder keeps the
+// audio before a row itself, so it reads only the body: the frames that no earlier row had. `chunk`
+// is the pipeline's chunk rule, a JSON object. The error is a sentence about the property of the
+// pipeline that does not fit the decoder.
 Result<RowColumns, std::string> body_columns(const FrameType& frames, std::string_view chunk);
 
 }  // namespace millrace::pocketsphinx

@@ -15,12 +15,12 @@ namespace {
 
 static_assert(std::is_same_v<mfcc_t, float>, "sphinxbase was built for fixed point");
 
-// One frame shift of the front end. Larger pieces would let the library normalise several frames
-// with one cepstral mean, and its first frames look at less when a first piece is long enough to
-// yield some: the piece size would show in the scores.
+// One frame shift of the front end. With larger pieces, the library normalises several frames with
+// one cepstral mean, and a long first piece gives its first frames less context. The scores would
+// depend on the size of the pieces.
 constexpr std::size_t quantum = sample_rate / 100;
 
-// The library reports each step at length; only what makes it end the process is worth a line.
+// The library reports every step. Only the errors that end the process are printed.
 void report(void*, err_lvl_t level, const char* format, ...) {
   if (level < ERR_FATAL) return;
   std::va_list arguments;
@@ -31,7 +31,7 @@ void report(void*, err_lvl_t level, const char* format, ...) {
 
 ps_decoder_t* load(const std::filesystem::path& model) {
   err_set_callback(report, nullptr);
-  err_set_logfp(nullptr);  // else it prints its options
+  err_set_logfp(nullptr);  // otherwise the library prints its options
   const std::string hmm = model / "en-us", lm = model / "en-us.lm.bin",
                     dict = model / "cmudict-en-us.dict";
   for (const auto& file : {hmm + "/mdef", lm, dict})
@@ -86,21 +86,20 @@ Hypothesis Decoder::end() {
 }
 
 void Decoder::drop() {
-  if (open_) end();  // the library knows no cheaper way out of an utterance
+  if (open_) end();  // the library has no cheaper way to end an utterance
 }
 
 void Decoder::reset() {
   drop();
   ps_start_stream(decoder_.get());  // clears the noise level
   feat_t* features = ps_get_feat(decoder_.get());
-  // Not cmn_live_set: it would count the initial mean as 500 frames heard, which a new one does
-  // not.
+  // Not cmn_live_set: it would count the initial mean as 500 received frames, unlike a new decoder.
   cmn_t* cmn = features->cmn_struct;
   std::ranges::copy(initial_mean_, cmn->cmn_mean);
   std::fill_n(cmn->sum, cmn->veclen, 0.0F);
   cmn->nframe = 0;
-  // The first frames of an utterance look back into the end of the last one: its first piece yields
-  // no cepstra, so that the library misses the moment to clear these.
+  // The first frames of an utterance use the end of the previous one: the first piece yields no
+  // cepstra, so the library does not clear these.
   for (int i = 0; i < LIVEBUFBLOCKSIZE; ++i)
     std::fill_n(features->cepbuf[i], features->cepsize, 0.0F);
   features->bufpos = features->curpos = 0;

@@ -12,42 +12,45 @@ struct ps_decoder_s;
 
 namespace millrace::pocketsphinx {
 
-// What a decoder believes was said. The score is the search's: log probability, only to be compared
-// with one of the same audio.
+// The text that a decoder has recognized. The score is the log probability of the search; it is
+// comparable only for the same audio.
 struct Hypothesis {
   std::string text;
   std::int32_t score = 0;
   bool operator==(const Hypothesis&) const = default;
 };
 
-// Rate of the model, in mono samples per second.
+// Sample rate of the model in Hz, mono.
 inline constexpr int sample_rate = 16000;
 
-// Where Debian's pocketsphinx-en-us lies.
+// Folder of Debian's pocketsphinx-en-us.
 inline constexpr const char* default_model = "/usr/share/pocketsphinx/model/en-us";
 
-// One PocketSphinx decoder with the US English model: audio of one stream in, utterance by
-// utterance, words out. What it says does not depend on how an utterance is cut into pieces, bit
-// for bit. From one utterance to the next it carries what it learned of the channel: cepstral mean,
-// noise level, the last frames. After reset() it equals a new one, bit for bit.
+// One PocketSphinx decoder with the US English model. It takes the audio of one stream, utterance
+// by utterance, and returns words. Its results do not depend on how an utterance is cut into
+// pieces, bit for bit. From one utterance to the next it keeps its adaptation to the channel:
+// cepstral mean, noise level and the last frames. After reset() it equals a new decoder, bit for
+// bit.
+//
 // It takes 0.2 s to load and 90 MB, and shares nothing with other decoders.
+//
 // Confined to one thread.
 class Decoder {
  public:
   // Throws std::runtime_error if there is no such model.
   explicit Decoder(const std::filesystem::path& model = default_model);
 
-  // Starts an utterance; one that is open is dropped.
+  // Starts an utterance. An open utterance is dropped. Throws std::runtime_error.
   void begin();
-  // Requires: open().
+  // Decodes samples of the utterance. Throws std::runtime_error. Requires: open().
   void process(std::span<const std::int16_t> samples);
-  // What was said so far in this utterance.
+  // The text of the utterance so far.
   Hypothesis partial() const;
-  // Ends the utterance with the second pass of the search (0.06 of its length) and says what it
-  // was. Requires: open().
+  // Ends the utterance with the second pass of the search (0.06 of its length) and returns its
+  // text. Throws std::runtime_error. Requires: open().
   Hypothesis end();
 
-  // Forgets everything but the model. An open utterance is dropped.
+  // Clears everything but the model. An open utterance is dropped.
   void reset();
 
   bool open() const { return open_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the decoder makes of audio files when nothing stands between: one JSON line per file,
+// Decodes audio files without Millrace, and prints one JSON line per file:
 // {"file":"a.wav","final":"…","score":-11892}.
 #include <algorithm>
 #include <boost/json.hpp>
@@ -15,7 +15,7 @@ namespace {
 
 using millrace::pocketsphinx::Decoder;
 
-constexpr std::size_t piece = 1600;  // samples given to the decoder at a time: a chunk of the demo
+constexpr std::size_t piece = 1600;  // samples per call of the decoder: a chunk of the demo
 
 boost::json::object decode(Decoder& decoder, std::span<const std::int16_t> samples) {
   decoder.reset();

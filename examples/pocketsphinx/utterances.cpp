@@ -25,7 +25,7 @@ Answer Utterances::take(const SpokenRow& row) {
 
 Answer Utterances::decode(const SpokenRow& row) {
   const auto is = [&](std::uint8_t markers) { return (row.flags & markers) != 0; };
-  if (is(flag::abort)) return {};  // the next stream's RESET drops what is open
+  if (is(flag::abort)) return {};  // RESET of the next stream drops the open utterance
   if (is(flag::reset)) decoder_->reset();
   const bool speaks = !row.samples.empty() || is(flag::last);
   if (is(flag::reset | flag::segment) || (speaks && !decoder_->open())) decoder_->begin();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker that decodes English speech with CMU PocketSphinx. SIGTERM says goodbye to the service:
-// streams move to other workers where there are any, and stay until they end where there are none.
+// A worker that decodes English speech with CMU PocketSphinx. At SIGTERM it sends Bye to the
+// service: its streams move to other workers, or stay until they end if there is no other worker.
 // A second SIGTERM ends it at once.
 #include "workers/library/worker.h"
 
@@ -28,8 +28,8 @@ struct Options {
   std::size_t warm = 4;
 };
 
-// Turns the first SIGTERM or SIGINT into bye(), the second into the end. The signals have to be
-// blocked in every thread.
+// Calls bye() at the first SIGTERM or SIGINT, and interrupt() at the second, which ends the worker.
+// The signals must be blocked in every thread.
 class Goodbye {
  public:
   Goodbye(Worker& worker, const sigset_t& signals)
@@ -63,21 +63,21 @@ sigset_t block_signals() {
 
 int work(const Options& options) {
   const sigset_t signals = block_signals();
-  Crew crew(options.threads);
-  BatchDecoder decoder(options.model, crew);
+  ThreadTeam team(options.threads);
+  BatchDecoder decoder(options.model, team);
   decoder.warm(options.warm);
 
   const auto stop_if_asked = [] {
     sigset_t pending;
     sigpending(&pending);
     if (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT))
-      throw std::runtime_error("stopped before a service was there");
+      throw std::runtime_error("stopped by a signal before it was attached");
   };
   Worker worker(options.url, {.pipeline = options.pipeline, .name = "pocketsphinx"}, stop_if_asked);
   const auto columns = body_columns(worker.frames(), worker.chunk());
   if (!columns) throw std::runtime_error("pipeline " + options.pipeline + ": " + columns.error());
   std::cout << "attached to " << options.pipeline << ": " << worker.slots() << " slots, "
-            << crew.size() << " threads" << std::endl;
+            << team.size() << " threads" << std::endl;
 
   const Goodbye goodbye(worker, signals);
   while (auto batch = worker.next()) {
@@ -92,15 +92,15 @@ int work(const Options& options) {
 int main(int argc, char** argv) try {
   Options options;
   CLI::App app("Decodes the streams of a pipeline (mono, 16 kHz, dtype s16) with PocketSphinx.");
-  app.add_option("--url", options.url,
-                 "the service's socket, unix:PATH; without it $MILLRACE_WORKERS, or the default");
+  app.add_option(
+      "--url", options.url,
+      "socket of the service, unix:PATH (default: $MILLRACE_WORKERS, else the user's socket)");
   app.add_option("--pipeline", options.pipeline, "pipeline to work for")->capture_default_str();
   app.add_option("--model", options.model, "folder of the model")->capture_default_str();
-  app.add_option("--threads", options.threads, "threads that decode")
+  app.add_option("--threads", options.threads, "decoding threads")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--warm", options.warm,
-                 "decoders loaded before the first stream comes (90 MB each)")
+  app.add_option("--warm", options.warm, "decoders loaded before the worker attaches (90 MB each)")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   return work(options);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Voice activity with the Silero VAD model: takes the chunks of all streams of a pipeline, 32 ms each,
-and answers each with the probability that somebody speaks in it."""
+"""Voice activity with the Silero VAD model. Answers each chunk (32 ms) of all streams of a pipeline with
+the probability that it contains speech."""
 
 import argparse
 import importlib.metadata
@@ -16,8 +16,8 @@ CHUNK = {"size": 512, "left": 64, "align": "body", "pad": "zero"}  # preset "sil
 
 
 class Model:
-    """A step of the model for many streams at once. It keeps nothing: a stream's state, two vectors
-    of 128 numbers, comes in and goes out."""
+    """The model, for many streams at once. It keeps no state: the state of a stream, two vectors of 128 numbers, is an
+    argument and a result."""
 
     def __init__(self, threads: int) -> None:
         wheel = importlib.metadata.distribution("silero-vad")
@@ -28,21 +28,21 @@ class Model:
         self._rate = np.array(16000)
 
     def __call__(self, windows: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """[rows, 576] samples and states [2, rows, 128] to probabilities [rows] and the states after them."""
+        """Takes samples [rows, 576] and states [2, rows, 128]. Returns probabilities [rows] and the new states."""
         inputs = {"input": windows, "state": state, "sr": self._rate}
         probability, state = self._session.run(["output", "stateN"], inputs)
         return probability[:, 0], state
 
 
 def fits(worker: millrace.Worker) -> bool:
-    """Whether batches are as the model wants them."""
+    """Returns whether the batches of the pipeline have the shape that the model needs."""
     shape = worker.width, worker.channels, worker.dtype, worker.rate
     return shape == (64 + 512, 1, np.float32, 16000) and CHUNK.items() <= worker.chunk.items()
 
 
 def serve(worker: millrace.Worker, model: Model) -> None:
-    """Answers batches until there are no more."""
-    state = np.zeros((2, worker.slots + 1, 128), np.float32)  # of each slot, and one for padding rows
+    """Answers batches until the worker has left."""
+    state = np.zeros((2, worker.slots + 1, 128), np.float32)  # one per slot, and one for padding rows
 
     def answer(batch: millrace.Batch) -> np.ndarray | None:
         if not batch.rows:
@@ -56,14 +56,16 @@ def serve(worker: millrace.Worker, model: Model) -> None:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--url", help="where the service is; without it, on this machine")
-    options.add_argument("--pipeline", default="vad")
-    options.add_argument("--threads", type=int, default=1, help="of the model")
+    options.add_argument("--url", help="unix:PATH or tcp://HOST:PORT of the service (default: on this machine)")
+    options.add_argument("--pipeline", default="vad", help="pipeline to work for (default: vad)")
+    options.add_argument("--threads", type=int, default=1, help="threads of the model (default: 1)")
     chosen = options.parse_args()
     model = Model(chosen.threads)
     with millrace.Worker(chosen.url, pipeline=chosen.pipeline) as worker:
         if not fits(worker):
-            options.error(f"pipeline {chosen.pipeline} is not for this model; see millrace.toml beside it")
+            options.error(
+                f"pipeline {chosen.pipeline} is not for this model: configure it as in examples/silero_vad/millrace.toml"
+            )
         signal.signal(signal.SIGTERM, lambda *_: worker.bye())  # its streams move to other workers first
         serve(worker, model)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is of CUDA in a build without it.
+// The functions of cuda.h in a build without CUDA.
 #include "gpu/cuda/cuda.h"
 
 namespace millrace::cuda {
@@ -13,15 +13,15 @@ constexpr const char* absent = "this build has no CUDA";
 }  // namespace
 
 std::string_view version() { return "none"; }
-Machine look() { return {.devices = {}, .why_none = absent}; }
-void use(const Found&) { fail(); }
-std::unique_ptr<Device> open(const Found&, const SlabSettings&) { fail(); }
-std::unique_ptr<DeviceReader> open_slabs(const Found&, const RowFormat&, std::size_t,
+Machine find_devices() { return {.devices = {}, .why_none = absent}; }
+void create_context(const DeviceInfo&) { fail(); }
+std::unique_ptr<Device> open(const DeviceInfo&, const SlabSettings&) { fail(); }
+std::unique_ptr<DeviceReader> open_slabs(const DeviceInfo&, const RowFormat&, std::size_t,
                                          const DeviceHandles&) {
   fail();
 }
-std::unique_ptr<DeviceReader> copy_slabs(const Found&, const RowFormat&, std::uint32_t, std::size_t,
-                                         MutableBytes) {
+std::unique_ptr<DeviceReader> copy_slabs(const DeviceInfo&, const RowFormat&, std::uint32_t,
+                                         std::size_t, MutableBytes) {
   fail();
 }
 

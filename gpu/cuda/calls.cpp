@@ -21,9 +21,10 @@ GetState find_get_state() {
   return there ? reinterpret_cast<GetState>(entry) : nullptr;
 }
 
-// By the driver's own word, which the runtime does not pass on.
+// True if this process has a context on the device. Queries the driver: the runtime has no such
+// call.
 bool is_in_use(int ordinal) {
-  static const GetState get_state = find_get_state();  // each copy asks
+  static const GetState get_state = find_get_state();  // looked up once: every copy uses it
   unsigned flags = 0;
   int active = 0;
   return get_state && get_state(ordinal, &flags, &active) == CUDA_SUCCESS && active != 0;
@@ -64,7 +65,7 @@ DeviceFailure failure(cudaError_t error, const char* what) {
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
-  (void)cudaGetLastError();  // it is told once
+  (void)cudaGetLastError();  // clears the error
   throw failure(error, what);
 }
 
@@ -80,19 +81,19 @@ bool has_passed(cudaEvent_t event, const char* what) {
 
 OnDevice::OnDevice(int ordinal) {
   int current = 0;
-  check(cudaGetDevice(&current), "asking for the current device");
-  if (current != ordinal && is_in_use(current)) before_ = current;
-  check(cudaSetDevice(ordinal), "using a device");
+  check(cudaGetDevice(&current), "querying the current device");
+  if (current != ordinal && is_in_use(current)) previous_ = current;
+  check(cudaSetDevice(ordinal), "selecting a device");
 }
 
 OnDevice::~OnDevice() {
-  if (before_ >= 0) ignore(cudaSetDevice(before_));
+  if (previous_ >= 0) ignore(cudaSetDevice(previous_));
 }
 
-bool answers(int ordinal) try {
+bool is_alive(int ordinal) try {
   const OnDevice on(ordinal);
   std::size_t free = 0, total = 0;
-  check(cudaMemGetInfo(&free, &total), "asking a device for its memory");
+  check(cudaMemGetInfo(&free, &total), "querying the memory of a device");
   return true;
 } catch (const DeviceFailure&) {
   return false;
@@ -100,19 +101,19 @@ bool answers(int ordinal) try {
 
 Event make_event(unsigned flags) {
   cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, flags), "making an event");
+  check(cudaEventCreateWithFlags(&event, flags), "creating an event");
   return Event(event);
 }
 
 Stream make_stream() {
   cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a CUDA stream");
   return Stream(stream);
 }
 
 Memory allocate(std::size_t bytes) {
   void* memory = nullptr;
-  check(cudaMalloc(&memory, bytes), "taking memory of the device");
+  check(cudaMalloc(&memory, bytes), "allocating device memory");
   return Memory(static_cast<std::byte*>(memory));
 }
 

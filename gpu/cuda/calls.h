@@ -9,17 +9,19 @@
 #include "base/bytes.h"
 #include "gpu/host/device_fault.h"
 
-// CUDA's calls as C++ has them: errors are exceptions, what is made is owned. For this folder only.
+// CUDA's calls with exceptions for errors and owners for what they create. For this folder only.
 namespace millrace::cuda {
 
-// Throws the DeviceFailure that an error is, with what could not be done and CUDA's own words.
+// Throws a DeviceFailure unless `error` is cudaSuccess. `what` is what the call was to do; CUDA's
+// text of the error follows it. Clears the error, so that no later call returns it.
 void check(cudaError_t error, const char* what);
 
-// Whether an event has. Throws where it never will.
+// True if the event has passed. Does not wait. Throws DeviceFailure if the query fails.
 bool has_passed(cudaEvent_t event, const char* what);
 
-// Makes a device this thread's current one; what it was before comes back at the end, unless that
-// would take memory of a device that nobody in this process uses.
+// Makes a device the current one of this thread while it lives. Then the previous device is the
+// current one again, unless this process has no context there: making it current would create one.
+// Confined to one thread.
 class OnDevice {
  public:
   explicit OnDevice(int ordinal);
@@ -28,10 +30,10 @@ class OnDevice {
   OnDevice& operator=(const OnDevice&) = delete;
 
  private:
-  int before_ = -1;  // -1: nothing is to come back
+  int previous_ = -1;  // -1: none to restore
 };
 
-// An error that nobody is told. It must not be taken for that of a later call.
+// Ignores an error, and clears it so that no later call returns it.
 inline void ignore(cudaError_t error) {
   if (error != cudaSuccess) (void)cudaGetLastError();
 }
@@ -52,14 +54,15 @@ using Stream = std::unique_ptr<CUstream_st, Destroy>;
 using Memory = std::unique_ptr<std::byte, FreeMemory>;
 using LockedPages = std::unique_ptr<std::byte, UnlockPages>;
 
-// Whether a device answers a call that needs its context. False after an error that killed it.
-bool answers(int ordinal);
+// True if a call that needs the device's context succeeds; false after an error that destroyed it.
+bool is_alive(int ordinal);
 
 Event make_event(unsigned flags);
-// Never the default stream, nor bound to it.
+// A stream that does not synchronise with the default stream.
 Stream make_stream();
 Memory allocate(std::size_t bytes);
-// Null where they cannot be locked: copies from them are slower then.
+// Null if the pages cannot be locked: copies from them are slower then. `pages` outlives the
+// result.
 LockedPages lock_pages(MutableBytes pages);
 
 }  // namespace millrace::cuda

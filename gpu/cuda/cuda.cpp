@@ -25,9 +25,9 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
-Found describe(int ordinal) {
+DeviceInfo describe(int ordinal) {
   cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, ordinal), "asking what a device is");
+  check(cudaGetDeviceProperties(&properties, ordinal), "querying a device");
   return {.ordinal = ordinal,
           .name = "cuda:" + std::to_string(ordinal),
           .uuid = uuid_text(properties.uuid),
@@ -43,11 +43,11 @@ std::string_view version() {
   return text;
 }
 
-Machine look() try {
+Machine find_devices() try {
   Machine machine;
   int count = 0;
   const cudaError_t counted = cudaGetDeviceCount(&count);
-  if (counted == cudaErrorInsufficientDriver) {  // none, or an old one
+  if (counted == cudaErrorInsufficientDriver) {  // no driver, or one that is too old
     (void)cudaGetLastError();
     return {.devices = {},
             .why_none = "no driver for CUDA " + std::string(version()) + " or newer"};

@@ -16,60 +16,61 @@
 #include "gpu/host/device_reader.h"
 #include "gpu/host/row_format.h"
 
-// CUDA, as far as it is known outside its own files: cuda_*.cpp where the toolkit was found,
-// cuda_absent.cpp elsewhere.
+// CUDA as devices.cpp and the workers' library use it. Without the CUDA toolkit absent.cpp defines
+// these functions: they find no device, and throw DeviceFailure. Thread-safe.
 namespace millrace::cuda {
 
-// Of the toolkit that this was built with, like "13.0"; "none" without.
+// The version of the toolkit that this was built with, such as "13.0"; "none" without one.
 std::string_view version();
 
-// A device as this process counts them.
-struct Found {
-  int ordinal = 0;
-  std::string name;          // cuda:0
+// A CUDA device. The driver may number devices differently in each process.
+struct DeviceInfo {
+  int ordinal = 0;           // in this process
+  std::string name;          // cuda:ORDINAL
   std::string uuid;          // GPU-…, the same in every process
-  std::string product;       // as its maker calls it
+  std::string product;       // the name of the model
   std::uint64_t memory = 0;  // bytes
 };
 
 struct Machine {
-  std::vector<Found> devices;
-  std::string why_none;  // where there are none: no driver, or which error
+  std::vector<DeviceInfo> devices;
+  std::string why_none;  // the reason if `devices` is empty: no driver, or the error
 };
 
-// Asks the driver, and takes no memory of any device.
-Machine look();
+// Queries the driver. Creates no context, and so allocates no device memory.
+Machine find_devices();
 
-// Makes the device's context in this process, if it has none: that takes some of its memory, and up
-// to seconds. Throws DeviceFailure where it cannot be used.
-void use(const Found& device);
+// Creates the context of this process on the device, unless it exists. That needs device memory and
+// up to seconds. Throws DeviceFailure if the device cannot be used.
+void create_context(const DeviceInfo& device);
 
-// The memory of a device that slabs of so many bytes take. What a handle opens is a whole block of
-// the driver's: nothing else may lie in it.
+// The device memory to allocate for `bytes` bytes of slabs: whole blocks of 2 MiB. An IPC handle
+// opens the whole block of the driver, so nothing else may be in it.
 constexpr std::size_t whole_blocks(std::size_t bytes) {
   constexpr std::size_t block = std::size_t{2} << 20;
   return (bytes + block - 1) / block * block;
 }
 
-// How slabs are made for a device.
+// Settings that the slabs of one device share.
 struct SlabSettings {
-  std::size_t place = 0;    // among Devices::usable()
-  Budget* bytes = nullptr;  // of its memory that slabs may take; outlives the device
-  // Set by whoever finds the device dead: nobody calls it any more. Outlives the device.
+  std::size_t device_index = 0;  // in Devices::usable()
+  Budget* bytes = nullptr;       // device memory for slabs; outlives the device
+  // Set when the device is found dead: then no slabs call it any more. Outlives the device.
   std::atomic<bool>* lost = nullptr;
 };
 
-// Takes it into use. Throws DeviceFailure.
-std::unique_ptr<Device> open(const Found& device, const SlabSettings& settings);
+// Opens the device, and creates its context. Throws DeviceFailure.
+std::unique_ptr<Device> open(const DeviceInfo& device, const SlabSettings& settings);
 
-// The slabs of another process, opened by their handles. Throws DeviceFailure where they cannot be:
-// it needs the same IPC and PID namespaces.
-std::unique_ptr<DeviceReader> open_slabs(const Found& device, const RowFormat& format,
+// Opens the slabs of another process by their handles. `format` is that of the tensor. Throws
+// DeviceFailure, also if the two processes are not in the same IPC and PID namespaces.
+std::unique_ptr<DeviceReader> open_slabs(const DeviceInfo& device, const RowFormat& format,
                                          std::size_t slab_bytes, const DeviceHandles& handles);
 
-// For slabs that lie on the host: copies each when it is taken. `pinned` is what may be locked of
-// that memory, or empty; it must outlive the reader.
-std::unique_ptr<DeviceReader> copy_slabs(const Found& device, const RowFormat& format,
+// A reader of slabs in host memory: take() copies each slab to the device. `pinned` is the memory
+// of the slabs, whose pages are locked if possible, or empty. It must outlive the reader. Throws
+// DeviceFailure.
+std::unique_ptr<DeviceReader> copy_slabs(const DeviceInfo& device, const RowFormat& format,
                                          std::uint32_t slabs, std::size_t slab_bytes,
                                          MutableBytes pinned);
 

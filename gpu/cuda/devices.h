@@ -18,80 +18,88 @@
 
 namespace millrace {
 
-// Which devices batches may be laid on, and with how much of their memory.
+// Which devices batches may be copied to, and how much of their memory slabs may use.
 struct DeviceRule {
   enum class Use : std::uint8_t {
-    automatic,  // all that the machine has
-    host,       // none
-    listed,     // these, which must be there
+    automatic,  // all devices of the machine
+    host,       // none: batches stay in host memory
+    listed,     // those in `listed`; each of them must exist
   };
   Use use = Use::automatic;
-  std::vector<std::string> listed = {};               // cuda:N, or a UUID
-  std::uint64_t slab_bytes = std::uint64_t{1} << 30;  // of each device's memory
-  bool pageable = true;  // where the pages of slabs cannot be locked, leave copies to the worker
+  std::vector<std::string> listed = {};               // cuda:N or UUIDs
+  std::uint64_t slab_bytes = std::uint64_t{1} << 30;  // limit for slabs on each device, in bytes
+  // True: a worker whose slabs cannot be locked in memory copies them itself. False: it is refused.
+  bool pageable = true;
 
   bool operator==(const DeviceRule&) const = default;
 };
 
 struct DeviceError {
-  std::string message;  // a sentence that names the device and those there are
+  std::string message;  // one line for people: the device and the reason, or the allowed devices
 };
 
-// The devices of this process.
+// The devices of this process, and the limit of the slabs' memory on each. It must outlive the
+// devices that it opens, and their slabs.
 //
-// Thread-safe; what it opens is confined to one thread each.
+// Thread-safe. Each device that it opens is confined to one thread.
 class Devices {
  public:
-  // The host alone.
+  // Only the host.
   Devices() : Devices(DeviceRule{.use = DeviceRule::Use::host}) {}
-  // Listed devices are opened at once, which takes their drivers some time; others when the first
-  // worker asks. Throws DeviceFailure with a sentence where a listed one is not there, or is listed
-  // twice.
+  // Opens the listed devices at once, which may take seconds. Other devices are opened when they
+  // are first used. Throws DeviceFailure if a listed device does not exist, is listed twice or
+  // cannot be used; its what() is one line for people.
   explicit Devices(const DeviceRule& rule);
 
-  // Whether open() needs no wait for a driver: for this name, for all.
+  // True if open() does not wait for the driver. True also for the host, for unknown names and for
+  // devices that have failed.
   bool is_ready(std::string_view name) const;
+  // True if all usable devices are ready.
   bool all_ready() const;
-  // Takes as long as the driver does with a device that is not ready. Throws DeviceFailure.
+  // Makes the device ready if it is not, which may take seconds. Throws DeviceFailure.
   void make_ready(std::string_view name);
 
-  // The device of a worker, by the name in its Hello: host, cuda:N as this process counts them, or
-  // a UUID. One that is the worker's own affair, because this process uses none or has no such,
-  // is a device of the worker's. Throws DeviceFailure.
+  // Opens the device of a worker by the name in its Hello: `host`, `cuda:N` as this process counts
+  // devices, or a UUID. A CUDA device that is not usable here becomes a device to which the worker
+  // copies (open_device_of_worker), unless devices are listed. DeviceError: the name is not
+  // allowed, or the device has failed. Throws DeviceFailure.
   Result<std::unique_ptr<Device>, DeviceError> open(std::string_view name);
 
-  // Whether a worker whose slabs cannot be locked in memory is let copy itself, too.
-  bool goes_without_locked_pages() const { return rule_.pageable; }
-  // Whether a worker whose device cannot be used here is let copy itself.
-  bool leaves_to_worker() const { return rule_.use != DeviceRule::Use::listed; }
+  // True if a worker whose slabs cannot be locked in memory may copy them itself.
+  bool allows_pageable() const { return rule_.pageable; }
+  // True if a worker whose device cannot be used by this process may copy its slabs itself.
+  bool lets_worker_copy() const { return rule_.use != DeviceRule::Use::listed; }
 
-  // Limits the memory of new slabs on each device. Existing slabs stay.
+  // Limits the memory of slabs on each device to `bytes`. Existing slabs stay.
   void set_slab_bytes(std::uint64_t bytes) {
-    for (At& at : at_) at.memory.set_limit(bytes);
+    for (State& state : states_) state.memory.set_limit(bytes);
   }
 
-  // It has failed, and is not opened any more: a process that goes on with it gets errors at best.
-  void give_up(std::size_t place) { at_[place].lost.store(true, std::memory_order_relaxed); }
+  // Records that the device has failed: open() returns an error for it from now on.
+  void mark_lost(std::size_t device_index) {
+    states_[device_index].lost.store(true, std::memory_order_relaxed);
+  }
 
-  // Its place among usable().
+  // The index in usable() of a device, by `cuda:N` or UUID; nullopt if it is not there.
   std::optional<std::size_t> find(std::string_view name) const;
-  // Those that batches may be laid on, in the driver's order.
-  const std::vector<cuda::Found>& usable() const { return usable_; }
-  // Why there are none, where the rule would take some; empty otherwise.
+  // The devices that batches may be copied to: in the driver's order, or in the order of `listed`.
+  const std::vector<cuda::DeviceInfo>& usable() const { return usable_; }
+  // The reason why the machine has no usable CUDA device; empty if it has one or the rule uses only
+  // the host.
   const std::string& why_none() const { return why_none_; }
 
  private:
-  Result<std::unique_ptr<Device>, DeviceError> open(std::size_t place);
+  Result<std::unique_ptr<Device>, DeviceError> open(std::size_t device_index);
 
   const DeviceRule rule_;
-  std::vector<cuda::Found> usable_;
+  std::vector<cuda::DeviceInfo> usable_;
   std::string why_none_;
-  struct At {
-    explicit At(std::uint64_t bytes) : memory(bytes) {}
-    Budget memory;
-    std::atomic<bool> ready{false}, lost{false};
+  struct State {
+    explicit State(std::uint64_t bytes) : memory(bytes) {}
+    Budget memory;                                // for slabs, in bytes
+    std::atomic<bool> ready{false}, lost{false};  // has a context, has failed
   };
-  std::deque<At> at_;  // of those
+  std::deque<State> states_;  // by index in usable_
 };
 
 }  // namespace millrace

@@ -12,11 +12,12 @@
 #include "gpu/host/convert_value.h"
 #include "gpu/host/row_format.h"
 
-// The kernel behind expand(). Slab and tensor have the same elements in the same order, so both are
-// taken as flat arrays: a thread converts some consecutive elements wherever rows begin.
+// The kernel of expand(). Slab and tensor have the same elements in the same order. So the kernel
+// treats both as flat arrays: a thread converts packs of consecutive elements, whatever row they
+// are in.
 namespace millrace::cuda {
 
-// How one value becomes another.
+// The conversion of one value.
 template <class Value>
 struct Same {
   using From = Value;
@@ -44,6 +45,7 @@ struct F16ToF32 {
   static constexpr To of(From value) { return half_to_float(value); }
 };
 
+// The task (kernel_launch.h) that expands rows. Immutable after construction.
 template <class Cast, class Division>
 class ExpandTask {
  public:
@@ -51,11 +53,11 @@ class ExpandTask {
   using To = typename Cast::To;
   using Index = typename Division::Index;
 
-  // As many elements as the larger of both fill 16 bytes with: neighbouring threads then read and
-  // write neighbouring bytes, on both sides.
-  static constexpr std::uint32_t lanes =
+  // Elements of a pack: those that fill 16 bytes of the larger type. Neighbouring threads then
+  // access neighbouring bytes in both arrays.
+  static constexpr std::uint32_t pack_size =
       16 / (sizeof(From) < sizeof(To) ? sizeof(To) : sizeof(From));
-  // Of a thread: what is on its way from memory at once.
+  // Packs per thread: the loads that are in flight at once.
   static constexpr std::uint32_t packs = 4;
 
   ExpandTask(const SlabRows& rows, const RowFormat& format, std::byte* tensor)
@@ -66,38 +68,39 @@ class ExpandTask {
         format_(format) {}
 
   std::uint64_t blocks() const {
-    return blocks_for((std::uint64_t{elements_} + lanes - 1) / lanes, packs);
+    return blocks_for((std::uint64_t{elements_} + pack_size - 1) / pack_size, packs);
   }
 
   constexpr void operator()(Thread at) const {
-    const Index first = first_item<Index>(at, packs) * lanes;
+    const Index first = first_item<Index>(at, packs) * pack_size;
     FromPack pack[packs];
-    // Read before it is known what of it is garbage: the address does not depend on the windows.
+    // The loads do not wait for the windows: the addresses do not depend on them. Elements outside
+    // of the windows are read, and not used.
     for (std::uint32_t i = 0; i < packs; ++i)
-      if (whole(element_of(first, i))) pack[i] = load<FromPack>(from(element_of(first, i)));
-    std::uint32_t borders = 0;  // a bit for each pack that takes more
+      if (is_whole(element_of(first, i))) pack[i] = load<FromPack>(from(element_of(first, i)));
+    std::uint32_t borders = 0;  // a bit for each pack that is not inside one window
     for (std::uint32_t i = 0; i < packs; ++i)
-      if (!lies_inside(element_of(first, i))) borders |= 1u << i;
+      if (!is_inside_window(element_of(first, i))) borders |= 1u << i;
     for (std::uint32_t i = 0; i < packs; ++i)
       if ((borders >> i & 1) == 0) store(to(element_of(first, i)), converted(pack[i]));
     for (Index element = first; borders != 0 && element < elements_;
-         element += threads_per_block * lanes, borders >>= 1)
+         element += threads_per_block * pack_size, borders >>= 1)
       if ((borders & 1) != 0) write_border(element);
   }
 
  private:
-  using FromPack = Pack<From, lanes>;
-  using ToPack = Pack<To, lanes>;
+  using FromPack = Pack<From, pack_size>;
+  using ToPack = Pack<To, pack_size>;
 
-  // Where a row's window begins and ends, in elements from the row's first. Empty: all zeros.
+  // The window of a row, in elements from the row's first. If `end` is 0, the row is all zeros.
   struct Window {
     Index begin = 0, end = 0;
   };
 
   static constexpr Index element_of(Index first, std::uint32_t i) {
-    return first + i * threads_per_block * lanes;
+    return first + i * threads_per_block * pack_size;
   }
-  constexpr bool whole(Index element) const { return element + lanes <= elements_; }
+  constexpr bool is_whole(Index element) const { return element + pack_size <= elements_; }
   constexpr const std::byte* from(Index element) const {
     return rows_.frames + sizeof(From) * std::size_t{element};
   }
@@ -114,35 +117,36 @@ class ExpandTask {
     return {begin, size == 0 ? 0 : end};
   }
 
-  // All of a pack, in one window.
-  constexpr bool lies_inside(Index element) const {
-    if (!whole(element)) return false;
+  // True if the pack is inside one window.
+  constexpr bool is_inside_window(Index element) const {
+    if (!is_whole(element)) return false;
     const Index row = row_of_(element);
     const Index column = element - row * row_of_.divisor();
     const Window window = window_of(row);
-    return window.begin <= column && column + lanes <= window.end;
+    return window.begin <= column && column + pack_size <= window.end;
   }
 
   static constexpr ToPack converted(const FromPack& pack) {
     ToPack out;
-    for (std::uint32_t i = 0; i < lanes; ++i) out.at[i] = Cast::of(pack.at[i]);
+    for (std::uint32_t i = 0; i < pack_size; ++i) out.at[i] = Cast::of(pack.at[i]);
     return out;
   }
 
-  // A pack of which something is outside of a window, in another row, or behind the last.
+  // Writes a pack that is not inside one window: part of it is outside, or in another row, or
+  // behind the last element.
   constexpr void write_border(Index element) const {
     Index row = row_of_(element), column = element - row * row_of_.divisor();
     Window window = window_of(row);
-    const Index there = elements_ - element;
+    const Index remaining = elements_ - element;
     ToPack out{};
-    for (std::uint32_t i = 0; i < lanes && i < there; ++i) {
+    for (std::uint32_t i = 0; i < pack_size && i < remaining; ++i) {
       out.at[i] = value_at(row, column, window);
       if (++column < row_of_.divisor()) continue;
       column = 0;
       if (++row < rows_.rows) window = window_of(row);
     }
-    if (whole(element)) return store(to(element), out);
-    for (std::uint32_t i = 0; i < lanes && i < there; ++i)
+    if (is_whole(element)) return store(to(element), out);
+    for (std::uint32_t i = 0; i < pack_size && i < remaining; ++i)
       store(to(element + i), Pack<To, 1>{out.at[i]});
   }
 
@@ -157,12 +161,12 @@ class ExpandTask {
 
   SlabRows rows_;
   std::byte* tensor_;
-  Division row_of_;  // an element
+  Division row_of_;  // the row of an element; divisor: the elements of a row
   Index elements_;
   RowFormat format_;
 };
 
-// Calls run(task) with the task that expands these rows.
+// Calls run(task) with the task that expands these rows; does not call it if there are no elements.
 template <class Cast, class Run>
 void with_expand_of(const SlabRows& rows, const RowFormat& format, std::byte* tensor, Run&& run) {
   const std::uint64_t elements = std::uint64_t{rows.rows} * rows.width * format.values;
@@ -173,7 +177,7 @@ void with_expand_of(const SlabRows& rows, const RowFormat& format, std::byte* te
     run(ExpandTask<Cast, WideDivision>(rows, format, tensor));
 }
 
-// The same, by what the format converts. Requires: there is a conversion.
+// The same, with the conversion of the format. Requires: there is one.
 template <class Run>
 void with_expand(const SlabRows& rows, const RowFormat& format, std::byte* tensor, Run&& run) {
   const Element from = format.frames, to = format.dtype;

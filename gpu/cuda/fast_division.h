@@ -6,8 +6,8 @@
 
 namespace millrace::cuda {
 
-// Division by a number that all threads share: a multiplication and a shift, where the hardware
-// would take twenty instructions. For what is below `bound`, divided by what is from 1 to `bound`.
+// Division by a fixed number, as a multiplication and a shift instead of some twenty instructions.
+// Requires: n < bound, 1 <= divisor <= bound.
 //
 // Immutable after construction.
 class FastDivision {
@@ -15,9 +15,9 @@ class FastDivision {
   using Index = std::uint32_t;
   static constexpr std::uint64_t bound = std::uint64_t{1} << 31;
 
-  // With s the bits of divisor - 1, the multiplier is 2^(31+s) / divisor rounded up. It fits into
-  // 32 bits, and is too large by less than 1: the quotient by less than 2^-s <= 1 / divisor, which
-  // carries no n < 2^31 over the next whole number.
+  // With s = bit_width(divisor - 1), the multiplier is 2^(31+s) / divisor, rounded up; it fits into
+  // 32 bits. Rounding makes it too large by less than 1, and the quotient of n < 2^31 by less than
+  // 2^-s <= 1 / divisor. That is too little to reach the next whole number.
   constexpr explicit FastDivision(std::uint64_t divisor)
       : divisor_(static_cast<Index>(divisor)),
         shift_(31 + static_cast<Index>(std::bit_width(divisor - 1))),
@@ -32,7 +32,7 @@ class FastDivision {
   Index divisor_, shift_, multiplier_;
 };
 
-// The same without bound.
+// The same interface for any n, with the division of the hardware. Immutable after construction.
 class WideDivision {
  public:
   using Index = std::uint64_t;

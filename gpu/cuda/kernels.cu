@@ -16,11 +16,11 @@ __global__ void __launch_bounds__(threads_per_block) run(const __grid_constant__
   task(Thread{blockIdx.x, threadIdx.x});
 }
 
-// Puts tasks on a stream. A grid has up to 2^31 - 1 blocks, which is more than memory can hold.
+// Launches tasks on `stream`. A grid may have 2^31 - 1 blocks: more than a device has memory for.
 auto on(DeviceStream stream, const char* what) {
   return [stream, what]<class Task>(const Task& task) {
     const auto blocks = static_cast<unsigned>(task.blocks());
-    (void)cudaGetLastError();  // of somebody else's call
+    (void)cudaGetLastError();  // clears the error of an earlier call
     run<<<blocks, threads_per_block, 0, static_cast<cudaStream_t>(stream)>>>(task);
     check(cudaGetLastError(), what);
   };

@@ -15,7 +15,7 @@ const T* array(const std::byte* slab, std::size_t at) {
   return reinterpret_cast<const T*>(slab + at);
 }
 
-// What the frames of a slab may become, on a boundary as the slab's own.
+// The largest tensor of a slab, rounded up to slab_alignment.
 std::size_t expanded_bytes(const RowFormat& format, std::size_t slab_bytes) {
   const std::size_t bytes = slab_bytes / size_of(format.frames) * size_of(format.dtype);
   return (bytes + slab_alignment - 1) / slab_alignment * slab_alignment;
@@ -26,36 +26,36 @@ std::size_t expanded_bytes(const RowFormat& format, std::size_t slab_bytes) {
 CudaReader::CudaReader(int ordinal, const RowFormat& format, std::unique_ptr<SlabSource> source)
     : ordinal_(ordinal), format_(format), source_(std::move(source)) {
   const OnDevice on(ordinal_);
-  arriving_ = make_stream();
-  leaving_ = make_stream();
+  input_ = make_stream();
+  release_ = make_stream();
   const auto event = [] { return make_event(cudaEventDisableTiming); };
   for (std::uint32_t slab = 0; slab < source_->slabs(); ++slab)
-    taken_.push_back({event(), event(), event(), {}});
+    slabs_.push_back({event(), event(), event(), {}});
   if (format.frames == format.dtype) return;
   load_expand(format);
   tensor_bytes_ = expanded_bytes(format, source_->slab_bytes());
   tensors_ = allocate(tensor_bytes_ * source_->slabs());
 }
 
-// Slabs do not go while they are still copied, expanded or about to leave. Streams of the model may
-// be gone.
+// Waits until no slab is being copied, expanded or released. The streams of the model are not used:
+// they may have been destroyed.
 CudaReader::~CudaReader() {
   try {
     const OnDevice on(ordinal_);
-    ignore(cudaStreamSynchronize(arriving_.get()));
-    ignore(cudaStreamSynchronize(leaving_.get()));
+    ignore(cudaStreamSynchronize(input_.get()));
+    ignore(cudaStreamSynchronize(release_.get()));
     source_.reset();
     tensors_.reset();
-    taken_.clear();
-  } catch (const DeviceFailure&) {  // on a device that has failed nothing is under way
+    slabs_.clear();
+  } catch (const DeviceFailure&) {  // nothing is under way on a failed device
   }
 }
 
 DeviceArrays CudaReader::take(std::uint32_t slab, const SlabShape& shape, MutableBytes host) {
   const OnDevice on(ordinal_);
   const SlabLayout layout = layout_of(shape);
-  check(cudaStreamWaitEvent(arriving_.get(), taken_[slab].left.get(), 0), "waiting for a slab");
-  std::byte* const at = source_->arrive(slab, layout.bytes, host, arriving_.get());
+  check(cudaStreamWaitEvent(input_.get(), slabs_[slab].released.get(), 0), "waiting for a slab");
+  std::byte* const at = source_->acquire(slab, layout.bytes, host, input_.get());
   DeviceArrays arrays{.tensor = tensor_of(slab, at, shape),
                       .slot = array<std::int32_t>(at, layout.slots),
                       .left = array<std::int32_t>(at, layout.left),
@@ -63,8 +63,8 @@ DeviceArrays CudaReader::take(std::uint32_t slab, const SlabShape& shape, Mutabl
                       .right = array<std::int32_t>(at, layout.right),
                       .flags = array<std::uint8_t>(at, layout.flags),
                       .reset = array<std::uint8_t>(at, layout.reset),
-                      .ready = taken_[slab].ready.get()};
-  check(cudaEventRecord(taken_[slab].ready.get(), arriving_.get()), "recording an event");
+                      .ready = slabs_[slab].ready.get()};
+  check(cudaEventRecord(slabs_[slab].ready.get(), input_.get()), "recording an event");
   return arrays;
 }
 
@@ -74,9 +74,9 @@ void CudaReader::renew_flags(const DeviceArrays& arrays, std::uint32_t slab, con
   const SlabLayout layout = layout_of(shape);
   auto* const at = reinterpret_cast<std::byte*>(const_cast<std::uint8_t*>(arrays.flags));
   check(cudaMemcpyAsync(at, host.data() + layout.flags, layout.bytes - layout.flags,
-                        cudaMemcpyHostToDevice, arriving_.get()),
+                        cudaMemcpyHostToDevice, input_.get()),
         "copying flags");
-  check(cudaEventRecord(taken_[slab].ready.get(), arriving_.get()), "recording an event");
+  check(cudaEventRecord(slabs_[slab].ready.get(), input_.get()), "recording an event");
 }
 
 std::byte* CudaReader::tensor_of(std::uint32_t slab, std::byte* at, const SlabShape& shape) {
@@ -89,30 +89,30 @@ std::byte* CudaReader::tensor_of(std::uint32_t slab, std::byte* at, const SlabSh
           .right = array<std::int32_t>(at, layout.right),
           .rows = shape.rows,
           .width = shape.width},
-         format_, tensor, arriving_.get());
+         format_, tensor, input_.get());
   return tensor;
 }
 
 void CudaReader::use_on(std::uint32_t slab, DeviceStream stream) {
   const OnDevice on(ordinal_);
   const auto user = static_cast<cudaStream_t>(stream);
-  check(cudaStreamWaitEvent(user, taken_[slab].ready.get(), 0), "waiting for a batch");
-  auto& users = taken_[slab].users;
+  check(cudaStreamWaitEvent(user, slabs_[slab].ready.get(), 0), "waiting for a batch");
+  auto& users = slabs_[slab].users;
   if (std::ranges::find(users, user) == users.end()) users.push_back(user);
 }
 
 void CudaReader::give_back(std::uint32_t slab) {
   const OnDevice on(ordinal_);
-  Taken& taken = taken_[slab];
-  for (cudaStream_t user : taken.users) {
-    check(cudaEventRecord(taken.joined.get(), user), "recording an event");
-    check(cudaStreamWaitEvent(leaving_.get(), taken.joined.get(), 0), "joining a stream");
+  SlabState& state = slabs_[slab];
+  for (cudaStream_t user : state.users) {
+    check(cudaEventRecord(state.joined.get(), user), "recording an event");
+    check(cudaStreamWaitEvent(release_.get(), state.joined.get(), 0), "waiting for a CUDA stream");
   }
-  taken.users.clear();
-  // Nobody may have used it, and it is expanded all the same.
-  check(cudaStreamWaitEvent(leaving_.get(), taken.ready.get(), 0), "joining a stream");
-  source_->leave(slab, leaving_.get());
-  check(cudaEventRecord(taken.left.get(), leaving_.get()), "recording an event");
+  state.users.clear();
+  // If no stream used the batch, its expansion may be still under way.
+  check(cudaStreamWaitEvent(release_.get(), state.ready.get(), 0), "waiting for a CUDA stream");
+  source_->release(slab, release_.get());
+  check(cudaEventRecord(state.released.get(), release_.get()), "recording an event");
 }
 
 }  // namespace millrace::cuda

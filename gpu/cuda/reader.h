@@ -13,7 +13,8 @@
 
 namespace millrace::cuda {
 
-// How slabs come onto a device. Confined to one thread, on which the device is the current one.
+// Supplies slabs in device memory to a CudaReader. Its functions throw DeviceFailure. Confined to
+// one thread, on which the device must be the current one.
 class SlabSource {
  public:
   virtual ~SlabSource() = default;
@@ -21,21 +22,23 @@ class SlabSource {
   virtual std::uint32_t slabs() const = 0;
   virtual std::size_t slab_bytes() const = 0;
 
-  // Whether the slab is there to arrive.
+  // True if the slab can be acquired.
   virtual bool has_arrived(std::uint32_t slab) const = 0;
-  // Where the slab lies on the device once `stream` gets here.
-  virtual std::byte* arrive(std::uint32_t slab, std::size_t bytes, MutableBytes host,
-                            cudaStream_t stream) = 0;
-  // It is read no more once `stream` gets here.
-  virtual void leave(std::uint32_t slab, cudaStream_t stream) = 0;
+  // Puts on `stream` what brings the slab to the device, if anything, and returns its address
+  // there. A source that copies reads `bytes` bytes from `host`.
+  virtual std::byte* acquire(std::uint32_t slab, std::size_t bytes, MutableBytes host,
+                             cudaStream_t stream) = 0;
+  // The slab is not read any more after the work that `stream` has now.
+  virtual void release(std::uint32_t slab, cudaStream_t stream) = 0;
 };
 
-// Reads what a source brings. On one stream of its own a slab arrives and becomes the tensor; on
-// another the streams of the model come together again before it leaves, so that no slab that
-// arrives is behind a model that still computes.
+// The reader of slabs on a CUDA device. It has two streams. On one a slab is acquired and expanded
+// into the tensor. On the other the model's streams are joined before the slab is released, so that
+// the next slab does not wait for a model that still computes. Confined to one thread, as every
+// DeviceReader.
 class CudaReader final : public DeviceReader {
  public:
-  // `format` is that of the tensor. Throws DeviceFailure.
+  // `ordinal` is that of the device; `format` is that of the tensor. Throws DeviceFailure.
   CudaReader(int ordinal, const RowFormat& format, std::unique_ptr<SlabSource> source);
 
   ~CudaReader() override;
@@ -48,11 +51,11 @@ class CudaReader final : public DeviceReader {
   void give_back(std::uint32_t slab) override;
 
  private:
-  struct Taken {
-    Event ready;   // on arriving_
-    Event joined;  // on a stream of the model
-    Event left;    // on leaving_
-    std::vector<cudaStream_t> users;
+  struct SlabState {
+    Event ready;                      // recorded on input_
+    Event joined;                     // recorded on each stream of the model
+    Event released;                   // recorded on release_
+    std::vector<cudaStream_t> users;  // streams of the model
   };
 
   std::byte* tensor_of(std::uint32_t slab, std::byte* at, const SlabShape& shape);
@@ -60,10 +63,10 @@ class CudaReader final : public DeviceReader {
   const int ordinal_;
   const RowFormat format_;
   std::unique_ptr<SlabSource> source_;
-  Stream arriving_, leaving_;
-  std::vector<Taken> taken_;      // by slab
+  Stream input_, release_;
+  std::vector<SlabState> slabs_;  // by slab
   std::size_t tensor_bytes_ = 0;  // of one slab
-  Memory tensors_;                // null where slabs hold the tensor itself
+  Memory tensors_;                // null if slabs hold the tensor itself
 };
 
 }  // namespace millrace::cuda

@@ -8,12 +8,12 @@
 #include "gpu/cuda/kernel_launch.h"
 #include "gpu/cuda/kernels.h"
 
-// The kernels behind reset_rows(), gather_rows() and scatter_rows(). All rows together are one
-// sequence of units, the largest that every row begins and ends at, so that a few huge rows and
-// many small ones occupy a device alike.
+// The kernels of reset_rows(), gather_rows() and scatter_rows(). They treat all rows as one
+// sequence of units, so that a few large rows occupy a device as well as many small ones. A unit
+// has the largest size, up to 16 bytes, to whose multiples all rows are aligned.
 namespace millrace::cuda {
 
-// Where each unit of the rows lies in the state of the slots.
+// The address of each unit of the rows in the state of the slots. Immutable after construction.
 template <class Unit, class Division>
 class SlotRows {
  public:
@@ -37,63 +37,65 @@ class SlotRows {
  private:
   Arena arena_;
   const std::int32_t* slot_;
-  Division row_of_;  // a unit
+  Division row_of_;  // the row of a unit; divisor: the units of a row
   Index units_;
 };
 
-enum class Way { gather, scatter };
+enum class Direction { gather, scatter };
 
-template <Way way, class Unit, class Division>
+// The task (kernel_launch.h) of gather_rows() and scatter_rows(). Immutable after construction.
+template <Direction direction, class Unit, class Division>
 class MoveTask {
  public:
   using Index = typename Division::Index;
 
-  // Of a thread: what is on its way from memory at once.
+  // Units per thread: the loads that are in flight at once.
   static constexpr std::uint32_t units = 4;
 
-  // `other` is what is not the state; scatter reads it.
+  // `other` is the other array: the target of gather, the source of scatter.
   MoveTask(const SlotRows<Unit, Division>& rows, std::byte* other) : rows_(rows), other_(other) {}
 
   std::uint64_t blocks() const { return blocks_for(rows_.units(), units); }
 
-  // In three loops, so that a thread waits for its slots once and for its units once.
+  // Three loops, so that a thread waits once for all of its slots and once for all of its units.
   constexpr void operator()(Thread at) const {
     const Index first = first_item<Index>(at, units);
     std::byte* state[units];
     Unit value[units];
     for (std::uint32_t i = 0; i < units; ++i)
-      if (there(first, i)) state[i] = rows_.at(unit_of(first, i));
+      if (in_range(first, i)) state[i] = rows_.at(unit_of(first, i));
     for (std::uint32_t i = 0; i < units; ++i)
-      if (there(first, i)) value[i] = load<Unit>(from(state[i], unit_of(first, i)));
+      if (in_range(first, i)) value[i] = load<Unit>(from(state[i], unit_of(first, i)));
     for (std::uint32_t i = 0; i < units; ++i)
-      if (there(first, i)) store(to(state[i], unit_of(first, i)), value[i]);
+      if (in_range(first, i)) store(to(state[i], unit_of(first, i)), value[i]);
   }
 
  private:
   static constexpr Index unit_of(Index first, std::uint32_t i) {
     return first + i * threads_per_block;
   }
-  constexpr bool there(Index first, std::uint32_t i) const {
+  constexpr bool in_range(Index first, std::uint32_t i) const {
     return unit_of(first, i) < rows_.units();
   }
   constexpr std::byte* other(Index unit) const { return other_ + sizeof(Unit) * std::size_t{unit}; }
   constexpr const std::byte* from(std::byte* state, Index unit) const {
-    return way == Way::gather ? state : other(unit);
+    return direction == Direction::gather ? state : other(unit);
   }
   constexpr std::byte* to(std::byte* state, Index unit) const {
-    return way == Way::gather ? other(unit) : state;
+    return direction == Direction::gather ? other(unit) : state;
   }
 
   SlotRows<Unit, Division> rows_;
   std::byte* other_;
 };
 
+// The task (kernel_launch.h) of reset_rows(). Immutable after construction.
 template <class Unit, class Division>
 class ResetTask {
  public:
   using Index = typename Division::Index;
 
-  // Of a thread. Most rows are not reset, and a thread costs more than a unit.
+  // Units per thread. Most rows are not reset, and starting a thread costs more than a unit.
   static constexpr std::uint32_t units = 8;
 
   ResetTask(const SlotRows<Unit, Division>& rows, const std::uint8_t* reset)
@@ -114,8 +116,8 @@ class ResetTask {
   const std::uint8_t* reset_;
 };
 
-// Calls run(rows) with SlotRows of the largest unit that goes into row_bytes, and that `addresses`,
-// the bits of all of them together, are aligned to.
+// with_slot_rows() calls run(rows) with SlotRows of the largest unit that divides row_bytes and all
+// addresses; `addresses` is the bitwise or of these. They do not call it if there are no units.
 template <class Unit, class Run>
 void with_units(const Arena& arena, const std::int32_t* slot, std::uint32_t rows, Run&& run) {
   const std::uint64_t units = arena.row_bytes / sizeof(Unit) * rows;
@@ -140,7 +142,7 @@ inline std::uintptr_t bits_of(const std::byte* address) {
   return reinterpret_cast<std::uintptr_t>(address);
 }
 
-// Each calls run(task) with the task that does it; or does not, where there is nothing to do.
+// Each calls run(task) with its task; does not call it if there is nothing to do.
 template <class Run>
 void with_reset(const Arena& arena, const std::int32_t* slot, const std::uint8_t* reset,
                 std::uint32_t rows, Run&& run) {
@@ -149,24 +151,24 @@ void with_reset(const Arena& arena, const std::int32_t* slot, const std::uint8_t
                    run(ResetTask<Unit, Division>(of, reset));
                  });
 }
-template <Way way, class Run>
+template <Direction direction, class Run>
 void with_move(const Arena& arena, const std::int32_t* slot, std::uint32_t rows, std::byte* other,
                Run&& run) {
   with_slot_rows(arena, slot, rows, bits_of(arena.state) | bits_of(other),
                  [&]<class Unit, class Division>(const SlotRows<Unit, Division>& of) {
-                   run(MoveTask<way, Unit, Division>(of, other));
+                   run(MoveTask<direction, Unit, Division>(of, other));
                  });
 }
 template <class Run>
 void with_gather(const Arena& arena, const std::int32_t* slot, std::uint32_t rows, std::byte* to,
                  Run&& run) {
-  with_move<Way::gather>(arena, slot, rows, to, run);
+  with_move<Direction::gather>(arena, slot, rows, to, run);
 }
 template <class Run>
 void with_scatter(const Arena& arena, const std::int32_t* slot, std::uint32_t rows,
                   const std::byte* from, Run&& run) {
-  // Read only: a task has one type for both ways.
-  with_move<Way::scatter>(arena, slot, rows, const_cast<std::byte*>(from), run);
+  // Only reads `from`; a task has the same type for both directions.
+  with_move<Direction::scatter>(arena, slot, rows, const_cast<std::byte*>(from), run);
 }
 
 }  // namespace millrace::cuda

@@ -12,16 +12,16 @@ namespace millrace::cuda {
 
 namespace {
 
-// Each copy that is timed costs a record more.
-constexpr std::uint64_t timed_copies = 16;
+// One copy in 16 is timed: to time a copy takes one more event record.
+constexpr std::uint64_t timing_interval = 16;
 
-// How often a slab is looked at whose batch was given back before the device was done with it. Only
-// then: who has read its answers from the device has waited for it.
-constexpr auto look_period = std::chrono::microseconds(200);
+// The interval of polling for a slab that the device was not done with when it was given back. That
+// is rare: a worker that reads its answers from the device has waited for it.
+constexpr auto poll_period = std::chrono::microseconds(200);
 
 bool can_share(int ordinal) {
   int yes = 0;
-  check(cudaDeviceGetAttribute(&yes, cudaDevAttrIpcEventSupport, ordinal), "asking a device");
+  check(cudaDeviceGetAttribute(&yes, cudaDevAttrIpcEventSupport, ordinal), "querying a device");
   return yes != 0;
 }
 
@@ -33,13 +33,13 @@ DeviceHandle handle_of(const Event& event) {
 
 DeviceHandle handle_of(const Memory& memory) {
   cudaIpcMemHandle_t native;
-  check(cudaIpcGetMemHandle(&native, memory.get()), "sharing memory of the device");
+  check(cudaIpcGetMemHandle(&native, memory.get()), "sharing device memory");
   return std::bit_cast<DeviceHandle>(native);
 }
 
 }  // namespace
 
-CudaSlabs::CudaSlabs(const Found& device, const SlabSettings& settings, const SlabRing& ring,
+CudaSlabs::CudaSlabs(const DeviceInfo& device, const SlabSettings& settings, const SlabRing& ring,
                      DeviceReports reports)
     : ordinal_(device.ordinal),
       ring_(ring),
@@ -49,19 +49,19 @@ CudaSlabs::CudaSlabs(const Found& device, const SlabSettings& settings, const Sl
       waits_(4 * std::size_t{ring.slabs()}) {
   if (!bytes_)
     throw DeviceFailure(DeviceFault::out_of_memory,
-                        "the slabs of this worker would pass [gpu] slab_bytes of " + device.name);
+                        "the slabs of this worker would exceed [gpu] slab_bytes of " + device.name);
   try {
-    take();
+    acquire_resources();
   } catch (const DeviceFailure& failure) {
-    if (failure.passes()) throw;
-    if (answers(ordinal_)) throw DeviceFailure(failure.fault(), failure.what(), true);
+    if (failure.recoverable()) throw;
+    if (is_alive(ordinal_)) throw DeviceFailure(failure.fault(), failure.what(), true);
     abandon();
     throw;
   }
   thread_ = quiet_thread("millrace-copies", [this] { run(); });
 }
 
-void CudaSlabs::take() {
+void CudaSlabs::acquire_resources() {
   const OnDevice on(ordinal_);
   pages_ = lock_pages(ring_.memory());
   memory_ = allocate(whole_blocks(ring_.memory().size()));
@@ -69,18 +69,18 @@ void CudaSlabs::take() {
   share();
 }
 
-// Copies under way end by themselves: they wait for nobody.
+// Copies under way end in any case: they wait for no other process.
 CudaSlabs::~CudaSlabs() {
   waits_.close();
   thread_.join();
   if (lost_)
     abandon();
   else
-    give_back();
+    release_resources();
 }
 
-// On the device that it is of.
-void CudaSlabs::give_back() try {
+// Frees everything, with its device as the current one.
+void CudaSlabs::release_resources() try {
   const OnDevice on(ordinal_);
   slabs_.clear();
   stream_.reset();
@@ -89,7 +89,7 @@ void CudaSlabs::give_back() try {
 } catch (const DeviceFailure&) {
 }
 
-// A context that is dead is not called again, not even to give back what was in it.
+// Leaks everything: a dead context must not be called again, not even to free.
 void CudaSlabs::abandon() {
   (void)pages_.release();
   (void)memory_.release();
@@ -99,7 +99,8 @@ void CudaSlabs::abandon() {
       (void)event->release();
 }
 
-// Events that can be shared are not to be had everywhere that memory is, as in some containers.
+// Makes the slabs and, if possible, their handles. In some containers memory can be shared with
+// other processes, but events cannot. Then there are no handles.
 void CudaSlabs::share() try {
   if (!can_share(ordinal_)) return make_slabs(0);
   make_slabs(cudaEventInterprocess);
@@ -110,7 +111,7 @@ void CudaSlabs::share() try {
   }
   handles_ = std::move(handles);
 } catch (const DeviceFailure& failure) {
-  if (!failure.passes()) throw;
+  if (!failure.recoverable()) throw;
   make_slabs(0);
 }
 
@@ -124,10 +125,10 @@ void CudaSlabs::make_slabs(unsigned sharing) {
 }
 
 Copying CudaSlabs::copy(std::uint32_t index, const SlabShape& shape) {
-  if (gone()) return Copying::failed;
+  if (has_failed()) return Copying::failed;
   Slab& slab = slabs_[index];
   slab.bytes = layout_of(shape).bytes;
-  slab.timed = copies_++ % timed_copies == 0;
+  slab.timed = copies_++ % timing_interval == 0;
   try {
     start(slab, index);
   } catch (const DeviceFailure& failure) {
@@ -152,7 +153,7 @@ void CudaSlabs::start(Slab& slab, std::uint32_t index) {
 }
 
 bool CudaSlabs::give_back(std::uint32_t index) {
-  if (gone()) return false;
+  if (has_failed()) return false;
   try {
     if (is_finished(index)) return true;
     (void)waits_.try_push({.slab = index, .given_back = true});
@@ -163,7 +164,8 @@ bool CudaSlabs::give_back(std::uint32_t index) {
 }
 
 bool CudaSlabs::is_finished(std::uint32_t index) const {
-  return has_passed(slabs_[index].finished.get(), "asking for what the worker has finished");
+  return has_passed(slabs_[index].finished.get(),
+                    "querying whether the worker has finished with a slab");
 }
 
 CopiedSlabs CudaSlabs::copied_slabs() const {
@@ -181,12 +183,12 @@ std::unique_ptr<DeviceReader> CudaSlabs::reader(const RowFormat& format) {
 }
 
 void CudaSlabs::run() try {
-  check(cudaSetDevice(ordinal_), "using a device");
+  check(cudaSetDevice(ordinal_), "selecting a device");
   std::vector<std::uint32_t> given_back;
   for (;;) {
     const auto wait =
-        waits_.pop_until(given_back.empty() ? Time::max() : Clock::now() + look_period);
-    if ((!wait && waits_.closed()) || gone()) return;
+        waits_.pop_until(given_back.empty() ? Time::max() : Clock::now() + poll_period);
+    if ((!wait && waits_.closed()) || has_failed()) return;
     if (wait && wait->given_back) given_back.push_back(wait->slab);
     if (wait && !wait->given_back) wait_for_copy(wait->slab);
     std::erase_if(given_back, [this](std::uint32_t slab) {
@@ -212,21 +214,21 @@ void CudaSlabs::wait_for_copy(std::uint32_t index) {
   reports_(ended);
 }
 
-// Other slabs of the device may have seen it die.
-bool CudaSlabs::gone() {
-  if (lost_) fail({DeviceFault::lost, "the device has failed before"}, true);
+// Other slabs may have found that the device is dead.
+bool CudaSlabs::has_failed() {
+  if (lost_) fail({DeviceFault::lost, "the device has failed earlier"}, true);
   return failed_;
 }
 
-// Reports the first one only.
-void CudaSlabs::fail(const DeviceFailure& failure, bool told) {
+// Reports only the first failure.
+void CudaSlabs::fail(const DeviceFailure& failure, bool repeated) {
   if (failed_.exchange(true)) return;
   if (!lost_ && is_dead()) lost_ = true;
-  reports_(DeviceLost{failure.fault(), failure.what(), !lost_, told});
+  reports_(DeviceLost{failure.fault(), failure.what(), !lost_, repeated});
 }
 
-// What kills a context is the answer to every call from then on; what does not, as a want of memory
-// or another process's event, is the answer to one.
+// After an error that destroyed the context every call returns it. Other errors, such as a lack of
+// memory or an invalid event of another process, are returned once.
 bool CudaSlabs::is_dead() const {
   (void)cudaGetLastError();
   const cudaError_t error = cudaStreamQuery(stream_.get());

@@ -18,16 +18,18 @@
 
 namespace millrace::cuda {
 
-// A lane's slabs, on the host and again on the device, and the stream on which they are copied. A
-// thread waits for what the device does, and reports it.
+// The slabs of a lane on a CUDA device: the device memory, and the stream on which slabs are
+// copied. A thread waits for the copies, polls for slabs that were given back, and reports both.
 //
-// No stream of this process ever waits for another process: what that recorded may never pass when
-// it is killed, and everything behind it would hang. So `finished` is asked before a slab is
-// written again.
+// No stream of this process waits for an event of another process. If that process is killed, the
+// event may never pass, and everything behind it on the stream would hang. So the event `finished`
+// is polled before a slab is written again.
+//
+// `ring` must outlive it. Confined to one thread at a time, as every DeviceSlabs.
 class CudaSlabs final : public DeviceSlabs {
  public:
-  // Throws DeviceFailure, and std::system_error where there is no thread to be had.
-  CudaSlabs(const Found& device, const SlabSettings& settings, const SlabRing& ring,
+  // Throws DeviceFailure, and std::system_error if the thread cannot be started.
+  CudaSlabs(const DeviceInfo& device, const SlabSettings& settings, const SlabRing& ring,
             DeviceReports reports);
   ~CudaSlabs() override;
 
@@ -40,18 +42,18 @@ class CudaSlabs final : public DeviceSlabs {
 
  private:
   struct Slab {
-    Event copied, finished;  // for whoever reads it
-    Event begun, ended;      // for us: the copy, by the device's clock
+    Event copied, finished;  // shared with the reader
+    Event begun, ended;      // of the copy, for its duration by the device's clock
     std::size_t bytes = 0;   // of the copy under way
-    bool timed = false;
+    bool timed = false;      // `begun` was recorded
   };
-  // What the thread is to wait for.
+  // A task of the thread.
   struct Wait {
     std::uint32_t slab = 0;
-    bool given_back = false;  // for `finished`; otherwise for the copy
+    bool given_back = false;  // true: poll `finished`; false: wait for the copy
   };
 
-  void take();
+  void acquire_resources();
   void make_slabs(unsigned sharing);
   void share();
   void start(Slab& slab, std::uint32_t index);
@@ -59,27 +61,28 @@ class CudaSlabs final : public DeviceSlabs {
   void run();
   void wait_for_copy(std::uint32_t index);
   bool is_finished(std::uint32_t index) const;
-  // `told`: by others already.
-  void fail(const DeviceFailure& failure, bool told = false);
-  bool gone();
+  // `repeated`: other slabs have reported this failure.
+  void fail(const DeviceFailure& failure, bool repeated = false);
+  // Reports it if other slabs found that the device is lost.
+  bool has_failed();
   bool is_dead() const;
-  void give_back();
+  void release_resources();
   void abandon();
 
   const int ordinal_;
   const SlabRing& ring_;
   const DeviceReports reports_;
-  std::atomic<bool>& lost_;  // the device, for everybody
+  std::atomic<bool>& lost_;  // SlabSettings::lost
   Share bytes_;
-  LockedPages pages_;  // null: they could not be locked
+  LockedPages pages_;  // null if they cannot be locked
   Memory memory_;
   Stream stream_;
   std::vector<Slab> slabs_;
   std::optional<DeviceHandles> handles_;
   std::uint64_t copies_ = 0;
-  std::atomic<bool> failed_{false};  // and it was reported
+  std::atomic<bool> failed_{false};  // and the failure was reported
   Queue<Wait> waits_;
-  std::jthread thread_;  // the last: it ends before what it uses
+  std::jthread thread_;  // last member: it ends before the others are destroyed
 };
 
 }  // namespace millrace::cuda

@@ -8,21 +8,21 @@ namespace millrace::cuda {
 
 namespace {
 
-class SourceOfCopied : public SlabSource {
+class CopiedSource : public SlabSource {
  public:
-  explicit SourceOfCopied(CopiedSlabs slabs) : slabs_(std::move(slabs)) {}
+  explicit CopiedSource(CopiedSlabs slabs) : slabs_(std::move(slabs)) {}
 
   std::uint32_t slabs() const override { return static_cast<std::uint32_t>(slabs_.copied.size()); }
   std::size_t slab_bytes() const override { return slabs_.slab_bytes; }
 
   bool has_arrived(std::uint32_t slab) const override {
-    return has_passed(slabs_.copied[slab], "asking for a slab");
+    return has_passed(slabs_.copied[slab], "querying a slab");
   }
-  std::byte* arrive(std::uint32_t slab, std::size_t, MutableBytes, cudaStream_t stream) override {
+  std::byte* acquire(std::uint32_t slab, std::size_t, MutableBytes, cudaStream_t stream) override {
     check(cudaStreamWaitEvent(stream, slabs_.copied[slab], 0), "waiting for a slab");
     return slabs_.memory + slab * slabs_.slab_bytes;
   }
-  void leave(std::uint32_t slab, cudaStream_t stream) override {
+  void release(std::uint32_t slab, cudaStream_t stream) override {
     check(cudaEventRecord(slabs_.finished[slab], stream), "recording an event");
   }
 
@@ -53,7 +53,7 @@ std::vector<cudaEvent_t> raw(const std::vector<Event>& events) {
   return raw;
 }
 
-// What was opened, with what reads it.
+// The slabs of another process: what was opened, and the source that reads it.
 class OpenedSource : public SlabSource {
  public:
   OpenedSource(std::size_t slab_bytes, const DeviceHandles& handles)
@@ -65,11 +65,11 @@ class OpenedSource : public SlabSource {
   std::uint32_t slabs() const override { return slabs_.slabs(); }
   std::size_t slab_bytes() const override { return slabs_.slab_bytes(); }
   bool has_arrived(std::uint32_t slab) const override { return slabs_.has_arrived(slab); }
-  // No stream waits here for the service, which may be killed in the midst of a copy.
-  std::byte* arrive(std::uint32_t slab, std::size_t, MutableBytes, cudaStream_t) override {
+  // No wait on the stream: if the service is killed during the copy, its event never passes.
+  std::byte* acquire(std::uint32_t slab, std::size_t, MutableBytes, cudaStream_t) override {
     return memory_.get() + slab * slabs_.slab_bytes();
   }
-  void leave(std::uint32_t slab, cudaStream_t stream) override { slabs_.leave(slab, stream); }
+  void release(std::uint32_t slab, cudaStream_t stream) override { slabs_.release(slab, stream); }
 
  private:
   using Opened = std::unique_ptr<std::byte, CloseMemory>;
@@ -84,7 +84,7 @@ class OpenedSource : public SlabSource {
 
   Opened memory_;
   std::vector<Event> copied_, finished_;
-  SourceOfCopied slabs_;
+  CopiedSource slabs_;
 };
 
 class CopyingSource : public SlabSource {
@@ -99,17 +99,17 @@ class CopyingSource : public SlabSource {
   std::size_t slab_bytes() const override { return slab_bytes_; }
 
   bool has_arrived(std::uint32_t) const override { return true; }
-  std::byte* arrive(std::uint32_t slab, std::size_t bytes, MutableBytes host,
-                    cudaStream_t stream) override {
+  std::byte* acquire(std::uint32_t slab, std::size_t bytes, MutableBytes host,
+                     cudaStream_t stream) override {
     std::byte* const at = memory_.get() + slab * slab_bytes_;
     check(cudaMemcpyAsync(at, host.data(), bytes, cudaMemcpyHostToDevice, stream),
           "copying a slab");
     check(cudaEventRecord(read_[slab].get(), stream), "recording an event");
     return at;
   }
-  // The service may write the slab as soon as it hears of it. Its copy has ended long ago, unless
-  // the batch was given back unread.
-  void leave(std::uint32_t slab, cudaStream_t) override {
+  // The service may write the slab as soon as the worker has returned it. The copy has ended long
+  // before, unless the batch was given back without being read.
+  void release(std::uint32_t slab, cudaStream_t) override {
     check(cudaEventSynchronize(read_[slab].get()), "waiting for the copy of a slab");
   }
 
@@ -117,13 +117,13 @@ class CopyingSource : public SlabSource {
   std::size_t slab_bytes_;
   Memory memory_;
   LockedPages pages_;
-  std::vector<Event> read_;  // the slab on the host
+  std::vector<Event> read_;  // by slab: the copy has read it on the host
 };
 
 }  // namespace
 
 std::unique_ptr<SlabSource> source_of(CopiedSlabs slabs) {
-  return std::make_unique<SourceOfCopied>(std::move(slabs));
+  return std::make_unique<CopiedSource>(std::move(slabs));
 }
 
 std::unique_ptr<SlabSource> open_source(std::size_t slab_bytes, const DeviceHandles& handles) {

@@ -12,22 +12,24 @@
 
 namespace millrace::cuda {
 
-// Slabs that were copied to the device, and their events, which stay their owner's. Slab i is there
-// when copied[i] has passed; finished[i] is recorded when it is read no more.
+// Slabs in device memory and their events. Their owner keeps them, and outlives the source. Slab i
+// is on the device when copied[i] has passed. The source records finished[i] when the slab is not
+// read any more.
 struct CopiedSlabs {
   std::byte* memory = nullptr;
   std::size_t slab_bytes = 0;
   std::vector<cudaEvent_t> copied, finished;
 };
 
-// Those of this process; their owner outlives the source.
+// A source of this process's own slabs.
 std::unique_ptr<SlabSource> source_of(CopiedSlabs slabs);
 
-// Those of another. Throws DeviceFailure.
+// Opens the slabs of another process. Throws DeviceFailure.
 std::unique_ptr<SlabSource> open_source(std::size_t slab_bytes, const DeviceHandles& handles);
 
-// Slabs of the host, copied when they arrive. `pinned`, if not empty, is what holds them, and
-// outlives the source. Throws DeviceFailure.
+// A source that copies slabs from host memory when they are acquired. `pinned` is the memory of the
+// slabs, whose pages are locked if possible, or empty. It must outlive the source. Throws
+// DeviceFailure.
 std::unique_ptr<SlabSource> copying_source(std::uint32_t slabs, std::size_t slab_bytes,
                                            MutableBytes pinned);
 

@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-// A row's entry in the control arrays.
+// The entry of one row in the control arrays (slab_layout.h). Lengths are in frames.
 struct RowControl {
   std::uint32_t slot = 0;
   std::uint32_t left = 0, size = 0, right = 0;
@@ -19,29 +19,34 @@ struct RowControl {
   bool reset = false;  // flags has RESET
 };
 
-// Lays a batch into a slab, row by row: the tensor and the control arrays (slab_layout.h).
+// Writes batches into slabs, row by row: the tensor and the control arrays (slab_layout.h).
 //
 //   writer.begin(slab, rows, marks, width);
 //   for each row with frames: writer.add(control, window);
 //   for each marker row:      writer.add_mark(control);
 //   const SlabShape shape = writer.finish();
 //
-// Confined to one thread. Allocates nothing.
+// Confined to one thread. Allocates nothing and does not throw.
 class BatchWriter {
  public:
-  // Padding rows get slot `slots`, the spare place.
+  // `format` is that of the slabs, from Device::slab_format(). Padding rows get the slot number
+  // `slots`: the spare row behind the state of the slots.
+  // Requires: there is a conversion from format.frames to format.dtype (convert.h).
   BatchWriter(const RowFormat& format, std::uint32_t slots) : rows_(format), slots_(slots) {}
 
-  // The slab is kept until finish(). `rows` are those of the tensor, padding rows included.
-  // Requires: the slab is aligned to slab_alignment and holds the layout of this shape.
+  // Begins a batch in `slab`, which must stay valid until finish(). `rows` are those of the tensor,
+  // padding rows included; `marks` are marker rows; `width` is the number of columns.
+  // Requires: `slab` is aligned to slab_alignment and as long as the layout of this shape.
   void begin(MutableBytes slab, std::uint32_t rows, std::uint32_t marks, std::uint32_t width);
 
-  // Requires: fewer than `rows` before it.
+  // Writes the next row with frames. `window` is its window, in one piece or two, as in
+  // RowWriter::write(). Requires: fewer than `rows` rows were added.
   void add(const RowControl& row, const std::array<Bytes, 2>& window);
-  // Requires: fewer than `marks` before it.
+  // Writes the next marker row. Requires: fewer than `marks` marker rows were added.
   void add_mark(const RowControl& row);
 
-  // Makes the rows that were not added padding rows: size 0, and zeros unless the format is bare.
+  // Ends the batch. The rows that were not added become padding rows: size 0, and all zeros unless
+  // the format is bare. Returns the shape, for DeviceSlabs::copy() and DeviceReader::take().
   // Requires: all marker rows were added.
   SlabShape finish();
 
@@ -54,7 +59,7 @@ class BatchWriter {
   SlabShape shape_;
   SlabLayout layout_;
   std::size_t row_bytes_ = 0;
-  std::uint32_t added_ = 0, marked_ = 0;
+  std::uint32_t added_ = 0, marked_ = 0;  // rows, marker rows
 };
 
 }  // namespace millrace

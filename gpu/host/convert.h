@@ -7,12 +7,18 @@
 
 namespace millrace {
 
-// Converts `count` values, which lie at any address and do not overlap with what is written.
+// Converts `count` values. Neither address needs to be aligned. `from` and `to` must not overlap.
 using Convert = void (*)(const std::byte* from, std::byte* to, std::size_t count);
 
-// How values of one element become another: the same copies; s16 becomes x / 32768; f32 becomes
-// f16 rounded to nearest even, and where it is too large for f16 the largest finite value of its
-// sign, because infinity must not reach a model. Nothing becomes s16: null.
+// Returns the conversion between two element types, or null if they have no conversion.
+// Thread-safe.
+// - The same type: the values are copied.
+// - s16 to f32 or f16: x / 32768.
+// - f32 to f16: rounded to the nearest value, ties to even. Values beyond the largest finite f16,
+//   infinities and NaN included, become that value with their sign: infinity must not reach a
+//   model.
+// - f16 to f32: exact.
+// - Another type to s16: none.
 Convert conversion(Element from, Element to);
 
 }  // namespace millrace

@@ -6,17 +6,17 @@
 
 #include "base/half.h"
 
-// The conversions of convert.h, of one value: for loops of the host and for kernels.
+// The conversions of convert.h for single values, shared by the host's loops and the kernels.
 namespace millrace {
 
-using Half = std::uint16_t;  // its bits (base/half.h)
+using Half = std::uint16_t;  // the bits of an f16 (base/half.h)
 
 constexpr float float_of_s16(std::int16_t value) { return static_cast<float>(value) * 0x1p-15f; }
 
-// As float_to_half, but finite whatever comes: what is beyond the largest half becomes it. That
-// leaves out the cases that make float_to_half half as fast in a loop.
+// Like float_to_half, but the result is always finite: larger magnitudes become 65504. Without the
+// cases for infinity and NaN it is twice as fast in a loop.
 constexpr Half half_of_float(float value) {
-  constexpr std::int32_t largest = 0x477f'e000;  // 65504
+  constexpr std::int32_t largest = 0x477f'e000;  // the bits of 65504.0f
   const auto bits = std::bit_cast<std::int32_t>(value);
   const std::int32_t absolute = bits & 0x7fff'ffff;
   const std::int32_t magnitude = absolute < largest ? absolute : largest;

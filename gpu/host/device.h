@@ -16,60 +16,70 @@
 
 namespace millrace {
 
-// What became of a copy that was to start.
+// The result of DeviceSlabs::copy().
 enum class Copying : std::uint8_t {
-  there,      // it took no time: the batch lies where the worker reads it
-  under_way,  // CopyEnded is reported when it does
-  failed,     // the device has: the batch will not be there
+  there,      // nothing to copy: the worker reads the batch where it was written
+  under_way,  // started: CopyEnded is reported at its end
+  failed,     // the device has failed, DeviceLost was reported: the batch will not arrive
 };
 
-// A lane's slabs as its device has them: the ring's memory pinned, and on the device the copies.
-// The destructor waits for copies under way, then nothing is reported any more.
+// The slabs of one lane on its device: the ring's pages, locked in memory if possible, and the
+// device memory that they are copied to. The ring must outlive this.
 //
-// Confined to the lane's thread.
+// The destructor waits for the copies that are under way. After it nothing is reported.
+//
+// Confined to one thread at a time: it may be created and destroyed on another.
 class DeviceSlabs {
  public:
   virtual ~DeviceSlabs() = default;
 
-  // Starts the copy of the batch that was written into the slab, of no more bytes than its layout
-  // has.
+  // Starts the copy of the batch that was written into slab number `slab`: the bytes of
+  // layout_of(shape). Does not wait for it. Requires: nothing reads the slab on the device. That is
+  // so before its first copy, after give_back() returned true and after SlabFreed.
   [[nodiscard]] virtual Copying copy(std::uint32_t slab, const SlabShape& shape) = 0;
 
-  // The worker gave the slab back. True: it may be written at once. False: what the worker put on
-  // the device before is not done yet; SlabFreed is reported. Requires: its copy has ended.
+  // Call this when the worker has returned the slab. True: the slab may be written at once. False:
+  // the device still computes with it, and SlabFreed is reported later; or the device has failed.
+  // Requires: its copy has ended.
   [[nodiscard]] virtual bool give_back(std::uint32_t slab) = 0;
 
-  // The worker is gone: what it has given back is asked for no more, and nothing is reported of it.
+  // Call this when the worker is gone. The device no longer polls for slabs that were given back,
+  // so SlabFreed does not follow for them.
   virtual void stop() = 0;
 
-  // What another process opens them by; null where it is to use the shared memory.
+  // The CUDA IPC handles by which another process opens the slabs. Null if there are none: that
+  // process uses the shared memory of the ring.
   virtual const DeviceHandles* handles() const = 0;
 
-  // Whether the ring's pages are locked in memory, for copies at full speed.
+  // True if the ring's pages are locked in memory, so that copies are fast and asynchronous.
   virtual bool pinned() const = 0;
 
-  // For a consumer in this process; `format` is that of the tensor. It must not outlive this.
+  // Creates a reader of these slabs for a consumer in this process. `format` is that of the tensor.
+  // The reader must be destroyed before this. Throws DeviceFailure.
   virtual std::unique_ptr<DeviceReader> reader(const RowFormat& format) = 0;
 };
 
-// Where the workers of a lane compute. The host device always works: host workers map the slabs,
-// so that its copies are nothing.
+// The device on which a lane's worker computes: the host, a CUDA device of this process, or a
+// device to which the worker copies the slabs itself (host_device.h). The host device always works.
+// Its workers map the slabs into their memory, so nothing is copied.
 //
 // Confined to one thread.
 class Device {
  public:
   virtual ~Device() = default;
 
+  // `host`, `cuda:N` or a UUID. Valid while this exists.
   virtual std::string_view name() const = 0;
-  // Its place among Devices::usable(); nothing for the host, and where the worker copies.
-  virtual std::optional<std::size_t> place() const { return std::nullopt; }
+  // The index in Devices::usable(); nullopt for the host and for a device to which the worker
+  // copies.
+  virtual std::optional<std::size_t> device_index() const { return std::nullopt; }
 
-  // How the host is to write slabs for tensors of this format: as they will be, or the frames as
-  // they are where the device makes the tensor of them.
+  // The format in which the host writes slabs for tensors of format `tensor`. On the host that is
+  // `tensor`. Other devices convert: slabs hold the unconverted frames (RowFormat::unexpanded()).
   virtual RowFormat slab_format(const RowFormat& tensor) const = 0;
 
-  // Makes a ring known to the device. The ring must outlive the result. Throws DeviceFailure and
-  // std::system_error.
+  // Sets up the slabs of `ring` on the device. `ring` must outlive the result. `reports` receives
+  // what happens to the slabs. Throws DeviceFailure and std::system_error.
   virtual std::unique_ptr<DeviceSlabs> attach(const SlabRing& ring, DeviceReports reports) = 0;
 };
 

@@ -9,34 +9,36 @@
 
 namespace millrace {
 
-// What went wrong on a device.
+// The kinds of errors of a device. Also a label of metrics.
 enum class DeviceFault : std::uint8_t {
   out_of_memory,
-  ecc,             // memory that lost its content
-  illegal_access,  // somebody's kernel, or a copy, touched what it must not
+  ecc,             // an uncorrectable memory error
+  illegal_access,  // a kernel or a copy accessed an invalid address
   launch,          // a kernel could not be started, or failed
-  timeout,
-  lost,   // the device is gone, or was reset
-  other,  // no driver, no such device, and what has no name here
+  timeout,         // a kernel ran for too long
+  lost,            // the device is gone, or was reset
+  other,           // no driver, no such device, or any other error
 };
 
-// A call to the device failed.
+// A call to a device failed. what() has the operation that failed and the reason. Immutable after
+// construction.
 class DeviceFailure : public std::runtime_error {
  public:
+  // Recoverable if the fault is out_of_memory or other.
   DeviceFailure(DeviceFault fault, const std::string& what)
       : DeviceFailure(fault, what,
                       fault == DeviceFault::out_of_memory || fault == DeviceFault::other) {}
-  // For a caller that knows whether the error passes.
-  DeviceFailure(DeviceFault fault, const std::string& what, bool passes)
-      : std::runtime_error(what), fault_(fault), passes_(passes) {}
+  // For a caller that knows whether the error is recoverable.
+  DeviceFailure(DeviceFault fault, const std::string& what, bool recoverable)
+      : std::runtime_error(what), fault_(fault), recoverable_(recoverable) {}
 
   DeviceFault fault() const { return fault_; }
-  // Whether this process can go on using the device. Where it can not, every later call fails too.
-  bool passes() const { return passes_; }
+  // True if this process can continue to use the device. If false, every later call fails too.
+  bool recoverable() const { return recoverable_; }
 
  private:
   DeviceFault fault_;
-  bool passes_;
+  bool recoverable_;
 };
 
 }  // namespace millrace

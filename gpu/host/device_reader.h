@@ -9,11 +9,12 @@
 
 namespace millrace {
 
-// A cudaStream_t; on the host device nothing.
+// A cudaStream_t. The host device ignores it.
 using DeviceStream = void*;
 
-// Where a batch lies on its device: the tensor [rows, width, values] of the dtype, contiguous, its
-// base aligned to 256 bytes, and the control arrays of rows + marks entries.
+// A batch in the memory of its device: the tensor [rows, width, values] of the dtype, contiguous
+// and aligned to 256 bytes, and the control arrays of rows + marks entries each (slab_layout.h).
+// The reader owns the memory and the event. They are valid from take() to give_back().
 struct DeviceArrays {
   std::byte* tensor = nullptr;
   const std::int32_t* slot = nullptr;
@@ -21,44 +22,51 @@ struct DeviceArrays {
   const std::int32_t* size = nullptr;
   const std::int32_t* right = nullptr;
   const std::uint8_t* flags = nullptr;
-  const std::uint8_t* reset = nullptr;  // 1 where flags has RESET
-  void* ready = nullptr;                // a cudaEvent_t: has passed once all of it is there
+  const std::uint8_t* reset = nullptr;  // 1 if flags has RESET, else 0
+  void* ready = nullptr;  // a cudaEvent_t that passes when all of it is written; null on the host
 };
 
-// The end of slabs where the model is. Batches become tensors on the model's streams:
+// Reads slabs in the process of the model, and makes them tensors for the model's CUDA streams:
 //
 //   if (reader.has_arrived(slab)) …
 //   const DeviceArrays batch = reader.take(slab, shape, host);
-//   reader.use_on(slab, stream);     // what is put on the stream from here on finds the batch
+//   reader.use_on(slab, stream);            // `stream` waits for the batch
 //   model<<<…, stream>>>(batch.tensor, …);
-//   reader.give_back(slab);          // and when that is done the slab may be written again
+//   reader.give_back(slab);                 // the slab is free when the stream has come this far
 //
-// No call waits for the device, but give_back() where slabs are copied here, for their copies. The
-// destructor waits for what was given back. All throw
-// DeviceFailure. Confined to one thread, whose current device stays as it is, unless that is one
-// that nobody in this process uses.
+// Calls do not wait for the device, with two exceptions. A reader that copies slabs itself waits in
+// give_back() for the slab's copy. The destructor waits for the batches that were given back; it
+// does not throw. All other functions throw DeviceFailure.
+//
+// Confined to one thread. The thread's current CUDA device is the same after a call as before,
+// unless this process has no context on that device: then the reader's device is the current one.
 class DeviceReader {
  public:
   virtual ~DeviceReader() = default;
 
-  // Whether the batch is there to be taken: of another process, its copy has ended. So nothing here
-  // ever waits on a stream for somebody who may be killed.
+  // True if the slab's batch can be taken: its copy has ended, or this reader copies it itself.
+  // take() puts no wait for another process on a stream: if that process were killed, the stream
+  // would never continue.
   virtual bool has_arrived(std::uint32_t slab) const = 0;
 
-  // Requires: it has arrived. `host` is the slab in memory of the host: what the shape says was
-  // written there. It stays until give_back().
+  // Puts the making of the tensor on a stream of the reader, and returns where it will be. `host`
+  // is the slab in host memory, as written with `shape`. It must stay unchanged until give_back().
+  // It may be empty if the service copies the slabs to the device.
+  // Requires: has_arrived(slab), or the slabs are this process's own and the copy was started.
   virtual DeviceArrays take(std::uint32_t slab, const SlabShape& shape, MutableBytes host) = 0;
 
-  // Copies the flags and resets of the control arrays to the device once more: those in `host` have
-  // changed since the batch was written. Requires: it was taken, and no stream uses it yet.
+  // Copies the arrays `flags` and `reset` from `host` to the device once more, because they changed
+  // there after the batch was written. Requires: it was taken, and use_on() was not called yet.
   virtual void renew_flags(const DeviceArrays& arrays, std::uint32_t slab, const SlabShape& shape,
                            MutableBytes host) = 0;
 
-  // Must be called for each stream that uses the batch, and which lives until give_back().
-  // Requires: it was taken.
+  // Makes `stream` wait for the batch, and the slab wait for `stream` after give_back(). Call this
+  // for each stream before work that reads the batch is put there. The stream must exist until
+  // give_back(). Requires: it was taken.
   virtual void use_on(std::uint32_t slab, DeviceStream stream) = 0;
 
-  // Requires: it was taken. The arrays are invalid for what is put on a stream afterwards.
+  // Returns the slab. It is free when the work that the streams of use_on() have now is done. Work
+  // that is put on a stream afterwards must not use the arrays. Requires: it was taken.
   virtual void give_back(std::uint32_t slab) = 0;
 };
 

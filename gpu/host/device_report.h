@@ -13,32 +13,31 @@
 
 namespace millrace {
 
-// The copy of a slab has ended: the batch lay where the worker reads it at this instant.
+// The copy of a slab has ended: the batch is on the device.
 struct CopyEnded {
   std::uint32_t slab = 0;
-  Time at;
+  Time at;  // when the thread of the device saw the end
   std::size_t bytes = 0;
-  std::optional<Duration> took = {};  // by the device's own clock; of some copies only
+  std::optional<Duration> took = {};  // by the device's clock; measured for some copies only
 };
 
-// A slab that was given back may be written again.
+// The device has finished with a slab that was given back: it may be written again.
 struct SlabFreed {
   std::uint32_t slab = 0;
 };
 
-// The device has failed: it copies no more in this process, or, where it goes on, not to these
-// slabs.
+// The device has failed. These slabs are lost: nothing more is copied to them or reported of them.
 struct DeviceLost {
   DeviceFault fault{};
-  std::string what;
-  bool goes_on = false;
-  bool told = false;  // others on the device have reported it: it counts once
+  std::string what;           // the call and its error
+  bool device_works = false;  // the failure concerns these slabs only; false: the whole device
+  bool repeated = false;      // other slabs have reported this failure of the device: do not count
 };
 
 using DeviceReport = std::variant<CopyEnded, SlabFreed, DeviceLost>;
 
-// Gets what happens to slabs, on a thread of the device. For one slab in the order in which it
-// happens.
+// Receives what happens to slabs, for each slab in order. Called on a thread of the device;
+// DeviceLost also inside DeviceSlabs::copy() and give_back(). Must not throw.
 using DeviceReports = std::function<void(DeviceReport)>;
 
 }  // namespace millrace

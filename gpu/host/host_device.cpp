@@ -7,7 +7,7 @@ namespace millrace {
 
 namespace {
 
-// A batch is read where it was written.
+// Batches are read where they were written.
 class HostReader : public DeviceReader {
  public:
   DeviceArrays take(std::uint32_t, const SlabShape& shape, MutableBytes host) override {
@@ -32,7 +32,7 @@ class HostReader : public DeviceReader {
   void give_back(std::uint32_t) override {}
 };
 
-// The worker maps the slabs themselves: a batch has arrived as soon as it is written.
+// Workers map the slabs: a batch has arrived as soon as it is written.
 class HostSlabs : public DeviceSlabs {
  public:
   Copying copy(std::uint32_t, const SlabShape&) override { return Copying::there; }

@@ -11,11 +11,11 @@ namespace millrace {
 
 inline constexpr std::string_view host_device_name = "host";
 
-// The device that every machine has.
+// The host: workers map the slabs, and nothing is copied.
 std::unique_ptr<Device> open_host_device();
 
-// A device of that name that is the worker's alone: slabs stay on the host, as the frames are, and
-// the worker copies them itself.
+// A device that only the worker uses. Slabs stay on the host and hold unconverted frames; the
+// worker copies them to the device itself. `name` is what name() returns.
 std::unique_ptr<Device> open_device_of_worker(std::string name);
 
 }  // namespace millrace

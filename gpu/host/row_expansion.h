@@ -9,14 +9,15 @@
 
 namespace millrace {
 
-// Where a row's window stands in a slab of bare rows.
+// The window of a row in a slab of bare rows, in frames.
 struct RowWindow {
   std::uint32_t left = 0, size = 0, right = 0;
 };
 
-// What a device makes of a slab of bare rows, made on the host: the tensor [rows, width, values] of
-// format.dtype. `slab` holds the rows as format.frames; rows beyond `windows` are padding, and
-// become zeros. Requires: `tensor` is of that size; there is a conversion.
+// Makes the tensor [rows, width, values] of format.dtype from a slab of bare rows, on the host, as
+// cuda::expand() does on a device. `slab` holds the rows as format.frames. Rows beyond `windows`
+// are padding rows and become zeros. `rows` follows from the size of `tensor`.
+// Requires: `tensor` has whole rows, at least as many as `windows`; there is a conversion.
 void expand_rows(const RowFormat& format, Bytes slab, std::span<const RowWindow> windows,
                  std::uint32_t width, MutableBytes tensor);
 

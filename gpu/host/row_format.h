@@ -8,18 +8,20 @@
 
 namespace millrace {
 
-// How a row's frames become columns of the tensor. The window is contiguous. The columns around it
-// hold 0, or copies of its first frame before it and of its last frame behind it.
+// How a row's frames become columns of the tensor. The window is contiguous. The columns before and
+// after it hold 0 or, with `repeat`, copies of its first and its last frame.
 struct RowFormat {
-  Element frames = Element::s16;  // what streams hold
-  Element dtype = Element::s16;   // what the tensor holds; s16 becomes x / 32768 elsewhere
-  std::uint32_t values = 1;       // of a frame: channels or dim
-  std::uint32_t context = 0;      // of RowColumns
-  bool repeat = false;            // pad with frames, not with 0
-  bool bare = false;              // what is around the window is left as it was: a device fills it
+  Element frames = Element::s16;  // of the streams
+  Element dtype = Element::s16;   // of the tensor; convert.h has the conversions
+  std::uint32_t values = 1;       // per frame: channels or dim
+  std::uint32_t context = 0;      // of RowColumns, in frames
+  bool repeat = false;            // fill with copies of frames, not with 0
+  bool bare = false;              // write the window only: a device fills the other columns
 
+  // The number of columns before the window, if `left` frames precede the body.
   constexpr std::uint32_t lead(std::uint32_t left) const { return RowColumns{context}.lead(left); }
-  // The frames as they are, for a device that makes the tensor of them.
+  // The format of a slab with unconverted frames, from which a device makes the tensor. Bare only
+  // if the device has to convert.
   constexpr RowFormat unexpanded() const {
     RowFormat format = *this;
     format.dtype = frames;

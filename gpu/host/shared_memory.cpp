@@ -19,16 +19,16 @@ namespace {
   throw std::system_error(error, std::generic_category(), what);
 }
 
-// Maps the pages now, so that the first batch meets no page faults. Page by page: MAP_POPULATE
-// holds the lock of the address space for up to a second per GiB, and meanwhile every mmap of this
-// process waits, those of malloc too.
+// Maps the pages now, so that the first batch causes no page faults. Does so page by page:
+// MAP_POPULATE holds the lock of the address space for up to a second per GiB. Meanwhile every mmap
+// of this process waits, also those of malloc.
 void populate(Bytes bytes) {
   constexpr std::size_t page = 4096;
   for (std::size_t at = 0; at < bytes.size(); at += page)
     (void)*static_cast<const volatile std::byte*>(&bytes[at]);
 }
 
-// In pieces, for the same reason.
+// Unmaps in pieces, for the same reason.
 void unmap(MutableBytes bytes) {
   constexpr std::size_t most = std::size_t{4} << 20;
   while (!bytes.empty()) {
@@ -52,7 +52,7 @@ SharedMemory SharedMemory::create(std::size_t bytes) {
   const int descriptor = ::memfd_create("millrace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor < 0) fail(errno, "cannot create shared memory");
   SharedMemory memory(descriptor, {});  // closes the descriptor if a step below throws
-  // Allocated now: later a lack of memory would be a SIGBUS in the middle of a batch.
+  // Allocates now: a later lack of memory would be a SIGBUS in the middle of a batch.
   int error = EINTR;
   while (error == EINTR) error = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
   if (error != 0) fail(error, "cannot allocate shared memory");

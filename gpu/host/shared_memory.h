@@ -7,18 +7,18 @@
 
 namespace millrace {
 
-// Memory that other processes can map, in a memfd: it has no name, and is gone with the last
-// process that has it. Its size is sealed, so that nobody's reading can fault. Owns its mapping,
-// and the descriptor where it made it.
+// Memory that other processes can map: a memfd. It has no name in the file system, and is freed
+// when the last process has unmapped and closed it. Its size is sealed, so no access to it can
+// fault. Owns its mapping and, if it created the memory, the descriptor.
 //
-// Confined to one thread; the memory itself is not guarded at all.
+// Confined to one thread. Accesses to the memory itself are not synchronised.
 class SharedMemory {
  public:
-  // Throws std::system_error, also where there is no memory left for all of it.
+  // Allocates and maps all of the memory at once. Throws std::system_error.
   static SharedMemory create(std::size_t bytes);
 
-  // What another process made; `descriptor` stays the caller's and may be closed afterwards.
-  // Throws std::system_error, also where it is smaller than `bytes` or can shrink.
+  // Maps `bytes` of memory that another process created. The caller keeps `descriptor` and may
+  // close it afterwards. Throws std::system_error, also if the memory is smaller or can shrink.
   static SharedMemory map(int descriptor, std::size_t bytes);
 
   SharedMemory(SharedMemory&& other) noexcept;
@@ -26,10 +26,9 @@ class SharedMemory {
   ~SharedMemory();
 
   MutableBytes bytes() const { return bytes_; }
-  // For passing the memory to other processes; -1 if this process did not create it, or has closed
-  // the descriptor.
+  // The descriptor to pass to other processes; -1 after map() and after close_descriptor().
   int descriptor() const { return descriptor_; }
-  // The mapping stays, here and in every process that has one.
+  // Does not unmap the memory, neither here nor in other processes.
   void close_descriptor();
 
  private:

@@ -8,26 +8,27 @@
 
 namespace millrace {
 
-// What a batch needs of a slab.
+// The shape of one batch in a slab.
 struct SlabShape {
-  std::uint32_t rows = 0;    // of the tensor, padding rows included
-  std::uint32_t marks = 0;   // marker rows behind them in the control arrays
-  std::uint32_t width = 0;   // columns
-  std::uint32_t values = 1;  // of a frame: channels or dim
-  Element element = Element::s16;
+  std::uint32_t rows = 0;          // of the tensor, padding rows included
+  std::uint32_t marks = 0;         // marker rows: they follow the rows in the control arrays
+  std::uint32_t width = 0;         // columns
+  std::uint32_t values = 1;        // per frame: channels or dim
+  Element element = Element::s16;  // of the tensor as it is in the slab
 };
 
-// Where things lie in a slab. The tensor [rows, width, values] begins at 0, contiguous; the control
-// arrays of rows + marks entries follow, each aligned to `slab_alignment`:
-// slots (int32), left, size, right (int32), flags (uint8), reset (uint8, 1 where flags has RESET).
-// One copy of `bytes` moves it all.
-// Both ends of the worker protocol compute it from the shape.
+// The offsets of a batch's parts in its slab, in bytes. The tensor [rows, width, values] begins at
+// 0 and is contiguous. The control arrays of rows + marks entries each follow, aligned to
+// slab_alignment: slots, left, size and right are int32; flags and reset are uint8, and reset is 1
+// if flags has RESET. One copy of `bytes` bytes moves all of it.
+//
+// The service and the workers compute it from the shape: a part of the worker protocol.
 struct SlabLayout {
   std::size_t slots = 0, left = 0, size = 0, right = 0, flags = 0, reset = 0;
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;  // of the whole batch, a multiple of slab_alignment
 };
 
-inline constexpr std::size_t slab_alignment = 256;
+inline constexpr std::size_t slab_alignment = 256;  // bytes
 
 constexpr SlabLayout layout_of(const SlabShape& shape) {
   const auto align = [](std::size_t n) {

@@ -22,14 +22,14 @@ std::optional<std::uint32_t> SlabRing::acquire() {
   const auto free = std::ranges::find(used_, false);
   if (free == used_.end()) return std::nullopt;
   *free = true;
-  ++taken_;
+  ++used_count_;
   return static_cast<std::uint32_t>(free - used_.begin());
 }
 
 void SlabRing::release(std::uint32_t slab) {
   assert(used_[slab]);
   used_[slab] = false;
-  --taken_;
+  --used_count_;
 }
 
 }  // namespace millrace

@@ -6,20 +6,20 @@
 
 namespace millrace {
 
-// Copies of one pipeline's batches to one device. The pipeline's home thread writes it.
+// The copies of one pipeline's batches to one device. Written by the pipeline's home thread.
 struct CopyStats {
   Counter copies;
   Counter bytes;
-  Histogram took{buckets::fast};  // by the device's clock; of some copies only
+  Histogram took{buckets::fast};  // duration by the device's clock; of some copies only
   Labelled<Counter, DeviceFault> faults;
 };
 
-// The slabs of one pipeline's lanes on the host. Its home thread writes it.
+// The slabs of one pipeline's lanes in host memory. Written by the pipeline's home thread.
 struct SlabStats {
-  Gauge used, free;               // bytes whose pages are locked, for a device
-  Gauge pageable;                 // bytes for a device whose pages could not be locked
-  Histogram wait{buckets::fast};  // of a batch that could have closed, for a slab
-  Counter exhausted;              // batches that had to wait for one
+  Gauge used, free;               // bytes of slabs for a device, with locked pages
+  Gauge pageable;                 // bytes of slabs for a device whose pages could not be locked
+  Histogram wait{buckets::fast};  // time that a batch that could have closed waited for a slab
+  Counter exhausted;              // batches that waited for a slab
 };
 
 }  // namespace millrace

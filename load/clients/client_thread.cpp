@@ -12,40 +12,42 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// To sleep for less costs more than to send a packet: what is due meanwhile goes in one go, late by
-// so much at most.
+// A shorter sleep needs more CPU time than sending a packet. Packets that fall due during it are
+// sent together, at most this much late.
 constexpr Duration shortest_sleep = 50us;
-// After the last packet, until all streams are closed.
-constexpr Duration patience = 30s;
+// From the last packet until all streams are closed.
+constexpr Duration closing_timeout = 30s;
 
 }  // namespace
 
 ClientThread::ClientThread(const RunFacts& run, std::uint32_t offset, std::uint32_t stride,
-                           std::unique_ptr<ClientDoor> door)
-    : schedule_(run.schedule), door_(std::move(door)), crowd_(run, offset, stride, *door_) {}
+                           std::unique_ptr<LoadTransport> transport)
+    : schedule_(run.schedule),
+      transport_(std::move(transport)),
+      clients_(run, offset, stride, *transport_) {}
 
 void ClientThread::start(Gate& gate) {
-  over_ = done_.get_future();
+  finished_ = done_.get_future();
   thread_ = std::jthread([this, &gate] { work(gate); });
 }
 
 ClientOutcome& ClientThread::outcome() {
   thread_.join();
   if (failure_) std::rethrow_exception(failure_);
-  return crowd_.outcome();
+  return clients_.outcome();
 }
 
 void ClientThread::work(Gate& gate) {
-  ::prctl(PR_SET_TIMERSLACK, 1);  // ns; it is 50 us unless said
-  guarded(&ClientThread::open, gate);
+  ::prctl(PR_SET_TIMERSLACK, 1);  // ns; the default is 50 us
+  run_part(&ClientThread::open, gate);
   gate.opened.count_down();
   gate.started.wait(false);
-  guarded(&ClientThread::stream, gate);
+  run_part(&ClientThread::stream, gate);
   done_.set_value();
   gate.measured.wait(false);
 }
 
-void ClientThread::guarded(void (ClientThread::*part)(const Gate&), const Gate& gate) {
+void ClientThread::run_part(void (ClientThread::*part)(const Gate&), const Gate& gate) {
   try {
     if (!failure_) (this->*part)(gate);
   } catch (...) {
@@ -54,19 +56,20 @@ void ClientThread::guarded(void (ClientThread::*part)(const Gate&), const Gate& 
 }
 
 void ClientThread::open(const Gate& gate) {
-  while (!gate.abandoned && crowd_.go_on_opening(Clock::now()))
-    door_->poll(Clock::now() + 100ms, crowd_);
+  while (!gate.abandoned && clients_.continue_opening(Clock::now()))
+    transport_->poll(Clock::now() + 100ms, clients_);
 }
 
 void ClientThread::stream(const Gate& gate) {
-  const Time last = schedule_.last() + patience;
+  const Time last = schedule_.last() + closing_timeout;
   while (!gate.abandoned) {
-    const auto next = crowd_.go_on(Clock::now());
-    packets_ = crowd_.outcome().packets;
+    const auto next = clients_.advance(Clock::now());
+    packets_ = clients_.outcome().packets;
     if (!next) return;
     const Time now = Clock::now();
-    if (now > last) return crowd_.give_up(now);
-    door_->poll(*next <= now ? now : std::min(std::max(*next, now + shortest_sleep), last), crowd_);
+    if (now > last) return clients_.abort_remaining(now);
+    transport_->poll(*next <= now ? now : std::min(std::max(*next, now + shortest_sleep), last),
+                     clients_);
   }
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "chunker/row.h"
-#include "load/clients/told_message.h"
+#include "load/clients/received_result.h"
 #include "schemas/client_codec.h"
 #include "schemas/server_messages.h"
 
@@ -23,14 +23,14 @@ std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The greatest answer to an upgrade.
+// Maximum bytes of the answer to an upgrade.
 constexpr std::size_t max_answer = 16 << 10;
 
 }  // namespace
 
-WebSocketClient::WebSocketClient(FileDescriptor socket, std::string request, std::uint32_t place,
+WebSocketClient::WebSocketClient(FileDescriptor socket, std::string request, std::uint32_t client,
                                  WebSocketScratch& scratch)
-    : socket_(std::move(socket)), place_(place), scratch_(scratch), unsent_(std::move(request)) {}
+    : socket_(std::move(socket)), client_(client), scratch_(scratch), unsent_(std::move(request)) {}
 
 bool WebSocketClient::send(Bytes frames) {
   full_ = !unsent_.empty();
@@ -40,7 +40,7 @@ bool WebSocketClient::send(Bytes frames) {
 
 void WebSocketClient::end() { write(Opcode::text, bytes_of(R"({"type":"end"})")); }
 
-// The next read finds an error of the socket.
+// Ignores errors of the socket: the next read returns them.
 void WebSocketClient::write(Opcode opcode, Bytes payload) {
   scratch_.message.clear();
   append_frame(scratch_.message, opcode, text_of(payload), scratch_.keys.next());
@@ -72,7 +72,7 @@ void WebSocketClient::flush(ClientSink& sink) {
   const auto sent =
       ::send(socket_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent > 0) unsent_.erase(0, static_cast<std::size_t>(sent));
-  if (unsent_.empty() && std::exchange(full_, false)) sink.has_room(place_);
+  if (unsent_.empty() && std::exchange(full_, false)) sink.writable(client_);
 }
 
 void WebSocketClient::read(ClientSink& sink) {
@@ -80,94 +80,96 @@ void WebSocketClient::read(ClientSink& sink) {
   const auto size = ::recv(socket_.get(), arrived.data(), arrived.size(), MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (size <= 0) {
-    if (state_ != State::told) return fail(why_.empty() ? "it hung up" : why_, sink);
+    if (state_ != State::closing)
+      return fail(why_.empty() ? "the service disconnected" : why_, sink);
     state_ = State::over;
-    return sink.closed(place_, frames_, rows_, Clock::now());
+    return sink.closed(client_, frames_, rows_, Clock::now());
   }
   const Time now = Clock::now();
   MutableBytes bytes = MutableBytes(arrived).first(static_cast<std::size_t>(size));
-  std::string begun = std::exchange(unread_, {});
-  if (!begun.empty()) bytes = std::as_writable_bytes(std::span(begun.append(text_of(bytes))));
-  if (state_ == State::upgrading) bytes = take_upgrade(bytes, now, sink);
-  while (state_ == State::open || state_ == State::told) {
+  std::string partial = std::exchange(unread_, {});
+  if (!partial.empty()) bytes = std::as_writable_bytes(std::span(partial.append(text_of(bytes))));
+  if (state_ == State::upgrading) bytes = read_upgrade(bytes, now, sink);
+  while (state_ == State::open || state_ == State::closing) {
     const auto event = reader_.next(bytes);
     if (!event) break;
-    take(*event, now, sink);
+    handle(*event, now, sink);
   }
   unread_ = text_of(bytes);
 }
 
-// Returns the bytes that it leaves.
-MutableBytes WebSocketClient::take_upgrade(MutableBytes bytes, Time now, ClientSink& sink) {
+// Returns the bytes after the answer.
+MutableBytes WebSocketClient::read_upgrade(MutableBytes bytes, Time now, ClientSink& sink) {
   constexpr std::string_view http = "HTTP/1.1 ", end = "\r\n\r\n";
   const std::string_view text = text_of(bytes);
   const auto length = text.find(end);
   if (length == text.npos) {
-    if (text.size() > max_answer) fail("what it answered is not the protocol", sink);
+    if (text.size() > max_answer) fail("invalid answer to the upgrade", sink);
     return bytes;
   }
   if (!text.starts_with(http)) {
-    fail("what it answered is not the protocol", sink);
+    fail("invalid answer to the upgrade", sink);
   } else if (const std::string_view status = text.substr(http.size(), 3); status != "101") {
     state_ = State::over;
-    sink.refused(place_, status, now);
+    sink.refused(client_, status, now);
   } else {
     state_ = State::open;
-    sink.opened(place_, now);
+    sink.opened(client_, now);
   }
   return bytes.subspan(length + end.size());
 }
 
-void WebSocketClient::take(const MessageReader::Event& event, Time now, ClientSink& sink) {
+void WebSocketClient::handle(const MessageReader::Event& event, Time now, ClientSink& sink) {
   if (const auto* message = std::get_if<MessageReader::Message>(&event)) {
-    if (message->is_text) return take_text(text_of(message->bytes), now, sink);
-    return take_result(message->bytes, now, sink);
+    if (message->is_text) return handle_text(text_of(message->bytes), now, sink);
+    return handle_result(message->bytes, now, sink);
   }
   if (const auto* ping = std::get_if<MessageReader::Ping>(&event))
     return write(Opcode::pong, ping->payload);
   if (const auto* close = std::get_if<MessageReader::Close>(&event))
-    return take_close(close->code, now, sink);
+    return handle_close(close->code, now, sink);
   if (std::holds_alternative<MessageReader::Fault>(event))
-    fail("what it sent is not the protocol", sink);
+    fail("invalid message from the service", sink);
 }
 
-void WebSocketClient::take_close(std::uint16_t code, Time now, ClientSink& sink) {
-  if (state_ != State::told) return fail(why_.empty() ? "it closed" : why_, sink);
+void WebSocketClient::handle_close(std::uint16_t code, Time now, ClientSink& sink) {
+  if (state_ != State::closing)
+    return fail(why_.empty() ? "the service closed the connection" : why_, sink);
   const std::array answer{static_cast<std::byte>(code >> 8), static_cast<std::byte>(code)};
   write(Opcode::close, code == 1005 ? Bytes() : Bytes(answer));
   state_ = State::over;
-  sink.closed(place_, frames_, rows_, now);
+  sink.closed(client_, frames_, rows_, now);
 }
 
-void WebSocketClient::take_result(Bytes message, Time now, ClientSink& sink) {
-  client_protocol::Decoder decoder(longest_told);
+void WebSocketClient::handle_result(Bytes message, Time now, ClientSink& sink) {
+  client_protocol::Decoder decoder(max_service_message);
   const auto decoded = decoder.to_client(message);
   const auto* result = decoded ? std::get_if<client_protocol::Result>(&*decoded) : nullptr;
-  if (!result) return fail("what it sent is not the protocol", sink);
-  sink.told(place_,
-            {result->seq, result->begin, result->end, (result->flags & flag::gap) != 0, false,
-             text_of(result->data)},
-            now);
+  if (!result) return fail("invalid message from the service", sink);
+  sink.received(client_,
+                {result->seq, result->begin, result->end, (result->flags & flag::gap) != 0, false,
+                 text_of(result->data)},
+                now);
 }
 
-void WebSocketClient::take_text(std::string_view text, Time now, ClientSink& sink) {
-  if (const auto told = read_told(text)) return sink.told(place_, *told, now);
+void WebSocketClient::handle_text(std::string_view text, Time now, ClientSink& sink) {
+  if (const auto result = read_result(text)) return sink.received(client_, *result, now);
   const auto message = parse_server_message(text);
-  if (!message) return fail("what it sent is not the protocol", sink);
+  if (!message) return fail("invalid message from the service", sink);
   using Type = ServerMessage::Type;
   switch (message->type) {
     case Type::result:
-      return sink.told(
-          place_,
+      return sink.received(
+          client_,
           {message->seq, message->begin, message->end, (message->flags & flag::gap) != 0,
            message->kind == Answer::Kind::error, message->data},
           now);
-    case Type::rejected: return sink.rejected(place_, message->frames);
+    case Type::rejected: return sink.rejected(client_, message->frames);
     case Type::error: why_ = message->code; return;
     case Type::closed:
       frames_ = message->frames;
       rows_ = message->chunks;
-      state_ = State::told;
+      state_ = State::closing;
       return;
     default: return;
   }
@@ -177,9 +179,9 @@ void WebSocketClient::fail(std::string_view why, ClientSink& sink) {
   const bool was_open = state_ != State::connecting && state_ != State::upgrading;
   state_ = State::over;
   if (was_open)
-    sink.broken(place_, why, Clock::now());
+    sink.broken(client_, why, Clock::now());
   else
-    sink.refused(place_, why, Clock::now());
+    sink.refused(client_, why, Clock::now());
 }
 
 }  // namespace millrace::load

@@ -11,7 +11,7 @@ namespace millrace::load {
 
 namespace {
 
-// Stays in the cache of the one that sends: what it costs is to be the service's.
+// Small enough to stay in the cache of the sender.
 constexpr std::size_t noise_bytes = 64 << 10;
 constexpr std::size_t stamp_bytes = sizeof(std::int64_t);
 
@@ -64,32 +64,32 @@ Content::Content(const Schedule& schedule, const FrameType& type, std::vector<st
                  frames_.begin() + static_cast<std::ptrdiff_t>(packet_bytes()));
 }
 
-Bytes Content::frames_of(std::uint32_t place, std::uint64_t packet) const {
-  // Noise: within a period no two places ever send the same, and those of two periods seldom do. Of
-  // files every place has a begin of its own, spread by the golden ratio.
-  const std::uint32_t spread = place * 2'654'435'769u;
-  const std::uint64_t at = noise_
-                               ? place * std::uint64_t{7919} + packet * (104'729 + place / period_)
-                               : (std::uint64_t{spread} * period_ >> 32) + packet * packet_frames_;
+Bytes Content::frames_of(std::uint32_t client, std::uint64_t packet) const {
+  // Noise: two clients of one period (`client / period_`) never send the same, those of two periods
+  // rarely. Files: each client begins at another frame, spread by the golden ratio.
+  const std::uint32_t spread = client * 2'654'435'769u;
+  const std::uint64_t at =
+      noise_ ? client * std::uint64_t{7919} + packet * (104'729 + client / period_)
+             : (std::uint64_t{spread} * period_ >> 32) + packet * packet_frames_;
   return Bytes(frames_).subspan(at % period_ * step_bytes_, packet_bytes());
 }
 
-void Content::write(std::uint32_t place, std::uint64_t packet, MutableBytes bytes) const {
-  const Bytes frames = frames_of(place, packet);
+void Content::write(std::uint32_t client, std::uint64_t packet, MutableBytes bytes) const {
+  const Bytes frames = frames_of(client, packet);
   std::memcpy(bytes.data(), frames.data(), frames.size());
   if (!stamped_) return;
-  const std::int64_t stamp = to_wire(schedule_.due(place, packet));
+  const std::int64_t stamp = to_wire(schedule_.due(client, packet));
   std::memcpy(bytes.data(), &stamp, sizeof stamp);
 }
 
-bool Content::matches(std::uint32_t place, std::uint64_t first, std::uint64_t begin, Bytes values,
+bool Content::matches(std::uint32_t client, std::uint64_t first, std::uint64_t begin, Bytes values,
                       Element element) const {
   const std::size_t frame = frame_bytes_ / size_of(element_) * size_of(element);
   while (!values.empty()) {
     const std::uint64_t packet = begin / packet_frames_;
     const std::size_t offset = begin % packet_frames_;
     const std::size_t frames = std::min(packet_frames_ - offset, values.size() / frame);
-    if (!matches_packet(place, first + packet, offset, values.first(frames * frame), element))
+    if (!matches_packet(client, first + packet, offset, values.first(frames * frame), element))
       return false;
     values = values.subspan(frames * frame);
     begin += frames;
@@ -97,11 +97,11 @@ bool Content::matches(std::uint32_t place, std::uint64_t first, std::uint64_t be
   return true;
 }
 
-bool Content::matches_packet(std::uint32_t place, std::uint64_t packet, std::size_t offset,
+bool Content::matches_packet(std::uint32_t client, std::uint64_t packet, std::size_t offset,
                              Bytes values, Element element) const {
-  Bytes expected = frames_of(place, packet).subspan(offset * frame_bytes_);
+  Bytes expected = frames_of(client, packet).subspan(offset * frame_bytes_);
   const std::size_t count = values.size() / size_of(element);
-  // The stamp is looked at by who has nothing else; here it would only be the due time again.
+  // Skips the stamp, which is only the due time.
   const std::size_t stamped = stamped_ && offset * frame_bytes_ < stamp_bytes
                                   ? (stamp_bytes - offset * frame_bytes_) / size_of(element_)
                                   : 0;

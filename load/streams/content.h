@@ -11,35 +11,34 @@
 
 namespace millrace::load {
 
-// What the packets hold. Whoever knows the place and the number of a packet knows its frames, so
-// that loss, doubling, disorder and damage show by content. Where it is noise of s16, the first 8
-// bytes of a packet are the instant at which it was due (to_wire, little-endian), for receivers
-// that know nothing else.
+// The frames of all packets, a function of the client and the number of the packet: lost,
+// duplicated, reordered and damaged frames are detected by their values. With noise of s16, the
+// first 8 bytes of a packet are its due time (to_wire, little-endian), for receivers that have no
+// schedule.
 //
-// Immutable; the schedule outlives it. For any thread once that has started.
+// The schedule must outlive it. Immutable; thread-safe once the schedule has started.
 class Content {
  public:
-  // Noise of the pipeline's kind of frames: s16 of audio, f32 of features.
+  // Noise: s16 for audio, f32 for features.
   Content(const Schedule& schedule, const FrameType& type);
-  // Frames of somebody's, at least one packet of them, from the front again at their end; places
-  // begin at different ones.
+  // Given frames, at least one packet, which repeat at their end. Clients begin at different ones.
   Content(const Schedule& schedule, const FrameType& type, std::vector<std::byte> frames);
 
   std::size_t packet_frames() const { return packet_frames_; }
   std::size_t packet_bytes() const { return packet_frames_ * frame_bytes_; }
 
-  // Requires: packet.size() == packet_bytes().
-  void write(std::uint32_t place, std::uint64_t packet, MutableBytes bytes) const;
+  // Writes the packet with number `packet` of the client. Requires: bytes.size() == packet_bytes().
+  void write(std::uint32_t client, std::uint64_t packet, MutableBytes bytes) const;
 
-  // Whether a window of the stream that began with packet `first` of the place has these values.
-  // `begin` is its first frame, counted from the stream's. `element` is the window's: s16, or
-  // f32; what it cannot compare is right.
-  bool matches(std::uint32_t place, std::uint64_t first, std::uint64_t begin, Bytes values,
+  // True if a window of the stream that began with packet `first` of the client has these values.
+  // `begin` is the position of the window in its stream. `element` is the type of `values`. True
+  // for types that it cannot compare: all except the sent type, and f32 for sent s16.
+  bool matches(std::uint32_t client, std::uint64_t first, std::uint64_t begin, Bytes values,
                Element element) const;
 
  private:
-  Bytes frames_of(std::uint32_t place, std::uint64_t packet) const;
-  bool matches_packet(std::uint32_t place, std::uint64_t packet, std::size_t offset, Bytes values,
+  Bytes frames_of(std::uint32_t client, std::uint64_t packet) const;
+  bool matches_packet(std::uint32_t client, std::uint64_t packet, std::size_t offset, Bytes values,
                       Element element) const;
 
   const Schedule& schedule_;
@@ -48,8 +47,8 @@ class Content {
   const std::size_t packet_frames_;
   const bool stamped_;
   const bool noise_;
-  const std::size_t step_bytes_;   // packets begin at a multiple of it
-  std::vector<std::byte> frames_;  // the first packet follows the last frame once more
+  const std::size_t step_bytes_;   // packets begin at multiples of it in frames_
+  std::vector<std::byte> frames_;  // with a copy of the first packet after the last frame
   std::size_t period_;             // of frames_, in steps
 };
 

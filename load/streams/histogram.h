@@ -11,13 +11,13 @@
 
 namespace millrace::load {
 
-// How often which time was measured, to 1/64 of it: log-linear, as in HdrHistogram (Gil Tene), in a
-// fixed 20 KiB however much is added. Negative times count as 0. Confined to one thread.
+// A histogram of times with a resolution of 1/64 of the value: log-linear, as HdrHistogram (Gil
+// Tene). Has a fixed size of 20 KiB. Negative times count as 0. Confined to one thread.
 class Histogram {
  public:
   void add(Duration time) {
     const auto value = time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0;
-    ++counts_[place_of(value)];
+    ++counts_[bucket_of(value)];
     ++count_;
     if (value > greatest_) greatest_ = value;
   }
@@ -31,7 +31,7 @@ class Histogram {
   std::uint64_t count() const { return count_; }
   Duration greatest() const { return Duration(static_cast<Duration::rep>(greatest_)); }
 
-  // The least time that at least this part of all is not above: 0.5 is the median. Zero when empty.
+  // The quantile `part`: 0.5 is the median. 0 if empty.
   Duration quantile(double part) const {
     const auto wanted = static_cast<std::uint64_t>(std::ceil(part * static_cast<double>(count_)));
     std::uint64_t seen = 0;
@@ -44,21 +44,21 @@ class Histogram {
   }
 
  private:
-  static constexpr unsigned bits = 6;  // of a value that are told apart
+  static constexpr unsigned bits = 6;  // significant bits of a value
   static constexpr std::uint64_t steps = 1u << bits;
   static constexpr std::size_t octaves = 38;  // up to 2^43 ns, two hours
 
-  static constexpr std::size_t place_of(std::uint64_t value) {
+  static constexpr std::size_t bucket_of(std::uint64_t value) {
     if (value < steps) return value;
     const auto octave = static_cast<unsigned>(std::bit_width(value)) - bits;
-    const std::size_t place = octave * steps + ((value >> (octave - 1)) & (steps - 1));
-    return place < octaves * steps ? place : octaves * steps - 1;
+    const std::size_t bucket = octave * steps + ((value >> (octave - 1)) & (steps - 1));
+    return bucket < octaves * steps ? bucket : octaves * steps - 1;
   }
-  static constexpr std::uint64_t middle_of(std::size_t place) {
-    if (place < steps) return place;
-    const std::size_t octave = place / steps;
+  static constexpr std::uint64_t middle_of(std::size_t bucket) {
+    if (bucket < steps) return bucket;
+    const std::size_t octave = bucket / steps;
     const std::uint64_t width = std::uint64_t{1} << (octave - 1);
-    return (steps + place % steps) * width + width / 2;
+    return (steps + bucket % steps) * width + width / 2;
   }
 
   std::array<std::uint64_t, octaves * steps> counts_{};

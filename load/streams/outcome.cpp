@@ -7,7 +7,7 @@ void ClientOutcome::add(const ClientOutcome& other) {
   opened += other.opened;
   for (const auto& [what, count] : other.refused) refused[what] += count;
   ended += other.ended;
-  vanished += other.vanished;
+  disconnected += other.disconnected;
   broken += other.broken;
   if (why.empty()) why = other.why;
   packets += other.packets;
@@ -21,7 +21,7 @@ void ClientOutcome::add(const ClientOutcome& other) {
   failed += other.failed;
   lateness.add(other.lateness);
   results.add(other.results);
-  vanishings.insert(other.vanishings.begin(), other.vanishings.end());
+  disconnects.insert(other.disconnects.begin(), other.disconnects.end());
 }
 
 }  // namespace millrace::load

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "load/streams/histogram.h"
+#include "load/streams/load_stream_id.h"
 #include "load/streams/schedule.h"
-#include "load/streams/stream_place.h"
 
 namespace millrace::load {
 
-// Times by the window in which their packet was due.
+// Times, in one histogram for each window of the schedule. The due time of the packet selects it.
+// The schedule must outlive this object. Confined to one thread.
 class Windows {
  public:
   explicit Windows(const Schedule& schedule) : schedule_(schedule), all_(schedule.windows()) {}
@@ -38,52 +39,54 @@ class Windows {
   std::vector<Histogram> all_;
 };
 
-// What the clients sent and were told. Counts are of the whole run, times of what counts.
+// The traffic as seen by the clients. Counts are of the whole run, times of the measured time only.
 struct ClientOutcome {
   explicit ClientOutcome(const Schedule& schedule) : lateness(schedule), results(schedule) {}
 
   std::uint64_t opened = 0;                      // streams
-  std::map<std::string, std::uint64_t> refused;  // of them, by what they were told
-  std::uint64_t ended = 0;                       // closed by the service after an end
-  std::uint64_t vanished = 0;                    // on purpose
-  std::uint64_t broken = 0;                      // any other end
-  std::string why;                               // of one of those
+  std::map<std::string, std::uint64_t> refused;  // streams, by the reason
+  std::uint64_t ended = 0;                       // streams that the service closed after their end
+  std::uint64_t disconnected = 0;                // streams disconnected on purpose
+  std::uint64_t broken = 0;                      // streams that ended in any other way
+  std::string why;                               // reason of one broken stream
 
   std::uint64_t packets = 0;
-  std::uint64_t frames_ended = 0;  // sent by the streams that ended
-  std::uint64_t lost = 0;          // of them, more or fewer than the service says it had or shed
-  std::uint64_t unanswered = 0;    // rows of the streams that ended, as the service counts them
-  std::uint64_t answered = 0;      // results
-  std::uint64_t wrong = 0;         // of them, another row's
-  std::uint64_t repeated = 0;      // results twice or out of order
-  std::uint64_t shed = 0;          // frames that the service says it lost
-  std::uint64_t failed = 0;        // results that are an error
+  std::uint64_t frames_ended = 0;  // frames sent by the ended streams
+  // Difference between frames_ended and the frames that the service reports as received or shed.
+  std::uint64_t lost = 0;
+  // Rows of the ended streams, as the service counts them, without a result.
+  std::uint64_t unanswered = 0;
+  std::uint64_t answered = 0;  // results
+  std::uint64_t wrong = 0;     // results with the answer or position of another row
+  std::uint64_t repeated = 0;  // duplicate results, or results out of order
+  std::uint64_t shed = 0;      // frames that the service reports as a gap
+  std::uint64_t failed = 0;    // results that are an error
 
-  Windows lateness;                        // from due to given to the socket: the generator's own
-  Windows results;                         // from due to read by the client
-  std::map<StreamPlace, Time> vanishings;  // in the time that counts
+  Windows lateness;  // delay of sending after the due time, caused by the generator
+  Windows results;   // from the due time until the client read the result
+  std::map<LoadStreamId, Time> disconnects;  // in the measured time
 
   void add(const ClientOutcome& other);
 };
 
-// What the worker of the benchmark saw.
+// The traffic as seen by the generator's worker.
 struct WorkerOutcome {
   explicit WorkerOutcome(const Schedule& schedule) : rows(schedule) {}
 
   std::uint64_t batches = 0;
-  std::uint64_t framed = 0;        // rows with frames
-  std::uint64_t lost = 0;          // frames before a row that were to come in one and did not
-  std::uint64_t shed = 0;          // frames before a row that it says are lost
-  std::uint64_t repeated = 0;      // rows twice or out of order
-  std::uint64_t damaged = 0;       // rows with other values than were sent
-  std::uint64_t unknown = 0;       // rows of streams that are not of this run
-  std::uint64_t ended = 0;         // streams with END
-  std::uint64_t unended = 0;       // streams with neither END nor ABORT
-  std::uint64_t frames_ended = 0;  // of the streams with END
+  std::uint64_t framed = 0;    // rows with frames
+  std::uint64_t lost = 0;      // frames missing before a row, without those that its gap reports
+  std::uint64_t shed = 0;      // frames that the gap of a row reports
+  std::uint64_t repeated = 0;  // duplicate rows, or rows out of order
+  std::uint64_t damaged = 0;   // rows with values that were not sent
+  std::uint64_t unknown = 0;   // rows of streams of another run
+  std::uint64_t ended = 0;     // streams with END
+  std::uint64_t unended = 0;   // streams with neither END nor ABORT
+  std::uint64_t frames_ended = 0;  // frames of the streams with END
 
-  Windows rows;                        // from due to taken by the worker
-  std::map<StreamPlace, Time> aborts;  // when ABORT was taken
-  // Where all streams send at once, by the packet's number: from due until its last row was taken.
+  Windows rows;                         // from the due time until the worker took the row
+  std::map<LoadStreamId, Time> aborts;  // when ABORT was taken
+  // With Phase::step, by the number of the packet: from its due time until its last row was taken.
   std::unordered_map<std::uint64_t, Duration> bursts;
 };
 

@@ -9,11 +9,11 @@
 
 namespace millrace::load {
 
-// Where in a packet's period the streams send.
+// When the streams send within the period of a packet.
 enum class Phase : std::uint8_t {
-  uniform,  // evenly spread: never two at once
-  random,   // anywhere, as real clients
-  step,     // all at the same moment, the worst case
+  uniform,  // evenly spread: no two at the same time
+  random,   // at random times, like real clients
+  step,     // all at the same time, the worst case
 };
 
 constexpr std::optional<Phase> phase_named(std::string_view name) {
@@ -23,18 +23,18 @@ constexpr std::optional<Phase> phase_named(std::string_view name) {
   return std::nullopt;
 }
 
-// How much traffic, and when. The same plan is the same traffic.
+// The amount of traffic and its times. The same plan gives the same traffic.
 struct LoadPlan {
-  std::uint32_t streams = 100;                       // at a time
-  Duration packet = std::chrono::milliseconds(100);  // of signal in a message, and between two
+  std::uint32_t streams = 100;                       // open at the same time
+  Duration packet = std::chrono::milliseconds(100);  // length of a packet in signal, and its period
   Phase phase = Phase::uniform;
-  Duration jitter{};  // a packet is due up to so much later than its turn
-  std::optional<Duration> life =
-      {};             // of a stream, in the mean, then another comes; without: all of it
-  double aborts = 0;  // of those whose life is over, the part that just vanishes
-  Duration warm_up = std::chrono::seconds(1);  // sent and not counted: caches and pools fill
-  Duration length = std::chrono::seconds(10);  // that counts
-  Duration window = std::chrono::hours(1);     // of it that has figures of its own
+  Duration jitter{};  // longest random delay of a packet
+  // Mean lifetime of a stream, which another one replaces. Nullopt: the whole run.
+  std::optional<Duration> life = {};
+  double aborts = 0;  // fraction of streams with a life that disconnect without an end
+  Duration warm_up = std::chrono::seconds(1);  // before the measured time: fills caches and pools
+  Duration length = std::chrono::seconds(10);  // the measured time
+  Duration window = std::chrono::hours(1);     // parts of it with their own figures
   std::uint64_t seed = 1;
 };
 

@@ -27,39 +27,39 @@ Duration part_of(Duration time, double part) {
 
 Schedule::Schedule(const LoadPlan& plan) : plan_(plan) {}
 
-double Schedule::draw(std::uint64_t what, std::uint64_t place, std::uint64_t packet) const {
-  const std::uint64_t bits = mix(mix(mix(plan_.seed ^ what << 56) ^ place) ^ packet);
+double Schedule::draw(std::uint64_t what, std::uint64_t client, std::uint64_t packet) const {
+  const std::uint64_t bits = mix(mix(mix(plan_.seed ^ what << 56) ^ client) ^ packet);
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-Time Schedule::turn(std::uint32_t place, std::uint64_t packet) const {
+Time Schedule::turn(std::uint32_t client, std::uint64_t packet) const {
   double phase = 0;
-  if (plan_.phase == Phase::uniform) phase = double(place) / plan_.streams;
-  if (plan_.phase == Phase::random) phase = draw(phase_draw, place, 0);
+  if (plan_.phase == Phase::uniform) phase = double(client) / plan_.streams;
+  if (plan_.phase == Phase::random) phase = draw(phase_draw, client, 0);
   return begin() + part_of(plan_.packet, phase) + plan_.packet * static_cast<Duration::rep>(packet);
 }
 
-Time Schedule::due(std::uint32_t place, std::uint64_t packet) const {
-  const Time turn = this->turn(place, packet);
+Time Schedule::due(std::uint32_t client, std::uint64_t packet) const {
+  const Time turn = this->turn(client, packet);
   if (plan_.jitter == Duration::zero()) return turn;
-  return turn + part_of(plan_.jitter, draw(jitter_draw, place, packet));
+  return turn + part_of(plan_.jitter, draw(jitter_draw, client, packet));
 }
 
-std::uint64_t Schedule::first_from(std::uint32_t place, Time time) const {
-  const Time first = turn(place, 0);
+std::uint64_t Schedule::first_from(std::uint32_t client, Time time) const {
+  const Time first = turn(client, 0);
   if (time <= first) return 0;
   return static_cast<std::uint64_t>((time - first + plan_.packet - Duration(1)) / plan_.packet);
 }
 
-std::uint64_t Schedule::packets_of_life(std::uint32_t place, std::uint64_t first) const {
+std::uint64_t Schedule::packets_of_life(std::uint32_t client, std::uint64_t first) const {
   if (!plan_.life) return std::numeric_limits<std::uint64_t>::max() - first;
   const double mean = std::chrono::duration<double>(*plan_.life) / plan_.packet;
-  const double drawn = -mean * std::log1p(-draw(life_draw, place, first));
+  const double drawn = -mean * std::log1p(-draw(life_draw, client, first));
   return static_cast<std::uint64_t>(std::max(1.0, std::round(drawn)));
 }
 
-bool Schedule::vanishes(std::uint32_t place, std::uint64_t first) const {
-  return draw(end_draw, place, first) < plan_.aborts;
+bool Schedule::disconnects(std::uint32_t client, std::uint64_t first) const {
+  return draw(end_draw, client, first) < plan_.aborts;
 }
 
 std::size_t Schedule::windows() const {

@@ -9,11 +9,11 @@
 
 namespace millrace::load {
 
-// When which packet is due, and how long streams live: functions of the plan's seed, so that who
-// sends and who checks agree without a word. A *place* is one of the streams at a time; its packets
-// are numbered from 0 through all the streams that hold it one after another.
+// When each packet is due, and how long streams live: functions of the plan's seed, so that the
+// sender and the checker agree without communication. A *client* has one stream at a time; its
+// packets are numbered from 0 across all its streams.
 //
-// Immutable but for its start, and for any thread: whoever sees what was sent sees when it began.
+// Immutable after start(). Thread-safe.
 class Schedule {
  public:
   explicit Schedule(const LoadPlan& plan);
@@ -21,22 +21,22 @@ class Schedule {
   // The first packets are due soon after `now`.
   void start(Time now) { start_ = now; }
 
-  Time due(std::uint32_t place, std::uint64_t packet) const;
-  // The first packet of the place that is due at `time` or later.
-  std::uint64_t first_from(std::uint32_t place, Time time) const;
+  Time due(std::uint32_t client, std::uint64_t packet) const;
+  // The first packet of the client whose turn, its due time without jitter, is at `time` or later.
+  std::uint64_t first_from(std::uint32_t client, Time time) const;
 
-  // How many packets the stream has that begins with this one; at least 1. And whether it vanishes
-  // then, instead of ending.
-  std::uint64_t packets_of_life(std::uint32_t place, std::uint64_t first) const;
-  bool vanishes(std::uint32_t place, std::uint64_t first) const;
+  // The number of packets of the stream that begins with packet `first`, at least 1; and whether it
+  // then disconnects instead of ending.
+  std::uint64_t packets_of_life(std::uint32_t client, std::uint64_t first) const;
+  bool disconnects(std::uint32_t client, std::uint64_t first) const;
 
   Time begin() const { return start_; }
   Time counted_from() const { return begin() + plan_.warm_up; }
   Time end() const { return counted_from() + plan_.length; }
-  // Streams go on for a moment behind what counts: their ends are not to weigh on it.
+  // Streams continue for two packets after the measured time, so that their ends do not affect it.
   Time last() const { return end() + 2 * plan_.packet; }
   bool counts(Time due) const { return due >= counted_from() && due < end(); }
-  // Of what is due then. Requires: it counts.
+  // The window of a due time. Requires: counts(due).
   std::size_t window_of(Time due) const {
     return static_cast<std::size_t>((due - counted_from()) / plan_.window);
   }
@@ -45,9 +45,9 @@ class Schedule {
   const LoadPlan& plan() const { return plan_; }
 
  private:
-  // Evenly distributed over [0, 1): the same for the same arguments.
-  double draw(std::uint64_t what, std::uint64_t place, std::uint64_t packet) const;
-  Time turn(std::uint32_t place, std::uint64_t packet) const;
+  // A number uniformly distributed over [0, 1), a function of the seed and the arguments.
+  double draw(std::uint64_t what, std::uint64_t client, std::uint64_t packet) const;
+  Time turn(std::uint32_t client, std::uint64_t packet) const;
 
   const LoadPlan plan_;
   std::atomic<Time> start_{};

@@ -11,18 +11,18 @@
 
 namespace millrace::load {
 
-// CPU time that a thread of ours has used, or all of them.
+// CPU time that a thread of this process, or the whole process, has used.
 Duration cpu_of_thread(pthread_t thread);
 Duration cpu_of_us();
 
-// What a process has used until now, or uses now.
+// The resources of a process.
 struct Usage {
-  Duration cpu{};               // all of its threads
-  std::size_t bytes = 0;        // resident memory of its own: not files, not what it shares
-  std::size_t descriptors = 0;  // 0 where we may not count them
+  Duration cpu{};               // used until now by all its threads
+  std::size_t bytes = 0;        // resident memory, without files and shared memory
+  std::size_t descriptors = 0;  // 0 without the permission to count them
 };
 
-// Nothing where there is no such process (any more).
+// Nullopt if there is no such process.
 std::optional<Usage> usage_of(pid_t process);
 
 }  // namespace millrace::load

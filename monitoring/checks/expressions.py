@@ -16,7 +16,7 @@ SPANS = re.compile(r"```promql\n(.*?)```|(?<!`)`([^`\n]+)`(?!`)", re.DOTALL)
 
 @dataclasses.dataclass
 class Expression:
-    place: str  # for people
+    place: str  # shown in messages
     text: str
     legend: str = ""
 
@@ -27,7 +27,7 @@ def boards():
 
 
 def panels(board):
-    """All panels, without rows."""
+    """All panels except rows."""
     for panel in board["panels"]:
         yield from panel.get("panels", [])
         if panel["type"] != "row":
@@ -53,7 +53,7 @@ def of_board(name, board):
 
 
 def rules():
-    """All rules, as in their files."""
+    """All rules, as they are in their files."""
     for path in sorted(RULES.glob("*.yml")):
         for group in yaml.safe_load(path.read_text())["groups"]:
             yield from group["rules"]
@@ -70,17 +70,17 @@ def of_rules():
 
 
 def documents():
-    """All but decisions, which are not updated."""
+    """All documents except decisions, which are not updated."""
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "monitoring").rglob("*.md")]:
         if path.parent.name != "decisions":
             yield path
 
 
 def of_documents():
-    """Blocks of PromQL, and spans of code that name a metric; not patterns like `process_*`."""
+    """Blocks of PromQL, and code spans that name a metric. Patterns like `process_*`, paths and calls are no PromQL."""
     for path in sorted(documents()):
         for block, span in SPANS.findall(path.read_text()):
-            metric = re.search(r"(?<![/.\w])(millrace|process)_\w+", span) and not span.endswith("*")
+            metric = re.search(r"(?<![/.\w])(millrace|process)_\w+(?![\w/(])", span) and not span.endswith("*")
             if (block or metric) and not (span in families() and families()[span].kind == "histogram"):
                 yield Expression(str(path.relative_to(ROOT)), block or span)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of Grafana's dashboard linter (https://github.com/grafana/dashboard-linter), which is not in Debian and
-PyPI; the JSON is what the builders write, and their models read it back."""
+"""The rules of Grafana's dashboard linter (https://github.com/grafana/dashboard-linter), which Debian and PyPI do not
+have. Also checks that the JSON is what the builders write, and that their models read it back unchanged."""
 import json
 import re
 
@@ -18,7 +18,7 @@ from families import ROOT
 register_default_plugins()
 UNITS = {value for name, value in vars(units).items() if not name.startswith("_")}
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-OF_PROMETHEUS = ("step", "textFormat", "titleFormat", "useValueForTime")  # of annotations: no model has these
+OF_PROMETHEUS = ("step", "textFormat", "titleFormat", "useValueForTime")  # fields of annotations that no model has
 VARIABLES = {"job": "Job", "instance": "Instance", "pipeline": "Pipeline"}
 
 
@@ -26,35 +26,35 @@ def of_variables(board):
     variables = {variable["name"]: variable for variable in board["templating"]["list"]}
     source = variables.get("datasource", {})
     if (source.get("type"), source.get("query"), source.get("label")) != ("datasource", "prometheus", "Data source"):
-        yield "template-datasource-rule: there is no variable datasource of Prometheus, labelled Data source"
+        yield "template-datasource-rule: must have a variable datasource of type prometheus, labelled Data source"
     for name, label in VARIABLES.items():
         variable = variables.get(name)
         if variable is None:
-            yield f"template-{name}-rule: there is no variable {name}"
+            yield f"template-{name}-rule: must have a variable {name}"
             continue
         wanted = {"type": "query", "label": label, "multi": True, "includeAll": True, "allValue": ".+", "datasource": SOURCE}
         for key, value in wanted.items():
             if variable.get(key) != value:
-                yield f"template-{name}-rule: {key} of the variable is {variable.get(key)}"
+                yield f"template-{name}-rule: {key} of the variable is {variable.get(key)}; must be {value}"
         if not expressions.of_variable(variable):
-            yield f"template-label-promql-rule: the query of variable {name} is not label_values(SELECTOR, {name})"
+            yield f"template-label-promql-rule: the query of variable {name} must be label_values(SELECTOR, {name})"
         if variable.get("refresh") != 2:
-            yield f"template-on-time-change-reload-rule: variable {name} is not read again when the time changes"
+            yield f"template-on-time-change-reload-rule: variable {name} must be read again when the time range changes"
 
 
 def of_panel(panel):
     if not panel.get("title") or not panel.get("description"):
         yield "panel-title-description-rule: title or description is missing"
     if panel.get("datasource") != SOURCE:
-        yield "panel-datasource-rule: the data source is not the variable"
+        yield "panel-datasource-rule: the data source must be the variable datasource"
     defaults = panel.get("fieldConfig", {}).get("defaults", {})
     if defaults.get("unit") not in UNITS:
-        yield f"panel-units-rule: {defaults.get('unit')} is no unit"
+        yield f"panel-units-rule: {defaults.get('unit')} is not a unit of Grafana"
     if not panel.get("targets"):
         yield "panel-no-targets-rule: there is no query"
     for target in panel.get("targets", []):
         if target.get("datasource") != SOURCE:
-            yield "target-datasource-rule: the data source is not the variable"
+            yield "target-datasource-rule: the data source must be the variable datasource"
         yield from of_target(target["expr"])
 
 
@@ -71,16 +71,16 @@ def of_target(text):
             if (name, f"${name}") not in matchers:
                 yield f'target-{name}-rule: {selector.name} has no {name}=~"${name}"'
     for range_of in re.findall(r"\b(?:rate|irate|increase)\([^\[]*\[([^\]]*)\]", text):
-        if range_of not in ("$__rate_interval", "1h"):  # 1h: the text of the panel says so
-            yield f"target-rate-interval-rule: {range_of} is not $__rate_interval"
+        if range_of not in ("$__rate_interval", "1h"):  # 1h: named in the title of the panel
+            yield f"target-rate-interval-rule: {range_of} must be $__rate_interval"
     yield from uncounted(tree)
 
 
 def uncounted(tree, rated=False):
-    """Counters whose value is used in place of its growth. `rated`: the tree is the argument of rate() or the like."""
+    """Counters that are used without rate() or increase(). `rated`: the tree is an argument of one of these."""
     if isinstance(tree, promql.VectorSelector):
         if re.search("_(total|bucket|sum|count)$", tree.name or "") and not rated:
-            yield f"target-counter-agg-rule: {tree.name} is not in rate() or increase()"
+            yield f"target-counter-agg-rule: {tree.name} must be in rate() or increase()"
         return
     rated = (isinstance(tree, promql.Call) and tree.func.name in ("rate", "irate", "increase")
              or isinstance(tree, promql.MatrixSelector) and rated)
@@ -93,7 +93,7 @@ def uncounted(tree, rated=False):
 
 def of_board(board):
     if board.get("editable"):
-        yield "uneditable-dashboard: it can be edited"
+        yield "uneditable-dashboard: editable must be false"
     ids = [panel["id"] for panel in board["panels"]]
     if len(set(ids)) < len(ids):
         yield "two panels have the same id"
@@ -109,13 +109,13 @@ def of_board(board):
 
 
 def read_back(board):
-    """The builders' models know every key."""
+    """Faults if the builders' models do not have every key."""
     same = json.loads(json.dumps(Dashboard.from_json(json.loads(json.dumps(board))), cls=JSONEncoder))
     board = {**board, "annotations": {"list": [
         {key: value for key, value in annotation.items() if key not in OF_PROMETHEUS}
         for annotation in board["annotations"]["list"]]}}
     if same != board:
-        yield "the builders' models read something else"
+        yield "the builders' models do not read back the same JSON"
 
 
 def check():

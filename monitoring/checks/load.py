@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The load that the dashboards show: services with correct and faulty clients and workers.
 
-Requires: MILLRACE and MILLRACE_SIMULATED name the programs, tests/system is on the path."""
+Requires: MILLRACE and MILLRACE_SIMULATED name the programs, and tests/system is on the path."""
 import asyncio
 import contextlib
 import json
@@ -30,7 +30,7 @@ chunk = { size = "100ms" }
 batch = { rows = 4 }
 """
 PACKET = 1600
-ROOM = 6  # streams of `live`, before those that find none
+ROOM = 6  # streams of `live` that get a slot
 
 
 def bench(service, url, *more):
@@ -39,7 +39,7 @@ def bench(service, url, *more):
 
 
 class Answering:
-    """A worker that answers each batch after some seconds, from a thread of its own."""
+    """A worker that answers each batch after `seconds`, on its own thread."""
 
     def __init__(self, link, seconds):
         self.link = link.attached().beat()
@@ -47,7 +47,7 @@ class Answering:
         self.thread.start()
 
     def _work(self, seconds):
-        self.link.wait_for_ever()
+        self.link.wait_forever()
         while (batch := self.link.batch()) is not None:
             taken = time.monotonic_ns()
             time.sleep(seconds)
@@ -61,8 +61,8 @@ class Answering:
 
 async def sends(service, number):
     """A stream of `live` in real time: frames, flushes, gaps, resets, NaN, and values out of range."""
-    said = [json.dumps({"type": "flush"}), json.dumps({"type": "gap", "frames": PACKET}), json.dumps({"type": "reset"}),
-            struct.pack("<f", float("nan")) * 16, struct.pack("<f", 3.0) * 16]
+    messages = [json.dumps({"type": "flush"}), json.dumps({"type": "gap", "frames": PACKET}),
+                json.dumps({"type": "reset"}), struct.pack("<f", float("nan")) * 16, struct.pack("<f", 3.0) * 16]
     async with websockets.connect(service.url(pipeline="live", format="f32le"), max_size=None) as connection:
         async def reads():
             with contextlib.suppress(websockets.ConnectionClosed):
@@ -73,7 +73,7 @@ async def sends(service, number):
         for turn in range(100):
             await connection.send(bytes(4 * PACKET))
             if turn % 3 == number % 3:
-                await connection.send(said[turn // 3 % len(said)])
+                await connection.send(messages[turn // 3 % len(messages)])
             await asyncio.sleep(0.1)
         await connection.send(json.dumps({"type": "end"}))
         await reader
@@ -92,30 +92,30 @@ async def clients(service, stopped):
             pass
 
     await asyncio.gather(*(again_and_again(service, stopped, lambda number=number: sends(service, number), 0.5)
-                           for number in range(ROOM + 4)),  # the others find no room
+                           for number in range(ROOM + 4)),  # the other 4 are refused
                          again_and_again(service, stopped, lambda: refused(pipeline="nobody"), 0.3))
 
 
 class Load:
-    """The load of all dashboards but *gpu*. It goes on until it is closed."""
+    """The load of all dashboards except *gpu*. It runs until `running` is closed."""
 
     def __init__(self, running):
         self.service = service = Service(PIPELINES, REMOTE)
         running.callback(service.process.kill)
         running.callback(service.kill)
-        slow = RawWorker(service.workers, pipeline="live")  # needs twice the time that its streams have
+        slow = RawWorker(service.workers, pipeline="live")  # half as fast as its streams
         running.callback(Answering(slow, 0.2).close)
         answering = bench(service, f"ws://127.0.0.1:{service.port}", "--streams", "24", "--aborts", "0.2", "--worker", "answer")
         running.callback(answering.kill)
         wait_for(lambda: service.get("/readyz")[0] == 200, "the workers to attach")
         running.callback(bench(service, f"tcp://127.0.0.1:{service.zeromq_port}", "--streams", "8").kill)
         self.stopped = threading.Event()
-        crowd = threading.Thread(target=lambda: asyncio.run(clients(service, self.stopped)), daemon=True)
-        crowd.start()
+        streaming = threading.Thread(target=lambda: asyncio.run(clients(service, self.stopped)), daemon=True)
+        streaming.start()
         running.callback(self.stopped.set)
 
     def lose_workers(self, running):
-        """One is killed; one sends nothing, and is evicted after 6 s."""
+        """Kills one worker. Another one sends nothing, and is evicted after 6 s."""
         killed = bench(self.service, f"ws://127.0.0.1:{self.service.port}", "--streams", "1", "--worker", "answer")
         running.callback(killed.kill)
         silent = RawWorker(self.service.workers, pipeline="asr").attached()
@@ -129,7 +129,7 @@ class Load:
 
 
 class DeviceLoad:
-    """The load of *gpu*: two simulated devices, each with a worker."""
+    """The load of *gpu*: two simulated devices with a worker each."""
 
     def __init__(self, running):
         self.service = service = SimulatedService("devices=2", "[[pipeline]]\nname = \"asr\"\nchunk = { size = 1600 }\nbatch = { rows = 4 }\n", "")

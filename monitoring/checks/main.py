@@ -10,7 +10,7 @@ sys.path.insert(0, str(HERE.parent / "grafana"))
 
 
 def count(results):
-    """Prints the faults; (passed, failed)."""
+    """Prints the faults. Returns (passed, failed)."""
     passed = failed = 0
     for subject, faults in results:
         for fault in faults:
@@ -28,7 +28,7 @@ def main():
         sys.exit(not unittest.TextTestRunner(verbosity=2).run(tests).wasSuccessful())
     checks = {"form": "form", "names": "names", "data": "under_load"}
     if what != "all" and what not in checks:
-        sys.exit(f"monitoring/check: no such check: {what}")
+        sys.exit(f"monitoring/check: no check {what}; must be write, form, names, data or test")
     counts = [count(importlib.import_module(checks[name]).check(*rest if name == "data" else []))
               for name in (checks if what == "all" else [what])]
     passed, failed = map(sum, zip(*counts))

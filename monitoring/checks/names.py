@@ -21,7 +21,7 @@ def parsed(text):
 
 
 def nodes(tree):
-    """The tree and all below it."""
+    """The tree and all nodes below it."""
     yield tree
     below = [getattr(tree, name, None) for name in ("lhs", "rhs", "expr", "vector_selector", "param")]
     for child in below + list(getattr(tree, "args", [])):
@@ -34,7 +34,7 @@ def selectors(tree):
 
 
 def labels_of(series):
-    """{label: its values; empty if any} of a series, or None if there is no such series."""
+    """{label: its values; empty if any value is allowed} of a series, or None if the series does not exist."""
     if series in OTHERS or series in RECORDED:
         return {label: set() for label in OTHERS.get(series) or RECORDED[series]}
     name, family = family_of(series)
@@ -65,7 +65,7 @@ def grouped(tree):
 
 
 def faults(expression):
-    """The faults of an expression, in words."""
+    """The faults of an expression, as sentences."""
     try:
         tree = parsed(expression.text)
     except ValueError as error:

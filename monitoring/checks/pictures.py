@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dashboard as a picture, for developers without Grafana: its panels with the results of their queries."""
+"""Draws a dashboard for developers without Grafana: its panels with the results of their queries."""
 import math
 import re
 
@@ -10,7 +10,7 @@ import expressions
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
-COLUMNS, UNIT = 24, 0.55  # inches per column; a row has half of it
+COLUMNS, UNIT = 24, 0.55  # inches per column; a row has half the height
 
 
 def legend_of(labels, text):
@@ -26,7 +26,7 @@ def draw_lines(axes, found, begin):
 
 
 def draw_heat(axes, found, begin):
-    """Prometheus' buckets are cumulative: a cell is the difference of two."""
+    """Prometheus' buckets are cumulative, so a cell is the difference of two buckets."""
     buckets = sorted((float(labels["le"]), dict(points)) for labels, points, _ in found)
     times = sorted({at for _, points in buckets for at in points})
     cells, below = [], dict.fromkeys(times, 0.0)

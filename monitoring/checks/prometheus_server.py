@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian's Prometheus with the configuration and the rules of this repository, scraping every second."""
+"""Runs Debian's Prometheus with the configuration and rules of this repository, and scrapes every second."""
 import json
 import os
 import re
@@ -36,7 +36,7 @@ class Prometheus:
             "prometheus", f"--config.file={config}", f"--storage.tsdb.path={self.folder.name}/series",
             "--web.listen-address=127.0.0.1:0", "--web.external-url=http://prometheus.example:9090",
             f"--web.user-assets={ROOT / 'docs' / 'runbooks'}", "--query.lookback-delta=5s")
-        self.port = self.process.sign(self._port, "Prometheus to listen")
+        self.port = self.process.await_ready(self._port, "Prometheus to listen")
         wait_for(lambda: self.get("/-/ready")[0] == 200, "Prometheus to be ready")
 
     def _port(self):

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every query of every panel returns numbers under load, every selector matches a series, the rules evaluate."""
+"""Checks under load that every query of every panel returns numbers, every selector matches a series, and the rules evaluate."""
 import contextlib
 import math
 import os
-import pathlib
 import re
 import sys
 import time
@@ -17,7 +16,7 @@ LOAD = 12  # seconds of load after the last worker was lost; $__rate_interval is
 
 
 def import_load(build):
-    """tests/system finds the programs in its environment."""
+    """Imports load and prometheus_server. tests/system takes the paths of the programs from the environment."""
     os.environ["MILLRACE"] = str(build / "service" / "millrace")
     os.environ["MILLRACE_SIMULATED"] = str(build / "tests" / "support" / "simulated_cuda" / "millrace_simulated")
     sys.path.insert(0, str(ROOT / "tests" / "system"))
@@ -31,7 +30,7 @@ class Span:
 
     def __init__(self, prometheus, instance, begin):
         self.prometheus, self.begin, self.end = prometheus, begin, time.time()
-        # As Grafana replaces variables in Prometheus' queries: the value of *All*, or a value with its points quoted.
+        # Grafana replaces variables in queries of Prometheus in this way: the value of *All*, or a value with escaped dots.
         self.values = {"$job": ".+", "$pipeline": ".+", "$instance": re.escape(instance).replace("\\", "\\\\"),
                        "$__rate_interval": "4s", "$__interval": "1s", "$__range": f"{int(self.end - begin)}s"}
 
@@ -56,7 +55,7 @@ def without_series(span, text):
 
 
 def wrong(span, text):
-    """Faults of the results of a panel's query, in words."""
+    """Faults of the results of a panel's query, as sentences."""
     try:
         curves = span.curves(text)
     except ValueError as error:
@@ -72,19 +71,19 @@ def wrong(span, text):
 
 def of_board(span, name, board):
     for expression in expressions.of_board(name, board):
-        if not expression.place.endswith("annotation Alerts"):  # one fires on the service of *overview* only
+        if not expression.place.endswith("annotation Alerts"):  # an alert fires only on the service of *overview*
             yield f"{expression.place}: {expression.text}", list(wrong(span, expression.text))
 
 
 def of_rules(prometheus, begin):
-    """They evaluate; selectors match; each recording rule has recorded something; each alert's runbook can be read."""
+    """Checks that rules evaluate, selectors match, recording rules have samples, and the runbook of each alert is served."""
     span = Span(prometheus, "", begin)
     evaluated = [rule for group in prometheus.api("rules")["groups"] for rule in group["rules"]]
     for rule in evaluated:
         faults = [] if rule["health"] == "ok" else [rule.get("lastError", rule["health"])]
         faults += without_series(span, rule["query"])
         if rule["type"] == "recording" and not prometheus.api("query", query=rule["name"])["result"]:
-            faults.append("nothing is recorded")
+            faults.append("has recorded no sample")
         if rule["type"] == "alerting" and prometheus.get(f"/user/{rule['name']}.md")[0] != 200:
             faults.append("Prometheus does not serve its runbook")
         yield f"rule {rule['name']}", faults

@@ -12,7 +12,7 @@ NAMES = ("overview", "pipeline", "workers", "gpu", "ingest", "process")
 
 
 def text(name):
-    """The JSON of a dashboard."""
+    """Returns the JSON of a dashboard."""
     return json.dumps(importlib.import_module(name).board(), cls=JSONEncoder, indent=1, sort_keys=True) + "\n"
 
 

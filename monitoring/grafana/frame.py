@@ -12,7 +12,7 @@ ALL = models.VariableOption(selected=True, text="All", value="$__all")
 
 
 class Annotation(dashboard.AnnotationQuery):
-    """With the fields of Prometheus' annotations that the builders do not know."""
+    """Adds the fields of Prometheus' annotations that the builders do not have."""
 
     class Model(models.AnnotationQuery):
         more = {}
@@ -57,12 +57,12 @@ def variables(pipeline):
     yield labels_of("job", "Job", "millrace_build_info")
     yield labels_of("instance", "Instance", 'millrace_build_info{job=~"$job"}')
     chosen = labels_of("pipeline", "Pipeline", 'millrace_streams{job=~"$job",instance=~"$instance"}')
-    yield chosen if pipeline else chosen.hide(models.VariableHide.HIDE_VARIABLE)  # links hand its value on
+    yield chosen if pipeline else chosen.hide(models.VariableHide.HIDE_VARIABLE)  # links pass its value on
     yield Constant("runbooks").value(RUNBOOKS)
 
 
 def made(name, title, description, rows, pipeline=True):
-    """A dashboard of `rows`: (title, panels). Panels stand side by side until 24 columns are full."""
+    """Builds a dashboard of `rows`, pairs (title, panels). Panels are placed side by side until 24 columns are full."""
     board = (dashboard.Dashboard(f"Millrace: {title}").uid(f"millrace-{name}").description(description).tags(["millrace"])
              .readonly().timezone("browser").time("now-1h", "now").refresh("10s")
              .tooltip(models.DashboardCursorSync.CROSSHAIR))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of panels of the dashboards.
+"""Makes the panels of the dashboards.
 
-A query is PromQL with two abbreviations: `family{@,more="labels"}` has the matchers of the dashboard's variables that
-the family has labels for, and `[@]` is `[$__rate_interval]`."""
+A query is PromQL with two abbreviations. In `family{@,more="labels"}`, `@` stands for matchers of the dashboard's variables: of
+those for which the family has a label. `[@]` is `[$__rate_interval]`."""
 import pathlib
 import re
 import sys
@@ -21,7 +21,7 @@ GREEN, YELLOW, RED = "green", "yellow", "red"
 
 
 def query(text):
-    """PromQL without the abbreviations."""
+    """Expands the abbreviations to PromQL."""
     def matchers(match):
         _, family = family_of(match[1])
         if family is None and match[1] != "ALERTS":
@@ -42,7 +42,7 @@ def placed(panel, title, unit, description, width, height=7):
 
 
 def steps(limits):
-    """Thresholds: {value from which on: color}, green below."""
+    """Thresholds. `limits` is {lowest value: color}; below all of them the color is green."""
     colors = [models.Threshold(value=None, color=GREEN)]
     colors += [models.Threshold(value=value, color=color) for value, color in sorted(limits.items())]
     return dashboard.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(colors)
@@ -68,7 +68,7 @@ def lines(title, unit, description, *queries, width=8, stacked=False, limits=Non
 
 
 def heat(title, unit, description, buckets, width=12):
-    """Where the observations of a histogram lie. `buckets` is a series without its labels, or with {@,…}."""
+    """The distribution of a histogram over time. `buckets` is a series without labels, or with {@,…}."""
     selector = buckets if "{" in buckets else buckets + "{@}"
     expr = f"sum by (le) (increase({selector}[@]))"
     panel = placed(heatmap.Panel(), title, unit, description, width)
@@ -94,12 +94,12 @@ def number(title, unit, description, expr, legend="", width=3, limits=None, text
 
 
 def named(title, description, expr, legend, width=3):
-    """The labels of a series in place of its value."""
+    """Shows the labels of a series in place of its value."""
     return number(title, "none", description, expr, legend, width).text_mode(shapes.BigValueTextMode.NAME)
 
 
 def rows_of(title, description, expr, link, width=12):
-    """A table of the series that exist at the moment. `link` is (title, url), of each row."""
+    """A table of the current series. `link` is the (title, url) of each row."""
     panel = placed(table.Panel(), title, "none", description, width, height=6).inspect(False)
     panel.with_target(prometheus.Dataquery().expr(query(expr)).ref_id("A").instant()
                       .format(PromQueryFormat.TABLE).datasource(DATASOURCE))
@@ -109,7 +109,7 @@ def rows_of(title, description, expr, link, width=12):
 
 
 def quantiles(title, histogram, description, labels="", at=(0.5, 0.95, 0.99), by="", unit="s", width=6, limits=None):
-    """Percentiles of a histogram over time; `by` is a label to keep."""
+    """Percentiles of a histogram over time. `by` is a label to keep."""
     kept = f"{by}, le" if by else "le"
     legend = "{{%s}} " % by if by else ""
     return lines(title, unit, description,
@@ -118,7 +118,7 @@ def quantiles(title, histogram, description, labels="", at=(0.5, 0.95, 0.99), by
 
 
 def rates(title, family, label, description, unit="cps", width=8):
-    """How fast a counter grows, by a label."""
+    """The rate of a counter, by a label."""
     return lines(title, unit, description, (f"sum by ({label}) (rate({family}{{@}}[@]))", f"{{{{{label}}}}}"), width=width)
 
 

@@ -29,7 +29,7 @@ std::string bytes_of(nb::handle object) {
   return bytes;
 }
 
-// As json.dumps has it, without the call.
+// The same text as json.dumps, without the call.
 std::string number_of(double value) {
   char* const text = PyOS_double_to_string(value, 'r', 0, Py_DTSF_ADD_DOT_0, nullptr);
   if (text == nullptr) throw nb::python_error();
@@ -38,7 +38,7 @@ std::string number_of(double value) {
   return number;
 }
 
-// For the log: what is no Unicode is a question mark there.
+// For the log: each character that UTF-8 cannot encode becomes a question mark.
 std::string readable(const nb::str& text) {
   const auto encoded =
       nb::steal<nb::bytes>(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "replace"));
@@ -46,7 +46,7 @@ std::string readable(const nb::str& text) {
   return {encoded.c_str(), encoded.size()};
 }
 
-// What an exception says of itself; nothing where that raises one, too.
+// The text of an exception after a colon; empty if making the text raises an exception.
 std::string message_of(nb::handle exception) {
   try {
     return ": " + readable(nb::str(exception));
@@ -56,17 +56,18 @@ std::string message_of(nb::handle exception) {
   }
 }
 
-Answer error_of(nb::handle exception) { return {Kind::error, words_of(exception)}; }
+Answer error_of(nb::handle exception) { return {Kind::error, error_text(exception)}; }
 
-// What was raised, as an exception: Python may still have its type and text apart.
+// The raised exception as an object: Python may have its type and its text separately.
 nb::object exception_of(nb::python_error& error) {
   if (PyExceptionInstance_Check(error.value().ptr())) return nb::borrow(error.value());
   return error.type()(error.value());
 }
 
-// An error of its row where a value cannot be said: it is not finite, or no Unicode.
+// An answer of this kind, or an error of the row if `text` raises ValueError: the value is not
+// finite, or not Unicode.
 template <class Text>
-Answer said(Kind kind, Text text) {
+Answer answer_or_error(Kind kind, Text text) {
   try {
     return {kind, text_of(text())};
   } catch (nb::python_error& error) {
@@ -80,11 +81,11 @@ Answer answer_of(nb::handle value, nb::handle encode) {
   if (value.is_none()) return {};
   if (PyFloat_CheckExact(object) && std::isfinite(PyFloat_AS_DOUBLE(object)))
     return {Kind::json, number_of(PyFloat_AS_DOUBLE(object))};
-  if (PyUnicode_Check(object)) return said(Kind::text, [&] { return value; });
+  if (PyUnicode_Check(object)) return answer_or_error(Kind::text, [&] { return value; });
   if (PyBytes_Check(object) || PyByteArray_Check(object) || PyMemoryView_Check(object))
     return {Kind::bytes, bytes_of(value)};
   if (PyExceptionInstance_Check(object)) return error_of(value);
-  return said(Kind::json, [&] { return encode(value); });
+  return answer_or_error(Kind::json, [&] { return encode(value); });
 }
 
 [[noreturn]] void refuse_type(nb::handle given, const AnswerCount& count) {
@@ -110,7 +111,7 @@ std::string counted(std::size_t count, const char* noun) {
 
 }  // namespace
 
-std::string words_of(nb::handle exception) {
+std::string error_text(nb::handle exception) {
   const std::string words =
       readable(nb::str(exception.type().attr("__name__"))) + message_of(exception);
   return std::string(cut_text(words, Worker::longest_error));
@@ -123,8 +124,7 @@ std::vector<Answer> answers_from(nb::handle given, AnswerCount count, nb::handle
   if (size == 0) return {};
   if (size != count.rows && size != count.rows + count.padding) {
     const std::string sentence = counted(size, count.answer) + " for " +
-                                 counted(count.rows, count.row) +
-                                 ": give one for each, or none at all";
+                                 counted(count.rows, count.row) + ": give one for each, or None";
     throw nb::value_error(sentence.c_str());
   }
   std::vector<Answer> answers;

@@ -11,27 +11,32 @@
 
 namespace millrace::python {
 
-// What a model may say to so many rows. Answers of padding rows, behind those of `rows` and no more
-// than `padding`, are dropped.
+// How many answers a batch accepts: one for each of its `rows`, or `rows` + `padding`. The last
+// `padding` answers are for padding rows, and are dropped.
 struct AnswerCount {
   std::size_t rows;
   std::size_t padding;
-  const char* answer;  // what one of them is called in errors: "answer"
-  const char* row;     // and what it answers: "marker row"
+  const char* answer;  // noun in error messages: "answer"
+  const char* row;     // noun for a row: "marker row"
 };
 
-// An answer for each row, or none at all where `given` is None or empty: the elements of a
-// sequence, or of an array (whatever has tolist()) along its first axis. None is no answer, str
-// text, bytes bytes, an exception an error; all else is JSON, of which `encode` makes the text.
-// Raises ValueError where the count is wrong, and what `encode` raises but ValueError: where a
-// value cannot be said (NaN, a lone surrogate), that row's answer is an error.
+// Returns an answer for each row. `given` is a sequence, or an array (an object with tolist())
+// whose first axis is the rows. For None, and for an empty `given`, the result is empty.
+//
+// A str is text, bytes are bytes, an exception is an error, and None is Kind::none. Any other value
+// is JSON: `encode` makes its text. A value without a JSON text (NaN, a lone surrogate) is an error
+// of its row.
+//
+// Raises ValueError for a wrong count, TypeError if `given` is neither a sequence nor an array, and
+// the exceptions of `encode` other than ValueError.
 //
 // Requires: the GIL.
 std::vector<Answer> answers_from(nanobind::handle given, AnswerCount count,
                                  nanobind::handle encode);
 
-// Type and text of an exception, as an error of a row says it: cut to Worker::longest_error.
+// Type and text of an exception, for an error of a row: cut to Worker::longest_error bytes.
+//
 // Requires: the GIL.
-std::string words_of(nanobind::handle exception);
+std::string error_text(nanobind::handle exception);
 
 }  // namespace millrace::python

@@ -42,26 +42,26 @@ nb::tuple welcome(const Attachment& attachment) {
                         frames.features, name_of(frames.element), frames.rate, worker.chunk());
 }
 
-// The GIL, while it lives, of a thread that has released it.
-class Again {
+// Holds the GIL while it exists, on a thread that has released it.
+class WithGil {
  public:
-  explicit Again(std::optional<WithoutGil>& released) : released_(released) { released_.reset(); }
-  ~Again() { released_.emplace(); }
-  Again(const Again&) = delete;
-  Again& operator=(const Again&) = delete;
+  explicit WithGil(std::optional<WithoutGil>& released) : released_(released) { released_.reset(); }
+  ~WithGil() { released_.emplace(); }
+  WithGil(const WithGil&) = delete;
+  WithGil& operator=(const WithGil&) = delete;
 
  private:
   std::optional<WithoutGil>& released_;
 };
 
-// Attaches without the GIL. What `meanwhile` raises, or a signal's handler, ends the attempt.
-// `on_wait` is called with the reason when it begins to wait for a service.
+// Attaches without the GIL. An exception of `meanwhile` or of a signal handler ends the attempt.
+// `on_wait` is called with the reason when the wait for a service begins.
 void make(Attachment* into, const std::string& url, const std::string& pipeline,
           const std::string& name, std::uint32_t credits, const std::string& device, double wait,
           const nb::callable& on_wait, const nb::callable& meanwhile) {
   std::optional<WithoutGil> released(std::in_place);
   const auto waits = [&](const std::string& why, Duration) {
-    const Again held(released);
+    const WithGil held(released);
     on_wait(why);
   };
   const WorkerSettings settings{.pipeline = pipeline,
@@ -71,7 +71,7 @@ void make(Attachment* into, const std::string& url, const std::string& pipeline,
                                 .wait = duration_of(wait),
                                 .on_wait = waits};
   new (into) Attachment(url, settings, [&] {
-    const Again held(released);
+    const WithGil held(released);
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     meanwhile();
   });

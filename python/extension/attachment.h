@@ -17,29 +17,29 @@
 
 namespace millrace::python {
 
-// One connection to the service, as Python holds it: millrace::Worker without the GIL, and with
-// Python's signals. What is lost stays lost; millrace/worker.py attaches again.
+// One connection to the service, for Python: millrace::Worker, which waits without the GIL and runs
+// Python's signal handlers. It does not reconnect; millrace/worker.py attaches again.
 //
-// As millrace::Worker: next, use_on and done are confined to one thread, all else is thread-safe.
+// next, use_on, done and fail: confined to one thread. Everything else: thread-safe.
 class Attachment {
  public:
   Attachment(const std::string& url, const WorkerSettings& settings,
              const std::function<void()>& meanwhile)
       : worker_(url, settings, meanwhile), credits_(settings.credits) {}
   ~Attachment() {
-    const WithoutGil waits;  // for the service to take the last words
+    const WithoutGil waits;  // until the service has taken the last messages
     const Worker ends(std::move(worker_));
   }
 
   const Worker& worker() const { return worker_; }
 
-  // Waits without the GIL, and runs Python's signal handlers meanwhile. Nothing when no batch came
-  // in so many seconds, none will come any more, or interrupt() was called. Raises RuntimeError
-  // where none can come because all credits are taken.
+  // Waits without the GIL, and runs Python's signal handlers meanwhile. Returns nullopt if no batch
+  // came within `seconds`, if no more batches will come, or after interrupt(). Throws
+  // std::runtime_error if the caller holds as many batches as there are credits.
   std::optional<WorkerBatch> next(std::optional<double> seconds);
 
-  // These require that the caller does not hold the GIL. A service that is gone is no error of
-  // done() and fail(): next() raises it. A device that fails is one.
+  // Require that the caller does not hold the GIL. done() and fail() throw WorkerError only if the
+  // device fails; a lost service is reported by next().
   void use_on(const WorkerBatch& batch, DeviceStream stream) { worker_.use_on(batch, stream); }
   void done(WorkerBatch& batch, std::span<const Answer> answers,
             std::span<const Answer> mark_answers);
@@ -58,7 +58,7 @@ class Attachment {
 
   Worker worker_;
   std::size_t credits_;
-  std::atomic<std::size_t> taken_{0};  // and not done
+  std::atomic<std::size_t> taken_{0};  // taken and not done
   std::atomic<bool> interrupted_{false};
 };
 

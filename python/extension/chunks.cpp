@@ -37,26 +37,26 @@ StreamEvents events_from(nb::iterable pairs, const Spec& spec) {
     if (events.ended()) break;
     std::string kind;
     std::uint64_t count = 0;
-    const std::string place = "event " + std::to_string(index++) + ": ";
+    const std::string prefix = "event " + std::to_string(index++) + ": ";
     if (!nb::isinstance<nb::sequence>(pair) || nb::len(pair) != 2 || !nb::try_cast(pair[0], kind))
-      refuse(place + "must be a pair of what happens and a count, as (\"frames\", 1600)");
+      refuse(prefix + "must be a pair of a kind and a count, such as (\"frames\", 1600)");
     if (!nb::try_cast(pair[1], count, false))
-      refuse(place + "the count of \"" + kind + "\" must be a whole number, at least 0, not " +
+      refuse(prefix + "the count of \"" + kind + "\" must be a whole number, at least 0, not " +
              nb::repr(pair[1]).c_str());
-    if (const auto added = events.add(kind, count); !added) refuse(place + added.error());
+    if (const auto added = events.add(kind, count); !added) refuse(prefix + added.error());
   }
   return events;
 }
 
-template <class Take>
-void cut(const StreamEvents& events, const Spec& spec, Take take) {
+template <class OnRow>
+void cut(const StreamEvents& events, const Spec& spec, OnRow on_row) {
   Chunker chunker(spec);
   for (const Event& event : events.events()) {
     chunker.add(event);
     while (const auto row = chunker.next()) {
-      // A stream may be longer than anybody's patience.
+      // A long stream takes time: Ctrl-C must work.
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      take(*row);
+      on_row(*row);
     }
   }
 }
@@ -77,7 +77,7 @@ nb::list chunks(const nb::dict& spec, nb::iterable events, std::optional<double>
   return rows;
 }
 
-// As if frame p had the value p + 1.
+// The values in the columns of a row, where frame p has the value p + 1.
 nb::list columns(const Row& row, const ChunkRule& rule, std::uint32_t width) {
   const RowLayout layout = row_layout(row, rule, width);
   const std::uint64_t first = row.window_begin() + 1, last = row.window_begin() + layout.window;

@@ -5,7 +5,7 @@
 
 namespace millrace::python {
 
-// Adds `chunks` and `values`: the chunk contract as functions.
+// Adds `chunks` and `values`: the chunk rules as functions.
 void add_chunks(nanobind::module_& module);
 
 }  // namespace millrace::python

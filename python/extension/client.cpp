@@ -23,11 +23,13 @@ namespace {
 namespace nb = nanobind;
 
 Duration positive(double seconds) {
-  if (!(seconds > 0)) throw nb::value_error("a time of a client must be above 0");
+  if (!(seconds > 0))
+    throw nb::value_error("taking, connect, keepalive and silence must be positive");
   return duration_of(seconds);
 }
 
-// Its thread ends without the GIL. Calls come with it, and keep it: none overtakes close().
+// A Client that ends its thread without the GIL. Calls hold the GIL, so that none runs during
+// close().
 class HeldClient {
  public:
   HeldClient(const std::string& url, const ClientSettings& settings)
@@ -52,7 +54,7 @@ class HeldClient {
 
 void make(HeldClient* into, const std::string& url, std::size_t unsent, std::size_t untaken,
           double taking, double connect, double keepalive, double silence) {
-  if (unsent == 0 || untaken == 0) throw nb::value_error("a bound of a client must be above 0");
+  if (unsent == 0 || untaken == 0) throw nb::value_error("unsent and untaken must be positive");
   new (into) HeldClient(url, {.unsent = unsent,
                               .untaken = untaken,
                               .taking = positive(taking),

@@ -5,7 +5,8 @@
 
 namespace millrace::python {
 
-// Client: millrace::Client without the GIL, whose streams are those of client_stream.h.
+// Adds Client: millrace::Client, which waits without the GIL. Its streams are those of
+// client_stream.h.
 void add_client(nanobind::module_& module);
 
 }  // namespace millrace::python

@@ -44,7 +44,7 @@ nb::object value_of(const Answer& answer) {
   return nb::str(answer.data.data(), answer.data.size());
 }
 
-// The kind of event, and its fields.
+// An event as a tuple: its kind, then its fields.
 struct AsTuple {
   nb::tuple operator()(const Opened& opened) const {
     return nb::make_tuple("opened", opened.stream, opened.pipeline, opened.frames);
@@ -71,7 +71,7 @@ struct AsTuple {
   }
 };
 
-// None: it is over, or nothing came in time.
+// Returns None if the stream is over, or if no event came within `seconds`.
 nb::object next(ClientStream& stream, std::optional<double> seconds) {
   using Next = std::optional<ClientEvent>;
   const auto next = wait_for(deadline_in(seconds), [&stream](Time until) -> std::optional<Next> {
@@ -82,7 +82,7 @@ nb::object next(ClientStream& stream, std::optional<double> seconds) {
   return next && *next ? nb::object(std::visit(AsTuple(), **next)) : nb::none();
 }
 
-// The bytes of an object that has them in one piece.
+// The bytes of an object with a contiguous buffer.
 class Buffer {
  public:
   explicit Buffer(nb::handle object) {
@@ -100,13 +100,14 @@ class Buffer {
   Py_buffer view_{};
 };
 
-// False: there was no room in time.
+// Returns false if there was no room within `seconds`.
 bool send(ClientStream& stream, nb::handle frames, std::optional<double> seconds) {
   const Buffer buffer(frames);
   return wait_for(deadline_in(seconds),
                   [&](Time until) { return stream.send_until(buffer.bytes(), until); });
 }
-bool say(ClientStream& stream, const ClientMessage& command, std::optional<double> seconds) {
+bool send_command(ClientStream& stream, const ClientMessage& command,
+                  std::optional<double> seconds) {
   return wait_for(deadline_in(seconds),
                   [&](Time until) { return stream.send_until(command, until); });
 }
@@ -114,7 +115,7 @@ bool say(ClientStream& stream, const ClientMessage& command, std::optional<doubl
 }  // namespace
 
 void add_client_stream(nb::module_& module) {
-  namespace say_what = client_message;
+  namespace commands = client_message;
   using Seconds = std::optional<double>;
   const auto seconds = nb::arg("seconds").none();
   nb::register_exception_translator(translate);
@@ -123,22 +124,26 @@ void add_client_stream(nb::module_& module) {
       .def(
           "flush",
           [](ClientStream& stream, std::optional<std::uint64_t> mark, Seconds wait) {
-            return say(stream, say_what::Flush{mark}, wait);
+            return send_command(stream, commands::Flush{mark}, wait);
           },
           nb::arg("mark").none(), seconds)
       .def(
           "reset",
-          [](ClientStream& stream, Seconds wait) { return say(stream, say_what::Reset{}, wait); },
+          [](ClientStream& stream, Seconds wait) {
+            return send_command(stream, commands::Reset{}, wait);
+          },
           seconds)
       .def(
           "gap",
           [](ClientStream& stream, std::uint64_t frames, Seconds wait) {
-            return say(stream, say_what::Gap{frames}, wait);
+            return send_command(stream, commands::Gap{frames}, wait);
           },
           nb::arg("frames"), seconds)
       .def(
           "end",
-          [](ClientStream& stream, Seconds wait) { return say(stream, say_what::End{}, wait); },
+          [](ClientStream& stream, Seconds wait) {
+            return send_command(stream, commands::End{}, wait);
+          },
           seconds)
       .def("next", &next, seconds)
       .def("close", &ClientStream::close)

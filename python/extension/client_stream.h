@@ -5,9 +5,9 @@
 
 namespace millrace::python {
 
-// Stream: millrace::ClientStream without the GIL, and with Python's signals. Events are tuples,
-// which millrace/events.py names; a ClientError is raised as the one of that name in
-// millrace/errors.py.
+// Adds Stream: millrace::ClientStream, which waits without the GIL and runs Python's signal
+// handlers. Events are tuples, of which millrace/events.py makes objects. A ClientError is raised
+// as the exception with the same name in millrace/errors.py.
 void add_client_stream(nanobind::module_& module);
 
 }  // namespace millrace::python

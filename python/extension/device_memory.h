@@ -18,9 +18,10 @@ struct ArrayLayout {
   nanobind::dlpack::dtype dtype;
 };
 
-// Such an array on a CUDA device, for millrace/device_array.py, which says it in the words that
-// frameworks understand. Keeps its batch, and raises RuntimeError once that was given back.
-// Requires the GIL.
+// An array of a batch on a CUDA device. millrace/device_array.py exports it to frameworks. Keeps
+// its batch alive. Throws std::runtime_error after the batch was given back.
+//
+// Requires: the GIL.
 class DeviceMemory {
  public:
   // `batch` is a HeldBatch.
@@ -29,12 +30,12 @@ class DeviceMemory {
   int ordinal() const;
   std::uintptr_t address() const;
   nanobind::tuple shape() const;
-  std::string dtype() const;  // as NumPy has it: "f4"
+  std::string dtype() const;  // in NumPy's notation: "f4"
 
-  // What is put on the stream from here on finds the batch, and done() lets it finish.
+  // Work that is put on the stream from now on finds the batch, and may finish after done().
   void use_on(std::uintptr_t stream) const;
 
-  // Of DLPack, without any synchronization.
+  // A DLPack capsule, without synchronization.
   nanobind::object capsule() const;
 
  private:

@@ -28,12 +28,12 @@ nb::dlpack::dtype dtype_of(Element element) {
   return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * size_of(element)), 1};
 }
 
-// The rows as they lie in memory; row_fields() says how.
+// The rows as in memory; row_fields() has the layout.
 nb::bytes bytes_of(const std::vector<RowEntry>& rows) {
   return nb::bytes(rows.data(), rows.size() * sizeof(RowEntry));
 }
 
-// What NumPy makes a dtype of.
+// The layout of a row, as an argument of NumPy's dtype().
 nb::dict row_fields() {
   nb::list names, formats, offsets;
   const auto add = [&](const char* name, const char* format, std::size_t offset) {
@@ -60,7 +60,7 @@ nb::dict row_fields() {
   return fields;
 }
 
-// Of RESET; 0 is none.
+// The names of ResetReason without `none`, which is 0.
 nb::list reasons() {
   nb::list names;
   for (const ResetReason reason : values_of<ResetReason>())
@@ -98,8 +98,8 @@ nb::object tensor(Self self) {
                {begin, {batch.rows(), batch.width(), frames.values}, dtype_of(frames.element)});
 }
 
-// Of the tensor's rows; those of the marker rows are in `marks`. DLPack of NumPy before 2.1 has no
-// word for "read only", so they are not: nobody reads them but this worker.
+// A control array of the tensor's rows; those of the marker rows are in `marks`. It is writable,
+// because DLPack of NumPy before 2.1 has no read-only flag, and only this worker reads it.
 template <class As, auto on_host, auto on_device>
 nb::object column(Self self) {
   const WorkerBatch& batch = nb::cast<const HeldBatch&>(self).open();
@@ -117,7 +117,7 @@ HeldBatch::HeldBatch(WorkerBatch batch, Attachment& worker, nb::object attachmen
 
 const WorkerBatch& HeldBatch::open() const {
   if (!open_)
-    throw std::runtime_error("the batch was given back: what was in it is another batch's now");
+    throw std::runtime_error("the batch was given back: its memory has another batch now");
   return batch_;
 }
 
@@ -132,20 +132,20 @@ void HeldBatch::use_on(std::uintptr_t stream) const {
 
 void HeldBatch::done(nb::handle answers, nb::handle marks, nb::handle encode) {
   const std::size_t framed = open().framed().size(), rows = batch_.rows();
-  const auto said = answers_from(answers, {framed, rows - framed, "answer", "row"}, encode);
-  const auto marks_said =
+  const auto row_answers = answers_from(answers, {framed, rows - framed, "answer", "row"}, encode);
+  const auto mark_answers =
       answers_from(marks, {batch_.marks().size(), 0, "mark", "marker row"}, encode);
-  open();  // `encode` is code of others
+  open();  // `encode` is foreign code: it may have given the batch back
   {
     const WithoutGil waits;
-    worker_->done(batch_, said, marks_said);
+    worker_->done(batch_, row_answers, mark_answers);
   }
   open_ = false;
 }
 
 void HeldBatch::fail(nb::handle error) {
   open();
-  const std::string why = words_of(error);
+  const std::string why = error_text(error);
   {
     const WithoutGil waits;
     worker_->fail(batch_, why);

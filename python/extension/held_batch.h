@@ -11,31 +11,33 @@ namespace millrace::python {
 
 class Attachment;
 
-// A batch as Python holds it. Its arrays are views of the worker's memory, which they keep; what
-// they show after done() is some later batch. On a device they are DeviceMemory. Requires the GIL.
+// A batch for Python. Its arrays are views of the worker's memory, which they keep alive; after
+// done() they show a later batch. On a device they are DeviceMemory.
+//
+// Requires: the GIL.
 class HeldBatch {
  public:
-  // `attachment` is the Python object that `worker` belongs to.
+  // `attachment` is the Python object of `worker`; it is kept alive.
   HeldBatch(WorkerBatch batch, Attachment& worker, nanobind::object attachment);
 
-  // Raises RuntimeError after done().
+  // Throws std::runtime_error after done() or fail().
   const WorkerBatch& open() const;
 
   bool is_open() const { return open_; }
 
-  // Of the CUDA device that it lies on; -1: the host.
+  // Number of the CUDA device with the batch; -1: the host.
   int ordinal() const;
   const FrameType& frames() const;
-  // What keeps its memory.
+  // The object that keeps the memory alive.
   nanobind::handle owner() const { return attachment_; }
 
-  // What is put on that stream of the device from here on finds the batch, and done() lets it
-  // finish.
+  // Work that is put on this CUDA stream from now on finds the batch, and may finish after done().
   void use_on(std::uintptr_t stream) const;
 
-  // The batch is done even if the service is gone; next() tells. One whose device fails is not.
+  // If the service is lost, the batch counts as done, and next() reports the loss. If the device
+  // fails, the batch is not done, and WorkerError is thrown.
   void done(nanobind::handle answers, nanobind::handle marks, nanobind::handle encode);
-  // Gives it back as failed: `error`, an exception, is the answer to each of its rows.
+  // Gives the batch back as failed: `error`, an exception, is the answer to each of its rows.
   void fail(nanobind::handle error);
 
  private:

@@ -8,11 +8,10 @@
 #include "python/extension/device_memory.h"
 #include "python/extension/held_batch.h"
 
-// millrace._core: what the package's Python files are built on. Their signatures are in
-// millrace/_core.pyi.
+// millrace._core, the extension of the package. The signatures are in millrace/_core.pyi.
 NB_MODULE(_core, module) {
   using namespace millrace::python;
-  nanobind::set_leak_warnings(false);  // a daemon thread keeps what it holds until the process ends
+  nanobind::set_leak_warnings(false);  // a daemon thread keeps its objects until the process ends
   add_chunks(module);
   add_batch(module);
   add_device_memory(module);

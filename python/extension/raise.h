@@ -5,9 +5,9 @@
 
 namespace millrace::python {
 
-// Sets the error that `name` of millrace/errors.py makes of the arguments: sentences that a Python
-// program sees are there. For exception translators, which must not throw: what Python raises
-// meanwhile, as a signal's handler may, is the error instead.
+// Sets the Python error that `name` of millrace/errors.py makes of the arguments. For exception
+// translators, which must not throw: if Python raises another exception meanwhile, as a signal
+// handler may, that one is set instead.
 //
 // Requires: the GIL.
 template <class... Arguments>

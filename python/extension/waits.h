@@ -12,10 +12,11 @@
 
 namespace millrace::python {
 
-// Python's own signal handler only sets a flag, and does not always interrupt the wait.
+// How often a wait runs Python's signal handlers. Python's C handler only sets a flag, and does not
+// always interrupt the wait.
 inline constexpr Duration signal_interval = std::chrono::milliseconds(100);
 
-inline constexpr double longest_wait = 3e7;  // seconds, a year: so that sums of times stay in range
+inline constexpr double longest_wait = 3e7;  // seconds, about a year: sums of times stay in range
 
 // Requires: seconds >= 0.
 inline Duration duration_of(double seconds) {
@@ -23,15 +24,15 @@ inline Duration duration_of(double seconds) {
   return std::chrono::duration_cast<Duration>(wait);
 }
 
-// 0 does not wait.
+// The time at which a wait ends: Time::max() for nullopt, Time::min() (no wait) for 0.
 inline Time deadline_in(std::optional<double> seconds) {
   if (!seconds) return Time::max();
   if (*seconds <= 0) return Time::min();
   return Clock::now() + duration_of(*seconds);
 }
 
-// Calls `attempt(until)` without the GIL until it gives something, or until the deadline, and runs
-// Python's signal handlers meanwhile.
+// Calls `attempt(until)` without the GIL until its outcome is true or the deadline has passed, and
+// runs Python's signal handlers meanwhile. Returns the last outcome.
 template <class Attempt>
 auto wait_for(Time deadline, Attempt attempt) {
   for (;;) {

@@ -7,18 +7,20 @@
 
 namespace millrace::python {
 
-// Gives the GIL up while it lives: for whatever waits, in place of nanobind::gil_scoped_release.
+// Releases the GIL while it exists, around a wait. Replaces nanobind::gil_scoped_release.
 //
 // A daemon thread may still wait when the interpreter ends. Python before 3.14 unwinds a thread
-// that asks for the GIL then, and there are frames above that must not throw: the process would
-// abort. So the thread stops here until the process is gone, as Python 3.14 has it.
+// that then asks for the GIL. The process would abort, because there are frames above that must
+// not throw. So the thread stops here until the process ends, as in Python 3.14.
+//
+// Confined to one thread.
 class WithoutGil {
  public:
   WithoutGil() : thread_(PyEval_SaveThread()) {}
   ~WithoutGil() {
     try {
       PyEval_RestoreThread(thread_);
-    } catch (...) {  // what pthread_exit unwinds with
+    } catch (...) {  // the unwinding of pthread_exit
       for (;;) ::pause();
     }
   }

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chunks, batches and state resets for streaming models: workers, clients, and the chunk rules as
-functions."""
+"""Chunks, batches and state resets for streaming models.
+
+``Worker`` runs a model, ``Client`` and ``connect`` stream to a service, and ``chunks`` and ``values`` are
+the chunk rules as functions.
+"""
 
 from importlib.metadata import version
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The extension: millrace::Worker, millrace::Client and the chunker, for the files beside this one.
+# The types of the extension: millrace::Worker, millrace::Client and the chunker, wrapped by the Python files here.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client for asyncio: the one of client.py, which waits by the event loop."""
+"""The client for asyncio. Its calls wait in the event loop; client.py has the blocking client."""
 
 import asyncio
 import dataclasses
@@ -17,8 +17,8 @@ _T = TypeVar("_T")
 
 
 class _Changes:
-    """Wakes the tasks that wait for a stream, by the client's one descriptor. It is watched while
-    somebody waits, so that nothing is left behind in a loop."""
+    """Wakes the tasks that wait for a stream, by the client's one descriptor. The event loop watches the
+    descriptor only while a task waits, so that no reader is left in a loop."""
 
     def __init__(self, client: _core.Client) -> None:
         self._client = client
@@ -41,10 +41,10 @@ class _Changes:
                 self._unwatch()
 
     def close(self) -> None:
-        """Before the descriptor goes: everybody looks again."""
+        """Wakes all waiting tasks. Must be called before the descriptor is closed."""
         self._unwatch()
         for stream in self._waiting:
-            self._tell(stream)
+            self._notify(stream)
 
     def _unwatch(self) -> None:
         if self._watching is not None:
@@ -53,9 +53,9 @@ class _Changes:
 
     def _wake(self) -> None:
         for stream in self._client.changed():
-            self._tell(stream)
+            self._notify(stream)
 
-    def _tell(self, stream: int) -> None:
+    def _notify(self, stream: int) -> None:
         for future in self._waiting.get(stream, ()):
             if not future.done():
                 future.set_result(None)
@@ -68,26 +68,26 @@ class _Changes:
 
 
 class AsyncStream:
-    """One stream of an AsyncClient.
+    """One stream of an AsyncClient, for the tasks of one event loop.
 
         async with millrace.connect(url).open(rate=16000) as stream:
             sending = asyncio.create_task(microphone(stream))  # await stream.send(frames) …
             async for result in stream:
                 print(result.data)
 
-    ``stream = await client.open()`` opens it too; then close() is yours.
+    ``stream = await client.open()`` opens it too; then call ``close`` yourself.
 
-    Tasks may send and take results at the same time. Sending waits while the service has no room;
-    ``asyncio.wait_for`` bounds any wait. A stream that failed says so in every call: StreamFailed or
-    ConnectionLost. Leaving the ``async with`` closes it.
+    Tasks may send and receive results at the same time. Sending waits while the service has no room. To
+    limit a wait, use ``asyncio.wait_for``. After a stream has failed, each call raises StreamFailed or
+    ConnectionLost. Leaving the ``async with`` closes the stream.
     """
 
     def __init__(self, client: _core.Client, changes: _Changes, request: Request) -> None:
         self._client, self._changes, self._request = client, changes, request
         self._stream: _core.Stream | None = None
-        #: The name that it has, and its pipeline.
+        #: Name of the stream, and of its pipeline; empty until the stream is open.
         self.name = self.pipeline = ""
-        #: How many frames and chunks there were, when it is over.
+        #: Number of frames and chunks of the stream, set when it is over.
         self.totals: Closed | None = None
 
     @property
@@ -97,36 +97,40 @@ class AsyncStream:
         return self._stream
 
     async def _until(self, attempt: Callable[[_core.Stream], _T]) -> _T:
-        """The first outcome that is something; or of a stream that is over."""
+        """Calls `attempt` until its outcome is true or the stream is over, and returns the outcome."""
         while not (outcome := attempt(self._live)) and not self._live.over:
             await self._changes.wait(self._live.number)
         return outcome
 
     async def send(self, frames: Frames) -> None:
-        """Any number of bytes in the stream's format, or an array of whole frames, (n, dim) or
-        (n, channels)."""
+        """Sends frames: bytes in the stream's format, of any number, or an array of whole frames with the
+        shape (n, dim) or (n, channels). Waits while the service has no room.
+
+        Raises TypeError if the array's dtype is not that of the format, ValueError for a wrong shape,
+        RuntimeError after ``end``, StreamFailed and ConnectionLost.
+        """
         given = self._request.frames(frames)
-        # Other tasks have their turn, where there is always room. Before: what is given up is not sent.
+        # Lets other tasks run even if there is always room. First, so that a cancelled call sends nothing.
         await asyncio.sleep(0)
         await self._until(lambda stream: stream.send(given, 0))
 
     async def flush(self, mark: int | None = None) -> None:
-        """The segment ends here; its final result is due. With a mark, Flushed follows it."""
-        said = mark_of(mark)
-        await self._until(lambda stream: stream.flush(said, 0))
+        """Ends the segment here: its final result is due. With a mark, ``Flushed(mark)`` follows this result."""
+        checked_mark = mark_of(mark)
+        await self._until(lambda stream: stream.flush(checked_mark, 0))
 
     async def reset(self) -> None:
-        """The model starts afresh."""
+        """Resets the model's state here."""
         await self._until(lambda stream: stream.reset(0))
 
     async def gap(self, frames: int) -> None:
-        """So many frames were lost here."""
+        """Reports that ``frames`` frames, 1 or more, were lost here."""
         lost = whole("frames", frames, 1)
         await self._until(lambda stream: stream.gap(lost, 0))
 
     async def end(self) -> None:
-        """Nothing follows: RuntimeError where it is tried. Results come until the stream is over. A second
-        end does nothing."""
+        """Ends the stream's input. Results come until the stream is over. Sending afterwards raises
+        RuntimeError; a second ``end`` does nothing."""
         await self._until(lambda stream: stream.end(0))
 
     async def _next(self) -> tuple[Any, ...] | None:
@@ -136,7 +140,7 @@ class AsyncStream:
         return await self._until(attempt)
 
     async def next(self) -> Event | None:
-        """What comes next. None: the stream is over."""
+        """Waits for the next event, and returns it. Returns None after the last event, ``Closed``."""
         fields = await self._next()
         if fields is None:
             return None
@@ -147,15 +151,15 @@ class AsyncStream:
         return event
 
     async def __aiter__(self) -> AsyncIterator[Result]:
-        """The results, until the stream is over. Other events are passed over: next() gives all."""
+        """The results, until the stream is over. Rejected, Warned and Goaway are logged; ``next`` gives all events."""
         while event := await self.next():
             log_event(self.name, event)
             if isinstance(event, Result):
                 yield event
 
     def close(self) -> None:
-        """Ends it where it has not ended, and drops what is still to come. Every call that waits or comes
-        raises StreamFailed, ``closed``."""
+        """Ends the stream if it has not ended, and drops its remaining results. Calls that wait, and later
+        calls, raise StreamFailed with the code ``closed``."""
         if self._stream is not None:
             self._stream.close()
 
@@ -183,11 +187,11 @@ class AsyncStream:
 
 
 class AsyncClient:
-    """A process's way to a service, for the tasks of one event loop at a time. What Client says of
-    urls holds. Leaving an ``async with`` of it closes it."""
+    """A client of one service, for the tasks of one event loop at a time. It takes the same urls as
+    Client, and its connections are in a thread of the library. Leaving an ``async with`` closes it."""
 
     def __init__(self, url: str, settings: ClientSettings = ClientSettings()) -> None:
-        """Connects to nobody yet. Raises ValueError for a wrong url."""
+        """Does not connect yet. Raises ValueError for a wrong url or a setting that is not positive."""
         self._core = _core.Client(url, *dataclasses.astuple(settings))
         self._changes = _Changes(self._core)
 
@@ -203,12 +207,16 @@ class AsyncClient:
         options: dict[str, Any] | None = None,
         explain: bool = False,
     ) -> AsyncStream:
-        """A stream that ``async with`` opens, or ``await``. Raises there StreamRefused or ConnectionLost.
+        """Returns a stream, which ``async with`` or ``await`` opens. These raise StreamRefused or ConnectionLost.
 
-        ``format``: s16le, f32le or f16le; left out it is f32le with ``dim`` and s16le without, whatever the
-        pipeline has: so give ``dim`` for features. ``rate``: frames per second. ``options``: for the worker.
-        ``explain``: results say where their time went; only over WebSocket. What else is left out, the pipeline
-        decides.
+        The pipeline decides each argument that is left out, except ``format``.
+
+        ``id``: name of the stream. ``format``: s16le, f32le or f16le; the default is f32le with ``dim``, and
+        s16le without, whatever the pipeline has. So give ``dim`` for features. ``rate``: frames per second.
+        ``channels``: values of an audio frame. ``dim``: values of a feature vector. ``options``: a dict for the
+        worker. ``explain``: each result shows its time in each stage; only over WebSocket.
+
+        Raises TypeError or ValueError for a wrong argument.
         """
         request = Request(
             pipeline=pipeline,
@@ -223,7 +231,7 @@ class AsyncClient:
         return AsyncStream(self._core, self._changes, request)
 
     def close(self) -> None:
-        """Ends its connections: what is open is lost, and calls that wait say so."""
+        """Closes the connections. Open streams are lost: calls that wait raise ConnectionLost."""
         self._changes.close()
         self._core.close()
 
@@ -235,5 +243,8 @@ class AsyncClient:
 
 
 def connect(url: str, settings: ClientSettings = ClientSettings()) -> AsyncClient:
-    """The asyncio client of the service at ``ws://HOST:PORT`` or ``tcp://HOST:PORT``."""
+    """Returns the asyncio client of the service at ``ws://HOST:PORT`` or ``tcp://HOST:PORT``.
+
+    Does not connect yet. Raises ValueError for a wrong url.
+    """
     return AsyncClient(url, settings)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch: rows of many streams that the model processes in one step."""
+"""A batch: rows of different streams that the model processes in one step."""
 
 import json
 from collections.abc import Iterable
@@ -16,12 +16,15 @@ from millrace.rows import Opened, Rows
 class Batch:
     """A batch that the worker has taken and not yet given back.
 
-    ``data`` and the arrays beside it are views of memory that is shared with the service, and nothing
-    is copied: ``numpy.asarray``, ``torch.from_dlpack`` and ``jax.dlpack.from_dlpack`` take them as they
-    are. They are valid until ``done()``: afterwards that memory holds other batches, and everything
-    here raises RuntimeError. Copy what is to be kept.
+    ``data``, ``slot``, ``flags``, ``reset``, ``left``, ``size`` and ``right`` are arrays in memory that is
+    shared with the service. Nothing is copied; ``numpy.asarray``, ``torch.from_dlpack`` and
+    ``jax.dlpack.from_dlpack`` use the same memory. On a device they are DeviceArrays in its memory, for the
+    same functions except NumPy's.
 
-    Those of a worker on a device are DeviceArrays: they lie there, and the same functions take them.
+    The arrays are valid until ``done`` or ``fail``. Afterwards that memory holds other batches, and the
+    attributes raise RuntimeError. Copy what you want to keep.
+
+    Confined to the worker's thread.
     """
 
     __slots__ = ("_core",)
@@ -31,26 +34,27 @@ class Batch:
 
     @property
     def id(self) -> int:
+        """Number of the batch; it increases from batch to batch."""
         return self._core.id
 
     @property
     def trigger(self) -> str:
-        """Why it closed: full, complete, deadline or drain."""
+        """Why the batch closed: full, complete, deadline or drain."""
         return self._core.trigger
 
     @property
     def closed(self) -> int:
-        """When it closed: on the service's machine comparable with time.monotonic_ns()."""
+        """When the batch closed, in nanoseconds. On the service's machine comparable with time.monotonic_ns()."""
         return self._core.closed
 
     @property
     def taken(self) -> int:
-        """When this worker took it, as time.monotonic_ns()."""
+        """When this worker took the batch, in nanoseconds of time.monotonic_ns()."""
         return self._core.taken
 
     @property
     def rows(self) -> int:
-        """Rows of ``data``, padding rows included. 0: there are marker rows alone, for no model."""
+        """Rows of ``data``, including padding rows. 0 if the batch has only marker rows: do not call the model."""
         return self._core.rows
 
     @property
@@ -60,90 +64,100 @@ class Batch:
 
     @property
     def data(self) -> NDArray[Any] | Any:
-        """The tensor [rows, width, channels or dim], contiguous, its base aligned to 256 bytes. The
-        model may work in place."""
-        return _seen(self._core.data)
+        """The tensor [rows, width, channels or dim] of ``Worker.dtype``: contiguous, aligned to 256 bytes.
+        The model may work in place."""
+        return _array_of(self._core.data)
 
     @property
     def slot(self) -> NDArray[np.int32] | Any:
-        """[rows] Where the state of the row's stream is; of a padding row Worker.slots."""
-        return _seen(self._core.slot)
+        """[rows] int32: index of the state of the row's stream; ``Worker.slots`` in a padding row."""
+        return _array_of(self._core.slot)
 
     @property
     def flags(self) -> NDArray[np.uint8] | Any:
-        """[rows] Bits of Flag."""
-        return _seen(self._core.flags)
+        """[rows] uint8: bits of Flag."""
+        return _array_of(self._core.flags)
 
     @property
     def reset(self) -> NDArray[np.bool_] | Any:
-        """[rows] Whether the state must be fresh before the row."""
-        return _seen(self._core.reset)
+        """[rows] bool: true if the state must be fresh before the row."""
+        return _array_of(self._core.reset)
 
     @property
     def left(self) -> NDArray[np.int32] | Any:
-        """[rows] Real frames before the body."""
-        return _seen(self._core.left)
+        """[rows] int32: real frames before the body."""
+        return _array_of(self._core.left)
 
     @property
     def size(self) -> NDArray[np.int32] | Any:
-        """[rows] Frames of the body; of a padding row 0."""
-        return _seen(self._core.size)
+        """[rows] int32: real frames of the body; 0 in a padding row."""
+        return _array_of(self._core.size)
 
     @property
     def right(self) -> NDArray[np.int32] | Any:
-        """[rows] Real frames behind the body."""
-        return _seen(self._core.right)
+        """[rows] int32: real frames behind the body."""
+        return _array_of(self._core.right)
 
     @property
     def framed(self) -> Rows:
-        """What is known of each row of ``data``, without padding rows."""
+        """The rows of ``data`` without padding rows, one record each. A copy: it stays valid."""
         return Rows(self._core.framed)
 
     @property
     def marks(self) -> Rows:
-        """Rows that only carry markers. They have no place in ``data``."""
+        """The marker rows, one record each. They have no frames and no row in ``data``. A copy: it stays valid."""
         return Rows(self._core.marks)
 
     @property
     def opened(self) -> list[Opened]:
-        """The streams of which this worker gets its first row here."""
+        """The streams whose first row for this worker is in this batch."""
         return [
             Opened(stream, slot, name, json.loads(options) if options else {})
             for stream, slot, name, options in self._core.opened
         ]
 
     def use_on(self, stream: int) -> None:
-        """What is put on that stream of the device from here on finds the batch, and its memory is written
-        again only when the stream is through with what it was given before ``done()``. For streams of
-        which DLPack does not tell. ``stream`` is a cudaStream_t as a number. Nothing on the host.
+        """Names a CUDA stream that reads the batch, for streams that are not named by DLPack.
 
-        Raises WorkerError where the device has failed.
+        Work that is put on the stream from now on finds the complete batch. The service writes the batch's memory
+        again only when the stream has finished the work that it was given before ``done``. ``stream`` is a
+        cudaStream_t as a number. The call does not wait, and on the host it does nothing.
+
+        Raises WorkerError if the device fails or the service is lost.
         """
         self._core.use_on(stream)
 
     def done(self, answers: Iterable[Any] | None = None, marks: Iterable[Any] | None = None) -> None:
-        """Gives the batch back, with an answer for each row of ``data`` (padding rows may be left out)
-        or none at all, and the same for each of ``marks``. Batches are given back in their order.
+        """Gives the batch back with its answers, in the order in which batches were taken.
 
-        ``answers`` is a sequence, or an array whose first axis are the rows. An answer is anything that
-        JSON can say, NumPy's scalars and arrays among it; str; bytes, which the client gets as they are;
-        None, of which the client hears nothing; or an exception (``Failure``), which is an error of that
-        row alone. What is not finite, or no Unicode, is an error of its row too.
+        ``answers`` has one answer per row of ``data`` (those of padding rows may be left out), ``marks`` one per
+        marker row; each a sequence, or an array whose first axis is the rows. None or an empty one: no answers.
 
-        Raises TypeError for an answer that JSON cannot say, ValueError for a wrong number of answers; the
-        batch is as it was. Nothing is raised here when the service is gone: ``Worker.next`` deals with it.
-        On a device it does not wait for what was put on streams: answers do not depend on that, or the
-        model has waited. DeviceError where the device has failed.
+        An answer is one of these:
+
+        - a JSON value, also a NumPy scalar or array, or a str: the client receives it as ``data``
+        - bytes: the client receives them as they are
+        - None: the client receives no message
+        - an exception, such as ``Failure``: an error of this row only
+        - NaN, infinity, or a str with half a surrogate pair: also an error of its row
+
+        Raises TypeError for an answer of another type, and ValueError for a wrong number of answers or for answers
+        of more than 64 MiB. The batch can still be given back then. RuntimeError if the order is wrong. DeviceError
+        if the device fails. A lost service raises nothing here; ``Worker.next`` handles it.
+
+        On a device, ``done`` does not wait for the CUDA streams that read the batch. If the answers depend on their
+        results, wait for these before the call.
         """
         self._core.done(answers, marks, _encode)
 
     def fail(self, error: BaseException) -> None:
-        """Gives back a batch that could not be computed: ``error`` is the answer to each of its rows, marker
-        rows included.
+        """Gives back a batch that could not be computed: ``error`` is the answer to each of its rows, including
+        marker rows.
 
-        The states of its streams may be half updated. So the next row with frames of each of them has
-        RESET in ``flags`` and ``reset``, with the reason worker_lost: from the next batch that is taken
-        on, whether the service asked for it or not. Raises as ``done`` does.
+        The states of its streams may be half updated. So in the batches that are taken from now on, the next row
+        with frames of each of these streams has RESET in ``flags`` and ``reset``, with the reason worker_lost.
+
+        Raises TypeError if ``error`` is not an exception, and RuntimeError and DeviceError like ``done``.
         """
         if not isinstance(error, BaseException):
             raise TypeError(f"error must be an exception, not {error!r}")
@@ -151,7 +165,7 @@ class Batch:
 
     @property
     def given_back(self) -> bool:
-        """Whether ``done`` or ``fail`` gave it back."""
+        """Whether ``done`` or ``fail`` has given the batch back."""
         return not self._core.open
 
     def __repr__(self) -> str:
@@ -161,16 +175,18 @@ class Batch:
             return "<millrace.Batch, given back>"
 
 
-def _seen(array: Any) -> Any:
+def _array_of(array: Any) -> Any:
     return DeviceArray(array) if isinstance(array, _core.DeviceMemory) else array
 
 
 def _plain(value: Any) -> Any:
-    """Arrays and scalars of NumPy and its like as Python's own."""
+    """NumPy's and similar arrays and scalars as lists and numbers of Python."""
     try:
         return value.tolist()
     except AttributeError:
-        raise TypeError(f"{type(value).__name__} is no answer: it has no JSON") from None
+        raise TypeError(
+            f"{type(value).__name__} is not a JSON value: an answer is a JSON value, str, bytes, None or an exception"
+        ) from None
 
 
 _encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_plain).encode

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chunk contract as functions: which rows a stream yields, for notebooks and tests.
+"""The chunk rules as functions, for notebooks and tests: the rows that a stream yields.
 
-The same code cuts the streams of a running service.
+A running service cuts its streams with the same code.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,15 +14,22 @@ Event = tuple[str, int] | Sequence[str | int]
 def chunks(
     spec: Mapping[str, int | str], events: Iterable[Event], *, rate: float | None = None
 ) -> list[list[int]]:
-    """The rows of a stream: ``[seq, begin, left, size, right, flags, gap]`` each.
+    """Returns the rows of a stream, each as ``[seq, begin, left, size, right, flags, gap]``.
 
-    ``spec`` has the keys of a pipeline's ``chunk``: size, step, first, left, right, min (frames, or a
-    time such as "100ms"), tail, align, pad, or preset (docs/configuration.md). ``events`` are pairs:
-    ("frames", n) came, ("gap", n) were lost, ("size", n) for the bodies from now on, and ("flush", 0),
-    ("reset", 0), ("end", 0), ("abort", 0), whose number says nothing. ``rate`` is in frames of audio
-    per second; without it a preset counts its model's own frames, and times are at 16000.
+    ``spec`` has the keys of a pipeline's ``chunk`` (docs/configuration.md): size, step, first, left, right, min
+    (in frames, or a time such as "100ms"), tail, align, pad, or preset.
 
-    Raises ValueError where a key, a value or an event is wrong.
+    ``events`` are pairs of a kind and a number:
+
+    - ("frames", n): n frames arrived
+    - ("gap", n): n frames were lost
+    - ("size", n): bodies have n frames from the next one on
+    - ("flush", 0), ("reset", 0), ("end", 0), ("abort", 0): the number is ignored
+
+    ``rate`` is the number of audio frames per second. Without it a preset counts the frames of its model, and times
+    are converted at 16000 frames per second.
+
+    Raises ValueError if a key, a value or an event is wrong.
     """
     return _core.chunks(dict(spec), events, rate)
 
@@ -35,14 +42,14 @@ def values(
     pad: str | None = None,
     rate: float | None = None,
 ) -> list[list[int] | None]:
-    """What stands in the columns of each row of ``chunks``, if frame p of the stream has the value p + 1.
+    """Returns the values in the columns of each row of ``chunks``, where frame p of the stream has the value p + 1.
 
-    0 is padding; None stands for a row without frames. ``align`` ("body", "packed") and ``pad``
-    ("zero", "repeat") may also be in ``spec``.
+    0 is padding. For a row without frames the entry is ``None``. ``align`` ("body", "packed") and ``pad`` ("zero",
+    "repeat") may also be in ``spec``, but not in both places. Other arguments and errors are as in ``chunks``.
     """
     layout = {"align": align, "pad": pad}
     given = {key: word for key, word in layout.items() if word is not None}
     repeated = given.keys() & spec.keys()
     if repeated:
-        raise ValueError(f"{', '.join(sorted(repeated))}: said twice, in spec and beside it")
+        raise ValueError(f"{', '.join(sorted(repeated))}: given twice, in spec and as an argument")
     return _core.values({**spec, **given}, events, rate)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client that waits: streams in, and takes results. For asyncio: aio.py."""
+"""The blocking client: sends frames and receives results. aio.py has the client for asyncio."""
 
 import dataclasses
 import logging
@@ -16,15 +16,15 @@ _log = logging.getLogger("millrace")
 
 
 def log_event(name: str, event: Event) -> None:
-    """Logs the events that an iteration over results passes over."""
+    """Logs an event that an iteration over results skips."""
     if isinstance(event, Rejected | Warned):
         _log.warning("stream %s: %s: %s", name, event.code, event.message)
     if isinstance(event, Goaway):
-        _log.warning("stream %s: the service will end it; come again after %g s", name, event.retry_after)
+        _log.warning("stream %s: the service will end it soon; open it again after %g s", name, event.retry_after)
 
 
 class Stream:
-    """One stream of a Client: what a microphone gives goes in, results come out.
+    """One stream of a Client: frames go in, results come out.
 
         with client.open(rate=16000) as stream:
             stream.send(frames)
@@ -32,47 +32,52 @@ class Stream:
             for result in stream:
                 print(result.data)
 
-    One thread may send while another takes results. Sending waits while the service has no room; a
-    TimeoutError says that it did not within ``timeout`` seconds, and nothing was sent. Results have to
-    be taken meanwhile: the service ends streams whose results nobody takes.
+    One thread may send while another receives results. ``close`` may be called from any thread.
 
-    A stream that failed says so in every call: StreamFailed or ConnectionLost. Leaving the ``with``
-    closes it.
+    Sending waits while the service has no room. After ``timeout`` seconds it raises TimeoutError, and nothing was
+    sent. Receive results while you send: a stream whose results wait too long fails (ClientSettings.taking).
+
+    After a stream has failed, each call raises StreamFailed or ConnectionLost. Leaving the ``with`` closes the stream.
     """
 
     def __init__(self, core: _core.Stream, request: Request) -> None:
         self._stream, self._request = core, request
         ready = ready_of(core.next(None))
-        #: The name that it has.
+        #: Name of the stream, and of its pipeline.
         self.name = ready.stream
         self.pipeline = ready.pipeline
-        #: How many frames and chunks there were, when it is over.
+        #: Number of frames and chunks of the stream, set when it is over.
         self.totals: Closed | None = None
 
     def send(self, frames: Frames, timeout: float | None = None) -> None:
-        """Any number of bytes in the stream's format, or an array of whole frames, (n, dim) or
-        (n, channels)."""
+        """Sends frames: bytes in the stream's format, of any number, or an array of whole frames with the
+        shape (n, dim) or (n, channels). Waits for room, for up to ``timeout`` seconds if it is given.
+
+        Raises TimeoutError, TypeError if the array's dtype is not that of the format, ValueError for a wrong
+        shape, RuntimeError after ``end``, StreamFailed and ConnectionLost.
+        """
         self._timely(self._stream.send(self._request.frames(frames), timeout))
 
     def flush(self, mark: int | None = None, timeout: float | None = None) -> None:
-        """The segment ends here; its final result is due. With a mark, Flushed follows it."""
+        """Ends the segment here: its final result is due. With a mark, ``Flushed(mark)`` follows this result."""
         self._timely(self._stream.flush(mark_of(mark), timeout))
 
     def reset(self, timeout: float | None = None) -> None:
-        """The model starts afresh."""
+        """Resets the model's state here."""
         self._timely(self._stream.reset(timeout))
 
     def gap(self, frames: int, timeout: float | None = None) -> None:
-        """So many frames were lost here."""
+        """Reports that ``frames`` frames, 1 or more, were lost here."""
         self._timely(self._stream.gap(whole("frames", frames, 1), timeout))
 
     def end(self, timeout: float | None = None) -> None:
-        """Nothing follows: RuntimeError where it is tried. Results come until the stream is over. A second
-        end does nothing."""
+        """Ends the stream's input. Results come until the stream is over. Sending afterwards raises
+        RuntimeError; a second ``end`` does nothing."""
         self._timely(self._stream.end(timeout))
 
     def next(self, timeout: float | None = None) -> Event | None:
-        """What comes next. None: the stream is over, or nothing came within ``timeout`` seconds."""
+        """Waits for the next event, and returns it. Returns None after the last event, ``Closed``, and also if no
+        event came within ``timeout`` seconds; ``totals`` is set only if the stream is over."""
         fields = self._stream.next(timeout)
         if fields is None:
             return None
@@ -83,7 +88,7 @@ class Stream:
         return event
 
     def __iter__(self) -> Iterator[Result]:
-        """The results, until the stream is over. Other events are passed over: next() gives all."""
+        """The results, until the stream is over. Rejected, Warned and Goaway are logged; ``next`` gives all events."""
         while event := self.next():
             log_event(self.name, event)
             if isinstance(event, Result):
@@ -92,11 +97,11 @@ class Stream:
     @staticmethod
     def _timely(sent: bool) -> None:
         if not sent:
-            raise TimeoutError("the service had no room in time")
+            raise TimeoutError("nothing was sent: the service had no room within the timeout")
 
     def close(self) -> None:
-        """Ends it where it has not ended, and drops what is still to come; from any thread. Every call
-        that is running or comes raises StreamFailed, ``closed``."""
+        """Ends the stream if it has not ended, and drops its remaining results. May be called from any thread.
+        Running and later calls raise StreamFailed with the code ``closed``."""
         self._stream.close()
 
     def __enter__(self) -> "Stream":
@@ -107,14 +112,14 @@ class Stream:
 
 
 class Client:
-    """A process's way to a service.
+    """A client of one service, for any number of streams.
 
-    Over ``ws://HOST:PORT`` each stream is a connection; over ``tcp://HOST:PORT`` (ZeroMQ) all share one. A
-    thread of the library's own has the connections. Thread-safe. Leaving a ``with`` of it closes it.
+    Over ``ws://HOST:PORT`` each stream has its own connection. Over ``tcp://HOST:PORT`` (ZeroMQ) all share one. The
+    connections are in a thread of the library. Leaving the ``with`` closes the client. Thread-safe.
     """
 
     def __init__(self, url: str, settings: ClientSettings = ClientSettings()) -> None:
-        """Connects to nobody yet. Raises ValueError for a wrong url."""
+        """Does not connect yet. Raises ValueError for a wrong url or a setting that is not positive."""
         self._core = _core.Client(url, *dataclasses.astuple(settings))
 
     def open(
@@ -129,12 +134,17 @@ class Client:
         options: dict[str, Any] | None = None,
         explain: bool = False,
     ) -> Stream:
-        """Opens a stream. Raises StreamRefused or ConnectionLost.
+        """Opens a stream, and waits until it is open.
 
-        ``format``: s16le, f32le or f16le; left out it is f32le with ``dim`` and s16le without, whatever the
-        pipeline has: so give ``dim`` for features. ``rate``: frames per second. ``options``: for the worker.
-        ``explain``: results say where their time went; only over WebSocket. What else is left out, the pipeline
-        decides.
+        The pipeline decides each argument that is left out, except ``format``.
+
+        ``id``: name of the stream. ``format``: s16le, f32le or f16le; the default is f32le with ``dim``, and
+        s16le without, whatever the pipeline has. So give ``dim`` for features. ``rate``: frames per second.
+        ``channels``: values of an audio frame. ``dim``: values of a feature vector. ``options``: a dict for the
+        worker. ``explain``: each result shows its time in each stage; only over WebSocket.
+
+        Raises StreamRefused, ConnectionLost, RuntimeError after ``close``, and TypeError or ValueError for a wrong
+        argument.
         """
         request = Request(
             pipeline=pipeline,
@@ -149,7 +159,7 @@ class Client:
         return Stream(request.start(self._core), request)
 
     def close(self) -> None:
-        """Ends its connections: what is open is lost, and calls that are running say so."""
+        """Closes the connections. Open streams are lost: running calls raise ConnectionLost."""
         self._core.close()
 
     def __enter__(self) -> "Client":

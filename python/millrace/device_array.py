@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An array of a batch that lies on a device."""
+"""An array of a batch in the memory of a device."""
 
 import operator
 from typing import Any, NoReturn
@@ -10,20 +10,21 @@ from millrace import _core
 
 _CUDA = 2  # as DLPack calls it
 _LEGACY = 1  # CUDA's default stream, as DLPack and its array interface call it
-_NO_STREAM = -1  # for DLPack: the consumer sees to it that the array is there, and read in time
+_NO_STREAM = -1  # for DLPack: the consumer itself makes sure that the array is complete, and read in time
 
 
 class DeviceArray:
-    """An array of a batch where it lies: in the memory of a CUDA device.
+    """An array of a batch in the memory of a CUDA device.
 
-    It can nothing but say so, without a copy and without waiting: ``torch.from_dlpack``,
-    ``cupy.from_dlpack`` and ``jax.dlpack.from_dlpack`` take it by DLPack, Numba by CUDA's array interface.
+    It has no operations; a framework makes its own array of it, without a copy and without waiting.
+    ``torch.from_dlpack``, ``cupy.from_dlpack`` and ``jax.dlpack.from_dlpack`` use DLPack, Numba uses the CUDA array
+    interface.
 
-    By DLPack the consumer names its stream. What it puts there from then on finds the batch, and the
-    memory is written again only when the stream is through with what it was given before ``done()``.
-    Any other stream that reads the batch has to be named too, with ``Batch.use_on``.
+    With DLPack the consumer names its CUDA stream. Work that it puts on this stream afterwards finds the complete
+    batch. The service writes the memory again only when the stream has finished the work that it was given before
+    ``done``. Any other stream that reads the batch must be named with ``Batch.use_on``.
 
-    Valid until ``done()``; afterwards everything here raises RuntimeError. One thread, the worker's.
+    Valid until ``done``; afterwards the array raises RuntimeError. Confined to the worker's thread.
     """
 
     __slots__ = ("_core",)
@@ -33,10 +34,12 @@ class DeviceArray:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes: [rows, width, channels or dim] of ``data``, else [rows]."""
         return self._core.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """Type of the elements, as in NumPy."""
         return np.dtype(self._core.dtype)
 
     def __dlpack__(
@@ -47,21 +50,25 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A capsule of DLPack, for the stream with that handle: 1 or None the legacy default stream, 2
-        the default stream of the thread. -1: the library knows nothing of the consumer, which must not
-        read before another stream of its device was named, nor after ``done()``.
+        """Returns a DLPack capsule for the CUDA stream with the handle ``stream``.
 
-        Raises BufferError for what it cannot give: a copy, or the array on another device. WorkerError
-        where the device has failed.
+        None or 1: the legacy default stream. 2: the default stream of the thread. -1: no synchronization; the consumer
+        must not read before another stream of its device has been named, nor after ``done``.
+
+        Raises BufferError for a copy or another device, ValueError if ``stream`` is 0 or below -1, and WorkerError if
+        the device fails or the service is lost.
         """
         if copy:
-            raise BufferError("an array of a batch is not copied: it lies where the worker is to read it")
+            raise BufferError("copy=True is not supported: import the array without a copy, and copy the result")
         device = self.__dlpack_device__()
         if dl_device is not None and tuple(dl_device) != device:
-            raise BufferError(f"the array lies on cuda:{device[1]}, and is not moved")
+            raise BufferError(f"the array is on cuda:{device[1]}; it cannot be exported to another device")
         handle = _LEGACY if stream is None else operator.index(stream)
         if handle == 0 or handle < _NO_STREAM:
-            raise ValueError(f"stream {handle} is none: 1 is the legacy default stream, 2 that of the thread")
+            raise ValueError(
+                f"stream must be a CUDA stream or -1, not {handle}:"
+                " 1 is the legacy default stream, 2 that of the thread"
+            )
         if handle != _NO_STREAM:
             self._core.use_on(handle)
         return self._core.capsule()
@@ -71,9 +78,8 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """For consumers that do not speak DLPack. The legacy default stream is the one that finds the
-        batch, and that ``done()`` lets finish: a consumer that reads it on a stream which does not wait
-        for that one, and that one not for it, has to be named with ``Batch.use_on``."""
+        """The CUDA array interface, version 3, for consumers without DLPack. It names the legacy default stream. If a
+        consumer reads on a stream that does not synchronize with this one, name its stream with ``Batch.use_on``."""
         shape = self._core.shape
         self._core.use_on(_LEGACY)
         return {
@@ -86,7 +92,9 @@ class DeviceArray:
         }
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError(f"the array lies on cuda:{self._core.ordinal}: NumPy cannot read it")
+        raise TypeError(
+            f"NumPy cannot read an array on cuda:{self._core.ordinal}: use from_dlpack of PyTorch, CuPy or JAX"
+        )
 
     def __repr__(self) -> str:
         try:

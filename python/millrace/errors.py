@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong between a worker or a client and its service, and what a worker may say of a row."""
+"""The exceptions of workers and clients, and ``Failure``, the answer to a row that failed."""
 
 
 class WorkerError(Exception):
-    """The service refused the worker, cut it, or is gone."""
+    """Base of the worker's errors: the service refused the worker, ended its connection, or was lost."""
 
 
 class ServiceGone(WorkerError):
@@ -11,10 +11,10 @@ class ServiceGone(WorkerError):
 
 
 class Refused(WorkerError):
-    """The service refused the worker, or ended its connection and said why.
+    """The service refused the worker, or ended its connection with a reason.
 
-    ``code`` is one of docs/worker_protocol.md: protocol, timeout, version, pipeline, device, no_room,
-    stopping, internal.
+    ``code`` is the reason (docs/worker_protocol.md): protocol, timeout, version, pipeline, device, no_room, stopping
+    or internal.
     """
 
     def __init__(self, message: str, code: str) -> None:
@@ -23,22 +23,22 @@ class Refused(WorkerError):
 
 
 class DeviceError(Refused):
-    """The device that the worker was to compute on is not there, or failed; ``code`` is device.
+    """The worker's device does not exist or has failed; ``code`` is device.
 
-    A want of memory passes. One that has failed is of no use to this process any more, and no new Worker
-    mends that: end it, and let what started it start another.
+    If memory was short, or CUDA refused the call, the call may be repeated. A device that has failed cannot be used
+    again in this process, even by a new Worker: end the process and start another one.
     """
 
 
 class ClientError(Exception):
-    """A client's stream was not opened, or cannot go on."""
+    """Base of the client's errors: a stream was not opened, or cannot continue."""
 
 
 class StreamRefused(ClientError):
     """The service did not open the stream.
 
-    ``code`` is one of docs/protocol.md, ``parameter`` the one of ``open`` that is at fault, or None,
-    ``retry_after`` when it is worth to come again, in seconds, or None.
+    ``code`` is the reason (docs/protocol.md). ``parameter`` is the argument of ``open`` that is wrong, or None.
+    ``retry_after`` is the time in seconds after which to try again, or None.
     """
 
     def __init__(self, message: str, code: str, parameter: str, retry_after: float | None) -> None:
@@ -49,8 +49,10 @@ class StreamRefused(ClientError):
 
 
 class StreamFailed(ClientError):
-    """The service ended the stream; ``code``, one of docs/protocol.md, says why. Or something was
-    sent when it was over already, or it was closed here: ``closed``."""
+    """The service ended the stream; ``code`` is the reason (docs/protocol.md).
+
+    ``code`` is ``closed`` if this side closed the stream, or sent when it was already over.
+    """
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -62,12 +64,12 @@ class ConnectionLost(ClientError):
 
 
 class Failure(Exception):
-    """The answer to a row that the model could not process. Its text is for the service's log; the
-    client hears ``worker_failed``. Any other exception is such an answer too."""
+    """The answer to a row that the model could not process. The service logs its text, and the client receives the
+    error ``worker_failed``. Any other exception may be such an answer too."""
 
 
 def error_of(message: str, code: str) -> WorkerError:
-    """The exception for an error of the worker library, whose code is empty where it has none."""
+    """Returns the exception for an error of the C++ library. ``code`` is empty for a lost service."""
     if code == "device":
         return DeviceError(message, code)
     return Refused(message, code) if code else ServiceGone(message)

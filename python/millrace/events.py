@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a service tells a client of its stream, in the order of the stream."""
+"""The events that a client receives about its stream, in the order of the stream."""
 
 import dataclasses
 import json
@@ -14,31 +14,33 @@ from millrace.rows import Flag
 class Result:
     """A worker's answer to a row."""
 
+    #: Number of rows of the stream before this one.
     seq: int
-    #: Where the row's body lies, in frames of the pipeline, and in seconds.
+    #: Begin and end of the row's body, as positions in frames of the pipeline, and in seconds.
     begin: int
     end: int
     begin_s: float
     end_s: float
+    #: Markers of the row: ``Flag.LAST in flags`` for the final result of a segment.
     flags: Flag
-    #: The worker's JSON, text (str) or bytes; None where there is an error.
+    #: The worker's answer: a JSON value, str or bytes; None if there is an error.
     data: Any
-    #: "worker_failed" where it failed, "too_long" where its answer was longer than a message may be.
+    #: None, "worker_failed" if the worker failed, or "too_long" if its answer is longer than a message may be.
     error: str | None = None
-    #: Where the time of the row went, if the stream was opened with ``explain=True``. Results in bytes have none.
+    #: Time of the row in each stage, if the stream was opened with ``explain=True``; None in results in bytes.
     explain: dict[str, Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Flushed:
-    """The last row of the segment that the flush with this mark ended is done."""
+    """The last row of a flushed segment is done; ``mark`` is the number given to ``flush``."""
 
     mark: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Rejected:
-    """Something that was sent was refused; its frames, of the pipeline, count as a gap."""
+    """The service rejected a message. Its ``frames``, counted in frames of the pipeline, become a gap."""
 
     code: str
     message: str
@@ -47,7 +49,7 @@ class Rejected:
 
 @dataclasses.dataclass(frozen=True)
 class Warned:
-    """The stream goes on, but its values are probably wrong. Only over WebSocket."""
+    """The stream continues, but its values are probably wrong. Only over WebSocket."""
 
     code: str
     message: str
@@ -55,14 +57,14 @@ class Warned:
 
 @dataclasses.dataclass(frozen=True)
 class Goaway:
-    """The service will end the stream soon; come again after so many seconds."""
+    """The service will end the stream soon. Open it again after ``retry_after`` seconds."""
 
     retry_after: float
 
 
 @dataclasses.dataclass(frozen=True)
 class Closed:
-    """The last event: how many frames and rows with frames the stream had."""
+    """The last event: the number of frames, without gaps, and of rows with frames (``chunks``)."""
 
     frames: int
     chunks: int
@@ -70,7 +72,7 @@ class Closed:
 
 @dataclasses.dataclass(frozen=True)
 class Ready:
-    """The first event, which `open` takes."""
+    """The first event: the stream is open. ``open`` receives it."""
 
     stream: str
     pipeline: str
@@ -83,10 +85,10 @@ _JSON, _ERROR = 1, 4  # kinds of answers
 
 
 def _result(*fields: Any) -> Result:
-    *place, flags, kind, answer, explain = fields
+    *position, flags, kind, answer, explain = fields
     data = json.loads(answer) if kind == _JSON else None if kind == _ERROR else answer
     error = answer if kind == _ERROR else None
-    seq, begin, end, begin_s, end_s = place
+    seq, begin, end, begin_s, end_s = position
     explained = json.loads(explain) if explain else None
     return Result(seq, begin, end, begin_s, end_s, Flag(flags), data, error, explained)
 
@@ -103,12 +105,12 @@ _KINDS: dict[str, Callable[..., Event | Ready]] = {
 
 
 def event_of(fields: tuple[Any, ...]) -> Event | Ready:
-    """An event as the extension gives it."""
+    """Returns the event for a tuple of the extension."""
     return _KINDS[fields[0]](*fields[1:])
 
 
 def ready_of(fields: tuple[Any, ...] | None) -> Ready:
-    """The first event of a stream."""
+    """Returns the first event of a stream. Raises ConnectionLost if the stream ended before it."""
     ready = event_of(fields) if fields else None
     if not isinstance(ready, Ready):
         raise ConnectionLost("the service ended the stream before it was open")

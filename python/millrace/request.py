@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client asks for when it opens a stream, and what it sends."""
+"""The arguments of ``open``, and the frames that a client sends, checked."""
 
 import dataclasses
 import json
@@ -15,11 +15,11 @@ from millrace import _core
 Frames: TypeAlias = bytes | bytearray | memoryview | NDArray[Any]
 
 _DTYPES = {"s16le": "<i2", "f16le": "<f2", "f32le": "<f4"}
-_MOST = 2**53 - 1  # that a position or a mark may be
+_MOST = 2**53 - 1  # the largest position or mark
 
 
 def whole(name: str, given: SupportsIndex, least: int, most: int = _MOST) -> int:
-    """An argument that is a number of something."""
+    """Returns a whole number. Raises TypeError or ValueError that names the argument."""
     try:
         number = operator.index(given)
     except TypeError:
@@ -30,21 +30,21 @@ def whole(name: str, given: SupportsIndex, least: int, most: int = _MOST) -> int
 
 
 def text(name: str, given: str) -> str:
-    """An argument that is a string."""
+    """Returns a string. Raises TypeError that names the argument."""
     if not isinstance(given, str):
         raise TypeError(f"{name} must be a string, not {given!r}")
     return given
 
 
 def mark_of(given: SupportsIndex | None) -> int | None:
-    """The argument of flush()."""
+    """Returns the argument of ``flush``, checked."""
     return None if given is None else whole("mark", given, 0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Request:
-    """Where something is None the pipeline decides; but the format is always said, for arrays are
-    checked against it. TypeError and ValueError name the argument that cannot be."""
+    """The arguments of ``open``. The pipeline decides those that are None, except the format, which is always sent:
+    arrays are checked against it. Raises TypeError and ValueError that name the argument."""
 
     pipeline: str = "default"
     id: str | None = None
@@ -96,15 +96,17 @@ class Request:
         return self.format or ("f32le" if self.dim else "s16le")
 
     def frames(self, frames: Frames) -> bytes | bytearray | memoryview | NDArray[Any]:
-        """As the extension sends them. An array has the values of the format, in whole frames. One
-        with two dimensions has a frame in each row: a stream that was opened without channels and
-        dim is mono then."""
+        """Returns the frames as the extension sends them.
+
+        An array must have the dtype of the format, and whole frames. With two dimensions, each line is a frame: without
+        ``channels`` and ``dim`` the stream is then mono. Raises TypeError and ValueError.
+        """
         if not isinstance(frames, np.ndarray):
             return frames
         if frames.dtype != np.dtype(_DTYPES.get(self.sent_as, "V")):
             raise TypeError(
-                f"an array of {frames.dtype} is no {self.sent_as}: convert it, or open the stream with"
-                " its format"
+                f"an array of {frames.dtype} does not have the stream's format {self.sent_as}: convert it, or open the"
+                " stream with its format"
             )
         values = self.dim or self.channels or (1 if frames.ndim > 1 else None)
         if values and (frames.size % values if frames.ndim < 2 else frames.shape[-1] != values):

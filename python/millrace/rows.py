@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a batch: a column at a time as arrays, or one by one as objects."""
+"""The rows of a batch as records: one by one as objects, or one field of all rows as an array."""
 
 import enum
 from collections.abc import Iterator, Sequence
@@ -15,37 +15,39 @@ _REASONS: tuple[str | None, ...] = (None, *_core.reasons)
 
 
 class Flag(enum.IntFlag):
-    """Markers of a row: the bits of ``flags``."""
+    """Markers of a row, the bits of ``flags``."""
 
     START = 1  #: first row of its stream
     RESET = 2  #: the state must be fresh before this row
     SEGMENT = 4  #: first row of a segment
     GAP = 8  #: frames were lost right before it
     LAST = 16  #: last row of its segment
-    END = 32  #: last row of its stream; what its slot holds is void afterwards
-    ABORT = 64  #: the stream died without an end
+    END = 32  #: last row of its stream; the state in its slot is void afterwards
+    ABORT = 64  #: the stream ended without ``end``; the state in its slot is void afterwards
 
 
 class Row(NamedTuple):
-    """One row: where its body lies in its stream, and its markers. Lengths are frames."""
+    """One row: its position in the stream, and its markers. Lengths and positions are in frames."""
 
-    stream: int  #: id of the stream, never used twice by one service
-    seq: int  #: rows of the stream before it
+    stream: int  #: id of the stream; a service never uses an id twice
+    seq: int  #: number of rows of the stream before this one
     begin: int  #: position of the body's first frame
-    gap: int  #: frames lost right before it
-    mark: int | None  #: the client's number of the flush that ended its segment
-    slot: int  #: place of the stream's state
+    gap: int  #: frames lost right before the row
+    mark: int | None  #: number that the client gave to the flush that ended the row's segment
+    slot: int  #: index of the stream's state
     left: int  #: real frames before the body
-    size: int  #: frames of the body; 0: it only carries markers
-    right: int  #: real frames behind it
+    size: int  #: real frames of the body; 0 in a marker row
+    right: int  #: real frames behind the body
     flags: int  #: bits of Flag
-    reason: str | None  #: why RESET: start client endpoint gap overflow worker_lost failover
+    reason: str | None  #: why the row has RESET: start client endpoint gap overflow worker_lost failover
 
 
 class Rows(Sequence[Row]):
-    """Rows of a batch: ``rows[0]`` is a Row, ``rows["seq"]`` an array of that column of all of them,
-    in which mark is -1 for None, and reason an index into ("none", "start", …). Unlike the batch's
-    arrays they stay valid. No object is made for a row that nobody asks for."""
+    """A sequence of the rows of a batch. ``rows[0]`` is a Row, ``rows["seq"]`` is an array of this field of all rows.
+
+    In an array, ``mark`` is -1 instead of None, and ``reason`` is an index into ("none", "start", ...). The rows stay
+    valid after ``done``. A Row object is made only when it is accessed.
+    """
 
     __slots__ = ("_table",)
 
@@ -77,14 +79,14 @@ class Rows(Sequence[Row]):
 
 def _row(*entry: int) -> Row:
     stream, seq, begin, gap, mark, slot, left, size, right, flags, reason = entry
-    said = None if mark == -1 else mark
-    return Row(stream, seq, begin, gap, said, slot, left, size, right, flags, _REASONS[reason])
+    mark_or_none = None if mark == -1 else mark
+    return Row(stream, seq, begin, gap, mark_or_none, slot, left, size, right, flags, _REASONS[reason])
 
 
 class Opened(NamedTuple):
-    """A stream of which this worker gets its first row."""
+    """A stream whose first row for this worker is in the batch."""
 
-    stream: int
-    slot: int
-    name: str
-    options: dict[str, Any]  #: what the client said when it opened the stream
+    stream: int  #: id of the stream, as in Row
+    slot: int  #: index of the stream's state
+    name: str  #: name of the stream
+    options: dict[str, Any]  #: the options that the client sent when it opened the stream; {} by default

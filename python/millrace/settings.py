@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client keeps to."""
+"""Limits of a client."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClientSettings:
-    """Bounds in bytes for each stream, times in seconds; each above 0."""
+    """Limits of a client: sizes in bytes per stream, times in seconds. Each must be positive."""
 
-    #: What was sent and could not go out yet; from there on sending waits.
+    #: Bytes that wait to be written to the service. At this limit ``send`` waits.
     unsent: int = 64 << 10
-    #: Results that nobody has taken yet; there the stream is held up until half of them are taken.
+    #: Bytes of events that wait to be received by the program. At this limit the stream is held up until half of
+    #: them are received.
     untaken: int = 1 << 20
-    #: Of that, with nothing taken; then it fails as slow_reader.
+    #: How long a stream may be held up while the program receives no event. Then it fails as slow_reader.
     taking: float = 10
-    #: Until the service has answered.
+    #: How long the service may take to answer when a stream is opened.
     connect: float = 10
-    #: Of silence; then the service hears that we live.
+    #: Time without sending after which the client sends a keepalive.
     keepalive: float = 10
-    #: Over ws:// a stream is lost when the service's host acknowledges none of our bytes for this long; over
-    #: tcp:// when the service answers no heartbeat, at most 2 s later, and after 30 s of silence at the latest.
+    #: Time without a sign of life of the service after which its streams are lost. Signs of life over ws://: its
+    #: host acknowledges sent bytes, or a message arrives. Over tcp://: it answers a heartbeat; the loss is detected
+    #: at most 2 s later, and after 30 s of silence at the latest.
     silence: float = 30

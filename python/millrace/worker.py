@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker: takes the batches of a pipeline and gives them back done."""
+"""A worker: receives the batches of a pipeline and gives them back with answers."""
 
 import json
 import logging
@@ -22,29 +22,29 @@ from millrace.request import text, whole
 _log = logging.getLogger("millrace")
 
 _PAUSES = (0.1, 5.0)  # seconds before attaching again: the first, and the longest
-_PATIENCE = 0.1  # seconds until a pause sees that it is interrupted
-_ATTEMPT = 1.0  # seconds that an attempt to attach has at least, whatever is left to next()
+_POLL_PERIOD = 0.1  # seconds: how often a pause checks whether it is interrupted
+_ATTEMPT = 1.0  # the least time of an attempt to attach in seconds, even if less is left of the timeout of next()
 _QUIET = 1.0  # seconds from one logged traceback to the next
-_PASSING = ("timeout", "no_room", "stopping", "internal")  # what a new attachment may mend
+_PASSING = ("timeout", "no_room", "stopping", "internal")  # codes after which a new attachment may succeed
 _DTYPES = {"s16": "int16", "f16": "float16", "f32": "float32"}
 
 
 class _Outage:
-    """The time without a service: when to attach again, and until when to try."""
+    """A time without a service: when to attach again, and until when to try."""
 
-    def __init__(self, patience: float) -> None:
-        self.give_up = time.monotonic() + patience
+    def __init__(self, timeout: float) -> None:
+        self.give_up = time.monotonic() + timeout
         self._pause = _PAUSES[0]
         self.postpone()
 
     def postpone(self) -> None:
-        """Pauses are longer each time, and never the same for all workers of a service."""
+        """Sets the time of the next attempt. Pauses double, and are random, so that workers do not return together."""
         self.retry_at = time.monotonic() + random.uniform(self._pause / 2, self._pause)
         self._pause = min(2 * self._pause, _PAUSES[1])
 
 
 def _message_of(error: Exception) -> str:
-    """What it says of itself; nothing where that raises an exception, too."""
+    """Returns the text of an exception; empty if making the text raises an exception."""
     try:
         return f": {error}"
     except Exception:
@@ -52,7 +52,7 @@ def _message_of(error: Exception) -> str:
 
 
 class _Failures:
-    """Logs what a function raises: at most one traceback a second, and the number of others."""
+    """Logs the exceptions of a function: at most one traceback per second, and the number of the others."""
 
     def __init__(self) -> None:
         self._next = -math.inf
@@ -69,25 +69,24 @@ class _Failures:
 
 
 class Worker:
-    """Attaches to a pipeline and gives its batches, oldest first.
+    """Attaches to a pipeline and receives its batches, the oldest first.
 
         with millrace.Worker(pipeline="vad") as worker:
             worker.run(model)  # calls model(batch) for each batch; it returns the answers
 
-    ``for batch in worker: batch.done(model(batch))`` is the same without protection: there an exception
-    of the model ends the worker.
+    ``for batch in worker: batch.done(model(batch))`` does the same, except that an exception in the model ends
+    the worker.
 
-    A stream's state belongs to its slot, and must be fresh where ``batch.reset`` says so. Each batch
-    has to be given back with ``batch.done``, in their order, within 10 s (the first within 120 s).
-    Heartbeats come from a thread of the library's own, so the model may compute meanwhile.
+    The state of a stream belongs to its slot, and must be fresh in the rows where ``batch.reset`` is true. Give each
+    batch back with ``batch.done``, in the order in which they were taken, within 10 s (the first within 120 s). A
+    thread of the library sends heartbeats while the model computes.
 
-    When the service is lost, or stops, the worker attaches again, with growing pauses, and goes on: it
-    has no streams then, so every row that comes begins a state with RESET; ``attachments`` counts. A
-    service that comes back with another shape of batches is Refused: what the model has made for the
-    old one would not fit.
+    If the service is lost or stops, the worker attaches again, with growing pauses. It has no streams then, so the
+    first row of every stream has RESET. ``attachments`` counts the attachments. If the pipeline's batches have another
+    shape now, Refused is raised, because the model's arrays would not fit.
 
-    One thread takes batches and gives them back; ``bye``, ``interrupt`` and ``close`` are for any
-    thread, and for signal handlers.
+    One thread takes batches and gives them back. Any thread and signal handlers may call ``bye``, ``interrupt`` and
+    ``close``.
     """
 
     def __init__(
@@ -101,17 +100,22 @@ class Worker:
         reattach: bool | float = True,
         wait: float = 30,
     ) -> None:
-        """Attaches. Raises ServiceGone, Refused, DeviceError if there is no such device, and ValueError or
-        TypeError for an argument that cannot be.
+        """Attaches to the service, and waits until it is attached.
 
-        ``url``: unix:PATH or tcp://HOST:PORT; None: $MILLRACE_WORKERS, or where a service on this
-        machine listens unless told otherwise. ``name``: for logs; the program's name and process id.
-        ``credits``: batches that it takes before the first is done; with 2 the service builds the next
-        while this one computes. ``device``: where batches are to lie: host, cuda (the first) or cuda:N, as
-        this process counts them. ``reattach``: for how many seconds to try
-        to attach again; True: for ever; False: a lost service is a ServiceGone at once, and one that
-        stops the end of the batches. ``wait``: for how many seconds to wait here for a service that does not
-        listen yet; the logger ``millrace`` says so.
+        ``url``: unix:PATH or tcp://HOST:PORT. The default is $MILLRACE_WORKERS, else the default socket of a service
+        on this machine.
+        ``pipeline``: name of the pipeline.
+        ``name``: name for logs. The default is the program's name and process id.
+        ``credits``: number of batches that the worker may hold at once, 1 to 1024. With 2, the service builds the
+        next batch while this one is computed.
+        ``device``: where batches are: host, cuda (the first device) or cuda:N, as this process counts devices.
+        ``reattach``: how long to try to attach again, in seconds. True: without a limit. False: a lost service raises
+        ServiceGone at once, and a service that stops ends the batches.
+        ``wait``: how long to wait for a service that does not listen yet, in seconds. The logger ``millrace`` logs
+        the wait.
+
+        Raises ServiceGone if no service answers, Refused if the service refuses the worker, DeviceError if the device
+        does not exist or fails, and ValueError or TypeError for a wrong argument.
         """
         for argument, given in ("url", url or ""), ("pipeline", pipeline), ("name", name or ""), ("device", device):
             text(argument, given)
@@ -129,51 +133,51 @@ class Worker:
         self._core = _core.Attachment(
             *self._settings,
             wait,
-            lambda why: _log.warning("%s; waiting for it for up to %g s", why, wait),
+            lambda why: _log.warning("%s; waiting for up to %g s", why, wait),
             lambda: None,
         )
         self._welcome = self._core.welcome
-        #: How often it has attached, the first time included.
+        #: Number of attachments so far, including the first.
         self.attachments = 1
 
     @property
     def slots(self) -> int:
-        """Places for a stream's state. Padding rows have slot = slots: have one more."""
+        """Number of slots for the state of streams. Padding rows have this number as slot: allocate one more."""
         return self._welcome[0]
 
     @property
     def rows(self) -> int:
-        """Rows of a batch at most."""
+        """Largest number of rows of a batch."""
         return self._welcome[1]
 
     @property
     def width(self) -> int:
-        """Columns of a batch at most."""
+        """Largest number of columns of a batch."""
         return self._welcome[2]
 
     @property
     def values(self) -> int:
-        """The last axis of a batch: channels, or dim of features."""
+        """Length of the last axis of ``batch.data``: channels of audio, or dim of features."""
         return self._welcome[3]
 
     @property
     def channels(self) -> int | None:
-        """Of audio; None: the pipeline takes features."""
+        """Channels of an audio frame, or None if the pipeline takes features."""
         return None if self._welcome[4] else self.values
 
     @property
     def dim(self) -> int | None:
-        """Of features; None: the pipeline takes audio."""
+        """Values of a feature vector, or None if the pipeline takes audio."""
         return self.values if self._welcome[4] else None
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of ``batch.data``: int16, float16 or float32."""
+        """Type of ``batch.data``: int16, float16 or float32."""
         return np.dtype(_DTYPES[self._welcome[5]])
 
     @property
     def device(self) -> str:
-        """Where batches lie: host, or cuda:N."""
+        """Where batches are: host, or cuda:N."""
         return self._core.device
 
     @property
@@ -183,21 +187,23 @@ class Worker:
 
     @property
     def chunk(self) -> dict[str, Any]:
-        """The pipeline's chunk rule, as ``millrace.chunks`` takes it."""
+        """The pipeline's chunk rule, as a ``spec`` for ``millrace.chunks``."""
         rule: dict[str, Any] = json.loads(self._welcome[7])
         return rule
 
     @property
     def company(self) -> int:
-        """Other workers that take batches of this pipeline, by what the service said last."""
+        """Number of other workers that take batches of this pipeline, as last reported by the service."""
         return self._core.company
 
     def next(self, timeout: float | None = None) -> Batch | None:
-        """The next batch. None: none came within ``timeout`` seconds, the worker has left, or
-        ``interrupt`` was called. An attempt to attach again has a second, even where less is left.
+        """Waits for the next batch, and returns it.
 
-        Raises WorkerError where it cannot go on, as for DeviceError, and RuntimeError where all ``credits`` batches are
-        taken and none was given back.
+        Returns None if no batch came within ``timeout`` seconds, if the worker has left, or after ``interrupt``. An
+        attempt to attach again may take 1 s, even if less of the timeout is left.
+
+        Raises WorkerError if the worker cannot continue, for example DeviceError. Raises RuntimeError if the program
+        holds ``credits`` batches already.
         """
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         while not self._closed:
@@ -220,19 +226,19 @@ class Worker:
         return None
 
     def __iter__(self) -> Iterator[Batch]:
-        """Batches until ``next`` gives none."""
+        """Yields batches until ``next`` returns None."""
         while (batch := self.next()) is not None:
             yield batch
 
     def run(self, function: Callable[[Batch], Any]) -> None:
-        """Calls ``function`` with each batch until there are no more, whatever it raises.
+        """Calls ``function`` with each batch until there are no more batches.
 
-        ``function`` returns the answers to the rows, as ``Batch.done`` takes them, or calls ``done`` itself,
-        last. If it raises an exception, the traceback is logged (at most one a second), and
-        ``Batch.fail`` gives the batch back: each of its rows gets the exception as its error, and the
-        next row of each of their streams carries RESET.
+        ``function`` returns the answers to the rows, as ``Batch.done`` takes them, or calls ``done`` itself as its last
+        step. If it raises an exception, the traceback is logged (at most one per second), and ``Batch.fail`` gives the
+        batch back: each of its rows gets the exception as its error, and the next row of each of their streams has
+        RESET.
 
-        Raises what ``next`` raises, and DeviceError if the device has failed.
+        Raises the errors of ``next``, and DeviceError if the device fails.
         """
         failures = _Failures()
         for batch in self:
@@ -246,19 +252,19 @@ class Worker:
                     batch.fail(error)
 
     def bye(self) -> None:
-        """No new streams: the service moves those that are here to other workers, where there are any.
-        Batches come until none is left; then they end."""
+        """Leaves without losing results: the worker gets no new streams, and the service moves its streams to other
+        workers, if there are any. Batches come until the last stream has left; then they end."""
         self._leaving = True
         self._core.bye()
 
     def interrupt(self) -> None:
-        """Makes ``next`` return None; the next call of it if none waits."""
+        """Makes a waiting ``next`` return None, or else the next call of it."""
         self._interrupted = True
         self._core.interrupt()
 
     def close(self) -> None:
-        """Ends the connection now. Unless it left with ``bye``, the service gives the rows that were not
-        done to other workers, and their streams a RESET."""
+        """Ends the connection now. Unless the worker left with ``bye``, the service gives its unfinished rows to other
+        workers, and the next row of each of its streams has RESET."""
         self._closed = True
         self._core.close()
         self._core.interrupt()
@@ -269,7 +275,7 @@ class Worker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, Exception) and not self._closed:  # the service sees the connection end, and no reason
+        if isinstance(error, Exception) and not self._closed:  # the service does not learn the reason
             _log.error("the worker closes: %s%s", type(error).__name__, _message_of(error))
         self.close()
 
@@ -283,7 +289,7 @@ class Worker:
             self._outage = _Outage(self._reattach)
 
     def _attach_again(self, deadline: float) -> bool:
-        """False: interrupted, or it is past the deadline."""
+        """Returns false if it was interrupted, or after the deadline."""
         outage = self._outage
         assert outage is not None
         while self._rest(min(outage.retry_at, deadline)):
@@ -294,24 +300,24 @@ class Worker:
                 return True
             except WorkerError as error:
                 over = not self._may_return(error) or time.monotonic() >= outage.give_up
-                if over and not self._is_called_away():
+                if over and not self._should_stop():
                     raise
                 outage.postpone()
         return False
 
     def _attach(self, until: float) -> None:
         def meanwhile() -> None:
-            if self._is_called_away() or time.monotonic() >= until:
+            if self._should_stop() or time.monotonic() >= until:
                 raise ServiceGone("the service did not answer")
 
         attached = _core.Attachment(*self._settings, 0, lambda _: None, meanwhile)
         if attached.welcome != self._welcome:
             attached.close()
-            raise Refused("the service came back with another shape of batches", "pipeline")
+            raise Refused("the batches of the pipeline have another shape now: start the worker again", "pipeline")
         self._core, self._outage = attached, None
         self.attachments += 1
         _log.warning("attached again")
-        # What another thread asked for meanwhile, the one before was told.
+        # Another thread may have made these calls on the old attachment meanwhile.
         if self._leaving:
             attached.bye()
         if self._closed:
@@ -320,14 +326,14 @@ class Worker:
             attached.interrupt()
 
     def _rest(self, until: float) -> bool:
-        """False: interrupted. No lock: a signal handler may interrupt."""
-        while not self._is_called_away():
+        """Waits until then. Returns false if it was interrupted. No lock, because a signal handler may interrupt."""
+        while not self._should_stop():
             left = until - time.monotonic()
             if left <= 0:
                 return True
-            time.sleep(min(left, _PATIENCE))
+            time.sleep(min(left, _POLL_PERIOD))
         self._interrupted = False
         return False
 
-    def _is_called_away(self) -> bool:
+    def _should_stop(self) -> bool:
         return self._interrupted or self._closed or self._leaving

@@ -32,8 +32,8 @@ std::string text_of(const StreamLine& line) {
       .seconds("age_s", line.age)
       .seconds("held_s", line.held)
       .number("held_bytes", line.held_bytes)
-      .truth("paused", line.paused)
-      .truth("connected", line.connected)
+      .boolean("paused", line.paused)
+      .boolean("connected", line.connected)
       .text("peer", line.peer)
       .done();
 }
@@ -42,8 +42,8 @@ std::string text_of(const WorkerStatus& worker, std::string_view pipeline) {
   JsonObject object;
   object.text("worker", worker.name)
       .text("pipeline", pipeline)
-      .truth("remote", worker.remote)
-      .truth("leaving", worker.leaving)
+      .boolean("remote", worker.remote)
+      .boolean("leaving", worker.leaving)
       .number("slots", worker.slots)
       .number("slots_used", worker.slots_used)
       .number("credits", worker.credits)
@@ -83,9 +83,10 @@ HttpAnswer status_page(const std::vector<std::string>& reasons, bool draining) {
 }
 
 HttpAnswer missing_page() {
-  return page(
-      404, {{"error",
-             {{"message", "there are / /metrics /livez /readyz /status /streams /workers /log"}}}});
+  return page(404, {{"error",
+                     {{"message",
+                       "no such page; the pages are / /metrics /livez /readyz /status /streams "
+                       "/workers /log"}}}});
 }
 
 HttpAnswer streams_page(const StreamQuery& query, std::vector<StreamList> parts) {

@@ -11,17 +11,19 @@
 
 namespace millrace {
 
-// What the admin listener says, as JSON.
+// The JSON answers of the admin listener.
 
-// 200 where the process works, otherwise 503 and why it is to be started again.
+// /livez. `reasons` are those to restart the process: 200 if empty, otherwise 503 with the reasons.
 HttpAnswer alive_page(const std::vector<std::string>& reasons);
-// 200 where nothing speaks against taking streams, otherwise 503 and why not.
+// /readyz. `reasons` are those to send no streams: 200 if empty, otherwise 503 with the reasons.
 HttpAnswer ready_page(const std::vector<std::string>& reasons);
-// The same for the live page, always with 200: a browser reports other answers as errors.
+// /status, for the live page: as ready_page(), but always 200, as browsers report other answers as
+// errors.
 HttpAnswer status_page(const std::vector<std::string>& reasons, bool draining);
+// 404 for an unknown path, with the list of the pages.
 HttpAnswer missing_page();
 
-// The first `query.limit` streams of all threads.
+// /streams: the first `query.limit` streams of all threads. `parts` has the list of each thread.
 HttpAnswer streams_page(const StreamQuery& query, std::vector<StreamList> parts);
 
 // The workers of a pipeline.
@@ -29,9 +31,10 @@ struct WorkerList {
   std::string pipeline;
   std::vector<WorkerStatus> workers;
 };
+// /workers.
 HttpAnswer workers_page(const std::vector<WorkerList>& pipelines);
 
-// The last warnings and errors, the oldest first.
+// /log: the last warnings and errors, the oldest first. Collects new ones from the log.
 HttpAnswer log_page(RecentLog& log);
 
 }  // namespace millrace

@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-// A JSON object as text, member by member. Times are decimal seconds with milliseconds, or with
-// microseconds: Boost.JSON would write 8.8E0. Confined to one thread.
+// Builds the text of a JSON object, member by member. Times are decimal seconds, by default with
+// three decimals (Boost.JSON would write 8.8E0). Keys are literals. Confined to one thread.
 class JsonObject {
  public:
   JsonObject& text(std::string_view key, std::string_view value) {
@@ -23,14 +23,16 @@ class JsonObject {
   JsonObject& number(std::string_view key, std::uint64_t value) {
     return raw(key, std::to_string(value));
   }
-  JsonObject& truth(std::string_view key, bool value) { return raw(key, value ? "true" : "false"); }
+  JsonObject& boolean(std::string_view key, bool value) {
+    return raw(key, value ? "true" : "false");
+  }
   JsonObject& seconds(std::string_view key, Duration value, int decimals = 3) {
     char digits[32];
     std::snprintf(digits, sizeof digits, "%.*f", decimals,
                   std::chrono::duration<double>(value).count());
     return raw(key, digits);
   }
-  // `value` is JSON.
+  // Requires: `value` is JSON.
   JsonObject& raw(std::string_view key, std::string_view value) {
     text_.append(text_.size() > 1 ? ",\"" : "\"").append(key).append("\":").append(value);
     return *this;

@@ -16,11 +16,11 @@ namespace millrace {
 
 namespace {
 
-// A page is kept for this long after it was collected. A refusal is kept for longer: to find out
-// that an io thread does not answer takes the time of the caller.
-constexpr auto kept = std::chrono::milliseconds(100);
-constexpr auto kept_refusal = std::chrono::seconds(1);
-constexpr auto patience = std::chrono::milliseconds(250);
+// A page is cached for this long after it was collected. A refusal is cached for longer, because
+// the caller must wait to detect that an io thread does not answer.
+constexpr auto page_lifetime = std::chrono::milliseconds(100);
+constexpr auto refusal_lifetime = std::chrono::seconds(1);
+constexpr auto collect_timeout = std::chrono::milliseconds(250);
 constexpr std::size_t most_pages = 4;  // of streams
 constexpr std::size_t most_collections = 20;
 constexpr auto collection_period = std::chrono::seconds(1);
@@ -28,7 +28,8 @@ constexpr auto collection_period = std::chrono::seconds(1);
 template <class Part>
 using Promise = std::shared_ptr<std::promise<Part>>;
 
-// The parts that `begin` makes, each on its own thread; nullopt if one is late.
+// Calls `begin` for each part, to start making it on its thread, and waits for all parts. Returns
+// nullopt if one is not ready after collect_timeout.
 template <class Part, class Begin>
 std::optional<std::vector<Part>> collect(std::size_t count, Begin begin) {
   std::vector<std::future<Part>> parts;
@@ -37,7 +38,7 @@ std::optional<std::vector<Part>> collect(std::size_t count, Begin begin) {
     parts.push_back(part->get_future());
     begin(i, std::move(part));
   }
-  const Time deadline = Clock::now() + patience;
+  const Time deadline = Clock::now() + collect_timeout;
   std::vector<Part> all;
   for (auto& part : parts) {
     if (part.wait_until(deadline) != std::future_status::ready) return std::nullopt;
@@ -46,7 +47,7 @@ std::optional<std::vector<Part>> collect(std::size_t count, Begin begin) {
   return all;
 }
 
-// The next slice of the walk, behind what the thread has to do now.
+// Posts the next slice of the walk, so that the thread does its other work before it.
 void post_step(IoThread& thread, std::shared_ptr<StreamWalk> walk, Promise<StreamList> list) {
   thread.post([&thread, walk = std::move(walk), list = std::move(list)]() mutable {
     if (walk->step(thread.admission().table()))
@@ -56,7 +57,7 @@ void post_step(IoThread& thread, std::shared_ptr<StreamWalk> walk, Promise<Strea
   });
 }
 
-HttpAnswer too_late() {
+HttpAnswer no_answer() {
   return answer_to(RequestError{.status = 503, .message = "an io thread does not answer"});
 }
 
@@ -69,25 +70,25 @@ HttpAnswer too_often() {
 }  // namespace
 
 template <class Collect>
-const HttpAnswer& LiveLists::recent(Page& page, Time now, Collect collect) {
+const HttpAnswer& LiveLists::cached(Page& page, Time now, Collect collect) {
   if (now < page.until) return page.answer;
   std::erase_if(collections_, [&](Time at) { return at + collection_period <= now; });
-  if (now < late_until_) {
-    page.answer = too_late();
+  if (now < paused_until_) {
+    page.answer = no_answer();
   } else if (collections_.size() < most_collections) {
     collections_.push_back(now);
     page.answer = collect();
   } else {
     page.answer = too_often();
   }
-  page.until = Clock::now() + (page.answer.status == 200 ? Duration(kept) : kept_refusal);
+  page.until =
+      Clock::now() + (page.answer.status == 200 ? Duration(page_lifetime) : refusal_lifetime);
   return page.answer;
 }
 
-// An io thread did not answer in time.
-HttpAnswer LiveLists::given_up() {
-  late_until_ = Clock::now() + kept_refusal;
-  return too_late();
+HttpAnswer LiveLists::timed_out() {
+  paused_until_ = Clock::now() + refusal_lifetime;
+  return no_answer();
 }
 
 LiveLists::Page& LiveLists::page_of(const StreamQuery& query) {
@@ -107,18 +108,18 @@ HttpAnswer LiveLists::streams(std::string_view target, Time now) {
   if (!query->pipeline.empty() && !is_pipeline(query->pipeline))
     return answer_to(RequestError{
         .status = 404, .parameter = "pipeline", .message = "there is no such pipeline"});
-  return recent(page_of(*query), now, [&] { return collect_streams(*query, now); });
+  return cached(page_of(*query), now, [&] { return collect_streams(*query, now); });
 }
 
 HttpAnswer LiveLists::workers(Time now) {
-  return recent(workers_, now, [&] { return collect_workers(now); });
+  return cached(workers_, now, [&] { return collect_workers(now); });
 }
 
 HttpAnswer LiveLists::collect_streams(const StreamQuery& query, Time now) {
   auto parts = collect<StreamList>(threads_.size(), [&](std::size_t i, auto list) {
     post_step(*threads_[i], std::make_shared<StreamWalk>(query, now), std::move(list));
   });
-  return parts ? streams_page(query, std::move(*parts)) : given_up();
+  return parts ? streams_page(query, std::move(*parts)) : timed_out();
 }
 
 HttpAnswer LiveLists::collect_workers(Time now) {
@@ -127,7 +128,7 @@ HttpAnswer LiveLists::collect_workers(Time now) {
       list->set_value({pipeline.name(), pipeline.hub().workers(now)});
     });
   });
-  return parts ? workers_page(*parts) : given_up();
+  return parts ? workers_page(*parts) : timed_out();
 }
 
 }  // namespace millrace

@@ -16,43 +16,44 @@
 
 namespace millrace {
 
-// The lists of live streams and workers, for the admin listener. Each is collected from the threads
-// that own its parts, and then kept for 100 ms; all lists together are collected at most 20 times a
-// second. The caller waits for up to 250 ms. If a thread does not answer in that time, no list is
-// collected for a second. Requests delay neither these threads nor the caller, at any rate.
+// The lists of live streams and workers, for the admin listener. Each list is collected from the
+// threads that own its parts, and then cached for 100 ms. All lists together are collected at most
+// 20 times a second. The caller waits up to 250 ms for the threads. If one does not answer in that
+// time, no list is collected for a second. So requests at any rate delay neither the threads nor
+// the caller for long.
 //
-// Confined to one thread, which is none of those.
+// Confined to one thread, which is not one of those threads.
 class LiveLists {
  public:
-  // Both outlive it; the threads run.
+  // Threads and pipelines must outlive it. Requires: the threads run.
   LiveLists(std::span<const std::unique_ptr<IoThread>> threads,
             std::span<const std::unique_ptr<Pipeline>> pipelines)
       : threads_(threads), pipelines_(pipelines) {}
 
-  // The answer to "/streams?limit=10&order=held".
+  // `target` is like "/streams?limit=10&order=held".
   HttpAnswer streams(std::string_view target, Time now);
   HttpAnswer workers(Time now);
 
  private:
   struct Page {
     HttpAnswer answer;
-    Time until{};  // it is kept
+    Time until{};  // end of its time in the cache
   };
 
   template <class Collect>
-  const HttpAnswer& recent(Page& page, Time now, Collect collect);
+  const HttpAnswer& cached(Page& page, Time now, Collect collect);
   Page& page_of(const StreamQuery& query);
   bool is_pipeline(std::string_view name) const;
   HttpAnswer collect_streams(const StreamQuery& query, Time now);
   HttpAnswer collect_workers(Time now);
-  HttpAnswer given_up();
+  HttpAnswer timed_out();
 
   const std::span<const std::unique_ptr<IoThread>> threads_;
   const std::span<const std::unique_ptr<Pipeline>> pipelines_;
   std::deque<std::pair<StreamQuery, Page>> streams_;  // the last few queries
   Page workers_;
-  std::deque<Time> collections_;  // of the last second
-  Time late_until_{};             // a thread did not answer: nothing is collected before
+  std::deque<Time> collections_;  // times of the collections in the last second
+  Time paused_until_{};           // no list is collected before it: a thread did not answer
 };
 
 }  // namespace millrace

@@ -12,11 +12,12 @@ namespace millrace {
 
 namespace {
 
-constexpr std::size_t max_echo = 64;  // of a parameter's name in an error
+constexpr std::size_t max_echo = 64;  // bytes of a parameter's name in an error
 
-constexpr std::array<std::string_view, 3> orders{"age", "held", "name"};  // as StreamOrder
+// In the order of StreamOrder.
+constexpr std::array<std::string_view, 3> orders{"age", "held", "name"};
 
-// Sets a parameter; what is wrong with its value, or nothing.
+// Sets a parameter. Returns the error in its value, or an empty string.
 std::string_view set(StreamQuery& query, std::string_view name, const std::string& value) {
   if (name == "limit") {
     const auto limit = number_in<std::uint32_t>(value);
@@ -31,12 +32,12 @@ std::string_view set(StreamQuery& query, std::string_view name, const std::strin
     if (value.empty()) return "must be the name of a pipeline";
     query.pipeline = value;
   } else {
-    return "no such parameter; there are limit, order and pipeline";
+    return "no such parameter; allowed are limit, order and pipeline";
   }
   return {};
 }
 
-RequestError fault(std::string_view parameter, std::string_view message) {
+RequestError parameter_error(std::string_view parameter, std::string_view message) {
   return {.parameter = std::string(parameter.substr(0, max_echo)), .message = std::string(message)};
 }
 
@@ -46,12 +47,12 @@ Result<StreamQuery, RequestError> parse_stream_query(std::string_view target) {
   StreamQuery query;
   std::vector<std::string_view> seen;
   for (const auto& [name, encoded] : parameters_of(target)) {
-    if (std::ranges::find(seen, name) != seen.end()) return fault(name, "given twice");
+    if (std::ranges::find(seen, name) != seen.end()) return parameter_error(name, "given twice");
     seen.push_back(name);
     const auto value = percent_decoded(encoded);
-    if (!value) return fault(name, "malformed percent-encoding");
+    if (!value) return parameter_error(name, "malformed percent-encoding");
     if (const auto problem = set(query, name, *value); !problem.empty())
-      return fault(name, problem);
+      return parameter_error(name, problem);
   }
   return query;
 }

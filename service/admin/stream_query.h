@@ -11,14 +11,14 @@
 namespace millrace {
 
 enum class StreamOrder : std::uint8_t {
-  age,   // the oldest first
-  held,  // the one that holds the most bytes first
+  age,   // oldest first
+  held,  // most bytes held first
   name,
 };
 
 inline constexpr std::uint32_t max_listed = 10'000;  // an answer of about 2.5 MB
 
-// Which live streams a list has, and in which order.
+// The selection and the order of a list of live streams.
 struct StreamQuery {
   StreamOrder order = StreamOrder::age;
   std::uint32_t limit = 1000;
@@ -27,7 +27,8 @@ struct StreamQuery {
   bool operator==(const StreamQuery&) const = default;
 };
 
-// Reads the parameters of "/streams?limit=10&order=held&pipeline=asr".
+// Parses the parameters of a target like "/streams?limit=10&order=held&pipeline=asr". An error
+// names the parameter.
 [[nodiscard]] Result<StreamQuery, RequestError> parse_stream_query(std::string_view target);
 
 }  // namespace millrace

@@ -12,16 +12,16 @@ namespace {
 StreamLine line_of(const Stream& stream, Time now) {
   const StreamSettings& settings = stream.settings();
   const FrameType& type = settings.type;
-  const auto time_of = [&](std::uint64_t frames) {
+  const auto duration_of = [&](std::uint64_t frames) {
     return std::chrono::duration_cast<Duration>(
         std::chrono::duration<double>(static_cast<double>(frames) / type.rate));
   };
   return {.name = settings.name,
           .pipeline = std::string(settings.pipeline),
           .frames = stream.position(),
-          .signal = time_of(stream.position()),
+          .signal = duration_of(stream.position()),
           .age = now - settings.opened,
-          .held = time_of(stream.held_bytes() / type.bytes()),
+          .held = duration_of(stream.held_bytes() / type.bytes()),
           .held_bytes = stream.reclaimable(),
           .paused = stream.paused(),
           .connected = stream.connected(),
@@ -47,28 +47,29 @@ bool StreamWalk::before(const Candidate& a, const Candidate& b) const {
 }
 
 bool StreamWalk::step(const StreamTable& table) {
-  looked_ ? describe(table) : look(table);
-  return looked_ && next_ == candidates_.size();
+  scanned_ ? describe(table) : scan(table);
+  return scanned_ && next_ == candidates_.size();
 }
 
-void StreamWalk::look(const StreamTable& table) {
-  if (table.buckets() != buckets_) {  // at the start, or the table has grown: all have moved
+void StreamWalk::scan(const StreamTable& table) {
+  // At the first slice, or if the table has grown, so that the streams have moved.
+  if (table.buckets() != buckets_) {
     buckets_ = table.buckets();
     next_ = 0;
     candidates_.clear();
     list_.total = 0;
   }
   const std::size_t end = std::min(buckets_, next_ + slice);
-  table.each_in(next_, end, [this](Stream& stream) { consider(stream); });
+  table.each_in(next_, end, [this](Stream& stream) { add_candidate(stream); });
   next_ = end;
-  looked_ = next_ == buckets_;
-  if (looked_ || candidates_.size() > 2 * query_.limit + slice) keep_first();
-  if (!looked_) return;
+  scanned_ = next_ == buckets_;
+  if (scanned_ || candidates_.size() > 2 * query_.limit + slice) keep_first();
+  if (!scanned_) return;
   next_ = 0;
   list_.lines.reserve(candidates_.size());
 }
 
-void StreamWalk::consider(Stream& stream) {
+void StreamWalk::add_candidate(Stream& stream) {
   const StreamSettings& settings = stream.settings();
   if (!query_.pipeline.empty() && settings.pipeline != query_.pipeline) return;
   ++list_.total;

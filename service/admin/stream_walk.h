@@ -12,43 +12,44 @@
 
 namespace millrace {
 
-// A live stream.
+// One live stream in a list.
 struct StreamLine {
   std::string name;
   std::string pipeline;
   std::uint64_t frames = 0;  // position
-  Duration signal{};         // the same as a time
+  Duration signal{};         // position as a time
   Duration age{};
-  Duration held{};               // signal that the service has and no worker is done with
-  std::uint64_t held_bytes = 0;  // memory: frames, and results that its client has not taken
+  Duration held{};               // signal of the frames that the service holds
+  std::uint64_t held_bytes = 0;  // reclaimable memory: frames, and results not written yet
   bool paused = false;
-  bool connected = true;  // its client is still there
-  std::string peer{};     // the client's address; empty if it is not known
+  bool connected = true;  // its client is connected
+  std::string peer{};     // the client's address; empty if unknown
 };
 
-// The first streams of a query, in any order, and the number of all streams that it names.
+// The first streams of a query, in any order, and the number of all streams that match it.
 struct StreamList {
   std::vector<StreamLine> lines;
   std::size_t total = 0;
 };
 
-// Sorts by `order`, and keeps at most `limit` lines.
+// Sorts the lines by `order` and keeps the first `limit` of them.
 void sort(std::vector<StreamLine>& lines, StreamOrder order, std::size_t limit);
 
 // Lists the streams of one io thread in slices of less than a millisecond. Between two slices the
-// thread does its other work: streams may come and go. Confined to that thread.
+// thread does its other work; streams may be added and removed. Confined to that thread.
 class StreamWalk {
  public:
-  static constexpr std::size_t slice = 250;  // streams, and empty places of the table, at a time
+  static constexpr std::size_t slice = 250;  // buckets, or candidates, per slice
 
   StreamWalk(StreamQuery query, Time now) : query_(std::move(query)), now_(now) {}
 
-  // Does the next slice. True when the list is complete.
+  // Does the next slice. Returns true when the list is complete.
   bool step(const StreamTable& table);
+  // Call it when the list is complete.
   StreamList take() { return std::move(list_); }
 
  private:
-  // What a stream is sorted by; only the part that the order needs is set.
+  // The sort keys of a stream. `held` and `name` are set only if the order needs them.
   struct Candidate {
     StreamId id;
     Time opened;
@@ -56,17 +57,17 @@ class StreamWalk {
     std::string name{};
   };
 
-  void look(const StreamTable& table);
-  void consider(Stream& stream);
+  void scan(const StreamTable& table);
+  void add_candidate(Stream& stream);
   void keep_first();
   void describe(const StreamTable& table);
   bool before(const Candidate& a, const Candidate& b) const;
 
   const StreamQuery query_;
   const Time now_;
-  std::size_t buckets_ = 0;  // of the table when the walk began
-  std::size_t next_ = 0;     // bucket to look at, and afterwards candidate to describe
-  bool looked_ = false;      // at all streams
+  std::size_t buckets_ = 0;  // of the table when the scan began
+  std::size_t next_ = 0;     // bucket to scan, and afterwards candidate to describe
+  bool scanned_ = false;     // all buckets
   std::vector<Candidate> candidates_;
   StreamList list_;
 };

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "load/evaluation.h"
 #include "load/load_run.h"
-#include "load/verdict.h"
 #include "service/commands/command_line.h"
 #include "service/commands/input/audio_file.h"
 #include "service/commands/output/bench_report.h"
@@ -46,14 +46,15 @@ Duration time_of(const std::string& option, const std::string& text) {
   return *time;
 }
 
-// Throws std::invalid_argument, and std::runtime_error for a file that cannot be read.
+// Throws std::invalid_argument; std::runtime_error if a file cannot be read.
 void read_files(const std::vector<std::string>& paths, LoadTarget& target) {
   for (const std::string& path : paths) {
     auto file = AudioFile::open(path);
     if (!file) throw std::runtime_error(path + ": " + file.error());
     if (!target.content.empty() &&
         (file->rate() != target.type.rate || file->channels() != target.type.values))
-      throw std::invalid_argument(path + ": another rate or other channels than the files before");
+      throw std::invalid_argument(path +
+                                  ": must have the same rate and channels as the files before it");
     target.type.rate = file->rate();
     target.type.values = file->channels();
     for (;;) {
@@ -77,13 +78,12 @@ LoadPlan plan_of(const Arguments& arguments) {
   if (!arguments.life.empty()) plan.life = time_of("--life", arguments.life);
   if (plan.packet <= Duration::zero() || plan.length <= Duration::zero() ||
       plan.window <= Duration::zero() || (plan.life && *plan.life <= Duration::zero()))
-    throw std::invalid_argument("--packet, --duration, --every, --life: must be more than nothing");
-  if (plan.jitter > plan.packet)
-    throw std::invalid_argument("--jitter: packets may not overtake each other (--packet)");
-  if (plan.aborts > 0 && !plan.life)
-    throw std::invalid_argument("--aborts: streams need a --life to end before their time");
+    throw std::invalid_argument("--packet, --duration, --every, --life: must be positive");
+  if (plan.jitter > plan.packet) throw std::invalid_argument("--jitter: must be at most --packet");
+  if (plan.aborts > 0 && !plan.life) throw std::invalid_argument("--aborts: needs --life");
   if (plan.aborts > 0 && arguments.target.url.starts_with("tcp:"))
-    throw std::invalid_argument("--aborts: streams over ZeroMQ share a connection");
+    throw std::invalid_argument(
+        "--aborts: needs a ws:// URL: streams over ZeroMQ share a connection");
   return plan;
 }
 
@@ -101,7 +101,7 @@ LoadTarget target_of(const Arguments& arguments, const LoadPlan& plan) {
   const double frames = std::chrono::duration<double>(plan.packet).count() * target.type.rate;
   if (!arguments.files.empty() &&
       target.content.size() < static_cast<std::size_t>(frames) * target.type.bytes())
-    throw std::invalid_argument("the files are shorter than a packet");
+    throw std::invalid_argument("the files must hold at least one --packet of audio");
   return target;
 }
 
@@ -119,38 +119,43 @@ class Bench {
     if (!is_whole(report)) console_.exit_code = 1;
   }
 
-  // Doubles the streams while the bound holds, then halves the distance to the first number at
-  // which it does not, down to a twentieth. A run that breaks off does not hold.
+  // Finds the largest number of streams that meets the bound. Doubles the number while it meets it;
+  // then halves the distance to the smallest number that does not, down to a twentieth. A run that
+  // ends with an error does not meet the bound.
   void ramp(Duration bound) {
-    std::uint32_t holds = 0, fails = 0;
-    for (std::uint32_t next = plan_.streams; next > holds;) {
+    std::uint32_t good_streams = 0, bad_streams = 0;
+    for (std::uint32_t next = plan_.streams; next > good_streams;) {
       plan_.streams = next;
       bool good = false;
       try {
-        good = carries(bound);
-      } catch (const std::exception& broke) {
-        if (holds == 0) throw;  // it was never well
-        console_.err << "millrace bench: " << next << " streams: " << broke.what() << std::endl;
+        good = meets_bound(bound);
+      } catch (const std::exception& error) {
+        if (good_streams == 0) throw;
+        console_.err << "millrace bench: " << next << " streams: " << error.what() << std::endl;
       }
-      (good ? holds : fails) = next;
-      if (fails == 0)
-        next = 2 * holds;
+      (good ? good_streams : bad_streams) = next;
+      if (bad_streams == 0)
+        next = 2 * good_streams;
       else
-        next = fails - holds > std::max(1u, fails / 20) ? holds + (fails - holds) / 2 : holds;
+        next = bad_streams - good_streams > std::max(1u, bad_streams / 20)
+                   ? good_streams + (bad_streams - good_streams) / 2
+                   : good_streams;
     }
     if (json_)
-      console_.out << R"({"most_streams":)" << holds << "}" << std::endl;
+      console_.out << R"({"most_streams":)" << good_streams << "}" << std::endl;
     else
-      console_.out << "most streams with p99 <= " << readable(bound) << ": " << holds << std::endl;
-    if (holds == 0) console_.exit_code = 1;
+      console_.out << "most streams with p99 <= " << readable(bound) << ": " << good_streams
+                   << std::endl;
+    if (good_streams == 0) console_.exit_code = 1;
   }
 
  private:
-  bool carries(Duration bound) {
+  bool meets_bound(Duration bound) {
     load::Schedule schedule(plan_);
     const LoadReport report = run(schedule);
     const auto p99 = p99_of(report);
-    if (!p99) throw std::runtime_error("nothing was answered: a ramp needs a worker");
+    if (!p99)
+      throw std::runtime_error("--ramp: no row reached a worker; attach one, or use --worker");
     return is_whole(report) && *p99 <= bound;
   }
 
@@ -171,17 +176,17 @@ class Bench {
   const bool json_;
 };
 
-// Figures of runs that ended before were printed.
-[[noreturn]] void interrupted() {
+// The figures of earlier runs have been printed.
+[[noreturn]] void exit_interrupted() {
   constexpr std::string_view line =
-      "millrace bench: interrupted: the run in progress has no figures\n";
+      "millrace bench: interrupted: the run in progress is not reported\n";
   [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
   ::_exit(130);
 }
 
 void bench(const Arguments& arguments, Console& console) {
   const BlockedSignals blocked;
-  const Termination termination(interrupted);
+  const Termination termination(exit_interrupted);
   try {
     raise_descriptor_limit();
     Bench bench(arguments, console);
@@ -189,72 +194,91 @@ void bench(const Arguments& arguments, Console& console) {
       bench.run_once();
     else
       bench.ramp(time_of("--ramp", arguments.ramp));
-  } catch (const std::exception& wrong) {
-    console.err << "millrace bench: " << wrong.what() << '\n';
+  } catch (const std::exception& error) {
+    console.err << "millrace bench: " << error.what() << '\n';
     console.exit_code = 1;
   }
 }
 
 void add_traffic(Command& command, Arguments& into) {
-  command.add("FILE", &into.files, "Audio that streams hold, in turn; else noise").type(" ");
-  command.add("--streams", &into.plan.streams, "At a time; where a ramp begins")
+  command.add("FILE", &into.files, "Audio files to stream, in turn; default: noise").type(" ");
+  command
+      .add("--streams", &into.plan.streams,
+           "Streams at a time; with --ramp, the number to start with")
       .between(1u, 1'000'000u)
       .shows_default();
-  command.add("--packet", &into.packet, "Signal in a message, and time between two")
+  command.add("--packet", &into.packet, "Signal per message, and the time between two messages")
       .type("TIME")
       .shows_default();
-  command.add("--phase", &into.phase, "When in that time the streams send")
+  command
+      .add("--phase", &into.phase,
+           "When streams send within a --packet: evenly spread, at random, or all at once")
       .one_of({"uniform", "random", "step"})
       .shows_default();
-  command.add("--jitter", &into.jitter, "Each packet is due up to so much later")
+  command.add("--jitter", &into.jitter, "Longest random delay of a packet")
       .type("TIME")
       .shows_default();
-  command.add("--life", &into.life, "Of a stream, in the mean; then another one comes")
+  command
+      .add("--life", &into.life,
+           "Mean lifetime of a stream; each is replaced when it ends. Default: the whole run")
       .type("TIME");
-  command.add("--aborts", &into.plan.aborts, "The part of them that vanishes without an end")
+  command
+      .add("--aborts", &into.plan.aborts,
+           "Share of streams with a --life that disconnect without an end; default: 0")
       .between(0.0, 1.0);
-  command.add("--duration", &into.duration, "How long to measure").type("TIME").shows_default();
-  command.add("--warm-up", &into.warm_up, "How long to stream before measuring")
+  command.add("--duration", &into.duration, "Measured time").type("TIME").shows_default();
+  command.add("--warm-up", &into.warm_up, "Time before measuring starts")
       .type("TIME")
       .shows_default();
-  command.add("--every", &into.every, "Also print figures of each interval of this length")
+  command.add("--every", &into.every, "Also report figures for each interval of this length")
       .type("TIME");
-  command.add("--ramp", &into.ramp, "Find the largest number of streams with a p99 up to this")
+  command
+      .add("--ramp", &into.ramp,
+           "Find the largest number of streams with a p99 latency of at most this")
       .type("TIME");
-  command.add("--seed", &into.plan.seed, "Seed of all random choices");
+  command.add("--seed", &into.plan.seed, "Random seed; default: 1");
 }
 
 void add_ends(Command& command, Arguments& into) {
-  command.add("--url", &into.target.url, "Where the service listens")
+  command.add("--url", &into.target.url, "Address of the service")
       .type("ws://HOST:PORT|tcp://HOST:PORT")
       .shows_default();
-  command.add("--pipeline", &into.target.pipeline, "Into which of its pipelines").shows_default();
-  command.add("--options", &into.target.options, "Of each stream, a JSON object").type("JSON");
+  command.add("--pipeline", &into.target.pipeline, "Pipeline to stream to").shows_default();
+  command.add("--options", &into.target.options, "Options of each stream, a JSON object")
+      .type("JSON");
   command.add("--rate", &into.target.type.rate, "Frames per second").shows_default();
-  const Option channels = command.add("--channels", &into.target.type.values, "Of audio");
-  command.add("--dim", &into.dim, "Streams of features, with this many values in a frame")
+  const Option channels =
+      command.add("--channels", &into.target.type.values, "Channels of audio; default: 1");
+  command
+      .add("--dim", &into.dim,
+           "Stream features with this number of values per frame, instead of audio")
       .excludes(channels);
   command
       .add("--worker", &into.worker,
-           "Be the pipeline's worker too: look at every row, answer none or all")
+           "Also be the pipeline's worker and check every row: silent sends no result, answer one "
+           "per row")
       .one_of({"none", "silent", "answer"})
       .shows_default();
-  command.add("--workers", &into.target.workers, "Where the service listens for workers")
+  command
+      .add("--workers", &into.target.workers,
+           "Workers' address of the service, for --worker; default: as for tap --url")
       .type("unix:PATH|tcp://HOST:PORT");
-  command.add("--threads", &into.target.threads, "Of the clients")
+  command.add("--threads", &into.target.threads, "Client threads")
       .between(1u, 1024u)
       .shows_default();
-  command.add("--server-pid", &into.server, "The service's process on this machine: measured too")
+  command
+      .add("--server-pid", &into.server,
+           "Process ID of the service on this machine, to measure its CPU and memory too")
       .type("PID");
-  command.add("--json", &into.json, "A JSON object in a line for each run");
+  command.add("--json", &into.json, "Print each run as a line of JSON");
 }
 
 }  // namespace
 
 void add_bench_command(CommandLine& program, Console& console) {
   auto arguments = std::make_shared<Arguments>();
-  Command command = program.add(
-      "bench", "Streams in real time into a running service, and measures what comes of it");
+  Command command =
+      program.add("bench", "Load a running service with real-time streams and measure it");
   add_traffic(command, *arguments);
   add_ends(command, *arguments);
   command.run([arguments, &console] { bench(*arguments, console); });

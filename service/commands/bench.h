@@ -7,8 +7,9 @@ namespace millrace {
 
 class CommandLine;
 
-// `millrace bench`: how many streams a running service carries, and how fast. Exit code 1 where
-// anything was lost, doubled, damaged, refused or broken, 130 where a signal interrupted it.
+// Adds `bench`: loads a running service with streams and measures it. Exit code 1 after an error,
+// or if a frame, row, result or stream was lost, duplicated, damaged, refused or broken; 130 if a
+// signal interrupted it. `console` must outlive `program`.
 void add_bench_command(CommandLine& program, Console& console);
 
 }  // namespace millrace

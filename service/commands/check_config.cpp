@@ -27,9 +27,11 @@ void check_config(const std::string& file, Console& console) {
 }  // namespace
 
 void add_check_config_command(CommandLine& program, Console& console) {
-  Command command = program.add("check-config", "Check a configuration and print what is in force");
+  Command command =
+      program.add("check-config", "Check a configuration and print the values in effect");
   const auto file = std::make_shared<std::string>();
-  command.add("--config,FILE", file.get(), "The configuration; none: the values without one");
+  command.add("--config,FILE", file.get(),
+              "Configuration file (TOML); default: none, which prints the default values");
   command.run([file, &console] { check_config(*file, console); });
 }
 

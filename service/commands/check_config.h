@@ -7,9 +7,10 @@ namespace millrace {
 
 class CommandLine;
 
-// Adds `check-config [FILE]`: prints what is in force with this configuration, or without one, and
-// the memory that it may take; warnings, or the one line that says what is wrong and exit code 1,
-// on console.err. Run as soon as it is parsed. `console` outlives `program`.
+// Adds `check-config [FILE]`: prints the effective values of the configuration (without FILE, the
+// defaults) and the memory that they allow. Warnings go to console.err. If the configuration is
+// invalid, prints one line on console.err; exit code 1. Runs as soon as it is parsed. `console`
+// must outlive `program`.
 void add_check_config_command(CommandLine& program, Console& console);
 
 }  // namespace millrace

@@ -32,14 +32,14 @@ struct Arguments {
   bool values = false;
 };
 
-// "size=1600,left=64"
+// Splits text like "size=1600,left=64".
 Result<RuleKeys, std::string> split_spec(const std::string& spec) {
   RuleKeys keys;
   std::istringstream items(spec);
   for (std::string item; std::getline(items, item, ',');) {
     const auto equals = item.find('=');
     if (equals == item.npos)
-      return "--spec: \"" + item + "\" must be KEY=VALUE, several with commas between them";
+      return "--spec: \"" + item + "\" must be KEY=VALUE; separate several by commas";
     keys.emplace_back(item.substr(0, equals), item.substr(equals + 1));
   }
   return keys;
@@ -47,7 +47,7 @@ Result<RuleKeys, std::string> split_spec(const std::string& spec) {
 
 Result<RuleKeys, std::string> rule_keys(const Arguments& arguments) {
   if (arguments.spec.empty() == arguments.preset.empty())
-    return std::string("one of --spec and --preset must be given");
+    return std::string("exactly one of --spec and --preset must be given");
   if (!arguments.preset.empty()) return RuleKeys{{"preset", arguments.preset}};
   return split_spec(arguments.spec);
 }
@@ -58,7 +58,7 @@ Result<ChunkRule, std::string> rule_from(const RuleKeys& keys, const RuleTarget&
   return *rule;
 }
 
-// One stream on its way to lines of rows.
+// Cuts one stream into rows and prints them as lines.
 class RowStream {
  public:
   RowStream(const Spec& spec, std::ostream& out) : out_(out), chunker_(spec), lines_(out) {}
@@ -114,7 +114,7 @@ Outcome chunk_file(const Arguments& arguments, const RuleKeys& keys, std::ostrea
   if (!file) return arguments.file + ": " + file.error();
   if (arguments.rate.value_or(file->rate()) != file->rate())
     return arguments.file + ": has " + std::to_string(std::lround(file->rate())) +
-           " frames per second, which must be --rate: nothing is resampled here";
+           " frames per second; --rate must be the same: chunk does not resample";
   const auto rule = rule_from(keys, {.rate = file->rate()});
   if (!rule) return rule.error();
   return print_file(*file, *rule, arguments.values, out);
@@ -139,9 +139,9 @@ Outcome chunk(const Arguments& arguments, std::ostream& out) {
   if (!keys) return keys.error();
   const bool file = !arguments.file.empty();
   if (file + !arguments.frames.empty() + !arguments.events.empty() != 1)
-    return std::string("one of FILE, --frames and --events must be given");
+    return std::string("exactly one of FILE, --frames and --events must be given");
   if (arguments.rate && !(*arguments.rate > 0 && *arguments.rate <= most_rate))
-    return std::string("--rate must be frames per second, more than 0 and at most 1e9");
+    return std::string("--rate: must be above 0 and at most 1e9 frames per second");
   if (file) return chunk_file(arguments, *keys, out);
   const auto rule = rule_from(*keys, target_of(*keys, arguments.rate));
   if (!rule) return rule.error();
@@ -151,23 +151,24 @@ Outcome chunk(const Arguments& arguments, std::ostream& out) {
 }
 
 void add_options(Command& command, Arguments& into) {
-  command.add("FILE", &into.file, "The stream is this audio file").type(" ");
+  command.add("FILE", &into.file, "Audio file to cut into rows").type(" ");
   command
       .add("--spec", &into.spec,
            "Chunk rule: size, step, first, left, right, min (frames or a time), tail, align, pad")
       .type("KEY=VALUE,...");
-  command.add("--preset", &into.preset, "Chunk rule of a known model").type("NAME");
-  command.add("--frames", &into.frames, "Length of the stream, in frames").type("N");
+  command.add("--preset", &into.preset, "Chunk rule of a known model, such as silero-16k")
+      .type("NAME");
+  command.add("--frames", &into.frames, "Length of a stream without values, in frames").type("N");
   command
       .add("--events", &into.events,
-           "The stream is this JSON array of events: [[\"frames\",1600],[\"end\",0]]")
+           "JSON file with the events of a stream: [[\"frames\",1600],[\"end\",0]]")
       .type("FILE");
   command
       .add("--rate", &into.rate,
-           "Frames of audio per second; else those of FILE, of the preset's model, 16000")
+           "Frames per second of audio; default: as FILE or the preset's model, else 16000")
       .type("N");
   command.add("--values", &into.values,
-              "Adds the values in the row's columns; without FILE, frame p has the value p + 1");
+              "Add the values of the row's columns; without FILE, frame p has the value p + 1");
 }
 
 }  // namespace
@@ -175,7 +176,8 @@ void add_options(Command& command, Arguments& into) {
 void add_chunk_command(CommandLine& program, Console& console) {
   auto arguments = std::make_shared<Arguments>();
   Command command = program.add(
-      "chunk", "The rows that a stream would yield: [seq,begin,left,size,right,flags,gap] each");
+      "chunk",
+      "Print the rows of a stream, without a service: [seq,begin,left,size,right,flags,gap]");
   add_options(command, *arguments);
   command.run([arguments, &console] {
     auto chunked = chunk(*arguments, console.out);

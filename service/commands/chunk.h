@@ -7,12 +7,12 @@ namespace millrace {
 
 class CommandLine;
 
-// Adds `chunk`: the rows that a stream would yield, as JSON lines
+// Adds `chunk`: prints the rows of a stream as JSON lines.
 //
 //   chunk (--spec K=V,… | --preset NAME) (FILE | --frames N | --events FILE) [--values] [--rate R]
 //
-// which is run as soon as it is parsed. An error is one line on console.err and exit code 1.
-// `console` outlives `program`.
+// Runs as soon as it is parsed. After an error: one line on console.err, exit code 1. `console`
+// must outlive `program`.
 void add_chunk_command(CommandLine& program, Console& console);
 
 }  // namespace millrace

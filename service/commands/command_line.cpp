@@ -71,7 +71,7 @@ void CommandLine::run(std::vector<std::string> arguments, Console& console) {
     console.exit_code = 1;
     return;
   }
-  std::ranges::reverse(arguments);  // the order that CLI11 takes a vector in
+  std::ranges::reverse(arguments);  // CLI11 expects them in reverse order
   try {
     app_->parse(arguments);
   } catch (const CLI::ParseError& error) {

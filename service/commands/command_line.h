@@ -19,13 +19,14 @@ class Option;
 
 namespace millrace {
 
-// An option or a positional argument of a command. Each function returns *this.
+// An option or a positional argument of a command, valid as long as its CommandLine. Each function
+// returns *this. Confined to one thread.
 class Option {
  public:
   explicit Option(CLI::Option& option) : option_(option) {}
 
-  Option& type(const std::string& name);  // of its value, as the help shows it
-  Option& shows_default();                // the help shows the value that it has now
+  Option& type(const std::string& name);  // type of the value in the help
+  Option& shows_default();                // the help shows its present value as the default
   Option& required();
   Option& one_of(std::vector<std::string> values);
   Option& between(std::uint32_t least, std::uint32_t most);
@@ -36,28 +37,29 @@ class Option {
   CLI::Option& option_;
 };
 
-// A command of the program, `millrace NAME …`.
+// A command of the program, `millrace NAME …`, valid as long as its CommandLine. Confined to one
+// thread.
 class Command {
  public:
-  // Where the value of an option is stored; a bool makes the option a flag.
+  // The variable for the value of an option. With a bool, the option is a flag.
   using Target = std::variant<bool*, std::string*, std::vector<std::string>*, std::int32_t*,
                               std::uint32_t*, std::uint64_t*, double*, std::optional<double>*>;
 
   explicit Command(CLI::App& app) : app_(app) {}
 
-  // `name` is --NAME, or NAME for a positional argument, or both with a comma. `into` lives as long
-  // as the function that is given to run().
+  // `name` is --NAME, or NAME for a positional argument, or both with a comma. `into` must live as
+  // long as the function that is passed to run().
   Option add(const std::string& name, Target into, const std::string& help);
 
-  // What the command does, once its arguments are parsed.
+  // Sets the function that runs the command, called when its arguments have been parsed.
   void run(std::function<void()> run);
 
  private:
   CLI::App& app_;
 };
 
-// The program's command line. CLI11 parses it; only one source includes CLI11, which takes ten
-// seconds to compile wherever it is included.
+// The program's command line, parsed by CLI11. Only command_line.cpp includes CLI11, as it takes
+// ten seconds to compile. Confined to one thread.
 class CommandLine {
  public:
   explicit CommandLine(const std::string& description = "", const std::string& version = "");
@@ -65,8 +67,8 @@ class CommandLine {
 
   Command add(const std::string& name, const std::string& description);
 
-  // Parses the arguments that follow the program's name, and runs the command. Help and version are
-  // printed on console.out. A wrong argument is one line on console.err and exit code 1.
+  // Parses the arguments after the program's name and runs the command. Prints help and version on
+  // console.out. After a wrong argument: one line on console.err, exit code 1.
   void run(std::vector<std::string> arguments, Console& console);
 
  private:

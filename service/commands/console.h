@@ -5,7 +5,7 @@
 
 namespace millrace {
 
-// Where a command prints, and what the program exits with after it. The streams outlive the
+// The output streams of a command, and the exit code of the program. The streams must outlive the
 // command.
 struct Console {
   std::ostream& out;

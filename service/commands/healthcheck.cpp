@@ -27,7 +27,7 @@ struct Url {
   std::string path;
 };
 
-// http://ADDRESS:PORT/PATH, nothing else.
+// Parses http://ADDRESS:PORT/PATH; nullopt for any other text.
 std::optional<Url> parse_url(std::string_view text) {
   constexpr std::string_view scheme = "http://";
   if (!text.starts_with(scheme)) return std::nullopt;
@@ -42,9 +42,9 @@ std::optional<Url> parse_url(std::string_view text) {
 
 Result<void, std::string> check(const Arguments& arguments) {
   const auto timeout = parse_time(arguments.timeout);
-  if (!timeout) return "--timeout: \"" + arguments.timeout + "\" must be a time, like 2s";
+  if (!timeout) return "--timeout: \"" + arguments.timeout + "\" must be a time such as 2s";
   const auto url = parse_url(arguments.url);
-  if (!url) return "\"" + arguments.url + "\" must be http://ADDRESS:PORT/PATH";
+  if (!url) return "--url: \"" + arguments.url + "\" must be http://ADDRESS:PORT/PATH";
   const auto& [host, port] = url->address;
   const auto status =
       get_status({net::ip::make_address(host), port}, readable(url->address), url->path, *timeout);
@@ -57,10 +57,12 @@ Result<void, std::string> check(const Arguments& arguments) {
 
 void add_healthcheck_command(CommandLine& program, Console& console) {
   Command command =
-      program.add("healthcheck", "Ask a service whether it is ready: exit code 0 or 1");
+      program.add("healthcheck", "Check whether a service is ready; exit code 0 if it is, else 1");
   const auto arguments = std::make_shared<Arguments>();
-  command.add("--url", &arguments->url, "What is asked").shows_default();
-  command.add("--timeout", &arguments->timeout, "How long it may take").shows_default();
+  command.add("--url", &arguments->url, "URL to request; the service is ready if the status is 200")
+      .shows_default();
+  command.add("--timeout", &arguments->timeout, "Longest time to wait for the answer")
+      .shows_default();
   command.run([arguments, &console] {
     const auto healthy = check(*arguments);
     if (healthy) return;

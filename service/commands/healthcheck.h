@@ -7,9 +7,9 @@ namespace millrace {
 
 class CommandLine;
 
-// Adds `healthcheck [--url URL] [--timeout TIME]`: exit code 0 where a GET is answered with 200
-// in time, else 1 and why in one line on console.err. Run as soon as it is parsed. `console`
-// outlives `program`.
+// Adds `healthcheck [--url URL] [--timeout TIME]`: exit code 0 if a GET is answered with status 200
+// in time. Otherwise exit code 1, and the reason in one line on console.err. Runs as soon as it is
+// parsed. `console` must outlive `program`.
 void add_healthcheck_command(CommandLine& program, Console& console);
 
 }  // namespace millrace

@@ -18,7 +18,7 @@
 
 namespace {
 
-// A program that blocks its signals hands that down to those that it starts.
+// A process inherits the blocked signals of its parent.
 void unblock_signals() {
   sigset_t none;
   ::sigemptyset(&none);
@@ -26,14 +26,15 @@ void unblock_signals() {
 }
 
 // If the parent process has closed one of the standard descriptors, the next socket would get its
-// number, and lines of the log would go to a client. What is opened instead fails as a closed one.
+// number, and lines of the log would be sent to a client. So /dev/null is opened instead, in the
+// mode in which its use fails, as with a closed descriptor.
 void fill_standard_descriptors() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(number, F_GETFD) == -1)
       (void)!::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-// Output that could not be written is no success, whatever the command says.
+// If the output could not be written, the exit code is not 0, whatever the command returned.
 int after_output(int exit_code) {
   errno = 0;
   if (std::cout.flush()) return exit_code;

@@ -35,7 +35,7 @@ std::string text_of(const Tcp::endpoint& endpoint) {
   return text.str();
 }
 
-// What may be needed, and what there is.
+// Logs the memory that the service may need, and the memory that is available.
 void compare_memory(const Options& options, Log& log) {
   const auto use = memory_use();
   if (!use) return;
@@ -43,52 +43,53 @@ void compare_memory(const Options& options, Log& log) {
   std::uint64_t with_one = 0;  // with one worker for each pipeline
   for (const PipelineOptions& pipeline : options.pipelines)
     with_one += memory_bounds(pipeline, options.limits).all();
-  // As everywhere with the default limits: nothing that has to be changed.
+  // No warning: with the default limits, at_most exceeds the memory of most machines.
   const std::string_view note =
-      most <= use->most
-          ? "at_most is for limits.connections clients that fill their buffers"
-          : "if memory is short, streams are refused; lower limits.connections to need less";
+      most <= use->limit
+          ? "at_most assumes that limits.connections clients fill their buffers"
+          : "if memory is short, new streams are refused; to need less, lower limits.connections";
   log.info("memory", {{"at_most", rounded_bytes(most)},
-                      {"there_is", rounded_bytes(use->most)},
+                      {"there_is", rounded_bytes(use->limit)},
                       {"one_worker_each", rounded_bytes(std::min(with_one, most))},
                       {"note", note}});
 }
 
-std::terminate_handler usual_end() {
-  static const std::terminate_handler usual = std::get_terminate();
-  return usual;
+std::terminate_handler default_terminate() {
+  static const std::terminate_handler handler = std::get_terminate();
+  return handler;
 }
 
-[[noreturn]] void end_with(std::string_view line) {
+[[noreturn]] void exit_with(std::string_view line) {
   [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
   ::_exit(1);
 }
 
-// Called for an exception where none may pass. If an allocation fails in the middle of a change to
-// the state that workers and streams share, rows would be lost or doubled: the process ends.
-// Allocates nothing.
-void end_process() {
+// The terminate handler, for an exception in a noexcept function. If an allocation fails during a
+// change of the state that workers and streams share, rows would be lost or duplicated; so the
+// process ends. Does not allocate.
+void on_terminate() {
   try {
     if (std::current_exception()) throw;
   } catch (const std::bad_alloc&) {
-    end_with("millrace: out of memory\n");
+    exit_with("millrace: out of memory\n");
   } catch (...) {  // a bug
-    usual_end()();
+    default_terminate()();
   }
-  // Where GCC 12 has inlined a noexcept function, the exception is not known here.
-  if (std::uncaught_exceptions() > 0) end_with("millrace: an error, probably out of memory\n");
-  usual_end()();
+  // If GCC 12 has inlined the noexcept function, std::current_exception() is null here.
+  if (std::uncaught_exceptions() > 0) exit_with("millrace: an error, probably out of memory\n");
+  default_terminate()();
 }
 
-// To its end; the exit code.
-int run(const Configuration& configuration, std::string_view why_fewer) {
+// Runs the service to its end; returns the exit code. `lowered_because` is empty if the limit on
+// connections is that of the configuration.
+int run(const Configuration& configuration, std::string_view lowered_because) {
   const Options& options = configuration.options;
   LogWriter writer(options.log);
   Server server(configuration, writer);
   Log& log = server.log();
   for (const std::string& warning : configuration.warnings)
     log.warning("configuration warning", {{"why", warning}});
-  if (!why_fewer.empty()) log.warning("fewer connections", {{"why", why_fewer}});
+  if (!lowered_because.empty()) log.warning("connection limit lowered", {{"why", lowered_because}});
   compare_memory(options, log);
   log.info("listening", {{"websocket", text_of(server.websocket())},
                          {"zeromq", server.zeromq()},
@@ -96,8 +97,8 @@ int run(const Configuration& configuration, std::string_view why_fewer) {
                          {"workers_remote", server.workers_remote()},
                          {"admin", text_of(server.admin())}});
   const bool drained = server.run();
-  // A signal that comes from here on does not change the exit code. The other threads that are left
-  // block all signals.
+  // From here on a signal must not change the exit code. The other remaining threads block all
+  // signals.
   block_signals({SIGTERM, SIGINT, SIGHUP});
   log.info("stopped", {{"drained", drained ? "yes" : "no"}});
   return drained && server.failures().empty() ? 0 : 1;
@@ -110,17 +111,18 @@ void serve(const std::string& config, Console& console) {
     console.exit_code = 1;
     return;
   }
-  // A client that is gone is an error of its connection, not of the process, and a limit on the
-  // size of files one of the log or of a worker's slabs. Until the service can reload, SIGHUP must
-  // not kill. Ignoring SIGCHLD reaps orphans if this process is PID 1 of a container.
-  (void)usual_end();
-  std::set_terminate(end_process);
+  // SIGPIPE: a disconnected client is an error of its connection only. SIGXFSZ: a limit on file
+  // sizes is an error of the log or of a worker's slabs only. SIGHUP must not kill the process
+  // before it can reload. Ignoring SIGCHLD reaps orphans if this process is PID 1 of a container.
+  (void)default_terminate();
+  std::set_terminate(on_terminate);
   for (const int number : {SIGPIPE, SIGXFSZ, SIGHUP, SIGCHLD}) std::signal(number, SIG_IGN);
-  const std::string why_fewer = fit_to_descriptors(configuration->options.limits.connections);
+  const std::string lowered_because = fit_to_descriptors(configuration->options.limits.connections);
   try {
-    console.exit_code = run(*configuration, why_fewer);
+    console.exit_code = run(*configuration, lowered_because);
   } catch (const DeviceFailure& error) {
-    // To start again may help where a device had no memory left, and does not where there is none.
+    // EX_CONFIG: a restart does not help if a device does not exist. It may if one had no memory
+    // left.
     console.err << "millrace: " << error.what() << "\n";
     console.exit_code = error.fault() == DeviceFault::other ? EX_CONFIG : 1;
   } catch (const std::bad_alloc&) {
@@ -135,9 +137,10 @@ void serve(const std::string& config, Console& console) {
 }  // namespace
 
 void add_serve_command(CommandLine& program, Console& console) {
-  Command command = program.add("serve", "run the service");
+  Command command = program.add("serve", "Run the service");
   auto config = std::make_shared<std::string>();
-  command.add("--config,FILE", config.get(), "TOML file; without it, working defaults on loopback");
+  command.add("--config,FILE", config.get(),
+              "Configuration file (TOML); default: none, with listeners on loopback");
   command.run([config, &console] { serve(*config, console); });
 }
 

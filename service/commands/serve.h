@@ -7,13 +7,11 @@ namespace millrace {
 
 class CommandLine;
 
-// Adds `serve`: the service itself, until SIGTERM
+// Adds `serve [--config FILE]`: runs the service until SIGTERM. Without a file it listens on
+// loopback with defaults that work.
 //
-//   serve [--config FILE]
-//
-// Without a file it listens on loopback with working defaults. A wrong configuration or a port in
-// use is one line on console.err and exit code 1, a listed device that is not there one and 78.
-// `console` outlives `program`.
+// An error such as an invalid configuration or a port in use: one line on console.err, exit code 1.
+// A listed device that does not exist: one line, exit code 78. `console` must outlive `program`.
 void add_serve_command(CommandLine& program, Console& console);
 
 }  // namespace millrace

@@ -33,14 +33,14 @@ struct Arguments {
 
 struct Run {
   StreamPlan plan;
-  std::vector<std::string> files;  // a stream each
-  std::size_t at_once = 1;
+  std::vector<std::string> files;  // one stream each
+  std::size_t at_once = 1;         // streams at a time
 };
 
 std::optional<PcmFormat> raw_of(const Arguments& arguments) {
   if (arguments.format.empty()) {
     if (arguments.rate > 0 || arguments.channels != 1)
-      throw std::invalid_argument("--rate and --channels are of raw PCM: give --format too");
+      throw std::invalid_argument("--rate and --channels apply to raw PCM: give --format too");
     return std::nullopt;
   }
   if (arguments.rate <= 0)
@@ -62,19 +62,19 @@ Run plan_run(const Arguments& arguments) {
                    .realtime = arguments.realtime},
           .files = arguments.files,
           .at_once = arguments.streams == 0 ? arguments.files.size() : arguments.streams};
-  // More streams than files: the files go round.
+  // If there are more streams than files, files are streamed more than once.
   for (std::size_t i = 0; run.files.size() < run.at_once; ++i) run.files.push_back(run.files[i]);
   const auto inputs = std::ranges::count(run.files, "-");
   if (inputs > 1 || (inputs == 1 && arguments.repeat > 1))
-    throw std::invalid_argument("-: standard input can be streamed once");
+    throw std::invalid_argument("-: standard input can be streamed only once");
   return run;
 }
 
 Client client_of(const std::string& url) {
   try {
     return Client(url);
-  } catch (const std::invalid_argument& wrong) {
-    throw std::invalid_argument(std::string("--url: ") + wrong.what());
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(std::string("--url: ") + error.what());
   }
 }
 
@@ -86,8 +86,8 @@ void stream(const Arguments& arguments, Console& console) {
     for (std::size_t i = 0; i < run.files.size(); ++i)
       files.add(i % run.at_once, run.files[i], arguments.repeat);
     files.run();
-  } catch (const std::exception& wrong) {  // an argument, or a want of descriptors
-    console.err << "millrace stream: " << wrong.what() << '\n';
+  } catch (const std::exception& error) {  // a wrong argument, or too few descriptors
+    console.err << "millrace stream: " << error.what() << '\n';
     console.exit_code = 1;
   }
 }
@@ -95,30 +95,31 @@ void stream(const Arguments& arguments, Console& console) {
 void add_options(Command& command, Arguments& into) {
   command
       .add("FILE", &into.files,
-           "Audio files, each a stream: WAV, FLAC, Ogg, MP3 and others, at the pipeline's rate "
-           "and channels. - is standard input, WAV, which is sent as it comes")
+           "Audio files, one stream each: WAV, FLAC, Ogg, MP3 and others, with the rate and "
+           "channels of the pipeline. -: WAV from standard input, sent as it arrives")
       .required()
       .type(" ");
-  command.add("--url", &into.url, "Where the service listens").shows_default();
-  command.add("--pipeline", &into.pipeline, "Into which of its pipelines").shows_default();
-  command.add("--options", &into.options, "A JSON object for the worker").type("JSON");
-  command.add("--realtime", &into.realtime, "As a microphone would; else as fast as it goes");
-  command.add("--packet", &into.packet, "Audio in one message").type("TIME").shows_default();
-  command.add("--format", &into.format, "The files are raw PCM: s16le or f32le")
+  command.add("--url", &into.url, "Address of the service, ws:// or tcp://").shows_default();
+  command.add("--pipeline", &into.pipeline, "Pipeline to stream to").shows_default();
+  command.add("--options", &into.options, "Options for the worker, a JSON object").type("JSON");
+  command.add("--realtime", &into.realtime,
+              "Send in real time, as a microphone would; default: as fast as possible");
+  command.add("--packet", &into.packet, "Length of audio per message").type("TIME").shows_default();
+  command.add("--format", &into.format, "Read the files as raw PCM of this format: s16le or f32le")
       .one_of({"s16le", "f32le"});
   command.add("--rate", &into.rate, "Frames per second of raw PCM").type("N").between(1.0, 1e9);
   command.add("--channels", &into.channels, "Channels of raw PCM")
       .type("N")
       .between(1u, 65535u)
       .shows_default();
-  command.add("--repeat", &into.repeat, "Streams each file so often, one time after another")
+  command.add("--repeat", &into.repeat, "Number of times to stream each file, one after another")
       .type("N")
       .between(1u, 1'000'000u)
       .shows_default();
   command
       .add("--streams", &into.streams,
-           "So many at a time, of more than there are files the files go round; else "
-           "all files at once")
+           "Number of streams at a time; if it exceeds the number of files, files are streamed "
+           "more than once. Default: all files at once")
       .type("N")
       .between(1u, 1'000'000u);
 }
@@ -127,8 +128,8 @@ void add_options(Command& command, Arguments& into) {
 
 void add_stream_command(CommandLine& program, Console& console) {
   auto arguments = std::make_shared<Arguments>();
-  Command command = program.add(
-      "stream", "Streams audio files to a service, and prints its messages as JSON lines");
+  Command command =
+      program.add("stream", "Stream audio files to a service and print its messages as JSON lines");
   add_options(command, *arguments);
   command.run([arguments, &console] { stream(*arguments, console); });
 }

@@ -8,13 +8,13 @@ namespace millrace {
 class CommandLine;
 
 // Adds `stream`: streams audio files, or standard input (-), to a service as an ordinary client,
-// and prints what it says as JSON lines, the stream's name and file added
+// and prints its messages as JSON lines, with the file and the name of the stream.
 //
 //   stream FILE... [--url URL] [--pipeline NAME] [--realtime] [--packet TIME] [--repeat N]
 //   [--streams N] [--format s16le|f32le --rate N [--channels N]]
 //
-// which is run as soon as it is parsed. A stream that fails is a line on console.err and, once
-// the others are over, exit code 1. `console` outlives `program`.
+// Runs as soon as it is parsed. If a stream fails: one line on console.err, and exit code 1 when
+// the others have ended. `console` must outlive `program`.
 void add_stream_command(CommandLine& program, Console& console);
 
 }  // namespace millrace

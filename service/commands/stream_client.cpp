@@ -21,7 +21,7 @@ StreamRequest request_for(const AudioSource& source, const StreamPlan& plan) {
 
 std::size_t frames_of(Duration packet, const PcmFormat& format) {
   const auto wanted = std::chrono::duration<double>(packet).count() * format.rate;
-  const auto longest = std::max<std::size_t>(1, ConnectionLimits().message / format.frame());
+  const auto longest = std::max<std::size_t>(1, ConnectionLimits().message / format.frame_bytes());
   return std::clamp<std::size_t>(std::lround(wanted), 1, longest);
 }
 
@@ -30,8 +30,9 @@ std::string described(const PcmFormat& format) {
          (format.channels == 1 ? " channel, " : " channels, ") + std::string(format.name);
 }
 
-// The number that the service says the pipeline takes, or the source's own.
-std::string taken(const StreamRefused& refused, std::string_view parameter, std::string own) {
+// The number in the refusal that the pipeline accepts for `parameter`; `own` if it has none.
+std::string accepted_value(const StreamRefused& refused, std::string_view parameter,
+                           std::string own) {
   constexpr std::string_view says = "takes ";
   const std::string_view what = refused.what();
   const auto at = what.find(says);
@@ -43,8 +44,8 @@ std::string taken(const StreamRefused& refused, std::string_view parameter, std:
 
 }  // namespace
 
-void complain(Console& console, const std::string& name, std::string_view what) {
-  console.err << "millrace stream: " << (name == "-" ? "standard input" : name) << ": " << what
+void print_problem(Console& console, const std::string& file, std::string_view what) {
+  console.err << "millrace stream: " << (file == "-" ? "standard input" : file) << ": " << what
               << std::endl;
 }
 
@@ -60,18 +61,18 @@ FileStream::FileStream(Client& client, const StreamPlan& plan, const std::string
           std::chrono::duration<double>(static_cast<double>(packet_) / source_->format().rate))),
       stream_(client.start(request_for(*source_, plan))) {}
 
-std::optional<Time> FileStream::go_on(Time now) {
+std::optional<Time> FileStream::advance(Time now) {
   if (!print_events()) return std::nullopt;
   return send(now);
 }
 
-// False when the stream is over.
+// Returns false if the stream is over.
 bool FileStream::print_events() {
   try {
     while (const auto event = stream_.try_next()) {
       if (std::holds_alternative<client_event::Opened>(*event)) due_ = Clock::now();
       if (const auto* warned = std::get_if<client_event::Warned>(&*event))
-        complain(console_, name_, "warning: " + warned->message);
+        print_problem(console_, name_, "warning: " + warned->message);
       if (!print(lines_.line(*event))) return false;
     }
     if (stream_.over() && !sent_) failure_ = "the service ended the stream";
@@ -87,15 +88,17 @@ bool FileStream::print_events() {
   return false;
 }
 
-// With what the source has, and how to convert it, if that is the reason.
+// The error message of a refusal. If the format is the reason, it has the format of the source and
+// the command that converts it.
 std::string FileStream::refusal(const StreamRefused& refused) const {
   const std::string& parameter = refused.parameter();
   if (parameter != "rate" && parameter != "channels") return refused.what();
   const PcmFormat& has = source_->format();
   const std::string input = name_ == "-" ? "INPUT" : name_;
   return "has " + described(has) + ", " + refused.what() + "; convert it: ffmpeg -i " + input +
-         " -ar " + taken(refused, "rate", std::to_string(std::lround(has.rate))) + " -ac " +
-         taken(refused, "channels", std::to_string(has.channels)) + " -f wav - | millrace stream -";
+         " -ar " + accepted_value(refused, "rate", std::to_string(std::lround(has.rate))) +
+         " -ac " + accepted_value(refused, "channels", std::to_string(has.channels)) +
+         " -f wav - | millrace stream -";
 }
 
 std::optional<Time> FileStream::send(Time now) {
@@ -103,13 +106,13 @@ std::optional<Time> FileStream::send(Time now) {
   if (sent_ || !due_) return Time::max();
   try {
     return send_packets(now);
-  } catch (const ClientError&) {  // which the events tell
+  } catch (const ClientError&) {  // print_events() reports it
     due_.reset();
     return Time::max();
   }
 }
 
-// A packet of a microphone is there when its last frame is.
+// In real time, a packet is due when a microphone would have recorded its last frame.
 std::optional<Time> FileStream::send_packets(Time now) {
   for (;;) {
     if (waiting_.empty()) {
@@ -132,7 +135,7 @@ std::optional<Time> FileStream::send_packets(Time now) {
   return Time::max();
 }
 
-// False where nothing can be printed any more.
+// Returns false if the output cannot be written.
 bool FileStream::print(const std::string& line) {
   if (console_.out << line << std::endl) return true;
   failure_ = "the results cannot be written";

@@ -17,34 +17,34 @@
 
 namespace millrace {
 
-// How files are streamed.
+// Options for all streams of the command.
 struct StreamPlan {
-  StreamRequest request;         // but for what the source decides: format, rate, channels
-  std::optional<PcmFormat> raw;  // of the files, if they are raw PCM
-  Duration packet = std::chrono::milliseconds(100);  // of audio in a message
-  bool realtime = false;  // as a microphone would; else as fast as the service takes it
+  StreamRequest request;         // without format, rate and channels, which the source determines
+  std::optional<PcmFormat> raw;  // the format of the files if they are raw PCM
+  Duration packet = std::chrono::milliseconds(100);  // length of audio per message
+  bool realtime = false;  // sends like a microphone; else as fast as the service accepts it
 };
 
-// Writes a line about the file `name` on standard error.
-void complain(Console& console, const std::string& name, std::string_view what);
+// Prints an error or a warning about a file on console.err.
+void print_problem(Console& console, const std::string& file, std::string_view what);
 
-// One source of audio on its way: opens a stream, sends, ends, and prints each event on
-// `console.out` as it comes, and a warning on `console.err` too. Waits for nothing. Confined to one
-// thread; `plan` and `console` outlive it.
+// Streams one source of audio: opens a stream, sends the audio, and ends the stream. Prints each
+// event on console.out when it arrives, and a warning also on console.err. Never blocks. Confined
+// to one thread. `console` must outlive it.
 class FileStream {
  public:
   FileStream(Client& client, const StreamPlan& plan, const std::string& name,
              std::unique_ptr<AudioSource> source, Console& console);
 
-  // Does what can be done now, and says when to be called again at the latest: besides then,
-  // whenever the stream has changed. Nothing: it is over.
-  std::optional<Time> go_on(Time now);
+  // Sends and receives without waiting. Returns the time of the next call; call it earlier if the
+  // stream has changed or awaited_descriptor() is readable. Returns nullopt if the stream is over.
+  std::optional<Time> advance(Time now);
 
-  // Readable when go_on() can do more, besides; -1 while there is no such descriptor.
-  int awaits() const { return awaits_input_ ? source_->descriptor() : -1; }
+  // The descriptor of input that advance() waits for; -1 if it waits for none.
+  int awaited_descriptor() const { return awaits_input_ ? source_->descriptor() : -1; }
 
   std::uint64_t number() const { return stream_.number(); }
-  // After it is over: why not well, or nothing.
+  // When the stream is over: why it failed; empty if it did not.
   const std::string& failure() const { return failure_; }
 
  private:
@@ -60,12 +60,12 @@ class FileStream {
   EventLines lines_;
   Console& console_;
   std::size_t packet_;  // frames
-  Duration period_;     // of a packet
+  Duration period_;     // length of a packet
   ClientStream stream_;
-  Bytes waiting_;              // of the source, read and not sent
-  std::optional<Time> due_;    // when the packet that waits may be sent
-  bool awaits_input_ = false;  // nothing more has come yet
-  bool sent_ = false;          // everything, and the end
+  Bytes waiting_;              // packet that was read from the source and not sent
+  std::optional<Time> due_;    // earliest time to send this packet; nullopt: the stream is not open
+  bool awaits_input_ = false;  // the source has no frames yet
+  bool sent_ = false;          // all frames and the end
   std::string failure_;
 };
 

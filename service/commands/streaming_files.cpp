@@ -18,16 +18,16 @@ void StreamingFiles::add(std::size_t lane, const std::string& path, std::size_t 
 }
 
 void StreamingFiles::run() {
-  (void)client_.descriptor();  // changes are told from here on
-  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) go_on(lane, Clock::now());
+  (void)client_.descriptor();  // the client reports changes from here on
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) advance(lane, Clock::now());
   while (!by_stream_.empty()) {
     await_change();
     const Time now = Clock::now();
     for (const std::uint64_t stream : client_.changed())
       if (const auto found = by_stream_.find(stream); found != by_stream_.end())
-        go_on(found->second, now);
-    while (!due_.empty() && due_.begin()->first <= now) go_on(due_.begin()->second, now);
-    if (std::exchange(has_input_, false) && reader_) go_on(*reader_, now);
+        advance(found->second, now);
+    while (!due_.empty() && due_.begin()->first <= now) advance(due_.begin()->second, now);
+    if (std::exchange(has_input_, false) && reader_) advance(*reader_, now);
   }
 }
 
@@ -36,13 +36,13 @@ void StreamingFiles::await_change() {
   const Duration left = std::max(Duration::zero(), Duration(due - Clock::now()));
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
   const timespec time{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
-  const int input = reader_ ? lanes_[*reader_].stream->awaits() : -1;
+  const int input = reader_ ? lanes_[*reader_].stream->awaited_descriptor() : -1;
   std::array<pollfd, 2> changed{pollfd{client_.descriptor(), POLLIN, 0}, pollfd{input, POLLIN, 0}};
   (void)::ppoll(changed.data(), changed.size(), due_.empty() ? nullptr : &time, nullptr);
   has_input_ = changed[1].revents != 0;
 }
 
-void StreamingFiles::go_on(std::size_t number, Time now) {
+void StreamingFiles::advance(std::size_t number, Time now) {
   Lane& lane = lanes_[number];
   due_.erase({lane.due, number});
   lane.due = Time::max();
@@ -50,7 +50,7 @@ void StreamingFiles::go_on(std::size_t number, Time now) {
     if (!lane.stream && !begin(lane)) continue;
     by_stream_[lane.stream->number()] = number;
     if (lane.paths.front() == "-") reader_ = number;
-    if (const auto due = lane.stream->go_on(now)) {
+    if (const auto due = lane.stream->advance(now)) {
       lane.due = *due;
       if (lane.due != Time::max()) due_.emplace(lane.due, number);
       return;
@@ -63,7 +63,7 @@ void StreamingFiles::go_on(std::size_t number, Time now) {
   }
 }
 
-// False where the file cannot be read, which is told.
+// Returns false if the file cannot be read, after an error message.
 bool StreamingFiles::begin(Lane& lane) {
   const std::string& path = lane.paths.front();
   auto source = open_audio(path, plan_.raw);
@@ -77,7 +77,7 @@ bool StreamingFiles::begin(Lane& lane) {
 }
 
 void StreamingFiles::fail(const Lane& lane, const std::string& why) {
-  complain(console_, lane.paths.front(), why);
+  print_problem(console_, lane.paths.front(), why);
   console_.exit_code = 1;
 }
 

@@ -16,26 +16,26 @@
 
 namespace millrace {
 
-// Files, standard input among them, that are streamed at the same time, each of several lanes one
-// after the other; one thread serves them all. A file that fails is a line on console.err and exit
-// code 1, the others go on. Confined to one thread; `client`, `plan` and `console` outlive it.
+// Streams files, or standard input, in several lanes at the same time; the files of one lane follow
+// each other. One thread serves all lanes. If a file fails: one line on console.err and exit code
+// 1; the others continue. Confined to one thread. `client`, `plan` and `console` must outlive it.
 class StreamingFiles {
  public:
   StreamingFiles(Client& client, const StreamPlan& plan, Console& console);
 
-  // Behind what the lane has already.
+  // Appends a file to a lane, `times` times.
   void add(std::size_t lane, const std::string& path, std::size_t times);
-  // Until all of them are over.
+  // Returns when all files have been streamed or have failed.
   void run();
 
  private:
   struct Lane {
-    std::deque<std::string> paths;       // the first of which is being streamed
-    std::unique_ptr<FileStream> stream;  // none between two of them
-    Time due = Time::max();
+    std::deque<std::string> paths;       // the first one is being streamed
+    std::unique_ptr<FileStream> stream;  // null between two files
+    Time due = Time::max();              // of the next advance()
   };
 
-  void go_on(std::size_t lane, Time now);
+  void advance(std::size_t lane, Time now);
   bool begin(Lane& lane);
   void fail(const Lane& lane, const std::string& why);
   void await_change();
@@ -44,10 +44,10 @@ class StreamingFiles {
   const StreamPlan& plan_;
   Console& console_;
   std::vector<Lane> lanes_;
-  std::map<std::uint64_t, std::size_t> by_stream_;  // lanes of the streams under way
-  std::set<std::pair<Time, std::size_t>> due_;      // those of which something is due
-  std::optional<std::size_t> reader_;               // the one that reads standard input
-  bool has_input_ = false;                          // there is something for it to read
+  std::map<std::uint64_t, std::size_t> by_stream_;  // lanes by the number of their stream
+  std::set<std::pair<Time, std::size_t>> due_;      // lanes by their due time, if they have one
+  std::optional<std::size_t> reader_;               // lane that streams standard input
+  bool has_input_ = false;                          // standard input is readable
 };
 
 }  // namespace millrace

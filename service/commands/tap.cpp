@@ -25,7 +25,8 @@ class Tap {
   Tap(const TapOptions& options, Console& console)
       : options_(options), console_(console), lines_(options.checksums) {}
 
-  // Until the service ends it or it is stopped. True when it left because it has company.
+  // Works until the service ends it or a signal stops it. Returns true if it left because other
+  // workers are attached.
   bool work() {
     auto worker = attach({.credits = credits, .alone = true});
     return worker && !run(*worker) && worker->company() > 0;
@@ -38,42 +39,43 @@ class Tap {
  private:
   static constexpr std::uint32_t credits = 2;
 
-  // Nothing when it was stopped.
+  // Returns nullopt if a signal stopped it.
   std::optional<Worker> attach(WorkerSettings settings) {
     struct Stopped {};
     settings.pipeline = options_.pipeline;
     settings.name = "tap";
     settings.wait = options_.wait;
     settings.on_wait = [this](const std::string& why, Duration wait) {
-      console_.err << "millrace tap: " << why << "; waiting for it for up to " << readable(wait)
+      console_.err << "millrace tap: " << why << "; waiting for up to " << readable(wait)
                    << std::endl;
     };
     const Termination termination([] {});
     try {
       std::optional<Worker> worker(std::in_place, options_.url, settings, [&] {
-        if (termination.came()) throw Stopped();
+        if (termination.requested()) throw Stopped();
       });
-      if (termination.came()) worker.reset();
+      if (termination.requested()) worker.reset();
       return worker;
     } catch (const Stopped&) {
       return std::nullopt;
     }
   }
 
-  // True when it was stopped.
+  // Returns true if a signal stopped it.
   bool run(Worker& worker) {
     const Termination termination([&worker] { worker.interrupt(); });
     while (auto batch = worker.next()) print(worker, *batch);
-    if (!termination.came()) return false;
+    if (!termination.requested()) return false;
     worker.bye();
-    // What has arrived would go to another worker and be printed twice.
+    // Batches that have arrived are answered too. Otherwise they would be handed over again, and a
+    // watcher would print them twice.
     for (std::uint32_t i = 0; i < credits; ++i)
       if (auto batch = worker.next_until(Clock::now())) print(worker, *batch);
     return true;
   }
 
   void print(Worker& worker, WorkerBatch& batch) {
-    lines_.read(batch);
+    lines_.format(batch);
     std::ostream& out = console_.out;
     for (const Answer& line : lines_.framed()) out << line.data << '\n';
     for (const Answer& line : lines_.marks()) out << line.data << '\n';
@@ -102,14 +104,18 @@ void tap(const TapOptions& options, Console& console) {
 void add_tap_command(CommandLine& program, Console& console) {
   auto options = std::make_shared<TapOptions>();
   auto values = std::make_shared<std::string>("none");
-  Command command = program.add("tap", "Prints every row of a pipeline as a line of JSON");
-  command.add("--url", &options->url, "Where the service listens for workers")
+  Command command = program.add("tap", "Print each row of a pipeline as a line of JSON");
+  command
+      .add("--url", &options->url,
+           "Workers' address of the service; default: $MILLRACE_WORKERS, else a per-user socket")
       .type("unix:PATH|tcp://HOST:PORT");
-  command.add("--pipeline", &options->pipeline, "Whose rows").type("NAME");
-  command.add("--data", values.get(), "crc32c adds a checksum of each row's values")
+  command.add("--pipeline", &options->pipeline, "Pipeline to watch; default: default").type("NAME");
+  command
+      .add("--data", values.get(),
+           "Data of each row: none, or crc32c, a checksum of its values; default: none")
       .one_of({"none", "crc32c"});
   auto wait = std::make_shared<std::string>("30s");
-  command.add("--wait", wait.get(), "For how long to wait for a service that does not listen yet")
+  command.add("--wait", wait.get(), "Longest time to wait until the service listens")
       .type("TIME")
       .shows_default();
   command.run([options, values, wait, &console] {

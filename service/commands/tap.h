@@ -12,22 +12,23 @@ namespace millrace {
 class CommandLine;
 
 struct TapOptions {
-  std::string url;  // of the service's workers; empty: the default one
+  std::string url;  // workers' address of the service; empty: the default
   std::string pipeline = "default";
   bool checksums = false;
-  Duration wait = std::chrono::seconds(30);  // for a service that does not listen yet
+  Duration wait = std::chrono::seconds(30);  // longest wait until the service listens
 };
 
-// Prints every row of a pipeline as a line (tap_lines.h), flushed with each batch before it is
-// answered. A worker, whose answers are the lines, as long as it is the only one; then it leaves
-// and watches. If no service listens yet, it waits, with a line on console.err. Returns when the
-// service ends it, or after SIGTERM or SIGINT, which the process's first thread must have blocked.
-// Throws WorkerError.
+// Prints every row of a pipeline as a line (tap_lines.h). The lines of a batch are flushed before
+// it is answered. While tap is the only worker, its answers to the rows are the lines. When another
+// worker attaches, tap leaves and attaches again as a watcher. If no service listens yet, it waits,
+// with a line on console.err.
+//
+// Returns when the service ends it, or after SIGTERM or SIGINT. Requires: the process's first
+// thread has blocked these. Throws WorkerError.
 void tap(const TapOptions& options, Console& console);
 
-// Adds `tap`: tap [--url URL] [--pipeline P] [--data none|crc32c] [--wait TIME], which is run as
-// soon as it is parsed. An error is one line on console.err and exit code 1. `console` outlives the
-// program's App.
+// Adds `tap [--url URL] [--pipeline P] [--data none|crc32c] [--wait TIME]`. Runs as soon as it is
+// parsed. After an error: one line on console.err, exit code 1. `console` must outlive `program`.
 void add_tap_command(CommandLine& program, Console& console);
 
 }  // namespace millrace

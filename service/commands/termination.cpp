@@ -37,14 +37,14 @@ Termination::Termination(std::function<void()> stop)
         const sigset_t signals = terminating_signals();
         int signal = 0;
         ::sigwait(&signals, &signal);
-        if (over_) return;
-        came_ = true;
+        if (ending_) return;
+        requested_ = true;
         stop();
       }) {}
 
 Termination::~Termination() {
-  over_ = true;
-  // For this one thread: where it has ended already, nobody gets it.
+  ending_ = true;
+  // Wakes this one thread. If it has ended already, the signal is not delivered to another one.
   ::pthread_kill(thread_.native_handle(), SIGTERM);
 }
 

@@ -10,11 +10,11 @@
 
 namespace millrace {
 
-// From now on these signals do not interrupt this thread.
+// Blocks these signals on the calling thread.
 void block_signals(std::initializer_list<int> numbers);
 
-// SIGTERM and SIGINT as something to ask for: this thread, and those that it starts meanwhile, are
-// not interrupted by them.
+// Blocks SIGTERM and SIGINT while it lives, on the thread that creates it and on the threads that
+// this one starts meanwhile. Termination then receives them. Confined to one thread.
 class BlockedSignals {
  public:
   BlockedSignals();
@@ -26,8 +26,10 @@ class BlockedSignals {
   sigset_t before_;
 };
 
-// Calls `stop` when the first of them comes, on a thread of its own; one that came earlier, while
-// they were blocked, counts. Requires: a BlockedSignals of the process's first thread.
+// Waits for SIGTERM or SIGINT on its own thread, and calls `stop` there once. A signal that arrived
+// earlier, while blocked, counts. requested() is thread-safe.
+//
+// Requires: a BlockedSignals exists on the process's first thread.
 class Termination {
  public:
   explicit Termination(std::function<void()> stop);
@@ -35,10 +37,10 @@ class Termination {
   Termination(const Termination&) = delete;
   Termination& operator=(const Termination&) = delete;
 
-  bool came() const { return came_; }
+  bool requested() const { return requested_; }
 
  private:
-  std::atomic<bool> came_{false}, over_{false};
+  std::atomic<bool> requested_{false}, ending_{false};
   std::jthread thread_;
 };
 

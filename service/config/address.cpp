@@ -10,7 +10,7 @@ namespace millrace {
 
 namespace {
 
-// In the one way to write it.
+// The address in its one canonical form; nullopt if `host` is not an address of the family.
 std::optional<std::string> canonical(const std::string& host, int family) {
   in6_addr address;
   char text[INET6_ADDRSTRLEN];
@@ -25,10 +25,10 @@ bool is_any(const std::string& host) { return host == "0.0.0.0" || host == "::";
 
 bool TcpAddress::loopback() const { return host.starts_with("127.") || host == "::1"; }
 
-bool TcpAddress::meets(const TcpAddress& other) const {
+bool TcpAddress::conflicts_with(const TcpAddress& other) const {
   if (port != other.port || port == 0) return false;
   if (host == other.host) return true;
-  // "::" takes IPv4 as well.
+  // A listener on "::" accepts IPv4 too.
   if (host == "::" || other.host == "::") return true;
   return is_v6(host) == is_v6(other.host) && (is_any(host) || is_any(other.host));
 }

@@ -8,19 +8,21 @@
 
 namespace millrace {
 
-// Where a listener listens. Addresses, not names: what is bound must not hang on a name server.
+// The address of a listener. It is never a host name: what a listener binds must not depend on a
+// name server.
 struct TcpAddress {
   std::string host;        // IPv4 or IPv6, without brackets
-  std::uint16_t port = 0;  // 0: any free one
+  std::uint16_t port = 0;  // 0: any free port
 
   bool loopback() const;
-  // Both cannot be listened on.
-  bool meets(const TcpAddress& other) const;
+  // True if one process cannot listen on both.
+  bool conflicts_with(const TcpAddress& other) const;
   bool operator==(const TcpAddress&) const = default;
 };
 
-// "127.0.0.1:8080", "[::1]:8080", "localhost:8080". Nothing where it is something else.
+// Parses text like "127.0.0.1:8080", "[::1]:8080" or "localhost:8080". nullopt if it is invalid.
 std::optional<TcpAddress> parse_tcp(std::string_view text);
+// The address in the form that parse_tcp() accepts.
 std::string readable(const TcpAddress& address);
 
 }  // namespace millrace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/config/config_value.h"
 
-// toml++ 3.3 takes for granted what a text may lack: an assert ends a debug build at "[=]", where
-// the line behind it would give the error, and where a line begins with a letter like "é" it
-// arrives at what it calls unreachable (https://github.com/marzer/tomlplusplus/issues/190; false is
-// right).
+// toml++ 3.3 mishandles some invalid texts. At "[=]" an assert ends a debug build, although the
+// line after the assert would return the error. If a line begins with a letter like "é", the code
+// reaches a point that is marked unreachable, where `return false` is right
+// (https://github.com/marzer/tomlplusplus/issues/190).
 #define TOML_ASSERT(...) static_assert(true)
-// Values in values are read, and destroyed, by recursion. No key of ours is deeper than four.
+// Nested values are read and destroyed by recursion. No key of Millrace is deeper than four.
 #define TOML_MAX_NESTED_VALUES 16
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")
@@ -33,7 +33,7 @@ ConfigValue convert(const toml::node& node);
 ConfigTable convert(const toml::table& from) {
   ConfigTable table;
   for (const auto& [key, node] : from) table.push_back({std::string(key.str()), convert(node)});
-  // The library keeps them by name.
+  // The library sorts them by name.
   std::ranges::stable_sort(table, {}, [](const ConfigEntry& entry) { return entry.value.line; });
   return table;
 }
@@ -62,24 +62,24 @@ struct Readable {
   std::string operator()(double number) const {
     char digits[32];
     std::string text(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-    // 5.0 is no whole number to TOML, and must not look like one.
+    // TOML distinguishes 5.0 from a whole number, so the text must too.
     if (text.find_first_not_of("-0123456789") == text.npos) text += ".0";
     return text;
   }
   std::string operator()(const std::string& text) const { return in_quotes(text); }
   std::string operator()(const ConfigArray& array) const {
-    return "[" + some(array, [](const ConfigValue& value) { return inner(value); }) + "]";
+    return "[" + joined(array, [](const ConfigValue& value) { return inner(value); }) + "]";
   }
   std::string operator()(const ConfigTable& table) const {
     return "{" +
-           some(table,
-                [](const ConfigEntry& entry) {
-                  return printable(entry.key) + " = " + inner(entry.value);
-                }) +
+           joined(table,
+                  [](const ConfigEntry& entry) {
+                    return printable(entry.key) + " = " + inner(entry.value);
+                  }) +
            "}";
   }
 
-  // Tables in tables can be as deep as the text is long.
+  // Bounds the recursion: the text decides how deep tables are nested.
   static std::string inner(const ConfigValue& value) {
     if (std::holds_alternative<ConfigArray>(value.value)) return "[...]";
     if (std::holds_alternative<ConfigTable>(value.value)) return "{...}";
@@ -87,7 +87,7 @@ struct Readable {
   }
 
   template <class Entries, class Print>
-  static std::string some(const Entries& entries, Print print) {
+  static std::string joined(const Entries& entries, Print print) {
     constexpr std::size_t most = 8;
     std::string text;
     for (std::size_t i = 0; i < std::min(entries.size(), most); ++i)
@@ -96,7 +96,7 @@ struct Readable {
   }
 };
 
-// The dots of a line outside of its strings and comments, as those of a dotted key.
+// The number of dots in a line outside its strings and comments, such as those of a dotted key.
 std::size_t dots_in(std::string_view line) {
   std::size_t dots = 0;
   char quote = 0;
@@ -114,8 +114,7 @@ std::size_t dots_in(std::string_view line) {
   return dots;
 }
 
-// Each dot of a key is a table in a table for toml++, as deep as there are dots: it recurses into
-// them, and has no limit for them.
+// For toml++ each dot of a key nests one more table. It recurses into these tables without a limit.
 std::optional<TomlError> find_deep_key(std::string_view text) {
   constexpr std::size_t most_dots = 64;
   int line = 1;

@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-// What a TOML text says, with the line of each value. Only its source knows the library that reads
-// it.
+// The content of a TOML text, with the line of each value. Only config_value.cpp uses the TOML
+// library.
 struct ConfigValue;
 struct ConfigEntry;
 using ConfigArray = std::vector<ConfigValue>;
@@ -21,7 +21,7 @@ using ConfigTable = std::vector<ConfigEntry>;
 
 struct ConfigValue {
   int line = 0;
-  // std::monostate: a date or a time of day, which no key takes.
+  // std::monostate: a date or a time of day, which no key accepts.
   std::variant<std::monostate, bool, std::int64_t, double, std::string, ConfigArray, ConfigTable>
       value;
 };
@@ -36,13 +36,13 @@ struct TomlError {
   std::string message;
 };
 
-// Entries in the order of the text.
+// The entries are in the order of the text.
 Result<ConfigTable, TomlError> read_toml(std::string_view text);
 
-// For messages.
+// The value for messages; long lists are cut.
 std::string readable(const ConfigValue& value);
 
-// All of it, as a string of TOML.
+// The whole text as a TOML string.
 std::string toml_string(std::string_view text);
 
 }  // namespace millrace

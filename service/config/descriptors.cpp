@@ -26,8 +26,8 @@ std::string fit_to_descriptors(std::uint32_t& connections) {
   const std::string wanted = std::to_string(connections);
   const std::string needed = std::to_string(descriptors_for(connections));
   connections = static_cast<std::uint32_t>(most);
-  return std::to_string(most) + " instead of " + wanted + ": RLIMIT_NOFILE is " +
-         std::to_string(descriptors) + " and would have to be " + needed;
+  return std::to_string(most) + " instead of " + wanted + " connections: RLIMIT_NOFILE is " +
+         std::to_string(descriptors) + " and must be at least " + needed;
 }
 
 }  // namespace millrace

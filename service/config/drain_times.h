@@ -9,14 +9,15 @@
 
 namespace millrace {
 
-// When the phases of a drain end (docs/operations.md): `linger`, `notice`, and the rest of `drain`,
-// in which streams end by themselves and what has not ended is then cut.
+// The times of a drain (docs/operations.md). Its phases are `linger`, `notice`, and the rest of
+// `drain`. In the rest the service ends the streams, and their clients receive all results. At
+// `cut_off` it cuts the connections that are left.
 struct DrainTimes {
   Time linger_ends{};
   Time notice_ends{};
-  Time gives_up{};  // streams that wait for a worker
-  Time cuts{};      // connections
-  Time ends{};      // the process
+  Time worker_wait_ends{};  // streams that still wait for a worker end
+  Time cut_off{};           // remaining connections are cut
+  Time exit{};              // the process ends
 };
 
 constexpr DrainTimes drain_times(Time begin, const LimitOptions& limits) {
@@ -24,13 +25,13 @@ constexpr DrainTimes drain_times(Time begin, const LimitOptions& limits) {
   DrainTimes times;
   times.linger_ends = begin + limits.linger;
   times.notice_ends = times.linger_ends + limits.notice;
-  times.ends = begin + limits.drain;
-  times.gives_up = times.ends - rest / 2;
-  times.cuts = times.ends - std::min<Duration>(rest / 4, std::chrono::milliseconds(500));
+  times.exit = begin + limits.drain;
+  times.worker_wait_ends = times.exit - rest / 2;
+  times.cut_off = times.exit - std::min<Duration>(rest / 4, std::chrono::milliseconds(500));
   return times;
 }
 
-// The most that linger and notice may take: a quarter of `drain` is left for the rest.
+// The longest time of linger and notice together: a quarter of `drain` is left for the rest.
 constexpr Duration most_before_end(Duration drain) { return drain - drain / 4; }
 
 }  // namespace millrace

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view devices_allowed =
     R"(must be "auto", "host", or a list of devices, each once, like ["cuda:0"] or ["GPU-..."])";
 
-// As CUDA counts devices, or as it names one for ever.
+// True for cuda:N (CUDA's index of a device) and for a UUID, which never changes.
 bool names_device(std::string_view name) {
   constexpr std::string_view counted = "cuda:";
   if (!name.starts_with(counted)) return name.starts_with("GPU-");
@@ -34,11 +34,11 @@ bool are_devices(std::vector<std::string> names) {
 }
 
 void read_devices(Section& gpu, DeviceRule& rule) {
-  const auto said = gpu.text_or_texts("devices", "auto", devices_allowed);
-  const auto* word = std::get_if<std::string>(&said);
+  const auto value = gpu.text_or_texts("devices", "auto", devices_allowed);
+  const auto* word = std::get_if<std::string>(&value);
   if (!word) {
     rule.use = DeviceRule::Use::listed;
-    rule.listed = std::get<std::vector<std::string>>(said);
+    rule.listed = std::get<std::vector<std::string>>(value);
     if (!are_devices(rule.listed)) gpu.wrong("devices", std::string(devices_allowed));
   } else if (*word == "host") {
     rule.use = DeviceRule::Use::host;
@@ -55,7 +55,7 @@ DeviceRule read_gpu(Section& gpu, const LimitOptions& limits) {
   rule.slab_bytes =
       gpu.bytes("slab_bytes", cuda::whole_blocks(limits.slab_bytes), 2 << 20, 1ull << 40);
   rule.pageable = gpu.one_of("pageable", "allow", {"allow", "refuse"}) == "allow";
-  gpu.end();
+  gpu.refuse_unknown();
   return rule;
 }
 

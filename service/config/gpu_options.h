@@ -7,10 +7,12 @@
 
 namespace millrace {
 
-// The table [gpu]. No device is looked for: whether those listed are there is seen at the start.
+// Reads the table [gpu]. It does not look for devices: the start of the service checks that the
+// listed ones exist.
 DeviceRule read_gpu(Section& gpu, const LimitOptions& limits);
 
-// That each pipeline's worker finds room on a device. Requires: gpu was read, and the pipelines.
+// Reports an error if the slabs of one worker of any pipeline exceed [gpu] slab_bytes. Requires:
+// [gpu] and the pipelines have been read into `options`.
 void check_gpu(Section& gpu, const Options& options);
 
 }  // namespace millrace

@@ -21,7 +21,7 @@ namespace millrace {
 
 namespace {
 
-// A configuration may ask for more than 64 bits hold; it is refused for it, not wrapped.
+// Saturating arithmetic: a configuration that asks for more than 64 bits can express is refused.
 std::size_t product(std::initializer_list<std::size_t> factors) {
   std::size_t all = 1;
   for (const std::size_t factor : factors)
@@ -33,7 +33,7 @@ std::size_t sum(std::size_t a, std::size_t b) {
   return __builtin_add_overflow(a, b, &both) ? std::numeric_limits<std::size_t>::max() : both;
 }
 
-// For a device frames lie in slabs as they are, for the host as the worker sees them.
+// The element type of slabs: that of the frames on a device, `dtype` on the host.
 Element larger(Element frames, Element dtype) {
   return size_of(frames) > size_of(dtype) ? frames : dtype;
 }
@@ -44,14 +44,15 @@ std::size_t slab_bytes(const PipelineOptions& pipeline) {
                         .width = pipeline.chunk.spec.width(),
                         .values = pipeline.frames.values,
                         .element = larger(pipeline.frames.element, pipeline.dtype)};
-  // Far from the end of 64 bits, so that what layout_of adds cannot get there.
+  // Far below 2^64, so that the addition in layout_of cannot overflow.
   constexpr std::size_t most = std::size_t{1} << 60;
   if (product({shape.rows, shape.width, shape.values, size_of(shape.element)}) > most) return most;
   return SlabRing::slab_bytes_for(layout_of(shape).bytes);
 }
 
-// Of one stream, in whole blocks: what it may hold, the message that went over it, the one that
-// comes in meanwhile, and what was read behind it. No client sends values of less than two bytes.
+// The most frame memory of one stream, in whole blocks: the frames that it may hold, the converted
+// message that exceeded this limit, the next incoming message, and the bytes read after it. A
+// client's values have at least two bytes each.
 std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
   const std::size_t frame = pipeline.frames.bytes();
   const std::size_t block = FrameBuffer::block_bytes(frame, pipeline.chunk.spec.width());
@@ -62,19 +63,19 @@ std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
   return sum(held, most);
 }
 
-// What an open stream takes when it holds nothing, its connection included. A test of
-// tests/system/crowd_test.py measures it.
+// Memory of an open stream without frames, rows and results, its connection included.
+// tests/system/many_clients_test.py measures it.
 constexpr std::size_t stream_bytes = std::size_t{24} << 10;
 
-// What a connection takes before its upgrade: a header at most twice, as it is read and as it is
-// kept, and the frames of its coroutines. A test of tests/system/crowd_test.py measures it.
+// Memory of a connection before its upgrade: its header (at most twice: as read and as stored) and
+// the frames of its coroutines. tests/system/many_clients_test.py measures it.
 constexpr std::size_t upgrading_bytes = std::size_t{32} << 10;
 
-// Rows that are ready, and events that wait to become rows.
+// Memory of one stream's ready rows and of the events that wait to become rows.
 constexpr std::size_t row_bytes =
     max_ready_rows * sizeof(ReadyRow) + WaitingEvents::overrun * sizeof(WaitingEvents::Waiting);
 
-// So many streams, without slabs.
+// The bounds of `streams` streams, without slabs.
 MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptions& limits,
                                std::size_t streams) {
   return {.frames = product({streams, frame_bytes(pipeline, limits.message)}),
@@ -95,7 +96,7 @@ std::size_t MemoryBounds::all() const {
 std::size_t bare_stream_bytes() { return row_bytes + stream_bytes; }
 
 std::size_t unread_bytes(const LimitOptions& limits) {
-  constexpr std::size_t one = worker_protocol::max_to_service + own_unread;
+  constexpr std::size_t one = worker_protocol::max_to_service + reserved_unread_bytes;
   return std::max(limits.slab_bytes, one);
 }
 
@@ -126,8 +127,8 @@ MemoryBounds memory_bounds(const Options& options) {
   most.sockets =
       product({sum(options.limits.connections, upgrading_sockets), sockets.kernel_bytes()});
   if (options.listen.workers_remote)
-    most.results =
-        sum(most.results, unread_bytes(options.limits) + max_remote_connections * own_unread);
+    most.results = sum(most.results, unread_bytes(options.limits) +
+                                         max_remote_connections * reserved_unread_bytes);
   return most;
 }
 

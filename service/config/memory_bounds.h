@@ -7,30 +7,32 @@
 
 namespace millrace {
 
-// The most that some streams and lanes can hold, in bytes.
+// The most memory that a set of streams and lanes can hold, in bytes.
 struct MemoryBounds {
-  std::size_t frames = 0;   // in the buffers of its streams, and the messages on their way there
-  std::size_t rows = 0;     // cut, in no batch, and the events that wait to become some
-  std::size_t slabs = 0;    // with the credits that a worker has unless it says otherwise
-  std::size_t results = 0;  // not yet sent; of workers on other machines, not complete
-  std::size_t streams = 0;  // what each is besides; connections that have none yet
-  std::size_t sockets = 0;  // in the kernel, of the clients' connections
+  std::size_t frames = 0;   // in the buffers of streams, and in messages that are being received
+  std::size_t rows = 0;     // ready rows in no batch, and events that wait to become rows
+  std::size_t slabs = 0;    // of one lane: with default_credits
+  std::size_t results = 0;  // not sent yet, and incomplete messages of workers on other machines
+  std::size_t streams = 0;  // the rest of each stream, and connections without a stream
+  std::size_t sockets = 0;  // kernel memory of the clients' connections
 
   std::size_t all() const;
 };
 
+// The credits of a worker that does not choose a number.
 inline constexpr std::uint32_t default_credits = 2;
 
-// The most that a stream takes besides its frames and results. docs/sizing.md has the figure.
+// The most memory of a stream besides its frames and results. docs/sizing.md has the figure.
 std::size_t bare_stream_bytes();
 
-// The most bytes of incomplete messages from workers on other machines, of all of them together
-// and beyond own_unread of each (workers/hub/server.h): as much as slabs, at least a message.
+// The limit on bytes of incomplete messages from all workers on other machines, beyond
+// reserved_unread_bytes of each (workers/hub/server.h). It is the limit on slabs, but at least one
+// message.
 std::size_t unread_bytes(const LimitOptions& limits);
 
-// One lane of the pipeline: one worker, all its slots taken.
+// For one lane of the pipeline: one worker with a stream in every slot.
 MemoryBounds memory_bounds(const PipelineOptions& pipeline, const LimitOptions& limits);
-// The process, whoever connects and attaches.
+// For the process, whatever clients and workers do.
 MemoryBounds memory_bounds(const Options& options);
 
 }  // namespace millrace

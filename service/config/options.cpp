@@ -25,76 +25,77 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// An address to listen on that the text names.
+// A listener address, and the key that sets it.
 struct Listener {
   std::string_view key;
   TcpAddress address;
 };
 
-// Without TLS, what leaves the machine is for everybody to read: it must be asked for.
+// Without TLS, everyone on the network can read the data: this must be allowed explicitly.
 void check_listeners(Section& listen, const std::vector<Listener>& listeners, bool plain) {
   for (const auto& [key, address] : listeners) {
     if (!address.loopback() && !plain)
-      listen.wrong(key, "must be on loopback (127.0.0.1, [::1]), or plain = true beside it");
+      listen.wrong(key,
+                   "must be on loopback (127.0.0.1, [::1]); other addresses need plain = true");
     for (const auto& other : listeners)
-      if (&other.address != &address && other.address.meets(address))
+      if (&other.address != &address && other.address.conflicts_with(address))
         listen.wrong(key, "must differ from " + std::string(other.key) + ", which is " +
                               readable(other.address));
   }
 }
 
-TcpAddress read_address(Section& listen, std::string_view key, const TcpAddress& otherwise) {
-  const auto address = parse_tcp(listen.text(key, readable(otherwise)));
+TcpAddress read_address(Section& listen, std::string_view key, const TcpAddress& fallback) {
+  const auto address = parse_tcp(listen.text(key, readable(fallback)));
   if (!address) listen.wrong(key, "must be an address and a port, like 127.0.0.1:8080");
-  return address.value_or(otherwise);
+  return address.value_or(fallback);
 }
 
-// Of ZeroMQ; nothing where it is off.
+// An address of ZeroMQ; nullopt for "off".
 std::optional<TcpAddress> read_zeromq(Section& listen, std::string_view key,
-                                      const std::optional<TcpAddress>& otherwise) {
+                                      const std::optional<TcpAddress>& fallback) {
   constexpr std::string_view scheme = "tcp://";
   const std::string text =
-      listen.text(key, otherwise ? std::string(scheme) + readable(*otherwise) : "off");
+      listen.text(key, fallback ? std::string(scheme) + readable(*fallback) : "off");
   if (text == "off") return std::nullopt;
   auto address = text.starts_with(scheme) ? parse_tcp(text.substr(scheme.size())) : std::nullopt;
   if (!address)
-    listen.wrong(key, "must be like tcp://127.0.0.1:5555 (only TCP is listened on), or off");
+    listen.wrong(key, "must be \"off\" or tcp://ADDRESS:PORT, like tcp://127.0.0.1:5555");
   return address;
 }
 
 std::string read_workers(Section& listen) {
   const auto path = local_path(listen.text("workers", default_workers_url()));
   if (!path)
-    listen.wrong("workers", "must be unix: and a path of at most " +
+    listen.wrong("workers", "must be unix:PATH, with a path of 1 to " +
                                 std::to_string(max_local_path) + " bytes");
   return path.value_or("");
 }
 
-// Workers on the same machine want the other half.
-std::uint32_t usual_threads() {
-  static const auto cores = std::thread::hardware_concurrency();  // as at the start, at a reload
+// Half of the cores: workers on the same machine need the others. Static: a reload must not differ.
+std::uint32_t default_threads() {
+  static const auto cores = std::thread::hardware_concurrency();
   return std::max(1u, (cores + 1) / 2);
 }
 
-// As browsers write it: "https://app.example", "http://127.0.0.1:8000".
+// True for an origin as browsers send it: "https://app.example", "http://127.0.0.1:8000".
 bool is_origin(std::string_view text) {
   const auto scheme = text.find("://");
   if (scheme == std::string_view::npos || scheme == 0) return false;
-  const auto is_of_host = [](char c) {
+  const auto is_origin_character = [](char c) {
     return c > ' ' && c < 127 && c != '/' && c != '?' && c != '#' && c != '@' && c != '"' &&
            !(c >= 'A' && c <= 'Z');
   };
   const std::string_view host = text.substr(scheme + 3);
-  return !host.empty() && std::ranges::all_of(host, is_of_host) &&
-         std::ranges::all_of(text.substr(0, scheme), is_of_host);
+  return !host.empty() && std::ranges::all_of(host, is_origin_character) &&
+         std::ranges::all_of(text.substr(0, scheme), is_origin_character);
 }
 
 std::vector<std::string> read_origins(Section& listen) {
   constexpr std::string_view allowed =
       R"(must be a list of origins in lower case without a path, like ["https://app.example"])";
   if (!listen.has("origins")) return {};
-  auto said = listen.text_or_texts("origins", "", allowed);
-  auto* origins = std::get_if<std::vector<std::string>>(&said);
+  auto value = listen.text_or_texts("origins", "", allowed);
+  auto* origins = std::get_if<std::vector<std::string>>(&value);
   if (origins && std::ranges::all_of(*origins, is_origin)) return std::move(*origins);
   listen.wrong("origins", std::string(allowed));
   return {};
@@ -107,7 +108,7 @@ ListenOptions read_listen(Section listen) {
   options.zeromq = read_zeromq(listen, "zeromq", options.zeromq);
   options.workers = read_workers(listen);
   options.workers_remote = read_zeromq(listen, "workers_remote", std::nullopt);
-  options.threads = listen.count("threads", usual_threads(), 1, 1024);
+  options.threads = listen.count("threads", default_threads(), 1, 1024);
   options.receive_buffer =
       listen.bytes("receive_buffer", options.receive_buffer, 4 << 10, 16 << 20);
   std::vector<Listener> listeners{{"websocket", options.websocket}, {"admin", options.admin}};
@@ -118,14 +119,14 @@ ListenOptions read_listen(Section listen) {
   options.explain = listen.flag("explain", false);
   check_listeners(listen, listeners, options.plain);
   options.try_page = listen.flag("try_page", false);
-  listen.end();
+  listen.refuse_unknown();
   return options;
 }
 
 LimitOptions read_limits(Section limits) {
   LimitOptions options;
   if (limits.one_of("profile", "private", {"private", "public"}) == "public")
-    limits.refuse_not_built("profile", "limits per peer and per second would be missing");
+    limits.refuse_not_implemented("profile", "limits per peer and per second would be missing");
   options.message = limits.bytes("message", options.message, 1 << 10, 1 << 20);
   options.send_buffer = limits.bytes("send_buffer", options.send_buffer, 16 << 10, 1 << 30);
   options.connections = limits.count("connections", options.connections, 1, most_connections);
@@ -139,7 +140,7 @@ LimitOptions read_limits(Section limits) {
     limits.wrong(options.notice > Duration() ? "notice" : "linger",
                  "linger and notice are parts of drain, which is " + readable(options.drain) +
                      ": together they must be at most three quarters of it");
-  limits.end();
+  limits.refuse_unknown();
   return options;
 }
 
@@ -149,33 +150,33 @@ LogOptions read_log(Section log) {
   if (level == "warning") options.level = LogLevel::warning;
   if (level == "error") options.level = LogLevel::error;
   if (log.one_of("format", "text", {"text", "json"}) == "json") options.format = LogFormat::json;
-  log.end();
+  log.refuse_unknown();
   return options;
 }
 
-// Takes the slabs of one worker of the pipeline from the bytes that are left.
-void take_slabs(Section& section, const PipelineOptions& pipeline, const LimitOptions& limits,
-                std::size_t& left) {
+// Subtracts the slabs of one worker of the pipeline from `left`.
+void reserve_slabs(Section& section, const PipelineOptions& pipeline, const LimitOptions& limits,
+                   std::size_t& left) {
   const std::size_t slabs = memory_bounds(pipeline, limits).slabs;
   if (slabs > left)
     return section.wrong("batch", "the slabs of one worker take " + rounded_bytes(slabs) +
                                       "; must be at most " + rounded_bytes(left) +
-                                      ", what limits.slab_bytes leaves");
+                                      ", the rest of limits.slab_bytes");
   left -= slabs;
 }
 
 void read_pipelines(Section& root, const Findings& findings, Options& options) {
   std::vector<Section> sections = root.sections("pipeline");
   if (!root.has("pipeline")) sections.push_back(root.section("pipeline", ""));
-  if (sections.empty()) root.wrong("pipeline", "must be at least one [[pipeline]]");
+  if (sections.empty()) root.wrong("pipeline", "must have at least one [[pipeline]]");
   std::unordered_set<std::string> names;
   std::size_t slab_bytes = options.limits.slab_bytes;
   for (Section& section : sections) {
     const PipelineOptions& pipeline =
         options.pipelines.emplace_back(read_pipeline(section, options.limits));
     if (!names.insert(pipeline.name).second)
-      section.wrong("name", "must differ from the pipelines before it");
-    if (!findings.error) take_slabs(section, pipeline, options.limits, slab_bytes);
+      section.wrong("name", "must differ from the names of the pipelines before it");
+    if (!findings.error) reserve_slabs(section, pipeline, options.limits, slab_bytes);
     if (findings.error) return;
   }
 }
@@ -198,7 +199,7 @@ Result<Configuration, ConfigError> parse_options(std::string_view text, const st
   options.log = read_log(root.section("log", "a table, headed [log]"));
   read_pipelines(root, findings, options);
   check_gpu(gpu, options);
-  root.end();
+  root.refuse_unknown();
   if (findings.error) return *findings.error;
   configuration.warnings = std::move(findings.warnings);
   return configuration;

@@ -23,20 +23,21 @@ constexpr std::uint32_t most_slots = 65'536;
 
 std::string read_name(Section& section) {
   const std::string name = section.text("name", "default");
-  if (!is_name(name)) section.wrong("name", "must be 1 to 128 of A-Z a-z 0-9 . _ -");
+  if (!is_name(name)) section.wrong("name", "must be 1 to 128 characters of A-Z a-z 0-9 . _ -");
   return name;
 }
 
-Element read_element(Section& section, std::string_view key, Element otherwise) {
-  const auto name = section.one_of(key, std::string(name_of(otherwise)), {"s16", "f32", "f16"});
-  return value_named<Element>(name).value_or(otherwise);
+Element read_element(Section& section, std::string_view key, Element fallback) {
+  const auto name = section.one_of(key, std::string(name_of(fallback)), {"s16", "f32", "f16"});
+  return value_named<Element>(name).value_or(fallback);
 }
 
 FrameType read_frames(Section& section) {
   FrameType frames;
   frames.features = section.has("dim");
   if (frames.features && section.has("channels"))
-    section.wrong("dim", "must not stand beside channels: frames are features or audio");
+    section.wrong(
+        "dim", "cannot be combined with channels: frames are features (dim) or audio (channels)");
   frames.rate = section.number("rate", frames.features ? 100 : 16'000, 1e6);
   if (!frames.features && frames.rate != std::floor(frames.rate))
     section.wrong("rate", "must be a whole number of audio samples per second");
@@ -51,11 +52,11 @@ Element read_dtype(Section& section, Element frames) {
   const Element dtype = read_element(section, "dtype", frames);
   if (dtype != frames && frames != Element::s16)
     section.wrong("dtype", "must be " + in_quotes(name_of(frames)) +
-                               " as the pipeline's frames are: only s16 is converted");
+                               ", like frames: only s16 frames are converted");
   return dtype;
 }
 
-// The part of the chunker's sentence that does not repeat key and value.
+// The chunker's message without the key and the value, which the caller adds.
 std::string allowed_by(const SpecError& error, const RuleKeys& keys) {
   for (const auto& [key, value] : keys) {
     const std::string start = key + " = \"" + value + "\" ";
@@ -68,16 +69,16 @@ std::string allowed_by(const SpecError& error, const RuleKeys& keys) {
 ChunkRule read_chunk(Section& section, const FrameType& frames) {
   Section chunk = section.section("chunk", "a table, like { size = \"100ms\" }");
   if (chunk.one_of("rule", "fixed", {"fixed", "adaptive", "random", "endpoint"}) != "fixed")
-    chunk.not_built("rule");
+    chunk.warn_not_implemented("rule");
   RuleKeys keys = chunk.texts(rule_keys());
-  chunk.end();
+  chunk.refuse_unknown();
   const bool absent = !section.has("chunk");
   if (absent) keys.emplace_back("size", "100ms");
   const auto rule = parse_rule(keys, {.rate = frames.rate, .features = frames.features});
   if (rule) return *rule;
   if (absent)
     section.wrong("chunk",
-                  "unless said { size = \"100ms\" }, and that " + allowed_by(rule.error(), keys));
+                  "the default is { size = \"100ms\" }, which " + allowed_by(rule.error(), keys));
   else
     chunk.wrong(rule.error().key, allowed_by(rule.error(), keys));
   return {};
@@ -87,9 +88,10 @@ void check_buckets(Section& batch, const BatchRule& rule) {
   const auto& buckets = rule.row_buckets;
   if (buckets.empty()) return;
   if (std::ranges::adjacent_find(buckets, std::ranges::greater_equal()) != buckets.end())
-    batch.wrong("row_buckets", "must ascend");
+    batch.wrong("row_buckets", "must be in ascending order");
   if (buckets.back() != rule.rows)
-    batch.wrong("row_buckets", "the last must be rows, which is " + std::to_string(rule.rows));
+    batch.wrong("row_buckets",
+                "the last value must be rows, which is " + std::to_string(rule.rows));
 }
 
 BatchRule read_batch(Section& section) {
@@ -98,27 +100,27 @@ BatchRule read_batch(Section& section) {
   rule.slots = section.count("slots", 64, 1, most_slots);
   Section batch = section.section("batch", "a table, like { rows = 16, max_wait = \"2ms\" }");
   rule.row_buckets = batch.counts("row_buckets");
-  const std::uint32_t usual =
+  const std::uint32_t default_rows =
       rule.row_buckets.empty() ? std::min(16u, rule.slots) : rule.row_buckets.back();
-  rule.rows = batch.count("rows", usual, 1, most_slots);
+  rule.rows = batch.count("rows", default_rows, 1, most_slots);
   if (rule.stateful && rule.rows > rule.slots)
     batch.wrong(batch.has("rows") ? "rows" : "row_buckets",
                 "must be at most slots, which is " + std::to_string(rule.slots) +
                     ": a stream has at most one row in a batch");
   check_buckets(batch, rule);
   rule.max_wait = batch.time("max_wait", 2ms, 0s, 1min);
-  batch.not_built("width_buckets");
-  batch.end();
+  batch.warn_not_implemented("width_buckets");
+  batch.refuse_unknown();
   return rule;
 }
 
-// Over ZeroMQ a message has whole frames. Those of features come as f32; the most channels of audio
-// fit into the least message.
+// Over ZeroMQ a message contains whole frames. Features are sent as f32. Audio needs no check: a
+// frame with the most channels fits into the smallest `message`.
 void check_message(Section& section, const FrameType& frames, std::size_t message) {
   const std::size_t frame = frames.values * size_of(Element::f32);
   if (frames.features && frame > message)
     section.wrong("dim", "a frame takes " + std::to_string(frame) +
-                             " bytes as f32; must be at most limits.message, which is " +
+                             " bytes as f32; it must be at most limits.message, which is " +
                              readable_bytes(message));
 }
 
@@ -129,13 +131,14 @@ std::uint64_t frames_in(Duration time, double rate) {
 void check_window(Section& section, const PipelineOptions& pipeline, Duration most) {
   const std::uint32_t width = pipeline.chunk.spec.width();
   if (width <= pipeline.stream_frames) return;
-  section.wrong("chunk", "a window has " + std::to_string(width) + " frames; must be at most " +
-                             std::to_string(pipeline.stream_frames) + ", limits.stream_buffer is " +
-                             readable(most));
+  section.wrong("chunk", "a window has " + std::to_string(width) +
+                             " frames; it must have at most " +
+                             std::to_string(pipeline.stream_frames) +
+                             ", as limits.stream_buffer is " + readable(most));
 }
 
-// So that a client that sends in real time is shed, and never paused. In front of what waits stand
-// the rows that are ready or with a worker, and the window of the next.
+// A client that sends in real time must be shed before it is paused. So stream_buffer must hold the
+// rows that are ready or at a worker, the window of the next row, and the frames that may wait.
 void check_shedding(Section& section, const PipelineOptions& pipeline, Duration buffer) {
   if (!pipeline.shed_after) return;
   const Spec& spec = pipeline.chunk.spec;
@@ -147,7 +150,7 @@ void check_shedding(Section& section, const PipelineOptions& pipeline, Duration 
   const auto least = std::chrono::ceil<std::chrono::milliseconds>(before + wait);
   if (least > buffer)
     section.wrong("shed_after", "needs limits.stream_buffer of at least " + readable(least) +
-                                    ", which is " + readable(buffer));
+                                    "; it is " + readable(buffer));
 }
 
 }  // namespace
@@ -164,9 +167,9 @@ PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
   pipeline.stream_frames = frames_in(limits.stream_buffer, pipeline.frames.rate);
   pipeline.pause_frames = frames_in(limits.pause_buffer, pipeline.frames.rate);
   if (section.has("shed_after")) pipeline.shed_after = section.time("shed_after", 1s, 1ms, 1h);
-  section.refuse_not_built("record", "streams would be lost instead of recorded");
-  section.not_built("endpoint");
-  section.end();
+  section.refuse_not_implemented("record", "streams would be lost instead of recorded");
+  section.warn_not_implemented("endpoint");
+  section.refuse_unknown();
   check_message(section, pipeline.frames, limits.message);
   check_window(section, pipeline, limits.stream_buffer);
   check_shedding(section, pipeline, limits.stream_buffer);

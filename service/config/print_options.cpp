@@ -76,7 +76,7 @@ void print(std::ostream& out, const LogOptions& log) {
       << "format = " << in_quotes(log.format == LogFormat::json ? "json" : "text") << '\n';
 }
 
-// `step` and `first` stand here only if they were given: without them they follow each new size.
+// `step` and `first` are printed only if they are set: otherwise they follow each new size.
 void print(std::ostream& out, const ChunkRule& rule) {
   std::string_view before = "chunk = { ";
   for_each_key(rule, [&](std::string_view key, const auto& value) {
@@ -92,33 +92,34 @@ void print(std::ostream& out, const ChunkRule& rule) {
   out << " }\n";
 }
 
-// The shortest text that reads as the same number.
+// The shortest text that is parsed to the same number.
 std::string exact(double number) {
   std::array<char, 32> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
 
-// How long the frames last, to the microsecond: 32 ms.
-std::string time_of(double frames, double rate) {
+// The duration of the frames, rounded to microseconds: 32 ms.
+std::string duration_of(double frames, double rate) {
   return readable(std::round(1e6 * frames / rate) / 1000) + " ms";
 }
 
-// Frames, with the time that they last: 512 (32 ms).
-std::string lasting(std::uint32_t frames, double rate) {
-  return std::to_string(frames) + " (" + time_of(frames, rate) + ")";
+// The number of frames with their duration: 512 (32 ms).
+std::string with_duration(std::uint32_t frames, double rate) {
+  return std::to_string(frames) + " (" + duration_of(frames, rate) + ")";
 }
 
-// What the lengths come to. A row is ready when the last frame of its right context is there, and
-// waits for a batch then.
-void explain(std::ostream& out, const PipelineOptions& pipeline) {
+// Comments with the lengths and the latency of the rule. A row is ready when the last frame of its
+// right context has arrived; then it waits for a batch.
+void print_lengths(std::ostream& out, const PipelineOptions& pipeline) {
   const Spec& spec = pipeline.chunk.spec;
   const double rate = pipeline.frames.rate;
-  out << "# frames: size " << lasting(spec.size, rate) << ", step "
-      << lasting(spec.step_of(spec.size), rate) << ", first "
-      << lasting(spec.first_body(spec.size), rate) << ", left " << lasting(spec.left, rate)
-      << ", right " << lasting(spec.right, rate) << "; a row has " << spec.width() << " columns\n"
-      << "# latency of the rule: " << time_of(static_cast<double>(spec.size) + spec.right, rate)
-      << " from the first frame of a body until its row is ready, " << time_of(spec.right, rate)
+  out << "# frames: size " << with_duration(spec.size, rate) << ", step "
+      << with_duration(spec.step_of(spec.size), rate) << ", first "
+      << with_duration(spec.first_body(spec.size), rate) << ", left "
+      << with_duration(spec.left, rate) << ", right " << with_duration(spec.right, rate)
+      << "; a row has " << spec.width() << " columns\n"
+      << "# latency of the rule: " << duration_of(static_cast<double>(spec.size) + spec.right, rate)
+      << " from the first frame of a body until its row is ready, " << duration_of(spec.right, rate)
       << " from the last; then at most " << readable(pipeline.batch.max_wait)
       << " (max_wait) if a worker is free\n";
 }
@@ -165,7 +166,7 @@ std::string to_toml(const Options& options) {
   print(out, options.log);
   for (const PipelineOptions& pipeline : options.pipelines) {
     print(out, pipeline);
-    explain(out, pipeline);
+    print_lengths(out, pipeline);
     out << "# memory per worker at most: ";
     print(out, memory_bounds(pipeline, options.limits));
   }

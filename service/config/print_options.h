@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-// Every value that is in force, as a configuration that has the same effect, with the memory that
-// it may take in comments.
+// All effective values, as a configuration with the same effect. Its comments have the lengths in
+// time and the most memory that the service may take.
 std::string to_toml(const Options& options);
 
 }  // namespace millrace

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 7> reloadable = {
 
 struct Difference {
   std::string key;
-  std::string before, after;  // values, as messages show them
+  std::string before, after;  // values in the form for messages
 };
 using Differences = std::vector<Difference>;
 
@@ -66,7 +66,7 @@ void compare_values(const std::string& key, const ConfigValue& before, const Con
     differ();
 }
 
-// By what check-config prints: each key with its effective value.
+// Compares the output of check-config: each key with its effective value.
 Differences differences(const Options& before, const Options& after) {
   Differences all;
   compare_tables("", *read_toml(to_toml(before)), *read_toml(to_toml(after)), all);
@@ -74,7 +74,7 @@ Differences differences(const Options& before, const Options& after) {
 }
 
 bool may_change(std::string_view key, const Configuration& running, const Configuration& read) {
-  // Without a value of its own, it is that of limits.slab_bytes.
+  // If neither file sets it, it follows limits.slab_bytes, which may change.
   if (key == "gpu.slab_bytes") return !running.sets_device_slabs && !read.sets_device_slabs;
   return std::ranges::find(reloadable, key) != reloadable.end();
 }
@@ -86,7 +86,7 @@ Result<Reloaded, ConfigError> compare(const Configuration& running, Configuratio
   for (const auto& [key, before, after] : differences(running.options, read.options)) {
     if (!may_change(key, running, read))
       return read.file + ": key '" + key + "' = " + after + ": cannot change from " + before +
-             " while the service runs";
+             " while the service runs; restart it";
     reloaded.changed.push_back(key);
   }
   reloaded.configuration = std::move(read);
@@ -97,12 +97,12 @@ Result<Reloaded, ConfigError> reload(const Configuration& running) {
   const std::string& path = running.file;
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  // A pipe could hold up the thread for ever.
+  // Reading a pipe could block the thread without end.
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
     return path + ": is not a regular file, and cannot be read again";
   auto read = load_options(path);
   if (!read) return read.error();
-  // As at the start: otherwise each reload would seem to change it.
+  // The start does the same: otherwise each reload would appear to change `connections`.
   std::string fewer = fit_to_descriptors(read->options.limits.connections);
   auto reloaded = compare(running, *std::move(read));
   if (reloaded) reloaded->fewer_connections = std::move(fewer);

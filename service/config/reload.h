@@ -8,19 +8,19 @@
 
 namespace millrace {
 
-// A configuration that the running service takes over.
+// A new configuration that the running service can apply.
 struct Reloaded {
   Configuration configuration;
   std::vector<std::string> changed;  // names of keys, like "limits.drain"
-  std::string fewer_connections;     // than the file says: why; or empty
+  std::string fewer_connections;     // why `connections` is less than in the file; usually empty
 };
 
-// What `read`, the file as it is now, changes of the configuration that runs. An error if it
-// changes a key that cannot change while the service runs: `file: key 'name' = value: why`.
+// Compares `read`, the configuration of the file now, with the running one. Returns the error
+// `file: key 'name' = value: why` if a key differs that cannot change while the service runs.
 Result<Reloaded, ConfigError> compare(const Configuration& running, Configuration read);
 
-// Reads the file of the running configuration again, fits it to the descriptors, and compares. Only
-// a regular file can be read again.
+// Reads the file of the running configuration again, lowers `connections` to what the descriptors
+// allow, and compares. Returns an error if the path is not a regular file.
 Result<Reloaded, ConfigError> reload(const Configuration& running);
 
 }  // namespace millrace

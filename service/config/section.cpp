@@ -13,7 +13,7 @@ namespace millrace {
 
 namespace {
 
-// How many letters must be put in, taken out or changed to make `b` of `a`.
+// The edit distance: insertions, deletions and changes of characters that turn `a` into `b`.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -53,7 +53,7 @@ std::string listed(const Names& names, std::string_view last) {
   return text;
 }
 
-const ConfigTable nothing;
+const ConfigTable empty_table;
 
 bool is_false(const ConfigValue& value) {
   const bool* flag = std::get_if<bool>(&value.value);
@@ -65,17 +65,17 @@ bool is_false(const ConfigValue& value) {
 Section::Section(const ConfigTable& table, std::string name, int line, Findings& findings)
     : table_(&table), name_(std::move(name)), line_(line), findings_(&findings) {}
 
-void Section::know(std::string_view key) {
+void Section::add_known(std::string_view key) {
   if (std::ranges::find(known_, key) == known_.end()) known_.push_back(key);
 }
 
 bool Section::has(std::string_view key) {
-  know(key);
+  add_known(key);
   return std::ranges::find(*table_, key, &ConfigEntry::key) != table_->end();
 }
 
 const ConfigValue* Section::find(std::string_view key) {
-  know(key);
+  add_known(key);
   if (findings_->error) return nullptr;
   const auto found = std::ranges::find(*table_, key, &ConfigEntry::key);
   return found == table_->end() ? nullptr : &found->value;
@@ -90,31 +90,31 @@ const T* Section::find_as(std::string_view key, std::string_view allowed) {
   return value;
 }
 
-bool Section::flag(std::string_view key, bool otherwise) {
+bool Section::flag(std::string_view key, bool fallback) {
   const bool* value = find_as<bool>(key, "must be true or false");
-  return value != nullptr ? *value : otherwise;
+  return value != nullptr ? *value : fallback;
 }
 
-std::string Section::text(std::string_view key, std::string otherwise) {
-  const auto* value = find_as<std::string>(key, "must be a text in quotes");
-  return value != nullptr ? *value : std::move(otherwise);
+std::string Section::text(std::string_view key, std::string fallback) {
+  const auto* value = find_as<std::string>(key, "must be a string in quotes");
+  return value != nullptr ? *value : std::move(fallback);
 }
 
-std::string Section::one_of(std::string_view key, std::string otherwise,
+std::string Section::one_of(std::string_view key, std::string fallback,
                             std::initializer_list<std::string_view> words) {
   std::vector<std::string> all;
   for (const std::string_view word : words) all.push_back(in_quotes(word));
   const std::string allowed = "must be " + listed(all, " or ");
   const auto* value = find_as<std::string>(key, allowed);
-  if (value == nullptr) return otherwise;
+  if (value == nullptr) return fallback;
   if (std::ranges::find(words, *value) == words.end()) wrong(key, allowed);
   return *value;
 }
 
 std::variant<std::string, std::vector<std::string>> Section::text_or_texts(
-    std::string_view key, std::string otherwise, std::string_view allowed) {
+    std::string_view key, std::string fallback, std::string_view allowed) {
   const ConfigValue* found = find(key);
-  if (found == nullptr) return otherwise;
+  if (found == nullptr) return fallback;
   if (const auto* text = std::get_if<std::string>(&found->value)) return *text;
   const auto* array = std::get_if<ConfigArray>(&found->value);
   const auto is_text = [](const ConfigValue& entry) {
@@ -122,22 +122,22 @@ std::variant<std::string, std::vector<std::string>> Section::text_or_texts(
   };
   if (array == nullptr || !std::ranges::all_of(*array, is_text)) {
     wrong(key, std::string(allowed));
-    return otherwise;
+    return fallback;
   }
   std::vector<std::string> texts;
   for (const ConfigValue& entry : *array) texts.push_back(std::get<std::string>(entry.value));
   return texts;
 }
 
-std::uint32_t Section::count(std::string_view key, std::uint32_t otherwise, std::uint32_t least,
+std::uint32_t Section::count(std::string_view key, std::uint32_t fallback, std::uint32_t least,
                              std::uint32_t most) {
   const std::string allowed =
       "must be a whole number from " + std::to_string(least) + " to " + std::to_string(most);
   const auto* value = find_as<std::int64_t>(key, allowed);
-  if (value == nullptr) return otherwise;
+  if (value == nullptr) return fallback;
   if (*value >= least && *value <= most) return static_cast<std::uint32_t>(*value);
   wrong(key, allowed);
-  return otherwise;
+  return fallback;
 }
 
 std::vector<std::uint32_t> Section::counts(std::string_view key) {
@@ -156,48 +156,48 @@ std::vector<std::uint32_t> Section::counts(std::string_view key) {
   return numbers;
 }
 
-double Section::number(std::string_view key, double otherwise, double most) {
+double Section::number(std::string_view key, double fallback, double most) {
   const ConfigValue* found = find(key);
-  if (found == nullptr) return otherwise;
+  if (found == nullptr) return fallback;
   double value = 0;
   if (const auto* whole = std::get_if<std::int64_t>(&found->value))
     value = static_cast<double>(*whole);
   if (const auto* real = std::get_if<double>(&found->value)) value = *real;
   if (value > 0 && value <= most) return value;
   wrong(key, "must be a number above 0, at most " + readable(most));
-  return otherwise;
+  return fallback;
 }
 
-Duration Section::time(std::string_view key, Duration otherwise, Duration least, Duration most) {
+Duration Section::time(std::string_view key, Duration fallback, Duration least, Duration most) {
   const std::string allowed =
       "must be a time with its unit (us, ms, s, min, h), like \"2ms\", from " + readable(least) +
       " to " + readable(most);
   const auto* text = find_as<std::string>(key, allowed);
-  if (text == nullptr) return otherwise;
+  if (text == nullptr) return fallback;
   const auto value = parse_time(*text);
   if (value && *value >= least && *value <= most) return *value;
   wrong(key, allowed);
-  return otherwise;
+  return fallback;
 }
 
-std::size_t Section::bytes(std::string_view key, std::size_t otherwise, std::size_t least,
+std::size_t Section::bytes(std::string_view key, std::size_t fallback, std::size_t least,
                            std::size_t most) {
   const std::string allowed =
       "must be a size with its unit (B, KiB, MiB, GiB, TiB), like \"64KiB\", from " +
       readable_bytes(least) + " to " + readable_bytes(most);
   const auto* text = find_as<std::string>(key, allowed);
-  if (text == nullptr) return otherwise;
+  if (text == nullptr) return fallback;
   const auto value = parse_bytes(*text);
   if (value && *value >= least && *value <= most) return *value;
   wrong(key, allowed);
-  return otherwise;
+  return fallback;
 }
 
 Section Section::section(std::string_view key, std::string_view example) {
   const auto* table = find_as<ConfigTable>(key, "must be " + std::string(example));
   const auto found = std::ranges::find(*table_, key, &ConfigEntry::key);
   const int line = found == table_->end() ? line_ : found->value.line;
-  return {table != nullptr ? *table : nothing, place(key), line, *findings_};
+  return {table != nullptr ? *table : empty_table, path(key), line, *findings_};
 }
 
 std::vector<Section> Section::sections(std::string_view key) {
@@ -211,7 +211,7 @@ std::vector<Section> Section::sections(std::string_view key) {
       wrong(key, allowed);
       return {};
     }
-    all.emplace_back(*table, place(key), value.line, *findings_);
+    all.emplace_back(*table, path(key), value.line, *findings_);
   }
   return all;
 }
@@ -227,7 +227,7 @@ std::vector<std::pair<std::string, std::string>> Section::texts(
     else if (std::holds_alternative<std::int64_t>(found->value))
       all.emplace_back(key, readable(*found));
     else
-      wrong(key, "must be a text or a whole number");
+      wrong(key, "must be a string or a whole number");
   }
   return all;
 }
@@ -237,25 +237,25 @@ void Section::wrong(std::string_view key, const std::string& allowed) {
   const auto found = std::ranges::find(*table_, key, &ConfigEntry::key);
   const bool absent = found == table_->end();
   findings_->error = findings_->file + ":" + std::to_string(absent ? line_ : found->value.line) +
-                     ": key '" + place(key) + "'" + (absent ? "" : " = " + readable(found->value)) +
+                     ": key '" + path(key) + "'" + (absent ? "" : " = " + readable(found->value)) +
                      ": " + allowed;
 }
 
-void Section::not_built(std::string_view key) {
+void Section::warn_not_implemented(std::string_view key) {
   const ConfigValue* found = find(key);
   if (found == nullptr) return;
   findings_->warnings.push_back(findings_->file + ":" + std::to_string(found->line) + ": key '" +
-                                place(key) + "' = " + readable(*found) +
-                                ": not built yet, ignored");
+                                path(key) + "' = " + readable(*found) +
+                                ": not implemented yet, ignored");
 }
 
-void Section::refuse_not_built(std::string_view key, const std::string& risk) {
+void Section::refuse_not_implemented(std::string_view key, const std::string& risk) {
   const ConfigValue* found = find(key);
   if (found == nullptr || is_false(*found)) return;
-  wrong(key, "not built yet, and cannot be ignored: " + risk);
+  wrong(key, "not implemented yet, and cannot be ignored: " + risk);
 }
 
-void Section::end() {
+void Section::refuse_unknown() {
   for (const auto& [key, value] : *table_) {
     if (std::ranges::find(known_, key) != known_.end()) continue;
     const std::string guess = nearest(key, known_);
@@ -264,7 +264,7 @@ void Section::end() {
   }
 }
 
-std::string Section::place(std::string_view key) const {
+std::string Section::path(std::string_view key) const {
   return (name_.empty() ? "" : name_ + ".") + printable(key);
 }
 

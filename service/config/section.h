@@ -15,7 +15,7 @@
 
 namespace millrace {
 
-// What is wrong with a configuration: at most one error, the first, and warnings. Each is a line
+// The first error of a configuration, if any, and its warnings. Each is one line like
 // `file:line: key 'name' = value: what is allowed`.
 struct Findings {
   std::string file;
@@ -23,61 +23,63 @@ struct Findings {
   std::vector<std::string> warnings;
 };
 
-// A table of the configuration as it is read: each key is asked for by name, with the value that
-// stands where it is absent. What is wrong goes to the findings, and from the first error on
-// every answer is that other value, so whoever reads need not look after each key. Names of keys
-// are literals.
+// Reads one table of the configuration. The caller asks for each key by its name (a literal), with
+// the value to return if the key is absent (`fallback`). Errors and warnings go to the findings.
+// After the first error the functions return the fallback or an empty value, so that the caller
+// need not check after each key.
 //
-// Keeps references to table and findings. Confined to one thread.
+// The table and the findings must outlive it. Confined to one thread.
 class Section {
  public:
-  // `name` stands before the keys in messages: "listen".
+  // `name` precedes the keys in messages: "listen". `line` is that of the table.
   Section(const ConfigTable& table, std::string name, int line, Findings& findings);
 
+  // True if the key is set.
   bool has(std::string_view key);
 
-  bool flag(std::string_view key, bool otherwise);
-  std::string text(std::string_view key, std::string otherwise);
-  std::string one_of(std::string_view key, std::string otherwise,
+  bool flag(std::string_view key, bool fallback);
+  std::string text(std::string_view key, std::string fallback);
+  std::string one_of(std::string_view key, std::string fallback,
                      std::initializer_list<std::string_view> words);
-  // A text, or a list of texts; `allowed` says which.
+  // A string or a list of strings. `allowed` is the end of the error message.
   std::variant<std::string, std::vector<std::string>> text_or_texts(std::string_view key,
-                                                                    std::string otherwise,
+                                                                    std::string fallback,
                                                                     std::string_view allowed);
-  std::uint32_t count(std::string_view key, std::uint32_t otherwise, std::uint32_t least,
+  std::uint32_t count(std::string_view key, std::uint32_t fallback, std::uint32_t least,
                       std::uint32_t most);
   std::vector<std::uint32_t> counts(std::string_view key);
-  double number(std::string_view key, double otherwise, double most);  // above 0
-  Duration time(std::string_view key, Duration otherwise, Duration least, Duration most);
-  std::size_t bytes(std::string_view key, std::size_t otherwise, std::size_t least,
+  double number(std::string_view key, double fallback, double most);  // above 0
+  Duration time(std::string_view key, Duration fallback, Duration least, Duration most);
+  std::size_t bytes(std::string_view key, std::size_t fallback, std::size_t least,
                     std::size_t most);
 
-  // A table; an empty one where the key is absent.
+  // The table of this key; an empty one if the key is absent.
   Section section(std::string_view key, std::string_view example);
-  // [[key]], as often as it stands there.
+  // Every table [[key]], in order.
   std::vector<Section> sections(std::string_view key);
-  // Those of `keys` that are there, whole numbers as text: for someone else to read.
+  // The keys of `keys` that are set, with their strings, or their whole numbers as text.
   std::vector<std::pair<std::string, std::string>> texts(const std::vector<std::string_view>& keys);
 
-  // The value of this key must be otherwise; `allowed` says how. Where the key is absent, the line
-  // is that of the section.
+  // Reports an error in the value of this key; `allowed` is the end of the message. If the key is
+  // absent, the error has the line of the section.
   void wrong(std::string_view key, const std::string& allowed);
-  // Warns that this key is part of the configuration and does nothing yet. For keys that can be
-  // ignored safely; for others call refuse_not_built.
-  void not_built(std::string_view key);
-  // The same as an error, except for the value `false`, which asks for nothing. `risk` says what
-  // would go wrong if the key were ignored.
-  void refuse_not_built(std::string_view key, const std::string& risk);
+  // If the key is set, warns that it is not implemented yet. For keys that can be ignored safely;
+  // for others call refuse_not_implemented().
+  void warn_not_implemented(std::string_view key);
+  // If the key is set to anything but `false`, reports an error: not implemented yet. `risk` is the
+  // damage if the key were ignored.
+  void refuse_not_implemented(std::string_view key, const std::string& risk);
 
-  // To be called last: every key that was not asked for is an error.
-  void end();
+  // Reports an error if the table has a key that the caller has not asked for. Call it last.
+  void refuse_unknown();
 
  private:
-  void know(std::string_view key);  // a key that may stand here
+  void add_known(std::string_view key);
   const ConfigValue* find(std::string_view key);
   template <class T>
   const T* find_as(std::string_view key, std::string_view allowed);
-  std::string place(std::string_view key) const;
+  // The key with the names of its tables: "listen.admin".
+  std::string path(std::string_view key) const;
 
   const ConfigTable* table_;
   std::string name_;

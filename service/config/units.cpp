@@ -13,7 +13,7 @@ namespace {
 
 struct Unit {
   std::string_view name;
-  std::int64_t of;
+  std::int64_t size;
 };
 constexpr std::array times{Unit{"ns", 1},
                            Unit{"us", 1'000},
@@ -33,8 +33,8 @@ std::optional<std::int64_t> parse(std::string_view text, const Units& units) {
   if (error != std::errc{} || stop != text.data() + digits) return std::nullopt;
   for (const Unit& unit : units) {
     if (unit.name != text.substr(digits)) continue;
-    const double value = std::round(number * static_cast<double>(unit.of));
-    // Comfortably inside, so that sums of some of them are, too.
+    const double value = std::round(number * static_cast<double>(unit.size));
+    // Far below the limit of 64 bits, so that sums of such values are too.
     if (value > 1e18) return std::nullopt;
     return static_cast<std::int64_t>(value);
   }
@@ -45,8 +45,8 @@ template <class Units>
 std::string print(std::int64_t value, const Units& units) {
   const Unit* best = &units.front();
   for (const Unit& unit : units)
-    if (value >= unit.of && value % unit.of == 0) best = &unit;
-  return std::to_string(value / best->of) + std::string(best->name);
+    if (value >= unit.size && value % unit.size == 0) best = &unit;
+  return std::to_string(value / best->size) + std::string(best->name);
 }
 
 }  // namespace
@@ -74,10 +74,10 @@ std::string readable_bytes(std::size_t bytes) {
 std::string rounded_bytes(std::size_t bytes) {
   const Unit* best = &sizes.front();
   for (const Unit& unit : sizes)
-    if (bytes >= static_cast<std::size_t>(unit.of)) best = &unit;
+    if (bytes >= static_cast<std::size_t>(unit.size)) best = &unit;
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text,
-                                 static_cast<double>(bytes) / static_cast<double>(best->of),
+                                 static_cast<double>(bytes) / static_cast<double>(best->size),
                                  std::chars_format::general, 4)
                        .ptr;
   return std::string(text, end) + " " + std::string(best->name);

@@ -10,17 +10,17 @@
 
 namespace millrace {
 
-// Times and sizes as people write them, always with their unit.
+// Times and sizes as text, always with a unit.
 
-// "2ms", "1.5s": of ns, us, ms, s, min, h. Nothing where it is something else.
+// Parses text like "2ms" or "1.5s", in ns, us, ms, s, min or h. nullopt if it is invalid.
 std::optional<Duration> parse_time(std::string_view text);
-// "64MiB": of B, KiB, MiB, GiB, TiB.
+// Parses text like "64MiB", in B, KiB, MiB, GiB or TiB. nullopt if it is invalid.
 std::optional<std::size_t> parse_bytes(std::string_view text);
 
-// In the largest unit that leaves it whole: 100 ms as "100ms".
+// The value in the largest unit in which it is a whole number: 100 ms as "100ms".
 std::string readable(Duration time);
-// The same of bytes; rounded to four digits: "4.292 GiB".
 std::string readable_bytes(std::size_t bytes);
+// The value rounded to four digits, in the largest fitting unit: "4.292 GiB".
 std::string rounded_bytes(std::size_t bytes);
 
 }  // namespace millrace

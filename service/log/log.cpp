@@ -10,9 +10,9 @@ namespace millrace {
 
 namespace {
 
-constexpr int lines_per_second = 4;       // of one event and level
+constexpr int lines_per_second = 4;       // for one event and level
 constexpr std::size_t most_names = 16;    // in a sum
-constexpr std::size_t longest_name = 64;  // in a sum, in bytes
+constexpr std::size_t longest_name = 64;  // bytes, in a sum
 
 }  // namespace
 
@@ -44,10 +44,10 @@ Log::~Log() { sum_up(Time::max()); }
 void Log::sum_up(Time now) try {
   for (auto& [key, event] : events_)
     if (now >= event.until) sum_up(key, event);
-} catch (const std::bad_alloc&) {  // later
+} catch (const std::bad_alloc&) {  // the next call tries again
 }
 
-// A line for which there is no memory is dropped: it counts all the same.
+// If there is no memory for the line, it is dropped; the caller has already counted it.
 void Log::write(LogLevel level, std::string_view event, Fields fields, Time now) try {
   const Key key{event, level};
   Event& known = events_[key];
@@ -100,7 +100,7 @@ void Log::write_line(LogLevel level, std::string_view event, const Add& add) {
     add(built);
     return std::move(built).done();
   };
-  if (level >= LogLevel::warning) writer_.remember(line(LogFormat::json));
+  if (level >= LogLevel::warning) writer_.add_recent(line(LogFormat::json));
   if (level >= options.level) writer_.write(line(options.format));
 }
 

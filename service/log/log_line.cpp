@@ -14,7 +14,8 @@ namespace millrace {
 
 namespace {
 
-// Bytes of a value: in text before it is escaped, in JSON behind that. Reasons are often sentences.
+// Limits in bytes of a value: in text before escaping, in JSON after it. Reasons (`why`) are often
+// sentences, so they may be longer.
 struct Longest {
   std::size_t text, json;
 };
@@ -34,7 +35,7 @@ std::string time_of_day() {
   return text;
 }
 
-// Plain words as they are, everything else in quotes.
+// A plain word stays as it is; any other value is put in quotes.
 std::string shown(std::string_view value, std::size_t most) {
   const auto plain = [](char c) { return c > ' ' && c != '"' && c != '=' && c != '\\' && c < 127; };
   return !value.empty() && value.size() <= 64 && std::ranges::all_of(value, plain)
@@ -46,7 +47,7 @@ std::string escaped(char32_t code) {
   char text[16];
   if (code < 0x10000) {
     std::snprintf(text, sizeof text, "\\u%04x", static_cast<unsigned>(code));
-  } else {  // a pair of surrogates
+  } else {  // a surrogate pair
     const auto rest = static_cast<unsigned>(code - 0x10000);
     std::snprintf(text, sizeof text, "\\u%04x\\u%04x", 0xd800 + (rest >> 10),
                   0xdc00 + (rest & 0x3ff));

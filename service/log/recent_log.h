@@ -11,21 +11,21 @@
 
 namespace millrace {
 
-// The last warnings and errors of all threads, for the page /log: at most 100, each at most
-// LogLine::longest bytes. Confined to one thread; the writer outlives it.
+// The last warnings and errors of all threads, for the page /log: at most 100 lines, each at most
+// LogLine::longest bytes. Confined to one thread. The writer must outlive it.
 class RecentLog {
  public:
   explicit RecentLog(LogWriter& writer) : writer_(writer) {}
 
-  // Takes the lines since the last call, to be made once a second: until then, 256 can wait.
+  // Adds the lines since the last call. Call it once a second: at most 256 lines wait for it.
   void collect() {
-    writer_.take_remembered(new_);
+    writer_.take_recent(new_);
     lines_.insert(lines_.end(), std::make_move_iterator(new_.begin()),
                   std::make_move_iterator(new_.end()));
     while (lines_.size() > most) lines_.pop_front();
   }
 
-  // JSON objects, the oldest first.
+  // Each line is a JSON object; the oldest comes first.
   const std::deque<std::string>& lines() const { return lines_; }
   const LogStats& stats() const { return writer_.stats(); }
 

@@ -8,28 +8,30 @@
 
 namespace millrace {
 
-// Since 1970. Only lines of the log and the time of the last reload carry it. Durations and
-// deadlines use Clock, so that a step of the wall clock expires none.
+// The time since 1970. Only log lines and the time of the last reload use it. Durations and
+// deadlines use Clock, so that a jump of the wall clock does not affect them.
 Duration wall_clock();
 
-// Notices when the wall clock was set: when it went another way than the steady one by more than
-// `step` from one look to the next. What NTP slews between two looks is far less.
-class WallClockSteps {
+// Detects that the wall clock was set: between two samples, it and the steady clock advanced by
+// times that differ by more than `step`. NTP slews the clock by far less between two samples.
+//
+// Confined to one thread.
+class WallClockJumps {
  public:
   static constexpr Duration step = std::chrono::milliseconds(500);
 
-  // What both clocks say now.
-  std::optional<ClockJump> look(Duration wall, Time steady) {
-    const Duration apart = wall - steady.time_since_epoch();
-    const Duration jump = apart - apart_.value_or(apart);
-    apart_ = apart;
+  // Takes the present time of both clocks. Returns nullopt if the wall clock was not set.
+  std::optional<ClockJump> sample(Duration wall, Time steady) {
+    const Duration offset = wall - steady.time_since_epoch();
+    const Duration jump = offset - offset_.value_or(offset);
+    offset_ = offset;
     if (jump > step) return ClockJump::forward;
     if (jump < -step) return ClockJump::backward;
     return std::nullopt;
   }
 
  private:
-  std::optional<Duration> apart_;  // at the last look
+  std::optional<Duration> offset_;  // at the last sample
 };
 
 }  // namespace millrace

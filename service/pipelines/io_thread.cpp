@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "schemas/worker_messages.h"
-#include "service/pipelines/notice.h"
+#include "service/pipelines/goaway_schedule.h"
 #include "service/pipelines/run_until_stopped.h"
 #include "transport/websocket/read_ahead.h"
 
@@ -16,8 +16,8 @@ namespace millrace {
 
 namespace {
 
-// Twice the rows that a stream can have at a worker with the most credits, each taken and done. A
-// bound, not memory: that grows with what is there.
+// Twice the rows that a stream can have at a worker with the most credits; each row returns twice,
+// as taken and as done. This is a limit: the queue's memory grows with its content.
 constexpr std::size_t returns_per_stream = std::size_t{4} * worker_protocol::max_credits;
 
 }  // namespace
@@ -25,20 +25,20 @@ constexpr std::size_t returns_per_stream = std::size_t{4} * worker_protocol::max
 IoThread::IoThread(std::uint32_t index, std::size_t max_streams, const ConnectionLimits& limits,
                    LogWriter& writer)
     : index_(index),
-      usual_(limits),
+      configured_(limits),
       log_(writer, thread_stats_),
-      scope_(context_.get_executor(), limits_, door_stats_,
+      scope_(context_.get_executor(), limits_, transport_stats_,
              [this](std::string_view why) {
-               log_.error("a connection failed", {{"why", why}});
+               log_.error("connection failed", {{"why", why}});
              }),
       returns_(context_, max_streams * returns_per_stream,
                [this](std::vector<Returned>& returned) {
-                 admission_->table().take(returned);
+                 admission_->table().deliver(returned);
                  returned_.notify();
                }),
       returned_(context_.get_executor()) {
   scope_.report_refused([this](std::string_view peer, std::string_view why) {
-    log_.info("a connection was refused", {{"peer", peer}, {"why", why}});
+    log_.info("connection refused", {{"peer", peer}, {"why", why}});
   });
   drain_.start();
 }
@@ -76,53 +76,56 @@ void IoThread::drain(Time notice_ends, std::function<void()> drained) {
   drain_step_.cancel();
 }
 
-void IoThread::relieve(Overload action, std::uint64_t spare, bool ends_largest) {
+void IoThread::apply_pressure(Overload action, std::uint64_t spare, bool evicts_largest) {
   action_ = action;
   spare_ = spare;
-  if (ends_largest) ends_largest_ = true;  // not taken back by the next word, if the thread is late
-  if (told_.exchange(true)) return;
+  // Never cleared here: if the thread is late, a later call must not undo it.
+  if (evicts_largest) evicts_largest_ = true;
+  if (pressure_posted_.exchange(true)) return;
   try {
-    post([this] { relieve_now(); });
-  } catch (...) {  // there is no memory for it
-    told_ = false;
+    post([this] { apply_posted_pressure(); });
+  } catch (...) {  // no memory for the post
+    pressure_posted_ = false;
     throw;
   }
 }
 
-void IoThread::relieve_now() {
-  told_ = false;
-  const bool ends_largest = ends_largest_.exchange(false);  // before what was said with it is read
+void IoThread::apply_posted_pressure() {
+  pressure_posted_ = false;
+  // Read before action_: so the action of the same call, or of a later one, decides below.
+  const bool evicts_largest = evicts_largest_.exchange(false);
   const Overload action = action_;
-  const bool short_of_it = action >= Overload::close_idle;
-  share_out(spare_);
-  limits_.mute = short_of_it ? usual_.ping + usual_.close : usual_.mute;
-  if (!short_of_it) return largest_.store(0, std::memory_order_relaxed);
+  const bool closes_idle = action >= Overload::close_idle;
+  limit_memory(spare_);
+  limits_.message_idle =
+      closes_idle ? configured_.ping + configured_.close : configured_.message_idle;
+  if (!closes_idle) return largest_stream_bytes_.store(0, std::memory_order_relaxed);
   Stream* largest = admission_->table().largest();
-  if (ends_largest && action == Overload::reset_largest && largest) {
+  if (evicts_largest && action == Overload::reset_largest && largest) {
     const std::string held = std::to_string(largest->reclaimable());
     largest->evict(Clock::now());
-    log_.warning("a stream ended for want of memory",
+    log_.warning("stream evicted: memory is short",
                  {{"stream", largest->settings().name}, {"bytes", held}});
     largest = admission_->table().largest();
   }
-  largest_.store(largest ? largest->reclaimable() : 0, std::memory_order_relaxed);
+  largest_stream_bytes_.store(largest ? largest->reclaimable() : 0, std::memory_order_relaxed);
 }
 
-// Frames get a half, what was read behind them and has to wait there the other.
-void IoThread::share_out(std::uint64_t spare) {
+// Half is for frames. The other half is for unread bytes, divided among the connections.
+void IoThread::limit_memory(std::uint64_t spare) {
   admission_->allow(spare / 2);
   net::use_service<ReadBuffer>(context_).allow(spare / 2 /
                                                std::max<std::size_t>(scope_.connections(), 1));
 }
 
-Task<> IoThread::end_streams() {
+Task<> IoThread::run_drain() {
   while (!drained_) {
     drain_step_.expires_at(Time::max());
     co_await drain_step_.async_wait(no_throw);
   }
   server_->stop_accepting();
   admission_->refuse_all();
-  co_await give_notice();
+  co_await send_goaways();
   scope_.drain();
   admission_->table().drain(Clock::now());
   co_await scope_.join();
@@ -130,19 +133,19 @@ Task<> IoThread::end_streams() {
   drained_();
 }
 
-Task<> IoThread::give_notice() {
+Task<> IoThread::send_goaways() {
   StreamTable& streams = admission_->table();
-  Notice notice(streams.without_goaway(), Clock::now(), notice_ends_);
+  GoawaySchedule schedule(streams.without_goaway(), Clock::now(), notice_ends_);
   while (!cut_off_ && !streams.empty() && Clock::now() < notice_ends_) {
-    for (const StreamId id : notice.take_due(Clock::now()))
+    for (const StreamId id : schedule.take_due(Clock::now()))
       if (Stream* stream = streams.find(id)) stream->goaway();
-    drain_step_.expires_at(notice.next());
+    drain_step_.expires_at(schedule.next_due());
     co_await drain_step_.async_wait(no_throw);
   }
 }
 
 bool IoThread::has_clients() const {
-  // The ZeroMQ server is one of the connections.
+  // The ZeroMQ server counts as one of the connections.
   return scope_.connections() > (zeromq_ ? 1 : 0) || !admission_->table().empty() ||
          (zeromq_ && !zeromq_->is_idle());
 }
@@ -160,7 +163,7 @@ void IoThread::stop() {
   context_.stop();
   if (!std::exchange(started_, false)) return;
   if (thread_.joinable()) thread_.join();
-  // Coroutines that still run end while everything that they use is there.
+  // Coroutines that still run must end before the objects that they use.
   if (server_) server_->stop_accepting();
   scope_.stop();
   context_.restart();

@@ -24,8 +24,10 @@ namespace millrace {
 
 inline constexpr auto tick_period = std::chrono::seconds(1);
 
-// One io thread: an io_context of its own, the clients that it accepted, and their streams.
-// Everything is made before run() and stays on its thread from then on, but for post().
+// One io thread: its io_context, the clients that it accepted, and their streams.
+//
+// From run() on it is confined to its thread, except for the members marked thread-safe. Before
+// that, one thread sets it up: the constructor, set_pipelines(), listen(), listen_zeromq(), run().
 class IoThread {
  public:
   IoThread(std::uint32_t index, std::size_t max_streams, const ConnectionLimits& limits,
@@ -33,11 +35,12 @@ class IoThread {
   ~IoThread();
 
   net::io_context& context() { return context_; }
-  // Once the pipelines exist, which outlive it as `shared` does. Then listen().
+  // Call it before listen(). The pipelines and `shared` must outlive this. `threads` is the number
+  // of io threads.
   void set_pipelines(std::span<const std::unique_ptr<Pipeline>> pipelines, SharedAdmission& shared,
                      std::uint32_t threads);
   void listen(Acceptor acceptor, ClientGate& gate);
-  // Clients over ZeroMQ too. Throws std::runtime_error that names the endpoint.
+  // Also accepts clients over ZeroMQ. Throws std::runtime_error that names the endpoint.
   void listen_zeromq(const ZeromqBinding& binding, ClientGate& gate);
 
   // Starts the thread.
@@ -45,53 +48,58 @@ class IoThread {
   // Runs `work` on the thread. Thread-safe.
   void post(std::function<void()> work) { net::post(context_, std::move(work)); }
 
-  // On the thread: no new clients. Until `notice_ends`, or until no stream is left, streams
-  // continue, and `goaway` is spread over that time. Then every stream ends. `drained` is called on
-  // the thread when no connection is left, and no row of a client that is gone. Survives a failed
-  // allocation; where one fails in `drained`, it is called again.
+  // Call it on the thread. Stops accepting clients. Until `notice_ends`, or until no stream is
+  // left, streams continue, and `goaway` is sent to them, spread over that time. Then ends every
+  // stream. Calls `drained` on the thread when neither a connection nor a row of a disconnected
+  // client is left. If an allocation fails, the drain continues; if one fails in `drained`, it is
+  // called again.
   void drain(Time notice_ends, std::function<void()> drained);
-  // The thread does what there is to do for want of memory, as soon as it can and until it is told
-  // otherwise; the last word counts. Its streams may take `spare` bytes more. Its largest ends,
-  // once, only if so said: another thread's may be larger. Thread-safe.
-  void relieve(Overload action, std::uint64_t spare, bool ends_largest);
-  // Bytes that its largest stream had when that was last wanted; 0 before. Thread-safe.
-  std::size_t largest() const { return largest_.load(std::memory_order_relaxed); }
-  // On the thread, after drain(): cuts every connection and gives up the rows that workers still
-  // have, so that `drained` is called soon. True if there was anything to cut.
+  // Applies a memory-pressure action on this thread until the next call; the latest call counts.
+  // Its streams may take `spare` more bytes. With `evicts_largest` it evicts its largest stream,
+  // once: the caller compares the threads and sets this for one of them. Thread-safe.
+  void apply_pressure(Overload action, std::uint64_t spare, bool evicts_largest);
+  // Reclaimable bytes of the thread's largest stream, as of the last action; 0 if that was less
+  // than close_idle. Thread-safe.
+  std::size_t largest_stream_bytes() const {
+    return largest_stream_bytes_.load(std::memory_order_relaxed);
+  }
+  // Call it on the thread, after drain(). Cuts every connection and no longer waits for rows that
+  // workers have, so that `drained` is called soon. Returns false if no client and no stream was
+  // left to cut.
   bool cut_off();
-  // Ends the thread, whatever it is doing. Thread-safe.
+  // Ends the thread, whatever it is doing, and joins it. Call it on another thread.
   void stop();
 
   ThreadAdmission& admission() { return *admission_; }
-  Log& log() { return log_; }  // the thread's own
+  Log& log() { return log_; }  // of this thread
   Tcp::endpoint endpoint() const { return server_->endpoint(); }
-  // Where it listens over ZeroMQ; nothing where it does not.
+  // The ZeroMQ listener; nullopt if this thread has none.
   const std::optional<ZeromqServer>& zeromq() const { return zeromq_; }
-  const DoorStats& door_stats() const { return door_stats_; }
+  const TransportStats& transport_stats() const { return transport_stats_; }
   const ThreadStats& thread_stats() const { return thread_stats_; }
-  // Counts up every tick_period, unless the thread hangs. Thread-safe.
+  // Increases every tick_period, unless the thread hangs. Thread-safe.
   std::uint64_t ticks() const { return ticks_.value(); }
 
  private:
-  void relieve_now();
-  void share_out(std::uint64_t spare);
+  void apply_posted_pressure();
+  void limit_memory(std::uint64_t spare);
   Task<> measure_lag();
-  Task<> end_streams();
-  Task<> give_notice();
+  Task<> run_drain();
+  Task<> send_goaways();
   bool has_clients() const;
 
   const std::uint32_t index_;
-  const ConnectionLimits usual_;
-  ConnectionLimits limits_ = usual_;
-  std::atomic<std::size_t> largest_ = 0;  // relaxed: a figure
-  // What relieve() said last; each is right without the others.
+  const ConnectionLimits configured_;
+  ConnectionLimits limits_ = configured_;  // a shorter message_idle while memory is short
+  std::atomic<std::size_t> largest_stream_bytes_ = 0;  // relaxed: guards no other data
+  // The latest arguments of apply_pressure(). They need not be of the same call.
   std::atomic<Overload> action_ = Overload::none;
   std::atomic<std::uint64_t> spare_ = 0;
-  std::atomic<bool> ends_largest_ = false;
-  std::atomic<bool> told_ = false;  // and the thread has yet to hear it
+  std::atomic<bool> evicts_largest_ = false;
+  std::atomic<bool> pressure_posted_ = false;  // apply_posted_pressure() is queued
   net::io_context context_{1};
-  net::executor_work_guard<Executor> keep_{context_.get_executor()};
-  DoorStats door_stats_;
+  net::executor_work_guard<Executor> work_guard_{context_.get_executor()};
+  TransportStats transport_stats_;
   ThreadStats thread_stats_;
   Counter ticks_;
   Log log_;
@@ -103,12 +111,12 @@ class IoThread {
   std::optional<MillraceV1> millrace_v1_;
   std::optional<StreamServer> server_;
   std::optional<ZeromqServer> zeromq_;
-  std::function<void()> drained_;  // from drain() on
+  std::function<void()> drained_;  // set by drain()
   Time notice_ends_{};
   Timer drain_step_{context_.get_executor()};  // cancelled by drain(), and when no stream is left
-  EndlessTask drain_{context_.get_executor(), [this] { return end_streams(); }};
+  EndlessTask drain_{context_.get_executor(), [this] { return run_drain(); }};
   bool cut_off_ = false;
-  bool started_ = false;  // by run(), which may have failed half-way
+  bool started_ = false;  // set by run(), which may have thrown after that
   std::jthread thread_;
 };
 

@@ -12,7 +12,7 @@ namespace millrace {
 
 namespace {
 
-// As a worker reads it in Welcome: every key, in frames.
+// The JSON text of a chunk rule for the message Welcome: every key, lengths in frames.
 std::string json_of(const ChunkRule& rule) {
   boost::json::object keys;
   for_each_key(rule, [&](std::string_view key, const auto& value) {
@@ -25,7 +25,7 @@ std::string json_of(const ChunkRule& rule) {
 }
 
 HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
-                         PipelineCalls calls) {
+                         PipelineCallbacks callbacks) {
   const worker_protocol::Heartbeats heartbeats;
   const Spec& spec = options.chunk.spec;
   HubSettings settings;
@@ -33,7 +33,7 @@ HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
   settings.rule = {.batch = options.batch,
                    .worker_wait = options.worker_wait,
                    .bye_wait = options.bye_wait,
-                   .patience = {.silence = heartbeats.silence,
+                   .timeouts = {.silence = heartbeats.silence,
                                 .answer = worker_protocol::answer_due,
                                 .first_answer = worker_protocol::first_answer_due}};
   settings.welcome.frames = options.frames;
@@ -48,17 +48,17 @@ HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
   settings.welcome.chunk = json_of(options.chunk);
   settings.streams = streams;
   settings.tail_rows = (spec.width() - spec.left) / spec.step_of(spec.size) + 1;
-  settings.log = std::move(calls.log);
-  settings.device_lost = std::move(calls.device_lost);
+  settings.log = std::move(callbacks.log);
+  settings.device_lost = std::move(callbacks.device_lost);
   return settings;
 }
 
 }  // namespace
 
 Pipeline::Pipeline(const PipelineOptions& options, net::io_context& home, SlabSupply supply,
-                   std::uint64_t streams, PipelineCalls calls)
+                   std::uint64_t streams, PipelineCallbacks callbacks)
     : options_(options),
       home_(home),
-      hub_(home, hub_settings(options, streams, std::move(calls)), supply, stats_) {}
+      hub_(home, hub_settings(options, streams, std::move(callbacks)), supply, stats_) {}
 
 }  // namespace millrace

@@ -14,20 +14,20 @@
 
 namespace millrace {
 
-// What a pipeline has to say. Called on its home thread.
-struct PipelineCalls {
+// Functions that a pipeline calls on its home thread.
+struct PipelineCallbacks {
   WorkerLog log;
-  // A device of these, by its place, has failed. Perhaps more than once.
+  // A device has failed: its index in Devices::usable(). May be called again for the same device.
   std::function<void(std::size_t device, const DeviceLost&)> device_lost = [](auto, const auto&) {};
 };
 
-// A pipeline as the service runs it: what it was configured to, and its lanes on their home
-// thread. Immutable but for the hub, which says what of it is thread-safe.
+// A running pipeline: its options, and its lanes on their home thread. Immutable after
+// construction, except the hub; see Hub for the members that are thread-safe.
 class Pipeline {
  public:
-  // `home` and `supply` outlive it. `streams` are those that the process may have.
+  // `home` and `supply` must outlive it. `streams` is the limit on streams of the process.
   Pipeline(const PipelineOptions& options, net::io_context& home, SlabSupply supply,
-           std::uint64_t streams, PipelineCalls calls);
+           std::uint64_t streams, PipelineCallbacks callbacks);
 
   const PipelineOptions& options() const { return options_; }
   const std::string& name() const { return options_.name; }

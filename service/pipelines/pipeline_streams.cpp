@@ -7,15 +7,15 @@ namespace millrace {
 
 namespace {
 
-// Blocks that streams leave behind are kept for the next ones, up to this size.
+// Unused blocks are kept for later streams, up to this many bytes.
 constexpr std::size_t spare_block_bytes = std::size_t{4} << 20;
 
 std::size_t block_bytes(const PipelineOptions& options) {
   return FrameBuffer::block_bytes(options.frames.bytes(), options.chunk.spec.width());
 }
 
-// The service or its workers could not serve the stream, whatever its client did.
-constexpr bool is_of_service(ErrorCode code) {
+// True if the service or its workers could not serve the stream, whatever its client did.
+constexpr bool is_service_error(ErrorCode code) {
   return code == ErrorCode::no_worker || code == ErrorCode::no_room ||
          code == ErrorCode::worker_failed || code == ErrorCode::internal;
 }
@@ -29,18 +29,18 @@ PipelineStreams::PipelineStreams(Pipeline& pipeline, const Thread& thread)
               stats_.buffer) {}
 
 void PipelineStreams::client_lost(std::string_view stream, Time now) {
-  thread_.log.info("stream aborted",
-                   {{"pipeline", pipeline_.name()}, {"stream", stream}, {"why", "client gone"}},
-                   now);
+  thread_.log.info(
+      "stream aborted",
+      {{"pipeline", pipeline_.name()}, {"stream", stream}, {"why", "client disconnected"}}, now);
 }
 
 void PipelineStreams::warned(std::string_view stream, std::string_view message) {
-  thread_.log.warning("stream sends wrong values",
+  thread_.log.warning("stream values out of range",
                       {{"pipeline", pipeline_.name()}, {"stream", stream}, {"why", message}});
 }
 
 void PipelineStreams::failed(std::string_view stream, ErrorCode code, std::string_view message) {
-  const auto write = is_of_service(code) ? &Log::warning : &Log::info;
+  const auto write = is_service_error(code) ? &Log::warning : &Log::info;
   (thread_.log.*write)("stream ended",
                        {{"pipeline", pipeline_.name()},
                         {"stream", stream},

@@ -14,25 +14,25 @@
 
 namespace millrace {
 
-// The streams of one pipeline on one io thread: the memory and the counters that they share, and
-// their way to the pipeline's lanes, to the log, and out of the thread's table. Confined to that
-// thread.
+// The host of one pipeline's streams on one io thread: their shared memory and counters. It passes
+// their rows to the pipeline's lanes, writes their notices to the log, and removes them from the
+// thread's table. Confined to that thread.
 class PipelineStreams final : public StreamHost {
  public:
-  // What the streams of all pipelines on the thread share.
+  // Objects shared by the streams of all pipelines on the thread.
   struct Thread {
     StreamTable& table;
-    NameBook& names;  // of open connections
+    NameBook& names;  // of streams, until their connection ends
     Log& log;
   };
 
-  // All of it outlives the streams.
+  // The pipeline and the objects of `thread` must outlive the streams.
   PipelineStreams(Pipeline& pipeline, const Thread& thread);
 
   Pipeline& pipeline() { return pipeline_; }
   const StreamStats& stats() const { return stats_; }
   StreamLinks links() { return {*this, blocks_, stats_}; }
-  // As BlockPool::allow().
+  // See BlockPool::allow().
   void allow(std::uint64_t more) { blocks_.allow(more); }
 
   void add(StreamId stream, ReadyRow row) override { pipeline_.hub().add(stream, std::move(row)); }

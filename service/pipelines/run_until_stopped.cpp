@@ -12,7 +12,7 @@ namespace {
 void report(Log& log, std::string_view event, std::string_view why) {
   try {
     log.error(event, {{"why", why}});
-  } catch (const std::bad_alloc&) {  // not even for the line
+  } catch (const std::bad_alloc&) {  // no memory for the line either
   }
 }
 
@@ -24,9 +24,9 @@ void run_until_stopped(net::io_context& context, Log& log) {
       context.run();
       return;
     } catch (const std::bad_alloc&) {
-      report(log, "out of memory", "an operation was given up");
-    } catch (const std::length_error& error) {  // Beast, where memory is short
-      report(log, "a connection failed", error.what());
+      report(log, "out of memory", "an operation failed");
+    } catch (const std::length_error& error) {  // from Beast, if memory is short
+      report(log, "connection failed", error.what());
     }
   }
 }

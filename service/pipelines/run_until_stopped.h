@@ -6,9 +6,9 @@
 
 namespace millrace {
 
-// Runs the context until it is stopped or has no work left. If memory is short, the operation that
-// failed ends, its connection with it, and the thread goes on (see EndlessTask). Any other
-// exception leaves it. Call it on the thread of `log`.
+// Runs the context until it is stopped or has no work left. If an allocation fails, the operation
+// that needed it ends, and its connection with it; the thread continues (see EndlessTask). Throws
+// any other exception of an operation. Call it on the thread of `log`.
 void run_until_stopped(net::io_context& context, Log& log);
 
 }  // namespace millrace

@@ -16,7 +16,7 @@ RequestError refusal(unsigned status, std::string parameter, std::string message
   return {.status = status, .parameter = std::move(parameter), .message = std::move(message)};
 }
 
-// What of the request the pipeline does not take.
+// The error if the request does not match the pipeline; nullopt if it does.
 std::optional<RequestError> mismatch(const StreamRequest& request, const FrameType& frames) {
   if (request.rate && *request.rate != frames.rate)
     return refusal(415, "rate", "the pipeline takes " + readable(frames.rate));
@@ -28,8 +28,8 @@ std::optional<RequestError> mismatch(const StreamRequest& request, const FrameTy
                    frames.features ? "the pipeline takes features" : "the pipeline takes audio");
   if (values && *values != frames.values)
     return refusal(415, name, "the pipeline takes " + std::to_string(frames.values));
-  if (request.channel) return refusal(400, "channel", "channels cannot be picked");
-  if (request.chunk) return refusal(400, "chunk", "the pipeline has one chunk rule");
+  if (request.channel) return refusal(400, "channel", "a single channel cannot be selected");
+  if (request.chunk) return refusal(400, "chunk", "the chunk rule of a pipeline cannot be changed");
   return std::nullopt;
 }
 
@@ -73,7 +73,7 @@ RequestError ThreadAdmission::busy(unsigned status, std::string parameter, std::
                                    Refusal reason) {
   RequestError error = refusal(status, std::move(parameter), std::move(message));
   error.reason = reason;
-  error.retry_after = retry_times_.of_refused(memory_short());
+  error.retry_after = retry_times_.after_refusal(memory_short());
   return error;
 }
 
@@ -106,18 +106,17 @@ Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& reques
   if (!format) return refusal(415, "format", format.error().message);
   if (auto error = mismatch(request, frames)) return *error;
   if (request.explain && !thread_.shared.explain)
-    return refusal(400, "explain", "not allowed by the service ([listen] explain)");
+    return refusal(400, "explain", "not allowed: [listen] explain is false");
 
   if (memory_short()) return busy(503, "", "the service is short of memory", Refusal::overload);
   Share connection(thread_.shared.connections, 1);
   if (!connection)
-    return busy(503, "", "the service has as many connections as it may have",
-                Refusal::limit_global);
+    return busy(503, "", "the service has reached its limit of connections", Refusal::limit_global);
   if (!request.id.empty() && !thread_.shared.names.take(request.id))
-    return busy(409, "id", "an open connection has this name", Refusal::parameter);
-  if (!streams->pipeline().hub().room().try_take(1)) {
+    return busy(409, "id", "another open stream has this name", Refusal::parameter);
+  if (!streams->pipeline().hub().stream_budget().try_take(1)) {
     if (!request.id.empty()) thread_.shared.names.give_back(request.id);
-    return busy(503, "", "the pipeline has no room for another stream", Refusal::no_room);
+    return busy(503, "", "the pipeline has no free slot for another stream", Refusal::no_room);
   }
   return admit(*streams, std::move(request), *format, std::move(connection), output);
 }
@@ -129,8 +128,8 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
   const PipelineOptions& options = pipeline.options();
   const StreamId id{next_id_ += thread_.threads};
   if (request.id.empty()) {
-    request.id = thread_.shared.made_up + std::to_string(number(id));
-    // Only a client that guesses it can have it already; then any other will do.
+    request.id = thread_.shared.name_prefix + std::to_string(number(id));
+    // A client has this name only if it guessed it; then any other name will do.
     while (!thread_.shared.names.take(request.id)) request.id += "x";
   }
   pipeline.hub().open({id, request.id, std::move(request.options), &thread_.returns});

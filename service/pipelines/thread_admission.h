@@ -21,29 +21,30 @@
 
 namespace millrace {
 
-// What the admissions of all io threads share. Thread-safe, as its parts are.
+// The objects that the admissions of all io threads share. Thread-safe.
 struct SharedAdmission {
-  NameBook names;             // of open connections
-  Budget connections;         // one for each stream, until its last row is done
-  ClientGate gate;            // of all listeners for clients
-  const std::string made_up;  // the begin of names that the service makes up
-  // The most streams that memory allows. Relaxed: it guards nothing.
+  NameBook names;                 // of streams, until their connection ends
+  Budget connections;             // 1 for each stream, until its last row is done
+  ClientGate gate;                // of all listeners for clients
+  const std::string name_prefix;  // of names that the service chooses
+  // The number of streams that memory allows. Relaxed: guards no other data.
   std::atomic<std::uint64_t> streams = std::numeric_limits<std::uint64_t>::max();
   const bool explain = false;  // streams may ask for explanations
 };
 
-// Decides on one io thread which clients get a stream, and makes it. Confined to that thread.
+// Accepts or refuses the requests for streams on one io thread, and creates the streams. Confined
+// to that thread.
 class ThreadAdmission final : public StreamAdmission {
  public:
   struct Thread {
     SharedAdmission& shared;
     ReturnBox& returns;
     Log& log;
-    std::uint32_t index;  // of the thread: stream ids are `index` modulo `threads`
-    std::uint32_t threads;
+    std::uint32_t index;    // of the thread; stream ids are `index` modulo `threads`
+    std::uint32_t threads;  // number of io threads
   };
 
-  // All of it outlives the admission.
+  // The pipelines and the objects of `thread` must outlive the admission.
   ThreadAdmission(std::span<const std::unique_ptr<Pipeline>> pipelines, const Thread& thread);
 
   [[nodiscard]] Result<StreamHandle, RequestError> open(StreamRequest request,
@@ -52,23 +53,23 @@ class ThreadAdmission final : public StreamAdmission {
   // Refuses all streams from now on.
   void refuse_all() { refuses_all_ = true; }
 
-  // Streams may take this many bytes more. Beyond that, no client is read further than its next row
-  // needs.
+  // Allows all streams together `more` further bytes of frames. Above that, a client is read only
+  // as far as its next row needs.
   void allow(std::uint64_t more);
 
   StreamTable& table() { return table_; }
-  // Of pipeline i.
+  // The counters of pipeline i.
   const StreamStats& stats(std::size_t i) const { return pipelines_[i]->stats(); }
 
  private:
   PipelineStreams* find(std::string_view pipeline) const;
-  // Leaves the request as it is if it is refused.
+  // Does not change the request if it refuses it.
   Result<StreamHandle, RequestError> decide(StreamRequest& request, ClientOutput& output);
   RequestError no_pipeline(std::string_view asked) const;
   bool memory_short() const;
-  // A refusal with a time to retry.
+  // Builds a refusal with a retry time.
   RequestError busy(unsigned status, std::string parameter, std::string message, Refusal reason);
-  // A failed allocation in it ends the process: half a stream would stay for ever.
+  // noexcept: if an allocation fails, the process ends, as a half-made stream could not be removed.
   StreamHandle admit(PipelineStreams& streams, StreamRequest request, SampleFormat format,
                      Share connection, ClientOutput& output) noexcept;
 

@@ -13,10 +13,10 @@ namespace millrace {
 
 namespace {
 
-// A signal handler: it calls only what is safe there.
+// A signal handler: calls only async-signal-safe functions.
 void end_process(int) {
   constexpr std::string_view line =
-      "millrace: a thread did not end, probably in a call of a driver; the process ends without "
+      "millrace: a thread did not end, probably in a call of a driver; the process exits without "
       "it\n";
   pollfd output{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (::poll(&output, 1, 100) == 1) {  // a full pipe would block

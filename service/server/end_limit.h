@@ -5,10 +5,11 @@
 
 namespace millrace {
 
-// A limit on how long the process takes to end. A thread may hang in a call of a driver.
-// Such a thread cannot be stopped, and its memory cannot be freed: the process ends without it.
+// A limit on the time that the process takes to end. A thread may hang in a call of a driver; then
+// it cannot be stopped and its memory cannot be freed, so the process exits without it. Confined to
+// one thread.
 //
-// There is one at a time: it has the process's timer (ITIMER_REAL) and SIGALRM.
+// Requires: only one exists at a time, as it uses the process's timer (ITIMER_REAL) and SIGALRM.
 class EndLimit {
  public:
   EndLimit() = default;
@@ -17,8 +18,8 @@ class EndLimit {
   // Cancels the limit.
   ~EndLimit();
 
-  // If this object still exists then, the process writes one line on standard error and ends with
-  // exit code 1. `time_left` is at least a microsecond.
+  // If this object still exists after `time_left`, the process writes one line to standard error
+  // and ends with exit code 1. Requires: `time_left` is at least a microsecond.
   void start(Duration time_left);
 
  private:

@@ -18,8 +18,8 @@ namespace millrace {
 
 namespace {
 
-// Names that the service makes up differ from those of an earlier run.
-std::string made_up_names() {
+// Random, so that names chosen by the service differ from those of an earlier run.
+std::string random_name_prefix() {
   constexpr char digits[] = "0123456789abcdef";
   std::random_device random;
   std::string name = "s";
@@ -27,8 +27,8 @@ std::string made_up_names() {
   return name + "-";
 }
 
-// From the end of a stream for want of memory to that of the next: what the first had comes back
-// when its connection has ended.
+// The time between two evictions: the memory of the first stream is free when its connection has
+// ended.
 constexpr auto eviction_period = std::chrono::seconds(1);
 
 ConnectionLimits connection_limits(const LimitOptions& limits) {
@@ -52,9 +52,9 @@ Tcp::endpoint endpoint_of(const TcpAddress& address) {
   return {net::ip::make_address(address.host), address.port};
 }
 
-// Makes a listener; why it cannot be had is said with its key.
+// Makes a listener. The message of an error begins with the listener's key.
 template <class Make>
-auto listener(std::string_view key, const Make& make) {
+auto make_listener(std::string_view key, const Make& make) {
   try {
     return make();
   } catch (const std::runtime_error& error) {
@@ -76,19 +76,19 @@ Server::Server(const Configuration& configuration, LogWriter& writer)
                    .page = options_.listen.try_page ? try_page() : std::span<const PageFile>(),
                    .zeromq_connections =
                        zeromq_connections(descriptor_limit(), options_.limits.connections)},
-          .made_up = made_up_names(),
+          .name_prefix = random_name_prefix(),
           .explain = options_.listen.explain || options_.listen.try_page},
       slab_bytes_(options_.limits.slab_bytes),
       remote_budgets_(unread_bytes(options_.limits)),
       device_watch_(options_.gpu, log_) {
-  note_loaded();
+  record_load();
   for (std::uint32_t i = 0; i < options_.listen.threads; ++i)
     threads_.push_back(std::make_unique<IoThread>(i, most_connections, limits_, writer));
   make_pipelines();
   listen();
   exporter_.emplace(sources());
   lists_.emplace(threads_, pipelines_);
-  device_watch_.introduce();  // behind what may end the start, of which there is to be one line
+  device_watch_.log_devices();  // after all checks: a start that fails prints one line only
 }
 
 Server::~Server() {
@@ -101,41 +101,42 @@ void Server::make_pipelines() {
     IoThread& home = *threads_[i % threads_.size()];
     pipelines_.push_back(std::make_unique<Pipeline>(
         pipeline, home.context(), SlabSupply{device_watch_.devices(), slab_bytes_, slab_threads_},
-        most_connections, calls(home.log(), pipeline.name)));
+        most_connections, callbacks(home.log(), pipeline.name)));
   }
   stats_.buffer_limit.set(static_cast<std::int64_t>(memory_bounds(options_).frames));
   for (auto& thread : threads_)
     thread->set_pipelines(pipelines_, admission_, static_cast<std::uint32_t>(threads_.size()));
 }
 
-PipelineCalls Server::calls(Log& log, const std::string& pipeline) {
-  PipelineCalls calls;
-  calls.log = [&log, pipeline](const WorkerEvent& event) { write(log, event, pipeline); };
-  // At once, so that nobody else begins with it.
-  calls.device_lost = [this](std::size_t device, const DeviceLost& why) {
-    device_watch_.devices().give_up(device);
-    net::post(main_, [this, device, why] { end_for(device, why); });
+PipelineCallbacks Server::callbacks(Log& log, const std::string& pipeline) {
+  PipelineCallbacks callbacks;
+  callbacks.log = [&log, pipeline](const WorkerEvent& event) { write(log, event, pipeline); };
+  // Marked at once, so that no further worker attaches with this device.
+  callbacks.device_lost = [this](std::size_t device, const DeviceLost& why) {
+    device_watch_.devices().mark_lost(device);
+    net::post(main_, [this, device, why] { device_failed(device, why); });
   };
-  return calls;
+  return callbacks;
 }
 
 void Server::listen() {
   std::vector<net::io_context*> contexts;
   for (auto& thread : threads_) contexts.push_back(&thread->context());
   const SocketLimits sockets{.receive_buffer = options_.listen.receive_buffer};
-  auto acceptors = listener("websocket", [&] {
+  auto acceptors = make_listener("websocket", [&] {
     return listen_on(endpoint_of(options_.listen.websocket), contexts, sockets);
   });
   for (std::size_t i = 0; i < threads_.size(); ++i)
     threads_[i]->listen(std::move(acceptors[i]), admission_.gate);
-  // Pipelines begin at the first thread: the last is the last to be the home of one.
+  // The last thread is the home of the fewest pipelines: these are assigned from the first thread
+  // on.
   if (const auto& zeromq = options_.listen.zeromq)
-    listener("zeromq", [&] {
+    make_listener("zeromq", [&] {
       threads_.back()->listen_zeromq({.endpoint = "tcp://" + readable(*zeromq)}, admission_.gate);
     });
   net::io_context* const main[] = {&main_};
   auto admin =
-      listener("admin", [&] { return listen_on(endpoint_of(options_.listen.admin), main); });
+      make_listener("admin", [&] { return listen_on(endpoint_of(options_.listen.admin), main); });
   admin_.emplace(
       std::move(admin.front()), [this](const HttpQuery& query) { return answer(query); },
       large_answers_);
@@ -143,27 +144,29 @@ void Server::listen() {
 }
 
 void Server::listen_for_workers(const Executor& first) {
-  listener("workers", [&] { worker_server_.emplace(first, options_.listen.workers, reception()); });
+  make_listener("workers", [&] {
+    worker_server_.emplace(first, options_.listen.workers, worker_server_settings());
+  });
   worker_serving_.emplace(first, [this] { return worker_server_->serve(); });
   const auto& remote = options_.listen.workers_remote;
   if (!remote) return;
-  listener("workers_remote", [&] {
-    remote_server_.emplace(first, endpoint_of(*remote), reception(), remote_budgets_);
+  make_listener("workers_remote", [&] {
+    remote_server_.emplace(first, endpoint_of(*remote), worker_server_settings(), remote_budgets_);
   });
   remote_serving_.emplace(first, [this] { return remote_server_->serve(); });
 }
 
-WorkerReception Server::reception() {
-  WorkerReception reception;
-  reception.find = [this](std::string_view name) -> HubHome {
+WorkerServerSettings Server::worker_server_settings() {
+  WorkerServerSettings settings;
+  settings.find = [this](std::string_view name) -> PipelineHub {
     for (auto& pipeline : pipelines_)
       if (pipeline->name() == name) return {&pipeline->hub(), &pipeline->home()};
     return {};
   };
-  reception.log = [&log = threads_.front()->log()](const WorkerEvent& event) {
+  settings.log = [&log = threads_.front()->log()](const WorkerEvent& event) {
     write(log, event, {});
   };
-  return reception;
+  return settings;
 }
 
 Sources Server::sources() const {
@@ -173,7 +176,7 @@ Sources Server::sources() const {
   sources.log.push_back(&recent_log_.stats());
   for (const auto& thread : threads_) {
     sources.threads.push_back(&thread->thread_stats());
-    sources.websocket.push_back(&thread->door_stats());
+    sources.websocket.push_back(&thread->transport_stats());
     if (const auto& zeromq = thread->zeromq()) {
       sources.zmq.push_back(&zeromq->stats());
       sources.zmq_sockets.push_back(&zeromq->socket_stats());
@@ -198,9 +201,9 @@ Sources Server::sources() const {
 
 Tcp::endpoint Server::websocket() const { return threads_.front()->endpoint(); }
 std::string Server::zeromq() const {
-  const auto& door = threads_.back()->zeromq();
-  if (!door) return "off";
-  return "tcp://" + readable(TcpAddress{options_.listen.zeromq->host, door->port()});
+  const auto& server = threads_.back()->zeromq();
+  if (!server) return "off";
+  return "tcp://" + readable(TcpAddress{options_.listen.zeromq->host, server->port()});
 }
 Tcp::endpoint Server::admin() const { return admin_->endpoint(); }
 std::string Server::workers_remote() const {
@@ -234,32 +237,34 @@ Task<> Server::handle_signals() {
     log_.info("stopping", {{"linger", readable(options_.limits.linger)},
                            {"notice", readable(options_.limits.notice)},
                            {"drain", readable(options_.limits.drain)},
-                           {"note", "live streams end; a second signal stops at once"}});
+                           {"note", "open streams are ended; a second signal stops at once"}});
   }
   const auto [failed_again, second] = co_await signals_.async_wait(no_throw);
   if (!failed_again) cut_off("a second signal");
 }
 
-void Server::relieve(Overload action, std::uint64_t spare) {
+void Server::apply_pressure(Overload action, std::uint64_t spare) {
   admission_.gate.memory_short.store(action != Overload::none, std::memory_order_relaxed);
   const Allowance allowed = allowance(spare, admission_.connections.taken(), bare_stream_bytes(),
                                       options_.limits.message);
   admission_.streams.store(allowed.streams, std::memory_order_relaxed);
-  const auto fullest =
-      std::ranges::max_element(threads_, {}, [](const auto& thread) { return thread->largest(); });
+  const auto fullest = std::ranges::max_element(
+      threads_, {}, [](const auto& thread) { return thread->largest_stream_bytes(); });
   const Time now = Clock::now();
-  const bool ends_one = action == Overload::reset_largest && (*fullest)->largest() > 0 &&
-                        now - evicted_ >= eviction_period;
-  if (ends_one) evicted_ = now;
+  const bool evicts_one = action == Overload::reset_largest &&
+                          (*fullest)->largest_stream_bytes() > 0 &&
+                          now - last_eviction_ >= eviction_period;
+  if (evicts_one) last_eviction_ = now;
   for (auto& thread : threads_)
-    thread->relieve(action, allowed.bytes / threads_.size(), ends_one && thread == *fullest);
+    thread->apply_pressure(action, allowed.bytes / threads_.size(),
+                           evicts_one && thread == *fullest);
 }
 
 HttpAnswer Server::answer(const HttpQuery& query) {
   if (query.path() == "/metrics") return metrics();
-  if (query.path() == "/livez") return alive_page(why_dead());
-  if (query.path() == "/readyz") return ready_page(unready());
-  if (query.path() == "/status") return status_page(unready(), draining_);
+  if (query.path() == "/livez") return alive_page(not_alive_reasons());
+  if (query.path() == "/readyz") return ready_page(not_ready_reasons());
+  if (query.path() == "/status") return status_page(not_ready_reasons(), draining_);
   if (query.path() == "/streams") return lists_->streams(query.target, Clock::now());
   if (query.path() == "/workers") return lists_->workers(Clock::now());
   if (query.path() == "/log") return log_page(recent_log_);
@@ -267,9 +272,9 @@ HttpAnswer Server::answer(const HttpQuery& query) {
   return missing_page();
 }
 
-// A scrape after a change of readiness shows it, however short ago the one before was.
+// The exporter caches its text. A change of readiness clears it, so that the next scrape shows it.
 HttpAnswer Server::metrics() {
-  const bool ready = unready().empty();
+  const bool ready = not_ready_reasons().empty();
   if (ready != (stats_.ready.value() == 1)) exporter_->forget();
   stats_.ready.set(ready);
   HttpAnswer answer{.type = std::string(Exporter::content_type),
@@ -279,7 +284,7 @@ HttpAnswer Server::metrics() {
   return answer;
 }
 
-std::vector<std::string> Server::unready() const {
+std::vector<std::string> Server::not_ready_reasons() const {
   std::vector<std::string> reasons = failures();
   if (draining_) reasons.push_back("the service is stopping");
   if (admission_.gate.memory_short.load(std::memory_order_relaxed))

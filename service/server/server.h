@@ -33,61 +33,64 @@
 
 namespace millrace {
 
-// The service: io threads, which accept clients, the pipelines, the listeners for workers, the
-// admin listener. The thread that calls run() has the signals and the admin listener.
+// The service: the io threads, which accept clients, the pipelines, the listeners for workers and
+// the admin listener. The thread that calls run() handles the signals and serves the admin
+// listener. Confined to that thread, except for the callbacks of pipelines and io threads.
 class Server {
  public:
-  // Binds everything, so that what cannot be had is known before anything runs. Throws
-  // std::runtime_error with a line that names the listener, and as Devices does.
-  // `writer` outlives it.
+  // Binds all listeners, so that errors are reported before any thread starts. Throws
+  // std::runtime_error with a line that names the listener, and the exceptions of Devices. `writer`
+  // must outlive it.
   Server(const Configuration& configuration, LogWriter& writer);
   ~Server();
 
-  // Serves until SIGTERM, SIGINT or the failure of a device, and a drain, or a second signal. True
-  // if all that was live was drained in time.
+  // Serves until SIGTERM, SIGINT or the failure of a device, and then drains; a second signal ends
+  // the drain. Returns true if every stream was drained in time.
   bool run();
   // A sentence for each device that has failed.
   const std::vector<std::string>& failures() const { return device_watch_.failures(); }
 
-  // Where it listens, ports that were 0 resolved.
+  // The addresses of the listeners, with the real ports instead of 0; "off" if there is no
+  // listener.
   Tcp::endpoint websocket() const;
-  std::string zeromq() const;  // "off" where it does not
+  std::string zeromq() const;
   Tcp::endpoint admin() const;
-  std::string workers_remote() const;  // "off" where it is
-  Log& log() { return log_; }          // of the thread that runs it
+  std::string workers_remote() const;
+  Log& log() { return log_; }  // of the thread that calls run()
 
  private:
   void make_pipelines();
-  PipelineCalls calls(Log& log, const std::string& pipeline);
+  PipelineCallbacks callbacks(Log& log, const std::string& pipeline);
   void listen();
   void listen_for_workers(const Executor& first);
-  WorkerReception reception();
+  WorkerServerSettings worker_server_settings();
   Sources sources() const;
 
   HttpAnswer answer(const HttpQuery& query);
   HttpAnswer metrics();
-  // Why streams should go elsewhere; none while the service is ready.
-  std::vector<std::string> unready() const;
+  // The reasons in the answer of /readyz; empty if the service is ready.
+  std::vector<std::string> not_ready_reasons() const;
 
   Task<> handle_signals();
   Task<> handle_hangups();
   bool reload();  // false if it was refused
   void apply(Configuration configuration) noexcept;
-  void note_loaded();
+  void record_load();
   Task<> watch_clock();
   Task<> watch_threads();
-  std::vector<std::string> why_dead() const;
-  void relieve(Overload action, std::uint64_t spare);
-  void end_for(std::size_t device, const DeviceLost& why);
-  // Neither allocates memory. What they ask for is done by drain().
+  // The reasons in the answer of /livez; empty if the process works.
+  std::vector<std::string> not_alive_reasons() const;
+  void apply_pressure(Overload action, std::uint64_t spare);
+  void device_failed(std::size_t device, const DeviceLost& why);
+  // These two do not allocate: drain() does the work.
   void begin_drain(const LimitOptions& limits);
   void cut_off(const char* why);
   Task<> drain();
-  void enter(std::string_view phase);
+  void enter_phase(std::string_view phase);
   void post_drains();
   void post_hub_drains();
   void post_cut_offs();
-  void note_cut_off();
+  void report_cut_off();
   void finish();
 
   EndLimit end_limit_;  // destroyed last
@@ -102,7 +105,7 @@ class Server {
   const ConnectionLimits limits_;
   Budget large_answers_{HttpServer::most_large};
   net::io_context main_{1};
-  // From the start: one that comes while the service is being made is not lost, nor kills it.
+  // Created early: a signal during the construction is not lost and does not kill the process.
   net::basic_signal_set<Executor> signals_{main_.get_executor(), SIGTERM, SIGINT};
   net::basic_signal_set<Executor> hangups_{main_.get_executor(), SIGHUP};
   ServiceStats stats_;
@@ -110,8 +113,9 @@ class Server {
   Budget slab_bytes_;
   RemoteBudgets remote_budgets_;
   DeviceWatch device_watch_;
-  OverloadWatch overload_watch_{
-      log_, stats_, [this](Overload action, std::uint64_t spare) { relieve(action, spare); }};
+  OverloadWatch overload_watch_{log_, stats_, [this](Overload action, std::uint64_t spare) {
+                                  apply_pressure(action, spare);
+                                }};
   std::vector<std::unique_ptr<IoThread>> threads_;
   std::vector<std::unique_ptr<Pipeline>> pipelines_;
   SlabThreads slab_threads_{device_watch_.devices().usable().size()};
@@ -126,17 +130,18 @@ class Server {
   EndlessTask memory_watch_{main_.get_executor(),
                             [this] { return overload_watch_.watch(main_.get_executor()); }};
   std::optional<EndlessTask> worker_serving_, remote_serving_;
-  Time evicted_{};                    // the last stream, for want of memory
-  Timer step_{main_.get_executor()};  // of a drain; cancelled when there is something to do
+  Time last_eviction_{};              // of a stream, because memory was short
+  Timer step_{main_.get_executor()};  // of drain(); cancelled when it can continue
   EndlessTask drain_{main_.get_executor(), [this] { return drain(); }};
   DrainTimes times_;
-  std::string_view phase_;                                          // of a drain
-  std::size_t told_threads_ = 0, told_hubs_ = 0, cut_threads_ = 0;  // those that were posted to
-  std::size_t undrained_ = 0;                                       // io threads with connections
-  const char* why_cut_off_ = "the time for it is over";
-  std::atomic<bool> cut_ = false;  // a connection, by its io thread
+  std::string_view phase_;  // of the drain
+  // Numbers of threads and pipelines to which drain() has posted its requests.
+  std::size_t draining_threads_ = 0, draining_hubs_ = 0, cut_threads_ = 0;
+  std::size_t undrained_ = 0;  // io threads with connections
+  const char* cut_off_reason_ = "the [limits] drain time is over";
+  std::atomic<bool> cut_ = false;  // an io thread has cut a connection
   bool draining_ = false;
-  bool signalled_ = false;  // by the first of two signals
+  bool signalled_ = false;  // the first signal was received
   bool drained_ = true;     // no connection was cut
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the service stops (docs/threading.md).
+// The drain of the service (docs/threading.md).
 #include <future>
 #include <string>
 #include <utility>
@@ -10,14 +10,14 @@ namespace millrace {
 
 namespace {
 
-// After a cut-off: how long connections may take to notice, and how long workers to be sent their
-// Bye.
-constexpr auto cut_off_patience = std::chrono::milliseconds(250);
-constexpr auto bye_patience = std::chrono::milliseconds(100);
-// After a drain: how long threads may at least take to end.
-constexpr auto threads_patience = std::chrono::seconds(1);
+// After a cut-off: limits on the time until all connections have ended, and until Bye has been sent
+// to the workers.
+constexpr auto cut_off_timeout = std::chrono::milliseconds(250);
+constexpr auto bye_timeout = std::chrono::milliseconds(100);
+// After a drain: the time that threads may take to end, even if `drain` is over.
+constexpr auto threads_timeout = std::chrono::seconds(1);
 
-// What is posted to the context before has then been done.
+// Posts `work` to the context. The future is ready when it has run, and all work posted before it.
 std::future<void> run_on(net::io_context& context, std::function<void()> work) {
   auto done = std::make_shared<std::promise<void>>();
   net::post(context, [done, work = std::move(work)] {
@@ -29,12 +29,13 @@ std::future<void> run_on(net::io_context& context, std::function<void()> work) {
 
 }  // namespace
 
-// CUDA is not tried again in this process. The device's streams go to workers elsewhere.
-void Server::end_for(std::size_t device, const DeviceLost& why) {
+// The process cannot use CUDA again, so it drains without linger and notice. Until they end,
+// streams of the device move to other workers.
+void Server::device_failed(std::size_t device, const DeviceLost& why) {
   LimitOptions at_once = options_.limits;
   at_once.linger = at_once.notice = {};
   begin_drain(at_once);
-  device_watch_.lost(device, why);
+  device_watch_.failed(device, why);
 }
 
 void Server::begin_drain(const LimitOptions& limits) {
@@ -46,14 +47,14 @@ void Server::begin_drain(const LimitOptions& limits) {
 }
 
 void Server::cut_off(const char* why) {
-  why_cut_off_ = why;
-  times_.linger_ends = times_.notice_ends = times_.cuts = Time::min();
+  cut_off_reason_ = why;
+  times_.linger_ends = times_.notice_ends = times_.cut_off = Time::min();
   step_.cancel();
 }
 
-// From begin_drain() on, the order of the data: no new streams, streams end, batches close, results
-// are sent; then the workers are dismissed. If an allocation fails in it, it is started again and
-// continues with the first step that is not done.
+// After begin_drain() it stops the service in the order of the data: no new streams, streams end,
+// batches close, results are sent; then workers receive Bye. If an allocation fails, it is started
+// again and continues with the first step that is not done.
 Task<> Server::drain() {
   const auto until = [this](Time due) {
     step_.expires_at(due);
@@ -61,36 +62,36 @@ Task<> Server::drain() {
   };
   while (!draining_) co_await until(Time::max());
   while (Clock::now() < times_.linger_ends) {
-    enter("linger");
+    enter_phase("linger");
     co_await until(times_.linger_ends);
   }
-  // A cut-off in between: before the first stream could end well.
-  if (times_.cuts == Time::min()) post_cut_offs();
+  // A second signal during linger: cut before any stream can end normally.
+  if (times_.cut_off == Time::min()) post_cut_offs();
   post_drains();
   while (undrained_ > 0 && Clock::now() < times_.notice_ends) {
-    enter("notice");
+    enter_phase("notice");
     co_await until(times_.notice_ends);
   }
-  enter("end");
+  enter_phase("end");
   post_hub_drains();
-  while (undrained_ > 0 && Clock::now() < times_.cuts) co_await until(times_.cuts);
+  while (undrained_ > 0 && Clock::now() < times_.cut_off) co_await until(times_.cut_off);
   if (undrained_ > 0) {
     post_cut_offs();
-    while (undrained_ > 0 && Clock::now() < times_.ends) co_await until(times_.ends);
-    note_cut_off();
+    while (undrained_ > 0 && Clock::now() < times_.exit) co_await until(times_.exit);
+    report_cut_off();
   }
   finish();
 }
 
-void Server::enter(std::string_view phase) {
+void Server::enter_phase(std::string_view phase) {
   if (std::exchange(phase_, phase) == phase) return;
   supervisor_.stopping("stopping: " + std::string(phase));
   log_.info("drain phase", {{"phase", phase}});
 }
 
 void Server::post_drains() {
-  for (; told_threads_ < threads_.size(); ++told_threads_) {
-    IoThread& io = *threads_[told_threads_];
+  for (; draining_threads_ < threads_.size(); ++draining_threads_) {
+    IoThread& io = *threads_[draining_threads_];
     io.post([this, &io, notice_ends = times_.notice_ends] {
       io.drain(notice_ends, [this] {
         net::post(main_, [this] {
@@ -102,16 +103,17 @@ void Server::post_drains() {
 }
 
 void Server::post_hub_drains() {
-  for (; told_hubs_ < pipelines_.size(); ++told_hubs_) {
-    Pipeline& pipeline = *pipelines_[told_hubs_];
+  for (; draining_hubs_ < pipelines_.size(); ++draining_hubs_) {
+    Pipeline& pipeline = *pipelines_[draining_hubs_];
     net::post(pipeline.home(),
-              [&hub = pipeline.hub(), give_up = times_.gives_up] { hub.drain(give_up); });
+              [&hub = pipeline.hub(), ends = times_.worker_wait_ends] { hub.drain(ends); });
   }
 }
 
-// Connections end at once. Their threads then finish the drain: no session outlives what it uses.
+// Connections end at once. Their threads still finish the drain, so that no session outlives the
+// objects that it uses.
 void Server::post_cut_offs() {
-  if (cut_threads_ == 0) times_.ends = Clock::now() + cut_off_patience;
+  if (cut_threads_ == 0) times_.exit = Clock::now() + cut_off_timeout;
   for (; cut_threads_ < threads_.size(); ++cut_threads_) {
     IoThread& io = *threads_[cut_threads_];
     io.post([this, &io] {
@@ -120,20 +122,21 @@ void Server::post_cut_offs() {
   }
 }
 
-void Server::note_cut_off() {
+void Server::report_cut_off() {
   if (!cut_ && undrained_ == 0) return;
   if (std::exchange(drained_, false))
-    log_.warning("drain cut off", {{"why", cut_ ? why_cut_off_ : "an io thread does not answer"}});
+    log_.warning("drain cut off",
+                 {{"why", cut_ ? cut_off_reason_ : "an io thread does not answer"}});
 }
 
-// Workers are sent Bye before the threads end.
+// Workers receive Bye before the threads end.
 void Server::finish() {
-  const Time deadline = std::max(times_.ends, Clock::now() + bye_patience);
-  std::vector<std::future<void>> dismissed;
+  const Time deadline = std::max(times_.exit, Clock::now() + bye_timeout);
+  std::vector<std::future<void>> stopped;
   for (auto& pipeline : pipelines_)
-    dismissed.push_back(run_on(pipeline->home(), [&hub = pipeline->hub()] { hub.dismiss(); }));
-  for (auto& done : dismissed) done.wait_until(deadline);
-  end_limit_.start(std::max<Duration>(times_.ends - Clock::now(), threads_patience));
+    stopped.push_back(run_on(pipeline->home(), [&hub = pipeline->hub()] { hub.stop(); }));
+  for (auto& done : stopped) done.wait_until(deadline);
+  end_limit_.start(std::max<Duration>(times_.exit - Clock::now(), threads_timeout));
   main_.stop();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGHUP: the service reads its configuration again (docs/operations.md).
+// Reload of the configuration at SIGHUP (docs/operations.md).
 #include <chrono>
 #include <utility>
 
@@ -25,7 +25,7 @@ Task<> Server::handle_hangups() {
   for (;;) {
     const auto [failed, number] = co_await hangups_.async_wait(no_throw);
     if (failed) co_return;
-    if (draining_) {  // the supervisor was sent STOPPING: READY would take it back
+    if (draining_) {  // the supervisor has received STOPPING, which READY would revoke
       reload();
       continue;
     }
@@ -34,10 +34,10 @@ Task<> Server::handle_hangups() {
   }
 }
 
-// The file is read on this thread, which no stream waits for.
+// Reads the file on the main thread: no stream waits for this thread.
 bool Server::reload() {
   if (configuration_.file.empty()) {
-    log_.info("reload ignored", {{"why", "the service was started without a file"}});
+    log_.info("reload ignored", {{"why", "the service was started without a configuration file"}});
     return true;
   }
   auto reloaded = millrace::reload(configuration_);
@@ -51,12 +51,13 @@ bool Server::reload() {
     log_.warning("configuration warning", {{"why", warning}});
   apply(std::move(read));
   if (const std::string& why = reloaded->fewer_connections; !why.empty())
-    log_.warning("fewer connections", {{"why", why}});
+    log_.warning("connection limit lowered", {{"why", why}});
   log_.info("configuration reloaded", {{"changed", listed(reloaded->changed)}});
   return true;
 }
 
-// Does not fail: a reload applies completely. What is in use beyond a lower limit stays in use.
+// Does not fail, so that a reload applies completely. If more than a lowered limit is in use, it
+// stays in use.
 void Server::apply(Configuration configuration) noexcept {
   const Options& options = configuration.options;
   const LimitOptions& limits = options.limits;
@@ -69,11 +70,11 @@ void Server::apply(Configuration configuration) noexcept {
   remote_budgets_.unread.set_limit(unread_bytes(limits));
   writer_.set_options(options.log);
   stats_.buffer_limit.set(static_cast<std::int64_t>(memory_bounds(options).frames));
-  note_loaded();
+  record_load();
   configuration_ = std::move(configuration);
 }
 
-void Server::note_loaded() {
+void Server::record_load() {
   stats_.reloaded.set(1);
   stats_.reloaded_at.set(std::chrono::duration_cast<std::chrono::seconds>(wall_clock()).count());
 }

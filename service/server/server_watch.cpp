@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the service works: the io threads, and the wall clock.
+// Checks of the io threads and of the wall clock.
 #include <algorithm>
 
 #include "service/log/wall_clock.h"
@@ -14,12 +14,12 @@ constexpr auto clock_period = std::chrono::seconds(1);
 }  // namespace
 
 Task<> Server::watch_clock() {
-  WallClockSteps steps;
+  WallClockJumps jumps;
   Timer timer(main_.get_executor());
   for (;;) {
-    if (const auto jump = steps.look(wall_clock(), Clock::now())) {
+    if (const auto jump = jumps.sample(wall_clock(), Clock::now())) {
       stats_.jumps[*jump].add();
-      log_.warning("the wall clock was set", {{"direction", name_of(*jump)}});
+      log_.warning("wall clock jumped", {{"direction", name_of(*jump)}});
     }
     log_.sum_up();
     recent_log_.collect();
@@ -35,14 +35,14 @@ Task<> Server::watch_threads() {
   Timer timer(main_.get_executor());
   for (;;) {
     std::ranges::transform(threads_, ticks.begin(), [](const auto& io) { return io->ticks(); });
-    thread_watch_.look(ticks, period);
+    thread_watch_.update(ticks, period);
     if (watchdog && thread_watch_.silence() < watchdog_silence) supervisor_.alive();
     timer.expires_after(period);
     co_await timer.async_wait(no_throw);
   }
 }
 
-std::vector<std::string> Server::why_dead() const {
+std::vector<std::string> Server::not_alive_reasons() const {
   std::vector<std::string> reasons = failures();
   if (thread_watch_.silence() >= dead_silence)
     reasons.push_back("an io thread has not run for " +

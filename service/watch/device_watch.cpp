@@ -10,13 +10,13 @@ namespace millrace {
 DeviceWatch::DeviceWatch(const DeviceRule& rule, Log& log)
     : log_(log), devices_(rule), stats_(devices_.usable().size()) {
   for (DeviceStats& stats : stats_) stats.healthy.set(1);
-  for (const cuda::Found& device : devices_.usable())
-    sentences_.push_back("device " + device.name + " has failed");
-  failures_.reserve(sentences_.size());
+  for (const cuda::DeviceInfo& device : devices_.usable())
+    messages_.push_back("device " + device.name + " has failed");
+  failures_.reserve(messages_.size());
 }
 
-void DeviceWatch::introduce() {
-  for (const cuda::Found& device : devices_.usable())
+void DeviceWatch::log_devices() {
+  for (const cuda::DeviceInfo& device : devices_.usable())
     log_.rare_info("device", {{"device", device.name},
                               {"uuid", device.uuid},
                               {"product", device.product},
@@ -24,12 +24,12 @@ void DeviceWatch::introduce() {
   if (!devices_.why_none().empty()) log_.rare_info("no device", {{"why", devices_.why_none()}});
 }
 
-void DeviceWatch::lost(std::size_t place, const DeviceLost& why) {
-  Gauge& healthy = stats_[place].healthy;
+void DeviceWatch::failed(std::size_t device_index, const DeviceLost& why) {
+  Gauge& healthy = stats_[device_index].healthy;
   if (healthy.value() == 0) return;
   healthy.set(0);
-  failures_.push_back(std::move(sentences_[place]));
-  const std::string& name = devices_.usable()[place].name;
+  failures_.push_back(std::move(messages_[device_index]));
+  const std::string& name = devices_.usable()[device_index].name;
   log_.rare_error("device failed",
                   {{"device", name}, {"error", name_of(why.fault)}, {"why", why.what}});
 }

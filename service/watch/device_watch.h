@@ -12,36 +12,35 @@
 
 namespace millrace {
 
-// The devices of the service, and whether they live. What CUDA has lost it has lost for the whole
-// process: one device that fails ends it, whatever others could still do.
+// The devices of the service and their health. If one device fails, the process cannot use CUDA
+// again and must end, even if other devices still work.
 //
-// Confined to one thread, but for devices().
+// Confined to one thread, except devices(), which is thread-safe.
 class DeviceWatch {
  public:
-  // Throws as Devices does. `log` outlives it.
+  // Throws the exceptions of Devices' constructor. `log` must outlive it.
   DeviceWatch(const DeviceRule& rule, Log& log);
 
   Devices& devices() { return devices_; }
   const Devices& devices() const { return devices_; }
 
-  // Tells the log which there are, or why there are none.
-  void introduce();
+  // Logs the usable devices, or the reason why there are none.
+  void log_devices();
 
-  // A pipeline found that the device at this place of Devices::usable() has failed; others may have
-  // said so before.
-  void lost(std::size_t place, const DeviceLost& why);
+  // Records and logs the failure of a device, by its index in Devices::usable(). Further reports of
+  // the same device are ignored.
+  void failed(std::size_t device_index, const DeviceLost& why);
   // A sentence for each device that has failed.
   const std::vector<std::string>& failures() const { return failures_; }
 
-  // By Devices::usable().
+  // In the order of Devices::usable().
   const std::vector<DeviceStats>& stats() const { return stats_; }
 
  private:
   Log& log_;
   Devices devices_;
   std::vector<DeviceStats> stats_;
-  std::vector<std::string>
-      sentences_;  // of a failure, by place: made early, as memory may be short
+  std::vector<std::string> messages_;  // for failures_, by device: built before memory is short
   std::vector<std::string> failures_;
 };
 

@@ -9,16 +9,19 @@ namespace millrace {
 
 // Memory of the process, in bytes.
 struct MemoryUse {
-  std::uint64_t used = 0;  // resident, slabs that are shared with workers among it
-  std::uint64_t most = 0;  // that it could have: what it has, and what is free
+  std::uint64_t used = 0;   // resident, including slabs that are shared with workers
+  std::uint64_t limit = 0;  // `used` plus the free memory
 };
 
-// As it is now. Free is the least of what the machine has available, what is left in each control
-// group that the process is in (version 1 or 2), and what RLIMIT_AS and RLIMIT_DATA leave: those
-// count mapped memory, resident or not. So what others have there, a worker's model or the
-// kernel's own, makes less of it, but is not mistaken for ours. Nothing where /proc says neither
-// this nor what the process has; throws std::system_error where descriptors are short for it.
-// `root` is for tests.
+// The memory use now. The free memory is the least of:
+// - the memory that the machine has available,
+// - the rest of the limit of each control group that the process is in (version 1 or 2),
+// - the rest of RLIMIT_AS and RLIMIT_DATA, which count mapped memory, resident or not.
+// Memory of other programs and of the kernel, such as a worker's model, reduces the free memory,
+// but does not count as used.
+//
+// Returns nullopt if /proc does not have these values. Throws std::system_error if a file cannot be
+// opened because descriptors or memory are short. `root` is for tests.
 std::optional<MemoryUse> memory_use(const std::string& root = "");
 
 }  // namespace millrace

@@ -13,31 +13,32 @@
 
 namespace millrace {
 
-// Looks at the memory of the process four times a second, and says what is to be done for want of
-// it. Confined to one thread, whose log it has; log and stats outlive it.
+// Checks the memory of the process four times a second and chooses the memory-pressure action.
+// Confined to one thread, that of the log. Log and stats must outlive it.
 class OverloadWatch {
  public:
-  // Called at every look that tells: with the bytes that may be taken until the next.
-  using Act = std::function<void(Overload, std::uint64_t spare)>;
+  // Called after every check that could read the memory use, with the bytes that may be used until
+  // the next one.
+  using Apply = std::function<void(Overload, std::uint64_t spare)>;
 
-  OverloadWatch(Log& log, ServiceStats& stats, Act act);
+  OverloadWatch(Log& log, ServiceStats& stats, Apply apply);
 
-  // As long as the executor runs.
+  // Runs as long as the executor.
   Task<> watch(Executor executor);
 
  private:
-  void look();
-  void compare(MemoryUse use);
-  void unknown(std::string_view why);
+  void check();
+  void evaluate(MemoryUse use);
+  void report_unknown(std::string_view why);
   void change(Overload now);
 
   Log& log_;
   ServiceStats& stats_;
-  const Act act_;
+  const Apply apply_;
   MemoryPressure pressure_;
   Overload level_ = Overload::none;
   bool known_ = true;
-  Turn trim_;
+  Cooldown trim_;
 };
 
 }  // namespace millrace

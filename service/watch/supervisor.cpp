@@ -11,7 +11,7 @@ namespace millrace {
 
 namespace {
 
-// A supervisor that is not there is no fault of this process.
+// The result is ignored: the process also works without a supervisor.
 void notify(const std::string& state) { (void)::sd_notify(0, state.c_str()); }
 
 std::string with_status(const char* state, std::string_view status) {
@@ -22,7 +22,7 @@ std::string with_status(const char* state, std::string_view status) {
 
 void Supervisor::ready(std::string_view status) const { notify(with_status("READY=1", status)); }
 
-// Clock is CLOCK_MONOTONIC.
+// Requires: Clock is CLOCK_MONOTONIC.
 void Supervisor::reloading() const {
   const auto now = Clock::now().time_since_epoch();
   notify("RELOADING=1\nMONOTONIC_USEC=" +

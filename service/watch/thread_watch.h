@@ -10,13 +10,13 @@
 
 namespace millrace {
 
-// Notices threads that hang: each counts ticks of a periodic timer. Silence is counted in calls of
-// look(), not by a clock: a process that was stopped for a while does not count as hanging.
-// Confined to one thread.
+// Detects threads that hang. Each thread counts the ticks of a periodic timer. The time without a
+// tick is counted in calls of update(), not by a clock, so that a process that was stopped for a
+// while does not appear to hang. Confined to one thread.
 class ThreadWatch {
  public:
-  // `ticks` are those of each thread so far; `period` is the time since the last look.
-  void look(std::span<const std::uint64_t> ticks, Duration period) {
+  // `ticks`: the count of each thread. `period`: the planned time between two updates.
+  void update(std::span<const std::uint64_t> ticks, Duration period) {
     threads_.resize(ticks.size());
     for (std::size_t i = 0; i < ticks.size(); ++i) {
       Thread& thread = threads_[i];
@@ -25,7 +25,7 @@ class ThreadWatch {
     }
   }
 
-  // The longest time for which one of them has not ticked.
+  // The longest time since the last tick of a thread.
   Duration silence() const {
     return threads_.empty() ? Duration() : std::ranges::max(threads_, {}, &Thread::silence).silence;
   }
@@ -38,8 +38,8 @@ class ThreadWatch {
   std::vector<Thread> threads_;
 };
 
-// Each thread ticks once a second. If one has not ticked for this time, WATCHDOG=1 is no longer
-// sent, and later /livez answers 503.
+// Each thread ticks once a second. If one does not tick for watchdog_silence, WATCHDOG=1 is no
+// longer sent. From dead_silence on, /livez answers 503.
 inline constexpr Duration watchdog_silence = std::chrono::seconds(3);
 inline constexpr Duration dead_silence = std::chrono::seconds(5);
 

@@ -19,7 +19,7 @@ TEST_CASE("halves have the values of IEEE binary16") {
   CHECK(std::isnan(half_to_float(0x7e00)));
 }
 
-TEST_CASE("every half survives the way to float and back") {
+TEST_CASE("every half is unchanged when converted to float and back") {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
     if ((half & 0x7fff) > 0x7c00) continue;  // NaN

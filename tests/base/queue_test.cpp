@@ -10,7 +10,7 @@
 using millrace::Queue;
 using Pushed = Queue<int>::Pushed;
 
-TEST_CASE("many waiting values cost one wake-up") {
+TEST_CASE("many queued values need one wake-up") {
   Queue<int> queue(3);
   CHECK(queue.try_push(1) == Pushed::first);
   CHECK(queue.try_push(2) == Pushed::more);
@@ -20,7 +20,7 @@ TEST_CASE("many waiting values cost one wake-up") {
   CHECK(queue.try_push(3) == Pushed::first);
 }
 
-TEST_CASE("a full queue refuses and leaves the value with its owner") {
+TEST_CASE("a full queue rejects a value and leaves it with the caller") {
   Queue<std::unique_ptr<int>> queue(1);
   (void)queue.try_push(std::make_unique<int>(1));
   auto second = std::make_unique<int>(2);
@@ -29,7 +29,7 @@ TEST_CASE("a full queue refuses and leaves the value with its owner") {
   CHECK(*second == 2);
 }
 
-TEST_CASE("a closed queue gives what waits and takes nothing more") {
+TEST_CASE("a closed queue returns the queued values and accepts no more") {
   Queue<int> queue(4);
   (void)queue.try_push(7);
   queue.close();
@@ -50,7 +50,7 @@ TEST_CASE("popping and draining keep the order and the capacity") {
   CHECK(queue.try_push(6) == Pushed::first);
 }
 
-TEST_CASE("a consumer waits no longer than until its deadline, and takes what is there") {
+TEST_CASE("at its deadline a consumer gets a queued value, or stops waiting") {
   Queue<int> queue(2);
   const millrace::Time past{};
   CHECK(queue.pop_until(past) == std::nullopt);
@@ -59,7 +59,7 @@ TEST_CASE("a consumer waits no longer than until its deadline, and takes what is
   CHECK(queue.pop_until(past) == std::nullopt);
 }
 
-TEST_CASE("closing wakes the consumer that waits") {
+TEST_CASE("closing a queue wakes a waiting consumer") {
   for (int round = 0; round < 100; ++round) {
     Queue<int> queue(1);
     std::atomic<bool> waits = false;

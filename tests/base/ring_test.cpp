@@ -7,7 +7,7 @@
 
 using namespace millrace;
 
-TEST_CASE("a ring is a queue that can lose its end") {
+TEST_CASE("values can be removed from both ends of a ring") {
   Ring<int> ring;
   for (int i = 0; i < 6; ++i) ring.push_back(i);
   CHECK(ring.pop_front() == 0);
@@ -19,7 +19,7 @@ TEST_CASE("a ring is a queue that can lose its end") {
   CHECK(ring.empty());
 }
 
-TEST_CASE("a ring keeps the order wherever it wraps and grows") {
+TEST_CASE("a ring keeps the order when it wraps and grows") {
   std::mt19937 random(3);
   Ring<int> ring;
   std::deque<int> model;

@@ -20,7 +20,7 @@ std::vector<std::uint32_t> all_of(AgeList& list) {
 
 }  // namespace
 
-TEST_CASE("slots come out by age, of equal ages in the order they went in") {
+TEST_CASE("slots are removed by age, and those of equal age in insertion order") {
   AgeList list(6);
   list.insert(0, at(5));
   list.insert(5, at(9));
@@ -31,7 +31,7 @@ TEST_CASE("slots come out by age, of equal ages in the order they went in") {
   CHECK(all_of(list) == std::vector<std::uint32_t>{2, 0, 1, 4, 5});
 }
 
-TEST_CASE("an empty list has no oldest") {
+TEST_CASE("an empty list has no oldest slot") {
   AgeList list(2);
   CHECK(list.oldest() == Time::max());
   list.insert(1, at(3));
@@ -52,7 +52,7 @@ TEST_CASE("slots can be erased anywhere and inserted again") {
 }
 
 TEST_CASE(
-    "slots inserted and erased by chance come out by age, of equal ages in the order they came") {
+    "slots inserted and erased at random are removed by age, and equal ages in insertion order") {
   std::mt19937 random(1);
   AgeList list(64);
   std::vector<std::pair<int, std::uint32_t>> expected;  // by age
@@ -76,10 +76,10 @@ TEST_CASE(
   for (const auto& [age, slot] : expected) REQUIRE(list.pop() == slot);
 }
 
-TEST_CASE("many slots that are older than many others cost no search each") {
+TEST_CASE("inserting a slot that is older than thousands of others needs no search") {
   constexpr std::uint32_t half = 1 << 15;
   AgeList list(2 * half);
-  const std::clock_t begin = std::clock();  // of the processor, not of the wall
+  const std::clock_t begin = std::clock();  // CPU time, not wall time
   for (std::uint32_t i = 0; i < half; ++i) list.insert(i, at(static_cast<int>(half + i)));
   for (std::uint32_t i = 0; i < half; ++i) list.insert(half + i, at(static_cast<int>(i)));
   CHECK(std::clock() - begin < CLOCKS_PER_SEC / 2);

@@ -17,7 +17,7 @@ BatchRow row_of(std::uint32_t left, std::uint32_t size, std::uint32_t right) {
 
 }  // namespace
 
-TEST_CASE("padding is what the tensor holds and the windows do not fill") {
+TEST_CASE("padding is the part of the tensor that no window fills") {
   Batch batch;
   batch.trigger = Trigger::deadline;
   batch.rows = 4;
@@ -35,7 +35,7 @@ TEST_CASE("padding is what the tensor holds and the windows do not fill") {
   CHECK(stats.rows_per_batch.sum() == 3);
 }
 
-TEST_CASE("a batch of marker rows alone offered no rows") {
+TEST_CASE("a batch with only marker rows has no offered rows") {
   Batch batch;
   batch.trigger = Trigger::full;
   batch.marks = {row_of(0, 0, 0), row_of(0, 0, 0)};

@@ -16,9 +16,9 @@ void demand(bool holds, const char* rule) {
   if (!holds) throw std::logic_error(rule);
 }
 
-// A lane with a worker of a few credits, driven by chance in virtual time: streams open, have
-// rows ready, end, leave; the worker gives batches back, or is lost and another takes over. After
-// every step the batcher answers as the model does, and has closed whatever it could.
+// A lane with a worker of a few credits, and random events in virtual time. Streams open, have rows
+// ready, end or leave. The worker returns batches, or is lost and replaced. After every step the
+// batcher must answer like the model, and must have closed every batch that it can.
 class Schedule {
  public:
   explicit Schedule(std::uint64_t seed) : random_(seed) {
@@ -60,7 +60,7 @@ class Schedule {
       give_back();
       settle();
     }
-    demand(batcher_->waiting() == 0, "draining leaves nothing");
+    demand(batcher_->waiting() == 0, "after a drain no row waits");
   }
 
  private:
@@ -97,11 +97,11 @@ class Schedule {
 
   Time deadline() const { return batcher_->deadline(in_flight_.empty()); }
 
-  // As the home thread does: it wakes at every deadline on the way.
+  // Like the home thread: wakes at every deadline on the way.
   void pass(Duration time) {
     const Time until = now_ + time;
     while (in_flight_.size() < credits_ && deadline() <= until) {
-      demand(deadline() > now_, "nothing that could close waits past its deadline");
+      demand(deadline() > now_, "no batch that can close waits past its deadline");
       now_ = deadline();
       settle();
     }
@@ -173,7 +173,7 @@ class Schedule {
     streams_.erase(stream);
   }
 
-  // All that was cut and not done goes to the next worker, handed over before or not. The rows of
+  // All rows that were cut and are not done go to the next worker, handed over or not. The rows of
   // its oldest batch are suspects.
   void lose_worker() {
     if (!in_flight_.empty())
@@ -206,7 +206,7 @@ class Schedule {
 
 }  // namespace
 
-TEST_CASE("a batcher driven by chance keeps every rule") {
+TEST_CASE("a batcher with random input keeps every rule") {
   for (std::uint64_t seed = 0; seed < 5000; ++seed) {
     INFO("seed " << seed);
     Schedule schedule(seed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows are in a batch, and which stream has which slot.
+// The rows of a batch, and the slots of streams.
 #include "batcher/batcher.h"
 
 #include <catch2/catch.hpp>
@@ -30,7 +30,7 @@ TEST_CASE("the oldest rows are taken first, whenever they were added") {
   CHECK(lane.close(4ms) == "C0 A0 |");
 }
 
-TEST_CASE("of rows of the same age the one added first is taken first") {
+TEST_CASE("among rows of the same age, the one added first is taken first") {
   BatcherUnderTest lane(rule_of(8, 2, 10ms));
   lane.open("ABC");
   for (char name : {'C', 'A', 'B'}) lane.row(name, 1ms);
@@ -56,7 +56,7 @@ TEST_CASE("a backlog of one stream does not delay another") {
   CHECK(lane.close(9ms) == "A1 |");
 }
 
-TEST_CASE("a row behind another waits max_wait from when that one was taken") {
+TEST_CASE("a row queued behind another waits max_wait after that one was taken") {
   BatcherUnderTest lane(rule_of(4, 4, 10ms));
   lane.open("AB");
   lane.row('A', 0ms);
@@ -65,7 +65,7 @@ TEST_CASE("a row behind another waits max_wait from when that one was taken") {
   CHECK(lane.batcher.deadline(true) == t0 + 22ms);
 }
 
-TEST_CASE("marker rows follow the row with frames of their stream into its batch") {
+TEST_CASE("marker rows go into the batch of the row with frames before them") {
   BatcherUnderTest lane(rule_of(4, 4, 0ms));
   lane.open("AB");
   lane.row('A', 0ms);
@@ -75,7 +75,7 @@ TEST_CASE("marker rows follow the row with frames of their stream into its batch
   CHECK(lane.close(0ms) == "A0 B0 | A1 A2");
 }
 
-TEST_CASE("a row with frames behind a marker row goes into the next batch") {
+TEST_CASE("a row with frames after a marker row goes into the next batch") {
   BatcherUnderTest lane(rule_of(4, 4, 0ms));
   lane.open("A");
   lane.row('A', 0ms);
@@ -125,7 +125,7 @@ TEST_CASE("at most `slots` marker rows are in a batch, one of every stream befor
   CHECK(lane.close(1ms) == "| A1 A2");
 }
 
-TEST_CASE("without state a batch takes many rows of a stream, in turn with the others") {
+TEST_CASE("without state a batch has several rows of a stream, alternating with those of others") {
   BatcherUnderTest lane(stateless(4, 4, 10ms));
   lane.open("ABC");
   for (int i = 0; i < 5; ++i) lane.row('A', 0ms);
@@ -136,7 +136,7 @@ TEST_CASE("without state a batch takes many rows of a stream, in turn with the o
   CHECK(lane.close(11ms) == "A3 A4 |");
 }
 
-TEST_CASE("without state rows behind a marker row still wait for the next batch") {
+TEST_CASE("without state, rows after a marker row still wait for the next batch") {
   BatcherUnderTest lane(stateless(4, 4, 10ms));
   lane.open("AB");
   lane.row('A', 0ms);
@@ -171,11 +171,11 @@ TEST_CASE("a stream gets the lowest free slot, and none when all are taken") {
   CHECK(batcher.open(StreamId{7}) == Slot{0});
   CHECK(batcher.open(StreamId{8}) == Slot{1});
   CHECK(batcher.open(StreamId{9}) == Slot{2});
-  CHECK(batcher.room() == 0);
+  CHECK(batcher.free_slots() == 0);
   CHECK(batcher.open(StreamId{10}) == std::nullopt);
   (void)batcher.remove(Slot{1});
   (void)batcher.remove(Slot{0});
-  CHECK(batcher.room() == 2);
+  CHECK(batcher.free_slots() == 2);
   CHECK(batcher.open(StreamId{10}) == Slot{0});
   CHECK(batcher.open(StreamId{11}) == Slot{1});
 }
@@ -207,7 +207,7 @@ TEST_CASE("a stream that leaves takes its waiting rows with it, in order") {
   CHECK(lane.batcher.waiting() == 0);
 }
 
-TEST_CASE("a slot's next stream has nothing of the one before") {
+TEST_CASE("the next stream of a slot inherits no rows and no deadline") {
   BatcherUnderTest lane(rule_of(1, 1, 10ms));
   lane.open("A");
   lane.row('A', 0ms);
@@ -220,7 +220,7 @@ TEST_CASE("a slot's next stream has nothing of the one before") {
   CHECK(lane.batcher.deadline(true) == t0 + 30ms);
 }
 
-TEST_CASE("rows name their stream and slot") {
+TEST_CASE("each row of a batch has its stream and slot") {
   BatcherUnderTest lane(rule_of(4, 4, 0ms));
   lane.open("ABC");
   lane.row('C', 0ms);
@@ -232,7 +232,7 @@ TEST_CASE("rows name their stream and slot") {
   CHECK(lane.batch.marks[0].slot == Slot{1});
 }
 
-TEST_CASE("waiting rows are counted, all and by stream") {
+TEST_CASE("waiting rows are counted in total and by stream") {
   BatcherUnderTest lane(rule_of(4, 4, 10ms));
   lane.open("AB");
   lane.row('A', 0ms);
@@ -245,7 +245,8 @@ TEST_CASE("waiting rows are counted, all and by stream") {
   CHECK(lane.batcher.waiting() == 1);
 }
 
-TEST_CASE("a suspect is alone in its batch, in turns with the other rows") {
+TEST_CASE(
+    "a suspect is alone in its batch, and such batches alternate with batches of other rows") {
   BatcherUnderTest lane(rule_of(4, 4, 0ms));
   lane.open("ABCD");
   lane.suspect('A', 0ms);
@@ -263,7 +264,7 @@ TEST_CASE("a suspect is alone in its batch, in turns with the other rows") {
   CHECK(lane.trigger(3ms) == std::nullopt);
 }
 
-TEST_CASE("on a suspect's turn nothing closes until the worker has given all back") {
+TEST_CASE("on a suspect's turn no batch closes until the worker has returned all batches") {
   BatcherUnderTest lane(rule_of(4, 4, 0ms));
   lane.open("AB");
   lane.suspect('A', 0ms);

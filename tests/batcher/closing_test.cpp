@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a batch closes, and as what.
+// When a batch closes, and with which trigger.
 #include "batcher/batcher.h"
 
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 using namespace millrace;
 using namespace millrace::test;
 
-TEST_CASE("a batch closes as full when it has as many rows as it may have") {
+TEST_CASE("a batch closes as full when it has the maximum number of rows") {
   BatcherUnderTest lane(rule_of(4, 2, 10ms));
   lane.open("ABC");
   lane.row('A', 0ms);
@@ -41,7 +41,7 @@ TEST_CASE("a marker row makes a batch complete as a row with frames does") {
   CHECK(lane.close(0ms) == "A0 | B0");
 }
 
-TEST_CASE("a stream whose END row was taken is not waited for") {
+TEST_CASE("a batch does not wait for a stream whose END row was taken") {
   BatcherUnderTest lane(rule_of(4, 4, 10ms));
   lane.open("AB");
   lane.row('A', 0ms, last_and_end);
@@ -51,7 +51,7 @@ TEST_CASE("a stream whose END row was taken is not waited for") {
   CHECK(lane.trigger(1ms) == Trigger::complete);
 }
 
-TEST_CASE("a stream that opens is waited for") {
+TEST_CASE("a batch waits for a stream that has opened") {
   BatcherUnderTest lane(rule_of(4, 4, 10ms));
   lane.open("A");
   lane.row('A', 0ms);
@@ -60,7 +60,7 @@ TEST_CASE("a stream that opens is waited for") {
   CHECK(lane.trigger(0ms) == std::nullopt);
 }
 
-TEST_CASE("a stream that leaves is not waited for") {
+TEST_CASE("a batch does not wait for a stream that was removed") {
   BatcherUnderTest lane(rule_of(4, 4, 10ms));
   lane.open("AB");
   lane.row('A', 0ms);
@@ -98,7 +98,7 @@ TEST_CASE("with max_wait 0 no row ever waits") {
   CHECK(lane.trigger(4ms) == Trigger::deadline);  // another thread's clock is ahead
 }
 
-TEST_CASE("draining closes what waits, and only that") {
+TEST_CASE("a drain closes a batch only if rows wait") {
   BatcherUnderTest lane(rule_of(4, 4, 10ms));
   lane.open("AB");
   lane.batcher.drain();
@@ -108,7 +108,7 @@ TEST_CASE("draining closes what waits, and only that") {
   CHECK(lane.close(0ms) == "A0 |");
 }
 
-TEST_CASE("the reason that needs no waiting is named first") {
+TEST_CASE("if several triggers apply, the order is full, complete, deadline, drain") {
   BatcherUnderTest lane(rule_of(2, 2, 0ms));
   lane.open("AB");
   lane.batcher.drain();

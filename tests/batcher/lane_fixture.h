@@ -19,8 +19,8 @@ inline BatchRule rule_of(std::uint32_t slots, std::uint32_t rows, Duration max_w
   return {.slots = slots, .rows = rows, .max_wait = max_wait, .row_buckets = {}};
 }
 
-// A batcher with words for what the tests say: streams are letters, rows are "A0" (stream and
-// seq), and an instant is a time after t0.
+// A batcher with short notations: streams are letters, rows are "A0" (stream and seq), and an
+// instant is a time after t0.
 class BatcherUnderTest {
  public:
   explicit BatcherUnderTest(BatchRule rule) : batcher(std::move(rule)) {}
@@ -34,17 +34,17 @@ class BatcherUnderTest {
   void mark(char name, Duration ready, std::uint8_t flags = flag::last) {
     add(name, ready, 0, flags);
   }
-  // A row with frames that a worker was lost over.
+  // A row with frames over which a worker was lost.
   void suspect(char name, Duration ready) { add(name, ready, 100, 0, true); }
   Slot slot(char name) const { return slots_[index(name)]; }
 
-  // Of what would close for a worker that holds no batch, or for one that does.
+  // The trigger of the batch that would close now; `idle`: the worker holds no batch.
   std::optional<Trigger> trigger(Duration at, bool idle = true) const {
     const auto choice = batcher.next(t0 + at, idle);
     return choice ? std::optional(choice->why) : std::nullopt;
   }
 
-  // Closes a batch and says what is in it: "A0 B3 | C7", marker rows behind the bar.
+  // Closes a batch and returns its rows: "A0 B3 | C7", with marker rows after the bar.
   std::string close(Duration at) {
     batcher.close(batcher.next(t0 + at, true).value(), t0 + at, batch);
     std::string text;

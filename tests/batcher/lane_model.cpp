@@ -110,7 +110,7 @@ std::size_t LaneModel::waiting() const {
   return count;
 }
 
-// The row must be its stream's next: none is lost, none doubled, none overtaken.
+// The row must be the next of its stream: no row is lost, repeated or overtaken.
 void LaneModel::take(const BatchRow& row, Time now) {
   Stream& stream = streams_.at(row.stream);
   demand(row.slot == stream.slot, "a row has its stream's slot");
@@ -125,7 +125,8 @@ void LaneModel::take(const BatchRow& row, Time now) {
 }
 
 void LaneModel::judge(const Batch& batch, const Batcher::Choice& choice, Time now) {
-  demand(batch.trigger == choice.why && batch.closed == now, "a batch says when and why it closed");
+  demand(batch.trigger == choice.why && batch.closed == now,
+         "a batch has the instant and the trigger of its end");
   demand(!batch.framed.empty() || !batch.marks.empty(), "no batch is empty");
   others_are_next_ = choice.trial;
   if (choice.trial) return judge_suspect(batch, now);
@@ -135,9 +136,9 @@ void LaneModel::judge(const Batch& batch, const Batcher::Choice& choice, Time no
 
 void LaneModel::judge_suspect(const Batch& batch, Time now) {
   demand(batch.framed.size() + batch.marks.size() == 1, "a suspect is alone in its batch");
-  demand(batch.rows <= rule_.rows, "a suspect's batch has a length that a tensor may have");
+  demand(batch.rows <= rule_.rows, "a trial has at most batch.rows rows");
   const BatchRow& row = batch.framed.empty() ? batch.marks.front() : batch.framed.front();
-  demand(row.ready.suspect && batch.is_trial(), "a suspect's turn is a suspect's");
+  demand(row.ready.suspect && batch.is_trial(), "on a suspect's turn a suspect is alone");
   for (const auto& [_, stream] : streams_)
     if (tried_alone(stream))
       demand(age(stream) >= age(streams_.at(row.stream)), "the oldest suspect goes first");

@@ -11,9 +11,9 @@
 
 namespace millrace::test {
 
-// What a lane must do, in the plainest form: it looks at every waiting row for every question, and
-// keeps no list in any order. It does not choose a batch's rows, it judges a choice: throws
-// std::logic_error that names the rule a batch or an answer breaks.
+// The required behaviour of a lane in the simplest form: every query checks every waiting row, and
+// no list is kept in order. It does not choose the rows of a batch but checks a choice: throws a
+// std::logic_error that names the rule that a batch or an answer breaks.
 class LaneModel {
  public:
   explicit LaneModel(BatchRule rule) : rule_(std::move(rule)) {}
@@ -21,7 +21,7 @@ class LaneModel {
   // The slot that a stream must get.
   std::optional<Slot> open(StreamId id);
   void add(StreamId id, const ReadyRow& row);
-  // The stream is gone; the rows that it must take with it.
+  // Removes the stream. Returns its waiting rows.
   std::vector<ReadyRow> remove(StreamId id);
   void drain() { draining_ = true; }
 
@@ -29,7 +29,7 @@ class LaneModel {
   Time deadline(bool idle) const;
   std::size_t waiting() const;
 
-  // The batch that a batcher closed now.
+  // Checks the batch that a batcher has closed now.
   void judge(const Batch& batch, const Batcher::Choice& choice, Time now);
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t huge = std::uint64_t{1} << 52;
 
-// Why each row has its RESET.
+// The reason of the RESET of each row.
 std::vector<std::string> reasons(const std::vector<Row>& rows) {
   std::vector<std::string> all;
   for (const Row& row : rows) all.emplace_back(name_of(row.reason));
@@ -45,12 +45,12 @@ TEST_CASE("the rows of one event are taken one at a time") {
   CHECK_FALSE(chunker.next());
 }
 
-TEST_CASE("LAST lands on the last row that the end of a segment gives") {
+TEST_CASE("LAST is on the last row of a segment") {
   CHECK(columns(rows_of({.size = 4, .step = 2}, {frames(5), end()})) ==
         Columns{{0, 0, 0, 4, 0, 7, 0}, {1, 2, 0, 3, 0, 0, 0}, {2, 4, 0, 1, 0, 48, 0}});
 }
 
-TEST_CASE("a tail that is too short leaves LAST to the row before it, or to a marker row") {
+TEST_CASE("if the tail is too short, LAST is on the row before it or on a marker row") {
   const Spec spec{.size = 4, .step = 2, .min = 2};
   CHECK(columns(rows_of(spec, {frames(5), end()})) ==
         Columns{{0, 0, 0, 4, 0, 7, 0}, {1, 2, 0, 3, 0, 48, 0}});
@@ -66,7 +66,7 @@ TEST_CASE("the row that ends a flushed segment carries its mark, and no other do
   CHECK(marks == decltype(marks){{}, 7, 8, {}, {}});
 }
 
-TEST_CASE("a reset says why") {
+TEST_CASE("a RESET has a reason") {
   const auto reason_after = [](const Event& event) {
     return name_of(rows_of({.size = 2}, {frames(2), event, frames(2), end()}).at(2).reason);
   };
@@ -83,12 +83,12 @@ TEST_CASE("a reset and its reason stay due until a row with frames carried them"
         Words{"start", "start", "start", "none", "none"});
 }
 
-TEST_CASE("where two resets meet, the reason of the later one stands") {
+TEST_CASE("if two resets apply to the same row, it has the reason of the later one") {
   CHECK(reasons(rows_of({.size = 2}, {gap(3), reset(Cause::endpoint), gap(1, Cause::load),
                                       frames(2), end()})) == Words{"gap", "overflow", "none"});
 }
 
-TEST_CASE("gaps before the first frame of a segment add up and end none") {
+TEST_CASE("gaps before the first frame of a segment add up, and end no segment") {
   CHECK(columns(rows_of({.size = 2}, {gap(3), gap(4), frames(2), end()})) ==
         Columns{{0, 7, 0, 2, 0, 15, 7}, {1, 9, 0, 0, 0, 48, 0}});
 }
@@ -98,12 +98,12 @@ TEST_CASE("an abort drops the frames that are in no ready row") {
         Columns{{0, 0, 0, 2, 0, 7, 0}, {1, 3, 0, 0, 0, 112, 0}});
 }
 
-TEST_CASE("a smaller size makes rows of what had arrived") {
+TEST_CASE("a smaller size makes rows of the frames that had arrived") {
   CHECK(columns(rows_of({.size = 9}, {frames(5), size(2)})) ==
         Columns{{0, 0, 0, 2, 0, 7, 0}, {1, 2, 0, 2, 0, 0, 0}});
 }
 
-TEST_CASE("a step longer than the body passes over frames, but a flush begins at them") {
+TEST_CASE("a step longer than the body skips frames, but a flush ends the skipping") {
   Chunker chunker({.size = 2, .step = 5});
   chunker.add(frames(3));
   CHECK(chunker.next()->end() == 2);
@@ -115,7 +115,7 @@ TEST_CASE("a step longer than the body passes over frames, but a flush begins at
   CHECK(chunker.frames_until_next() == 2);
 }
 
-TEST_CASE("left context is kept within its run") {
+TEST_CASE("left context is kept within a run, and dropped after a gap") {
   Chunker chunker({.size = 4, .left = 3});
   chunker.add(frames(8));
   while (chunker.next()) {
@@ -128,7 +128,7 @@ TEST_CASE("left context is kept within its run") {
   CHECK(chunker.keep_from() == 18);
 }
 
-TEST_CASE("positions stay exact up to the largest") {
+TEST_CASE("positions are exact up to the largest") {
   Chunker chunker({.size = 3, .left = 2});
   chunker.add(gap(huge));
   chunker.add(frames(huge));
@@ -137,12 +137,12 @@ TEST_CASE("positions stay exact up to the largest") {
   CHECK(columns({*chunker.next()}) == Columns{{1, huge + 3, 2, 3, 0, 0, 0}});
 }
 
-TEST_CASE("a gap as long as there are positions costs one row") {
+TEST_CASE("a gap over nearly all positions makes one row") {
   CHECK(columns(rows_of({.size = 2}, {frames(1), gap(max_position - 2), frames(1), end()})) ==
         Columns{{0, 0, 0, 1, 0, 23, 0}, {1, max_position - 1, 0, 1, 0, 62, max_position - 2}});
 }
 
-TEST_CASE("the end of a segment of many overlapping rows gives them one by one") {
+TEST_CASE("the overlapping rows at the end of a segment are made one by one") {
   Chunker chunker({.size = 2'000'000'000, .step = 1});
   chunker.add(frames(1'999'999'999));
   CHECK_FALSE(chunker.next());
@@ -151,7 +151,7 @@ TEST_CASE("the end of a segment of many overlapping rows gives them one by one")
   CHECK(chunker.next()->size == 1'999'999'998);
 }
 
-TEST_CASE("a tail of which every body is too short ends at once") {
+TEST_CASE("if every body of the tail is too short, the stream ends at once") {
   Chunker chunker({.size = 2'000'000'000, .step = 1, .min = 2'000'000'000});
   chunker.add(frames(1'999'999'999));
   chunker.add(end());

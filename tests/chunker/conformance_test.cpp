@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vectors of tests/conformance/chunks.json, every one.
+// Every case of tests/conformance/chunks.json.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -19,7 +19,7 @@ const json::value& vectors() {
 
 Columns columns_from(const json::value& rows) { return json::value_to<Columns>(rows); }
 
-TEST_CASE("every case of the vectors gives its rows, here and by the contract in C++",
+TEST_CASE("the chunker and its C++ reference give the rows of every conformance case",
           "[conformance]") {
   const json::array& cases = vectors().at("cases").as_array();
   REQUIRE(cases.size() == 360);
@@ -32,7 +32,7 @@ TEST_CASE("every case of the vectors gives its rows, here and by the contract in
   }
 }
 
-TEST_CASE("every value of the vectors is in its column", "[conformance]") {
+TEST_CASE("the values of every conformance case are in the right columns", "[conformance]") {
   const json::array& cases = vectors().at("values").as_array();
   REQUIRE(cases.size() == 60);
   for (const json::value& one : cases) {
@@ -48,7 +48,7 @@ TEST_CASE("every value of the vectors is in its column", "[conformance]") {
   }
 }
 
-TEST_CASE("the presets are those of the vectors", "[conformance]") {
+TEST_CASE("the presets equal those of the conformance file", "[conformance]") {
   const json::object& all = vectors().at("presets").as_object();
   CHECK(presets().size() == all.size());
   for (const auto& [name, preset] : all) {

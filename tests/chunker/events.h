@@ -13,7 +13,7 @@
 
 namespace millrace {
 
-// Short names for what the chunker's tests say often.
+// Short forms of events for the chunker's tests.
 inline Event open() { return {}; }
 inline Event frames(std::uint64_t n) { return {Event::Kind::frames, Cause::client, n, {}}; }
 inline Event size(std::uint64_t n) { return {Event::Kind::size, Cause::load, n, {}}; }
@@ -30,14 +30,14 @@ inline Event abort_stream() { return {Event::Kind::abort, Cause::connection, 0, 
 // All rows of a stream. Stops at the END row.
 std::vector<Row> rows_of(const Spec& spec, const std::vector<Event>& events);
 
-// Rows as the vectors write them: seq, begin, left, size, right, flags, gap.
+// Rows as in chunks.json: seq, begin, left, size, right, flags, gap.
 using Columns = std::vector<std::vector<std::uint64_t>>;
 Columns columns(const std::vector<Row>& rows);
 
 // The rows of tests/support/chunk_reference.h. Stops at the END row.
 Columns reference_columns(const Spec& spec, const std::vector<Event>& events);
 
-// A chunk rule, and what happens to a stream that it cuts.
+// A chunk rule, and the events of a stream that it cuts.
 struct Case {
   ChunkRule rule;
   std::vector<Event> events;

@@ -12,12 +12,12 @@ Result<ChunkRule, SpecError> rule(const char* name, const RuleTarget& target) {
   return rule_for(*find_preset(name), target);
 }
 
-TEST_CASE("a preset of its own kind and rate is taken as it is") {
+TEST_CASE("a preset for the stream's kind and rate is used unchanged") {
   CHECK(rule("silero-16k", {.rate = 16000})->spec == Spec{.size = 512, .left = 64});
   CHECK(rule("wenet-16", features_at(100))->spec == Spec{.size = 64, .first = 67, .left = 3});
 }
 
-TEST_CASE("a preset in features counts samples of audio, and sees 15 ms more on the right") {
+TEST_CASE("a feature preset for audio is converted to samples, with 15 ms more right context") {
   const auto of_16k = rule("zipformer-32", {.rate = 16000});
   CHECK(of_16k->spec == Spec{.size = 5120, .right = 2080 + 240});
   CHECK(of_16k->align == Align::packed);
@@ -27,7 +27,7 @@ TEST_CASE("a preset in features counts samples of audio, and sees 15 ms more on 
         Spec{.size = 16000, .step = 12000, .right = 240});
 }
 
-TEST_CASE("a preset for another kind or rate of stream is refused by name") {
+TEST_CASE("a preset for another kind or rate of stream is an error that names it") {
   CHECK(rule("silero-16k", {.rate = 8000}).error().message ==
         "preset = \"silero-16k\" takes audio at 16000 frames per second, not audio at 8000 frames "
         "per second");
@@ -39,7 +39,7 @@ TEST_CASE("a preset for another kind or rate of stream is refused by name") {
         "frames per second");
 }
 
-TEST_CASE("a rate whose feature windows are no whole samples is refused") {
+TEST_CASE("a rate at which feature windows are not whole samples is refused") {
   CHECK(rule("wenet-16", {.rate = 22050}).error().message ==
         "preset = \"wenet-16\" takes features, or audio of a rate that gives whole frames in 10 ms "
         "and in 15 ms, not 22050");

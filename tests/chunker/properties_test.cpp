@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for every rule and every stream.
+// Properties of every rule and every stream.
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -32,7 +32,7 @@ std::vector<Event> split(const std::vector<Event>& events, std::mt19937_64& rand
   return pieces;
 }
 
-// The rows of events that are fed no further than to the next row; none of them gives two.
+// The rows if frames are added only up to the next row; no event may give two rows.
 std::vector<Row> rows_fed_to_the_next(const Case& one) {
   Chunker chunker(one.rule.spec);
   std::vector<Row> rows;
@@ -55,7 +55,7 @@ std::vector<Row> rows_fed_to_the_next(const Case& one) {
   return rows;
 }
 
-TEST_CASE("how frames are split into events changes no row", "[property]") {
+TEST_CASE("splitting frames into several events changes no row", "[property]") {
   std::mt19937_64 random(1);
   for (int i = 0; i < rounds; ++i) {
     const Case one = random_case(random);
@@ -74,7 +74,7 @@ TEST_CASE("frames fed up to the next row give exactly that row", "[property]") {
   }
 }
 
-TEST_CASE("no row shows a frame that need not be kept", "[property]") {
+TEST_CASE("no row has a frame before the value of keep_from()", "[property]") {
   std::mt19937_64 random(3);
   for (int i = 0; i < rounds; ++i) {
     const Case one = random_case(random);
@@ -94,7 +94,7 @@ TEST_CASE("no row shows a frame that need not be kept", "[property]") {
   }
 }
 
-// The rows of a stream from its begin to its end.
+// Checks the markers of all rows of a stream.
 void require_markers(const std::vector<Row>& rows) {
   bool fresh = true, opens = true;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -112,7 +112,7 @@ void require_markers(const std::vector<Row>& rows) {
   }
 }
 
-TEST_CASE("markers frame segments and streams, and no state goes on behind a gap", "[property]") {
+TEST_CASE("markers delimit segments and streams, and a gap causes a RESET", "[property]") {
   std::mt19937_64 random(4);
   for (int i = 0; i < rounds; ++i) {
     Case one = random_case(random);
@@ -124,7 +124,7 @@ TEST_CASE("markers frame segments and streams, and no state goes on behind a gap
   }
 }
 
-TEST_CASE("end to end, every frame is in one body", "[property]") {
+TEST_CASE("if bodies are end to end, each frame is in exactly one", "[property]") {
   std::mt19937_64 random(5);
   for (int i = 0; i < rounds; ++i) {
     const std::uint64_t total = random() % 100;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thousands of random streams, against the executable contract in one run of it.
+// Thousands of random streams, compared with the executable contract in one run of it.
 
 #include <catch2/catch.hpp>
 #include <cstdlib>

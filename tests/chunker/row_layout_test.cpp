@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-// One real frame of two before a body at position 11.
+// A body at position 11 with one frame of left context, of two that the rule asks for.
 Row row() {
   Row row;
   row.begin = 11;
@@ -38,12 +38,12 @@ TEST_CASE("repeat pads with the window's first and last frame") {
   CHECK(values(Align::body, Pad::repeat, 8) == "[11,11,12,13,14,15,15,15]");
 }
 
-TEST_CASE("a row may be wider than the rule gives, or just fit") {
+TEST_CASE("a row may be wider than the rule's width, or as narrow as its window") {
   CHECK(row_layout(row(), {spec, Align::body, Pad::zero}, 10) == RowLayout{1, 5, 4});
   CHECK(row_layout(row(), {spec, Align::body, Pad::zero}, 6) == RowLayout{1, 5, 0});
 }
 
-TEST_CASE("the width is that of the widest window, of the sizes that events may give too") {
+TEST_CASE("the width is that of the widest window, including the sizes that events set") {
   CHECK(width_for(spec, 0) == 8);
   CHECK(width_for(spec, 9) == 13);
   CHECK(width_for({.size = 4, .first = 6}, 5) == 6);

@@ -15,7 +15,7 @@ inline Pad pad_from(const boost::json::value& word) {
   return word.as_string() == "repeat" ? Pad::repeat : Pad::zero;
 }
 
-// What stands in the row's columns where frame p has the value p + 1; null for a marker row.
+// The values of the row's columns, where frame p has the value p + 1; null for a marker row.
 inline boost::json::value row_values(const Row& row, const ChunkRule& rule, std::uint32_t width) {
   if (!row.has_frames()) return nullptr;
   const RowLayout layout = row_layout(row, rule, width);

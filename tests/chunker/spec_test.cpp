@@ -13,7 +13,7 @@ std::string refusal(const RuleKeys& keys, double rate = 16000) {
   return parse_rule(keys, {.rate = rate}).error().message;
 }
 
-TEST_CASE("a rule has every key") {
+TEST_CASE("every key of a rule is read") {
   CHECK(rule({{"size", "40"},
               {"step", "20"},
               {"first", "50"},
@@ -26,7 +26,7 @@ TEST_CASE("a rule has every key") {
         ChunkRule{{40, 20, 50, 3, 2, Spec::Tail::cover, 5}, Align::packed, Pad::repeat});
 }
 
-TEST_CASE("what is left out has its default") {
+TEST_CASE("a missing key has its default") {
   CHECK(rule({{"size", "40"}}) == ChunkRule{{.size = 40}, Align::body, Pad::zero});
 }
 
@@ -42,7 +42,7 @@ TEST_CASE("lengths may be times that are whole frames at the rate") {
         "is 363.825");
 }
 
-TEST_CASE("a length that is none is refused with what is allowed") {
+TEST_CASE("an invalid length is refused with the allowed forms") {
   for (const char* text : {"", "abc", "-1", "+1", "1.5", "1e3", "0x10", "ms", "1 ms", "1m", "inf",
                            "nan", "100 ", "2147483648", "99999999999999999999"}) {
     INFO(text);
@@ -54,7 +54,7 @@ TEST_CASE("a length that is none is refused with what is allowed") {
   CHECK(parse_rule({{"size", "999999999999999s"}}, {}).has_error());
 }
 
-TEST_CASE("an unknown word is refused with those there are") {
+TEST_CASE("an unknown word is refused with the allowed words") {
   CHECK(refusal({{"size", "4"}, {"tail", "all"}}) ==
         "tail = \"all\" must be every_start, cover or drop");
   CHECK(refusal({{"size", "4"}, {"align", "left"}}) == "align = \"left\" must be body or packed");
@@ -64,33 +64,33 @@ TEST_CASE("an unknown word is refused with those there are") {
         "paraformer-60, emformer-16, nemo-70-13 or returnn-100-75");
 }
 
-TEST_CASE("an unknown, repeated or missing key is refused by name") {
+TEST_CASE("an unknown, repeated or missing key is an error that names it") {
   CHECK(refusal({{"size", "4"}, {"stride", "2"}}) ==
         "stride = \"2\" is unknown: the key must be size, step, first, left, right, min, tail, "
         "align, pad or preset");
   CHECK(refusal({{"size", "4"}, {"size", "5"}}) ==
-        "size = \"5\" repeats the key: each may be given once");
+        "size = \"5\" is a repeated key: each key may be given once");
   CHECK(refusal({{"left", "4"}}) == "size is missing: a chunk rule needs size or preset");
   CHECK(parse_rule({{"size", "4"}, {"stride", "2"}}, {}).error().key == "stride");
 }
 
-TEST_CASE("beside a preset only align and pad may stand") {
+TEST_CASE("only align and pad can be combined with a preset") {
   CHECK(rule({{"preset", "silero-16k"}, {"align", "packed"}, {"pad", "repeat"}}) ==
         ChunkRule{{.size = 512, .left = 64}, Align::packed, Pad::repeat});
   CHECK(refusal({{"left", "3"}, {"preset", "silero-16k"}}) ==
-        "left = \"3\" cannot stand beside preset: with it only align and pad may be given");
+        "left = \"3\" cannot be combined with preset: only align and pad can");
   CHECK(refusal({{"preset", "silero-16k"}, {"preset", "wenet-16"}}) ==
-        "preset = \"wenet-16\" repeats the key: each may be given once");
+        "preset = \"wenet-16\" is a repeated key: each key may be given once");
 }
 
-TEST_CASE("lengths that make no sense together are refused") {
+TEST_CASE("lengths that contradict each other are refused") {
   CHECK(refusal({{"size", "0"}}) == "size = \"0\" must be at least 1 frame");
   CHECK(refusal({{"size", "5"}, {"first", "2"}, {"step", "3"}}) ==
-        "first = \"2\" is too short: first + step must exceed size, 5, and step is 3");
+        "first = \"2\" is too short: first + step must exceed size; size is 5 and step is 3");
   CHECK(rule({{"size", "5"}, {"first", "3"}, {"step", "3"}}).spec.first == 3);
 }
 
-TEST_CASE("a window has at most so many frames as an int32 counts") {
+TEST_CASE("a window has at most 2147483647 frames") {
   CHECK(Spec{.size = 0x7fffffff}.check().has_value());
   CHECK(Spec{.size = 0x7fffff00, .left = 0xff}.check().has_value());
   CHECK(refusal({{"size", "2147483647"}, {"right", "1"}}) ==
@@ -99,10 +99,10 @@ TEST_CASE("a window has at most so many frames as an int32 counts") {
   CHECK(Spec{.size = 1, .first = 0xffffffff}.check().error().key == "first");
 }
 
-TEST_CASE("sizes change only where bodies lie end to end") {
+TEST_CASE("sizes can change only if bodies are end to end") {
   CHECK(Spec{.size = 4}.check_size(9).has_value());
   CHECK(Spec{.size = 4, .step = 4}.check_size(9).error().message ==
-        "step = \"4\" must be 0 where sizes change");
+        "step = \"4\" must be 0 if sizes change");
   CHECK(Spec{.size = 4}.check_size(0).error().message == "size = \"0\" must be at least 1 frame");
   CHECK(Spec{.size = 4, .left = 1}.check_size(0x7fffffff).has_error());
   CHECK(Spec{.size = 4}.check_size(std::uint64_t{1} << 40).has_error());

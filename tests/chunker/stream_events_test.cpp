@@ -11,7 +11,7 @@ std::string refusal(StreamEvents& events, std::string_view kind, std::uint64_t c
   return added ? "" : added.error();
 }
 
-TEST_CASE("events: each word is its event") {
+TEST_CASE("events: each word adds its event") {
   StreamEvents events({.size = 4});
   std::vector<Event::Kind> kinds;
   for (const char* word : {"frames", "size", "flush", "reset", "gap", "end"})
@@ -22,7 +22,7 @@ TEST_CASE("events: each word is its event") {
         std::vector{Kind::frames, Kind::size, Kind::flush, Kind::reset, Kind::gap, Kind::end});
 }
 
-TEST_CASE("events: those behind the end are left out, whatever they are") {
+TEST_CASE("events: events after the end are ignored, even invalid ones") {
   StreamEvents events({.size = 4});
   CHECK(refusal(events, "abort", 0).empty());
   CHECK(events.ended());
@@ -30,10 +30,10 @@ TEST_CASE("events: those behind the end are left out, whatever they are") {
   CHECK(events.events().size() == 1);
 }
 
-TEST_CASE("events: one that no chunker takes is refused, and not added") {
+TEST_CASE("events: an invalid event is refused, and not added") {
   StreamEvents events({.size = 4, .step = 2});
   CHECK(refusal(events, "stop", 0).starts_with("\"stop\" must be \"frames\""));
-  CHECK(refusal(events, "size", 2) == "step = \"2\" must be 0 where sizes change");
+  CHECK(refusal(events, "size", 2) == "step = \"2\" must be 0 if sizes change");
   CHECK(refusal(events, "gap", 0) == "a gap must have at least 1 frame");
   CHECK(refusal(events, "gap", std::uint64_t{1} << 53).empty());
   CHECK(refusal(events, "frames", 1) == "the stream must have at most 9007199254740992 frames");

@@ -17,8 +17,8 @@
 
 namespace millrace::test {
 
-// A service's ZeroMQ door with a thread of its own, which answers each message as a test's script
-// says, and keeps what it heard in words.
+// The ZeroMQ socket of a service, with its own thread: passes each message to a test's script,
+// which replies, and queues a description of it (wire_words.h).
 class ScriptedRouter : private ZeromqSink {
  public:
   // Called on the router's thread.
@@ -39,12 +39,13 @@ class ScriptedRouter : private ZeromqSink {
   std::uint16_t port() const { return router_.port(); }
   std::string url() const { return "tcp://127.0.0.1:" + std::to_string(port()); }
 
-  // What comes next; "" where nothing does.
-  std::string heard() { return heard_.pop_until(Clock::now() + patience).value_or(""); }
+  // The description of the next message; "" if none arrives in time.
+  std::string next_message() { return received_.pop_until(Clock::now() + patience).value_or(""); }
 
-  // To the peer that spoke last, when it has room. Called by the script, or by post().
-  void tell(const auto& message) { send(encoder_.encode(message)); }
-  void tell_raw(std::string_view bytes) {
+  // Sends to the peer of the last message, as soon as its queue has space. Called by the script, or
+  // in post().
+  void reply(const auto& message) { send(encoder_.encode(message)); }
+  void reply_raw(std::string_view bytes) {
     send({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()});
   }
   void post(std::function<void()> task) { net::post(context_, std::move(task)); }
@@ -53,15 +54,15 @@ class ScriptedRouter : private ZeromqSink {
   void received(ZeromqPeer peer, ZeromqMessage message) override {
     peer_ = peer;
     const auto decoded = decoder_.to_service(message.bytes());
-    (void)heard_.try_push(decoded ? words_of(*decoded) : "nonsense");
+    (void)received_.try_push(decoded ? words_of(*decoded) : "nonsense");
     if (decoded) script_(*this, *decoded);
   }
-  void malformed(ZeromqPeer) override { (void)heard_.try_push("malformed"); }
+  void malformed(ZeromqPeer) override { (void)received_.try_push("malformed"); }
   void writable(ZeromqPeer) override {
     for (; !waiting_.empty(); waiting_.pop_front())
       if (!is_sent(waiting_.front().first, waiting_.front().second)) return;
   }
-  void lost(ZeromqPeer) override { (void)heard_.try_push("lost"); }
+  void lost(ZeromqPeer) override { (void)received_.try_push("lost"); }
 
   void send(Bytes message) {
     if (waiting_.empty() && is_sent(peer_, message)) return;
@@ -72,7 +73,7 @@ class ScriptedRouter : private ZeromqSink {
   }
 
   const Script script_;
-  Queue<std::string> heard_{100'000};
+  Queue<std::string> received_{100'000};
   Budget connections_{100};
   ZeromqStats stats_;
   client_protocol::Encoder encoder_;
@@ -84,27 +85,27 @@ class ScriptedRouter : private ZeromqSink {
   std::jthread thread_;
 };
 
-// Opens each stream as "mic-N" with so much credit, answers each message that has frames with
-// their bytes, and closes what ends.
+// A script that opens each stream as "mic-N" with this credit, answers each message of frames with
+// their bytes, and closes a stream after End.
 inline ScriptedRouter::Script echo(std::uint64_t credit = 1 << 20) {
   return [credit](ScriptedRouter& service, const client_protocol::ToService& message) {
     namespace cp = client_protocol;
     if (const auto* open = std::get_if<cp::Open>(&message)) {
       const std::string name = "mic-" + std::to_string(open->stream);
-      service.tell(
+      service.reply(
           cp::Ready{.stream = open->stream, .id = name, .pipeline = "default", .frame_bytes = 2});
-      service.tell(cp::Credit{.stream = open->stream, .frames = credit});
+      service.reply(cp::Credit{.stream = open->stream, .frames = credit});
     } else if (const auto* frames = std::get_if<cp::Frames>(&message)) {
       if (frames->bytes.empty()) return;
-      service.tell(cp::Result{.stream = frames->stream,
-                              .begin = frames->at,
-                              .end = frames->at + 1,
-                              .kind = Answer::Kind::text,
-                              .data = frames->bytes});
+      service.reply(cp::Result{.stream = frames->stream,
+                               .begin = frames->at,
+                               .end = frames->at + 1,
+                               .kind = Answer::Kind::text,
+                               .data = frames->bytes});
     } else if (const auto* flush = std::get_if<cp::Flush>(&message)) {
-      if (flush->mark) service.tell(cp::Flushed{.stream = flush->stream, .mark = *flush->mark});
+      if (flush->mark) service.reply(cp::Flushed{.stream = flush->stream, .mark = *flush->mark});
     } else if (const auto* end = std::get_if<cp::End>(&message)) {
-      service.tell(cp::Closed{.stream = end->stream, .frames = 5, .chunks = 2});
+      service.reply(cp::Closed{.stream = end->stream, .frames = 5, .chunks = 2});
     }
   };
 }

@@ -12,14 +12,14 @@
 
 namespace millrace::test {
 
-// A service on a free port of the loopback, with a thread of its own, whose connections do what a
-// test's script says: after an answer to the upgrade, or with that as all there is.
+// A service on a free port of the loopback, with its own thread. Each connection is upgraded and
+// then runs a test's script, or gets a fixed answer to its request and is closed.
 class ScriptedService {
  public:
   using Script = Task<> (*)(Connection& connection, std::string target);
 
   explicit ScriptedService(Script script) : ScriptedService(script, "") {}
-  // Answers every request with this.
+  // Answers every request with `answer`.
   explicit ScriptedService(std::string answer) : ScriptedService(nullptr, std::move(answer)) {}
   ~ScriptedService() { context_.stop(); }
 
@@ -49,7 +49,7 @@ class ScriptedService {
     std::string request;
     const auto [error, size] =
         co_await net::async_read_until(socket, net::dynamic_buffer(request), "\r\n\r\n", no_throw);
-    if (error) co_return;  // the client has given up before
+    if (error) co_return;  // the client has already disconnected
     if (script_ == nullptr) {
       co_await net::async_write(socket, net::buffer(answer_), no_throw);
       co_return;
@@ -68,14 +68,14 @@ class ScriptedService {
   const Script script_;
   const std::string answer_;
   net::basic_socket_acceptor<Tcp, Executor> acceptor_;
-  std::jthread thread_;  // the last: it ends before what it uses
+  std::jthread thread_;  // the last member: it ends before the members that it uses
 };
 
-inline Task<> tell(Connection& connection, std::string text) {
+inline Task<> send_text(Connection& connection, std::string text) {
   co_await connection.send(Connection::Kind::text, text);
 }
 
-// What comes until then is passed over.
+// Ignores messages until the connection ends.
 inline Task<> await_end(Connection& connection) {
   for (;;) {
     const auto received = co_await connection.receive();

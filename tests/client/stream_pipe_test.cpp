@@ -26,7 +26,7 @@ Bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// What a stream says to the call of another thread that waits in it.
+// A call that waits in another thread, and its outcome.
 class Waiting {
  public:
   explicit Waiting(std::function<bool()> call)
@@ -35,7 +35,7 @@ class Waiting {
           return code_of(call);
         })) {}
 
-  // By then it waits, as the kernel sees it.
+  // Returns when the thread sleeps, according to the kernel.
   void await_sleep() const {
     const Time limit = Clock::now() + patience;
     while (!sleeps() && Clock::now() < limit) std::this_thread::yield();
@@ -64,15 +64,15 @@ class Waiting {
 };
 
 struct PipeFixture {
-  bool say(std::string_view frames) { return pipe.say(bytes_of(frames), at_once); }
+  bool queue(std::string_view frames) { return pipe.queue(bytes_of(frames), at_once); }
   std::vector<std::string> taken() {
-    std::vector<StreamPipe::Said> said;
-    pipe.take(said);
+    std::vector<StreamPipe::Queued> queued;
+    pipe.take(queued);
     std::vector<std::string> frames;
-    for (const auto& one : said) frames.push_back(std::get<std::string>(one));
+    for (const auto& entry : queued) frames.push_back(std::get<std::string>(entry));
     return frames;
   }
-  void sent(const std::string& frames) { pipe.sent(StreamPipe::Said(frames)); }
+  void sent(const std::string& frames) { pipe.sent(StreamPipe::Queued(frames)); }
   void deliver(std::uint64_t mark) { pipe.deliver(client_event::Flushed{mark}); }
   std::uint64_t next_mark() {
     const auto event = pipe.next(at_once);
@@ -90,29 +90,31 @@ struct PipeFixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(PipeFixture, "what is said is taken in order, with one wake for all of it") {
-  CHECK(say("ab"));
-  CHECK(say("c"));
+TEST_CASE_METHOD(PipeFixture, "queued input is taken in order, with one wake for all of it") {
+  CHECK(queue("ab"));
+  CHECK(queue("c"));
   CHECK(wakes == 1);
   CHECK(taken() == std::vector<std::string>{"ab", "c"});
-  CHECK(say("d"));
+  CHECK(queue("d"));
   CHECK(wakes == 2);
 }
 
-TEST_CASE_METHOD(PipeFixture, "saying waits from the bound on until something is sent") {
-  CHECK(say("abc"));
-  CHECK(say("defgh"));  // there was room for a byte
-  CHECK_FALSE(say("i"));
+TEST_CASE_METHOD(PipeFixture, "queueing waits at the bound until input is sent") {
+  CHECK(queue("abc"));
+  CHECK(queue("defgh"));  // the queue was below its bound by one byte
+  CHECK_FALSE(queue("i"));
   (void)taken();
-  CHECK_FALSE(say("i"));
+  CHECK_FALSE(queue("i"));
   sent("abc");
-  CHECK_FALSE(say("i"));
+  CHECK_FALSE(queue("i"));
   std::jthread other([&] { sent("defgh"); });
-  CHECK(pipe.say(bytes_of("i"), whenever));
+  CHECK(pipe.queue(bytes_of("i"), whenever));
   CHECK(taken() == std::vector<std::string>{"i"});
 }
 
-TEST_CASE_METHOD(PipeFixture, "from the bound on the user is waited for, until half is taken") {
+TEST_CASE_METHOD(
+    PipeFixture,
+    "a stream is held up when its events reach the bound, until half of them are taken") {
   deliver(1);
   CHECK_FALSE(pipe.held_up());
   deliver(2);
@@ -131,7 +133,8 @@ TEST_CASE_METHOD(PipeFixture, "from the bound on the user is waited for, until h
   CHECK_FALSE(pipe.next(at_once));
 }
 
-TEST_CASE_METHOD(PipeFixture, "who takes something, however slowly, is waited for anew") {
+TEST_CASE_METHOD(PipeFixture,
+                 "each event that is taken restarts the time for which the stream is held up") {
   for (std::uint64_t mark : {1, 2, 3, 4}) deliver(mark);
   CHECK(pipe.held_up());
   const Time before = Clock::now();
@@ -140,7 +143,7 @@ TEST_CASE_METHOD(PipeFixture, "who takes something, however slowly, is waited fo
   CHECK(pipe.held_up_since() >= before);
 }
 
-TEST_CASE_METHOD(PipeFixture, "who waits for an event gets it, or learns of the end") {
+TEST_CASE_METHOD(PipeFixture, "a call that waits for an event gets it, or the end") {
   std::jthread other([&] {
     deliver(7);
     pipe.close({.frames = 5, .chunks = 1});
@@ -151,46 +154,47 @@ TEST_CASE_METHOD(PipeFixture, "who waits for an event gets it, or learns of the 
   CHECK(pipe.over());
 }
 
-TEST_CASE_METHOD(PipeFixture, "a deadline passes") {
+TEST_CASE_METHOD(PipeFixture, "a call that waits returns at its deadline") {
   CHECK_FALSE(pipe.next(Clock::now()));
-  CHECK(say("abcd"));
-  CHECK_FALSE(pipe.say(bytes_of("e"), Clock::now()));
+  CHECK(queue("abcd"));
+  CHECK_FALSE(pipe.queue(bytes_of("e"), Clock::now()));
 }
 
-TEST_CASE_METHOD(PipeFixture, "a failure is heard after what came before it, and by every call") {
+TEST_CASE_METHOD(PipeFixture, "a failure is thrown by every call, after the events before it") {
   deliver(1);
   pipe.fail(StreamFailure::lost("gone"));
   pipe.close({});
   deliver(2);
-  CHECK_THROWS_AS(say("a"), ConnectionLost);
+  CHECK_THROWS_AS(queue("a"), ConnectionLost);
   CHECK(next_mark() == 1);
   for (int i = 0; i < 2; ++i) CHECK_THROWS_AS(pipe.next(whenever), ConnectionLost);
   CHECK_FALSE(pipe.over());
 }
 
 TEST_CASE_METHOD(PipeFixture,
-                 "nothing is said after the end, but the end again, which is nothing") {
-  CHECK(pipe.say(client_message::End{}, at_once));
+                 "nothing can be queued after the end, and a second end does nothing") {
+  CHECK(pipe.queue(client_message::End{}, at_once));
   for (int i = 0; i < 2; ++i) {
-    CHECK(pipe.say(client_message::End{}, at_once));
-    CHECK_THROWS_AS(pipe.say(client_message::Reset{}, whenever), std::logic_error);
-    CHECK_THROWS_AS(say("a"), std::logic_error);
+    CHECK(pipe.queue(client_message::End{}, at_once));
+    CHECK_THROWS_AS(pipe.queue(client_message::Reset{}, whenever), std::logic_error);
+    CHECK_THROWS_AS(queue("a"), std::logic_error);
     pipe.close({});
   }
   CHECK(wakes == 1);
 }
 
-TEST_CASE_METHOD(PipeFixture, "nothing is said to a service that has ended the stream") {
+TEST_CASE_METHOD(PipeFixture, "nothing can be queued after the service has ended the stream") {
   pipe.close({});
   try {
-    say("a");
+    queue("a");
     FAIL("it was taken");
   } catch (const StreamFailed& failed) {
     CHECK(failed.code() == "closed");
   }
 }
 
-TEST_CASE_METHOD(PipeFixture, "a stream whose user has gone takes nothing more, and says so") {
+TEST_CASE_METHOD(PipeFixture,
+                 "an abandoned stream takes no events, and reports that it is abandoned") {
   deliver(1);
   deliver(2);
   CHECK(pipe.held_up());
@@ -204,12 +208,11 @@ TEST_CASE_METHOD(PipeFixture, "a stream whose user has gone takes nothing more, 
   CHECK(wakes == 1);
 }
 
-TEST_CASE_METHOD(PipeFixture,
-                 "who waits learns that the stream was closed here, as does who comes") {
-  CHECK(say("abcd"));
+TEST_CASE_METHOD(PipeFixture, "closing a stream fails the calls that wait in it, and later calls") {
+  CHECK(queue("abcd"));
   const Time in_time = Clock::now() + patience;
   const auto next = [&] { return pipe.next(in_time).has_value(); };
-  const auto send = [&] { return pipe.say(bytes_of("e"), in_time); };
+  const auto send = [&] { return pipe.queue(bytes_of("e"), in_time); };
   Waiting taker(next), sender(send);
   taker.await_sleep();
   sender.await_sleep();
@@ -233,10 +236,11 @@ TEST_CASE_METHOD(PipeFixture, "a stream that has ended cannot be closed any more
   CHECK(pipe.over());
 }
 
-TEST_CASE_METHOD(PipeFixture, "a change is told to who has looked in vain before, once") {
+TEST_CASE_METHOD(PipeFixture,
+                 "a change is recorded once, and only after a call that did not succeed") {
   CHECK_FALSE(readable());
   deliver(1);
-  CHECK_FALSE(readable());  // nobody has asked
+  CHECK_FALSE(readable());  // no call has failed before
   CHECK(next_mark() == 1);
   CHECK(next_mark() == 0);
   deliver(2);
@@ -245,8 +249,8 @@ TEST_CASE_METHOD(PipeFixture, "a change is told to who has looked in vain before
   CHECK(changes.take() == std::vector<std::uint64_t>{3});
   CHECK_FALSE(readable());
   CHECK(changes.take().empty());
-  CHECK(say("abcd"));
-  CHECK_FALSE(say("e"));
+  CHECK(queue("abcd"));
+  CHECK_FALSE(queue("e"));
   sent("abcd");
   CHECK(changes.take() == std::vector<std::uint64_t>{3});
 }
@@ -258,7 +262,7 @@ TEST_CASE_METHOD(PipeFixture, "the end of a stream is a change") {
   CHECK(changes.take() == std::vector<std::uint64_t>{3});
 }
 
-TEST_CASE("changes are not kept for nobody") {
+TEST_CASE("changes are not recorded before the descriptor exists") {
   Changes changes;
   changes.add(1);
   CHECK(changes.take().empty());

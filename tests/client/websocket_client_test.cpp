@@ -27,9 +27,9 @@ std::string result_with(const std::string& answer) {
          answer + "}";
 }
 
-// Tells each message that it gets back as one: "4", or the text. The client hangs up.
+// Answers each message with a result: its number of bytes, such as "4", or its text.
 Task<> echo(Connection& connection, std::string target) {
-  co_await tell(connection, ready);
+  co_await send_text(connection, ready);
   std::uint64_t frames = 0;
   for (;;) {
     const auto received = co_await connection.receive();
@@ -39,32 +39,32 @@ Task<> echo(Connection& connection, std::string target) {
     if (message->kind == Kind::binary) answer = std::to_string(message->bytes.size());
     frames += message->kind == Kind::binary ? message->bytes.size() : 0;
     std::string result = result_with("\"data\":" + answer);
-    co_await tell(connection, std::move(result));
+    co_await send_text(connection, std::move(result));
     if (answer != R"({"type":"end"})") continue;
     std::string closed = R"({"type":"closed","frames":)" + std::to_string(frames) +
                          R"(,"chunks":)" + std::to_string(target.size()) + "}";
-    co_await tell(connection, std::move(closed));
+    co_await send_text(connection, std::move(closed));
   }
 }
 
 // A result with an explanation, and one without.
 Task<> explain_with_target(Connection& connection, std::string target) {
-  co_await tell(connection, ready);
+  co_await send_text(connection, ready);
   std::string result =
       result_with(R"("explain":{"slot":3, "target":")" + target + R"("},"data":{"explain":7})");
-  co_await tell(connection, std::move(result));
+  co_await send_text(connection, std::move(result));
   result = result_with(R"("data":{"explain":7})");
-  co_await tell(connection, std::move(result));
+  co_await send_text(connection, std::move(result));
 }
 
-// Says what the script's text is, line by line, and hangs up.
+// Sends each line as a message, and closes the connection.
 template <const char* const& lines>
-Task<> say_lines(Connection& connection, std::string) {
+Task<> send_lines(Connection& connection, std::string) {
   std::string_view rest = lines;
   while (!rest.empty()) {
     std::string line(rest.substr(0, rest.find('\n')));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    co_await tell(connection, std::move(line));
+    co_await send_text(connection, std::move(line));
   }
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("a stream's first and last events are its name and its totals") {
   CHECK_FALSE(stream.next());
 }
 
-TEST_CASE("what is sent at once reaches the service in messages that it reads") {
+TEST_CASE("a long input reaches the service in messages below its limit") {
   ScriptedService service(&echo);
   Client client(service.url());
   ClientStream stream = client.open();
@@ -123,7 +123,7 @@ TEST_CASE("what is sent at once reaches the service in messages that it reads") 
         std::vector<std::string>{"32768", "32768", "4464", R"({"type":"end"})"});
 }
 
-TEST_CASE("streams of a client are connections of their own") {
+TEST_CASE("each stream of a client has its own connection") {
   ScriptedService service(&echo);
   Client client(service.url());
   ClientStream one = client.open(), other = client.open();
@@ -136,12 +136,12 @@ TEST_CASE("streams of a client are connections of their own") {
   CHECK(one.number() != other.number());
 }
 
-TEST_CASE("answers are values as they were written, texts, and errors") {
+TEST_CASE("answers are JSON values as they were written, strings, or errors") {
   static const std::string said =
       ready + "\n" + result_with(R"("data": {"p": 1.50, "q":[ 1e2,"]}"]} )") + "\n" +
       result_with(R"("data":"say \"hi\"")") + "\n" + result_with(R"("error":"worker_failed")");
   static const char* const lines = said.c_str();
-  ScriptedService service(&say_lines<lines>);
+  ScriptedService service(&send_lines<lines>);
   Client client(service.url());
   ClientStream stream = client.open();
   const auto answer = [&] { return std::get<Answered>(*stream.next()).answer; };
@@ -159,9 +159,9 @@ TEST_CASE("a stream that asks for explanations has one with each result") {
   CHECK(explain().empty());
 }
 
-TEST_CASE("an answer of bytes is a result like others") {
+TEST_CASE("an answer of bytes is received as a result") {
   ScriptedService service([](Connection& connection, std::string) -> Task<> {
-    co_await tell(connection, ready);
+    co_await send_text(connection, ready);
     client_protocol::Encoder encoder;
     const client_protocol::Result result{
         .seq = 9, .end = 1600, .end_s = 0.1, .data = bytes_of("\1\2")};
@@ -184,7 +184,7 @@ TEST_CASE("messages that are not results become events") {
       R"({"type":"goaway","retry_after_ms":1000})" + "\n" +
       R"({"type":"error","code":"no_worker","message":"none came"})";
   static const char* const lines = said.c_str();
-  ScriptedService service(&say_lines<lines>);
+  ScriptedService service(&send_lines<lines>);
   Client client(service.url());
   ClientStream stream = client.open();
   CHECK(stream.next() == ClientEvent(client_event::Rejected{"values", "half a frame", 3}));
@@ -200,7 +200,7 @@ TEST_CASE("messages that are not results become events") {
   }
 }
 
-TEST_CASE("a refusal says why, and when to come again") {
+TEST_CASE("a refusal has a reason, and a time to retry") {
   ScriptedService service(std::string(
       "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nContent-Length: 75\r\n\r\n"
       R"({"error":{"code":"stopping","parameter":"pipeline","message":"come again"}})"));
@@ -220,7 +220,8 @@ TEST_CASE("a refusal says why, and when to come again") {
   CHECK_THROWS_WITH(Client(other.url()).open(), "refused as schema: HTTP 404");
 }
 
-TEST_CASE("a service that is not there, does not answer or talks nonsense is a lost connection") {
+TEST_CASE(
+    "a service that is absent, does not answer or sends invalid messages is a lost connection") {
   std::string gone;
   {
     ScriptedService service(&echo);
@@ -230,22 +231,23 @@ TEST_CASE("a service that is not there, does not answer or talks nonsense is a l
   const ScriptedService mail(std::string("220 mail"));
   CHECK_THROWS_AS(Client(mail.url()).open(), ConnectionLost);
   const ScriptedService zeromq("\xff\0\0\0\0\0\0\0\1\x7f\3\1NULL"s);
-  CHECK_THROWS_WITH(Client(zeromq.url()).open(), Catch::Contains("its URL begins with tcp://"));
+  CHECK_THROWS_WITH(Client(zeromq.url()).open(),
+                    Catch::Contains("use a URL that begins with tcp://"));
 
   ScriptedService mute([](Connection& connection, std::string) { return await_end(connection); });
   Client patient(mute.url());
-  const ClientStream waiting = patient.start();  // and is given up with its client
+  const ClientStream waiting = patient.start();  // fails together with its client
 
   ScriptedService nonsense([](Connection& connection, std::string) -> Task<> {
-    co_await tell(connection, "[]");
+    co_await send_text(connection, "[]");
     co_await await_end(connection);
   });
-  CHECK_THROWS_WITH(Client(nonsense.url()).open(), Catch::Contains("none of its messages"));
+  CHECK_THROWS_WITH(Client(nonsense.url()).open(), Catch::Contains("sent an invalid message"));
 }
 
-TEST_CASE("a connection that is cut is lost to who sends and to who takes") {
+TEST_CASE("a lost connection fails sending and receiving") {
   static const char* const lines = ready.c_str();
-  ScriptedService service(&say_lines<lines>);
+  ScriptedService service(&send_lines<lines>);
   Client client(service.url());
   ClientStream stream = client.open();
   CHECK_THROWS_AS(stream.next(), ConnectionLost);
@@ -253,7 +255,7 @@ TEST_CASE("a connection that is cut is lost to who sends and to who takes") {
   CHECK_THROWS_AS(stream.send(bytes_of("a")), ConnectionLost);
 }
 
-TEST_CASE("urls and commands that are none are refused at once") {
+TEST_CASE("invalid URLs and commands are refused at once") {
   for (const char* bad : {"", "http://here", "ws://", "ws://here:port", "ws://here/v2"})
     CHECK_THROWS_AS(Client(bad), std::invalid_argument);
   ScriptedService service(&echo);

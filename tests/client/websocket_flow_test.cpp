@@ -22,12 +22,12 @@ Bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// What a service, whose script captures nothing, tells a test.
+// Shared by a test and its service's script, which cannot capture anything.
 struct Seen {
   std::counting_semaphore<> ended{0};
-  std::atomic<int> how{-1};  // the code that the client closed with; 0: none
+  std::atomic<int> how{-1};  // the client's close code; 0 without a close
   std::atomic<int> messages{0};
-  std::atomic<bool> read{false};  // set by the test: it may read
+  std::atomic<bool> read{false};  // set by the test: the script may read
 
   bool await_end() { return ended.try_acquire_for(patience); }
 };
@@ -51,13 +51,13 @@ Task<> note_end(Connection& connection) {
 }
 
 Task<> open_and_note(Connection& connection, std::string) {
-  co_await tell(connection, ready);
+  co_await send_text(connection, ready);
   co_await note_end(connection);
 }
 
-// Reads nothing until it may.
+// Reads nothing until the test allows it.
 Task<> open_and_wait(Connection& connection, std::string) {
-  co_await tell(connection, ready);
+  co_await send_text(connection, ready);
   Timer timer(co_await net::this_coro::executor);
   while (!seen->read) {
     timer.expires_after(1ms);
@@ -67,22 +67,22 @@ Task<> open_and_wait(Connection& connection, std::string) {
 }
 
 constexpr int many = 20'000;
-// As many results as no socket holds.
+// Sends more results than socket buffers hold.
 Task<> answer_much(Connection& connection, std::string) {
-  co_await tell(connection, ready);
+  co_await send_text(connection, ready);
   const std::string text = R"({"type":"result","seq":0,"data":")" + std::string(1000, 'x') + "\"}";
   for (int i = 0; i < many; ++i) {
     if (!co_await connection.send(Connection::Kind::text, text)) break;
     ++seen->messages;
   }
   std::string closed = R"({"type":"closed","frames":0,"chunks":0})";
-  co_await tell(connection, std::move(closed));
+  co_await send_text(connection, std::move(closed));
   co_await note_end(connection);
 }
 
 }  // namespace
 
-TEST_CASE_METHOD(FlowFixture, "sending waits while the service does not read, and goes on") {
+TEST_CASE_METHOD(FlowFixture, "sending waits while the service does not read, and then continues") {
   ScriptedService service(&open_and_wait);
   Client client(service.url(), {.unsent = 100'000});
   ClientStream stream = client.open();
@@ -96,7 +96,7 @@ TEST_CASE_METHOD(FlowFixture, "sending waits while the service does not read, an
   CHECK(sent >= 2);
 }
 
-TEST_CASE_METHOD(FlowFixture, "who waits for a descriptor learns of results and of room") {
+TEST_CASE_METHOD(FlowFixture, "the descriptor reports results and free space") {
   ScriptedService service(&open_and_wait);
   Client client(service.url(), {.unsent = 100'000});
   pollfd changed{client.descriptor(), POLLIN, 0};
@@ -118,7 +118,8 @@ TEST_CASE_METHOD(FlowFixture, "who waits for a descriptor learns of results and 
   CHECK(stream.try_send(bytes_of(packet)));
 }
 
-TEST_CASE_METHOD(FlowFixture, "results that nobody takes hold up the service, and none is lost") {
+TEST_CASE_METHOD(FlowFixture,
+                 "if results are not taken, the service is not read, and no result is lost") {
   ScriptedService service(&answer_much);
   Client client(service.url(), {.untaken = 10'000});
   ClientStream stream = client.open();
@@ -148,7 +149,7 @@ TEST_CASE_METHOD(FlowFixture, "results that are not taken for too long end their
   CHECK_THROWS_AS(stream.send(bytes_of("a")), StreamFailed);
 }
 
-TEST_CASE_METHOD(FlowFixture, "a stream that is let go ends cleanly, what was said before it too") {
+TEST_CASE_METHOD(FlowFixture, "a stream that is destroyed ends cleanly, after all queued input") {
   ScriptedService service(&open_and_note);
   Client client(service.url());
   {
@@ -161,7 +162,7 @@ TEST_CASE_METHOD(FlowFixture, "a stream that is let go ends cleanly, what was sa
   CHECK(now.messages == 2);
 }
 
-TEST_CASE_METHOD(FlowFixture, "a stream that is let go before it is open ends as well") {
+TEST_CASE_METHOD(FlowFixture, "a stream that is destroyed before it is open ends as well") {
   ScriptedService service(&open_and_note);
   Client client(service.url());
   (void)client.start();
@@ -169,7 +170,8 @@ TEST_CASE_METHOD(FlowFixture, "a stream that is let go before it is open ends as
   CHECK(now.how == 1000);
 }
 
-TEST_CASE_METHOD(FlowFixture, "streams outlive their client, and are lost") {
+TEST_CASE_METHOD(FlowFixture,
+                 "when a client is destroyed, its streams still exist, and fail as lost") {
   ScriptedService service(&open_and_note);
   std::optional<Client> client(service.url());
   ClientStream stream = client->open();
@@ -179,7 +181,7 @@ TEST_CASE_METHOD(FlowFixture, "streams outlive their client, and are lost") {
   CHECK(now.await_end());
 }
 
-TEST_CASE_METHOD(FlowFixture, "calls that are running when their client goes are lost") {
+TEST_CASE_METHOD(FlowFixture, "calls in progress fail as lost when their client is destroyed") {
   ScriptedService service(&open_and_note);
   std::optional<Client> client(service.url());
   ClientStream stream = client->open();
@@ -194,7 +196,8 @@ TEST_CASE_METHOD(FlowFixture, "calls that are running when their client goes are
   CHECK_THROWS_AS(sender.get(), ConnectionLost);
 }
 
-TEST_CASE_METHOD(FlowFixture, "a stream that is closed wakes who waits in it, and ends cleanly") {
+TEST_CASE_METHOD(FlowFixture,
+                 "closing a stream wakes the calls that wait in it, and ends cleanly") {
   ScriptedService service(&open_and_note);
   Client client(service.url());
   ClientStream stream = client.open();
@@ -207,7 +210,7 @@ TEST_CASE_METHOD(FlowFixture, "a stream that is closed wakes who waits in it, an
   CHECK(now.messages == 1);
 }
 
-TEST_CASE_METHOD(FlowFixture, "a client that says nothing is heard to live") {
+TEST_CASE_METHOD(FlowFixture, "a client that sends nothing sends keepalives") {
   ScriptedService service(&open_and_note);
   Client client(service.url(), {.keepalive = 1ms});
   const ClientStream stream = client.open();
@@ -217,20 +220,20 @@ TEST_CASE_METHOD(FlowFixture, "a client that says nothing is heard to live") {
 }
 
 TEST_CASE_METHOD(FlowFixture,
-                 "a service whose host takes nothing and says nothing any more is lost") {
+                 "a service whose host acknowledges nothing and sends nothing is lost") {
   ScriptedService service(&open_and_wait);
   Client client(service.url(), {.silence = 100ms});
   ClientStream stream = client.open();
   const auto send_on = [&] {
     for (const std::string packet(50'000, 'x');;) stream.send(bytes_of(packet));
   };
-  CHECK_THROWS_WITH(send_on(), Catch::Contains("nothing is heard"));
+  CHECK_THROWS_WITH(send_on(), Catch::Contains("no longer responds"));
   CHECK_THROWS_AS(stream.next(), ConnectionLost);
   now.read = true;
   CHECK(now.await_end());
 }
 
-TEST_CASE_METHOD(FlowFixture, "two threads send and take at once") {
+TEST_CASE_METHOD(FlowFixture, "one thread can send while another waits for results") {
   ScriptedService service(&open_and_note);
   Client client(service.url());
   ClientStream stream = client.open();

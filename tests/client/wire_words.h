@@ -9,7 +9,7 @@
 
 namespace millrace::test {
 
-// A message of a client in words: "3 frames at 0: aabb".
+// Describes a message of a client: "3 frames at 0: aabb".
 struct InWords {
   std::string operator()(const client_protocol::Open& open) const {
     std::string words = std::to_string(open.stream) + " open";

@@ -25,11 +25,11 @@ std::vector<std::string> answers_of(ClientStream& stream) {
   return answers;
 }
 
-// What comes before is passed over.
-bool await(ScriptedRouter& service, const std::string& words) {
+// Ignores other messages before this one.
+bool await_message(ScriptedRouter& service, const std::string& words) {
   for (;;) {
-    const std::string heard = service.heard();
-    if (heard == words || heard.empty()) return heard == words;
+    const std::string message = service.next_message();
+    if (message == words || message.empty()) return message == words;
   }
 }
 
@@ -47,13 +47,13 @@ TEST_CASE("a stream over ZeroMQ is opened, sent and closed") {
   CHECK(stream.next() == ClientEvent(client_event::Flushed{7}));
   CHECK(stream.next() == ClientEvent(client_event::Closed{5, 2}));
   CHECK_FALSE(stream.next());
-  CHECK(service.heard() == "1 open pipeline=default id=mic rate=16000");
-  CHECK(service.heard() == "1 frames at 0: aabb");
-  CHECK(service.heard() == "1 flush 7");
-  CHECK(service.heard() == "1 end");
+  CHECK(service.next_message() == "1 open pipeline=default id=mic rate=16000");
+  CHECK(service.next_message() == "1 frames at 0: aabb");
+  CHECK(service.next_message() == "1 flush 7");
+  CHECK(service.next_message() == "1 end");
 }
 
-TEST_CASE("many streams share one connection, and each gets what is its own") {
+TEST_CASE("many streams share one connection, and each gets its own results") {
   ScriptedRouter service(echo());
   Client client(service.url());
   std::vector<ClientStream> streams;
@@ -69,7 +69,7 @@ TEST_CASE("many streams share one connection, and each gets what is its own") {
     CHECK(answers_of(stream) == std::vector<std::string>{text_of(stream)});
 }
 
-TEST_CASE("sending waits for credit, and an event loop learns of it") {
+TEST_CASE("sending waits for credit, and an event loop is notified of it") {
   ScriptedRouter service(echo(2));
   Client client(service.url(), {.unsent = 6});
   (void)client.descriptor();
@@ -77,7 +77,7 @@ TEST_CASE("sending waits for credit, and an event loop learns of it") {
   stream.send(bytes_of("aabbcc"));
   CHECK(std::get<Answered>(*stream.next()).answer.data == "aabb");
   CHECK_FALSE(stream.send_until(bytes_of("dd"), Clock::now() + 5ms));
-  service.post([&service] { service.tell(cp::Credit{.stream = 1, .frames = 2}); });
+  service.post([&service] { service.reply(cp::Credit{.stream = 1, .frames = 2}); });
   stream.send(bytes_of("dd"));
   CHECK(client.changed() == std::vector<std::uint64_t>{1});
   CHECK(std::get<Answered>(*stream.next()).answer.data == "cc");
@@ -93,19 +93,19 @@ TEST_CASE("a service that answers no heartbeat for longer than a client waits is
   over.count_down();
 }
 
-TEST_CASE("a stream that the service refuses or ends says why, the others go on") {
+TEST_CASE("a stream that the service refuses or ends has a reason, the others continue") {
   ScriptedRouter service([](ScriptedRouter& router, const cp::ToService& message) {
     const auto* open = std::get_if<cp::Open>(&message);
     if (open && open->id)
-      router.tell(cp::Error{.stream = open->stream,
-                            .code = "no_room",
-                            .message = "come again",
-                            .parameter = "pipeline",
-                            .retry_after = 2000ms});
+      router.reply(cp::Error{.stream = open->stream,
+                             .code = "no_room",
+                             .message = "come again",
+                             .parameter = "pipeline",
+                             .retry_after = 2000ms});
     else
       echo()(router, message);
     if (const auto* gap = std::get_if<cp::Gap>(&message))
-      router.tell(cp::Error{.stream = gap->stream, .code = "no_worker", .message = "none came"});
+      router.reply(cp::Error{.stream = gap->stream, .code = "no_worker", .message = "none came"});
   });
   Client client(service.url());
   ClientStream good = client.open(), bad = client.open();
@@ -125,14 +125,14 @@ TEST_CASE("a stream that the service refuses or ends says why, the others go on"
   CHECK(std::get<Answered>(*good.next()).answer.data == "aa");
 }
 
-TEST_CASE("explanations over ZeroMQ are refused, and other streams are not") {
+TEST_CASE("a stream with explanations is refused over ZeroMQ, and other streams are not") {
   ScriptedRouter service(echo());
   Client client(service.url());
   try {
     (void)client.open({.explain = true});
     FAIL("it was opened");
   } catch (const StreamRefused& refused) {
-    CHECK(refused.what() == "explain: results over ZeroMQ have none: use ws://"s);
+    CHECK(refused.what() == "explain: not available over ZeroMQ: use ws://"s);
     CHECK(refused.parameter() == "explain");
   }
   ClientStream stream = client.open();
@@ -140,20 +140,20 @@ TEST_CASE("explanations over ZeroMQ are refused, and other streams are not") {
   CHECK(stream.next());
 }
 
-TEST_CASE("a string is a text, also where its worker wrote it as JSON") {
+TEST_CASE("an answer that is a JSON string is received as text") {
   ScriptedRouter service([](ScriptedRouter& router, const cp::ToService& message) {
     echo()(router, message);
     if (!std::holds_alternative<cp::Flush>(message)) return;
     for (const char* json : {R"( "say \"hi\"" )", R"( {"p": 1.50} )"})
-      router.tell(cp::Result{.stream = 1, .kind = Answer::Kind::json, .data = bytes_of(json)});
-    router.tell(
+      router.reply(cp::Result{.stream = 1, .kind = Answer::Kind::json, .data = bytes_of(json)});
+    router.reply(
         cp::Result{.stream = 1, .kind = Answer::Kind::error, .data = bytes_of("worker_failed")});
-    router.tell(cp::Result{.stream = 1,
-                           .seq = 4,
-                           .begin_s = 0.1,
-                           .end_s = 0.2,
-                           .flags = flag::last,
-                           .data = bytes_of("\1")});
+    router.reply(cp::Result{.stream = 1,
+                            .seq = 4,
+                            .begin_s = 0.1,
+                            .end_s = 0.2,
+                            .flags = flag::last,
+                            .data = bytes_of("\1")});
   });
   Client client(service.url());
   ClientStream stream = client.open();
@@ -169,7 +169,8 @@ TEST_CASE("a string is a text, also where its worker wrote it as JSON") {
                            .answer = {Answer::Kind::bytes, "\1"}});
 }
 
-TEST_CASE("when the service goes, all streams are lost, and a new one finds the next service") {
+TEST_CASE(
+    "when the service ends, all streams are lost, and a new stream connects to the next service") {
   std::optional<ScriptedRouter> service(std::in_place, echo());
   const std::uint16_t port = service->port();
   Client client(service->url());
@@ -185,36 +186,37 @@ TEST_CASE("when the service goes, all streams are lost, and a new one finds the 
   CHECK(std::get<Answered>(*again.next()).answer.data == "aa");
 }
 
-TEST_CASE("a service that does not answer, or talks nonsense, is a lost connection") {
+TEST_CASE("a service that does not answer, or sends invalid messages, is a lost connection") {
   ScriptedRouter mute([](auto&, const auto&) {});
   Client patient(mute.url(), {.connect = 1s});
   CHECK_THROWS_WITH(patient.open(), Catch::Contains("does not answer"));
-  CHECK(mute.heard() == "1 open pipeline=default");
-  CHECK(mute.heard() == "1 end");  // should it open it after all
+  CHECK(mute.next_message() == "1 open pipeline=default");
+  CHECK(mute.next_message() == "1 end");  // in case the service opens the stream later
 
-  ScriptedRouter nonsense([](ScriptedRouter& router, const auto&) { router.tell_raw("nonsense"); });
-  CHECK_THROWS_WITH(Client(nonsense.url()).open(), Catch::Contains("none of its messages"));
+  ScriptedRouter nonsense(
+      [](ScriptedRouter& router, const auto&) { router.reply_raw("nonsense"); });
+  CHECK_THROWS_WITH(Client(nonsense.url()).open(), Catch::Contains("sent an invalid message"));
 }
 
-TEST_CASE("a stream whose results nobody takes is not sent, the others go on") {
+TEST_CASE("a stream whose results are not taken does not send, and the others continue") {
   ScriptedRouter service(echo());
   Client client(service.url(), {.untaken = 256});
   ClientStream lazy = client.open(), keen = client.open();
   for (int i = 0; i < 4; ++i) lazy.send(bytes_of("aa"));
-  REQUIRE(await(service, "1 frames at 3: aa"));
+  REQUIRE(await_message(service, "1 frames at 3: aa"));
   keen.send(bytes_of("bb"));
   CHECK(std::get<Answered>(*keen.next()).answer.data == "bb");
-  CHECK(service.heard() == "2 frames at 0: bb");
-  lazy.send(bytes_of("cc"));  // the results of the first wait
+  CHECK(service.next_message() == "2 frames at 0: bb");
+  lazy.send(bytes_of("cc"));  // the earlier results are not taken yet
   keen.send(bytes_of("dd"));
-  CHECK(service.heard() == "2 frames at 1: dd");
+  CHECK(service.next_message() == "2 frames at 1: dd");
   for (int i = 0; i < 4; ++i) CHECK(std::get<Answered>(*lazy.next()).answer.data == "aa");
   CHECK(std::get<Answered>(*lazy.next()).answer.data == "cc");
 }
 
 namespace {
 
-// Takes what came before the stream failed as `slow_reader`.
+// Counts the events before the stream fails with `slow_reader`.
 int results_of_slow(ClientStream& stream) {
   int taken = 0;
   try {
@@ -228,20 +230,20 @@ int results_of_slow(ClientStream& stream) {
 
 }  // namespace
 
-TEST_CASE("results that nobody takes for too long end their stream over ZeroMQ") {
+TEST_CASE("results that are not taken for too long end their stream over ZeroMQ") {
   ScriptedRouter service(echo());
   Client client(service.url(), {.untaken = 256, .taking = 10ms});
   ClientStream stream = client.open();
   for (int i = 0; i < 4; ++i) stream.send(bytes_of("aa"));
-  CHECK(await(service, "1 end"));
+  CHECK(await_message(service, "1 end"));
   CHECK(results_of_slow(stream) == 4);  // of 66 bytes each
 }
 
-TEST_CASE("a burst of results over ZeroMQ is kept for a user that takes them, however large") {
+TEST_CASE("a burst of results over ZeroMQ is kept, however large, if the user takes them") {
   ScriptedRouter service([](ScriptedRouter& router, const cp::ToService& message) {
     echo()(router, message);
     if (!std::holds_alternative<cp::Flush>(message)) return;
-    for (int i = 0; i < 20; ++i) router.tell(cp::Result{.stream = 1, .data = bytes_of("aa")});
+    for (int i = 0; i < 20; ++i) router.reply(cp::Result{.stream = 1, .data = bytes_of("aa")});
   });
   Client client(service.url(), {.untaken = 256, .taking = 1h});
   ClientStream stream = client.open();
@@ -250,16 +252,16 @@ TEST_CASE("a burst of results over ZeroMQ is kept for a user that takes them, ho
   CHECK(answers_of(stream).size() == 20);  // of 66 bytes each
 }
 
-TEST_CASE("a stream over ZeroMQ that says nothing is heard to live") {
+TEST_CASE("a stream over ZeroMQ that sends nothing sends keepalives") {
   ScriptedRouter service(echo());
   Client client(service.url(), {.keepalive = 1ms});
   ClientStream stream = client.open();
-  for (int i = 0; i < 3; ++i) CHECK(await(service, "1 frames at 0: "));
+  for (int i = 0; i < 3; ++i) CHECK(await_message(service, "1 frames at 0: "));
   stream.send(bytes_of("aa"));
-  CHECK(await(service, "1 frames at 1: "));
+  CHECK(await_message(service, "1 frames at 1: "));
 }
 
-TEST_CASE("results that are taken late are all there") {
+TEST_CASE("results that are taken late are complete") {
   ScriptedRouter service(echo());
   Client client(service.url(), {.unsent = 1 << 20, .untaken = 10'000});
   ClientStream stream = client.open();
@@ -268,24 +270,24 @@ TEST_CASE("results that are taken late are all there") {
   CHECK(answers_of(stream).size() == 200);
 }
 
-TEST_CASE("a stream over ZeroMQ that is let go ends, after what was said") {
+TEST_CASE("a stream over ZeroMQ that is destroyed ends after all queued input") {
   ScriptedRouter service(echo());
   Client client(service.url());
   {
     ClientStream stream = client.open();
     stream.send(bytes_of("aa"));
   }
-  (void)service.heard();
-  CHECK(service.heard() == "1 frames at 0: aa");
-  CHECK(service.heard() == "1 end");
+  (void)service.next_message();
+  CHECK(service.next_message() == "1 frames at 0: aa");
+  CHECK(service.next_message() == "1 end");
 }
 
-TEST_CASE("a client that goes takes its connection with it") {
+TEST_CASE("destroying a client closes its connection") {
   ScriptedRouter service(echo());
   std::optional<Client> client(service.url());
   ClientStream stream = client->open();
   client.reset();
   CHECK_THROWS_WITH(stream.next(), "the client was closed");
-  (void)service.heard();
-  CHECK(service.heard() == "lost");
+  (void)service.next_message();
+  CHECK(service.next_message() == "lost");
 }

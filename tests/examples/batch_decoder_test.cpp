@@ -16,12 +16,12 @@ namespace {
 constexpr std::uint32_t width = 8000, left = 160;
 constexpr std::uint8_t begins = flag::start | flag::reset | flag::segment;
 
-// Batches of half seconds of one utterance, written out as the service does.
+// Batches with half seconds of one utterance, in the layout of the service.
 struct Decoding {
   const std::vector<std::int16_t> audio = librivox("0880");
   const RowColumns columns = *body_columns({}, R"({"size":7840,"left":160})");
-  Crew crew{2};
-  BatchDecoder decoder{default_model, crew};
+  ThreadTeam threads{2};
+  BatchDecoder decoder{default_model, threads};
 
   std::vector<std::int16_t> tensor;
   worker_protocol::HandedBatch next;
@@ -74,7 +74,7 @@ TEST_CASE_METHOD(Decoding, "marker rows of a slot follow its row with frames, in
   CHECK(answers.marks[2].kind == Answer::Kind::none);
 }
 
-TEST_CASE_METHOD(Decoding, "decoders are loaded for slots with streams and used again") {
+TEST_CASE_METHOD(Decoding, "decoders are loaded for slots with streams, and reused") {
   decoder.warm(1);
   CHECK(decoder.decoders() == 1);
   row(60, begins, 0);
@@ -91,7 +91,7 @@ TEST_CASE_METHOD(Decoding, "decoders are loaded for slots with streams and used 
   CHECK(decoder.decoders() == 2);
 }
 
-TEST_CASE_METHOD(Decoding, "a stream that died gives its decoder back") {
+TEST_CASE_METHOD(Decoding, "the decoder of an aborted stream is reused") {
   row(0, begins, 0);
   mark(0, flag::abort);
   CHECK(decode().marks[0].kind == Answer::Kind::none);
@@ -100,8 +100,8 @@ TEST_CASE_METHOD(Decoding, "a stream that died gives its decoder back") {
   CHECK(decoder.decoders() == 1);
 }
 
-TEST_CASE_METHOD(Decoding, "without a model rows are answered with the error") {
-  BatchDecoder lost("/nowhere", crew);
+TEST_CASE_METHOD(Decoding, "without a model, rows are answered with the error") {
+  BatchDecoder lost("/nowhere", threads);
   CHECK_THROWS_WITH(lost.warm(2), "no PocketSphinx model: /nowhere/en-us/mdef");
   next.marks.push_back({.slot = 0, .flags = begins});
   const auto answers = lost.decode({next, {}}, columns);

@@ -8,32 +8,32 @@ namespace {
 
 constexpr FrameType speech{};
 
-TEST_CASE("the body begins behind the columns of the left context") {
+TEST_CASE("the body begins after the columns of the left context") {
   const auto columns = body_columns(speech, R"({"size":1600,"left":400,"right":80})");
   REQUIRE(columns.has_value());
   CHECK(columns->body(0) == 400);
   CHECK(columns->body(400) == 400);
 }
 
-TEST_CASE("in packed rows the body begins behind the real context") {
+TEST_CASE("in packed rows the body begins after the real context") {
   const auto columns = body_columns(speech, R"({"size":1600,"left":400,"align":"packed"})");
   REQUIRE(columns.has_value());
   CHECK(columns->body(0) == 0);
   CHECK(columns->body(400) == 400);
 }
 
-TEST_CASE("bodies may lie end to end in either notation") {
+TEST_CASE("bodies are end to end if step is 0 or equals size") {
   CHECK(body_columns(speech, R"({"size":1600,"step":0})").has_value());
   CHECK(body_columns(speech, R"({"size":1600,"step":1600})").has_value());
   CHECK(body_columns(speech, R"({"size":1600,"step":800})").error() ==
         "the chunk rule's bodies must lie end to end: step must be size");
 }
 
-TEST_CASE("a pipeline of anything but mono s16 at 16 kHz is refused") {
+TEST_CASE("a pipeline is refused unless it is mono s16 at 16 kHz") {
   const auto refusal = [](const FrameType& frames) {
     return body_columns(frames, R"({"size":1600})").error();
   };
-  const std::string mono = "the pipeline must hold mono audio at 16000 Hz";
+  const std::string mono = "the pipeline must have mono audio at 16000 Hz";
   CHECK(refusal({.values = 2}) == mono);
   CHECK(refusal({.rate = 8000}) == mono);
   CHECK(refusal({.features = true}) == mono);

@@ -14,12 +14,12 @@ std::ostream& operator<<(std::ostream& out, const Hypothesis& said) {
 
 namespace {
 
-TEST_CASE("a decoder says what was spoken") {
+TEST_CASE("a decoder recognizes the spoken words") {
   Decoder decoder;
   CHECK(decode(decoder, librivox("0880")).text == "he was not an illness those young man");
 }
 
-TEST_CASE("what a decoder says does not depend on the size of the pieces") {
+TEST_CASE("the hypothesis of a decoder does not depend on the size of the pieces") {
   const auto audio = librivox("0880");
   Decoder whole;
   const Hypothesis expected = decode(whole, audio, audio.size());
@@ -34,12 +34,12 @@ TEST_CASE("after a reset a decoder equals a new one") {
   Decoder fresh, used;
   const Hypothesis expected = decode(fresh, audio);
 
-  SECTION("where an utterance had ended") { decode(used, before); }
-  SECTION("where several had") {
+  SECTION("after an utterance that had ended") { decode(used, before); }
+  SECTION("after several of them") {
     decode(used, audio);
     decode(used, before);
   }
-  SECTION("where one was open") {
+  SECTION("after an open utterance") {
     used.begin();
     feed(used, Samples(before).first(16000));
   }
@@ -48,7 +48,7 @@ TEST_CASE("after a reset a decoder equals a new one") {
   CHECK(decode(used, audio) == expected);
 }
 
-TEST_CASE("without a reset a decoder carries what it learned to the next utterance") {
+TEST_CASE("without a reset a decoder keeps its adaptation for the next utterance") {
   const auto audio = librivox("0880");
   Decoder decoder;
   CHECK_FALSE(decode(decoder, audio) == decode(decoder, audio));
@@ -69,7 +69,7 @@ TEST_CASE("an utterance without a word is empty") {
   CHECK(decode(decoder, std::vector<std::int16_t>(16000)).text.empty());
 }
 
-TEST_CASE("beginning anew drops what was open") {
+TEST_CASE("begin() drops an open utterance") {
   const auto audio = librivox("0880");
   Decoder decoder;
   decoder.begin();
@@ -78,7 +78,7 @@ TEST_CASE("beginning anew drops what was open") {
   CHECK(decoder.end().text.empty());
 }
 
-TEST_CASE("a model that is not there is named") {
+TEST_CASE("a model that does not exist is an error that names it") {
   CHECK_THROWS_WITH(Decoder("/nowhere"), "no PocketSphinx model: /nowhere/en-us/mdef");
 }
 

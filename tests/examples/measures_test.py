@@ -23,12 +23,12 @@ workers 1e3
 
 
 class WordErrors(unittest.TestCase):
-    def test_counts_words_put_in_left_out_and_taken_for_others(self):
-        for reference, heard, expected in [
+    def test_counts_inserted_omitted_and_substituted_words(self):
+        for reference, recognised, expected in [
                 ("a b c", "a b c", 0), ("a b c", "a x c", 1), ("a b c", "a c", 1),
                 ("a b c", "a b x c", 1), ("a b c", "", 3), ("", "a b", 2), ("", "", 0),
                 ("a b c d", "b c d e", 2), ("he was not", "she was so not", 2)]:
-            self.assertEqual(word_errors(reference, heard), expected, (reference, heard))
+            self.assertEqual(word_errors(reference, recognised), expected, (reference, recognised))
 
 
 class Quantile(unittest.TestCase):
@@ -45,7 +45,7 @@ class Quantile(unittest.TestCase):
     def test_skips_empty_buckets(self):
         self.assertAlmostEqual(quantile(0.25, [(1, 0), (2, 0), (4, 2), (math.inf, 2)]), 2.5)
 
-    def test_of_nothing_is_not_a_number(self):
+    def test_without_observations_it_is_not_a_number(self):
         self.assertTrue(math.isnan(quantile(0.5, [])))
         self.assertTrue(math.isnan(quantile(0.5, [(1, 0), (math.inf, 0)])))
 

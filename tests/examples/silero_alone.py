@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Silero VAD model alone with one stream: no service, no batches, and nothing of Millrace but the
-contract's rows."""
+"""The Silero VAD model alone with one stream: no service, no batches, and nothing of Millrace except the rows of the
+contract."""
 import importlib.metadata
 import os
 import sys
@@ -28,9 +28,8 @@ def utterance(number):
 
 
 class Alone:
-    """As OnnxWrapper of silero_vad/utils_vad.py, which keeps the state and 64 samples from one chunk to
-    the next, and pads with zeros. A chunk that is cut short in mid-stream, which it cannot take, leaves
-    the last 64 samples that there were."""
+    """Works like OnnxWrapper of silero_vad/utils_vad.py, which keeps the state and 64 samples from one chunk to the next, and
+    pads with zeros. OnnxWrapper accepts no short chunk in mid-stream; here, the context after one is the last 64 samples."""
 
     def __init__(self):
         options = onnxruntime.SessionOptions()
@@ -45,7 +44,7 @@ class Alone:
     def forget_state(self):
         self.state = np.zeros((2, 1, 128), np.float32)
 
-    def hear(self, chunk):
+    def probability_of(self, chunk):
         """The probability of speech in at most 512 samples of s16."""
         chunk = chunk.astype(np.float32) / 32768
         window = np.concatenate([self.context, chunk, np.zeros(512 - len(chunk), np.float32)])
@@ -55,8 +54,8 @@ class Alone:
         return float(probability[0, 0])
 
     def answers(self, samples, rows, lost=()):
-        """By seq, for the rows of a stream that have frames; samples[p] is the one at position p. Before
-        the rows in `lost` the state was lost with a worker, and the samples were not."""
+        """The answers to the rows of a stream that have frames, by seq. samples[p] is the sample at position p. Before the rows
+        in `lost`, the state was lost with a worker, but not the samples."""
         answers = {}
         for seq, begin, _, size, _, flags, _ in rows:
             if flags & contract.RESET:
@@ -64,5 +63,5 @@ class Alone:
             elif seq in lost:
                 self.forget_state()
             if size:
-                answers[seq] = self.hear(samples[begin:begin + size])
+                answers[seq] = self.probability_of(samples[begin:begin + size])
         return answers

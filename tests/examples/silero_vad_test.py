@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Silero VAD worker at a running service: a stream gets the probabilities that the model gives when
-it hears that stream alone, whatever others do and however its bytes are split."""
+"""The Silero VAD worker at a running service: a stream gets the probabilities of a model that processes only this stream,
+whatever other streams do and however its bytes are split."""
 import asyncio
 import collections
 import contextlib
@@ -21,15 +21,15 @@ from silero_vad.utils_vad import OnnxWrapper
 EXAMPLE = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "silero_vad")
 WORKER = os.path.join(EXAMPLE, "worker.py")
 STREAMS = 25
-SLOTS, AT_ONCE = 8, 6  # slots of streams that were aborted may be free a little later than they are gone
+SLOTS, AT_ONCE = 8, 6  # more slots than streams: the slot of an aborted stream may become free a little later
 ABORTED = (8, 11)
 LONGEST = (3, 701, 1281, 6400, 65536)  # bytes of a message
-FEW = 3000  # samples: so many where messages are tiny
+FEW = 3000  # samples of a stream with tiny messages
 
 
 def events(number, samples, shuffle):
-    """One stream in five is an utterance and no more; the others are in pieces, some of them of whole
-    chunks, so that what ends a segment finds no frames left."""
+    """The first five streams are one utterance each. The others are in pieces, some of whole chunks, so that a segment may end
+    without remaining frames."""
     if number < len(UTTERANCES):
         yield "frames", samples
     at = samples if number < len(UTTERANCES) else 0
@@ -47,7 +47,8 @@ def events(number, samples, shuffle):
 
 
 class Stream:
-    """What one client does, and what it hears. Every other flush has a mark: its place in the events."""
+    """The events of one client, and the messages that it receives. A flush at an odd place in the events has this place as its
+    mark."""
 
     def __init__(self, number):
         self.shuffle = random.Random(number)
@@ -56,8 +57,8 @@ class Stream:
         self.events = list(events(number, len(self.samples), self.shuffle))
         self.aborts = number in ABORTED
         self.rows = stream_rows(self.events)
-        self.messages, self.heard, self.go_on = [], asyncio.Event(), asyncio.Event()
-        self.go_on.set()
+        self.messages, self.has_results, self.may_continue = [], asyncio.Event(), asyncio.Event()
+        self.may_continue.set()
 
     async def live(self, service):
         async with service.connect(pipeline="vad") as connection:
@@ -66,7 +67,7 @@ class Stream:
                 async for message in connection:
                     self.messages.append(json.loads(message))
                     if len(self.messages) > 10:
-                        self.heard.set()
+                        self.has_results.set()
             await sending
 
     async def _send(self, connection):
@@ -77,18 +78,18 @@ class Stream:
                 while rest:
                     cut = self.shuffle.randint(1, self.longest)
                     if cut >= len(rest):
-                        await self.go_on.wait()
+                        await self.may_continue.wait()
                     await connection.send(rest[:cut])
                     rest = rest[cut:]
             elif kind == "abort":
-                await self.heard.wait()
+                await self.has_results.wait()
                 connection.transport.abort()
             else:
                 more = {"frames": n} if kind == "gap" else {"mark": place} if kind == "flush" and place % 2 else {}
                 await connection.send(json.dumps({"type": kind, **more}))
             at += n
 
-    def said(self, type):
+    def received(self, type):
         return [message for message in self.messages if message["type"] == type]
 
     def marks(self):
@@ -97,12 +98,12 @@ class Stream:
     def lost(self):
         """Rows before which the state was lost, though the client did nothing that resets it."""
         flags = {row[0]: row[5] for row in self.rows}
-        return {result["seq"] for result in self.said("result")
+        return {result["seq"] for result in self.received("result")
                 if "RESET" in result["flags"] and not flags[result["seq"]] & contract.RESET}
 
 
 async def all_live(streams, service):
-    """So many at once, one after the other in each place."""
+    """Runs all streams, AT_ONCE at a time."""
     waiting = iter(streams)
 
     async def place():
@@ -114,7 +115,7 @@ async def all_live(streams, service):
 
 class SileroVad(SystemTest):
     def served(self, **batch):
-        """A service with the example's configuration, but for its slots and these keys of its batches."""
+        """A service with the example's configuration, except for its slots and these keys of its batches."""
         with open(os.path.join(EXAMPLE, "millrace.toml")) as file:
             text = re.sub(r"slots = \d+", f"slots = {SLOTS}", file.read())
         batch = {"rows": SLOTS, "max_wait": "5ms", **batch}
@@ -127,18 +128,18 @@ class SileroVad(SystemTest):
         return worker
 
     def check(self, streams):
-        """Every message that they heard."""
+        """Checks every message that the streams received."""
         model = Alone()
         for number, stream in enumerate(streams):
             with self.subTest(stream=number):
                 answers = model.answers(stream.samples, stream.rows, stream.lost())
                 expected = [(seq, begin, begin + size) for seq, begin, _, size, *_ in stream.rows if size]
-                results = stream.said("result")
+                results = stream.received("result")
                 if stream.aborts:
                     self.assertGreater(len(results), 5)
                     del expected[len(results):]
                 else:
-                    self.assertEqual([message["mark"] for message in stream.said("flushed")], stream.marks())
+                    self.assertEqual([message["mark"] for message in stream.received("flushed")], stream.marks())
                     self.assertEqual(stream.messages[-1], {
                         "type": "closed", "frames": sum(n for kind, n in stream.events if kind == "frames"),
                         "chunks": len(expected)})
@@ -177,14 +178,14 @@ class SileroVad(SystemTest):
 
         async def lose_a_worker():
             for stream in streams:
-                stream.go_on.clear()
+                stream.may_continue.clear()
             living = asyncio.create_task(all_live(streams, service))
             for stream in streams[1:len(UTTERANCES)]:
-                await stream.heard.wait()
+                await stream.has_results.wait()
             first.process.kill()
             self.worker(service)
             for stream in streams:
-                stream.go_on.set()
+                stream.may_continue.set()
             await living
 
         run(lose_a_worker())
@@ -192,7 +193,7 @@ class SileroVad(SystemTest):
             self.assertEqual(len(stream.lost()), 1)
         self.check(streams)
 
-    def test_it_wants_a_pipeline_of_its_own_kind(self):
+    def test_the_worker_refuses_a_pipeline_for_another_model(self):
         service = self.service('[[pipeline]]\nname = "vad"\nchunk = { preset = "silero-16k" }\n')
         worker = self.worker(service)
         self.assertEqual(worker.wait(), 2)
@@ -200,7 +201,7 @@ class SileroVad(SystemTest):
 
 
 class Reference(unittest.TestCase):
-    def test_what_counts_as_alone_is_what_the_wheel_does(self):
+    def test_the_reference_gives_the_probabilities_of_the_wheel(self):
         original, model = OnnxWrapper(MODEL, force_onnx_cpu=True), Alone()
         for number in UTTERANCES:
             samples = utterance(number)
@@ -209,7 +210,7 @@ class Reference(unittest.TestCase):
             np.testing.assert_allclose(list(answers.values()), spoken, rtol=0, atol=1e-6)
             self.assertGreater(max(spoken) - min(spoken), 0.5)
 
-    def test_the_streams_do_whatever_a_stream_can(self):
+    def test_the_streams_have_every_kind_of_event_and_row(self):
         done = collections.Counter()
         for stream in map(Stream, range(STREAMS)):
             done.update(kind for kind, _ in stream.events)

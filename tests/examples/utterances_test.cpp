@@ -30,7 +30,7 @@ struct Spoken {
     return utterances.take({flags, Samples(audio).subspan(from, to - from)});
   }
   Answer mark(std::uint8_t flags) { return utterances.take({flags, {}}); }
-  // What a new decoder makes of it.
+  // The final hypothesis of a new decoder for these samples.
   Answer final(std::size_t from, std::size_t to) const {
     Decoder decoder;
     const auto said = decode(decoder, Samples(audio).subspan(from, to - from));
@@ -58,38 +58,39 @@ TEST_CASE_METHOD(Spoken, "other marker rows are not answered") {
   CHECK(mark(flag::end) == nothing);
 }
 
-TEST_CASE_METHOD(Spoken, "a segment begins an utterance but keeps what the decoder learned") {
+TEST_CASE_METHOD(Spoken, "a segment begins an utterance, and the decoder keeps its adaptation") {
   say(begins, 0, 24000);
   const Answer first = mark(flag::last);
   say(flag::segment, 0, 24000);
   CHECK_FALSE(mark(flag::last) == first);
 }
 
-TEST_CASE_METHOD(Spoken, "a reset in the middle begins anew with a fresh decoder") {
+TEST_CASE_METHOD(Spoken,
+                 "a RESET in the middle of an utterance begins a new one with a fresh decoder") {
   say(begins, 0, 20000);
   say(flag::reset, 20000, 24000);
   say(0, 24000, 47840);
   CHECK(mark(flag::last) == final(20000, 47840));
 }
 
-TEST_CASE_METHOD(Spoken, "a reset that is carried by several rows until one has frames") {
+TEST_CASE_METHOD(Spoken, "RESET on several rows until one has frames resets the decoder once") {
   CHECK(mark(flag::reset) == nothing);
   say(flag::reset, 0, 24000);
   CHECK(mark(flag::last) == final(0, 24000));
 }
 
-TEST_CASE_METHOD(Spoken, "a segment of nothing is an empty utterance") {
+TEST_CASE_METHOD(Spoken, "a segment without frames is an empty utterance") {
   CHECK(mark(begins | flag::last) == Answer{Answer::Kind::json, R"({"final":"","score":0})"});
 }
 
-TEST_CASE_METHOD(Spoken, "after an abort the next stream of the slot starts clean") {
+TEST_CASE_METHOD(Spoken, "after an abort the next stream of the slot starts with a fresh decoder") {
   say(begins, 0, 20000);
   CHECK(mark(flag::abort) == nothing);
   say(begins, 0, 24000);
   CHECK(mark(flag::last) == final(0, 24000));
 }
 
-TEST_CASE_METHOD(Spoken, "a released decoder serves another stream as a new one would") {
+TEST_CASE_METHOD(Spoken, "a released decoder gives another stream the results of a new one") {
   say(begins, 0, 20000);
   utterances = Utterances(std::move(utterances).release());
   say(begins, 0, 24000);

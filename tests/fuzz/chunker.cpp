@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rule and the events of a stream, cut by the chunker and by the executable contract.
+// Chooses a chunk rule and the events of a stream, and compares the rows of the chunker with those
+// of the executable contract (ReferenceChunker).
 #include "chunker/chunker.h"
 
 #include <vector>
@@ -14,7 +15,8 @@ namespace {
 using fuzz::Choices;
 using fuzz::require;
 
-// As many bodies as lie in one another, or are cut by one event; it bounds the rows of an input.
+// The largest number of bodies that overlap, or that one event completes: bounds the rows of an
+// input.
 constexpr std::uint64_t most_bodies = 16;
 constexpr std::size_t most_events = 48;
 
@@ -35,13 +37,14 @@ Spec choose_spec(Choices& choices) {
   return spec;
 }
 
-// How many frames end at a border of bodies, or beside it.
+// A number of frames that ends at a boundary of bodies, or one frame beside it.
 std::uint64_t choose_border(Choices& choices, std::uint64_t step, std::uint64_t window) {
   const std::uint64_t bodies = choices.byte() % most_bodies, beside = choices.byte() % 3;
   return bodies * step + window + beside - 1;
 }
 
-// Bodies not so small that what waits for its row becomes too many of them.
+// A size event whose bodies are large enough, so that the waiting frames do not become too many
+// rows.
 Event choose_size(Choices& choices, const Spec& spec, std::uint64_t size) {
   const std::uint64_t waits = std::max<std::uint64_t>(size, spec.first) + spec.right;
   const std::uint64_t count = 1 + waits / most_bodies + choices.number(max_window);
@@ -49,7 +52,7 @@ Event choose_size(Choices& choices, const Spec& spec, std::uint64_t size) {
   return {.kind = Event::Kind::size, .count = count};
 }
 
-// The next event of a stream that stands at `position` and cuts bodies of `size`.
+// The next event of a stream at `position` with bodies of `size`.
 Event choose_event(Choices& choices, const Spec& spec, std::uint64_t position, std::uint64_t size) {
   const std::uint64_t room = max_position - position;
   const std::uint64_t step = spec.step > 0 ? spec.step : size;
@@ -77,7 +80,7 @@ Event choose_event(Choices& choices, const Spec& spec, std::uint64_t position, s
   return event;
 }
 
-// Into `events`, which ends with the stream's end.
+// Appends events, the last of which ends the stream.
 void choose_events(Choices& choices, const Spec& spec, std::vector<Event>& events) {
   std::uint64_t position = 0, size = spec.size;
   const auto ended = [&] { return !events.empty() && events.back().kind >= Event::Kind::end; };
@@ -91,7 +94,7 @@ void choose_events(Choices& choices, const Spec& spec, std::vector<Event>& event
   if (!ended()) events.push_back({.kind = Event::Kind::end});
 }
 
-// The same stream with all frames between two other events in one.
+// The same events, with consecutive frames events merged into one.
 void merge(const std::vector<Event>& events, std::vector<Event>& merged) {
   for (const Event& event : events) {
     if (event.kind == Event::Kind::frames && !merged.empty() &&
@@ -108,7 +111,7 @@ struct Expected {
   std::optional<std::uint64_t> mark;
 };
 
-// Reasons and marks, which the contract does not know.
+// The contract has no reasons and marks: they are added here.
 ResetReason reason_of(const Event& event) {
   if (event.kind == Event::Kind::reset)
     return event.cause == Cause::endpoint ? ResetReason::endpoint : ResetReason::client;
@@ -131,7 +134,7 @@ void expect(const Spec& spec, const std::vector<Event>& events, std::vector<Expe
   }
 }
 
-// A chunker whose rows must be the expected ones, however its frames come.
+// A chunker whose rows must be the expected ones, however its frames are split into events.
 class Checked {
  public:
   Checked(const Spec& spec, std::uint32_t width, const std::vector<Expected>& rows)
@@ -143,7 +146,7 @@ class Checked {
     const bool frames = event.kind == Event::Kind::frames;
     const std::uint64_t until = chunker_.frames_until_next();
     const std::size_t before = given_;
-    require(until > 0, "what is used up has no row ready");
+    require(until > 0, "no row is ready after all were read");
     chunker_.add(event);
     while (const auto row = chunker_.next()) check(*row);
     if (!frames) return;
@@ -161,13 +164,13 @@ class Checked {
     const Expected& expected = expected_[given_++];
     const ReferenceChunker::Columns columns{row.seq,   row.begin, row.left, row.size,
                                             row.right, row.flags, row.gap};
-    require(columns == expected.columns, "a row is the contract's");
+    require(columns == expected.columns, "a row equals that of the contract");
     require(row.reason == expected.reason, "a reset has the reason of the last one");
     require(row.mark == expected.mark, "a flush's mark is on the last row of its segment");
-    require(row.window_begin() >= kept_, "no row shows a frame that need not be kept");
-    require(chunker_.keep_from() >= kept_, "what need not be kept stays so");
+    require(row.window_begin() >= kept_, "no row has a frame before keep_from()");
+    require(chunker_.keep_from() >= kept_, "keep_from() never decreases");
     kept_ = chunker_.keep_from();
-    require(kept_ <= chunker_.position(), "nothing is kept that is yet to come");
+    require(kept_ <= chunker_.position(), "keep_from() is at most the position");
     if (row.has_frames()) check_layout(row);
   }
 
@@ -188,7 +191,7 @@ class Checked {
   std::uint64_t kept_ = 0;
 };
 
-// Kept from input to input for their memory.
+// Reused for each input, to avoid allocations.
 struct Stream {
   std::vector<Event> events, merged;
   std::vector<Expected> rows;

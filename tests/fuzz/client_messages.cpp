@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text message: of a client, of the service, and what calls itself JSON, UTF-8 or a name.
+// Text messages of a client and of the service, and the checks for JSON, UTF-8 and names.
 #include "schemas/json_commands.h"
 
 #include <boost/json/parse.hpp>
@@ -17,7 +17,7 @@ namespace {
 namespace json = boost::json;
 using fuzz::require;
 
-// By the table of RFC 3629, from the code points' side.
+// An independent check of UTF-8: decodes code points and applies the table of RFC 3629.
 bool is_utf8_by_code_points(std::string_view text) {
   while (!text.empty()) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -40,8 +40,8 @@ bool is_utf8_by_code_points(std::string_view text) {
 
 void check_text(std::string_view text) {
   const bool utf8 = is_utf8(text);
-  require(utf8 == is_utf8_by_code_points(text), "UTF-8 is what RFC 3629 says");
-  require(!is_printable(text, text.size()) || utf8, "what is printable is UTF-8");
+  require(utf8 == is_utf8_by_code_points(text), "is_utf8() agrees with RFC 3629");
+  require(!is_printable(text, text.size()) || utf8, "printable text is UTF-8");
   require(!is_name(text) || is_printable(text, 128), "a name is printable");
 
   json::error_code error;
@@ -59,8 +59,7 @@ void check_text(std::string_view text) {
 
 void check_client_message(std::string_view text) {
   const auto message = parse_client_message(text);
-  if (!message)
-    return require(is_printable(message.error(), 100), "what is wrong with it can be said");
+  if (!message) return require(is_printable(message.error(), 100), "the error is printable");
   require(is_json_object(text) && text.size() <= longest_command, "a message is a short object");
   const std::string written = to_json(*message);
   const json::value object = json::parse({text.data(), text.size()});
@@ -71,7 +70,7 @@ void check_client_message(std::string_view text) {
           "a message reads as it was written");
 }
 
-// What a worker answers is passed on in a message, and words in an error.
+// The answer of a worker becomes part of a result message, and a text part of an error message.
 void check_passed_on(std::string_view text) {
   if (!is_utf8(text)) return;
   std::string result, error;
@@ -84,7 +83,7 @@ void check_passed_on(std::string_view text) {
           "a result can be read, whatever the answer");
   append_error(error, ErrorCode::schema, text);
   const auto read = parse_server_message(error);
-  require(read && read->code == "schema" && read->message == text, "an error says what was said");
+  require(read && read->code == "schema" && read->message == text, "an error has the given text");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A configuration as people write it: options that print as a configuration of the same effect,
-// or one line that says where it is wrong.
+// A configuration file: either options that print as an equivalent configuration, or a message of
+// one line with the place of the fault.
 #include <charconv>
 #include <string>
 
@@ -16,7 +16,7 @@ using fuzz::require;
 
 const std::string file = "f.toml";
 
-// `f.toml:LINE: sentence`, in one line.
+// A message must be one line of the form `f.toml:LINE: sentence`.
 void check_line(std::string_view message, std::string_view text) {
   require(message.starts_with(file + ":"), "a message begins with the file");
   message.remove_prefix(file.size() + 1);
@@ -27,7 +27,7 @@ void check_line(std::string_view message, std::string_view text) {
           "then the line, and a sentence");
   const auto lines = 1 + std::count(text.begin(), text.end(), '\n');
   require(line >= 1 && line <= static_cast<std::size_t>(lines), "a line of the text");
-  require(is_printable(message, 2000), "a message is one line, and fit to be read");
+  require(is_printable(message, 2000), "a message is one printable line");
 }
 
 void read(std::string_view text) {
@@ -37,8 +37,8 @@ void read(std::string_view text) {
 
   const std::string printed = to_toml(read->options);
   const auto again = parse_options(printed, file);
-  require(again.has_value(), "what is printed can be read");
-  require(again->warnings.empty(), "what is printed has an effect");
+  require(again.has_value(), "the printed configuration can be read");
+  require(again->warnings.empty(), "the printed configuration causes no warning");
   require(again->options == read->options, "and the same one");
 }
 

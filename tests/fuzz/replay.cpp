@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives a fuzz target every file of the folders that are named, in place of libFuzzer.
+// Runs a fuzz target without libFuzzer, on every file of the folders given as arguments.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -18,9 +18,9 @@ std::vector<std::filesystem::path> files_of(const char* folder) {
 }
 
 void replay(const std::filesystem::path& file) {
-  // Named first, so that it is the last word of one that ends the process.
+  // Printed first: if the input ends the process, its name is the last line.
   std::cout << file.filename().string() << std::endl;
-  // Of exactly its size, so that a read past its end is seen.
+  // A buffer of the exact size, so that a read past its end is detected.
   std::vector<std::uint8_t> bytes(std::filesystem::file_size(file));
   std::ifstream(file, std::ios::binary)
       .read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));

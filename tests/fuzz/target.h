@@ -10,12 +10,12 @@
 
 #include "base/bytes.h"
 
-// A fuzz target: libFuzzer, or replay.cpp, calls it with one input after the other.
+// A fuzz target. libFuzzer or replay.cpp calls it once for each input.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size);
 
 namespace millrace::fuzz {
 
-// What every input must leave true, in every build: NDEBUG does not take it away.
+// Aborts if a condition that must hold for every input is false. Unlike assert(), also with NDEBUG.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "does not hold: %s\n", what);
@@ -30,7 +30,7 @@ inline Bytes bytes_of(const std::uint8_t* bytes, std::size_t size) {
   return {reinterpret_cast<const std::byte*>(bytes), size};
 }
 
-// An input as a row of choices. Where it is used up, every further choice is 0.
+// An input as a sequence of choices. At its end, all further choices are 0.
 class Choices {
  public:
   Choices(const std::uint8_t* bytes, std::size_t size) : at_(bytes), end_(bytes + size) {}
@@ -38,8 +38,8 @@ class Choices {
   bool empty() const { return at_ == end_; }
   std::uint8_t byte() { return empty() ? 0 : *at_++; }
 
-  // 0 to most: mostly a small number of one byte, so that borders meet often; any number all the
-  // same.
+  // A number from 0 to `most`. Usually a small number of one byte, so that boundaries often
+  // coincide; any number is possible.
   std::uint64_t number(std::uint64_t most) {
     const std::uint8_t first = byte();
     if (first < 248) return std::min<std::uint64_t>(first, most);

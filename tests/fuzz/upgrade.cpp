@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client sends before its WebSocket is open: the bytes of an HTTP request, in pieces.
+// The bytes of an HTTP request that a client sends to open a WebSocket, in pieces.
 #include "transport/websocket/upgrade.h"
 
 #include <cstring>
@@ -23,23 +23,23 @@ struct Reading {
   std::size_t used = 0;  // bytes of the header
 };
 
-// Gives a reader the bytes in pieces of `piece`, as a socket does.
+// Passes the bytes to a reader in pieces of `piece` bytes, as a socket does.
 Reading read(std::string_view bytes, std::size_t piece) {
   HttpReader reader;
   std::size_t given = 0;
   while (given < bytes.size()) {
     const auto space = reader.space();
-    require(space.size() > 0, "there is room for more of a header");
+    require(space.size() > 0, "the reader has space for more of a header");
     const std::size_t size = std::min({piece, space.size(), bytes.size() - given});
     std::memcpy(space.data(), bytes.data() + given, size);
     given += size;
     if (auto query = reader.add(size)) return {std::move(*query), given - reader.rest().size()};
   }
-  require(given < max_header_bytes, "a header that is too long is not waited for");
+  require(given < max_header_bytes, "a header that is too long is refused");
   return {reader.end()};
 }
 
-// Of two faults, the split decides which is found first.
+// If a request has two faults, the split decides which one is found first.
 bool same(const Reading& a, const Reading& b) {
   if (a.query.has_error()) return b.query.has_error();
   return b.query.has_value() && a.used == b.used && a.query->method == b.query->method &&
@@ -54,7 +54,7 @@ bool same(const StreamRequest& a, const StreamRequest& b) {
 }
 
 void check_answer(const HttpAnswer& answer) {
-  require(answer.status >= 400 && answer.status < 500, "what is refused is the client's fault");
+  require(answer.status >= 400 && answer.status < 500, "the status of a refusal is a client error");
   require(is_json_object(answer.body), "a refusal is JSON");
   require(is_printable(answer.body, 1024), "and fit to be read");
 }
@@ -64,16 +64,17 @@ void check_stream(const StreamRequest& stream) {
   require(stream.id.empty() || is_name(stream.id), "a stream, too");
   require(stream.options.empty() || is_json_object(stream.options), "options are an object");
   const auto again = parse_stream_target(stream_target(stream));
-  // Written, it may have more letters in code.
+  // The written form may have more percent-encoded characters, and be too long.
   require(again ? same(*again, stream) : again.error().status == 414,
           "a request is read as it is written");
 }
 
 void check_upgrade(const HttpQuery& query) {
-  // For a listener that serves a page more is allowed, but nothing else is read.
+  // A listener with its own page accepts every request that another listener accepts.
   const auto refused = refuse_page(query);
   if (!refused)
-    require(!refuse_page(query, {.own_page = true}), "a page of its own takes nothing from others");
+    require(!refuse_page(query, {.own_page = true}),
+            "a listener with a page accepts all that one without accepts");
   if (refused) return check_answer(answer_to(*refused));
   const auto stream = parse_stream_target(query.target);
   stream ? check_stream(*stream) : check_answer(answer_to(stream.error()));
@@ -89,9 +90,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace millrace;
   const std::string_view text = fuzz::text_of(bytes, size);
   const Reading whole = read(text, text.size());
-  // Some other split, which the bytes choose.
+  // Another split, chosen by the input.
   const std::size_t piece = size == 0 ? 1 : 1 + bytes[size / 2] % 64;
-  require(same(read(text, piece), whole), "how bytes are split changes nothing");
+  require(same(read(text, piece), whole), "the result does not depend on the split of the bytes");
   if (whole.query)
     check_upgrade(*whole.query);
   else if (whole.query.error() != HttpFault::gone)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a WebSocket client, to our reader and to Beast's: the same messages, pongs, closes
-// and errors, but for the closes that docs/decisions/0030-… lists. The first two bytes of an input
-// say in pieces of how many bytes the rest comes, and how long a message may be.
+// The bytes of a WebSocket client, read by our reader and by Beast's: both must give the same
+// messages, pongs, closes and errors, except for the closes that docs/decisions/0030-… lists. The
+// first two bytes of an input determine the size of the pieces of the rest, and the maximum length
+// of a message.
 #include <boost/asio/io_context.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
@@ -29,7 +30,7 @@ struct Input {
   std::size_t longest = 0;
 };
 
-// Beast's socket: gives it the input.
+// The socket of Beast's stream: returns the input, and records the output.
 class Wire {
  public:
   using executor_type = net::io_context::executor_type;
@@ -74,7 +75,7 @@ class Wire {
   const std::size_t piece_;
 };
 
-// Beast finds this by its arguments.
+// Beast finds this function by argument-dependent lookup.
 void teardown(beast::role_type, Wire&, boost::system::error_code& error) { error = {}; }
 
 SeenFrames read_by_beast(const Input& input) {
@@ -107,7 +108,7 @@ std::string text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// One end of a connection without a socket. As WebSocketConnection answers.
+// One end of a connection without a socket. Answers as WebSocketConnection does.
 struct Reader {
   bool take(const MessageReader::Message& message) {
     require(message.bytes.size() <= longest, "a message is not longer than the limit");

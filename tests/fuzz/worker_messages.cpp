@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The binary messages: of a worker and to a worker. One that can be read is written
-// and read again.
+// The binary messages of a worker and to a worker. A valid message is encoded and decoded again.
 #include <array>
 #include <string>
 #include <vector>
@@ -17,7 +16,7 @@ using fuzz::require;
 
 constexpr std::size_t max_size = 1 << 16;
 
-// Of a message as it was first written: a copy, as the writer's memory is used again.
+// A copy of an encoded message: the encoder reuses its memory.
 std::vector<std::byte> copy_of(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
 
 bool same(Bytes a, Bytes b) { return std::ranges::equal(a, b); }
@@ -51,10 +50,10 @@ struct Check {
   void operator()(const auto&) const {}
 };
 
-// One end: how it reads, and a writer for what it reads.
+// One end of a connection: decodes messages, and encodes the decoded ones.
 class End {
  public:
-  // Whether it is a message.
+  // True if the message is valid.
   template <class Read>
   bool check(Bytes message, Read read) {
     auto first = read(decoder_, message);
@@ -62,7 +61,7 @@ class End {
     std::visit(Check(), *first);
     const auto written = copy_of(write(*first));
     auto second = read(again_, written);
-    require(second.has_value(), "what is written can be read");
+    require(second.has_value(), "the written message can be read");
     require(same(write(*second), written), "and is written the same");
     recycle(*first, decoder_);
     recycle(*second, again_);
@@ -84,7 +83,7 @@ class End {
   wp::Decoder decoder_{max_size}, again_{max_size};
 };
 
-// Who can read it.
+// True for each end, service and worker, for which the message is valid.
 std::array<bool, 2> check(Bytes message) {
   static End service, worker;
   const auto to_service = [](wp::Decoder& decoder, Bytes m) { return decoder.to_service(m); };
@@ -97,10 +96,11 @@ std::array<bool, 2> check(Bytes message) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace millrace;
-  const Bytes message = fuzz::bytes_of(bytes, size);  // aligned, and with nothing behind it
-  static std::vector<std::byte> odd;                  // nothing can be read where it begins
+  const Bytes message = fuzz::bytes_of(bytes, size);  // aligned; its allocation has its exact size
+  static std::vector<std::byte> odd;                  // holds the message at an unaligned address
   odd.resize(size + 1);
   std::ranges::copy(message, odd.begin() + 1);
-  require(check(message) == check(Bytes(odd).subspan(1)), "where a message lies changes nothing");
+  require(check(message) == check(Bytes(odd).subspan(1)),
+          "the result does not depend on the address");
   return 0;
 }

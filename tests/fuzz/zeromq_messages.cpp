@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of the ZeroMQ door, both ways: verify, then read every field. One that can be read
-// is written and read again.
+// The messages of clients over ZeroMQ, both ways. A valid message is encoded and decoded again.
 #include <array>
 #include <variant>
 #include <vector>
@@ -39,7 +38,7 @@ std::vector<std::byte> written(const auto& any) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Whether it is a message. Writing it reads each of its fields.
+// True if the message is valid. Encoding it reads each of its fields.
 template <class Read>
 bool check(Bytes message, Read read) {
   static cp::Decoder decoder(max_size), again(2 * max_size);
@@ -48,12 +47,12 @@ bool check(Bytes message, Read read) {
   std::visit(Check(), *first);
   const auto once = written(*first);
   const auto second = read(again, Bytes(once));
-  require(second.has_value(), "what is written can be read");
+  require(second.has_value(), "the written message can be read");
   require(written(*second) == once, "and is written the same");
   return true;
 }
 
-// Who can read it.
+// True for each end, service and client, for which the message is valid.
 std::array<bool, 2> check(Bytes message) {
   const auto to_service = [](cp::Decoder& decoder, Bytes m) { return decoder.to_service(m); };
   const auto to_client = [](cp::Decoder& decoder, Bytes m) { return decoder.to_client(m); };
@@ -65,10 +64,11 @@ std::array<bool, 2> check(Bytes message) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace millrace;
-  const Bytes message = fuzz::bytes_of(bytes, size);  // aligned, and with nothing behind it
-  static std::vector<std::byte> odd;                  // nothing can be read where it begins
+  const Bytes message = fuzz::bytes_of(bytes, size);  // aligned; its allocation has its exact size
+  static std::vector<std::byte> odd;                  // holds the message at an unaligned address
   odd.resize(size + 1);
   std::ranges::copy(message, odd.begin() + 1);
-  require(check(message) == check(Bytes(odd).subspan(1)), "where a message lies changes nothing");
+  require(check(message) == check(Bytes(odd).subspan(1)),
+          "the result does not depend on the address");
   return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a ZeroMQ peer, from the greeting on. The first two bytes of an input say how the
-// rest is split: in pieces of how many bytes, and how long a message may be.
+// The bytes of a ZeroMQ peer, beginning with its greeting. The first two bytes of an input
+// determine the size of the pieces of the rest, and the maximum length of a message.
 #include "transport/zeromq/zmtp_reader.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::string content_of(ZmtpReader& reader, Found found, std::size_t max_message)
   }
 }
 
-// What is found when the bytes come in pieces of `size`.
+// The elements that the reader finds in the bytes, given in pieces of `size`.
 std::vector<Element> read(Bytes bytes, std::size_t size, std::size_t max_message) {
   ZmtpReader reader(max_message);
   std::vector<Element> elements;
@@ -53,7 +53,7 @@ std::vector<Element> read(Bytes bytes, std::size_t size, std::size_t max_message
       }
       require(piece.size() < before, "each call takes bytes");
       if (found == Found::nothing) {
-        require(piece.empty(), "more bytes are asked for only when all were taken");
+        require(piece.empty(), "more bytes are needed only when all were read");
       } else {
         elements.push_back({found, content_of(reader, found, max_message)});
       }

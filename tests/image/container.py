@@ -96,7 +96,7 @@ class Container(Process):
         Process.__init__(self, "runc", "run", "--bundle", self._bundle.name, self.name)
 
     def pid(self):
-        """Of its first process, as the machine counts."""
+        """The id of its first process on the host."""
         return json.loads(subprocess.run(["runc", "state", self.name], check=True, capture_output=True).stdout)["pid"]
 
     def exec(self, *command):
@@ -116,7 +116,7 @@ class ServiceContainer(Container, Service):
 
     def __init__(self, image, volume, *arguments, **limits):
         Container.__init__(self, image, *arguments, volume=volume, **limits)
-        self.sign(self._listening, "the service to listen")
+        self.await_ready(self._listening, "the service to listen")
 
     def close(self):
         Container.kill(self)

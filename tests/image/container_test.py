@@ -76,17 +76,17 @@ class Demo(InContainers):
         self.assert_recognised([json.loads(line) for line in client.lines], speech)
         self.assert_drained(service, decoder)
 
-    def assert_recognised(self, said, speech):
+    def assert_recognised(self, output, speech):
         """All frames of each file have results, and most words are right."""
         read = (Path(self.demo.root, SPEECH) / "transcription").read_text()
         wrong, all_words = 0, 0
         for file in speech:
             with self.subTest(file.name), wave.open(str(file)) as audio:
-                messages = [each for each in said if each["file"].endswith(file.name)]
+                messages = [each for each in output if each["file"].endswith(file.name)]
                 self.assert_complete(messages, audio.getnframes())
-                heard = " ".join(each["data"]["final"] for each in messages if "final" in (each.get("data") or {}))
+                recognised = " ".join(each["data"]["final"] for each in messages if "final" in (each.get("data") or {}))
                 words = re.search(rf"<s> (.*) </s> \({file.stem}\)", read)[1]
-                wrong, all_words = wrong + word_errors(words, heard), all_words + len(words.split())
+                wrong, all_words = wrong + word_errors(words, recognised), all_words + len(words.split())
         self.assertLess(wrong, all_words / 2)
 
     def assert_drained(self, service, decoder):
@@ -116,7 +116,7 @@ class Kubernetes(InContainers):
         os.chown(self.folder.name, 0, USER)  # as emptyDir with fsGroup
         os.chmod(self.folder.name, 0o2777)
 
-    def test_the_hook_of_the_worker_keeps_it_until_the_service_has_drained(self):
+    def test_the_hook_of_the_worker_keeps_it_running_until_the_service_has_drained(self):
         settings = (KUBERNETES / "millrace.toml").read_text()
         Path(self.folder.name, "millrace.toml").write_text(settings.replace('"3s"', '"0.1s"').replace('"10s"', '"1s"'))
         service = self.service("serve", "--config", "/run/millrace/millrace.toml")
@@ -147,7 +147,7 @@ class Hardened(InContainers):
         text = Path(f"/proc/{service.pid()}/status").read_text()
         return dict(re.findall(r"(\w+):\s*(.*)", text))
 
-    def test_it_is_pid_1_of_user_10001_without_rights(self):
+    def test_the_service_is_pid_1_of_user_10001_without_capabilities(self):
         service = self.service()
         status = self.status(service)
         self.assertEqual(status["NSpid"].split()[-1], "1")
@@ -163,7 +163,7 @@ class Hardened(InContainers):
         self.assertEqual((kind, service.exec(*command).returncode), ("CMD", 0))
         self.assertEqual(service.get("/readyz")[0], 503)
 
-    def test_orphans_are_reaped_and_a_killed_worker_is_counted_while_a_stream_goes_on(self):
+    def test_orphans_are_reaped_and_a_killed_worker_is_counted_while_a_stream_continues(self):
         service = self.service()
         first, tap = self.tap(), None
         wait_ready(service)
@@ -216,7 +216,7 @@ class Hardened(InContainers):
 
 class Misconfigured(InContainers):
     def ends(self, **limits):
-        """What a service says that does not start."""
+        """The error lines of a service that does not start."""
         ended = Container(self.image, **limits)
         self.addCleanup(ended.kill)
         self.assertEqual(ended.wait(), 1)
@@ -228,7 +228,7 @@ class Misconfigured(InContainers):
                 other = volume(owner, mode)
                 self.addCleanup(other.cleanup)
                 (line,) = self.ends(volume=other.name)
-                self.assertIn(f"/run/millrace belongs to user {owner}, and this process is of user 10001", line)
+                self.assertIn(f"/run/millrace belongs to user {owner}, and this process runs as user 10001", line)
 
     def test_a_missing_socket_volume_is_named(self):
         (line,) = self.ends()
@@ -237,7 +237,7 @@ class Misconfigured(InContainers):
     def test_too_few_descriptors_are_named(self):
         service = self.service(descriptors=1024)
         (line,) = [line for line in service.errors if "RLIMIT_NOFILE" in line]
-        self.assertRegex(line, "RLIMIT_NOFILE is 1024 and would have to be 11536")
+        self.assertRegex(line, "RLIMIT_NOFILE is 1024 and must be at least 11536")
 
     def test_too_little_memory_is_named(self):
         service = self.service(memory=64 << 20)
@@ -258,7 +258,7 @@ class Content(unittest.TestCase):
         print(f"the service image adds {added / 1e6:.1f} MB to its base")
         self.assertLess(added, 60e6)
 
-    def test_it_has_no_compiler_and_no_python(self):
+    def test_the_image_has_no_compiler_and_no_python(self):
         usr = Path(self.image.root, "usr")
         self.assertTrue((usr / "bin" / "millrace").exists())
         tool = re.compile(r"(.*-)?(python|pypy|cc|c\+\+|gcc|g\+\+|cpp|clang|tcc|as|ld|cc1|cc1plus|collect2|nvcc|ptxas)[\d.+-]*")
@@ -266,7 +266,7 @@ class Content(unittest.TestCase):
                  if tool.fullmatch(path.name) and path.is_file() and path.stat().st_mode & 0o111]
         self.assertEqual(found, [])
 
-    def test_its_list_of_packages_is_that_of_dpkg(self):
+    def test_the_list_of_packages_is_that_of_dpkg(self):
         listed = Path(self.image.root, "usr/share/millrace-packages.txt").read_text().splitlines()
         installed = subprocess.run(["dpkg-query", f"--admindir={self.image.root}/var/lib/dpkg", "-W",
                                     "-f", "${Package} ${Version} ${Architecture} ${source:Package}\n"],
@@ -274,7 +274,7 @@ class Content(unittest.TestCase):
         self.assertEqual(listed, installed)
         self.assertTrue(any(line.startswith("millrace ") for line in listed))
 
-    def test_it_stops_by_sigterm_and_starts_without_a_shell(self):
+    def test_the_image_stops_by_sigterm_and_starts_without_a_shell(self):
         settings = self.image.settings
         self.assertEqual((settings["StopSignal"], settings["User"]), ("SIGTERM", "10001:10001"))
         self.assertEqual(settings["Entrypoint"], ["/usr/bin/millrace"])

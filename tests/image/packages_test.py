@@ -29,14 +29,14 @@ def package(name):
 
 
 class Lintian(unittest.TestCase):
-    def test_it_finds_no_error_and_no_warning(self):
+    def test_lintian_finds_no_error_and_no_warning(self):
         checked = subprocess.run(["lintian", "--fail-on", "error,warning", "--allow-root",
                                   package("millrace"), package("libmillrace-dev")], capture_output=True, text=True)
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
 
 class Installed(unittest.TestCase):
-    """What a machine has after `apt install ./millrace_*.deb`, in the manner of container.Image."""
+    """A file system after `apt install ./millrace_*.deb`, with the attributes of container.Image."""
 
     @classmethod
     def setUpClass(cls):
@@ -69,7 +69,7 @@ class Installed(unittest.TestCase):
 
     @classmethod
     def files(cls):
-        """All paths but those where dpkg and apt keep what they have done, and the backups of /etc/passwd."""
+        """All paths except those where dpkg and apt keep their state, and the backups of /etc/passwd."""
         paths = (str(path.relative_to(cls.root)) for path in Path(cls.root).rglob("*"))
         return {path for path in paths if not re.match(r"(proc|sys|dev|run|tmp|var/(cache|log|lib/(apt|dpkg)))/|etc/\w+-$", path)}
 
@@ -79,7 +79,7 @@ class Installed(unittest.TestCase):
         unit.read(f"{self.root}/lib/systemd/system/millrace.service")
         return unit["Service"]
 
-    def test_the_service_says_that_it_is_ready_and_a_worker_and_a_client_work(self):
+    def test_the_service_notifies_that_it_is_ready_and_serves_a_worker_and_a_client(self):
         notifications = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.addCleanup(notifications.close)
         notifications.bind("\0millrace-packages-test")
@@ -98,12 +98,12 @@ class Installed(unittest.TestCase):
         self.assertEqual([messages[0]["type"], messages[-1]["type"], messages[-1]["frames"]], ["ready", "closed", 4000])
         self.assert_printed_commands_work(runtime.name)
         self.assertEqual(service.stop(), 0, service.errors)
-        said = set()
-        while b"STOPPING=1" not in said:
-            said.update(notifications.recv(4096).split(b"\n"))
+        received = set()
+        while b"STOPPING=1" not in received:
+            received.update(notifications.recv(4096).split(b"\n"))
 
     def assert_printed_commands_work(self, runtime):
-        """Those that try the service with a worker and a client. The container is of the user millrace already."""
+        """Runs the printed commands that try the service with a worker and a client. The container has the user millrace."""
         commands = PROGRAMS["deploy_package_try"].text.replace("runuser -u millrace -- ", "")
         tried = Container(self, "/bin/sh", "-euc", f"cd /run/millrace; {commands}", volume=runtime)
         self.addCleanup(tried.kill)
@@ -125,7 +125,7 @@ class Installed(unittest.TestCase):
         self.assertIn(", stripped", described)
         self.run_inside("millrace", "check-config", "/etc/millrace/millrace.toml")
 
-    def test_z_after_its_removal_the_configuration_is_left_and_after_a_purge_nothing(self):
+    def test_z_a_removal_leaves_the_configuration_and_a_purge_leaves_nothing(self):
         self.apt("remove", "millrace")
         self.assertEqual([file.name for file in Path(self.root, "etc/millrace").iterdir()], ["millrace.toml"])
         self.assertFalse(Path(self.root, "usr/bin/millrace").exists())

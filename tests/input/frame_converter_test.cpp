@@ -23,7 +23,7 @@ FrameType frame(Element element, std::uint32_t values = 1) {
   return {.element = element, .values = values};
 }
 
-// A converter and everything that came out of it.
+// A converter and all its output.
 struct Conversion {
   Conversion(SampleFormat from, const FrameType& to, std::size_t piece = 1000)
       : converter(from, to), frame_bytes(to.bytes()), piece_frames(piece) {}
@@ -58,13 +58,13 @@ std::vector<To> converted(SampleFormat from, Element to, std::initializer_list<F
 
 }  // namespace
 
-TEST_CASE("s16 stays as it is") {
+TEST_CASE("s16 is not converted to s16") {
   CHECK(converted<std::int16_t, std::int16_t>(SampleFormat::s16le, Element::s16,
                                               {0, 1, -1, 32767, -32768}) ==
         std::vector<std::int16_t>{0, 1, -1, 32767, -32768});
 }
 
-TEST_CASE("s16 is a 32768th of a float") {
+TEST_CASE("s16 is divided by 32768 to become a float") {
   CHECK(converted<float, std::int16_t>(SampleFormat::s16le, Element::f32, {0, 1, 16384, -32768}) ==
         std::vector<float>{0, 0x1p-15f, 0.5f, -1});
   CHECK(converted<std::uint16_t, std::int16_t>(SampleFormat::s16le, Element::f16,
@@ -79,7 +79,7 @@ TEST_CASE("a float becomes the nearest s16, ties to even") {
         std::vector<std::int16_t>{0, 1, -16384, 0, 2, -2, 1});
 }
 
-TEST_CASE("every s16 survives the way to float and back") {
+TEST_CASE("every s16 is unchanged when converted to float and back") {
   Conversion there(SampleFormat::s16le, frame(Element::f32));
   std::vector<std::int16_t> all(65536);
   std::generate(all.begin(), all.end(), [next = -32768]() mutable { return next++; });
@@ -90,7 +90,7 @@ TEST_CASE("every s16 survives the way to float and back") {
   CHECK(back.clamped == 0);
 }
 
-TEST_CASE("floats beyond the range become its end, and are counted") {
+TEST_CASE("floats beyond the range are clamped and counted") {
   Conversion audio(SampleFormat::f32le, frame(Element::s16));
   CHECK(audio.message({1.0f, 1.5f, 1e30f, -1.0f, -1.00001f, -1e30f}));
   CHECK(values_of<std::int16_t>(audio.out) ==
@@ -129,7 +129,7 @@ TEST_CASE("denormals become zero, zero keeps its sign") {
         std::vector<Bits>{0, 0x8000'0000});
 }
 
-TEST_CASE("a message with NaN or infinity is refused, the next is not") {
+TEST_CASE("a message with NaN or infinity is refused, and the next is accepted") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (Element element : {Element::s16, Element::f16, Element::f32}) {
     Conversion conversion(SampleFormat::f32le, frame(element), 2);
@@ -149,7 +149,7 @@ TEST_CASE("a half with NaN or infinity is refused") {
     }
 }
 
-TEST_CASE("a frame may straddle messages") {
+TEST_CASE("a frame may be split between messages") {
   Conversion conversion(SampleFormat::s16le, frame(Element::s16, 2));
   const auto bytes = bytes_of<std::int16_t>({1, 2, 3, 4});
   CHECK(conversion.message(Bytes(bytes).first(1)));
@@ -163,7 +163,7 @@ TEST_CASE("a frame may straddle messages") {
   CHECK_FALSE(conversion.converter.has_partial());
 }
 
-TEST_CASE("a refused message does not disturb where the next frame begins") {
+TEST_CASE("after a refused message, the next frame begins at the right byte") {
   Conversion conversion(SampleFormat::f32le, frame(Element::f32));
   const auto bytes = bytes_of({1.0f, infinity, 3.0f, 4.0f});
   CHECK_FALSE(conversion.message(Bytes(bytes).first(10)));
@@ -172,7 +172,7 @@ TEST_CASE("a refused message does not disturb where the next frame begins") {
   CHECK(values_of<float>(conversion.out) == std::vector<float>{3, 4});
 }
 
-TEST_CASE("an empty message is fine") {
+TEST_CASE("an empty message is valid") {
   Conversion conversion(SampleFormat::s16le, frame(Element::s16));
   CHECK(conversion.message(Bytes{}));
   CHECK(conversion.out.empty());

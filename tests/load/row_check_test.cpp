@@ -24,7 +24,7 @@ struct Fixture {
   explicit Fixture(Phase phase = Phase::uniform, const ChunkRule& cut = {.spec = {.size = packet}})
       : schedule({.streams = 4, .phase = phase, .warm_up = 0s}), rule(cut) {
     schedule.start(start);
-    check.open(stream, stream_name("run", {1, 5}));
+    row_check.open(stream, stream_name("run", {1, 5}));
   }
 
   // The row of packet n of the stream, as it was sent.
@@ -36,8 +36,8 @@ struct Fixture {
     content.write(1, 5 + n, bytes);
     return bytes;
   }
-  void look_at(const RowEntry& it) { check.look_at(it, sent(it.begin / packet), start); }
-  // In a tensor of the rule's.
+  void add(const RowEntry& entry) { row_check.check(entry, sent(entry.begin / packet), start); }
+  // The values of a row in a tensor of the rule.
   std::vector<std::byte> tensor_row(const Row& row) const {
     std::vector<std::byte> all;
     for (std::uint64_t n = 0; n * packet < row.end() + row.right; ++n) {
@@ -50,7 +50,7 @@ struct Fixture {
                 2 * layout.window);
     return values;
   }
-  void look_at(const Row& row) {
+  void add(const Row& row) {
     const RowEntry entry{.stream = stream,
                          .seq = row.seq,
                          .begin = row.begin,
@@ -60,20 +60,20 @@ struct Fixture {
                          .right = row.right,
                          .flags = row.flags};
     if (row.has_frames())
-      check.look_at(entry, tensor_row(row), start);
+      row_check.check(entry, tensor_row(row), start);
     else
-      check.look_at_mark(entry, start);
+      row_check.check_mark(entry, start);
   }
-  const WorkerOutcome& seen() { return check.outcome(); }
+  const WorkerOutcome& seen() { return row_check.outcome(); }
 
   Schedule schedule;
   Content content{schedule, FrameType{}};
   RunFacts run{schedule, content, "run", true};
   ChunkRule rule;
-  RowCheck check{run, rule, FrameType{}};
+  RowCheck row_check{run, rule, FrameType{}};
 };
 
-// What becomes of so many frames, a gap, so many frames more and an end.
+// The rows of `before` frames, a gap, `behind` frames after it, and an end.
 std::vector<Row> rows_of(const Spec& spec, std::uint64_t before, std::uint64_t gap,
                          std::uint64_t behind) {
   using Kind = Event::Kind;
@@ -106,25 +106,25 @@ const ChunkRule rules[] = {
 
 }  // namespace
 
-TEST_CASE("rows that come in order as they were sent are right") {
+TEST_CASE("rows in order with the sent values are correct") {
   Fixture at;
-  for (std::uint64_t n = 0; n < 3; ++n) at.look_at(at.row(n));
+  for (std::uint64_t n = 0; n < 3; ++n) at.add(at.row(n));
   RowEntry last = at.row(3);
   last.flags = flag::end | flag::last;
-  at.look_at(last);
+  at.add(last);
   CHECK(at.seen().framed == 4);
   CHECK(at.seen().lost + at.seen().repeated + at.seen().damaged + at.seen().unknown == 0);
   CHECK(at.seen().frames_ended == 4 * packet);
 }
 
-TEST_CASE("rows of any rule are right as the chunker cuts them, with a gap and without") {
+TEST_CASE("for any rule, the rows of the chunker are correct, with and without a gap") {
   for (const ChunkRule& rule : rules) {
     for (const std::uint64_t before : {0, 99, 100, 130, 727}) {
       for (const std::uint64_t gap : {0, 500}) {
         for (const std::uint64_t behind : {0, 1, 1000}) {
           CAPTURE(rule.spec.size, rule.spec.step, name_of(rule.spec.tail), before, gap, behind);
           Fixture at(Phase::uniform, rule);
-          for (const Row& row : rows_of(rule.spec, before, gap, behind)) at.look_at(row);
+          for (const Row& row : rows_of(rule.spec, before, gap, behind)) at.add(row);
           CHECK(at.seen().lost + at.seen().repeated + at.seen().damaged == 0);
           CHECK(at.seen().shed == gap);
           CHECK(at.seen().ended == 1);
@@ -136,16 +136,16 @@ TEST_CASE("rows of any rule are right as the chunker cuts them, with a gap and w
   }
 }
 
-TEST_CASE("of any rule, a row that is left out is lost, and one that comes again is seen") {
+TEST_CASE("for any rule, missing rows and duplicate rows are detected") {
   for (const ChunkRule& rule : rules) {
     const auto rows = rows_of(rule.spec, 705, 0, 0);
     CAPTURE(rule.spec.size, rule.spec.step, name_of(rule.spec.tail));
     for (std::size_t n = 0; n + 1 < rows.size(); ++n) {
       Fixture without(Phase::uniform, rule), twice(Phase::uniform, rule);
       for (const Row& row : rows) {
-        if (&row != &rows[n]) without.look_at(row);
-        twice.look_at(row);
-        if (&row == &rows[n]) twice.look_at(row);
+        if (&row != &rows[n]) without.add(row);
+        twice.add(row);
+        if (&row == &rows[n]) twice.add(row);
       }
       CAPTURE(n, rows.size());
       CHECK(without.seen().lost > 0);
@@ -154,22 +154,22 @@ TEST_CASE("of any rule, a row that is left out is lost, and one that comes again
   }
 }
 
-TEST_CASE("a marker row that comes twice is seen, not its end alone") {
+TEST_CASE("a duplicate marker row is detected, whatever its flags") {
   for (const ChunkRule& rule : rules) {
     const auto rows = rows_of(rule.spec, 700, 300, 100);  // the gap ends a segment
     for (const Row& doubled : rows) {
       if (doubled.has_frames()) continue;
       Fixture at(Phase::uniform, rule);
       for (const Row& row : rows) {
-        at.look_at(row);
-        if (&row == &doubled) at.look_at(row);
+        at.add(row);
+        if (&row == &doubled) at.add(row);
       }
       CHECK(at.seen().repeated == 1);
     }
   }
 }
 
-TEST_CASE("of any rule, a wrong value of any row is damage") {
+TEST_CASE("for any rule, a wrong value of any row is damage") {
   for (const ChunkRule& rule : rules) {
     CAPTURE(rule.spec.size, rule.spec.step, name_of(rule.spec.tail));
     for (const Row& row : rows_of(rule.spec, 705, 0, 0)) {
@@ -178,114 +178,115 @@ TEST_CASE("of any rule, a wrong value of any row is damage") {
       auto values = at.tensor_row(row);
       const RowLayout layout = row_layout(row, rule, rule.spec.width());
       values[2 * (layout.lead + layout.window) - 1] ^= std::byte{1};
-      at.check.look_at({.stream = stream,
-                        .begin = row.begin,
-                        .left = row.left,
-                        .size = row.size,
-                        .right = row.right},
-                       values, start);
+      at.row_check.check({.stream = stream,
+                          .begin = row.begin,
+                          .left = row.left,
+                          .size = row.size,
+                          .right = row.right},
+                         values, start);
       CHECK(at.seen().damaged == 1);
     }
   }
 }
 
-TEST_CASE("a row that never came is lost, unless a gap says so") {
+TEST_CASE("a missing row is lost, unless a gap reports it") {
   Fixture at;
-  at.look_at(at.row(0));
-  at.look_at(at.row(2));
+  at.add(at.row(0));
+  at.add(at.row(2));
   CHECK(at.seen().lost == packet);
   RowEntry after_gap = at.row(4);
   after_gap.gap = packet;
   after_gap.flags = flag::gap;
-  at.look_at(after_gap);
+  at.add(after_gap);
   CHECK(at.seen().lost == packet);
   CHECK(at.seen().shed == packet);
 }
 
-TEST_CASE("a row that comes again, or late, is counted as such") {
+TEST_CASE("duplicate and late rows are counted as repeated") {
   Fixture at;
-  at.look_at(at.row(0));
-  at.look_at(at.row(0));
-  at.look_at(at.row(1));
-  at.look_at(at.row(0));
+  at.add(at.row(0));
+  at.add(at.row(0));
+  at.add(at.row(1));
+  at.add(at.row(0));
   CHECK(at.seen().repeated == 2);
 }
 
-TEST_CASE("a row with a wrong value, or another stream's, is damaged") {
+TEST_CASE("a row with a wrong value, or with values of another packet, is damaged") {
   Fixture at;
   auto values = at.sent(0);
   values[3199] ^= std::byte{1};
-  at.check.look_at(at.row(0), values, start);
-  at.check.look_at(at.row(1), at.sent(2), start);
+  at.row_check.check(at.row(0), values, start);
+  at.row_check.check(at.row(1), at.sent(2), start);
   CHECK(at.seen().damaged == 2);
 }
 
-TEST_CASE("rows of others are not judged") {
+TEST_CASE("rows of streams of another run are counted, but not checked") {
   Fixture at;
   const StreamId other{78};
-  at.check.open(other, "somebody-else");
-  at.check.look_at({.stream = other, .begin = 5, .size = packet}, at.sent(0), start);
+  at.row_check.open(other, "somebody-else");
+  at.row_check.check({.stream = other, .begin = 5, .size = packet}, at.sent(0), start);
   CHECK(at.seen().unknown == 1);
   CHECK(at.seen().framed == 0);
 }
 
-TEST_CASE("a row counts from when the packet was due that ends its window") {
+TEST_CASE("the time of a row starts when the last packet of its window was due") {
   Fixture at;
   const Time due = at.schedule.due(1, 5);
-  at.check.look_at(at.row(0), at.sent(0), due + 2ms);
+  at.row_check.check(at.row(0), at.sent(0), due + 2ms);
   CHECK(at.seen().rows.all().greatest() == 2ms);
   Fixture wide;  // the window ends with the next packet
   RowEntry row = wide.row(0);
   row.right = 400;
-  wide.check.look_at(row, wide.sent(0), due + 103ms);
+  wide.row_check.check(row, wide.sent(0), due + 103ms);
   CHECK(wide.seen().rows.all().greatest() == 3ms);
 }
 
-TEST_CASE("what an end cut has no time of its own") {
+TEST_CASE("the last row of a segment has no time") {
   Fixture at;
   RowEntry row = at.row(0);
   row.flags = flag::last;
-  at.look_at(row);
+  at.add(row);
   CHECK(at.seen().rows.all().count() == 0);
 }
 
-TEST_CASE("it is noted when an ABORT was taken, and the frames of its stream do not count") {
+TEST_CASE("the time of an ABORT is recorded, and the frames of its stream do not count") {
   Fixture at;
-  at.look_at(at.row(0));
+  at.add(at.row(0));
   CHECK(at.seen().unended == 1);
-  at.check.look_at_mark(
+  at.row_check.check_mark(
       {.stream = stream, .seq = 1, .begin = packet, .flags = flag::abort | flag::end}, start + 1s);
-  CHECK(at.seen().aborts == std::map<StreamPlace, Time>{{{1, 5}, start + 1s}});
+  CHECK(at.seen().aborts == std::map<LoadStreamId, Time>{{{1, 5}, start + 1s}});
   CHECK(at.seen().unended + at.seen().ended + at.seen().frames_ended == 0);
 }
 
-TEST_CASE("a row behind the last one is one too many") {
+TEST_CASE("a row after the end of its stream counts as repeated") {
   Fixture at;
   RowEntry last = at.row(0);
   last.flags = flag::end | flag::last;
-  at.look_at(last);
-  at.look_at(at.row(1));
+  at.add(last);
+  at.add(at.row(1));
   CHECK(at.seen().repeated == 1);
 }
 
-TEST_CASE("every row has an answer of its own, and those of others none") {
+TEST_CASE("every row has a different answer, and rows of another run have none") {
   Fixture at;
   std::string answer;
-  at.check.answer(at.row(2), answer);
+  at.row_check.answer(at.row(2), answer);
   CHECK(answer == R"("1-5-3200")");
-  at.check.answer({.stream = StreamId{78}}, answer);
+  at.row_check.answer({.stream = StreamId{78}}, answer);
   CHECK(answer == "null");
 }
 
-TEST_CASE("in step, the last row of each packet counts, also behind rows of the next one") {
+TEST_CASE(
+    "in step, the time of each packet ends with its last row, also after rows of the next one") {
   Fixture at(Phase::step);
   const StreamId other{78};
-  at.check.open(other, stream_name("run", {2, 5}));
+  at.row_check.open(other, stream_name("run", {2, 5}));
   const Time due = at.schedule.due(0, 5);
-  at.check.look_at(at.row(0), at.sent(0), due + 1ms);
-  at.check.look_at(at.row(1), at.sent(1), due + 101ms);
+  at.row_check.check(at.row(0), at.sent(0), due + 1ms);
+  at.row_check.check(at.row(1), at.sent(1), due + 101ms);
   RowEntry row = at.row(0);
   row.stream = other;
-  at.check.look_at(row, at.sent(0), due + 104ms);
+  at.row_check.check(row, at.sent(0), due + 104ms);
   CHECK(at.seen().bursts == std::unordered_map<std::uint64_t, Duration>{{5, 104ms}, {6, 1ms}});
 }

@@ -27,7 +27,7 @@ class Form(unittest.TestCase):
         return next(variable for variable in self.board["templating"]["list"] if variable["name"] == name)
 
     def finds(self, *rules):
-        """Exactly these rules are broken."""
+        """Checks that exactly these rules are broken."""
         found = [re.search(r"[a-z-]+-(?:rule|dashboard)", fault)[0] for fault in form.of_board(self.board)]
         self.assertEqual(sorted(found), sorted(rules))
 
@@ -42,7 +42,7 @@ class Form(unittest.TestCase):
         self.variable("datasource")["query"] = "loki"
         self.finds("panel-datasource-rule", "template-datasource-rule")
 
-    def test_variables_that_are_missing_or_not_read_again_are_found(self):
+    def test_variables_that_are_missing_or_not_reloaded_are_found(self):
         self.variable("job")["name"] = "jobs"
         self.variable("instance")["allValue"] = ".*"
         self.variable("pipeline")["refresh"] = 1
@@ -122,11 +122,11 @@ class Names(unittest.TestCase):
         self.finds("millrace_streams / on (port) millrace_workers", "no series in it has the label port")
         self.finds("sum(millrace_streams)", "no series in it has the label stage", legend="{{stage}}")
 
-    def test_selectors_are_found_wherever_they_stand(self):
+    def test_selectors_are_found_at_any_place_in_an_expression(self):
         for text in ("topk(3, X)", "(X)", "-X", "X / 2", "2 * X", "rate(X[5m])", "max_over_time(X[1h:1m])", "X offset 5m"):
             self.finds(text.replace("X", "millrace_nothing"), "millrace_nothing is not in docs/metrics.md")
 
-    def test_an_alert_without_a_test_in_which_it_fires_or_without_one_in_which_it_does_not_is_found(self):
+    def test_an_alert_without_a_firing_test_or_without_a_silent_test_is_found(self):
         cases = [test for test in expressions.alert_tests() if "MillraceDown" not in test["name"]]
         fires = {"alertname": "MillraceDown", "exp_alerts": [{}]}
         silent = {"alertname": "MillraceDown", "exp_alerts": []}
@@ -141,7 +141,7 @@ class Names(unittest.TestCase):
 
 
 class Answers:
-    """A Prometheus that has these curves for every query, and these series for every selector."""
+    """A simulated Prometheus with these curves for every query, and these series for every selector."""
 
     def __init__(self, curves, series=({},)):
         self.found = series
@@ -161,7 +161,7 @@ class UnderLoad(unittest.TestCase):
         span = under_load.Span(Answers(curves, **more), "127.0.0.1:9464", 0)
         self.assertEqual(list(under_load.wrong(span, self.QUERY)), list(faults))
 
-    def test_a_number_at_any_time_is_accepted_also_0(self):
+    def test_a_number_at_any_time_is_accepted_even_0(self):
         self.finds([({}, [(1, float("nan")), (2, 0.0)])])
 
     def test_a_query_without_numbers_is_found(self):

@@ -9,7 +9,7 @@ using namespace millrace;
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 
-TEST_CASE("copies of all pipelines are told of their device") {
+TEST_CASE("copies of all pipelines are counted for their device") {
   DeviceStats devices[2];
   devices[1].healthy.set(1);
   LaneStats lanes[2];

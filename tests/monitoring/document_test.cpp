@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/metrics.md and what is exported name the same families, types and label values, and describe
-// them in the same words.
+// docs/metrics.md and the exported metrics have the same families, types and label values, and the
+// same descriptions.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <map>
@@ -19,7 +19,7 @@ namespace {
 
 struct Described {
   std::string type;
-  std::set<std::string> labels;  // "key=value", or the key where any value may stand
+  std::set<std::string> labels;  // "key=value", or the key if any value is allowed
   std::string help;
 };
 using Described_by_name = std::map<std::string, Described>;
@@ -81,8 +81,8 @@ Described_by_name exported(const std::string& text) {
   return families;
 }
 
-// The bounds of a histogram in a line such as "- IO: 0.1, 0.5 ms, 1, 10 s": a unit holds for the
-// numbers before it, up to the unit before.
+// The bounds of a histogram in a line such as "- IO: 0.1, 0.5 ms, 1, 10 s": a unit applies to
+// the numbers before it, up to the previous unit.
 std::set<double> bounds_in(const std::string& line) {
   const std::map<std::string, double> units{
       {"µs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"", 1}, {"B", 1}, {"KiB", 1024}, {"MiB", 1024 * 1024}};
@@ -111,18 +111,18 @@ std::set<double> exported_bounds(const std::string& text, const std::string& fam
   return bounds;
 }
 
-// A service with one of everything, that has done nothing yet.
+// The metrics of a new service with one of each source.
 std::string exported_text() {
   ServiceStats service;
   ThreadStats thread;
-  DoorStats door;
+  TransportStats transport;
   StreamStats streams;
   LaneStats lanes;
   lanes.copies = std::vector<CopyStats>(1);
   DeviceStats device;
   Exporter exporter({.service = {&service},
                      .threads = {&thread},
-                     .websocket = {&door},
+                     .websocket = {&transport},
                      .zmq = {},
                      .zmq_sockets = {},
                      .pipelines = {{"default", 16000, {&streams}, {&lanes}}},
@@ -134,7 +134,7 @@ std::set<float> rounded(const std::set<double>& values) { return {values.begin()
 
 }  // namespace
 
-TEST_CASE("the buckets of each histogram are those of the document") {
+TEST_CASE("the buckets of each histogram equal those of the document") {
   std::ifstream file(MILLRACE_METRICS_DOCUMENT);
   const std::regex bounds_line(R"(- ([A-Z0-9]+): .*)"), row(R"(\| `(\w+)` \| histogram (\w+) .*)");
   std::map<std::string, std::string> kinds, bounds;  // of each family; the line of each kind
@@ -151,7 +151,7 @@ TEST_CASE("the buckets of each histogram are those of the document") {
   }
 }
 
-TEST_CASE("what is exported is what is documented") {
+TEST_CASE("the exported metrics equal the documented ones") {
   const auto document = documented(), metrics = exported(exported_text());
   CHECK(document.size() > 50);
   for (const auto& [name, family] : document) {

@@ -18,14 +18,14 @@ namespace {
 struct Service {
   ServiceStats service;
   ThreadStats threads[2];
-  DoorStats doors[2];
+  TransportStats transports[2];
   StreamStats streams[2];
   LaneStats lanes;
   ZeromqStats sockets;
   WorkerServerStats workers;
   Exporter exporter{{.service = {&service},
                      .threads = {&threads[0], &threads[1]},
-                     .websocket = {&doors[0], &doors[1]},
+                     .websocket = {&transports[0], &transports[1]},
                      .zmq = {},
                      .zmq_sockets = {&sockets},
                      .worker_servers = {&workers},
@@ -43,10 +43,10 @@ std::size_t series(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("counters of all threads are one sum") {
+TEST_CASE("counters of all threads are exported as one sum") {
   Service service;
-  service.doors[0].opened.add(2);
-  service.doors[1].opened.add(3);
+  service.transports[0].opened.add(2);
+  service.transports[1].opened.add(3);
   CHECK_THAT(service.text(),
              Contains("# HELP millrace_ingest_connections_opened_total "
                       "Client connections accepted after the handshake.\n"
@@ -55,7 +55,7 @@ TEST_CASE("counters of all threads are one sum") {
                       "millrace_ingest_connections_opened_total{transport=\"zmq\"} 0\n"));
 }
 
-TEST_CASE("every label value is there from the start") {
+TEST_CASE("every label value is exported from the start") {
   CHECK_THAT(Service().text(),
              Contains("millrace_streams_closed_total{pipeline=\"asr\",reason=\"end\"} 0\n"
                       "millrace_streams_closed_total{pipeline=\"asr\",reason=\"idle\"} 0\n"
@@ -65,7 +65,7 @@ TEST_CASE("every label value is there from the start") {
                       "millrace_streams_closed_total{pipeline=\"asr\",reason=\"drain\"} 0\n"));
 }
 
-TEST_CASE("a reset has a reason, `none` is no label") {
+TEST_CASE("a reset has a reason as label, but never `none`") {
   Service service;
   service.streams[0].resets[ResetReason::start].add();
   const std::string text = service.text();
@@ -73,7 +73,7 @@ TEST_CASE("a reset has a reason, `none` is no label") {
   CHECK_THAT(text, !Contains("reason=\"none\""));
 }
 
-TEST_CASE("histograms are cumulative, in base units, and one over all threads") {
+TEST_CASE("histograms are cumulative, in base units, and summed over all threads") {
   Service service;
   service.streams[0].duration.observe(Duration(1s));
   service.streams[1].duration.observe(Duration(2s));
@@ -93,7 +93,7 @@ TEST_CASE("histograms are cumulative, in base units, and one over all threads") 
                       "millrace_stream_duration_seconds_bucket{pipeline=\"asr\",le=\"+Inf\"} 3\n"));
 }
 
-TEST_CASE("frames are told as seconds of signal") {
+TEST_CASE("frames are exported as seconds of audio") {
   Service service;
   service.streams[0].frames.add(24000);
   service.streams[1].frames.add(16000);
@@ -126,7 +126,7 @@ TEST_CASE("the stages of a written row add up to its latency") {
   CHECK_THAT(text, Contains("millrace_result_latency_seconds_sum{pipeline=\"asr\"} 0.063\n"));
 }
 
-TEST_CASE("a wait of seconds is in a bucket of its size, in its stage as in the latency") {
+TEST_CASE("a wait of seconds is in a bucket of its size, both in its stage and in the latency") {
   Service service;
   const Instants at{.arrived = Time(0ms),
                     .ready = Time(1ms),
@@ -146,7 +146,8 @@ TEST_CASE("a wait of seconds is in a bucket of its size, in its stage as in the 
   CHECK_THAT(text, Contains(stage + "\"120\"} 1\n") && Contains(whole + "\"120\"} 1\n"));
 }
 
-TEST_CASE("rows that wait for a batch, for their worker and for their client are gauges") {
+TEST_CASE(
+    "rows that wait for a batch, for their worker and for their client are exported as gauges") {
   Service service;
   service.lanes.items[LaneQueue::batch].set(3);
   service.lanes.items[LaneQueue::worker].set(5);
@@ -160,7 +161,7 @@ TEST_CASE("rows that wait for a batch, for their worker and for their client are
   CHECK_THAT(text, Contains("capacity_items" + stage + "\"worker\"} 64\n"));
 }
 
-TEST_CASE("rows between two threads are in the stage that they go to") {
+TEST_CASE("rows between two threads count in the stage that receives them") {
   Service service;
   service.streams[0].rows[RowKind::full].add(10);
   service.streams[1].rows[RowKind::cut].add(2);
@@ -179,7 +180,7 @@ TEST_CASE("rows between two threads are in the stage that they go to") {
   CHECK_THAT(text, Contains(items + "\"result\"} 3\n"));
 }
 
-TEST_CASE("slots are used or free") {
+TEST_CASE("slots are exported as used or free") {
   Service service;
   service.lanes.slots[SlotState::used].set(5);
   service.lanes.slots[SlotState::free].set(59);
@@ -187,7 +188,7 @@ TEST_CASE("slots are used or free") {
                                       "millrace_slots{pipeline=\"asr\",state=\"free\"} 59\n"));
 }
 
-TEST_CASE("the oldest batch has an age while it is not done") {
+TEST_CASE("the age of the oldest batch is exported until it is done") {
   Service service;
   service.lanes.oldest.set(to_wire(Time(998s)));
   const std::string age = "millrace_worker_oldest_batch_seconds{pipeline=\"asr\"} ";
@@ -196,7 +197,7 @@ TEST_CASE("the oldest batch has an age while it is not done") {
   CHECK_THAT(service.text(Time(2000s)), Contains(age + "0\n"));
 }
 
-TEST_CASE("what is waited for is a counter of seconds beside its histogram") {
+TEST_CASE("the waiting time is exported as a counter of seconds and as a histogram") {
   Service service;
   service.lanes.wait.observe(Duration(250ms));
   service.lanes.wait.observe(Duration(1250ms));
@@ -207,16 +208,16 @@ TEST_CASE("what is waited for is a counter of seconds beside its histogram") {
 
 TEST_CASE("copies that a watcher missed are counted") {
   Service service;
-  service.lanes.unwatched.add(3);
+  service.lanes.watcher_misses.add(3);
   CHECK_THAT(service.text(),
              Contains("millrace_watcher_batches_dropped_total{pipeline=\"asr\"} 3\n"));
 }
 
-TEST_CASE("without a device its families have no samples") {
+TEST_CASE("without a device, the metrics of devices have no samples") {
   CHECK_THAT(Service().text(), !Contains("device=") && Contains("# TYPE millrace_device_healthy"));
 }
 
-TEST_CASE("slabs of all pipelines are one pool") {
+TEST_CASE("the slabs of all pipelines are exported as one pool") {
   Service service;
   service.lanes.slabs.used.set(4096);
   service.lanes.slabs.free.set(8192);
@@ -231,14 +232,14 @@ TEST_CASE("slabs of all pipelines are one pool") {
   CHECK_THAT(text, Contains("\nmillrace_pinned_pool_acquire_wait_seconds_sum 0.25\n"));
 }
 
-TEST_CASE("the version of CUDA is told") {
+TEST_CASE("the version of CUDA is exported") {
   CHECK_THAT(Service().text(), Contains("cuda=\"none\""));
   Sources sources;
   sources.cuda = "13.0";
   CHECK_THAT(Exporter(sources).text(Time(1s)), Contains("cuda=\"13.0\""));
 }
 
-TEST_CASE("the connections of the ZeroMQ port are counted below its messages") {
+TEST_CASE("the connections of the ZeroMQ port are counted apart from its messages") {
   Service service;
   service.sockets.connections.set(1);
   service.sockets.opened.add(2);
@@ -266,13 +267,13 @@ TEST_CASE("refused connections of workers are counted by their reason") {
 TEST_CASE("the text is collected at most once per second") {
   Service service;
   const std::string first = service.text(Time(1000s));
-  service.doors[0].opened.add();
+  service.transports[0].opened.add();
   CHECK(service.text(Time(1000s) + 999ms) == first);
   CHECK_THAT(service.text(Time(1001s)),
              Contains("millrace_ingest_connections_opened_total{transport=\"websocket\"} 1\n"));
 }
 
-TEST_CASE("the process tells of itself") {
+TEST_CASE("memory, threads, descriptors and CPU time of the process are exported") {
   const std::string text = Service().text();
   const auto value = [&](const std::string& name) {
     const auto at = text.find("\n" + name + " ");
@@ -287,9 +288,9 @@ TEST_CASE("the process tells of itself") {
   CHECK(value("process_cpu_seconds_total") >= 0);
 }
 
-TEST_CASE("a pipeline costs at most 280 series, a device 32, the rest 250") {
+TEST_CASE("a pipeline has at most 280 series, a device 32, and the rest 250") {
   ServiceStats service;
-  DoorStats door;
+  TransportStats transport;
   ThreadStats thread;
   StreamStats streams;
   LaneStats lanes;
@@ -297,8 +298,8 @@ TEST_CASE("a pipeline costs at most 280 series, a device 32, the rest 250") {
   DeviceStats device;
   Sources sources{.service = {&service},
                   .threads = {&thread},
-                  .websocket = {&door},
-                  .zmq = {&door},
+                  .websocket = {&transport},
+                  .zmq = {&transport},
                   .zmq_sockets = {},
                   .pipelines = {{"a", 16000, {&streams}, {&lanes}}}};
   const std::size_t one = series(Exporter(sources).text(Time(1s)));
@@ -318,7 +319,7 @@ TEST_CASE("a pipeline costs at most 280 series, a device 32, the rest 250") {
   CHECK(three <= 2000);
 }
 
-TEST_CASE("the text goes to promtool", "[.text]") {
+TEST_CASE("the exported text is printed for promtool", "[.text]") {
   Service service;
   service.streams[0].latency.observe(Duration(20ms));
   std::cout << service.text();

@@ -7,7 +7,7 @@
 
 using namespace millrace;
 
-TEST_CASE("open descriptors are counted, by the kernel or one by one") {
+TEST_CASE("open descriptors are counted right, by the kernel or one by one") {
   const std::size_t before = count_open_files();
   CHECK(open_files() == before);
   const int first = ::dup(0), second = ::dup(0);

@@ -20,7 +20,7 @@ import printed_programs  # noqa: E402
 
 
 def read(*arguments):
-    """The file with all that it refers to, as docker-compose prints it."""
+    """compose.yaml with everything that it refers to, as docker-compose prints it."""
     printed = subprocess.run(["docker-compose", "--file", DOCKER / "compose.yaml", *arguments, "config"],
                              check=True, capture_output=True, text=True)
     return yaml.safe_load(printed.stdout)
@@ -30,7 +30,7 @@ SUBCOMMANDS = ("up", "stop", "start", "kill", "logs", "ps")
 
 
 def printed_commands():
-    """(options, service or none) of each `docker compose` in documents."""
+    """(options, service or None) of each `docker compose` in documents."""
     for document in printed_programs.documents():
         for command in re.findall(r"^docker compose (.*)$|`docker compose (-f [^`]*)`", document.read_text(), re.MULTILINE):
             words = shlex.split("".join(command))
@@ -58,7 +58,7 @@ class Compose(unittest.TestCase):
         return [re.fullmatch(r"127\.0\.0\.1:(\d+):(\d+)/tcp", port).groups() for port in self.services[name]["ports"]]
 
     def target_of(self, name, source):
-        """Where a container has this path of the repository."""
+        """The path at which a container mounts this path of the repository."""
         for volume in self.services[name]["volumes"]:
             path, target = volume.split(":")[:2]
             if Path(path) == ROOT / source:
@@ -79,7 +79,7 @@ class Compose(unittest.TestCase):
                 subprocess.run(["docker-compose", *options, "config", "--quiet"], cwd=ROOT, check=True)
                 self.assertIn(service, (None, *self.services))
 
-    def test_each_service_but_one_is_of_a_profile(self):
+    def test_each_service_except_one_is_in_a_profile(self):
         self.assertEqual({name: service.get("profiles") for name, service in self.services.items()},
                          {"millrace": None, "decoder": ["demo"], "speech": ["demo"], "prometheus": ["observability"],
                           "grafana": ["observability"], "worker": ["gpu"]})
@@ -95,7 +95,7 @@ class Compose(unittest.TestCase):
                 for port in service.get("ports", []):
                     self.assertRegex(port, r"^127\.0\.0\.1:")
 
-    def test_each_image_of_ours_is_built_once_and_never_pulled(self):
+    def test_each_of_our_images_is_built_once_and_never_pulled(self):
         ours = {name: service for name, service in self.services.items() if service["image"].startswith("millrace")}
         self.assertEqual({service["pull_policy"] for service in ours.values()}, {"never"})
         self.assertEqual(sorted(service["image"] for service in ours.values() if "build" in service),
@@ -158,7 +158,7 @@ class Compose(unittest.TestCase):
             variables = {one["name"]: one.get("query") for one in json.loads(board.read_text())["templating"]["list"]}
             self.assertEqual(variables["runbooks"], f"http://127.0.0.1:{port}/user", board.name)
 
-    def test_grafana_reads_the_dashboards_and_asks_that_prometheus(self):
+    def test_grafana_reads_the_dashboards_and_queries_that_prometheus(self):
         provisioning = "monitoring/grafana/provisioning"
         self.assertEqual(self.target_of("grafana", provisioning), "/etc/grafana/provisioning")
         (provider,) = yaml_file(f"{provisioning}/dashboards/millrace.yml")["providers"]

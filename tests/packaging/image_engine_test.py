@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/image uses the container engine that runs. The programs docker, podman and buildah are scripts here that write
-down how they are called."""
-import os
+"""scripts/image uses the container engine that runs. The programs docker, podman and buildah are replaced by scripts
+that log their calls."""
 import re
 import subprocess
 import tempfile
@@ -33,25 +32,25 @@ class Engine(unittest.TestCase):
                        env={"PATH": f"{self.folder}:/usr/bin:/bin", "RUNS": runs, "CALLS": str(calls), **environment})
         return calls.read_text().splitlines()[-1]
 
-    def test_docker_builds_where_it_runs(self):
+    def test_docker_builds_if_it_runs(self):
         wanted = "--file docker/Dockerfile --target service --tag millrace --build-arg A=1 ."
         self.assertEqual(self.build("docker podman"), f"docker DOCKER_BUILDKIT=1 build {wanted}")
 
-    def test_podman_builds_with_health_checks_where_docker_does_not_run(self):
+    def test_podman_builds_with_health_checks_if_docker_does_not_run(self):
         wanted = "--file docker/Dockerfile.cuda --target worker --tag millrace-worker --build-arg A=1 ."
         self.assertEqual(self.build("podman", "cuda-worker"), f"podman DOCKER_BUILDKIT= build --format docker {wanted}")
 
-    def test_buildah_builds_where_none_runs_or_where_it_is_asked_for(self):
+    def test_buildah_builds_if_no_other_engine_runs_or_if_it_is_requested(self):
         for runs, environment in (("", {}), ("docker podman", {"IMAGE_ENGINE": "buildah"})):
             with self.subTest(runs):
                 called = self.build(runs, **environment)
                 self.assertRegex(called, r"^buildah .* build --format docker --layers=false .* --target service --tag millrace ")
                 self.assertIn(f"--volume {ROOT}/build/image/Dockerfile:/millrace/build ", called)
 
-    def test_the_base_is_of_buildah_alone(self):
+    def test_the_base_always_uses_buildah(self):
         self.assertIn("inspect --type image docker.io/library/debian:bookworm-slim", self.build("docker podman", "base"))
 
-    def test_ci_asks_for_the_engine_whose_images_the_tests_of_images_read(self):
+    def test_ci_builds_with_the_engine_whose_images_the_image_tests_read(self):
         calls = re.findall(r".*scripts/image .*", (ROOT / ".ci" / "run").read_text())
         self.assertEqual([re.sub(r" .*", "", call.strip()) for call in calls], ["IMAGE_ENGINE=buildah"])
 

@@ -68,7 +68,7 @@ class Kubernetes(unittest.TestCase):
         self.assertEqual((shell[0], waits.returncode, waits.stderr), ("/bin/sh", 0, ""))
         self.assertIn(self.configuration["listen"]["workers"].removeprefix("unix:"), shell[-1])
 
-    def test_service_and_worker_are_one_user_without_rights_and_share_the_socket(self):
+    def test_service_and_worker_run_as_one_user_without_capabilities_and_share_the_socket(self):
         security = self.pod["securityContext"]
         self.assertEqual((security["runAsNonRoot"], security["runAsUser"], security["seccompProfile"]),
                          (True, 10001, {"type": "RuntimeDefault"}))

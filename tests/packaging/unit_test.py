@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The systemd unit: its exposure, and what it has in common with the package."""
+"""The systemd unit: its exposure, and its agreement with the package."""
 import configparser
 import subprocess
 import sys
@@ -24,7 +24,7 @@ def settings():
 
 class Unit(unittest.TestCase):
     def analyze(self, *arguments, drop_in=None):
-        """systemd-analyze about the unit, with a command that this machine has."""
+        """The output of systemd-analyze for the unit, with a command that exists on this machine."""
         with tempfile.TemporaryDirectory() as folder:
             unit = Path(folder, UNIT.name)
             unit.write_text(UNIT.read_text().replace("/usr/bin/millrace", "/bin/true"))

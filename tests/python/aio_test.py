@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client for asyncio with a running service, over both doors."""
+"""The client for asyncio with a running service, over both transports."""
 import asyncio
 import itertools
 import signal
 import unittest
 
-from clients import DOORS, PIPELINE, ClientTest, told
+from clients import PIPELINE, TRANSPORTS, ClientTest, comparable
 from harness import run, samples
 
 import millrace
@@ -24,7 +24,7 @@ class Asynchronous(ClientTest):
             await stream.end()
 
         sending = asyncio.create_task(send())
-        results = told([result async for result in stream])
+        results = comparable([result async for result in stream])
         await sending
         return results, stream.totals
 
@@ -41,15 +41,15 @@ class Asynchronous(ClientTest):
         async def over(url):
             client = millrace.connect(url)
             stream = await client.open(rate=16000)
-            told = await self.talk(stream)
+            first = await self.talk(stream)
             async with await client.open(rate=16000) as stream:
-                self.assertEqual(await self.talk(stream), told)
+                self.assertEqual(await self.talk(stream), first)
             with self.assertRaises(millrace.StreamRefused):
                 await client.open("elsewhere")
             with self.assertRaisesRegex(RuntimeError, "await"):
                 await client.open().send(b"")
 
-        for url in self.doors():
+        for url in self.urls():
             run(over(url))
 
     def test_many_streams_share_a_loop(self):
@@ -68,7 +68,7 @@ class Asynchronous(ClientTest):
             talks = run(many(url))
             self.assertEqual(talks, [talks[0]] * 32)
 
-    def test_who_sends_lets_others_go_on(self):
+    def test_send_lets_other_tasks_run(self):
         async def over(url):
             async def count():
                 while True:
@@ -83,10 +83,10 @@ class Asynchronous(ClientTest):
                 counting.cancel()
             self.assertGreater(len(turns), 8)
 
-        for url in self.doors():
+        for url in self.urls():
             run(over(url))
 
-    def test_what_is_given_up_is_not_sent(self):
+    def test_a_cancelled_send_sends_nothing(self):
         async def over(url):
             async with millrace.connect(url).open() as stream:
                 sending = asyncio.create_task(stream.send(samples(0, 1600)))
@@ -99,12 +99,12 @@ class Asynchronous(ClientTest):
                     pass
                 self.assertEqual(stream.totals.frames, 0)
 
-        for url in self.doors():
+        for url in self.urls():
             run(over(url))
 
-    def test_sending_waits_while_there_is_no_room_and_can_be_given_up(self):
+    def test_send_waits_for_room_and_can_be_cancelled(self):
         async def flood(stream):
-            """How many packets it took, until it took none."""
+            """The number of packets that were sent before a send had to wait."""
             for packets in itertools.count():
                 try:
                     await asyncio.wait_for(stream.send(samples(0, 1600)), 1)
@@ -124,7 +124,7 @@ class Asynchronous(ClientTest):
                 self.assertEqual(stream.totals, Closed(1600 * (packets + 1), packets + 1))
             return packets
 
-        # 5 s of the service's buffer, and 64 KiB of ours. With WebSocket what sockets take, too.
+        # 5 s in the buffer of the service, and 64 KiB in the client. With WebSocket also the buffers of sockets.
         self.assertLessEqual(run(over(self.url("zeromq"))), 50 + 21)
         self.assertLess(run(over(self.url("websocket"))), (16 << 20) // 3200)
 
@@ -140,12 +140,12 @@ class Asynchronous(ClientTest):
                 with self.assertRaises(millrace.ConnectionLost):
                     await waiting
 
-        for door in DOORS:
-            with self.subTest(door):
-                run(over(self.url(door)))
+        for transport in TRANSPORTS:
+            with self.subTest(transport):
+                run(over(self.url(transport)))
                 self.served = self.service(PIPELINE)
 
-    def test_tasks_that_wait_are_woken_too(self):
+    def test_close_wakes_waiting_tasks(self):
         async def over(url):
             async with millrace.connect(url) as client, client.open() as first, client.open() as second:
                 waits = [asyncio.create_task(stream.next()) for stream in (first, second)]
@@ -157,7 +157,7 @@ class Asynchronous(ClientTest):
                 with self.assertRaises(millrace.ConnectionLost):
                     await waits[1]
 
-        for url in self.doors():
+        for url in self.urls():
             run(over(url))
             self.await_none_open()
 

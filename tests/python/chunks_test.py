@@ -44,7 +44,7 @@ class Chunks(unittest.TestCase):
         pairs = iter([["frames", 3], ("abort", 0), "nonsense"])
         self.assertEqual(millrace.chunks({"size": 2}, pairs), [[0, 0, 0, 2, 0, 7, 0], [1, 3, 0, 0, 0, 112, 0]])
 
-    def test_what_is_wrong_is_named(self):
+    def test_an_invalid_rule_or_event_is_named(self):
         for spec, events, words in (
             ({"size": 0}, [], 'size = "0" must be at least 1 frame'),
             ({"size": 1.5}, [], 'size = "1.5"'),
@@ -62,7 +62,7 @@ class Chunks(unittest.TestCase):
             with self.subTest(words), self.assertRaises(ValueError) as caught:
                 millrace.chunks(spec, events)
             self.assertIn(words, str(caught.exception))
-        with self.assertRaisesRegex(ValueError, "pad: said twice"):
+        with self.assertRaisesRegex(ValueError, "pad: given twice"):
             millrace.values({"size": 4, "pad": "zero"}, [], pad="repeat")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package's client with a running service: the same results over both doors."""
+"""The package's client with a running service: the same results over both transports."""
 import dataclasses
 import re
 import signal
@@ -10,7 +10,7 @@ import unittest
 from unittest import mock
 
 import numpy as np
-from clients import PIPELINE, ClientTest, told
+from clients import PIPELINE, ClientTest, comparable
 from harness import PATIENCE, samples
 
 import millrace
@@ -21,7 +21,7 @@ from millrace.events import ready_of
 
 class Waiting(ClientTest):
     def talk(self, url, cuts):
-        """All that is told of a stream with everything that a client may say, its frames cut so."""
+        """The events of a stream with every kind of message of a client. `cuts`: the bytes of each send."""
         with millrace.Client(url).open(rate=16000) as stream:
             frames, position = samples(0, 8000), 0
             for size in cuts:
@@ -34,18 +34,18 @@ class Waiting(ClientTest):
             stream.reset()
             stream.send(memoryview(samples(11500, 100)))
             stream.end()
-            return told(iter(stream.next, None))
+            return comparable(iter(stream.next, None))
 
-    def test_the_same_input_gives_the_same_results_over_each_door_however_it_is_cut(self):
+    def test_the_same_input_gives_the_same_results_over_each_transport_however_it_is_split(self):
         first = self.talk(self.url("websocket"), [16000])
         self.assertEqual(first[-1], Closed(11100, 9))
         self.assertIn(Flushed(7), first)
-        for url in self.doors():
+        for url in self.urls():
             self.assertEqual(self.talk(url, [3200] * 5), first)
             self.assertEqual(self.talk(url, [1, 2, 3001, 12996]), first)
 
     def test_results_come_as_they_are_ready(self):
-        for url in self.doors():
+        for url in self.urls():
             with millrace.Client(url).open(id="mic") as stream:
                 self.assertEqual((stream.name, stream.pipeline), ("mic", "default"))
                 stream.send(samples(0, 1600))
@@ -78,10 +78,10 @@ class Waiting(ClientTest):
                 thread.join(PATIENCE)
             self.assertEqual(ends, [(21, Closed(32000, 20))] * 32)
 
-    def test_a_stream_that_is_left_gives_its_room_back(self):
-        for url in self.doors():
+    def test_leaving_a_stream_frees_its_slot(self):
+        for url in self.urls():
             client = millrace.Client(url)
-            for _ in range(4):  # with room for 2
+            for _ in range(4):  # with 2 slots
                 with client.open() as stream:
                     stream.send(samples(0, 1600))
                     next(iter(stream))
@@ -89,8 +89,8 @@ class Waiting(ClientTest):
 
 
 class Errors(ClientTest):
-    def test_a_refusal_says_why(self):
-        for url in self.doors():
+    def test_a_refusal_has_its_reason(self):
+        for url in self.urls():
             client = millrace.Client(url)
             with self.assertRaisesRegex(millrace.StreamRefused, "there is no pipeline elsewhere; there are: default") as caught:
                 client.open("elsewhere")
@@ -100,8 +100,8 @@ class Errors(ClientTest):
             self.assertEqual(caught.exception.code, "conflict")
             self.await_none_open()
 
-    def test_no_room_says_when_to_come_again(self):
-        for url in self.doors():
+    def test_a_refusal_for_no_room_has_the_time_to_retry(self):
+        for url in self.urls():
             client = millrace.Client(url)
             with client.open(), client.open(), self.assertRaises(millrace.StreamRefused) as caught:
                 client.open()
@@ -111,7 +111,7 @@ class Errors(ClientTest):
 
     def test_an_error_of_the_service_ends_the_stream(self):
         self.attached.kill()
-        for url in self.doors():
+        for url in self.urls():
             with millrace.Client(url).open() as stream:
                 stream.send(samples(0, 1600))
                 for _ in range(2):
@@ -120,41 +120,41 @@ class Errors(ClientTest):
                     self.assertEqual(caught.exception.code, "no_worker")
 
     def test_a_service_that_is_lost_is_an_error_of_every_stream(self):
-        streams = [millrace.Client(url).open() for url in self.doors()]
+        streams = [millrace.Client(url).open() for url in self.urls()]
         self.served.stop(signal.SIGKILL)
         for stream in streams:
             with self.assertRaises(millrace.ConnectionLost):
                 stream.next()
             with self.assertRaises(millrace.ConnectionLost):
                 stream.send(b"\0\0")
-        for url in self.doors():
+        for url in self.urls():
             with self.assertRaises(millrace.ConnectionLost):
                 millrace.Client(url).open()
 
-    def test_a_key_that_interrupts_while_an_error_is_made_is_heard(self):
+    def test_ctrl_c_while_an_exception_is_created_takes_effect(self):
         def interrupted(*_):
             signal.raise_signal(signal.SIGINT)
 
         with mock.patch("millrace.errors.StreamRefused", interrupted):
-            for url in self.doors():
+            for url in self.urls():
                 with self.assertRaises(KeyboardInterrupt):
                     millrace.Client(url).open("elsewhere")
 
-    def test_what_is_wrong_on_this_side_is_said_at_once(self):
+    def test_an_error_of_the_caller_is_raised_at_once(self):
         for url in ("http://here", "", "tcp://"):
             with self.assertRaises(ValueError):
                 millrace.Client(url)
-        with self.assertRaisesRegex(ValueError, "must be ws://HOST:PORT .*: pipeline, rate and the like are arguments of open"):
+        with self.assertRaisesRegex(ValueError, "must be ws://HOST:PORT .*: give pipeline, rate and other parameters to open"):
             millrace.connect("ws://127.0.0.1:8080/v1/stream?pipeline=asr")
         with millrace.Client(self.url("zeromq")).open() as stream:
-            with self.assertRaisesRegex(TypeError, "float64 is no s16le"):
+            with self.assertRaisesRegex(TypeError, "float64 does not have the stream's format s16le"):
                 stream.send(np.zeros(4))
         with self.assertRaisesRegex(millrace.StreamFailed, "closed"):
             stream.send(b"")
 
-    def test_an_argument_that_cannot_be_is_named(self):
+    def test_an_invalid_argument_is_named(self):
         client = millrace.Client(self.url("zeromq"))
-        for said, error, words in (
+        for parameters, error, words in (
             ({"rate": "abc"}, TypeError, "rate must be a number, not 'abc'"),
             ({"id": 7}, TypeError, "id must be a string, not 7"),
             ({"options": "{}"}, TypeError, "options must be a dict"),
@@ -163,8 +163,8 @@ class Errors(ClientTest):
             ({"channels": 1.5}, TypeError, "channels must be a whole number, not 1.5"),
             ({"dim": 0}, ValueError, "dim must be 1 to "),
         ):
-            with self.subTest(said), self.assertRaisesRegex(error, words):
-                client.open(**said)
+            with self.subTest(parameters), self.assertRaisesRegex(error, words):
+                client.open(**parameters)
         with client.open() as stream:
             for call, error, words in (
                 (lambda: stream.flush(-1), ValueError, "mark must be 0 to 9007199254740991, not -1"),
@@ -175,27 +175,27 @@ class Errors(ClientTest):
                 with self.subTest(words), self.assertRaisesRegex(error, words):
                     call()
 
-    def test_the_end_may_be_said_again_and_nothing_else(self):
-        for url in self.doors():
+    def test_after_the_end_only_another_end_is_allowed(self):
+        for url in self.urls():
             with millrace.Client(url).open() as stream:
                 stream.end()
                 for _ in range(2):
                     stream.end()
-                    with self.assertRaisesRegex(RuntimeError, "nothing follows the end"):
+                    with self.assertRaisesRegex(RuntimeError, "nothing can be sent after the end"):
                         stream.send(b"")
                     for _ in stream:
                         pass
 
-    def test_half_a_frame_at_the_end_is_rejected_in_the_same_words(self):
-        for url in self.doors():
+    def test_half_a_frame_at_the_end_is_rejected_with_the_same_text_over_each_transport(self):
+        for url in self.urls():
             with millrace.Client(url).open() as stream:
                 stream.send(b"\0\0\0")
                 stream.end()
-                said = [event for event in iter(stream.next, None) if isinstance(event, millrace.Rejected)]
-                self.assertEqual(said, [millrace.Rejected("values", "not a whole number of frames", 0)])
+                rejected = [event for event in iter(stream.next, None) if isinstance(event, millrace.Rejected)]
+                self.assertEqual(rejected, [millrace.Rejected("values", "not a whole number of frames", 0)])
 
-    def test_that_most_values_were_clamped_is_an_event_and_logged(self):
-        warned = millrace.Warned("values", "most values were clamped; f32 audio lies between -1 and 1")
+    def test_the_warning_about_clamped_values_is_an_event_and_is_logged(self):
+        warned = millrace.Warned("values", "most values were clamped; f32 audio must be between -1 and 1")
         with millrace.Client(self.url("websocket")).open(id="mic", format="f32le") as stream, self.assertLogs("millrace") as logs:
             stream.send(np.full(8000, 3000, np.float32))
             stream.end()
@@ -204,7 +204,7 @@ class Errors(ClientTest):
         self.assertIn(mock.call("mic", warned), logged.mock_calls)
         self.assertEqual(logs.output, [f"WARNING:millrace:stream mic: values: {warned.message}"])
 
-    def test_a_stream_that_is_over_before_it_is_open_is_lost(self):
+    def test_a_stream_that_is_over_before_it_is_open_is_a_lost_connection(self):
         for fields in (None, ("closed", 0, 0)):
             with self.assertRaises(millrace.ConnectionLost):
                 ready_of(fields)
@@ -225,15 +225,15 @@ class Errors(ClientTest):
 
 
 class Features(ClientTest):
-    def test_arrays_are_what_the_service_reads_unless_a_format_was_said(self):
+    def test_arrays_must_have_the_format_and_shape_of_the_stream(self):
         self.served = self.service('[[pipeline]]\nrate = 10\ndim = 2\nchunk = { size = 1 }\n')
         worker = millrace.Worker(self.served.workers)
         self.addCleanup(worker.close)
         vector = [1.5, -2.25]
-        for url in self.doors():
-            for said, dtype in ({}, np.float32), ({"format": "f16le"}, np.float16):
-                with millrace.Client(url).open(dim=2, **said) as stream:
-                    with self.assertRaisesRegex(TypeError, "int16 is no f"):
+        for url in self.urls():
+            for parameters, dtype in ({}, np.float32), ({"format": "f16le"}, np.float16):
+                with millrace.Client(url).open(dim=2, **parameters) as stream:
+                    with self.assertRaisesRegex(TypeError, "int16 does not have the stream's format f"):
                         stream.send(np.zeros(2, np.int16))
                     stream.send(np.array([vector], dtype))
                     for shape in (3,), (2, 3), (2, 2, 1):
@@ -247,8 +247,8 @@ class Features(ClientTest):
                     self.assertIsInstance(stream.next(PATIENCE), Closed)
 
 
-    def test_arrays_of_audio_are_values_one_after_the_other_or_a_row_for_each_frame(self):
-        for url in self.doors():
+    def test_an_array_of_audio_has_one_axis_or_a_row_for_each_frame(self):
+        for url in self.urls():
             with millrace.Client(url).open(channels=1) as stream:
                 with self.assertRaisesRegex(ValueError, r"shape \(10, 3\), but a frame of this stream has 1 channel: give \(n, 1\)"):
                     stream.send(np.zeros((10, 3), np.int16))
@@ -257,8 +257,8 @@ class Features(ClientTest):
                 stream.end()
                 self.assertEqual([result.end for result in stream][0], 1600)
 
-    def test_two_channels_are_no_mono_stream_of_twice_the_length(self):
-        for url in self.doors():
+    def test_two_channels_are_not_sent_as_a_mono_stream_of_twice_the_length(self):
+        for url in self.urls():
             with millrace.Client(url).open(rate=16000) as stream:
                 for shape, words in (((1600, 2), "shape (1600, 2), but a frame of this stream has 1 channel: give (n, 1), or open"
                                                  " the stream with channels=2"),
@@ -274,8 +274,8 @@ class Features(ClientTest):
                 stream.send(np.zeros((1600, 2), np.int16))
 
     def test_one_send_may_have_any_length(self):
-        frames = samples(0, 400_000)  # 800 kB, where the service takes messages of 64 KiB
-        for url in self.doors():
+        frames = samples(0, 400_000)  # 800 kB; the service accepts messages of up to 64 KiB
+        for url in self.urls():
             with millrace.Client(url).open() as stream:
                 sending = threading.Thread(target=lambda: (stream.send(frames), stream.end()))
                 sending.start()
@@ -283,7 +283,7 @@ class Features(ClientTest):
                 sending.join()
                 self.assertEqual(stream.totals, Closed(400_000, 250))
 
-    def test_what_a_frame_is_may_be_left_to_the_pipeline(self):
+    def test_the_format_and_shape_of_frames_default_to_those_of_the_pipeline(self):
         served = self.service('''[[pipeline]]
             name = "stereo"\nrate = 10\nchannels = 2\nchunk = { size = 4 }
             [[pipeline]]
@@ -292,10 +292,10 @@ class Features(ClientTest):
             self.tap(served, name)
         for url in (f"ws://127.0.0.1:{served.port}", f"tcp://127.0.0.1:{served.zeromq_port}"):
             client = millrace.Client(url)
-            for pipeline, said, frames in (("stereo", {}, np.zeros(8, np.int16)),
+            for pipeline, parameters, frames in (("stereo", {}, np.zeros(8, np.int16)),
                                            ("stereo", {"channels": 2}, np.zeros((4, 2), np.int16)),
                                            ("features", {"format": "f32le"}, np.zeros(12, np.float32))):
-                with client.open(pipeline, **said) as stream:
+                with client.open(pipeline, **parameters) as stream:
                     stream.send(frames)
                     stream.end()
                     list(stream)
@@ -303,10 +303,10 @@ class Features(ClientTest):
 
 
 class Closing(ClientTest):
-    """What is closed by another thread while one waits in it."""
+    """One thread closes a stream or client while another one waits in it."""
 
     def waiting(self, call):
-        """The exception that a thread gets which waits there; and the thread."""
+        """Starts a thread that repeats a call until it raises. Returns the list of its exceptions, and the thread."""
         def wait():
             try:
                 while True:
@@ -324,10 +324,10 @@ class Closing(ClientTest):
             thread.join(PATIENCE)
         return [error for caught, _ in waits for error in caught]
 
-    def test_a_stream_that_is_closed_ends_for_who_waits_in_it(self):
+    def test_closing_a_stream_ends_the_calls_that_wait_in_it(self):
         self.attached.process.send_signal(signal.SIGSTOP)
         self.addCleanup(self.attached.process.send_signal, signal.SIGCONT)
-        for url in self.doors():
+        for url in self.urls():
             stream = millrace.Client(url).open()
             waits = [self.waiting(stream.next), self.waiting(lambda: stream.send(samples(0, 1600)))]
             self.assertEqual([thread.is_alive() for _, thread in waits], [True, True])
@@ -335,8 +335,8 @@ class Closing(ClientTest):
             self.assertEqual([(type(error), error.code) for error in self.ended(waits)],
                              [(millrace.StreamFailed, "closed")] * 2)
 
-    def test_a_client_that_is_closed_loses_its_streams(self):
-        for url in self.doors():
+    def test_closing_a_client_ends_its_streams(self):
+        for url in self.urls():
             with millrace.Client(url) as client:
                 waits = [self.waiting(client.open().next) for _ in range(2)]
             self.assertEqual([type(error) for error in self.ended(waits)], [millrace.ConnectionLost] * 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers on simulated CUDA devices: what they get there is what they get on the host."""
+"""Workers on simulated CUDA devices: they get the same batches as on the host."""
 import contextlib
 import ctypes
 import os
@@ -17,7 +17,7 @@ FOLDER = tempfile.TemporaryDirectory()
 HELD = Path(FOLDER.name) / "held"
 os.environ["MILLRACE_SIMULATED_CUDA"] = f"hold-copies-while={HELD}"
 
-from device_reader import CUDA, about, content, let_go, managed  # noqa: E402
+from device_reader import CUDA, about, content, release, managed  # noqa: E402
 from harness import COUNTED, PATIENCE, wait_for  # noqa: E402
 from remote_test import Remote  # noqa: E402
 from streams import WorkerTest  # noqa: E402
@@ -36,17 +36,17 @@ def pipeline(name, dtype="s16", more=""):
 
 
 class Rows(WorkerTest):
-    by_the_service = True  # they were copied
+    by_the_service = True  # the service makes the copies
     pipeline = "".join(pipeline(f"{dtype}-{pad}-{place}", dtype, f', pad = "{pad}"')
                        for dtype in DTYPES for pad in ("zero", "repeat") for place in ("host", "cuda"))
 
     def rows(self, name, device):
-        """What each row of three streams was, by its stream and number."""
+        """The content of each row of three streams, by its stream and number."""
         worker = self.worker(pipeline=name, device=device)
         for stream in range(3):
             speaking = self.stream(pipeline=name, id=f"{name}.{stream}")
             speaking.frames(*((1000 * stream + frame * 37) % 30000 - 15000 for frame in range(10 + stream)))
-            speaking.say("end")
+            speaking.command("end")
         seen, names, ended = {}, {}, 0
         while ended < 3:
             batch = self.batch(worker)
@@ -65,7 +65,7 @@ class Rows(WorkerTest):
     def content(array):
         return array if isinstance(array, np.ndarray) else content(array)
 
-    def test_are_bit_for_bit_those_of_the_host(self):
+    def test_rows_on_a_device_equal_those_on_the_host_bit_for_bit(self):
         for dtype in DTYPES:
             for pad in ("zero", "repeat"):
                 with self.subTest(dtype=dtype, pad=pad):
@@ -94,13 +94,13 @@ class Arrays(WorkerTest):
         stream.frames(1, 2, 3, 4, 5, 6)
         return worker, stream, self.batch(worker)
 
-    def test_the_worker_is_where_it_asked_to_be(self):
+    def test_the_worker_is_on_the_device_that_it_asked_for(self):
         for asked, device in (("cuda", "cuda:0"), ("cuda:1", "cuda:1")):
             worker, _, batch = self.one_row(asked)
             self.assertEqual((worker.device, batch.data.__dlpack_device__()), (device, (2, int(device[-1]))))
             self.await_metric(self.served, 1, "millrace_h2d_copies_total", device=device)
 
-    def test_after_a_batch_that_failed_the_reset_is_on_the_device(self):
+    def test_after_a_failed_batch_the_reset_is_on_the_device(self):
         worker, stream, batch = self.one_row()
         batch.done()
         seen = []
@@ -114,7 +114,7 @@ class Arrays(WorkerTest):
                 batch.done()
         self.assertEqual(seen, [(False, 0), (True, Flag.RESET), (False, 0)])
 
-    def test_their_capsules_say_what_they_are(self):
+    def test_the_capsules_describe_their_arrays(self):
         for name, dtype in DTYPES.items():
             _, _, batch = self.one_row(name=name)
             expected = {"data": (dtype, (2, 7, 1), (7, 1, 1)), "flags": (np.uint8, (2,), (1,)), "reset": (np.bool_, (2,), (1,)),
@@ -126,23 +126,24 @@ class Arrays(WorkerTest):
                 self.assertEqual(about(tensor), ((2, 0), np.dtype(kind), shape, strides))
                 self.assertEqual((array.dtype, array.shape), (np.dtype(kind), shape))
                 self.assertEqual((tensor.lanes, tensor.byte_offset, tensor.data % 256), (1, 0, 0))
-                said = array.__cuda_array_interface__
-                self.assertEqual(said["data"], (tensor.data, False))
-                self.assertEqual((np.dtype(said["typestr"]), said["shape"], said["stream"]), (np.dtype(kind), shape, 1))
+                interface = array.__cuda_array_interface__
+                self.assertEqual(interface["data"], (tensor.data, False))
+                self.assertEqual((np.dtype(interface["typestr"]), interface["shape"], interface["stream"]),
+                                 (np.dtype(kind), shape, 1))
             self.assertEqual(content(batch.reset).tolist(), [True, False])
 
     def test_a_batch_of_marker_rows_has_arrays_without_rows(self):
         worker, stream, batch = self.one_row()
         batch.done()
-        stream.say("flush")
-        self.batch(worker).done()  # of the frames that were left
-        stream.say("end")
+        stream.command("flush")
+        self.batch(worker).done()  # of the remaining frames
+        stream.command("end")
         batch = self.batch(worker)
         self.assertEqual((content(batch.data).shape, content(batch.slot).shape), ((0, batch.width, 1), (0,)))
 
     @contextlib.contextmanager
     def copying(self, **settings):
-        """A worker whose batch has been handed over, and is not copied meanwhile."""
+        """A worker whose batch was handed over, and is not copied before the end of the block."""
         worker, stream = self.worker(pipeline="s16", device="cuda:0", **settings), self.stream(pipeline="s16")
         HELD.touch()
         try:
@@ -158,16 +159,16 @@ class Arrays(WorkerTest):
             pass
         self.assertEqual(content(self.batch(worker).data)[0, :, 0].tolist(), [0, 0, 1, 2, 3, 4, 5])
 
-    def test_a_service_that_stops_in_the_midst_of_a_copy_is_an_end(self):
+    def test_a_service_that_stops_during_a_copy_ends_the_batches(self):
         with self.copying(reattach=False) as worker:
             self.served.process.send_signal(signal.SIGTERM)
             wait_for(lambda: any("stopping" in line for line in self.served.errors), "the drain")
             self.assertIsNone(worker.next(0))
-            self.served.process.send_signal(signal.SIGTERM)  # at once
+            self.served.process.send_signal(signal.SIGTERM)  # ends it at once
             self.assertIsNone(worker.next(PATIENCE))
         self.served.wait()
 
-    def test_a_service_that_is_killed_in_the_midst_of_a_copy_holds_up_nobody(self):
+    def test_a_worker_does_not_hang_if_its_service_is_killed_during_a_copy(self):
         with self.copying(reattach=False) as worker:
             self.served.stop(signal.SIGKILL)
             with self.assertRaises(millrace.ServiceGone):
@@ -180,13 +181,13 @@ class Arrays(WorkerTest):
         for frames in ((7, 8, 9, 10), (11, 12, 13, 14), (15, 16, 17, 18)):
             batch.use_on(named.value)
             batch.slot.__dlpack__(stream=named.value)
-            batch.done(["heard", "padding"])
+            batch.done(["answer", "padding"])
             stream.frames(*frames)
             batch = self.batch(worker)
         self.assertEqual(content(batch.data, named.value)[0, :, 0].tolist(), [11, 12, 13, 14, 15, 16, 17])
-        self.assertEqual([said["data"] for said in stream.said("result", 3)], ["heard"] * 3)
+        self.assertEqual([message["data"] for message in stream.received("result", 3)], ["answer"] * 3)
 
-    def test_a_tensor_that_was_taken_keeps_its_worker_s_memory(self):
+    def test_a_tensor_keeps_the_memory_of_its_worker_alive(self):
         worker, _, batch = self.one_row()
         array, capsule = batch.data, batch.data.__dlpack__(stream=1)
         batch.done()
@@ -196,11 +197,11 @@ class Arrays(WorkerTest):
         self.assertEqual(repr(array), "<millrace.DeviceArray, given back>")
         worker.close()
         del worker, batch, array
-        let_go(capsule)
+        release(capsule)
 
-    def test_a_service_that_comes_back_finds_the_worker_on_its_device(self):
+    def test_a_worker_attaches_again_on_the_same_device(self):
         worker, _, batch = self.one_row()
-        content(batch.data)  # its copy has ended, which it would not with a service that is gone
+        content(batch.data)  # waits for its copy, which would not end after the service is gone
         batch.done()
         self.served.again()
         wait_for(lambda: worker.next(0.1) is None and worker.attachments == 2, "the worker to attach again")
@@ -228,7 +229,7 @@ class Program(WorkerTest):
     pipeline = pipeline("s16")
 
     def program(self, simulated, *arguments):
-        """Attaches, and gets a row; what it says on stderr, and the stream."""
+        """Starts PROGRAM, which attaches and gets a row. Returns its process, and the stream."""
         program = subprocess.Popen([sys.executable, "-c", PROGRAM, self.url(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True, env={**os.environ, "MILLRACE_SIMULATED_CUDA": simulated})
         self.addCleanup(program.communicate)
@@ -240,10 +241,10 @@ class Program(WorkerTest):
 
     def ends(self, where, *arguments):
         program, _ = self.program(*arguments)
-        said = program.communicate(timeout=PATIENCE)[1]
-        self.assertEqual(program.returncode, 1, said)
-        self.assertIn("millrace.errors.DeviceError: ", said)
-        self.assertIn(f"in {where}\n", said)
+        errors = program.communicate(timeout=PATIENCE)[1]
+        self.assertEqual(program.returncode, 1, errors)
+        self.assertIn("millrace.errors.DeviceError: ", errors)
+        self.assertIn(f"in {where}\n", errors)
 
 
 class Failing(Program):
@@ -254,9 +255,9 @@ class Failing(Program):
         death = os.path.join(FOLDER.name, "death")
         self.ends("done", f"dead-when={death}:700", os.path.join(FOLDER.name, "taken"), death)
 
-    def test_memory_that_cannot_be_opened_is_copied(self):
+    def test_if_device_memory_cannot_be_opened_the_worker_copies(self):
         _, stream = self.program("fail=cudaIpcOpenMemHandle:201")
-        self.assertEqual(stream.said("result")[0]["data"], [0, 0, 1, 2, 3, 4, 5])
+        self.assertEqual(stream.received("result")[0]["data"], [0, 0, 1, 2, 3, 4, 5])
 
 
 class FailingHere(Program):

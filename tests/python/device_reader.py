@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads arrays on simulated devices, whose memory the host reaches, by what their DLPack capsules say."""
+"""Reads arrays on simulated devices by their DLPack capsules. The host can read the memory of simulated devices."""
 import ctypes
 
 import numpy as np
@@ -35,8 +35,8 @@ def managed(capsule):
     return Managed.from_address(_pointer(capsule, b"dltensor"))
 
 
-def let_go(capsule):
-    """As a consumer that has taken the tensor, and then needs it no more."""
+def release(capsule):
+    """Takes the tensor and frees it, as a consumer does."""
     taken = managed(capsule)
     _rename(capsule, _TAKEN)
     taken.deleter(ctypes.byref(taken))
@@ -50,7 +50,7 @@ def about(tensor):
 
 
 def content(array, stream=1):
-    """A copy of it, as soon as the stream finds it there."""
+    """A copy of an array, made when the stream has waited for it."""
     capsule = array.__dlpack__(stream=stream)
     CUDA.cudaStreamSynchronize(ctypes.c_void_p(stream))
     tensor = managed(capsule).tensor

@@ -7,7 +7,7 @@ import unittest
 from harness import PATIENCE
 from streams import WorkerTest
 
-# The interpreter takes its time to let go of modules: meanwhile who waits asks for the GIL.
+# The interpreter takes 0.5 s to free its modules. Meanwhile, the waiting thread asks for the GIL.
 PROGRAM = """
 import sys, threading, time
 import millrace
@@ -37,10 +37,10 @@ class Exit(WorkerTest):
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.assertEqual((ended.returncode, ended.stdout), (0, ""))
 
-    def test_while_a_thread_waits_for_a_batch(self):
+    def test_a_program_ends_while_a_thread_waits_for_a_batch(self):
         self.ends_well(f"worker = millrace.Worker({self.url()!r})", "worker.next")
 
-    def test_while_a_thread_waits_for_a_result(self):
+    def test_a_program_ends_while_a_thread_waits_for_a_result(self):
         for url in f"ws://127.0.0.1:{self.served.port}", f"tcp://127.0.0.1:{self.served.zeromq_port}":
             with self.subTest(url):
                 self.ends_well(f"stream = millrace.Client({url!r}).open()", "stream.next")

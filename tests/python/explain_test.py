@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams whose results say where their time went."""
+"""Streams whose results have the time that they spent in each stage."""
 import asyncio
 import unittest
 
@@ -27,7 +27,7 @@ class Explain(ClientTest):
                 self.assertEqual([result.explain["batch"] for result in results], [result.data["batch"] for result in results])
                 self.assertEqual([*results[0].explain["ms"]], ["chunk", "batch", "copy", "handover", "compute"])
 
-    def test_with_asyncio_it_is_the_same(self):
+    def test_results_in_asyncio_have_an_explanation_too(self):
         async def first(url):
             async with millrace.connect(url).open(explain=True) as stream:
                 await stream.send(samples(0, 1600))
@@ -36,8 +36,8 @@ class Explain(ClientTest):
         result = asyncio.run(first(self.url_where_allowed()))
         self.assertEqual(result.explain["slot"], result.data["slot"])
 
-    def test_an_error_names_explain_where_it_cannot_be_had(self):
-        for url in self.doors():
+    def test_a_refusal_names_explain_if_it_is_not_available(self):
+        for url in self.urls():
             client = millrace.Client(url)
             with self.assertRaisesRegex(millrace.StreamRefused, "explain") as caught:
                 client.open(explain=True)

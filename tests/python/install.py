@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Installs the package as its users do, into a virtual environment; does again only what has changed.
+"""Installs the package into a virtual environment, as its users do. Repeats only the steps whose input has changed.
 
   tests/python/install.py FOLDER
 
@@ -43,7 +43,7 @@ def run(*command):
 
 
 def works_alone(wheel):
-    """The wheel brings with it what it needs."""
+    """Checks that the wheel contains everything that it needs."""
     with tempfile.TemporaryDirectory(dir=wheel.parent) as environment:
         run(sys.executable, "-m", "venv", environment)
         python = Path(environment) / "bin" / "python"
@@ -64,7 +64,7 @@ def main():
         run(*pip, "--no-deps", "--requirement", alone)
 
     def package():
-        # As deep in the tree as other builds, from which ccache then has most of it.
+        # As deep in the tree as other builds, so that ccache has most objects from them.
         build = folder.parent / "python_package"
         run(*pip, "--force-reinstall", "--no-deps", "--config-settings", f"build-dir={build}", PACKAGE)
 
@@ -74,14 +74,14 @@ def main():
         works_alone(*(folder / "dist").glob("*.whl"))
 
     folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = open(folder.with_suffix(".lock"), "w")  # another preset's tests may be at it
+    lock = open(folder.with_suffix(".lock"), "w")  # the tests of another preset may install it at the same time
     fcntl.flock(lock, fcntl.LOCK_EX)
     files = list(sources())
     compiler = [os.environ.get(name) for name in ("CXX", "CMAKE_ARGS")]
     how = [path for path in files if path.suffix in (".txt", ".cmake", ".toml")]
     for step, changes in ((fresh_environment, digest([sys.version], [needed, alone])),
                           (package, digest([*files, *compiler], files)),
-                          (distributions, digest(files, how))):  # no need where only their contents differ
+                          (distributions, digest(files, how))):  # not repeated if only contents of sources differ
         stamp = folder / step.__name__
         if not stamp.is_file() or stamp.read_text() != changes:
             step()

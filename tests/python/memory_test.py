@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's memory does not grow with what it has done. Ten million rows: bench/worker_bench."""
+"""A worker's memory does not grow with its batches. bench/worker_bench tests ten million rows."""
 import asyncio
 import collections
 import gc
@@ -9,13 +9,13 @@ import unittest
 
 from streams import WorkerTest
 
-BATCHES = 10_000  # in each of three parts, of a row of each stream or of some
+BATCHES = 10_000  # in each of three parts; a batch has a row of each stream, or of some
 STREAMS = 4
 
 
 class Memory(WorkerTest):
     def work(self, worker, batches):
-        """Looks at everything and answers everything that there is."""
+        """Reads every attribute of the batches, and answers every row."""
         for _ in range(batches):
             batch = self.batch(worker)
             seen = (batch.data.sum(), batch.slot, batch.reset, batch.left, batch.size, batch.right, batch.flags,
@@ -30,17 +30,17 @@ class Memory(WorkerTest):
             return sys.getallocatedblocks(), int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     def speak(self, stream):
-        """Frames without an end, as fast as they are taken."""
+        """Sends frames without end, as fast as they are read."""
         async def send():
             while True:
                 await stream.connection.send(b"\1\0" * 4096)
 
         stream.messages = collections.deque(maxlen=1)
-        # The service does not read it any more when nobody takes batches.
+        # The service stops reading the stream when no worker takes batches.
         self.addCleanup(stream.loop.call_soon_threadsafe, stream.connection.transport.abort)
         self.addCleanup(asyncio.run_coroutine_threadsafe(send(), stream.loop).cancel)
 
-    def test_it_stays_as_it_is(self):
+    def test_the_memory_of_a_worker_does_not_grow_with_its_batches(self):
         worker = self.worker()
         for _ in range(STREAMS):
             self.speak(self.stream())

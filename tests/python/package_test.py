@@ -20,9 +20,9 @@ PROJECT = ROOT / "python" / "pyproject.toml"
 
 
 class Package(unittest.TestCase):
-    def test_its_version_is_that_of_the_program(self):
-        said = subprocess.run([os.environ["MILLRACE"], "--version"], capture_output=True, text=True, check=True)
-        self.assertIn(importlib.metadata.version("millrace"), said.stdout)
+    def test_the_version_is_that_of_the_program(self):
+        printed = subprocess.run([os.environ["MILLRACE"], "--version"], capture_output=True, text=True, check=True)
+        self.assertIn(importlib.metadata.version("millrace"), printed.stdout)
         self.assertEqual(millrace.__version__, importlib.metadata.version("millrace"))
 
     def test_the_wheel_of_the_source_distribution_holds_what_pip_installed(self):
@@ -49,7 +49,7 @@ class Types(unittest.TestCase):
     def test_the_package_is_strictly_typed(self):
         self.mypy("-p", "millrace")
 
-    def test_a_worker_of_somebody_elses_is(self):
+    def test_the_worker_of_the_document_is_strictly_typed(self):
         document = (ROOT / "docs" / "workers.md").read_text()
         self.mypy("-c", re.search(r"```python\n(.*?)```", document, re.DOTALL)[1])
 
@@ -62,7 +62,7 @@ class Types(unittest.TestCase):
 
 
 def named(node):
-    """What a module or a class of a stub defines."""
+    """The names that a module or a class of a stub defines."""
     targets = {entry.target.id for entry in node.body if isinstance(entry, ast.AnnAssign)}
     return targets | {entry.name for entry in node.body if isinstance(entry, (ast.FunctionDef, ast.ClassDef))} - {"__init__"}
 

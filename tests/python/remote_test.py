@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker on another machine is told and says the same: tensors come over TCP, into memory of its own."""
+"""The tests of a local worker with a worker on another machine: its tensors come over TCP, into its own memory."""
 import re
 import unittest
 

@@ -24,12 +24,12 @@ class Runs(WorkerTest):
         return worker
 
     def answer(self, stream, count=1):
-        """What the stream is told of its last row."""
+        """The answer to the stream's last row, or its error."""
         stream.frames(1, 2, 3, 4)
-        result = stream.said("result", count)[count - 1]
+        result = stream.received("result", count)[count - 1]
         return result.get("data", result.get("error"))
 
-    def test_an_exception_fails_the_rows_of_its_batch_and_the_worker_goes_on(self):
+    def test_an_exception_fails_the_rows_of_its_batch_and_the_worker_continues(self):
         words, language = {"en": "hello"}, {}
 
         def step(batch):
@@ -56,10 +56,10 @@ class Runs(WorkerTest):
         self.run_beside(step)
         stream = self.stream()
         self.assertEqual(self.answer(stream), "own")
-        stream.say("flush")
-        self.assertEqual(stream.said("result", 2)[1]["data"], "mark")
+        stream.command("flush")
+        self.assertEqual(stream.received("result", 2)[1]["data"], "mark")
 
-    def test_what_is_raised_behind_done_is_logged_alone(self):
+    def test_an_exception_after_done_is_only_logged(self):
         def step(batch):
             batch.done(["answered"])
             raise ValueError("late")
@@ -70,14 +70,14 @@ class Runs(WorkerTest):
             wait_for(lambda: logs.output, "the log")
         self.assertIn("late", logs.output[0])
 
-    def test_answers_that_cannot_be_fail_their_batch(self):
+    def test_invalid_answers_fail_their_batch(self):
         for wrong in (["one", "too many"], 1.0, [object()]):
             worker = self.run_beside(lambda batch: wrong)
             with self.assertLogs("millrace", "ERROR"):
                 self.assertEqual(self.answer(self.stream()), "worker_failed")
             worker.close()
 
-    def test_an_exception_that_cannot_say_what_it_is_fails_its_batch_alone(self):
+    def test_an_exception_without_a_text_fails_only_its_batch(self):
         class Mute(Exception):
             def __str__(self):
                 raise ValueError("no words")
@@ -99,14 +99,14 @@ class Runs(WorkerTest):
         self.assertEqual(worker.attachments, 1)
         wait_for(lambda: any("why=Mute" in line or 'why="Mute"' in line for line in self.served.errors), "the service's log")
 
-    def test_it_ends_with_the_batches(self):
+    def test_run_ends_with_the_batches(self):
         worker = self.worker()
         worker.interrupt()
         worker.run(self.fail)
         worker.close()
         worker.run(self.fail)
 
-    def test_a_key_that_interrupts_ends_it(self):
+    def test_ctrl_c_ends_run(self):
         worker = self.worker()
         self.stream().frames(1, 2, 3, 4)
         with self.assertRaises(KeyboardInterrupt):
@@ -118,7 +118,7 @@ class Failing(WorkerTest):
         stream.frames(1, 2, 3, 4)
         return self.batch(worker)
 
-    def test_after_a_batch_that_failed_its_streams_begin_afresh(self):
+    def test_after_a_failed_batch_its_streams_begin_with_a_reset(self):
         worker = self.worker()
         stream, batch = self.one_row(worker)
         batch.done()
@@ -128,7 +128,7 @@ class Failing(WorkerTest):
         self.assertEqual(batch.reset.tolist(), [False])
         batch.fail(RuntimeError("out of memory"))
         self.assertTrue(batch.given_back)
-        self.assertEqual(stream.said("result")[0]["error"], "worker_failed")
+        self.assertEqual(stream.received("result")[0]["error"], "worker_failed")
         batch = self.next(other, worker)
         self.assertEqual(batch.reset.tolist(), [False])
         batch.done()
@@ -142,9 +142,9 @@ class Failing(WorkerTest):
         worker = self.worker()
         stream, batch = self.one_row(worker)
         batch.done()
-        stream.say("flush")
+        stream.command("flush")
         self.batch(worker).fail(ValueError("x" * 5000))
-        self.assertEqual(stream.said("result")[0]["error"], "worker_failed")
+        self.assertEqual(stream.received("result")[0]["error"], "worker_failed")
 
     def test_a_batch_fails_once_and_by_an_exception(self):
         _, batch = self.one_row(self.worker())

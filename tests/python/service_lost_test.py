@@ -9,14 +9,14 @@ import unittest
 from unittest import mock
 
 from harness import PATIENCE, wait_for
-from streams import PIPELINE, WorkerTest
+from streams import WorkerTest
 
 import millrace
 from millrace import _core
 
 
 def again(service, change=("", "")):
-    """The service as it was, but for that; its worker sees the end of the one before."""
+    """Starts the service again with this change of its configuration. Its worker sees the end of the first process."""
     with open(service.config) as file:
         text = file.read()
     with open(service.config, "w") as file:
@@ -25,15 +25,15 @@ def again(service, change=("", "")):
 
 
 class Refusals(WorkerTest):
-    def test_no_service_is_said_so(self):
+    def test_a_missing_service_is_an_error_with_its_address(self):
         with self.assertRaisesRegex(millrace.ServiceGone, "no service at unix:/nowhere/at/all"):
             millrace.Worker("unix:/nowhere/at/all", wait=0)
 
-    def test_what_is_no_place_for_workers_is_named(self):
+    def test_an_address_that_is_not_for_workers_is_named(self):
         for url in "http://127.0.0.1", "ws://127.0.0.1:8080", "tcp://127.0.0.1":
             with self.assertRaisesRegex(ValueError, f'"{url}" must be .*tcp://HOST:PORT'):
                 millrace.Worker(url)
-        with self.assertRaisesRegex(millrace.ServiceGone, "clients have another port"):
+        with self.assertRaisesRegex(millrace.ServiceGone, r"is this its port for clients\?"):
             millrace.Worker(f"tcp://127.0.0.1:{self.served.zeromq_port}")
 
     def test_a_refusal_has_its_code(self):
@@ -44,14 +44,14 @@ class Refusals(WorkerTest):
 
 
 class Losses(WorkerTest):
-    def test_a_service_that_is_lost_is_an_exception_where_nobody_attaches_again(self):
+    def test_without_reattach_a_lost_service_is_an_exception(self):
         worker = self.worker(reattach=False)
         self.served.stop(signal.SIGKILL)
         for _ in range(2):
             with self.assertRaisesRegex(millrace.ServiceGone, "the connection"):
                 worker.next(PATIENCE)
 
-    def test_a_batch_of_a_lost_service_is_given_back_to_nobody(self):
+    def test_done_on_a_batch_of_a_lost_service_has_no_effect(self):
         worker = self.worker(reattach=False)
         _, batch = self.one_row(worker)
         self.served.stop(signal.SIGKILL)
@@ -61,16 +61,16 @@ class Losses(WorkerTest):
         with self.assertRaises(RuntimeError):
             batch.done(["later"])
 
-    def test_a_service_that_comes_back_is_attached_to_again(self):
+    def test_a_worker_attaches_again_when_its_service_is_back(self):
         worker = self.worker()
         _, batch = self.one_row(worker)
         batch.done()
-        _, batch = self.one_row(worker)  # in the middle of which it is lost
+        _, batch = self.one_row(worker)  # the service is lost during this batch
         waiting = threading.Thread(target=again, args=(self.served,))
         waiting.start()
         self.assertIsNone(worker.next(0.5))
         waiting.join()
-        batch.done(["nobody hears it"])
+        batch.done(["without effect"])
         wait_for(lambda: worker.next(0.1) is None and worker.attachments == 2, "the worker to attach")
         _, batch = self.one_row(worker)
         self.assertEqual((batch.reset.tolist(), batch.framed[0].reason), ([True], "start"))
@@ -82,20 +82,20 @@ class Losses(WorkerTest):
         with self.assertRaisesRegex(millrace.Refused, "another shape"):
             worker.next(PATIENCE)
 
-    def test_a_service_that_does_not_come_back_is_an_exception_in_the_end(self):
+    def test_a_service_that_does_not_come_back_in_time_is_an_exception(self):
         worker = self.worker(reattach=0.3)
         self.served.stop(signal.SIGKILL)
         with self.assertRaisesRegex(millrace.ServiceGone, "no service at"):
             while worker.next(0.1) is None:
                 pass
 
-    def test_a_service_that_stops_ends_the_batches_where_nobody_attaches_again(self):
+    def test_without_reattach_a_service_that_stops_ends_the_batches(self):
         worker = self.worker(reattach=False)
         self.served.stop()
         self.assertEqual(list(worker), [])
         self.assertIsNone(worker.next())
 
-    def test_a_service_that_stops_and_comes_back_is_attached_to_again(self):
+    def test_a_worker_attaches_again_after_its_service_has_stopped(self):
         worker = self.worker()
         self.served.stop()
         self.served.again()
@@ -111,16 +111,16 @@ class Losses(WorkerTest):
         batch = self.batch(self.worker())
         self.assertEqual((batch.framed[0].seq, batch.framed[0].reason), (0, "worker_lost"))
         batch.done(["done"])
-        self.assertEqual(stream.said("result")[0]["data"], "done")
+        self.assertEqual(stream.received("result")[0]["data"], "done")
 
-    def test_an_exception_that_leaves_its_block_is_in_the_workers_log(self):
+    def test_an_exception_in_the_block_of_a_worker_is_logged(self):
         with self.assertLogs("millrace") as logs, contextlib.suppress(ValueError), self.worker():
             raise ValueError("no such model")
         self.assertEqual(logs.output, ["ERROR:millrace:the worker closes: ValueError: no such model"])
 
 
 class Attempts(WorkerTest):
-    """To attach again, where what is asked of the worker meanwhile falls between two of its lives."""
+    """Attempts to attach again. Calls of other threads meanwhile come between two attachments of the worker."""
 
     def lost(self):
         """A worker whose service has been lost, and is back."""
@@ -129,7 +129,7 @@ class Attempts(WorkerTest):
         return worker
 
     def meanwhile(self, ask):
-        """While a worker attaches again, another thread asks for something."""
+        """Calls `ask` while a worker attaches again, as another thread may."""
         def attach(*settings):
             attached.append(real(*settings))
             ask()
@@ -141,18 +141,18 @@ class Attempts(WorkerTest):
         self.addCleanup(patch.stop)
         return attached
 
-    def test_who_never_waits_attaches_again_too(self):
+    def test_a_worker_that_never_waits_attaches_again_too(self):
         worker = self.lost()
         wait_for(lambda: worker.next(0) is None and worker.attachments == 2, "the worker to attach")
 
-    def test_the_pauses_do_not_depend_on_how_long_batches_are_waited_for(self):
+    def test_the_pauses_between_attempts_do_not_depend_on_the_timeout_of_next(self):
         worker = self.worker()
         self.served.stop(signal.SIGKILL)
         attempts, clock = [], FakeTime()
 
         def attach(*_):
             attempts.append(clock.now)
-            raise millrace.ServiceGone("nobody is there")
+            raise millrace.ServiceGone("no service")
 
         with mock.patch.object(millrace.worker, "time", clock), mock.patch.object(_core, "Attachment", attach):
             while clock.now < 60:
@@ -162,34 +162,34 @@ class Attempts(WorkerTest):
             self.assertTrue(least - 1e-6 <= pause <= 2 * least + 0.02, pauses)
         self.assertGreater(len(pauses), 8)
 
-    def test_an_interruption_while_it_attaches_is_heard(self):
+    def test_an_interruption_while_a_worker_attaches_takes_effect(self):
         worker = self.lost()
         self.meanwhile(worker.interrupt)
         self.assertIsNone(worker.next(PATIENCE))
         self.assertEqual(worker.attachments, 2)
         self.one_row(worker)[1].done()
 
-    def test_one_that_is_closed_while_it_attaches_is_gone(self):
+    def test_a_worker_that_is_closed_while_it_attaches_is_detached(self):
         worker = self.lost()
         self.meanwhile(worker.close)
         self.assertIsNone(worker.next(PATIENCE))
         self.await_none_attached()
 
-    def test_one_that_finds_another_shape_does_not_stay(self):
+    def test_a_worker_that_finds_another_shape_detaches(self):
         worker = self.worker()
         again(self.served, ("slots = 4", "slots = 5"))
         attached = self.meanwhile(lambda: None)
         with self.assertRaisesRegex(millrace.Refused, "another shape"):
             worker.next(PATIENCE)
         self.await_none_attached()
-        self.assertEqual(len(attached), 1)  # which is still there, and holds nothing
+        self.assertEqual(len(attached), 1)  # which still exists, and holds no slot
 
     def await_none_attached(self):
         wait_for(lambda: "pipeline default " in self.served.get("/readyz")[1], "no worker to be attached")
 
 
 def listener_at(url):
-    """Accepts connections where the service was."""
+    """A listener at the address of the service, which accepts connections."""
     kind, place = url.split(":", 1)
     if kind == "unix":
         os.unlink(place)
@@ -206,8 +206,8 @@ def listener_at(url):
 
 
 class Silence(WorkerTest):
-    """Where the service was somebody listens who never speaks. What is asked for meanwhile happens
-    before a patient attempt to attach, which began earlier, has ended by itself."""
+    """At the address of the service, a program listens that never answers. Each call takes effect before a patient attempt to
+    attach, which began earlier, has ended by itself."""
 
     def setUp(self):
         super().setUp()
@@ -243,23 +243,23 @@ class Silence(WorkerTest):
     def assert_soon(self):
         self.assertTrue(self.patient.is_alive(), "it took as long as an attempt does by itself")
 
-    def test_who_attaches_again_keeps_the_time_but_for_a_second(self):
+    def test_next_keeps_its_timeout_while_the_worker_attaches_again(self):
         self.assertIsNone(self.lost.next(0.3))
         self.assert_soon()
         self.accept()
 
-    def test_who_attaches_again_is_called_away(self):
+    def test_interrupt_and_bye_end_an_attempt_to_attach_again(self):
         for ask in self.lost.interrupt, self.lost.bye:
             self.while_attaching(ask)
             self.assertIsNone(self.lost.next())
         self.assert_soon()
 
-    def test_one_that_is_closed_ends_its_attempt(self):
+    def test_close_ends_an_attempt_to_attach_again(self):
         self.while_attaching(self.lost.close)
         self.assertEqual(list(self.lost), [])
         self.assert_soon()
 
-    def test_a_key_that_interrupts_is_heard_while_attaching(self):
+    def test_ctrl_c_ends_an_attempt_to_attach(self):
         self.while_attaching(lambda: os.kill(os.getpid(), signal.SIGINT))
         with self.assertRaises(KeyboardInterrupt):
             millrace.Worker(self.place)
@@ -267,7 +267,7 @@ class Silence(WorkerTest):
 
 
 class FakeTime:
-    """What the worker knows of time: it passes where somebody sleeps."""
+    """Replaces the clock of the worker: time passes only in sleep()."""
 
     now = 0.0
 
@@ -279,19 +279,19 @@ class FakeTime:
 
 
 class Leaving(WorkerTest):
-    def test_a_worker_that_says_bye_ends_when_its_streams_have_moved(self):
+    def test_a_worker_that_sends_bye_ends_when_its_streams_have_moved(self):
         leaving, staying = self.worker(), None
         stream, batch = self.one_row(leaving)
         staying = self.worker()
         leaving.bye()
         batch.done()
-        stream.say("flush")
+        stream.command("flush")
         for batch in leaving:
             batch.done()
         stream.frames(5, 6, 7, 8)
         self.assertEqual(self.batch(staying).framed[0].reason, "worker_lost")
 
-    def test_who_waits_is_interrupted_once(self):
+    def test_interrupt_ends_one_wait_for_a_batch(self):
         worker = self.worker()
         threading.Timer(0.1, worker.interrupt).start()
         self.assertIsNone(worker.next(PATIENCE))
@@ -299,13 +299,13 @@ class Leaving(WorkerTest):
         self.assertEqual(list(worker), [])
         self.one_row(worker)[1].done()
 
-    def test_who_waits_for_a_service_is_interrupted_too(self):
+    def test_interrupt_ends_the_wait_for_a_lost_service(self):
         worker = self.worker()
         self.served.stop(signal.SIGKILL)
         threading.Timer(0.1, worker.interrupt).start()
         self.assertIsNone(worker.next())
 
-    def test_nothing_comes_within_the_time(self):
+    def test_next_returns_none_after_its_timeout(self):
         self.assertIsNone(self.worker().next(0))
         self.assertIsNone(self.worker().next(0.01))
 
@@ -314,21 +314,21 @@ class Signals(WorkerTest):
     def signal_soon(self, which):
         threading.Timer(0.1, os.kill, (os.getpid(), which)).start()
 
-    def test_a_key_that_interrupts_is_heard_while_waiting(self):
+    def test_ctrl_c_ends_the_wait_for_a_batch(self):
         worker = self.worker()
         with self.assertRaises(KeyboardInterrupt):
             self.signal_soon(signal.SIGINT)
             worker.next(PATIENCE)
         self.one_row(worker)[1].done()
 
-    def test_a_key_that_interrupts_while_an_error_is_made_is_heard(self):
+    def test_ctrl_c_while_an_exception_is_created_takes_effect(self):
         def interrupted(*_):
             signal.raise_signal(signal.SIGINT)
 
         with mock.patch("millrace.errors.error_of", interrupted), self.assertRaises(KeyboardInterrupt):
             self.worker(pipeline="elsewhere")
 
-    def test_a_signal_that_says_bye_ends_a_worker_that_waits(self):
+    def test_a_signal_handler_that_calls_bye_ends_a_waiting_worker(self):
         worker = self.worker()
         before = signal.signal(signal.SIGTERM, lambda *_: worker.bye())
         self.addCleanup(signal.signal, signal.SIGTERM, before)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service with streams of its own accord, for tests that wait for batches in their own thread."""
+"""A service with streams that run in other threads, for tests that wait for batches."""
 import array
 import asyncio
 import json
@@ -42,11 +42,11 @@ class Stream:
     def frames(self, *samples):
         self._run(self.connection.send(array.array("h", samples).tobytes()))
 
-    def say(self, type, **fields):
+    def command(self, type, **fields):
         self._run(self.connection.send(json.dumps({"type": type, **fields})))
 
-    def said(self, type, count=1):
-        """So many messages of that type, when they are there."""
+    def received(self, type, count=1):
+        """All messages of this type, when there are at least `count`."""
         def there():
             found = [m for m in self.messages if isinstance(m, dict) and m["type"] == type]
             return found if len(found) >= count else None
@@ -61,10 +61,10 @@ class Stream:
 
 
 class WorkerTest(SystemTest):
-    """Has a service, whose pipeline has 4 slots and batches of at most 4 rows of 4 frames."""
+    """The base class of tests of workers. Its pipeline has 4 slots and batches of at most 4 rows of 4 frames."""
 
     pipeline = PIPELINE
-    listen = ""  # more of [listen]
+    listen = ""  # further keys of [listen]
 
     def setUp(self):
         self.served = self.service(self.pipeline, self.listen)

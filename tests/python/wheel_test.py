@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel of scripts/wheel, installed in an empty virtual environment: it brings its libraries with it, and its worker
-answers the rows of a stream. WHEELS is the folder that it is in."""
+"""The wheel of scripts/wheel, installed in an empty virtual environment: it contains its libraries, and its worker answers
+the rows of a stream. WHEELS is the folder of the wheel."""
 import os
 import re
 import subprocess
@@ -32,14 +32,14 @@ class Wheel(SystemTest):
                             "PIP_ONLY_BINARY": ":all:"})
         cls.python = f"{folder}/bin/python"
 
-    def test_its_extension_uses_libraries_of_the_wheel_and_of_every_linux(self):
+    def test_the_extension_uses_only_libraries_of_the_wheel_and_of_every_linux(self):
         (extension,) = Path(self.python).parent.parent.glob("lib/python*/site-packages/millrace/_core*.so")
         found = subprocess.run(["ldd", extension], check=True, capture_output=True, text=True).stdout
         others = re.findall(r"=> (?!\S*/millrace\.libs/)(\S+)", found)
         self.assertLessEqual({Path(path).name.split(".so")[0] for path in others},
                              {"libstdc++", "libm", "libgcc_s", "libc", "libpthread", "libresolv", "librt", "libdl"})
 
-    def test_its_worker_attaches_and_answers(self):
+    def test_a_worker_from_the_wheel_attaches_and_answers(self):
         service = self.service()
         worker = Process(self.python, "-c", WORKER, environment={"MILLRACE_WORKERS": service.workers})
         self.addCleanup(worker.kill)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""millrace.Worker with a running service: what is in a batch, and what becomes of its answers."""
+"""millrace.Worker with a running service: the content of a batch, and the effect of its answers."""
 import json
 import time
 import unittest
@@ -41,7 +41,7 @@ class Shape(WorkerTest):
 
 
 class Batches(WorkerTest):
-    def test_a_row_is_where_the_arrays_say(self):
+    def test_the_arrays_of_a_batch_describe_its_rows(self):
         worker = self.worker()
         begin = time.monotonic_ns()
         stream, batch = self.one_row(worker, 1, 2, 3, 4)
@@ -66,15 +66,15 @@ class Batches(WorkerTest):
         worker = self.worker()
         stream, batch = self.one_row(worker)
         batch.done()
-        stream.say("flush", mark=7)
+        stream.command("flush", mark=7)
         batch = self.batch(worker)
         self.assertEqual((batch.rows, batch.data.shape, batch.slot.shape), (0, (0, 4, 1), (0,)))
         (mark,) = batch.marks
         self.assertEqual((mark.seq, mark.begin, mark.size, mark.flags, mark.mark), (1, 4, 0, Flag.LAST, 7))
         self.assertEqual(batch.marks[:], [mark])
-        batch.done([], ["heard"])
-        self.assertEqual(stream.said("result")[0]["data"], "heard")
-        self.assertEqual(stream.said("flushed")[0]["mark"], 7)
+        batch.done([], ["answer"])
+        self.assertEqual(stream.received("result")[0]["data"], "answer")
+        self.assertEqual(stream.received("flushed")[0]["mark"], 7)
         stream.frames(1, 2, 3, 4)
         batch = self.batch(worker)
         self.assertEqual((batch.flags.tolist(), batch.reset.tolist()), ([Flag.SEGMENT], [False]))
@@ -85,20 +85,20 @@ class Batches(WorkerTest):
 
     def test_a_stream_opens_with_its_name_and_options(self):
         worker = self.worker()
-        said = {"language": "español", "words": ["no", None, 1.5]}
-        stream = self.stream(id="anna", options=quote(json.dumps(said)))
+        options = {"language": "español", "words": ["no", None, 1.5]}
+        stream = self.stream(id="anna", options=quote(json.dumps(options)))
         stream.frames(1, 2, 3, 4)
         batch = self.batch(worker)
-        self.assertEqual(batch.opened, [(batch.framed[0].stream, batch.slot[0], "anna", said)])
+        self.assertEqual(batch.opened, [(batch.framed[0].stream, batch.slot[0], "anna", options)])
         plain, batch = self.stream(), batch.done()
         plain.frames(1, 2, 3, 4)
         self.assertEqual(self.batch(worker).opened[0].options, {})
 
-    def test_a_gap_and_a_reset_say_so(self):
+    def test_a_row_after_a_gap_has_its_gap_reset_and_reason(self):
         worker = self.worker()
         stream, batch = self.one_row(worker)
         batch.done()
-        stream.say("gap", frames=10)
+        stream.command("gap", frames=10)
         stream.frames(1, 2, 3, 4)
         seen = []
         while not seen or not seen[-1].size:
@@ -108,7 +108,7 @@ class Batches(WorkerTest):
         self.assertEqual((seen[-1].begin, seen[-1].gap, seen[-1].reason), (14, 10, "gap"))
         self.assertTrue(seen[-1].flags & Flag.GAP and seen[-1].flags & Flag.RESET)
 
-    def test_the_worker_of_the_design_keeps_the_state_of_each_stream(self):
+    def test_a_worker_with_a_state_tensor_keeps_the_state_of_each_stream(self):
         streams = [self.stream() for _ in range(3)]
         worker = self.worker()
         state = torch.zeros(worker.slots + 1, 1)
@@ -124,7 +124,7 @@ class Batches(WorkerTest):
                     answered += batch.rows
                 batch.done(y)
         for number, stream in enumerate(streams):
-            sums = [message["data"] for message in stream.said("result", 3)]
+            sums = [message["data"] for message in stream.received("result", 3)]
             self.assertEqual(sums, [[4.0 * (number + 1) * (i + 1)] for i in range(3)])
 
 
@@ -139,17 +139,17 @@ class Padding(WorkerTest):
         batch.done(np.array([1, 2, 3]))
         stream.frames(1, 2, 3, 4)
         self.batch(worker).done(["alone"])
-        self.assertEqual([message["data"] for message in stream.said("result", 2)], [1, "alone"])
+        self.assertEqual([message["data"] for message in stream.received("result", 2)], [1, "alone"])
 
 
 class Answers(WorkerTest):
     def answered(self, answer):
-        """What the client hears of a row that is answered so."""
+        """The messages of the client for a row with this answer."""
         stream, batch = self.one_row(self.attached)
         batch.done(answer)
-        stream.say("end")
+        stream.command("end")
         self.batch(self.attached).done()
-        stream.said("closed")
+        stream.received("closed")
         return [message for message in stream.messages
                 if isinstance(message, bytes) or message["type"] == "result"]
 
@@ -157,17 +157,17 @@ class Answers(WorkerTest):
         super().setUp()
         self.attached = self.worker()
 
-    def test_what_json_can_say_is_said(self):
+    def test_json_values_reach_the_client_unchanged(self):
         for answer in (True, 5, -1.5, 1e300, 2**70, [1, "zwei"], {"text": "ja", "at": [0.5, None]}, 5.0):
             with self.subTest(answer=answer):
                 (result,) = self.answered([answer])
                 self.assertEqual((result["data"], type(result["data"])), (answer, type(answer)))
 
-    def test_numpy_is_json(self):
-        for answer, said in ((np.float32(0.5), 0.5), (np.int64(7), 7), (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+    def test_numpy_values_become_json(self):
+        for answer, expected in ((np.float32(0.5), 0.5), (np.int64(7), 7), (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
                              ({"p": np.array([0.5, 0.25], np.float16)}, {"p": [0.5, 0.25]})):
             with self.subTest(answer=answer):
-                self.assertEqual(self.answered([answer])[0]["data"], said)
+                self.assertEqual(self.answered([answer])[0]["data"], expected)
 
     def test_the_first_axis_of_an_array_is_its_rows(self):
         self.assertEqual(self.answered(np.array([0.5], np.float32))[0]["data"], 0.5)
@@ -179,7 +179,7 @@ class Answers(WorkerTest):
             (message,) = self.answered([answer])
             self.assertIn(b"\0\1\2", message)
 
-    def test_none_is_nothing(self):
+    def test_none_is_no_answer(self):
         for answers in (None, [], (), [None], np.array([])):
             self.assertEqual(self.answered(answers), [])
 
@@ -190,16 +190,16 @@ class Answers(WorkerTest):
                 (result,) = self.answered([answer])
                 self.assertEqual(result.get("error"), "worker_failed", result)
         line = wait_for(lambda: next((line for line in list(self.served.errors) if "row failed" in line), None),
-                        "what the worker said, in the log")
+                        "the error of the worker in the log")
         self.assertRegex(line, r'pipeline=default stream=\S+ why="Failure: no model"$')
 
     def test_a_value_that_is_not_finite_is_named_by_its_exception_in_the_log(self):
         self.answered([[float("nan")]])
         line = wait_for(lambda: next((line for line in list(self.served.errors) if "row failed" in line), None),
-                        "what the worker said, in the log")
+                        "the error of the worker in the log")
         self.assertIn('why="ValueError: Out of range float values', line)
 
-    def test_answers_that_are_none_are_refused_and_the_batch_is_as_it_was(self):
+    def test_invalid_answers_are_refused_and_leave_the_batch_unchanged(self):
         stream, batch = self.one_row(self.attached)
         for wrong, kind in (([1, 2], ValueError), ([object()], TypeError), ("x", TypeError), ({0: 1}, TypeError),
                             ([b"x" * (64 << 20)], ValueError), (7, TypeError), ([{1, 2}], TypeError),
@@ -207,7 +207,7 @@ class Answers(WorkerTest):
             with self.subTest(wrong=str(wrong)[:20]), self.assertRaises(kind):
                 batch.done(wrong)
         for answers, marks, error, words in (
-            ([1, 2], None, ValueError, "2 answers for 1 row: give one for each, or none at all"),
+            ([1, 2], None, ValueError, "2 answers for 1 row: give one for each, or None"),
             ([1], [1, 2, 3], ValueError, "3 marks for 0 marker rows"),
             (1.0, None, TypeError, "answers must be a sequence or an array, one for each row, not float"),
             (np.float32(1), None, TypeError, "answers must be .* not float32"),
@@ -216,7 +216,7 @@ class Answers(WorkerTest):
             with self.subTest(words), self.assertRaisesRegex(error, words):
                 batch.done(answers, marks)
         batch.done(["right"])
-        self.assertEqual(stream.said("result")[0]["data"], "right")
+        self.assertEqual(stream.received("result")[0]["data"], "right")
 
 
 class Misuse(WorkerTest):
@@ -240,7 +240,7 @@ class Misuse(WorkerTest):
         first.done()
         second.done()
 
-    def test_to_wait_with_all_credits_taken_is_an_error(self):
+    def test_waiting_while_all_credits_are_taken_is_an_error(self):
         worker = self.worker(credits=1)
         _, batch = self.one_row(worker)
         with self.assertRaisesRegex(RuntimeError, "you hold all 1 batch .*give one back"):

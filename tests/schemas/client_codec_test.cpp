@@ -81,7 +81,7 @@ std::vector<std::byte> bytes_of(const Any& message) {
 template <class One, class Any>
 millrace::Result<Any, WireError> read_as(const One& message) {
   static Decoder decoder(max_size);
-  static std::vector<std::byte> bytes;  // what is returned are views of it
+  static std::vector<std::byte> bytes;  // the returned message has views of it
   bytes = bytes_of(std::variant<One>(message));
   if constexpr (std::is_same_v<Any, ToService>) return decoder.to_service(bytes);
   if constexpr (std::is_same_v<Any, ToClient>) return decoder.to_client(bytes);
@@ -145,7 +145,7 @@ TEST_CASE("every message of the service is read by a client as it was written") 
   }
 }
 
-TEST_CASE("what a client leaves out is told from what it sets to nothing") {
+TEST_CASE("an absent parameter differs from an empty one") {
   const Open open = to_service_and_back(full_open);
   CHECK(open.rate == 12.5);
   CHECK(open.dim == 0u);
@@ -160,7 +160,7 @@ TEST_CASE("what a client leaves out is told from what it sets to nothing") {
   CHECK(to_service_and_back(Flush{.stream = 7, .mark = 0}).mark == 0u);
 }
 
-TEST_CASE("an error without a stream is told from one of stream 0") {
+TEST_CASE("an error without a stream differs from one of stream 0") {
   CHECK_FALSE(to_client_and_back(std::get<Error>(to_client[5])).stream.has_value());
   const Error error = to_client_and_back(std::get<Error>(to_client[6]));
   CHECK(error.stream == 0u);
@@ -168,18 +168,18 @@ TEST_CASE("an error without a stream is told from one of stream 0") {
   CHECK(error.retry_after == std::chrono::milliseconds(1000));
 }
 
-TEST_CASE("positions beyond 32 bits and beyond 63 come as they were sent") {
+TEST_CASE("positions of more than 32 and of more than 63 bits are read as they were sent") {
   CHECK(to_service_and_back(Frames{.at = 1ULL << 33, .bytes = {}}).at == 1ULL << 33);
   CHECK(to_service_and_back(Frames{.at = ~0ULL, .bytes = {}}).at == ~0ULL);
 }
 
-TEST_CASE("an encoder's next message knows nothing of the one before") {
+TEST_CASE("the next message of an encoder has no values of the previous one") {
   Encoder encoder;
   (void)encoder.encode(full_open);
   CHECK(copy_of(encoder.encode(Open{.stream = 3})) == bytes_of(ToService(Open{.stream = 3})));
 }
 
-TEST_CASE("the client's messages are those of the golden files") {
+TEST_CASE("the client's messages equal the golden files") {
   Encoder encoder;
   const auto check = [&](const char* name, const auto& message) {
     const Bytes bytes = encoder.encode(message);
@@ -191,7 +191,7 @@ TEST_CASE("the client's messages are those of the golden files") {
   check("client_credit.bin", Credit{.stream = 7, .frames = 80000});
 }
 
-TEST_CASE("a message that cannot be is refused for its meaning") {
+TEST_CASE("a message with impossible values is refused for its meaning") {
   const auto refused = [](const auto& message) {
     const auto read = read_as<std::decay_t<decltype(message)>, ToClient>(message);
     return !read && read.error() == WireError::meaning;
@@ -214,7 +214,7 @@ TEST_CASE("a message that cannot be is refused for its meaning") {
   CHECK(refused(Goaway{.retry_after = std::chrono::hours(25)}));
 }
 
-TEST_CASE("marks and gaps that no other door takes are refused for their meaning") {
+TEST_CASE("marks and gaps that no other transport accepts are refused for their meaning") {
   const auto refused = [](const auto& message) {
     const auto read = read_as<std::decay_t<decltype(message)>, ToService>(message);
     return !read && read.error() == WireError::meaning;
@@ -231,7 +231,7 @@ TEST_CASE("a message longer than the limit is refused before it is read") {
   CHECK(Decoder(bytes.size()).to_service(bytes).has_value());
 }
 
-TEST_CASE("no damaged message of a client or to one is read out of its bounds") {
+TEST_CASE("no damaged message from or to a client is read beyond its end") {
   Decoder decoder(max_size);
   int sum = 0;
   const auto read = [&](Bytes bytes) {
@@ -245,7 +245,7 @@ TEST_CASE("no damaged message of a client or to one is read out of its bounds") 
   CHECK(sum != 0);
 }
 
-TEST_CASE("an encoder that found no memory for a message writes the next as a new one does") {
+TEST_CASE("after a failed allocation, an encoder encodes the next message like a new one") {
   const std::string text(100'000, 'x');
   const Error error{.stream = 1, .code = "internal", .message = text};
   const auto write = [&](Encoder& encoder) {

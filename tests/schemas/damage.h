@@ -9,10 +9,10 @@
 
 namespace millrace {
 
-// Calls `read` with a message that was damaged in every way that a test can go through: cut at
-// each length, each bit flipped, each offset-sized word overwritten, and at odd addresses. `read`
-// must decode it and touch everything that it got; the sanitizers judge. Each damaged message has
-// an allocation of its own, so that a read past its end is seen.
+// Calls `read` with a message damaged in many ways: cut at each length, with each bit flipped, with
+// each offset-sized word overwritten, and at unaligned addresses. `read` must decode it and read
+// all decoded values; the sanitizers check these reads. Each damaged message has its own
+// allocation, so that a read past its end is detected.
 template <class Read>
 void damage(Bytes message, Read read) {
   const std::vector<std::byte> whole(message.begin(), message.end());

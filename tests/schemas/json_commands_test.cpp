@@ -23,26 +23,27 @@ TEST_CASE("every command is read and written the same") {
     CHECK(round_trip(text) == text);
 }
 
-TEST_CASE("the order of members and white space do not count") {
+TEST_CASE("the order of members and white space have no effect") {
   CHECK(round_trip(" { \"mark\" : 7 ,\n\"type\" : \"flush\" } ") == R"({"type":"flush","mark":7})");
 }
 
-TEST_CASE("what is none of the protocol is told apart") {
-  const std::string no_object = "not a JSON object; audio goes in binary messages";
+TEST_CASE("a text that is not a command is refused with a reason") {
+  const std::string no_object = "must be a JSON object; send frames in binary messages";
   CHECK(round_trip("") == no_object);
   CHECK(round_trip("[]") == no_object);
   CHECK(round_trip(R"([{"type":"end"}])") == no_object);
   CHECK(round_trip("AAECAwQFBgc=") == no_object);
   CHECK(round_trip(R"({"type":"end"} {"type":"end"})") == no_object);
-  CHECK(round_trip("{}") == "a command needs a type, which is a string");
-  CHECK(round_trip(R"({"type":1})") == "a command needs a type, which is a string");
-  CHECK(round_trip(R"({"type":"flash"})") == "unknown type of message");
-  CHECK(round_trip(R"({"type":"end","now":true})") == "end takes no other members");
-  CHECK(round_trip(R"({"type":"flush","marks":7})") == "flush takes only mark");
-  CHECK(round_trip(R"({"type":"gap"})") == "gap takes frames, and only that");
+  CHECK(round_trip("{}") == "a command must have a type, a string");
+  CHECK(round_trip(R"({"type":1})") == "a command must have a type, a string");
+  CHECK(round_trip(R"({"type":"flash"})") ==
+        "unknown type; must be flush, gap, reset, keepalive or end");
+  CHECK(round_trip(R"({"type":"end","now":true})") == "end must have no other key");
+  CHECK(round_trip(R"({"type":"flush","marks":7})") == "flush must have no key other than mark");
+  CHECK(round_trip(R"({"type":"gap"})") == "gap must have the key frames, and no other");
 }
 
-TEST_CASE("numbers that are none of the protocol are refused") {
+TEST_CASE("numbers out of their range are refused") {
   for (const char* mark :
        {"-1", "1.5", "9007199254740992", "18446744073709551616", "\"7\"", "null"})
     CHECK(round_trip(R"({"type":"flush","mark":)" + std::string(mark) + "}") ==
@@ -51,29 +52,30 @@ TEST_CASE("numbers that are none of the protocol are refused") {
         "frames must be a whole number from 1 to 2^53-1");
 }
 
-TEST_CASE("a key that is there twice is refused, also with an escape in it") {
-  CHECK(round_trip(R"({"type":"end","type":"flush"})") == "a key is there twice");
-  CHECK(round_trip(R"({"type":"end","t\u0079pe":"end"})") == "a key is there twice");
-  CHECK(round_trip(R"({"type":"flush","mark":1,"mark":1})") == "a key is there twice");
+TEST_CASE("a repeated key is refused, also if it is written with an escape") {
+  CHECK(round_trip(R"({"type":"end","type":"flush"})") == "a key is given twice");
+  CHECK(round_trip(R"({"type":"end","t\u0079pe":"end"})") == "a key is given twice");
+  CHECK(round_trip(R"({"type":"flush","mark":1,"mark":1})") == "a key is given twice");
 }
 
-TEST_CASE("members inside of a value are none of the command") {
-  CHECK(round_trip(R"({"x":{"type":"end"}})") == "a command needs a type, which is a string");
-  CHECK(round_trip(R"({"type":{"type":"end"}})") == "a command needs a type, which is a string");
-  CHECK(round_trip(R"({"type":"end","x":["type"]})") == "end takes no other members");
+TEST_CASE("members inside a value are not members of the command") {
+  CHECK(round_trip(R"({"x":{"type":"end"}})") == "a command must have a type, a string");
+  CHECK(round_trip(R"({"type":{"type":"end"}})") == "a command must have a type, a string");
+  CHECK(round_trip(R"({"type":"end","x":["type"]})") == "end must have no other key");
   CHECK(round_trip(R"({"type":"flush","mark":[7]})") ==
         "mark must be a whole number from 0 to 2^53-1");
 }
 
-TEST_CASE("a command that is deeply nested is refused, not followed") {
-  CHECK(round_trip(std::string(1000, '[')) == "not a JSON object; audio goes in binary messages");
+TEST_CASE("a deeply nested command is refused without recursion") {
+  CHECK(round_trip(std::string(1000, '[')) ==
+        "must be a JSON object; send frames in binary messages");
 }
 
 TEST_CASE("a text longer than any command is refused before it is parsed") {
   const std::string end = R"({"type":"end"})";
   CHECK(round_trip(end + std::string(longest_command - end.size(), ' ')) == end);
   const std::string refused =
-      "a text message is a command of at most 1024 bytes; audio goes in binary messages";
+      "a text message must be a command of at most 1024 bytes; send frames in binary messages";
   CHECK(round_trip(end + std::string(longest_command + 1 - end.size(), ' ')) == refused);
   CHECK(round_trip(std::string(60'000, '[')) == refused);
 }

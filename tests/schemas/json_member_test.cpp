@@ -5,7 +5,7 @@
 
 using millrace::member_text;
 
-TEST_CASE("a member is found as it was written, whatever stands before it") {
+TEST_CASE("a member is found as it was written, whatever precedes it") {
   CHECK(member_text(R"({"data":1.50})", "data") == "1.50");
   CHECK(member_text(R"( { "a" : "data" , "data" : [ 1e2 , {"data":0} ] } )", "data") ==
         R"([ 1e2 , {"data":0} ])");
@@ -13,7 +13,7 @@ TEST_CASE("a member is found as it was written, whatever stands before it") {
   CHECK(member_text(R"({"a":null,"data":true,"c":1})", "data") == "true");
 }
 
-TEST_CASE("a member that is not there is empty") {
+TEST_CASE("a missing member is empty") {
   CHECK(member_text("{}", "data").empty());
   CHECK(member_text("{ }", "data").empty());
   CHECK(member_text(R"({"date":1,"dat":2,"datum":3})", "data").empty());

@@ -21,12 +21,12 @@ std::string decimal(double value) {
 
 }  // namespace
 
-TEST_CASE("a string is escaped where JSON asks for it, and nowhere else") {
+TEST_CASE("a string is escaped where JSON requires it, and nowhere else") {
   CHECK(quoted("grüß \"dich\"\\\n\t") == R"("grüß \"dich\"\\\n\u0009")");
   CHECK(quoted(std::string_view("\0", 1)) == R"("\u0000")");
 }
 
-TEST_CASE("seconds are written as short as they can be") {
+TEST_CASE("seconds are written with the fewest digits") {
   CHECK(decimal(4800 / 16000.0) == "0.3");
   CHECK(decimal(0) == "0");
   CHECK(decimal(1600 / 44100.0) == "0.036281179138321996");

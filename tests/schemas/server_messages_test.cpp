@@ -23,12 +23,11 @@ TEST_CASE("a result carries the worker's JSON as it is") {
         R"("flags":["LAST"],"data":{"text": "hi"}})");
 }
 
-TEST_CASE(
-    "a result says in which batch its row was, and where its time went, where that was asked for") {
+TEST_CASE("a result has the batch of its row and its times, if they were requested") {
   using namespace std::chrono_literals;
   ResultHead explained = head;
   explained.explanation = {
-      .place = {.batch = BatchId{812}, .slot = Slot{3}, .rows = 7, .trigger = Trigger::deadline},
+      .in_batch = {.batch = BatchId{812}, .slot = Slot{3}, .rows = 7, .trigger = Trigger::deadline},
       .at = {.arrived = Time(1s),
              .ready = Time(1s + 100us),
              .closed = Time(1s + 2ms),
@@ -56,18 +55,18 @@ TEST_CASE("a text becomes a JSON string") {
   CHECK_THAT(result(Answer::Kind::text, "say \"hi\""), Catch::EndsWith(R"(,"data":"say \"hi\""})"));
 }
 
-TEST_CASE("an answer that failed is an error in the place of the value") {
+TEST_CASE("a failed answer has an error in place of the value") {
   CHECK_THAT(result(Answer::Kind::error, "out of memory at 0x12"),
              Catch::EndsWith(R"("flags":["LAST"],"error":"worker_failed"})"));
 }
 
-TEST_CASE("the other messages read as the protocol says") {
+TEST_CASE("the other messages are those of the protocol") {
   std::string out;
   append_ready(out, "kitchen", "default", 0);
   append_flushed(out += '\n', 7);
   append_rejected(out += '\n', ErrorCode::values, "half a frame", 0);
   append_warning(out += '\n', ErrorCode::values, "too loud");
-  append_error(out += '\n', ErrorCode::no_worker, "no worker came in time");
+  append_error(out += '\n', ErrorCode::no_worker, "no worker was available in time");
   append_goaway(out += '\n', std::chrono::milliseconds(1000));
   append_closed(out += '\n', 48000, 30);
   CHECK(out ==
@@ -75,7 +74,7 @@ TEST_CASE("the other messages read as the protocol says") {
 {"type":"flushed","mark":7}
 {"type":"rejected","code":"values","message":"half a frame","frames":0}
 {"type":"warning","code":"values","message":"too loud"}
-{"type":"error","code":"no_worker","message":"no worker came in time"}
+{"type":"error","code":"no_worker","message":"no worker was available in time"}
 {"type":"goaway","retry_after_ms":1000}
 {"type":"closed","frames":48000,"chunks":30})");
 }
@@ -110,7 +109,7 @@ TEST_CASE("a client reads what the service writes") {
   CHECK(answer->flags == 16);
 }
 
-TEST_CASE("a client gets an answer's value as it was written, a string without its quotes") {
+TEST_CASE("a client reads an answer's value as it was written, and a string without its quotes") {
   const std::string value = R"({"p": 1.50, "data": [1e2, "}"]})";
   const std::string json = result(Answer::Kind::json, value);
   CHECK(parse_server_message(json)->kind == Answer::Kind::json);
@@ -123,7 +122,7 @@ TEST_CASE("a client gets an answer's value as it was written, a string without i
   CHECK(parse_server_message(error)->text == "worker_failed");
 }
 
-TEST_CASE("a client ignores types it does not know, and notices what is no message") {
+TEST_CASE("a client ignores unknown types, and detects a text that is not a message") {
   CHECK(parse_server_message(R"({"type":"news"})")->type == ServerMessage::Type::unknown);
   CHECK_FALSE(parse_server_message("[]"));
   CHECK_FALSE(parse_server_message("{"));

@@ -7,7 +7,7 @@
 using namespace millrace;
 using namespace std::string_literals;
 
-TEST_CASE("UTF-8 is what is in its shortest form and no surrogate") {
+TEST_CASE("UTF-8 has the shortest form of each character, and no surrogates") {
   for (const auto& text : {""s, "abc"s, "\xc3\xa9"s, "\xe2\x82\xac"s, "\xf0\x9f\x8e\xa4"s, "\0"s,
                            "\xf4\x8f\xbf\xbf"s, "\xed\x9f\xbf"s})
     CHECK(is_utf8(text));
@@ -24,7 +24,7 @@ TEST_CASE("text is cut between two characters") {
   CHECK(cut_text("\x80\x80\x80", 2).empty());
 }
 
-TEST_CASE("JSON is one value and nothing behind it") {
+TEST_CASE("JSON is exactly one value") {
   for (const auto* text :
        {"null", " {\"a\":[1,2.5,\"x\"]} ", "3", "12", "-0.5e3", "\"\\u00e9\"", "true"})
     CHECK(is_json(text));
@@ -33,20 +33,20 @@ TEST_CASE("JSON is one value and nothing behind it") {
     CHECK_FALSE(is_json(text));
 }
 
-TEST_CASE("JSON is at most 32 deep") {
+TEST_CASE("JSON is nested at most 32 levels deep") {
   CHECK(is_json(std::string(32, '[') + std::string(32, ']')));
   CHECK_FALSE(is_json(std::string(33, '[') + std::string(33, ']')));
   CHECK_FALSE(is_json(std::string(100'000, '[')));
 }
 
-TEST_CASE("only an object is an object") {
+TEST_CASE("only a JSON object is accepted as one") {
   CHECK(is_json_object(" {}"));
   CHECK_FALSE(is_json_object("[{}]"));
   CHECK_FALSE(is_json_object("{} {}"));
   CHECK_FALSE(is_json_object(""));
 }
 
-TEST_CASE("what is printable fits and has no control characters") {
+TEST_CASE("printable text is within the limit and has no control characters") {
   CHECK(is_printable("a worker, host 7", 16));
   CHECK_FALSE(is_printable("a worker, host 77", 16));
   CHECK_FALSE(is_printable("a\nb", 16));
@@ -55,7 +55,7 @@ TEST_CASE("what is printable fits and has no control characters") {
   CHECK(is_printable("\u00e9 \u4f60 \U0001f600", 16));
 }
 
-TEST_CASE("what commands a terminal or turns the text around is not printable") {
+TEST_CASE("characters that control a terminal or change the direction of text are not printable") {
   for (const char* text : {"\u007f", "\u0080", "\u009b31m", "\u009f", "\u061c", "\u200e", "\u2028",
                            "\u2029", "\u202a", "\u202e", "\u2066", "\u2069"})
     CHECK_FALSE(is_printable(text, 16));

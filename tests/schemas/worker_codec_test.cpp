@@ -28,7 +28,7 @@ const Welcome welcome{.slots = 64,
                       .slabs = 3,
                       .slab_bytes = 1 << 20};
 
-// Of slabs that lie on the worker's device too.
+// For slabs that are also on the worker's device.
 Welcome on_device() {
   const auto handle = [](int of) {
     DeviceHandle bytes;
@@ -87,7 +87,7 @@ HandedBatch batch() {
           .tensor = tensor};
 }
 
-// What the other end reads of a message.
+// A message after encoding and decoding.
 template <class Message>
 Result<ToService, WireError> at_service(const Message& message) {
   Encoder encoder;
@@ -101,7 +101,7 @@ Result<ToWorker, WireError> at_worker(const Message& message) {
   return decoder.to_worker(encoder.encode(message));
 }
 
-// Whether it is refused for its meaning once `change` was made.
+// True if the message is refused as WireError::meaning after `change`.
 template <class Message, class Change>
 bool worker_refuses(Message message, Change change) {
   change(message);
@@ -139,7 +139,7 @@ std::size_t touch(const ToService& message) {
 
 }  // namespace
 
-TEST_CASE("messages to the service come back as they were") {
+TEST_CASE("messages to the service are unchanged when they are written and read") {
   CHECK(std::get<Hello>(*at_service(hello)) == hello);
   CHECK(std::get<Done>(*at_service(done)) == done);
   CHECK(std::get<Done>(*at_service(Done{})) == Done{});
@@ -148,7 +148,7 @@ TEST_CASE("messages to the service come back as they were") {
   CHECK(std::get<Unmapped>(*at_service(Unmapped{})) == Unmapped{});
 }
 
-TEST_CASE("messages to the worker come back as they were") {
+TEST_CASE("messages to the worker are unchanged when they are written and read") {
   const Refused refused{.code = "conflict", .message = "there is no pipeline vad"};
   CHECK(std::get<Welcome>(*at_worker(welcome)) == welcome);
   CHECK(std::get<Welcome>(*at_worker(on_device())) == on_device());
@@ -158,7 +158,8 @@ TEST_CASE("messages to the worker come back as they were") {
   CHECK(std::get<Bye>(*at_worker(Bye{})) == Bye{});
 }
 
-TEST_CASE("a batch comes back as it was, its tensor as a view of the message") {
+TEST_CASE(
+    "a batch is unchanged when it is written and read, and its tensor is a view of the message") {
   Encoder encoder;
   Decoder decoder(max_size);
   const Bytes message = encoder.encode(batch());
@@ -181,7 +182,7 @@ TEST_CASE("a batch comes back as it was, its tensor as a view of the message") {
   CHECK(got.tensor.data() < message.data() + message.size());
 }
 
-TEST_CASE("messages are the bytes of the golden files") {
+TEST_CASE("messages equal the golden files") {
   Encoder encoder;
   const auto check = [&](const char* name, const auto& message) {
     const Bytes bytes = encoder.encode(message);
@@ -203,7 +204,7 @@ TEST_CASE("a batch of ten thousand rows passes the verifier's limits") {
   CHECK(std::get<Done>(*at_service(answers)) == answers);
 }
 
-TEST_CASE("a batch without marker rows, opened streams or tensor comes back as it was") {
+TEST_CASE("a batch without marker rows, opened streams or tensor is unchanged when read") {
   for (const std::uint64_t rows : {1, 2, 3}) {
     HandedBatch message = batch();
     message.framed.resize(rows, message.framed[0]);
@@ -219,7 +220,7 @@ TEST_CASE("a batch without marker rows, opened streams or tensor comes back as i
   }
 }
 
-TEST_CASE("memory given back is used for the next batch") {
+TEST_CASE("memory that was given back is used for the next batch") {
   Encoder encoder;
   Decoder decoder(max_size);
   auto first = std::get<HandedBatch>(*decoder.to_worker(encoder.encode(batch())));
@@ -231,21 +232,21 @@ TEST_CASE("memory given back is used for the next batch") {
   CHECK(std::get<HandedBatch>(*second).opened == batch().opened);
 }
 
-TEST_CASE("an end refuses what only the other end gets") {
+TEST_CASE("each side refuses messages that only the other side may receive") {
   CHECK(at_service(welcome).error() == WireError::unknown);
   CHECK(at_service(batch()).error() == WireError::unknown);
   CHECK(at_worker(hello).error() == WireError::unknown);
   CHECK(at_worker(done).error() == WireError::unknown);
 }
 
-TEST_CASE("a message longer than the limit is refused unread") {
+TEST_CASE("a message longer than the limit is refused without reading it") {
   Encoder encoder;
   const Bytes message = encoder.encode(hello);
   CHECK(Decoder(message.size() - 1).to_service(message).error() == WireError::too_long);
   CHECK(Decoder(message.size()).to_service(message).has_value());
 }
 
-TEST_CASE("an answer that is not what it says becomes an error, and the others stay") {
+TEST_CASE("an answer with invalid JSON or text becomes an error, and the others stay") {
   Done bad;
   bad.answers = {
       {Answer::Kind::json, "NaN"}, {Answer::Kind::text, "\xff"}, {Answer::Kind::json, "1"}};
@@ -256,7 +257,7 @@ TEST_CASE("an answer that is not what it says becomes an error, and the others s
   CHECK(answers[2] == bad.answers[2]);
 }
 
-TEST_CASE("a hello that cannot be is refused for its meaning") {
+TEST_CASE("a Hello with impossible values is refused for its meaning") {
   CHECK(service_refuses(hello, [](Hello& h) { h.credits = 0; }));
   CHECK(service_refuses(hello, [](Hello& h) { h.credits = 1025; }));
   CHECK(service_refuses(hello, [](Hello& h) { h.name = "a\nb"; }));
@@ -268,7 +269,7 @@ TEST_CASE("a hello that cannot be is refused for its meaning") {
   }));
 }
 
-TEST_CASE("a welcome that cannot be is refused for its meaning") {
+TEST_CASE("a Welcome with impossible values is refused for its meaning") {
   CHECK(worker_refuses(welcome, [](Welcome& w) { w.slots = 0; }));
   CHECK(worker_refuses(welcome, [](Welcome& w) { w.slots = 1U << 31; }));
   CHECK(worker_refuses(welcome, [](Welcome& w) { w.rows = 0; }));
@@ -288,14 +289,14 @@ TEST_CASE("a welcome that cannot be is refused for its meaning") {
   CHECK(worker_refuses(on_device(), [](Welcome& w) { w.slabs = 2; }));
 }
 
-TEST_CASE("a done or a refusal that cannot be is refused for its meaning") {
+TEST_CASE("a Done or Refused with impossible values is refused for its meaning") {
   CHECK(service_refuses(done, [](Done& d) { d.answers[0].kind = static_cast<Answer::Kind>(5); }));
   const Refused refused{.code = "conflict", .message = "no"};
   CHECK(worker_refuses(refused, [](Refused& r) { r.message = "a\nb"; }));
   CHECK(worker_refuses(refused, [](Refused& r) { r.code = "\xff"; }));
 }
 
-TEST_CASE("a batch that cannot be is refused for its meaning") {
+TEST_CASE("a batch with impossible values is refused for its meaning") {
   CHECK(worker_refuses(batch(), [](HandedBatch& b) { b.trigger = 4; }));
   CHECK(worker_refuses(batch(), [](HandedBatch& b) { b.rows = 1; }));
   CHECK(worker_refuses(batch(), [](HandedBatch& b) { b.width = 3; }));
@@ -323,7 +324,7 @@ TEST_CASE("a batch that cannot be is refused for its meaning") {
   }));
 }
 
-TEST_CASE("no damaged message is read out of its bounds") {
+TEST_CASE("no damaged message is read beyond its end") {
   Encoder encoder;
   Decoder decoder(max_size);
   std::size_t sum = 0;

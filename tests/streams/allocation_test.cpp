@@ -6,7 +6,7 @@
 
 using namespace millrace;
 
-TEST_CASE("a message and a row cost no allocation in steady state") {
+TEST_CASE("in steady state messages and rows need no allocation") {
   test::LiveStream live({.size = 1600, .left = 400}, 80000);
   live.lane.rows.reserve(1000);
   const std::vector<std::byte> message(3 * 1600 * sizeof(std::int16_t));
@@ -23,7 +23,7 @@ TEST_CASE("a message and a row cost no allocation in steady state") {
   CHECK(live.rows().size() == 440);
 }
 
-TEST_CASE("a stream that is opened allocates nothing") {
+TEST_CASE("opening a stream allocates nothing") {
   test::LiveStream live({.size = 1600}, 80000);
   const std::size_t before = test::allocations();
   Stream idle({.id = {}, .spec = {.size = 1600}, .frames_limit = 80000},

@@ -29,7 +29,7 @@ TEST_CASE("a pool keeps a bounded number of blocks") {
   CHECK(pool.spare() == 1);
 }
 
-TEST_CASE("beyond what is allowed blocks are scarce, and given all the same") {
+TEST_CASE("above the soft limit take() still succeeds, but blocks are scarce") {
   Gauge in_use;
   BlockPool pool(64, 8, in_use);
   auto first = pool.take();
@@ -50,7 +50,7 @@ TEST_CASE("beyond what is allowed blocks are scarce, and given all the same") {
   CHECK_FALSE(pool.scarce());
 }
 
-TEST_CASE("where no more is allowed blocks stay scarce until none is in use") {
+TEST_CASE("if no more memory is allowed, blocks stay scarce until none is in use") {
   Gauge in_use;
   BlockPool pool(64, 8, in_use);
   pool.allow(0);

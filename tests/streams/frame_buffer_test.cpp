@@ -10,23 +10,23 @@ using namespace millrace;
 
 namespace {
 
-// Frames of two bytes in blocks of ten, or as said; frame i has the value i.
+// Frames of two bytes in blocks of ten by default; frame i has the value i.
 struct Buffer {
   explicit Buffer(std::size_t block_frames = 10)
       : pool(2 * block_frames, 100, in_use), frames(pool, 2) {}
 
   void append(std::size_t count) {
     while (count > 0) {
-      const MutableBytes room = frames.room(count);
-      REQUIRE(room.size() >= 2);
-      REQUIRE(room.size() <= 2 * count);
-      for (std::size_t i = 0; i < room.size() / 2; ++i) {
+      const MutableBytes writable = frames.writable(count);
+      REQUIRE(writable.size() >= 2);
+      REQUIRE(writable.size() <= 2 * count);
+      for (std::size_t i = 0; i < writable.size() / 2; ++i) {
         const std::uint64_t value = frames.end() + i;
-        room[2 * i] = static_cast<std::byte>(value & 0xff);
-        room[2 * i + 1] = static_cast<std::byte>(value >> 8);
+        writable[2 * i] = static_cast<std::byte>(value & 0xff);
+        writable[2 * i + 1] = static_cast<std::byte>(value >> 8);
       }
-      frames.append(room.size() / 2);
-      count -= room.size() / 2;
+      frames.append(writable.size() / 2);
+      count -= writable.size() / 2;
     }
   }
 
@@ -71,7 +71,7 @@ TEST_CASE("a window is in one or two pieces") {
   CHECK(buffer.window(25, 0).empty());
 }
 
-TEST_CASE("frames stay where they are until they are released") {
+TEST_CASE("frames stay at their address until they are released") {
   Buffer buffer;
   buffer.append(15);
   const auto window = buffer.frames.window(5, 10);
@@ -82,7 +82,7 @@ TEST_CASE("frames stay where they are until they are released") {
   CHECK(buffer.window(5, 3) == std::vector<int>{5, 6, 7});
 }
 
-TEST_CASE("blocks go back as soon as their last frame is released") {
+TEST_CASE("a block is given back as soon as its last frame is released") {
   Buffer buffer;
   buffer.append(35);
   CHECK(buffer.blocks() == 4);
@@ -94,7 +94,7 @@ TEST_CASE("blocks go back as soon as their last frame is released") {
   CHECK(buffer.frames.held() == 15);
 }
 
-TEST_CASE("frames behind a buffer that was empty begin with a block") {
+TEST_CASE("after a buffer was empty, frames begin with a new block") {
   Buffer buffer;
   buffer.append(7);
   buffer.frames.release(7);
@@ -104,7 +104,7 @@ TEST_CASE("frames behind a buffer that was empty begin with a block") {
   CHECK(buffer.window(7, 3) == std::vector<int>{7, 8, 9});
 }
 
-TEST_CASE("what was appended can be taken back") {
+TEST_CASE("truncate() removes appended frames") {
   Buffer buffer;
   buffer.append(8);
   buffer.append(30);
@@ -119,7 +119,7 @@ TEST_CASE("what was appended can be taken back") {
   CHECK(buffer.blocks() == 0);
 }
 
-TEST_CASE("what is taken back to the border of a block leaves no empty block") {
+TEST_CASE("truncate() to the border of a block leaves no empty block") {
   Buffer buffer;
   buffer.append(15);
   buffer.frames.truncate(10);
@@ -128,25 +128,25 @@ TEST_CASE("what is taken back to the border of a block leaves no empty block") {
   CHECK(buffer.window(8, 4) == std::vector<int>{8, 9, 10, 11});
 }
 
-TEST_CASE("a buffer gives back what it holds when it goes") {
+TEST_CASE("a buffer gives its blocks back when it is destroyed") {
   Gauge in_use;
   BlockPool pool(20, 100, in_use);
   {
     FrameBuffer frames(pool, 2);
-    frames.append(frames.room(10).size() / 2);
+    frames.append(frames.writable(10).size() / 2);
     CHECK(in_use.value() == 20);
   }
   CHECK(in_use.value() == 0);
 }
 
-TEST_CASE("blocks have room for a window, and for a page of small frames") {
+TEST_CASE("a block holds a window, or about a page if that is more") {
   CHECK(FrameBuffer::block_bytes(2, 1600) == 4096);
   CHECK(FrameBuffer::block_bytes(2, 16000) == 32000);
   CHECK(FrameBuffer::block_bytes(320, 3) == 3840);
   CHECK(FrameBuffer::block_bytes(10000, 1) == 10000);
 }
 
-TEST_CASE("frames are right whatever is appended, taken back and released") {
+TEST_CASE("frames are correct after any appends, truncations and releases") {
   std::mt19937 random(11);
   const auto up_to = [&](std::uint64_t n) {
     return std::uniform_int_distribution<std::uint64_t>(0, n)(random);

@@ -27,8 +27,8 @@ inline Time at(int ms) { return Time(std::chrono::milliseconds(ms)); }
 using Rows = std::vector<std::array<std::uint64_t, 7>>;
 using Said = std::vector<std::string>;
 
-// A stream of s16 frames, 1 2 3 …, between a lane and a client that keep what they get. Its clock
-// stands still unless it is moved.
+// A stream of s16 frames, 1 2 3 …, between a lane and a client that record what they receive. Its
+// clock moves only if the test moves it.
 struct LiveStream {
   explicit LiveStream(const Spec& spec, std::uint64_t limit = 1000)
       : LiveStream(StreamSettings{.id = StreamId{5},
@@ -50,7 +50,7 @@ struct LiveStream {
     stream.frames(bytes_of(std::span<const std::int16_t>(values)), now);
   }
 
-  // The lane is done with the next `count` rows, with or without having taken them.
+  // The lane has done the next `count` rows, taken or not.
   void answer(std::size_t count, Answer::Kind kind = Answer::Kind::none) {
     for (; count > 0; --count, ++answered)
       stream.done({.seq = answered, .answer = {kind, "said"}, .at = {}}, now);
@@ -61,7 +61,7 @@ struct LiveStream {
     taken = std::min(std::max<std::size_t>(taken, answered) + count, lane.rows.size());
     stream.taken(taken - 1, now);
   }
-  // All results so far are written to the client.
+  // Writes all results so far to the client.
   void write() { stream.written(std::exchange(client.unwritten, 0), now); }
   void take_and_answer(std::size_t count) {
     take(count);

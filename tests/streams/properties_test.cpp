@@ -16,10 +16,10 @@ namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-// A stream of floats with a random rule, a client that sends random things in random pieces and
-// stops while it is asked to, and a lane that takes and finishes rows whenever it likes. What the
-// stream was given is kept as events and as values by position. Blocks are not kept for later, so
-// that a sanitizer sees who reads one too late.
+// A stream of floats with a random rule. Its client sends random messages in random pieces and
+// obeys pauses. Its lane takes and finishes rows at random times. The input is recorded as events
+// and as values by position. The pool keeps no spare blocks, so that a sanitizer detects late
+// reads.
 class Play {
  public:
   explicit Play(std::uint32_t seed) : random_(seed), live_(settings(), 0) {
@@ -62,7 +62,7 @@ class Play {
             .frames_limit = limit_};
   }
 
-  // One thing that happens.
+  // One random action.
   void act() {
     if (chance(30)) return serve();
     if (live_.stream.paused()) return serve();
@@ -74,7 +74,7 @@ class Play {
     if (what <= 97) return stop();
   }
 
-  // Values that are whole floats, split anywhere: the bytes that are left over go first next time.
+  // Sends floats, split anywhere: the remaining bytes are sent first the next time.
   void message() {
     const std::uint32_t count = draw(0, chance(5) ? 2000 : 60) * values_ / 2;
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -103,7 +103,7 @@ class Play {
     check_bounds(frames);
   }
 
-  // The first value of the last frame that the message completes is not one.
+  // Sets the last value of the last frame that the message completes to NaN.
   void spoil(std::vector<std::byte>& bytes) {
     const std::size_t frame = 4 * values_;
     const std::size_t end = (given_ + bytes.size()) / frame * frame;
@@ -122,7 +122,7 @@ class Play {
     live_.stream.flush(mark, live_.now);
   }
 
-  // The stream drops the part of a frame that stands before it: that frame is sent again, whole.
+  // The stream drops the partial frame before the gap: that frame is sent again whole.
   void gap() {
     given_ -= part_.size();
     bytes_.insert(bytes_.begin(), part_.begin(), part_.end());
@@ -135,7 +135,7 @@ class Play {
 
   void stop() {
     over_ = true;
-    const bool begun = taken_ > 0;  // if not, an abort would overtake what waits
+    const bool begun = taken_ > 0;  // otherwise an abort would drop the waiting events
     if (!begun || chance(50)) {
       add({.kind = Kind::end});
       live_.stream.end(live_.now);
@@ -148,7 +148,7 @@ class Play {
 
   void add(const Event& event) { events_.push_back(event); }
 
-  // The lane takes some rows, or is done with one. Its frames must still be what they were.
+  // The lane takes some rows, or finishes one, whose frames must be unchanged.
   void serve() {
     live_.now += std::chrono::milliseconds(1);
     const std::size_t given = live_.lane.rows.size();
@@ -179,7 +179,7 @@ class Play {
     }
   }
 
-  // A client that stops when asked to: a limit, and the message that went over it.
+  // The bound for a client that obeys pauses: the limit, and the message that exceeded it.
   void check_bounds(std::uint64_t message_frames) {
     largest_ = std::max(largest_, message_frames);
     const std::size_t block = live_.pool.block_bytes();
@@ -231,7 +231,7 @@ class Play {
 
 }  // namespace
 
-TEST_CASE("rows and frames are those of the events, whatever the order of arrivals and answers") {
+TEST_CASE("rows and frames depend on the events, not on the order of arrivals and answers") {
   for (std::uint32_t seed = 1; seed <= 600; ++seed) {
     INFO("seed " << seed);
     Play(seed).check();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows the histograms of stages count, and what they say of a row.
+// The rows and the times that the histograms of stages count.
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -59,7 +59,7 @@ TEST_CASE("a row counts in the stages up to compute when it is done, answered or
   CHECK(live.sums() == Sums{3, 6, 12, 24, 48, 0});
 }
 
-TEST_CASE("a row counts in the stages up to compute also when its client is gone") {
+TEST_CASE("a row counts in the stages up to compute even if its client is gone") {
   Waits live;
   live.send(20);
   live.take(2);
@@ -71,7 +71,7 @@ TEST_CASE("a row counts in the stages up to compute also when its client is gone
   CHECK(live.counts() == Counts{3, 3, 3, 3, 3, 0});
 }
 
-TEST_CASE("a row counts in result and in the latency when its result is written") {
+TEST_CASE("a row counts in stage result and in the latency when its result is written") {
   Waits live;
   live.send(20);
   live.done(Answer::Kind::json);

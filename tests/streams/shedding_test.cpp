@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames that waited too long for their turn are dropped: which, when, and what stands for them.
+// Shedding: which frames are dropped, when, and the gaps in their place.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -30,7 +30,7 @@ StreamSettings settings(const Spec& spec, std::uint64_t limit) {
           .opened = at(0)};
 }
 
-// Rows of ten frames, as many as may be ready: what comes now waits, for 160 ms.
+// Has as many rows of ten frames as may be ready: further frames wait, for up to 160 ms.
 struct Crowded : LiveStream {
   explicit Crowded(std::uint64_t limit = 1000) : LiveStream(settings(test::tens, limit)) {
     send(80);
@@ -53,7 +53,7 @@ std::vector<int> values(int first, int count) {
 
 }  // namespace
 
-TEST_CASE("frames that waited too long are a gap of exactly as many, and the run begins anew") {
+TEST_CASE("frames that waited too long become a gap of the same length, and a new run begins") {
   Crowded live;
   live.send_at(100, 25);
   live.send_at(280, 10);
@@ -66,7 +66,7 @@ TEST_CASE("frames that waited too long are a gap of exactly as many, and the run
   CHECK(live.stream.position() == 115);
 }
 
-TEST_CASE("frames are shed no earlier than they waited for that long") {
+TEST_CASE("frames are not shed before they have waited for shed_after") {
   Crowded live;
   live.send_at(100, 10);
   live.now = at(260);
@@ -75,17 +75,17 @@ TEST_CASE("frames are shed no earlier than they waited for that long") {
   CHECK(live.stats.lost[Loss::overflow].value() == 0);
 }
 
-TEST_CASE("what was shed again and again is one gap") {
+TEST_CASE("frames that are shed one after another become one gap") {
   Crowded live;
   for (int ms = 100; ms <= 600; ms += 20) live.send_at(ms, 20);
   live.take_and_answer(2);
-  // Read from 440 ms on: it waited for less than 170 ms.
+  // Frames read from 440 ms on have waited for less than 170 ms.
   CHECK(live.rows_from(8) ==
         Rows{{8, 80, 0, 0, 0, flag::last, 0}, {9, 420, 0, 10, 0, test::resumes, 340}});
   CHECK(live.window(9) == values(421, 10));
 }
 
-TEST_CASE("a message that is cut in part is shed from there on") {
+TEST_CASE("the rest of a message that is partly in rows can be shed") {
   LiveStream live(settings(test::tens, 1000));
   live.send(200);
   live.now = at(300);
@@ -111,7 +111,7 @@ TEST_CASE("flushes, resets and the end are not shed, nor are rows") {
   CHECK(live.said() == Said{"flushed 7", "closed 80 8"});
 }
 
-TEST_CASE("who sends in real time is not paused, however long nobody takes its rows") {
+TEST_CASE("a client that sends in real time is not paused, however long its rows are not taken") {
   Crowded live(300);
   for (int ms = 10; ms < 10'000; ms += 10) {
     live.send_at(ms, 10);
@@ -122,7 +122,8 @@ TEST_CASE("who sends in real time is not paused, however long nobody takes its r
   CHECK(live.stats.buffer.value() <= held + 4 * block);
 }
 
-TEST_CASE("who sends faster than the buffer holds is paused until what waits is shed") {
+TEST_CASE(
+    "a client that sends more than the buffer holds is paused until waiting frames are shed") {
   Crowded live(300);
   live.send_at(100, 40);
   live.send_at(150, 100);
@@ -143,7 +144,7 @@ TEST_CASE("who sends faster than the buffer holds is paused until what waits is 
   CHECK(live.stats.lost[Loss::overflow].value() == 220);
 }
 
-TEST_CASE("an abort lets go of all that waits") {
+TEST_CASE("an abort releases all waiting frames") {
   Crowded live;
   live.send_at(100, 10);
   live.send_at(120, 100);
@@ -155,7 +156,7 @@ TEST_CASE("an abort lets go of all that waits") {
 
 namespace {
 
-// A stream under a random load. The counter tells when how many were shed, oldest first.
+// A stream under a random load. The counter shows when frames were shed, oldest first.
 struct Play {
   explicit Play(std::uint32_t seed)
       : random(seed), live(settings({.size = draw(1, 30), .left = draw(0, 20)}, 300)) {
@@ -192,7 +193,7 @@ struct Play {
     while (shed.size() < live.stats.lost[Loss::overflow].value()) shed.push_back(live.now);
   }
 
-  // Every frame is in a body or was shed, once; none too early, and none was cut too late.
+  // Every frame is in a body or was shed, once. No frame is shed too early or cut too late.
   void check() const {
     std::uint64_t position = 0;
     std::size_t lost = 0;
@@ -214,14 +215,14 @@ struct Play {
 
   std::mt19937 random;
   LiveStream live;
-  std::vector<Time> read;                 // when, of each frame
-  std::vector<Time> shed;                 // when, of each frame that was
+  std::vector<Time> read;                 // time at which each frame was read
+  std::vector<Time> shed;                 // time at which each frame was shed
   std::vector<std::vector<int>> windows;  // of the rows that are done
 };
 
 }  // namespace
 
-TEST_CASE("what is in no body was shed in its time, and counted, whatever the load") {
+TEST_CASE("under any load, frames in no body were shed at the right time, and counted") {
   std::size_t shed = 0;
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);

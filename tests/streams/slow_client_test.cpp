@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stream does while its client reads its results slowly, or not at all.
+// A stream whose client reads its results slowly, or does not read.
 #include <catch2/catch.hpp>
 
 #include "tests/streams/live_stream.h"
@@ -22,7 +22,8 @@ struct SlowClient : LiveStream {
 
 }  // namespace
 
-TEST_CASE_METHOD(SlowClient, "while its client is full a stream hands over no further rows") {
+TEST_CASE_METHOD(SlowClient,
+                 "while the output to its client is full, a stream hands over no further rows") {
   send(20);
   fill();
   send(100);
@@ -33,7 +34,7 @@ TEST_CASE_METHOD(SlowClient, "while its client is full a stream hands over no fu
   CHECK(lane.rows.size() == 10);
 }
 
-TEST_CASE_METHOD(SlowClient, "rows that the lane had before are answered, and no result is lost") {
+TEST_CASE_METHOD(SlowClient, "rows that the lane already has are answered, and no result is lost") {
   send(80);
   fill();
   take(8);
@@ -45,7 +46,7 @@ TEST_CASE_METHOD(SlowClient, "rows that the lane had before are answered, and no
   CHECK(stats.dropped[ResultLoss::slow_reader].value() == 0);
 }
 
-TEST_CASE_METHOD(SlowClient, "a stream is over when every result was written, not before") {
+TEST_CASE_METHOD(SlowClient, "a stream is finished when every result was written, not before") {
   send(20);
   stream.end(now);
   answer(3, Answer::Kind::text);
@@ -72,7 +73,8 @@ TEST_CASE_METHOD(SlowClient, "a drain waits for a client that reads slowly") {
   CHECK(stats.closed[StreamClosing::drain].value() == 1);
 }
 
-TEST_CASE_METHOD(SlowClient, "what a client that leaves has not read is counted") {
+TEST_CASE_METHOD(SlowClient,
+                 "results that a client did not read before it left are counted as dropped") {
   send(20);
   stream.end(now);
   answer(3, Answer::Kind::text);
@@ -83,7 +85,8 @@ TEST_CASE_METHOD(SlowClient, "what a client that leaves has not read is counted"
   CHECK(stats.closed[StreamClosing::client_gone].value() == 1);
 }
 
-TEST_CASE_METHOD(SlowClient, "what a client that was given up has not read is counted as that") {
+TEST_CASE_METHOD(SlowClient,
+                 "results that a slow reader did not read are counted as dropped for that reason") {
   send(20);
   stream.end(now);
   answer(2, Answer::Kind::text);
@@ -95,22 +98,24 @@ TEST_CASE_METHOD(SlowClient, "what a client that was given up has not read is co
   CHECK(stats.closed[StreamClosing::error].value() == 1);
 }
 
-TEST_CASE("a stream that hands over nothing stays paused, and gives no credit") {
+TEST_CASE("a stream that hands over no rows stays paused, and grants no credit") {
   SlowClient slow(100);
   slow.fill();
   slow.send(100);
   CHECK(slow.stream.paused());
   slow.stream.tick(slow.now);
   CHECK(slow.stream.paused());
-  CHECK(slow.stream.room() == 0);
+  CHECK(slow.stream.credit() == 0);
   slow.read();
   slow.take_and_answer(8);
   slow.write();
   CHECK_FALSE(slow.stream.paused());
-  CHECK(slow.stream.room() > 0);
+  CHECK(slow.stream.credit() > 0);
 }
 
-TEST_CASE_METHOD(SlowClient, "the rows of a client that has left wait for nobody") {
+TEST_CASE_METHOD(
+    SlowClient,
+    "after its client has left, a stream hands over its rows although the output is full") {
   send(10);
   take(1);
   fill();

@@ -27,7 +27,7 @@ TEST_CASE("a lost connection aborts the stream and drops its results") {
   CHECK(live.stats.closed[StreamClosing::client_gone].value() == 1);
 }
 
-TEST_CASE("an abort comes after what waits before it") {
+TEST_CASE("an abort comes after the events that wait before it") {
   LiveStream live(tens);
   live.send(105);
   live.take(1);
@@ -38,7 +38,7 @@ TEST_CASE("an abort comes after what waits before it") {
   CHECK(live.rows()[10] == Rows::value_type{10, 105, 0, 0, 0, ends | flag::abort, 0});
 }
 
-TEST_CASE("a stream that ends for want of memory holds no more than its rows show") {
+TEST_CASE("an evicted stream holds only the frames of its rows") {
   LiveStream live(tens);
   live.send(105);
   live.take(1);
@@ -53,7 +53,7 @@ TEST_CASE("a stream that ends for want of memory holds no more than its rows sho
   CHECK(live.stats.buffer.value() == 0);
 }
 
-TEST_CASE("a stream that has ended keeps what its client sent, for want of memory too") {
+TEST_CASE("an ended stream keeps the frames of its client, even if it is evicted") {
   LiveStream live(tens);
   live.send(105);
   live.take(1);
@@ -65,7 +65,7 @@ TEST_CASE("a stream that has ended keeps what its client sent, for want of memor
   CHECK(live.stream.finished());
 }
 
-TEST_CASE("an abort waits for nothing where no worker has begun") {
+TEST_CASE("if no worker has had a row, an abort does not wait for earlier events") {
   LiveStream live(tens);
   live.send(105);
   live.stream.flush(7, live.now);
@@ -77,7 +77,7 @@ TEST_CASE("an abort waits for nothing where no worker has begun") {
   CHECK(live.stats.buffer.value() == 0);
 }
 
-TEST_CASE("a stream that had ended is not aborted, with or without a worker") {
+TEST_CASE("a lost connection does not abort an ended stream, with or without a worker") {
   LiveStream live(tens);
   live.send(105);
   live.stream.end(live.now);
@@ -87,7 +87,7 @@ TEST_CASE("a stream that had ended is not aborted, with or without a worker") {
   CHECK(live.rows().back() == Rows::value_type{10, 100, 0, 5, 0, ends, 0});
 }
 
-TEST_CASE("a connection closed with 1000 ends the stream, its results are dropped") {
+TEST_CASE("a connection closed with 1000 ends the stream, and its results are dropped") {
   LiveStream live(tens);
   live.send(15);
   live.stream.lost(true, live.now);
@@ -111,7 +111,7 @@ TEST_CASE("a connection lost after the end changes no row") {
   CHECK(live.stats.closed[StreamClosing::client_gone].value() == 1);
 }
 
-TEST_CASE("a drained stream gets its results, what still comes is ignored") {
+TEST_CASE("a drained stream receives its results, and further input is ignored") {
   LiveStream live(tens);
   live.send(15);
   live.stream.drain(live.now);
@@ -131,7 +131,7 @@ TEST_CASE("a paused stream that is drained is read again") {
   CHECK(live.said() == Said{"resume"});
 }
 
-TEST_CASE("a stream that its client ended is closed as that, though it is drained then") {
+TEST_CASE("a stream that its client ended is closed as ended, even if it is drained later") {
   LiveStream live(tens);
   live.send(15);
   live.stream.end(live.now);
@@ -141,7 +141,7 @@ TEST_CASE("a stream that its client ended is closed as that, though it is draine
   CHECK(live.stats.closed[StreamClosing::end].value() == 1);
 }
 
-TEST_CASE("a paused stream that its lane dropped is paused no more") {
+TEST_CASE("a stream that its lane dropped is no longer paused") {
   LiveStream live(tens, 20);
   live.send(20);
   CHECK(live.stream.paused());
@@ -149,10 +149,10 @@ TEST_CASE("a paused stream that its lane dropped is paused no more") {
   CHECK_FALSE(live.stream.paused());
 }
 
-TEST_CASE("a stream that fails is told so, and aborted") {
+TEST_CASE("a stream that fails receives the error, and is aborted") {
   LiveStream live(tens);
   live.send(15);
-  live.stream.fail(ErrorCode::idle, "nothing was heard for 30 s", live.now);
+  live.stream.fail(ErrorCode::idle, "nothing was received for 30 s", live.now);
   live.stream.fail(ErrorCode::internal, "again", live.now);
   live.stream.lost(false, live.now);
   CHECK(live.said() == Said{"error idle"});
@@ -190,7 +190,7 @@ TEST_CASE("a stream over whose rows workers were lost ends with worker_failed") 
   CHECK(live.stats.closed[StreamClosing::error].value() == 1);
 }
 
-TEST_CASE("a stream that died before a worker had it is dropped without a word") {
+TEST_CASE("a stream that is lost before a worker had a row is dropped without a message") {
   LiveStream live(tens);
   live.send(5);
   live.stream.lost(false, live.now);
@@ -200,7 +200,7 @@ TEST_CASE("a stream that died before a worker had it is dropped without a word")
   CHECK(live.stats.closed[StreamClosing::client_gone].value() == 1);
 }
 
-TEST_CASE("a stream counts what becomes of it") {
+TEST_CASE("a stream counts its rows, its resets and its duration") {
   LiveStream live({.size = 10, .first = 15});
   CHECK(live.stats.opened.value() == 1);
   CHECK(live.stats.open.value() == 1);
@@ -218,7 +218,7 @@ TEST_CASE("a stream counts what becomes of it") {
   CHECK(live.stats.duration.sum() == 2'000'000'000);
 }
 
-TEST_CASE("a stream whose result finds no memory fails, and its rows end") {
+TEST_CASE("if there is no memory for a result, its stream fails and is aborted") {
   test::LiveStream live(tens);
   live.send(20);
   live.client.has_no_memory = true;

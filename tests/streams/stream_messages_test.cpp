@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client sends and hears.
+// The messages between a client and its stream.
 #include "streams/stream.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using test::Rows;
 using test::Said;
 using test::tens;
 
-TEST_CASE("a client hears of its rows in order, and at last that all is done") {
+TEST_CASE("a client receives results and flushes in order, and closed at the end") {
   LiveStream live(tens);
   live.send(15);
   live.stream.flush(7, live.now);
@@ -51,7 +51,7 @@ TEST_CASE("a RESET that the lane added is counted when its row is done") {
   CHECK(live.stats.resets[ResetReason::start].value() == 1);
 }
 
-TEST_CASE("a client hears nothing of a row that was not answered") {
+TEST_CASE("a client receives no message for a row without an answer") {
   LiveStream live(tens);
   live.send(10);
   live.stream.flush(1, live.now);
@@ -59,7 +59,7 @@ TEST_CASE("a client hears nothing of a row that was not answered") {
   CHECK(live.said() == Said{"flushed 1"});
 }
 
-TEST_CASE("a frame may straddle messages") {
+TEST_CASE("a frame may be split between messages") {
   LiveStream live({.size = 2});
   const auto bytes = test::bytes_of<std::int16_t>({1, 2});
   live.stream.frames(Bytes(bytes).first(1), live.now);
@@ -69,7 +69,7 @@ TEST_CASE("a frame may straddle messages") {
   CHECK(live.window(0) == std::vector<int>{1, 2});
 }
 
-TEST_CASE("half a frame at the end is rejected, and the end goes on") {
+TEST_CASE("half a frame at the end is rejected, and the stream ends") {
   LiveStream live(tens);
   live.send(4);
   live.stream.frames(test::bytes_of<std::uint8_t>({1}), live.now);
@@ -80,7 +80,7 @@ TEST_CASE("half a frame at the end is rejected, and the end goes on") {
   CHECK(live.said() == Said{"closed 4 1"});
 }
 
-TEST_CASE("half a frame before a gap is rejected, and does not become part of a frame behind it") {
+TEST_CASE("half a frame before a gap is rejected, and is not part of the frame after it") {
   LiveStream live({.size = 2});
   live.send(2);
   live.stream.frames(test::bytes_of<std::uint8_t>({1}), live.now);
@@ -93,7 +93,7 @@ TEST_CASE("half a frame before a gap is rejected, and does not become part of a 
   CHECK(live.said() == Said{"closed 2 1"});
 }
 
-TEST_CASE("after the end everything is rejected but another end") {
+TEST_CASE("after the end, every message except another end is rejected") {
   LiveStream live(tens);
   live.stream.end(live.now);
   live.stream.end(live.now);
@@ -108,7 +108,7 @@ TEST_CASE("after the end everything is rejected but another end") {
   CHECK(live.said() == Said{"closed 0 0"});
 }
 
-TEST_CASE("frames after a gap have their positions behind it") {
+TEST_CASE("frames after a gap have positions after it") {
   LiveStream live({.size = 4, .left = 2});
   live.send(5);
   live.stream.gap(1000, live.now);
@@ -125,7 +125,7 @@ TEST_CASE("frames after a gap have their positions behind it") {
   CHECK(live.said() == Said{"closed 9 3"});
 }
 
-TEST_CASE("a gap that waits moves only what comes behind it") {
+TEST_CASE("a waiting gap moves only the frames after it") {
   LiveStream live({.size = 4, .left = 2});
   live.send(4 * 8 + 6);
   live.stream.gap(100, live.now);
@@ -160,7 +160,7 @@ TEST_CASE("positions end at 2^53") {
   CHECK(other.stats.lost[Loss::gap].value() == 0);
 }
 
-TEST_CASE("a message with NaN is rejected, its frames are a gap") {
+TEST_CASE("a message with NaN is rejected, and its frames become a gap") {
   StreamSettings settings{
       .id = {}, .format = SampleFormat::f32le, .spec = {.size = 2}, .frames_limit = 100};
   LiveStream live(settings);
@@ -176,7 +176,7 @@ TEST_CASE("a message with NaN is rejected, its frames are a gap") {
   CHECK(live.stats.clamped.value() == 1);
 }
 
-TEST_CASE("a stream whose values are mostly clamped is warned about once") {
+TEST_CASE("a stream whose values are mostly clamped causes one warning") {
   StreamSettings settings{
       .id = {}, .format = SampleFormat::f32le, .spec = {.size = 4000}, .frames_limit = 100'000};
   LiveStream live(settings);  // 16 000 frames a second
@@ -193,7 +193,7 @@ TEST_CASE("a stream whose values are mostly clamped is warned about once") {
   CHECK(send(wrong).empty());
 }
 
-TEST_CASE("the frames of a refused message are a gap") {
+TEST_CASE("the frames of a refused message become a gap") {
   LiveStream live(tens);
   live.send(3);
   live.stream.reject(ErrorCode::too_long, "a message has at most 64 KiB", 40000, live.now);
@@ -203,14 +203,14 @@ TEST_CASE("the frames of a refused message are a gap") {
   CHECK(live.rows() == Rows{{0, 0, 0, 3, 0, begins | flag::last, 0}});
 }
 
-TEST_CASE("a refused message that goes beyond the last position is an error, no rejection") {
+TEST_CASE("a refused message that goes beyond the last position is an error, not a rejection") {
   LiveStream live(tens);
   live.stream.reject(ErrorCode::too_long, "too long", std::uint64_t{1} << 60, live.now);
   CHECK(live.said() == Said{"error values"});
   CHECK(live.stats.lost[Loss::rejected].value() == 0);
 }
 
-TEST_CASE("features are chunked in vectors") {
+TEST_CASE("features are chunked by vectors") {
   StreamSettings settings{
       .id = {},
       .type = {.element = Element::f32, .values = 3, .rate = 12.5, .features = true},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much more a stream holds the longer its client is paused.
+// The extra frames that a stream may hold after its client was paused for long.
 #include <catch2/catch.hpp>
 
 #include "tests/streams/live_stream.h"
@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// It may hold a second, and half a second more after long pauses. Nothing of it is done.
+// A stream that may hold a second, and half a second more after long pauses. No row is done.
 struct PausedStream : LiveStream {
   PausedStream()
       : LiveStream(StreamSettings{.id = StreamId{5},
@@ -30,7 +30,7 @@ struct PausedStream : LiveStream {
 
 }  // namespace
 
-TEST_CASE_METHOD(PausedStream, "a paused client is read on at twice real time") {
+TEST_CASE_METHOD(PausedStream, "a paused client is read at twice real time") {
   CHECK(stream.paused());
   after(249ms);
   CHECK(stream.paused());
@@ -43,7 +43,8 @@ TEST_CASE_METHOD(PausedStream, "a paused client is read on at twice real time") 
   CHECK(stream.paused());
 }
 
-TEST_CASE_METHOD(PausedStream, "what a paused stream may hold is bounded, however long it waits") {
+TEST_CASE_METHOD(PausedStream,
+                 "the frames that a paused stream may hold are limited, however long it waits") {
   after(1h);
   send(8'000);
   CHECK(stream.paused());
@@ -52,7 +53,8 @@ TEST_CASE_METHOD(PausedStream, "what a paused stream may hold is bounded, howeve
   CHECK(stream.held_bytes() == 2 * 24'000);
 }
 
-TEST_CASE_METHOD(PausedStream, "when half of the limit is held pauses are measured anew") {
+TEST_CASE_METHOD(PausedStream,
+                 "when at most half of the limit is held, the extra frames for pauses are reset") {
   after(1h);
   take_and_answer(8);
   for (int i = 0; i < 99; ++i) take_and_answer(8);
@@ -63,10 +65,10 @@ TEST_CASE_METHOD(PausedStream, "when half of the limit is held pauses are measur
 
 TEST_CASE_METHOD(PausedStream, "credit does not grow with pauses") {
   after(1h);
-  CHECK(stream.room() == 0);
+  CHECK(stream.credit() == 0);
 }
 
-TEST_CASE_METHOD(PausedStream, "while memory is short a paused client is not read on") {
+TEST_CASE_METHOD(PausedStream, "while memory is short, a paused client is not read") {
   pool.allow(0);
   after(1h);
   CHECK(stream.paused());

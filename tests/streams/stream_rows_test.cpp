@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames become rows: when, and what waits meanwhile.
+// When frames become rows, and when they wait.
 #include "streams/stream.h"
 
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@ using test::Rows;
 using test::Said;
 using test::tens;
 
-TEST_CASE("frames become rows that show them") {
+TEST_CASE("frames become rows that contain them") {
   LiveStream live({.size = 4, .left = 2, .right = 1});
   live.send(3);
   CHECK(live.rows().empty());
@@ -28,7 +28,7 @@ TEST_CASE("frames become rows that show them") {
   CHECK(live.stream.position() == 10);
 }
 
-TEST_CASE("a window is whole where it lies in two blocks") {
+TEST_CASE("a window across two blocks is complete") {
   LiveStream live({.size = 3000, .left = 1000}, 10000);
   live.send(9000);
   CHECK(live.rows().size() == 3);
@@ -47,13 +47,13 @@ TEST_CASE("at most eight rows are ready and in no batch") {
   CHECK(live.rows().size() == 11);
   live.answer(3);
   CHECK(live.rows().size() == 11);
-  live.answer(1);  // a row may be done that was in no batch
+  live.answer(1);  // a row can be done without being in a batch
   CHECK(live.rows().size() == 12);
   live.take(100);
   CHECK(live.rows().size() == 20);
 }
 
-TEST_CASE("a stream asks to be notified of a row that is taken when it may have to wait for that") {
+TEST_CASE("a stream asks to be notified that a row was taken only if it may have to wait for it") {
   LiveStream live(tens);
   live.send(10);
   CHECK(live.lane.rows[0].notify_taken);  // an abort before it is taken drops the stream
@@ -68,7 +68,7 @@ TEST_CASE("a stream asks to be notified of a row that is taken when it may have 
   CHECK(live.lane.rows[9].notify_taken);
 }
 
-TEST_CASE("the rows of an end come one by one") {
+TEST_CASE("also at the end of a stream, at most eight rows are ready") {
   LiveStream live({.size = 20, .step = 1});
   live.send(20);
   live.stream.end(live.now);
@@ -106,7 +106,7 @@ TEST_CASE("a row has the instant when the event that cut it was read") {
   CHECK(live.lane.rows[0].arrived == at(2));
 }
 
-TEST_CASE("what waits keeps its order and its instants") {
+TEST_CASE("waiting events keep their order and their instants") {
   LiveStream live(tens);
   live.send(80);
   live.now = at(1);
@@ -128,7 +128,7 @@ TEST_CASE("what waits keeps its order and its instants") {
   CHECK(live.lane.rows[10].ready == at(9));
 }
 
-TEST_CASE("frames are held until the rows that show them are done") {
+TEST_CASE("frames are held until the rows that contain them are done") {
   LiveStream live({.size = 2048, .left = 2048}, 20000);
   live.send(4 * 2048);
   CHECK(live.stats.buffer.value() == 4 * 2048 * 2);
@@ -145,7 +145,7 @@ TEST_CASE("frames are held until the rows that show them are done") {
   CHECK(live.stats.buffer.value() == 0);
 }
 
-TEST_CASE("a marker row lets no frame go that a later row shows") {
+TEST_CASE("a marker row releases no frame that a later row contains") {
   LiveStream live({.size = 10, .left = 30});
   live.send(30);
   live.stream.flush(std::nullopt, live.now);
@@ -182,7 +182,7 @@ TEST_CASE("reading pauses at the limit and resumes at half of it") {
   CHECK(live.said().empty());
 }
 
-TEST_CASE("while blocks are scarce reading pauses at a window, and goes on when rows are done") {
+TEST_CASE("while blocks are scarce, reading pauses after one window until rows are done") {
   LiveStream live(tens, 200);
   live.pool.allow(0);
   auto of_others = live.pool.take();
@@ -202,7 +202,7 @@ TEST_CASE("while blocks are scarce reading pauses at a window, and goes on when 
   live.pool.give_back(std::move(of_others));
 }
 
-TEST_CASE("while blocks are scarce rows at the worker keep nobody from sending the next") {
+TEST_CASE("while blocks are scarce, rows at the worker do not pause the client") {
   LiveStream live(tens, 200);
   live.pool.allow(0);
   live.send(10);

@@ -26,7 +26,7 @@ TEST_CASE("frames of one instant wait as one event") {
   CHECK(events.front().arrived == at(2));
 }
 
-TEST_CASE("frames are taken in parts") {
+TEST_CASE("frames can be taken in parts") {
   WaitingEvents events;
   push_frames(events, 10, at(1));
   CHECK(events.take(4).event.count == 4);
@@ -37,7 +37,7 @@ TEST_CASE("frames are taken in parts") {
   CHECK(events.empty());
 }
 
-TEST_CASE("other events stand between frames") {
+TEST_CASE("frames are not merged across other events") {
   WaitingEvents events;
   push_frames(events, 10, at(1));
   events.push({.kind = Kind::flush, .mark = 7}, at(1));
@@ -48,7 +48,7 @@ TEST_CASE("other events stand between frames") {
   CHECK(events.take(20).event.count == 20);
 }
 
-TEST_CASE("frames alone are never a crowd") {
+TEST_CASE("frames alone are merged into at most 32 events") {
   WaitingEvents events;
   for (int i = 0; i < 1000; ++i) push_frames(events, 1, at(i));
   CHECK(events.size() == 32);
@@ -63,7 +63,7 @@ TEST_CASE("frames alone are never a crowd") {
   CHECK(frames == 1000);
 }
 
-TEST_CASE("frames that join others in a crowd count as read when the first of them was") {
+TEST_CASE("merged frames have the instant of the first of them") {
   WaitingEvents events;
   for (int i = 0; i < 34; ++i) push_frames(events, 1, at(i));
   for (int i = 0; i < 31; ++i) (void)events.take(1);

@@ -11,7 +11,7 @@ namespace {
 
 std::atomic<std::size_t> count{0}, bytes{0};
 thread_local std::size_t short_from = millrace::test::Scarcity::most, short_to = 0;
-thread_local std::size_t until_failure = 0;  // allocations; 0: none fails
+thread_local std::size_t until_failure = 0;  // allocations; 0: no allocation fails
 
 void* counted(std::size_t size) noexcept {
   count.fetch_add(1, std::memory_order_relaxed);
@@ -44,7 +44,7 @@ void millrace::test::Scarcity::set(std::size_t from, std::size_t to) {
 
 void millrace::test::FailingAllocation::set(std::size_t nth) { until_failure = nth; }
 
-// All forms without alignment: a sanitizer's own would not fit to the others.
+// All forms without alignment are replaced: a sanitizer's own form would not match the others.
 void* operator new(std::size_t size) { return counted_or_throw(size); }
 void* operator new[](std::size_t size) { return counted_or_throw(size); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return counted(size); }

@@ -4,15 +4,15 @@
 #include <cstddef>
 #include <limits>
 
-// For test binaries that list allocations.cpp.
+// Counts allocations, and makes them fail. For test binaries that list allocations.cpp.
 namespace millrace::test {
 
-// How often the program has asked for memory.
+// The number of allocations so far.
 std::size_t allocations();
-// How many bytes of memory the program has from `new` now.
+// The bytes that are allocated by `new` now.
 std::size_t allocated_bytes();
 
-// While it lives, its thread does not get so many bytes at once, `from` to `to`.
+// While it exists, allocations of `from` to `to` bytes fail on its thread.
 class Scarcity {
  public:
   static constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
@@ -26,7 +26,7 @@ class Scarcity {
   static void set(std::size_t from, std::size_t to);
 };
 
-// While it lives, one allocation of its thread fails: the nth from now on, counted from 1.
+// While it exists, one allocation of its thread fails: the nth from now on, counted from 1.
 class FailingAllocation {
  public:
   explicit FailingAllocation(std::size_t nth) { set(nth); }

@@ -26,7 +26,7 @@ std::vector<std::byte> bytes_of(std::initializer_list<T> values) {
   return bytes_of(std::span<const T>(values.begin(), values.size()));
 }
 
-// The values that some bytes are. Requires: as many bytes as values need.
+// The values that `bytes` contain. Requires: the size is a multiple of that of a value.
 template <class T>
 std::vector<T> values_of(Bytes bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));

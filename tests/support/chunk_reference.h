@@ -12,11 +12,11 @@
 
 namespace millrace {
 
-// tests/conformance/chunk_reference.py, the executable contract, word for word: for whoever asks it
-// more often than Python answers. Nothing of the chunker is in it but the types.
+// A literal translation of tests/conformance/chunk_reference.py, the executable contract, for tests
+// that call it more often than Python can answer. It uses only the types of the chunker.
 class ReferenceChunker {
  public:
-  // seq, begin, left, size, right, flags, gap.
+  // A row: seq, begin, left, size, right, flags, gap.
   using Columns = std::array<std::uint64_t, 7>;
 
   explicit ReferenceChunker(const Spec& spec) : spec_(spec), size_(spec.size) {}
@@ -41,7 +41,7 @@ class ReferenceChunker {
     }
   }
 
-  // All so far.
+  // All rows so far.
   const std::vector<Columns>& rows() const { return rows_; }
 
  private:
@@ -111,8 +111,8 @@ class ReferenceChunker {
   std::vector<Columns> rows_;
   std::uint64_t origin_ = 0, run_ = 0;  // begin of the segment and of the run in the stream
   std::uint64_t received_ = 0,
-                covered_ = 0;          // of the segment: frames that came, end of the last body
-  std::uint64_t start_ = 0, cut_ = 0;  // of the segment: begin of the next body, bodies cut
+                covered_ = 0;          // in the segment: frames received, end of the last body
+  std::uint64_t start_ = 0, cut_ = 0;  // in the segment: begin of the next body, bodies cut
   std::uint64_t marks_ = flag::start | flag::reset | flag::segment, gap_ = 0;
 };
 

@@ -12,11 +12,11 @@
 
 namespace millrace {
 
-// While it lives, this process may open so many descriptors more.
+// While it exists, this process can open only `more` further descriptors.
 //
-// UBSan opens a pipe to look at the type of an object that it does not know yet, and takes one that
-// it cannot look at for a wrong one. So what is called through a base while descriptors are short
-// was called before; the exception that says so is seen to here.
+// UBSan opens a pipe to inspect an object of an unknown type, and reports an error if it cannot. So
+// virtual functions that are called while descriptors are short must have been called before. The
+// constructor does so for the exception that reports the shortage.
 class DescriptorLimit {
  public:
   explicit DescriptorLimit(rlim_t more) {

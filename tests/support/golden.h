@@ -12,9 +12,8 @@
 
 namespace millrace {
 
-// The bytes of tests/golden/<name>: what another program, or another version, wrote. A change to
-// one is a change of the format. With MILLRACE_WRITE_GOLDEN in the environment `written` becomes
-// the file first.
+// The bytes of tests/golden/<name>, written by another program or version. A change of such a file
+// is a change of the format. If MILLRACE_WRITE_GOLDEN is set, `written` replaces the file first.
 inline std::vector<std::byte> golden(const std::string& name, Bytes written) {
   const std::string path = std::string(MILLRACE_GOLDEN) + "/" + name;
   if (std::getenv("MILLRACE_WRITE_GOLDEN"))

@@ -10,7 +10,7 @@
 
 namespace millrace::test {
 
-// A frame of a client. `first` is its first byte.
+// A masked WebSocket frame of a client. `first` is its first byte.
 inline std::string masked(unsigned first, std::string payload) {
   constexpr std::array key{std::byte{0x37}, std::byte{0xfa}, std::byte{0x21}, std::byte{0x3d}};
   std::string frame;

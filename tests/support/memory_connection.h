@@ -12,12 +12,12 @@
 
 namespace millrace {
 
-// A connection whose other end is the test. Confined to one thread.
+// A connection whose peer is the test. Confined to one thread.
 class MemoryConnection final : public Connection {
  public:
   explicit MemoryConnection(Executor executor) : arrived_(executor), sendable_(executor) {}
 
-  // What the peer does.
+  // Actions of the peer.
   void text(std::string bytes) { arrive({Kind::text, std::move(bytes)}); }
   void binary(std::string bytes) { arrive({Kind::binary, std::move(bytes)}); }
   void end(Ended ended) {
@@ -30,26 +30,26 @@ class MemoryConnection final : public Connection {
     reads_ = true;
     sendable_.notify();
   }
-  // Having stopped, it reads so many messages more.
+  // After stop_reading(): reads this many further messages.
   void read(std::size_t messages) {
     readable_ = messages;
     sendable_.notify();
   }
 
-  // What it saw.
+  // Observations of the peer.
   std::vector<std::string> seen;        // messages; "<ping>" for a ping
-  Kind last_kind = Kind::text;          // of these
+  Kind last_kind = Kind::text;          // of the last message
   std::optional<std::uint16_t> closed;  // our close code
   bool aborted = false;
-  std::size_t unheard() const { return waiting_.size(); }  // messages that nobody received
+  std::size_t unreceived() const { return waiting_.size(); }  // messages not yet received
 
-  // What the time limits go by.
-  Time heard_at = Clock::now();
+  // The values by which the time limits are checked.
+  Time last_received_at = Clock::now();
   std::optional<Time> incomplete_since;
   std::optional<Time> stuck_since;
-  std::optional<Time> hung_up;
+  std::optional<Time> peer_closed;
   bool reset = false;
-  std::size_t under_way = 0;
+  std::size_t unacknowledged_bytes = 0;
   bool answers_close = true;
   bool send_fails = false;
 
@@ -88,10 +88,10 @@ class MemoryConnection final : public Connection {
     if (!end_) end({Ended::How::lost});
   }
 
-  std::optional<Time> hung_up_since() const override { return hung_up; }
+  std::optional<Time> peer_closed_since() const override { return peer_closed; }
   bool is_reset() override { return reset; }
-  std::size_t untaken() override { return under_way; }
-  Time heard() const override { return heard_at; }
+  std::size_t unacknowledged() override { return unacknowledged_bytes; }
+  Time last_received() const override { return last_received_at; }
   std::optional<Time> assembling_since() const override { return incomplete_since; }
   std::optional<Time> sending_since() const override { return stuck_since; }
 
@@ -105,7 +105,7 @@ class MemoryConnection final : public Connection {
   Wakeup sendable_;
   std::deque<std::pair<Kind, std::string>> waiting_;
   std::pair<Kind, std::string> current_;
-  std::deque<std::pair<Kind, std::string>> added_;  // and not seen yet
+  std::deque<std::pair<Kind, std::string>> added_;  // not yet seen
   std::optional<Ended> end_;
   bool reads_ = true;
   std::size_t readable_ = 0;

@@ -5,8 +5,7 @@
 
 namespace millrace {
 
-// How long a test waits for what must come until it counts as failed; nothing depends on how fast
-// anything is.
+// The time that a test waits for an expected event until it fails. No result depends on speed.
 inline constexpr std::chrono::seconds patience{30};
 
 }  // namespace millrace

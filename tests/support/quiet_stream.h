@@ -5,7 +5,7 @@
 
 namespace millrace::test {
 
-// A stream that does nothing with its input. To be made with new: releasing it deletes it.
+// A stream that ignores its input. Must be created with new: releasing it deletes it.
 class QuietStream : public StreamInput {
  public:
   virtual ~QuietStream() = default;
@@ -19,7 +19,7 @@ class QuietStream : public StreamInput {
   void fail(ErrorCode, std::string_view, Time) override {}
   void drain(Time) override {}
   void lost(bool, Time) override {}
-  std::uint64_t room() const override { return 0; }
+  std::uint64_t credit() const override { return 0; }
   bool overrun() const override { return false; }
   void tick(Time) override {}
   void written(std::size_t, Time) override {}

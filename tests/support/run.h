@@ -12,11 +12,11 @@
 
 namespace millrace {
 
-// Runs one coroutine to its end, and returns what it does; whatever else the context has runs
-// meanwhile. Throws when that takes too long.
+// Runs one coroutine to its end and returns its result. Other work of the context runs meanwhile.
+// Throws if it takes too long.
 template <class T>
 T run(net::io_context& context, Task<T> task) {
-  // Shared with the coroutine, which goes on where it took too long.
+  // Shared with the coroutine, which continues after this function has thrown.
   struct Outcome {
     std::optional<T> value;
     std::exception_ptr thrown;

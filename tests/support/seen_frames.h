@@ -14,14 +14,14 @@
 
 namespace millrace::test {
 
-// What one end of a WebSocket made of the bytes of the other one.
+// How one end of a WebSocket read the bytes of the other one.
 struct SeenFrames {
   std::vector<std::string> messages{};  // "text …", "binary …"
   std::string end = "none";
-  std::vector<std::string> frames{};  // that it sent; of a close only the code
+  std::vector<std::string> frames{};  // the frames that it sent; a close without its reason
 };
 
-// `code` is the peer's; 0: none.
+// How Beast ended the connection. `code` is the peer's close code, or 0.
 inline std::string end_by_beast(boost::system::error_code error, std::uint16_t code) {
   namespace websocket = boost::beast::websocket;
   if (error == websocket::error::message_too_big || error == websocket::error::buffer_overflow)
@@ -31,7 +31,7 @@ inline std::string end_by_beast(boost::system::error_code error, std::uint16_t c
   return error == websocket::error::closed ? "closed1005" : "lost";
 }
 
-// Of a server. Of a close only the code, as only ours has a reason.
+// The frames of a server. A close is cut to its code, because only our closes have a reason.
 inline std::vector<std::string> frames_in(std::string_view wire) {
   std::vector<std::string> frames;
   while (!wire.empty()) {
@@ -49,8 +49,8 @@ inline std::string close_with(std::uint16_t code) {
   return {'\x88', static_cast<char>(code >> 8), static_cast<char>(code)};
 }
 
-// True if ours has closed better than Beast 1.81: with another code, or where Beast goes on. All
-// that was before the close is the same.
+// True if our connection has closed better than Beast 1.81: with another code, or at a point at
+// which Beast continues. All frames before the close are the same.
 inline bool closes_better(const SeenFrames& ours, const SeenFrames& by_beast) {
   if (ours.end != "protocol" || ours.frames.empty()) return false;
   const std::span<const std::string> frames(ours.frames), beasts(by_beast.frames);
@@ -64,7 +64,7 @@ inline bool closes_better(const SeenFrames& ours, const SeenFrames& by_beast) {
     // A length whose first bit is set; a close code above 4999.
     if (by_code && by_beast.end == "too big") return close == close_with(1009);
     if (by_code) return close.starts_with('\x88') && close >= close_with(5000);
-    // The reason of a close that is no UTF-8.
+    // The reason of a close is not UTF-8.
     if (by_text && close == close_with(1002)) return true;
   }
   // A text that ends within a character, in an empty fragment.
@@ -75,7 +75,7 @@ inline bool closes_better(const SeenFrames& ours, const SeenFrames& by_beast) {
          messages[next].starts_with("text ") && !is_utf8(messages[next]);
 }
 
-// The same, or better.
+// True if both read the same, or ours has closed better.
 inline bool agree(const SeenFrames& ours, const SeenFrames& by_beast) {
   return closes_better(ours, by_beast) ||
          (ours.messages == by_beast.messages && ours.end == by_beast.end &&

@@ -7,7 +7,7 @@
 
 namespace millrace::test {
 
-// A case that cannot be run here says so: Catch knows no third outcome.
+// Prints that the current test case was skipped, because Catch has no such outcome.
 inline void say_skipped(const std::string& why) {
   std::cout << "skipped: " << Catch::getResultCapture().getCurrentTestName() << ": " << why
             << std::endl;

@@ -12,7 +12,7 @@
 
 namespace millrace::test {
 
-// Keeps the rows that a stream gives.
+// Records the rows of a stream.
 class CapturedRows : public StreamHost {
  public:
   void add(StreamId, ReadyRow row) override { rows.push_back(std::move(row)); }
@@ -20,7 +20,7 @@ class CapturedRows : public StreamHost {
   std::vector<ReadyRow> rows;
 };
 
-// Keeps what a stream sends to its client, a line each: "result 0 text", "flushed 7",
+// Records the messages of a stream to its client, a line each: "result 0 text", "flushed 7",
 // "rejected values 3", "error no_worker", "closed 100 2", "resume".
 class CapturedClient : public ClientOutput {
  public:
@@ -45,14 +45,14 @@ class CapturedClient : public ClientOutput {
   void closed(std::uint64_t frames, std::uint64_t chunks, bool) override {
     said.push_back("closed " + std::to_string(frames) + " " + std::to_string(chunks));
   }
-  void drop_untaken() override {}
+  void drop_queued() override {}
   std::size_t reclaimable() const override { return 0; }
   void resume() override { said.push_back("resume"); }
-  void has_room() override { ++had_room; }
+  void credit_available() override { ++credits_available; }
 
   std::vector<std::string> said;
-  std::vector<std::uint8_t> flags;  // of the results
-  std::size_t had_room = 0;         // calls of has_room()
+  std::vector<std::uint8_t> flags;    // of the results
+  std::size_t credits_available = 0;  // calls of credit_available()
   std::size_t goaways = 0;
   std::size_t unwritten = 0;  // results
   bool& is_full = full_;

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-// A directory of its own, gone with everything in it at the end.
+// A new directory, removed with its content by the destructor.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The admin port under fire, and what clients write into metrics. Numbers like G14 name the case in
-docs/guarantees.md."""
+"""Faults on the admin port, and input of clients in metrics and the log. Ids like G14 are those of docs/guarantees.md."""
 import concurrent.futures
 import contextlib
 import json
@@ -22,11 +21,11 @@ PAGES = {
     "an upgrade": (GOOD, 404),
     "HEAD": (GOOD.replace(b"GET", b"HEAD"), 405),
     "a foreign name": (upgrade("/metrics", Host="evil.example"), 421),  # A37
-    "a name that begins well": (upgrade("/metrics", Host="localhost.evil.example"), 421),
+    "a foreign name that begins with localhost": (upgrade("/metrics", Host="localhost.evil.example"), 421),
     "a path upwards": (upgrade("/../etc/passwd"), 404),
     "a query": (upgrade("/livez?a=b"), 200),
-    "a pipeline that is none": (upgrade("/streams?pipeline=none"), 404),
-    "an order that is none": (upgrade("/streams?order=size"), 400),
+    "an unknown pipeline": (upgrade("/streams?pipeline=none"), 404),
+    "an unknown order": (upgrade("/streams?order=size"), 400),
 }
 HOSTILE = ['"} 1', "a\nmillrace_x 1", "{}", "\\", "../../x", "a" * 1000, "%s%n", "\u202e", "a,b=c"]
 
@@ -36,10 +35,10 @@ class Admin(FaultTest):
         with RawClient(service.admin_port, request) as client:
             return client.head()[0]
 
-    def test_what_is_no_request_for_a_page_is_answered_and_counts_nothing(self):  # G14
+    def test_unusual_requests_to_the_admin_port_are_answered_and_change_no_counter(self):  # G14
         self.each(self.served(), PAGES, self.status)
 
-    def test_a_wrong_limit_of_streams_is_named_with_what_is_allowed(self):
+    def test_an_invalid_limit_for_streams_is_answered_with_the_allowed_range(self):
         service = self.served()
         with self.unharmed(service) as good:
             for limit in ("-1", "0", "1000000000", "ten", "", "1e3", "%zz"):
@@ -49,7 +48,7 @@ class Admin(FaultTest):
                 self.assertRegex(error["message"], "from 1 to 10000|percent-encoding")
             good.row()
 
-    def test_lists_of_streams_that_are_requested_in_a_loop_disturb_nobody(self):  # G25
+    def test_requesting_lists_of_streams_in_a_loop_disturbs_no_stream(self):  # G25
         service = self.served(slots=100)
         with self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as crowd:
             for number in range(60):
@@ -63,7 +62,7 @@ class Admin(FaultTest):
                 if number % 20 == 0:
                     good.row()
 
-    def test_metrics_are_collected_once_a_second_however_often_they_are_asked_for(self):  # G14
+    def test_metrics_are_collected_once_a_second_however_often_they_are_requested(self):  # G14
         service = self.served()
         began = time.monotonic()
 
@@ -77,7 +76,7 @@ class Admin(FaultTest):
             pages = set(pages)
         self.assertLessEqual(len(pages), time.monotonic() - began + 2)
 
-    def test_connections_that_say_nothing_keep_no_probe_out(self):  # G22
+    def test_silent_connections_do_not_keep_probes_out(self):  # G22
         service = self.served()
         with (self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as crowd):
             silent = [crowd.enter_context(RawClient(service.admin_port, b"GET /metr")) for _ in range(200)]
@@ -90,12 +89,12 @@ class Admin(FaultTest):
                 self.assertLess(time.monotonic() - began, 5)  # 200 ms for 64 at a time; the rest is for a busy machine
             good.row()
             for client in silent + dripping:
-                self.assertFalse(client.receive())  # hung up on
+                self.assertFalse(client.receive())  # the service has closed the connection
 
-    def test_connections_that_stay_open_after_their_answer_keep_no_probe_out(self):  # G22
+    def test_connections_that_stay_open_after_their_answer_do_not_keep_probes_out(self):  # G22
         service = self.served()
         with (self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as crowd):
-            # At 2 s for 64 at a time the probe would wait for longer than it has patience.
+            # If each kept its connection for 2 s, 64 at a time, the probe would wait longer than its timeout.
             answered = [crowd.enter_context(RawClient(service.admin_port, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"))
                         for _ in range(1060)]
             self.assertEqual(service.get("/livez")[0], 200)
@@ -103,7 +102,7 @@ class Admin(FaultTest):
             for client in answered:
                 self.assertEqual(client.head()[0], 200)
 
-    def test_scrapers_that_read_slowly_keep_no_probe_out(self):  # G14
+    def test_scrapers_that_read_slowly_do_not_keep_probes_out(self):  # G14
         service = self.served()
         with (self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as scrapers):
             for _ in range(8):
@@ -118,7 +117,7 @@ class Labels(FaultTest):
         return {line.rsplit(" ", 1)[0] for line in service.get("/metrics")[1].splitlines()
                 if not line.startswith("#")}
 
-    def test_nothing_that_clients_write_is_in_a_label_or_begins_a_line_of_the_log(self):  # G15, B19
+    def test_input_of_clients_is_in_no_label_and_begins_no_line_of_the_log(self):  # G15, B19
         service = self.served()
         with self.unharmed(service):
             pass

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No input over an open connection costs the io threads more than a hundred times the CPU that as many
-bytes of frames cost them. CPU time of the threads counts, which other work on the machine does not change
-much; the least of up to five runs is compared with the least of as many runs with frames, in turn."""
+"""For any input over an open connection, the io threads need at most 100 times the CPU of as many bytes of frames.
+The CPU time of the threads is measured, because other work on the machine changes it little. The minimum of up to five
+runs is compared with the minimum of as many runs with frames, taken in turn."""
 import contextlib
 import math
 import os
@@ -17,7 +17,7 @@ from harness import samples
 from raw_client import BINARY, PING, PONG, TEXT, RawClient, frame, upgrade
 
 CONTINUATION = 0
-TALK = 320  # frames of a message, as a telephone sends them: 20 ms
+TALK = 320  # frames of a message: 20 ms, as in telephony
 MOST = 100
 ROUNDS = 5
 DEEP = b'{"type":' + b"[" * 1000 + b"}"
@@ -28,7 +28,7 @@ def commands(count, **message):
     return text(**message) * count
 
 
-# What a client sends behind its upgrade, in a connection of its own.
+# The input of a client after its upgrade. Each input has its own connection.
 INPUTS = {
     "empty messages": frame(BINARY, b"") * 20_000,
     "messages of a byte": frame(BINARY, b"\0") * 20_000,
@@ -44,10 +44,10 @@ INPUTS = {
     "gaps": commands(2000, type="gap", frames=1),
     "flushes": commands(2000, type="flush"),
     "marks": commands(2000, type="flush", mark=7),
-    "a value that is no number": frame(TEXT, DEEP),
+    "a deep value": frame(TEXT, DEEP),
     "a long command": frame(TEXT, b'{"type":"keepalive"' + b" " * 60_000 + b"}"),
     "a deep command": frame(TEXT, DEEP * 60),
-    "bytes that are no UTF-8": frame(TEXT, b"\xff" * 1000),
+    "bytes that are not UTF-8": frame(TEXT, b"\xff" * 1000),
 }
 
 
@@ -69,22 +69,22 @@ def messages(make, count):
     return b"".join(zmtp(make(number)) for number in range(count))
 
 
-# What a ZeroMQ peer sends that has one open stream.
+# The input of a ZeroMQ peer with one open stream.
 ZEROMQ = {
-    "opens of no pipeline": messages(lambda number: wire.open_(number, pipeline="x"), 5000),
+    "opens of an unknown pipeline": messages(lambda number: wire.open_(number, pipeline="x"), 5000),
     "opens of another format": messages(lambda number: wire.open_(number, format="s16be"), 5000),
     "opens of another rate": messages(lambda number: wire.open_(number, rate=-1.0), 5000),
     "opens of an open number": messages(lambda _: wire.open_(OPEN), 5000),
-    "opens with options that are none": messages(lambda number: wire.open_(number, options="["), 5000),
+    "opens with invalid options": messages(lambda number: wire.open_(number, options="["), 5000),
     "ends of unknown streams": messages(wire.end, 5000),
-    "ends of unknown streams again": messages(lambda number: wire.end(number % 1024), 20_000),
+    "repeated ends of unknown streams": messages(lambda number: wire.end(number % 1024), 20_000),
     "frames of unknown streams": messages(lambda number: wire.frames(number, 0, b"xx"), 5000),
     "resets": messages(lambda _: wire.reset(OPEN), 5000),
     "gaps": messages(lambda _: wire.gap(OPEN, 1), 2000),
     "flushes": messages(lambda _: wire.flush(OPEN), 2000),
     "marks": messages(lambda _: wire.flush(OPEN, 7), 2000),
-    "frames again": messages(lambda _: wire.frames(OPEN, 0, b"xx"), 5000),
-    "frames that are not whole": messages(lambda _: wire.frames(OPEN, 0, b"x"), 5000),
+    "repeated frames": messages(lambda _: wire.frames(OPEN, 0, b"xx"), 5000),
+    "half a frame": messages(lambda _: wire.frames(OPEN, 0, b"x"), 5000),
     "pings": zmtp(b"\4PING\0\0", COMMAND) * 20_000,
     "pings with a context": zmtp(b"\4PING\0\0" + b"c" * 16, COMMAND) * 20_000,
     "unknown commands": zmtp(b"\0", COMMAND) * 20_000,
@@ -93,8 +93,8 @@ ZEROMQ = {
 
 
 def let_data_gather():
-    """Before each read of a client. A thread that waits on an idle processor of a virtual machine costs each write that
-    wakes it several microseconds, which are neither the input's nor the service's."""
+    """Called before each read of a client. If a thread waits on an idle processor of a virtual machine, each write that
+    wakes it takes several microseconds more. They are caused neither by the input nor by the service."""
     time.sleep(0.001)
 
 
@@ -106,7 +106,7 @@ class PatientClient(RawClient):
 
 class Amplification(FaultTest):
     def cpu(self):
-        """Nanoseconds that the io threads have run."""
+        """The CPU time of the io threads so far, in ns."""
         total = 0
         folder = f"/proc/{self.service_.process.pid}/task"
         for thread in os.listdir(folder):
@@ -120,7 +120,7 @@ class Amplification(FaultTest):
         with PatientClient(self.service_.port, upgrade()) as client:
             client.opened()
             before = self.cpu()
-            # The service may stop reading until its messages are read.
+            # The service may stop reading until the client reads.
             sender = threading.Thread(target=client.send, args=(data + text(type="end"),))
             sender.start()
             client.ended()
@@ -140,7 +140,7 @@ class Amplification(FaultTest):
 
     @staticmethod
     def wait_for(peer, number):
-        """Reads to the first message that is about this stream."""
+        """Reads up to the first message about this stream."""
         wanted, last = struct.pack("<Q", number), b""
         while wanted not in last:
             let_data_gather()
@@ -148,13 +148,13 @@ class Amplification(FaultTest):
             assert came, "the connection ended"
             last = last[-7:] + came
 
-    def test_no_input_costs_a_hundred_times_what_frames_do(self):
+    def test_no_input_costs_100_times_the_cpu_of_as_many_bytes_of_frames(self):
         self.service_ = self.served()
         if self.service_.sanitized():
-            self.skipTest("a sanitizer costs some code much more than other code")
+            self.skipTest("a sanitizer slows down some code much more than other code")
         for cost, inputs in (self.over_websocket, INPUTS), (self.over_zeromq, ZEROMQ):
             for name, data in inputs.items():
-                with self.subTest(name, door=cost.__name__):
+                with self.subTest(name, transport=cost.__name__):
                     control, measured = math.inf, math.inf
                     for _ in range(ROUNDS):
                         control = min(control, self.over_websocket(FRAMES) / len(FRAMES))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`millrace bench`: what it sends arrives, what it says is so, and it sees what a service does wrong."""
+"""`millrace bench`: its frames arrive, its figures are right, and it detects the errors of a service."""
 import asyncio
 import http
 import json
@@ -21,7 +21,7 @@ QUANTILES = {"count", "p50", "p90", "p99", "p99.9", "max"}
 
 
 def bench(*arguments):
-    """(exit code, what each of its lines says, what it complained of)."""
+    """Runs `millrace bench`: (exit code, its lines of JSON, its standard error)."""
     if "--duration" not in arguments:
         arguments = (*SHORT, *arguments)
     done = subprocess.run([MILLRACE, "bench", "--json", *arguments], capture_output=True, text=True,
@@ -30,7 +30,8 @@ def bench(*arguments):
 
 
 class FakeService:
-    """Speaks as a service does, and answers each packet but as `answers` says."""
+    """A WebSocket server in place of a service. `answers` gives the numbers of the results for a packet, and `closes` the
+    frames of `closed`. With `status`, it refuses each upgrade."""
 
     def __init__(self, answers=lambda seq: [seq], closes=lambda frames: frames, status=None):
         self.answers, self.closes, self.status = answers, closes, status
@@ -77,18 +78,18 @@ class FakeService:
 
 
 class Bench(SystemTest):
-    def run_bench(self, service, *arguments, door="ws"):
-        port = service.port if door == "ws" else service.zeromq_port
-        return bench("--url", f"{door}://127.0.0.1:{port}", "--workers", service.workers,
+    def run_bench(self, service, *arguments, transport="ws"):
+        port = service.port if transport == "ws" else service.zeromq_port
+        return bench("--url", f"{transport}://127.0.0.1:{port}", "--workers", service.workers,
                      "--server-pid", str(service.process.pid), *arguments)
 
-    def test_what_it_sends_is_checked_and_measured_at_both_ends_and_both_doors(self):
-        for door in ("ws", "tcp"):
+    def test_a_run_is_checked_and_measured_at_both_ends_over_each_transport(self):
+        for transport in ("ws", "tcp"):
             for threads in ("1", "3"):
-                with self.subTest(door=door, threads=threads):
+                with self.subTest(transport=transport, threads=threads):
                     service = self.service(PIPELINE.format(slots=20))
                     code, (seen,), errors = self.run_bench(
-                        service, "--streams", "20", "--threads", threads, "--worker", "answer", door=door)
+                        service, "--streams", "20", "--threads", threads, "--worker", "answer", transport=transport)
                     self.assertEqual((code, errors), (0, ""))
                     self.assertTrue(seen["whole"])
                     self.assertEqual((seen["opened"], seen["ended"]), (20, 20))
@@ -118,7 +119,7 @@ class Bench(SystemTest):
         self.assertEqual(code, 0)
         self.assertGreater(seen["worker"]["rows"], 0)
 
-    def test_any_rule_of_cutting_is_whole(self):
+    def test_a_run_with_any_chunk_rule_is_whole(self):
         for chunk in ('preset = "returnn-100-75"', 'preset = "wenet-16"', 'preset = "nemo-70-13"',
                       'size = 20, step = 7, right = 5, tail = "cover"', 'size = 10, step = 25',
                       'size = 30, tail = "drop"'):
@@ -135,7 +136,7 @@ class Bench(SystemTest):
         code, (seen,), _ = self.run_bench(service, "--streams", "4", "--worker", "answer")
         self.assertEqual((code, seen["worker"]["damaged"]), (0, 0))
 
-    def test_streams_come_and_go_and_vanish(self):
+    def test_streams_that_end_and_streams_that_vanish_are_counted(self):
         service = self.service(PIPELINE.format(slots=40))
         code, (seen,), errors = self.run_bench(service, "--streams", "20", "--worker", "answer", "--life", "200ms",
                                                "--aborts", "0.5", "--duration", "2s")
@@ -158,7 +159,7 @@ class Bench(SystemTest):
     def folder(self):
         return self.service().folder.name
 
-    def test_figures_of_each_part_of_the_time_are_given_where_they_are_asked_for(self):
+    def test_the_option_every_adds_figures_for_each_interval(self):
         service = self.service(PIPELINE.format(slots=4))
         code, (seen,), _ = self.run_bench(service, "--streams", "4", "--worker", "answer", "--every", "250ms")
         self.assertEqual((code, len(seen["windows"])), (0, 2))
@@ -172,92 +173,92 @@ class Bench(SystemTest):
         self.assertEqual((code, lines[-1]), (0, {"most_streams": 5}))
         self.assertEqual([line["streams"] for line in lines[:-1]], [1, 2, 4, 8, 6, 5])
 
-    def test_a_ramp_of_which_nothing_is_answered_says_so(self):
+    def test_a_ramp_without_a_worker_ends_with_an_error(self):
         code, lines, errors = bench("--url", f"ws://127.0.0.1:{self.service().port}", "--ramp", "1s", "--streams", "1")
         self.assertEqual(code, 1)
-        self.assertIn("needs a worker", errors)
+        self.assertIn("no row reached a worker", errors)
 
-    def test_a_service_that_dies_meanwhile_ends_the_run_and_fails_it(self):
+    def test_a_service_that_dies_during_a_run_ends_and_fails_the_run(self):
         service = self.service(PIPELINE.format(slots=4))
         threading.Timer(0.5, lambda: service.kill()).start()
         code, (seen,), _ = bench("--url", f"ws://127.0.0.1:{service.port}", "--server-pid",
                                  str(service.process.pid), "--streams", "4", "--duration", "1500ms")
         self.assertEqual((code, seen["broken"], seen["server"]), (1, 4, None))
 
-    def test_ctrl_c_ends_it_at_once_and_says_so(self):
+    def test_ctrl_c_ends_a_run_at_once_with_a_message(self):
         service = self.service(PIPELINE.format(slots=1))
         running = Process(MILLRACE, "bench", "--url", f"ws://127.0.0.1:{service.port}", "--streams", "1",
                           "--duration", "1h")
         self.addCleanup(running.kill)
         wait_for(service.streams, "its stream to be open")
         self.assertEqual(running.stop(signal.SIGINT), 130)
-        self.assertEqual((running.lines, running.errors), ([], ["millrace bench: interrupted: the run in progress has no figures"]))
+        self.assertEqual((running.lines, running.errors), ([], ["millrace bench: interrupted: the run in progress is not reported"]))
 
-    def test_a_process_that_is_not_there_is_named(self):
+    def test_an_unknown_server_pid_is_named_in_the_error(self):
         code, _, errors = bench("--server-pid", "1073741823")
         self.assertEqual(code, 1)
         self.assertIn("1073741823", errors)
 
-    def test_who_is_refused_fails_the_run_and_is_counted_by_its_status(self):
+    def test_refused_streams_fail_the_run_and_are_counted_by_status(self):
         service = self.service(PIPELINE.format(slots=3))
         code, (seen,), _ = self.run_bench(service, "--streams", "8", "--worker", "answer")
         self.assertEqual((code, seen["opened"], seen["refused"]), (1, 3, {"503": 5}))
 
-    def test_a_service_that_is_not_there_is_named(self):
-        for url, says in (("ws://127.0.0.1:1", "no stream was opened"), ("ws://nobody.invalid", "nobody.invalid:80: "),
-                          ("tcp://nobody.invalid", "nobody.invalid:5555: ")):
+    def test_a_missing_service_is_named_in_the_error(self):
+        for url, words in (("ws://127.0.0.1:1", "no stream was opened"), ("ws://missing.invalid", "missing.invalid:80: "),
+                          ("tcp://missing.invalid", "missing.invalid:5555: ")):
             for how in ((), ("--ramp", "10ms")):
                 with self.subTest(url=url, how=how):
                     code, _, errors = bench("--url", url, "--streams", "2", *how)
                     self.assertEqual(code, 1)
-                    self.assertIn(says, errors)
+                    self.assertIn(words, errors)
 
-    def test_arguments_that_make_no_sense_are_named(self):
-        for wrong, says in ((("--packet", "soon"), "--packet"), (("--packet", "0.01ms"), "a packet"),
+    def test_an_invalid_argument_is_named_in_the_error(self):
+        for wrong, words in ((("--packet", "soon"), "--packet"), (("--packet", "0.01ms"), "--packet: must be a whole number"),
                             (("--jitter", "200ms"), "--jitter"), (("--aborts", "0.5"), "--aborts"),
-                            (("--url", "http://localhost"), "neither ws://")):
+                            (("--url", "http://localhost"), "must be ws://")):
             with self.subTest(wrong):
                 code, _, errors = bench(*wrong)
                 self.assertEqual(code, 1)
-                self.assertIn(says, errors)
+                self.assertIn(words, errors)
 
 
 class BenchOfOthers(unittest.TestCase):
-    """A service that is not ours, and does what ours must not."""
+    """Runs with another service, some of which make errors that Millrace must not make."""
 
     def bench(self, fake, *more):
         with fake:
             code, lines, _ = bench("--url", fake.url, "--streams", "3", *more)
         return code, lines[0]
 
-    def test_one_that_does_all_right_is_whole(self):
+    def test_a_run_with_a_correct_service_is_whole(self):
         code, seen = self.bench(FakeService())
-        self.assertEqual((code, seen["whole"], seen["wrong"]), (0, True, 0))  # its answers are its own
+        self.assertEqual((code, seen["whole"], seen["wrong"]), (0, True, 0))  # answers of other workers are not checked
         self.assertEqual(seen["packets"], seen["results"])
         self.assertEqual(seen["unanswered_rows"], 0)
 
-    def test_results_that_are_repeated_or_out_of_order_are_seen(self):
+    def test_repeated_results_and_results_out_of_order_are_counted(self):
         for name, answers in (("twice", lambda seq: [seq, seq] if seq == 2 else [seq]),
                               ("late", lambda seq: {2: [], 3: [3, 2]}.get(seq, [seq]))):
             with self.subTest(name):
                 code, seen = self.bench(FakeService(answers))
                 self.assertEqual((code, seen["repeated"]), (1, 3))
 
-    def test_results_that_are_missing_are_counted(self):
+    def test_missing_results_are_counted(self):
         code, seen = self.bench(FakeService(lambda seq: [seq] if seq != 2 else []))
         self.assertEqual((code, seen["unanswered_rows"]), (0, 3))
 
-    def test_frames_that_it_never_had_are_lost(self):
+    def test_frames_missing_from_closed_are_counted_as_lost(self):
         code, seen = self.bench(FakeService(closes=lambda frames: frames - 10))
         self.assertEqual((code, seen["lost_frames"]), (1, 30))
 
-    def test_one_that_accepts_and_never_answers_is_given_up(self):
+    def test_a_service_that_accepts_and_never_answers_ends_the_run(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             code, _, errors = bench("--url", f"ws://127.0.0.1:{silent.getsockname()[1]}", "--streams", "3")
         self.assertEqual(code, 1)
         self.assertIn("no stream was opened", errors)
 
-    def test_its_refusals_are_counted(self):
+    def test_refusals_of_another_service_are_counted(self):
         with FakeService(status=http.HTTPStatus.SERVICE_UNAVAILABLE) as fake:
             code, (seen,), _ = bench("--url", fake.url, "--streams", "3")
         self.assertEqual((code, seen["refused"]), (1, {"503": 3}))

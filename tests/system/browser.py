@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A browser (Debian's chromium, without a window) that opens a page of ours, told what to do as a
-person would: by its DevTools protocol."""
+"""A browser: Debian's chromium, without a window. Tests control it by its DevTools protocol, and act as a user does."""
 import asyncio
 import base64
 import functools
@@ -15,7 +14,7 @@ import websockets
 
 from harness import PATIENCE, Process
 
-# Neither a window nor a keyring nor anything of the network but loopback; a microphone of its own.
+# No window, no keyring, no network except loopback, and a fake microphone.
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
            "--password-store=basic", "--disable-background-networking", "--disable-component-update",
            "--disable-sync", "--remote-debugging-port=0", "--use-fake-ui-for-media-stream",
@@ -42,15 +41,15 @@ class Pages:
 
 
 class Browser(Process):
-    """What its microphone hears is the WAV file `heard`, over and over."""
+    """The input of its microphone is the WAV file `recording`, in a loop."""
 
-    def __init__(self, heard=None):
+    def __init__(self, recording=None):
         self.folder = tempfile.TemporaryDirectory(prefix="millrace-browser-", ignore_cleanup_errors=True)
-        microphone = [f"--use-file-for-fake-audio-capture={heard}"] if heard else []
+        microphone = [f"--use-file-for-fake-audio-capture={recording}"] if recording else []
         super().__init__("chromium", *OPTIONS, *microphone, f"--user-data-dir={self.folder.name}", "about:blank",
                          environment={"HOME": self.folder.name, "DBUS_SESSION_BUS_ADDRESS": ""})
         listens = re.compile(r"DevTools listening on (ws://\S+)")
-        self.tools = self.sign(lambda: next(filter(None, map(listens.search, list(self.errors))), None),
+        self.tools = self.await_ready(lambda: next(filter(None, map(listens.search, list(self.errors))), None),
                                "the browser to start")[1]
 
     def close(self):
@@ -62,7 +61,7 @@ class Browser(Process):
 
 
 class Page:
-    """One page of it; `async with Page(browser, url) as page`. Without `size`, the window is that of the browser;
+    """A page: `async with Page(browser, url) as page`. Without `size`, its window has the default size of the browser.
     `script` runs before any script of the page."""
 
     def __init__(self, browser, url, size=None, script=None):
@@ -87,7 +86,7 @@ class Page:
         await self.tools.close()
 
     async def call(self, method, **parameters):
-        """The result of a method of the protocol; what the browser reports meanwhile goes to `events`."""
+        """Calls a method of the protocol, and returns its result. Events that arrive meanwhile are added to `events`."""
         self.calls += 1
         session = {"sessionId": self.session} if hasattr(self, "session") else {}
         await self.tools.send(json.dumps({"id": self.calls, "method": method, "params": parameters, **session}))
@@ -98,7 +97,7 @@ class Page:
         return answer["result"]
 
     async def value(self, expression):
-        """Of JavaScript in the page, as if somebody had clicked there."""
+        """The value of a JavaScript expression in the page, evaluated as after a click of the user."""
         result = await self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True,
                                  userGesture=True)
         if "exceptionDetails" in result:
@@ -106,7 +105,7 @@ class Page:
         return result["result"].get("value")
 
     async def until(self, expression):
-        """Until it is true; gives its value."""
+        """Waits until the expression is true, and returns its value."""
         for _ in range(PATIENCE * 20):
             if value := await self.value(expression):
                 return value
@@ -114,29 +113,29 @@ class Page:
         raise AssertionError(f"waited in vain for {expression}")
 
     async def window(self, width, height, dark=False):
-        """Shows the page in a window of this size: a phone's if it is narrow."""
+        """Shows the page in a window of this size. A window narrower than 600 pixels is that of a phone."""
         await self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                         mobile=width < 600)
         await self.call("Emulation.setEmulatedMedia",
                         features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     async def brightness(self):
-        """Of the page's background: 0 is black, 255 is white."""
+        """The brightness of the page's background: 0 is black, 255 is white."""
         colour = await self.value("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
         return sum(colour[:3]) / 3
 
     async def picture(self, path):
-        """Writes what the window shows."""
+        """Writes a screenshot of the window."""
         shot = await self.call("Page.captureScreenshot", format="png")
         with open(path, "wb") as file:
             file.write(base64.b64decode(shot["data"]))
 
     def reported(self, method):
-        """The parameters of the events of a kind so far."""
+        """The parameters of all events of this kind so far."""
         return [event["params"] for event in self.events if event.get("method") == method]
 
     def errors(self):
-        """The errors that a developer would find on the page's console, and exceptions."""
+        """The errors on the console of the page, and uncaught exceptions."""
         return ([call for call in self.reported("Runtime.consoleAPICalled") if call["type"] == "error"]
                 + [entry["entry"] for entry in self.reported("Log.entryAdded") if entry["entry"]["level"] == "error"]
                 + self.reported("Runtime.exceptionThrown"))
@@ -150,7 +149,7 @@ class Page:
         await self.value(f"document.getElementById('{element}').click()")
 
     async def choose(self, element, file):
-        """A file, in an input of files."""
+        """Chooses a file in a file input."""
         document = await self.call("DOM.getDocument")
         node = await self.call("DOM.querySelector", nodeId=document["root"]["nodeId"], selector=f"#{element}")
         await self.call("DOM.setFileInputFiles", nodeId=node["nodeId"], files=[os.path.abspath(file)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client in JavaScript, examples/browser/, in a browser: what its page sends, what it shows."""
+"""The JavaScript client, examples/browser/, in a browser: what its page sends and shows."""
 import array
 import cmath
 import json
@@ -15,7 +15,7 @@ from raw_worker import Honest, RawWorker
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "browser")
 RATE, PACKET = 16000, 1600
-# The microphone that the page was given, and whether it has been let go.
+# Keeps the microphone that the page is given in `device`.
 KEEP_DEVICE = """{
     const ask = MediaDevices.prototype.getUserMedia;
     MediaDevices.prototype.getUserMedia = async function (what) {
@@ -23,16 +23,16 @@ KEEP_DEVICE = """{
     };
     null;
 }"""
-# A line for each result, the oldest first.
+# Gives a line for each result, the oldest first.
 RESULTS = """[...results.rows].reverse().map(({ cells: [time, , result] }) => `${time.textContent}  ${result.textContent}`)"""
 RELEASED = "device.getTracks().every((track) => track.readyState === 'ended')"
 
 
 class Listener(Honest):
-    """A worker that keeps the values of the bodies that it gets, and how long they are."""
+    """A worker that keeps the values of the bodies that it receives."""
 
     def __init__(self, service):
-        self.heard = bytearray()
+        self.received = bytearray()
         super().__init__(RawWorker(service.workers).attached().beat())
 
     def _work(self, answer):
@@ -40,11 +40,11 @@ class Listener(Honest):
         while (batch := self.link.batch()) is not None:
             self.rows += batch.framed + batch.marks
             for i, row in enumerate(batch.framed):
-                self.heard += self.link.row(batch, i)[:2 * row.size]
+                self.received += self.link.row(batch, i)[:2 * row.size]
             self.link.answer(batch, answer)
 
     def values(self):
-        return array.array("h", bytes(self.heard))
+        return array.array("h", bytes(self.received))
 
 
 def write_wav(folder, frames, rate=RATE, channels=1):
@@ -58,13 +58,13 @@ def write_wav(folder, frames, rate=RATE, channels=1):
 
 
 def tone(frequency, rate, count, *loudness):
-    """Frames of as many channels as there are amplitudes."""
+    """Frames of a tone, with a channel for each amplitude in `loudness`."""
     return array.array("h", (round(one * math.sin(2 * math.pi * frequency * i / rate))
                              for i in range(count) for one in loudness)).tobytes()
 
 
 def amplitude(values, frequency):
-    """How much of a tone there is in s16 values at RATE."""
+    """The amplitude of a frequency in s16 values at RATE."""
     turn = -2j * math.pi * frequency / RATE
     return abs(sum(value * cmath.exp(turn * i) for i, value in enumerate(values))) * 2 / len(values)
 
@@ -77,8 +77,8 @@ class BrowserTest(SystemTest):
     def service(self, pipelines="[[pipeline]]\nchunk = { size = 1600 }\n", extra="", descriptors=None):
         return super().service(pipelines, f'origins = ["{self.pages.url.rstrip("/")}"]\n' + extra, descriptors)
 
-    def browser(self, heard=None):
-        browser = Browser(heard)
+    def browser(self, recording=None):
+        browser = Browser(recording)
         self.addCleanup(browser.close)
         return browser
 
@@ -98,10 +98,10 @@ class BrowserTest(SystemTest):
 
 
 class Files(BrowserTest):
-    """What the page does with a file is the same with every build of the service."""
+    """Not run with sanitizers: the page does the same with a file for every build of the service."""
 
     def chosen(self, service, browser, sound):
-        """What ended() gives after the file was chosen, and the lines of results."""
+        """Chooses a file. Returns the values of ended(), and the lines of results."""
         async def choose():
             async with self.page(browser, service) as page:
                 await page.choose("file", sound)
@@ -118,10 +118,10 @@ class Files(BrowserTest):
                          ({"type": "closed", "frames": 4000, "chunks": 3}, 1000,
                           ["0.00–0.10 s  1", "0.10–0.20 s  1", "0.20–0.25 s  1"]))
         self.assertEqual(len(listener.values()), 4000)
-        self.assertLessEqual({heard - value for heard, value in zip(listener.values(), frames)}, {0, 1},
-                             "to a browser 32767 may be 1.0, to us 32768 is")
+        self.assertLessEqual({received - value for received, value in zip(listener.values(), frames)}, {0, 1},
+                             "in a browser 1.0 may be 32767; in the page's format it is 32768")
 
-    def test_a_file_of_two_channels_and_another_rate_becomes_one_of_16_khz(self):
+    def test_a_file_of_two_channels_and_another_rate_becomes_mono_at_16_khz(self):
         service, browser = self.service(), self.browser()
         listener = self.listener(service)
         sound = write_wav(browser.folder.name, tone(1000, 48000, 48000, 12000, 4000), 48000, 2)
@@ -132,7 +132,7 @@ class Files(BrowserTest):
         self.assertAlmostEqual(amplitude(values[PACKET:2 * PACKET], 1000), 8000, delta=80)
 
     def test_a_file_waits_in_the_page_while_the_service_does_not_read(self):
-        frames = 10 * 60 * RATE  # more than sockets hold
+        frames = 10 * 60 * RATE  # more than the buffers of sockets hold
         service, browser = self.service('[[pipeline]]\nchunk = { size = "1s" }\n'), self.browser()
         sound = write_wav(browser.folder.name, bytes(2 * frames))
 
@@ -155,7 +155,7 @@ class Files(BrowserTest):
         self.assertEqual(ended, ({"type": "closed", "frames": frames, "chunks": 600}, 1000))
         self.assertLessEqual(most, 64000 + 2 * PACKET + 100)  # 100: the headers of frames
 
-    def test_a_stream_that_is_refused_is_seen_to_be(self):
+    def test_a_refused_stream_is_shown_with_its_close_code(self):
         service, browser = self.service(), self.browser()
 
         async def choose():
@@ -168,8 +168,8 @@ class Files(BrowserTest):
 
 class Microphone(BrowserTest):
     def microphone(self, service, stop):
-        """What ended() gives when the microphone was heard for a while, and stop(page) awaited; nobody
-        listens to it any more."""
+        """Streams the microphone for a while, awaits stop(page), and returns the values of ended(). Checks that the page
+        has released the microphone."""
         with tempfile.TemporaryDirectory() as folder:
             browser = self.browser(write_wav(folder, tone(1000, 48000, 48000, 8000), 48000))
 
@@ -186,17 +186,17 @@ class Microphone(BrowserTest):
 
             return run(listen())
 
-    def test_a_microphone_is_heard_until_it_is_stopped(self):
+    def test_a_microphone_is_streamed_until_it_is_stopped(self):
         service = self.service()
         listener = self.listener(service)
         closed, code = self.microphone(service, lambda page: page.click("stop"))
         values = listener.values()
         self.assertEqual((closed["type"], closed["frames"], code), ("closed", len(values), 1000))
-        # It begins anywhere in the file, and may be interrupted where the machine is busy.
+        # The audio begins anywhere in the file, and may have interruptions on a busy machine.
         loudest = max(amplitude(values[at:at + PACKET], 1000) for at in range(0, 15 * PACKET, PACKET))
         self.assertAlmostEqual(loudest, 8000, delta=400)
 
-    def test_what_a_microphone_hears_while_too_much_waits_is_told_as_a_gap(self):
+    def test_audio_recorded_while_too_much_is_unsent_becomes_a_gap(self):
         service = self.service()
         listener = self.listener(service)
 
@@ -223,7 +223,7 @@ class Microphone(BrowserTest):
         self.assertEqual((closed["frames"], code), (len(listener.values()), 1000))
         self.assertGreaterEqual(sum(row.gap for row in listener.rows), self.gap * PACKET)
 
-    def test_a_service_that_stops_ends_the_microphone(self):
+    def test_the_microphone_stops_when_the_service_stops(self):
         service = self.service()
         self.listener(service)
 
@@ -233,7 +233,7 @@ class Microphone(BrowserTest):
         closed, code = self.microphone(service, stop)
         self.assertEqual((closed["type"], code), ("closed", 1012))
 
-    def test_a_microphone_that_cannot_be_listened_to_is_let_go(self):
+    def test_a_microphone_is_released_if_recording_cannot_start(self):
         service, browser = self.service(), self.browser()
 
         async def listen():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of the ZeroMQ door (docs/protocol.md), by hand: written for a service, read for a
+"""Messages of the ZeroMQ protocol (docs/protocol.md), without generated code: written for a service, read for a
 client."""
 import flatbuffer
 from flatbuffer import f64, u32, u64
@@ -28,7 +28,7 @@ def open_(stream, version=1, pipeline=None, id=None, format=None, rate=None, cha
 
 
 def frames(stream, at, data):
-    return message(FRAMES, u64(stream), u64(at), data)  # as a string: one is a vector of bytes too
+    return message(FRAMES, u64(stream), u64(at), data)  # as a string, which is also a vector of bytes
 
 
 def flush(stream, mark=None):
@@ -48,7 +48,7 @@ def end(stream):
 
 
 def read(text):
-    """What the service says, under the names that it has over WebSocket; "number" is the stream's."""
+    """A message of the service, with the names of its fields over WebSocket. "number" is that of the stream."""
     kind, table = flatbuffer.read(IDENTIFIER, text)
     if kind == ERRED:
         return {"type": "error", "number": table.optional(0, "Q"), "code": table.string(1),

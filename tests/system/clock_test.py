@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wall clock is set under the running program, by Debian's libfaketime."""
+"""Steps of the wall clock under the running program, made by Debian's libfaketime."""
 import glob
 import os
 import unittest
@@ -9,7 +9,7 @@ from harness import Service, wait_for
 
 
 class SteppedService(Service):
-    """Its wall clock goes as step() says; its steady one as always."""
+    """A service whose wall clock is set by step(). Its steady clock is real."""
 
     def __init__(self):
         self.clock = None
@@ -24,14 +24,14 @@ class SteppedService(Service):
                 "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
 
     def step(self, seconds):
-        """Set as a whole: the service may read it at any moment."""
+        """Sets the wall clock `seconds` ahead. Replaces the file at once: the service may read it at any moment."""
         with open(self.clock + ".new", "w") as file:
             file.write(f"{seconds:+d}\n")
         os.rename(self.clock + ".new", self.clock)
 
 
 class Clock(FaultTest):
-    def test_steps_of_an_hour_are_counted_and_expire_nothing(self):  # C16
+    def test_steps_of_the_wall_clock_are_counted_and_expire_nothing(self):  # C16
         service = SteppedService()
         self.addCleanup(service.close)
         self.tap(service)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every row that `millrace tap` prints for a stream over a real socket is the contract's row, its
-values included."""
+"""Every row that `millrace tap` prints for a stream over a real socket is the row of the contract, including its
+values."""
 import array
 import asyncio
 import json
@@ -39,7 +39,7 @@ TABLE = list(table())
 
 
 def cases():
-    """Of the vectors those whose events a client can bring about; spec, align, pad, events."""
+    """(spec, align, pad, events) of the test vectors whose events a client can cause."""
     with open(os.path.join(CONFORMANCE, "chunks.json")) as file:
         vectors = json.load(file)
     for case in vectors["values"] + vectors["cases"]:
@@ -69,19 +69,19 @@ def expected(spec, align, pad, events):
 
 
 async def send(service, pipeline, events, stream, begun):
-    """The events as a client brings them about."""
+    """Causes the events as a client does."""
     async with service.connect(pipeline=pipeline, id=stream) as connection:
         position = 0
         for kind, n in events:
             if kind == "frames":
-                for begin in range(0, n, MESSAGE):  # how frames are split changes no row
+                for begin in range(0, n, MESSAGE):  # message borders change no row
                     await connection.send(samples(position + begin, min(MESSAGE, n - begin)))
             elif kind == "abort":
-                # A stream that no worker had a row of leaves no trace.
+                # An aborted stream has no rows if no worker has had a row of it.
                 while begun and json.loads(await connection.recv())["type"] != "result":
                     pass
-                # What is on its way when the connection breaks may be lost: after the pong nothing
-                # is. A client that does not read its results gets no pong.
+                # Messages on their way may be lost when the connection breaks. After the pong, there are none.
+                # A client that does not read its results gets no pong.
                 read = asyncio.create_task(read_all(connection))
                 await (await connection.ping())
                 connection.transport.close()
@@ -97,7 +97,7 @@ async def send(service, pipeline, events, stream, begun):
 
 
 def send_over_zeromq(service, pipeline, events, stream, begun):
-    """The same, of whole frames at their positions."""
+    """As send(), with whole frames at their positions."""
     with Peer(service.zeromq_port) as peer:
         sender = peer.open(pipeline=pipeline, id=stream)
         for kind, n in events:
@@ -106,17 +106,17 @@ def send_over_zeromq(service, pipeline, events, stream, begun):
             elif kind == "abort":
                 while begun and sender.next()["type"] != "result":
                     pass
-                peer.send(wire.end(0))  # what is before it is in when it is answered
+                peer.send(wire.end(0))  # its answer shows that all messages before it were read
                 peer.next(0)
                 return
             elif kind == "gap":
                 sender.gap(n)
             else:
-                sender.say({"flush": wire.flush, "reset": wire.reset, "end": wire.end}[kind])
+                sender.command({"flush": wire.flush, "reset": wire.reset, "end": wire.end}[kind])
         sender.rest()
 
 
-DOORS = {"websocket": lambda *what, begun: run(send(*what, begun)), "zeromq": send_over_zeromq}
+TRANSPORTS = {"websocket": lambda *what, begun: run(send(*what, begun)), "zeromq": send_over_zeromq}
 
 
 class Conformance(SystemTest):
@@ -127,20 +127,20 @@ class Conformance(SystemTest):
             want = list(expected(*case))
             if case[3][-1][0] == "abort" and len(want) == 1:
                 want = []
-            for door, send_over in DOORS.items():
-                with self.subTest(door=door, spec=case[0], align=case[1], pad=case[2], events=case[3]):
+            for transport, send_over in TRANSPORTS.items():
+                with self.subTest(transport=transport, spec=case[0], align=case[1], pad=case[2], events=case[3]):
                     before = len(tap.lines)
-                    send_over(service, f"p{i}", case[3], f"{door}-{i}", begun=bool(want))
+                    send_over(service, f"p{i}", case[3], f"{transport}-{i}", begun=bool(want))
                     wait_for(lambda: len(tap.lines) >= before + len(want), "the rows")
                     wait_for(lambda: not service.streams(), "the end")
                     rows = [json.loads(line) for line in tap.lines[before:]]
                     self.assertEqual([{key: row[key] for key in wanted} for row, wanted in zip(rows, want)], want)
                     self.assertEqual(len(rows), len(want))
-                    self.assertTrue(all(row["stream"] == f"{door}-{i}" for row in rows))
+                    self.assertTrue(all(row["stream"] == f"{transport}-{i}" for row in rows))
             self.assertEqual(tap.stop(), 0)
-            self.assertEqual(len(tap.lines), len(DOORS) * len(want))
+            self.assertEqual(len(tap.lines), len(TRANSPORTS) * len(want))
 
-    def test_every_row_over_a_real_socket_is_the_contracts(self):
+    def test_every_row_over_a_real_socket_is_the_row_of_the_contract(self):
         everything = list(cases())
         for first in range(0, len(everything), AT_ONCE):
             self.check(everything[first:first + AT_ONCE])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers of one pipeline as processes of their own, and what can happen to them."""
+"""Workers of one pipeline, each a process, and the faults that can happen to them."""
 import asyncio
 import json
 import os
@@ -11,13 +11,13 @@ from harness import COUNTED, Process, wait_for
 from traces import SECOND, Worker, read_worker
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "logging_worker.py")
-REMOTE = 0.3  # of them are on another machine, as far as the service knows
-SILENCE = 6  # seconds without a heartbeat until a worker is given up
-ANSWER = 10  # seconds without an answer until then
+REMOTE = 0.3  # share of the workers that connect over TCP, as from another machine
+SILENCE = 6  # seconds without a heartbeat until a worker is evicted
+ANSWER = 10  # seconds without an answer until a worker is evicted
 
 
 class Member:
-    """A worker: its process, and what is known of it."""
+    """A worker: its process, and its trace."""
 
     def __init__(self, service, trace, pace, remote):
         self.trace, self.killed, self.finished = trace, False, False
@@ -29,17 +29,17 @@ class Member:
     def signal(self, which):
         self.process.process.send_signal(which)
 
-    def ends(self):
-        """It may be gone from now on."""
+    def may_end(self):
+        """From now on, the worker may be gone."""
         if self.trace.leaving is None:
             self.trace.leaving = time.monotonic_ns()
 
     async def over(self):
-        """Until its process has ended."""
+        """Waits until its process has ended."""
         await asyncio.to_thread(self.process.process.wait)
 
     def finish(self):
-        """Ends what is left of it, reads its notes, and gives what it complained of."""
+        """Ends its process if it runs, reads its log, and returns its complaints."""
         if self.finished:
             return []
         self.finished = True
@@ -52,13 +52,12 @@ class Member:
             self.trace.fate = "left"
         elif ended or self.killed:
             self.trace.fate = "lost"
-        unjust = [] if ended in (None, "left", "lost", "timeout") else [f"{self.trace.name} was told {ended}"]
+        unjust = [] if ended in (None, "left", "lost", "timeout") else [f"{self.trace.name} was refused: {ended}"]
         return self.process.errors + unjust
 
 
 class Crew:
-    """Each fault is a coroutine, named as what happens. `serving` are those that nothing has
-    happened to."""
+    """Each fault is a coroutine with the name of the fault. `serving` are the workers that had no fault."""
 
     def __init__(self, service, pipeline, random):
         self.service, self.pipeline, self.random = service, pipeline, random
@@ -80,7 +79,7 @@ class Crew:
         return self.serving.pop(self.random.randrange(len(self.serving)))
 
     async def _kill(self, member):
-        member.ends()
+        member.may_end()
         member.killed = True
         member.signal(signal.SIGKILL)
         await member.over()
@@ -90,7 +89,7 @@ class Crew:
         await self._kill(self._take())
 
     async def pause(self):
-        """Too short to be given up for."""
+        """Stops a worker for a time that is too short for its eviction."""
         member = self._take()
         member.signal(signal.SIGSTOP)
         await asyncio.sleep(self.random.uniform(0.1, SILENCE / 2))
@@ -98,11 +97,11 @@ class Crew:
         self.serving.append(member)
 
     async def hang(self):
-        """Given up for its silence; it sees so when it wakes, if it does."""
+        """Stops a worker until it is evicted for its silence. Then it is killed, or continues and sees its eviction."""
         member = self._take()
-        member.ends()
+        member.may_end()
         member.signal(signal.SIGSTOP)
-        await asyncio.to_thread(wait_for, lambda: not self._is_listed(member), "it to be given up", COUNTED)
+        await asyncio.to_thread(wait_for, lambda: not self._is_listed(member), "the worker to be evicted", COUNTED)
         if self.random.random() < 0.5:
             return await self._kill(member)
         member.signal(signal.SIGCONT)
@@ -113,18 +112,18 @@ class Crew:
         return status != 200 or member.trace.name in [worker["worker"] for worker in json.loads(text)["workers"]]
 
     async def doze(self):
-        """Given up over a batch that it does not give back; then it does."""
+        """Makes a worker keep a batch until it is evicted, and give the batch back afterwards."""
         member = self._take()
-        member.ends()
+        member.may_end()
         member.signal(signal.SIGUSR1)
         await asyncio.wait([asyncio.create_task(member.over())], timeout=ANSWER + 8)
-        if member.process.process.poll() is None:  # it had no batch to doze over
+        if member.process.process.poll() is None:  # it had no batch to keep
             await self._kill(member)
 
     async def leave(self):
-        """With Bye; it may be killed before it is through."""
+        """Makes a worker leave with Bye. It may be killed before it has left."""
         member = self._take()
-        member.ends()
+        member.may_end()
         member.signal(signal.SIGTERM)
         if self.random.random() < 0.2:
             await asyncio.sleep(self.random.uniform(0, 0.5))
@@ -132,13 +131,13 @@ class Crew:
         await member.over()
 
     async def famine(self):
-        """All are killed at once, and for a while nobody comes."""
+        """Kills all workers at once. For a while, no other attaches."""
         self.starved = True
         await asyncio.gather(*(self.kill() for _ in list(self.serving)))
         await asyncio.sleep(self.random.uniform(1, 12))
         self.starved = False
 
     def finish(self):
-        """Their traces, and what they complained of."""
+        """The traces and the complaints of all workers."""
         complaints = [line for member in self.members for line in member.finish()]
         return [member.trace for member in self.members], complaints

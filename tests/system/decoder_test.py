@@ -17,7 +17,7 @@ PACKET = 1600
 
 
 def decode_directly(frames, folder):
-    """What the same decoder says of these frames without Millrace."""
+    """The result of the same decoder for these frames without Millrace."""
     path = os.path.join(folder, "rest.wav")
     with wave.open(path, "wb") as file:
         file.setnchannels(1)
@@ -36,7 +36,7 @@ class Decoder(SystemTest):
         wait_for(lambda: decoder.lines, "the decoder to attach")
         return decoder
 
-    def test_a_decoder_killed_in_mid_stream_and_started_again_goes_on_with_a_reset(self):
+    def test_a_decoder_killed_in_mid_stream_and_started_again_continues_with_a_reset(self):
         service = self.service()
         first = self.decoder(service)
         with wave.open(SPEECH) as file:
@@ -66,7 +66,7 @@ class Decoder(SystemTest):
         self.assertEqual(code, 1000)
         self.assertEqual(closed, {"type": "closed", "frames": len(speech) // 2, "chunks": len(packets)})
         self.assertEqual([(each["type"], each["seq"]) for each in results],
-                         [("result", seq) for seq in range(len(packets))])  # the last one is cut by the end
+                         [("result", seq) for seq in range(len(packets))])  # the end makes the last row shorter
         self.assertEqual([each["seq"] for each in results if "RESET" in each["flags"]], [0, middle])
         rest = speech[2 * PACKET * middle:]
         self.assertEqual(results[-1]["data"], decode_directly(rest, service.folder.name))

@@ -1,33 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the service stops: the phases `linger` and `notice` of a drain, and the rest of it."""
+"""How the service stops: the phases of a drain, which are `linger`, `notice` and the rest."""
 import json
 import signal
 import socket
 import unittest
 
 import client_wire as wire
-from crowd import CrowdTest
-from faults import PACKET, GoodStream, text
+from faults import PACKET, GoodStream
 from harness import samples, wait_for
+from many_clients import ManyClientsTest
 from raw_client import BINARY, RawClient, frame, upgrade
 from zeromq_client import Peer
 
-LONG = '[limits]\ndrain = "1h"\n'  # a test that waits for its end fails
+LONG = '[limits]\ndrain = "1h"\n'  # a test that waits for the end of a drain fails
 STREAMS = 12  # some on each io thread
 
 
-class Drain(CrowdTest):
+class Drain(ManyClientsTest):
     def terminate(self, service):
         service.process.terminate()
         wait_for(lambda: self.logged(service, "event=stopping"), "the drain")
 
     @staticmethod
     def rest(client):
-        """All further messages; then the client hangs up, for which the service waits."""
-        said = len(client.messages)
+        """All further messages. Then the client closes its connection, for which the service waits."""
+        before = len(client.messages)
         client.rest()
         client.socket.close()
-        return client.messages[said:]
+        return client.messages[before:]
 
     @staticmethod
     def logged(service, words):
@@ -38,7 +38,7 @@ class Drain(CrowdTest):
         self.addCleanup(stream.client.socket.close)
         return stream
 
-    def test_while_it_lingers_it_is_not_ready_and_still_accepts_streams(self):
+    def test_while_the_service_lingers_it_is_not_ready_and_still_accepts_streams(self):
         service = self.served(extra='[limits]\nlinger = "2s"\n')
         before = self.stream(service)
         self.terminate(service)
@@ -67,7 +67,7 @@ class Drain(CrowdTest):
         self.assertLessEqual(max(times), 5000)
         return streams
 
-    def test_after_a_notice_clients_end_their_streams_and_it_stops_when_none_is_left(self):
+    def test_after_a_notice_the_service_stops_when_its_clients_have_ended_all_streams(self):
         service = self.served(extra=LONG + 'notice = "3s"\n')
         with Peer(service.zeromq_port) as peer:
             over_zeromq = peer.open(id="mic")
@@ -78,12 +78,12 @@ class Drain(CrowdTest):
             self.assertEqual(peer.open(id="late").refusal["code"], "stopping")
             for stream in streams:
                 stream.row()
-                stream.end()  # with closed, and close code 1000
-            over_zeromq.say(wire.end)
+                stream.end()  # checks closed and close code 1000
+            over_zeromq.command(wire.end)
             self.assertEqual(over_zeromq.rest()[-1]["type"], "closed")
         self.assertEqual(service.wait(), 0)
 
-    def test_streams_that_do_not_end_in_a_notice_are_ended_then_without_a_second_goaway(self):
+    def test_streams_that_outlast_the_notice_are_ended_without_a_second_goaway(self):
         service = self.served(extra=LONG + 'notice = "1s"\n')
         streams = self.noticed(service)
         for stream in streams:
@@ -104,7 +104,7 @@ class Drain(CrowdTest):
                     self.assertIsNone(client.close_code)
                     self.assertEqual(service.wait(), 1)
 
-    def test_without_streams_it_stops_as_soon_as_it_has_lingered(self):
+    def test_without_streams_the_service_stops_as_soon_as_it_has_lingered(self):
         service = self.served(extra=LONG + 'linger = "100ms"\nnotice = "30min"\n')
         with Peer(service.zeromq_port):  # without a stream
             self.assertEqual(service.stop(), 0)
@@ -121,8 +121,8 @@ class Drain(CrowdTest):
             client.send(packet)
         service.process.terminate()
         for client in clients:
-            *told, closed = [message for message in self.rest(client) if message["type"] != "goaway"]
-            results = [client.messages[1], *told]
+            *later, closed = [message for message in self.rest(client) if message["type"] != "goaway"]
+            results = [client.messages[1], *later]
             self.assertEqual([result["begin"] for result in results], [0, *(result["end"] for result in results[:-1])])
             self.assertEqual((closed["type"], closed["frames"], client.close_code), ("closed", results[-1]["end"], 1012))
             self.assertNotIn("error", json.dumps(results))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""explain=1: results that say where their time went."""
+"""explain=1: results with the time that they spent in each stage."""
 import unittest
 
 from harness import SystemTest, read_all, run, samples
@@ -15,7 +15,7 @@ class Explain(SystemTest):
             await connection.send('{"type":"end"}')
             return [message for message in (await read_all(connection))[0] if message["type"] == "result"]
 
-    def test_with_explain_each_result_says_where_its_time_went(self):
+    def test_with_explain_each_result_has_its_time_in_each_stage(self):
         service = self.service(extra="explain = true\n")
         self.tap(service)
         for message in run(self.results(service, explain=1)):

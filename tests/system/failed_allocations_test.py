@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service when one allocation fails, for each allocation of a short scenario: it continues, and
-serves other streams, or it has ended with one line. It is never killed by a signal, and never hangs."""
+"""Fails one allocation of the service, for each allocation of a short scenario. The service continues and serves
+other streams, or it ends with one line. It is never killed by a signal, and never hangs."""
 import concurrent.futures
 import contextlib
 import itertools
@@ -20,10 +20,10 @@ from zeromq_client import Peer
 
 PROGRAM = os.environ["MILLRACE_FAILING_PROGRAM"]
 PACKET = 160
-SHORT = 0.4  # seconds that a client of a failing service waits until it gives up; nothing depends on it
-AT_A_TIME = 6  # processes
+SHORT = 0.4  # timeout in seconds of a client of a failing service; no result depends on it
+AT_A_TIME = 6  # processes at the same time
 DRAIN = 2  # seconds
-# The second where the compiler left no trace of which exception it was.
+# The second line is for builds in which the exception cannot be identified.
 ENDS = ["millrace: out of memory"], ["millrace: an error, probably out of memory"]
 
 
@@ -41,7 +41,7 @@ class FailingService(Service):
         return {"MILLRACE_FAILING": self.path}
 
     def fail(self, nth):
-        """One allocation from now on; 0: none."""
+        """Makes the nth allocation from now on fail; 0: none."""
         struct.pack_into("<q", self.control, 0, nth)
 
     def failed(self):
@@ -51,7 +51,7 @@ class FailingService(Service):
 
 @contextlib.contextmanager
 def worker(service, patience):
-    """One that answers each row."""
+    """A worker that answers each row."""
     with RawWorker(service.workers) as link:
         link.socket.settimeout(patience)
         at_work = Honest(link.attached().beat())
@@ -79,7 +79,7 @@ def stream_over_zeromq(service, patience):
         for row in range(2):
             stream.send(samples(row * PACKET, PACKET))
             assert stream.next()["type"] == "result"
-        *_, closed = stream.say(wire.end).rest()
+        *_, closed = stream.command(wire.end).rest()
         assert (closed["type"], closed["chunks"]) == ("closed", 2), closed
 
 
@@ -93,7 +93,7 @@ class PatientPeer(Peer):
 
 
 def scenario(service, patience):
-    """All that clients, workers and operators do, in short."""
+    """A short scenario with everything that clients, workers and operators do."""
     with worker(service, patience):
         stream_over_websocket(service, patience)
         stream_over_zeromq(service, patience)
@@ -102,7 +102,7 @@ def scenario(service, patience):
 
 
 def gone(service):
-    """The process has ended by itself: as it may, or not."""
+    """Whether the process has ended by itself. If so, checks that it ended as it may."""
     if service.process.poll() is None:
         return False
     code = service.wait()
@@ -112,7 +112,7 @@ def gone(service):
 
 
 def healthy(service):
-    """It serves a worker and clients, and no stream of before is left. False if it has ended."""
+    """Checks that the service serves a worker and clients, and that no earlier stream is left. False if it has ended."""
     try:
         with worker(service, PATIENCE):
             stream_over_websocket(service, PATIENCE)
@@ -127,7 +127,7 @@ def healthy(service):
 
 
 def whole(service):
-    """Whether all of the scenario goes well."""
+    """Whether the whole scenario succeeds."""
     try:
         scenario(service, SHORT)
     except Exception:
@@ -137,7 +137,7 @@ def whole(service):
 
 @contextlib.contextmanager
 def failing_service(what):
-    """One whose last lines are in the error, if there is one."""
+    """A service. An error of the block gets its last log lines."""
     service = FailingService()
     try:
         yield service
@@ -149,7 +149,7 @@ def failing_service(what):
 
 
 def fail(nth):
-    """The nth allocation of the scenario, in a process of its own. Whether it has that many."""
+    """Fails the nth allocation of the scenario, in a new process. Returns whether there are that many allocations."""
     with failing_service(f"allocation {nth}") as service:
         service.fail(nth)
         was_whole, failed = whole(service), service.failed()
@@ -161,7 +161,7 @@ def fail(nth):
 
 
 def fail_in_drain(nth):
-    """The nth allocation from SIGTERM on, which ends a stream. Whether there are that many."""
+    """Fails the nth allocation after SIGTERM, which ends a stream. Returns whether there are that many allocations."""
     with failing_service(f"allocation {nth} of the drain") as service:
         with worker(service, PATIENCE), RawClient(service.port, upgrade("/v1/stream")) as client:
             client.opened()
@@ -177,7 +177,7 @@ def fail_in_drain(nth):
 
 
 def each(fails):
-    """All allocations. How many."""
+    """Calls `fails` for each allocation. Returns their number."""
     def some(first):
         return next(count for count in itertools.count() if not fails(first + count * AT_A_TIME))
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every fault has in common: a good stream beside it that comes through whole, and counters
-that move by exactly what happened."""
+"""The base class of tests of faults. Beside each fault, a good stream must lose nothing, and the counters of faults must
+change by exactly what happened."""
 import collections
 import contextlib
 import json
@@ -10,7 +10,7 @@ from harness import COUNTED, SystemTest, samples, wait_for
 from raw_client import BINARY, TEXT, RawClient, frame, upgrade
 
 PACKET = 1600
-# Families that count what went wrong, and the reasons among theirs that are none.
+# The metrics that count faults, each with its reasons that are not faults.
 FAULTS = {"millrace_ingest_connections_rejected_total": set(),
           "millrace_ingest_connections_closed_total": {"client", "drain"},
           "millrace_ingest_messages_rejected_total": set(),
@@ -67,7 +67,7 @@ class FaultTest(SystemTest):
 
     @contextlib.contextmanager
     def unharmed(self, service, **parameters):
-        """A good stream that lives meanwhile: row() it as often as you like."""
+        """A good stream that is open during the block. The block may call its row() at any time."""
         good = self.good_stream(service, **parameters)
         good.row()
         yield good
@@ -75,11 +75,11 @@ class FaultTest(SystemTest):
         good.end()
 
     def position(self, service, name):
-        """Frames that a stream was read."""
+        """The number of frames that the service has read of a stream."""
         return next(stream["frames"] for stream in service.streams() if stream["stream"] == name)
 
     def counts(self, service):
-        """By (short name, reason): the counters of faults."""
+        """The counters of faults, by (short name, reason)."""
         counts = {}
         for line in service.get("/metrics")[1].splitlines():
             match = re.match(r"(\w+)\{(.*)\} (\S+)", line)
@@ -94,7 +94,7 @@ class FaultTest(SystemTest):
 
     @contextlib.contextmanager
     def moved(self, service, expected):
-        """Exactly these counters move, by exactly so much; `expected` may be filled in meanwhile."""
+        """Checks that exactly these counters change during the block, by these numbers. The block may fill in `expected`."""
         before = self.counts(service)
         yield
         def difference():
@@ -103,16 +103,16 @@ class FaultTest(SystemTest):
 
         with contextlib.suppress(AssertionError):
             wait_for(lambda: difference() == expected, "the counters", COUNTED)
-        service.recount()  # what is wrong a little later is wrong too
+        service.recount()  # a fault that is counted a little later is found, too
         self.assertEqual(difference(), expected)
 
-    def each(self, service, cases, meet, *counters):
-        """Every case (what is sent, and how it ends) ends so by `meet`, moves each of `counters`
-        by one and no other, and disturbs nobody."""
+    def each(self, service, cases, run_case, *counters):
+        """Runs each case (bytes to send, expected answer) with `run_case`. Each must change each of `counters` by one and no
+        other counter, and must disturb no other stream."""
         expected = collections.Counter()
         with self.moved(service, expected), self.unharmed(service) as good:
             for name, (sent, answer) in cases.items():
                 with self.subTest(name):
-                    self.assertEqual(meet(service, sent), answer)
+                    self.assertEqual(run_case(service, sent), answer)
                 expected.update(counters)
                 good.row()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of features: real vectors (MFCC of spoken digits) go in, the contract's rows come out, and
-every value is the one that was sent."""
+"""Streams of real feature vectors (MFCC of spoken digits): the rows are those of the contract, and every value is the one
+that was sent."""
 import asyncio
 import glob
 import json
@@ -23,7 +23,7 @@ LETTERS = {"f32": "f", "f16": "e"}
 
 
 def vectors(path):
-    """The vectors of a file of Sphinx: a count of values, then these, all of them big-endian."""
+    """The vectors of a Sphinx file, which has the number of values, then the values, all big-endian."""
     with open(path, "rb") as file:
         count, = struct.unpack(">i", file.read(4))
         values = struct.unpack(f">{count}f", file.read())
@@ -31,7 +31,7 @@ def vectors(path):
 
 
 def as_read(frame, format):
-    """What the service makes of a vector: as the format has its values, denormal ones as zero."""
+    """A vector as the service reads it: its values in the precision of the format, denormal values as 0."""
     letter, least = {"f32le": ("f", 2.0 ** -126), "f16le": ("e", 2.0 ** -14)}[format]
     values = struct.unpack(f"<{DIM}{letter}", struct.pack(f"<{DIM}{letter}", *frame))
     return [value if abs(value) >= least else math.copysign(0, value) for value in values]
@@ -54,7 +54,7 @@ def expected(spec, events, sent, element, align="body", pad="zero"):
 
 
 async def send(service, events, frames, query, shuffle):
-    """Brings the events about, the bytes of frames cut anywhere; every message of the service."""
+    """Causes the events, with the bytes of frames split anywhere. Returns every message of the service."""
     async with service.connect(**query) as connection:
         at = 0
         for kind, n in events:
@@ -73,7 +73,7 @@ async def send(service, events, frames, query, shuffle):
 
 
 def send_over_zeromq(service, streams, query, shuffle):
-    """The same of all streams at once over one socket, in whole vectors; every message by stream."""
+    """As send(), for all streams at once over one socket, in whole vectors. Returns the messages by stream."""
     with Peer(service.zeromq_port) as peer:
         senders = {name: peer.open(id=name, **query) for name in streams}
         left = {name: list(events) for name, (events, _) in streams.items()}
@@ -89,7 +89,7 @@ def send_over_zeromq(service, streams, query, shuffle):
             elif kind == "gap":
                 sender.gap(n)
             else:
-                sender.say({"flush": wire.flush, "reset": wire.reset, "end": wire.end}[kind])
+                sender.command({"flush": wire.flush, "reset": wire.reset, "end": wire.end}[kind])
             if not left[name]:
                 del left[name]
         return {name: sender.rest() for name, sender in senders.items()}
@@ -104,7 +104,7 @@ def send_over_websocket(service, streams, query, shuffle):
 
 
 def schedule(frames, shuffle):
-    """All frames of a stream but those of a gap, with a flush and a reset somewhere."""
+    """The events of a stream: its frames except those of a gap, with a flush and a reset."""
     a, b, c = sorted(shuffle.sample(range(1, len(frames)), 3))
     return [("frames", a), ("flush", 0), ("frames", b - a), ("gap", c - b), ("frames", len(frames) - c),
             ("reset", 0), ("end", 0)]
@@ -119,7 +119,7 @@ class Features(SystemTest):
                 f'chunk = {{ {keys}{more} }}\nbatch = {{ rows = 4 }}\n')
 
     def check(self, element, format, files=4, **rule):
-        """Streams files at once in this format to a pipeline of this element, over each door."""
+        """Streams files at once in this format to a pipeline of this element, over each transport."""
         service = self.service(self.pipeline(element, "".join(f', {key} = "{value}"' for key, value in rule.items())))
         tap = self.tap(service, element, "--data", "crc32c")
         for send_over in (send_over_websocket, send_over_zeromq):
@@ -140,7 +140,7 @@ class Features(SystemTest):
         self.assertGreater(len(FILES), 8)
         self.check("f32", "f32le", files=len(FILES))
 
-    def test_vectors_are_packed_and_repeated_as_the_rule_says(self):
+    def test_vectors_are_packed_and_repeated_by_the_rule(self):
         self.check("f32", "f32le", align="packed", pad="repeat")
 
     def test_halves_become_floats_without_a_loss(self):
@@ -156,7 +156,7 @@ class Features(SystemTest):
 class FractionalRate(SystemTest):
     PIPELINE = f'[[pipeline]]\ndim = {DIM}\nrate = 12.5\nchunk = {{ size = "400ms", right = "80ms" }}\n'
 
-    def test_positions_in_seconds_are_those_of_a_rate_that_is_no_whole_number(self):
+    def test_positions_in_seconds_are_right_at_a_fractional_rate(self):
         service = self.service(self.PIPELINE)
         tap = self.tap(service)
         events = [("frames", 12), ("gap", 4), ("frames", 16), ("end", 0)]
@@ -181,7 +181,7 @@ class FractionalRate(SystemTest):
 
 
 def refusal(service, **query):
-    """The status that answers the upgrade."""
+    """The status of the answer to an upgrade."""
     async def opened():
         try:
             async with service.connect(**query):
@@ -193,7 +193,7 @@ def refusal(service, **query):
 
 
 class Refusals(SystemTest):
-    def test_what_is_no_feature_of_the_pipeline_is_refused(self):  # B12
+    def test_a_stream_that_does_not_match_the_features_of_the_pipeline_is_refused(self):  # B12
         service = self.service(f"[[pipeline]]\ndim = {DIM}\nchunk = {{ size = 4 }}\n")
         self.tap(service)
         for query, status in (({}, 101), ({"dim": DIM}, 101), ({"dim": 0}, 415), ({"dim": DIM + 1}, 415),
@@ -217,7 +217,7 @@ class Refusals(SystemTest):
         self.assertEqual((rejected["code"], rejected["frames"]), ("values", 0))
         self.assertEqual(messages[-1], {"type": "closed", "frames": 4, "chunks": 1})
 
-    def test_half_a_vector_over_zeromq_is_rejected_where_it_comes(self):  # B7 B8
+    def test_half_a_vector_over_zeromq_is_rejected_at_once(self):  # B7 B8
         service = self.service(f"[[pipeline]]\ndim = {DIM}\nchunk = {{ size = 4 }}\n")
         self.tap(service)
         with Peer(service.zeromq_port) as peer:
@@ -227,9 +227,9 @@ class Refusals(SystemTest):
             rejected = stream.next()
             self.assertEqual((rejected["code"], rejected["frames"]), ("values", 4))
             stream.position = 4
-            stream.send(packed(vectors(FILES[0])[4:8], "f32")).say(wire.end)
+            stream.send(packed(vectors(FILES[0])[4:8], "f32")).command(wire.end)
             row = next(message for message in stream.rest() if message["type"] == "result" and message["end"] > message["begin"])
-            self.assertEqual((row["begin"], row["end"], stream.said[-1]["frames"]), (4, 8, 4))
+            self.assertEqual((row["begin"], row["end"], stream.received[-1]["frames"]), (4, 8, 4))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As much of FlatBuffers as the messages of the protocols need, by hand, so that a test can say what
-is right and what is not without the code under test."""
+"""The part of FlatBuffers that the messages of the protocols need, written by hand: so a test does not need the code under
+test to decide what is valid."""
 import collections
 import struct
 
@@ -24,12 +24,12 @@ def u64(value):
 
 
 def _pad(out, alignment, ahead=0):
-    """So that what comes `ahead` bytes later is aligned."""
+    """Pads, so that the data `ahead` bytes later is aligned."""
     out += bytes(-(len(out) + ahead) % alignment)
 
 
 def _put(out, child):
-    """Appends it; where an offset to it has to point."""
+    """Appends a child. Returns the position to which an offset must point."""
     if isinstance(child, Table):
         return _put_table(out, child.fields)
     if isinstance(child, bytes):
@@ -74,7 +74,7 @@ def f64(value):
 
 
 def message(identifier, kind, *fields):
-    """A root of a union: its kind, and the table of that kind."""
+    """A message whose root is a union: its kind, and the table of that kind."""
     out = bytearray(4) + identifier
     root = _put_table(out, [u8(kind), Table(fields)])
     struct.pack_into("<I", out, 0, root)
@@ -113,7 +113,7 @@ class Reader:
         return place and place + self._get("I", place)
 
     def vector(self, number, format):
-        """All structs of it, as tuples."""
+        """All structs of a vector, as tuples."""
         at, size = self.child(number), struct.calcsize(format)
         return list(struct.iter_unpack(format, self.text[at + 4:at + 4 + size * self._get("I", at)])) \
             if at else []

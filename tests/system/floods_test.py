@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More than anybody needs: pings, connections, frames, attempts to get in. Numbers like A25 name the
-case in docs/guarantees.md."""
+"""Floods of pings, connections, frames and refused clients. Ids like A25 are those of docs/guarantees.md."""
 import collections
 import concurrent.futures
 import itertools
@@ -28,13 +27,13 @@ class FloodTest(FaultTest):
 
 class Control(FloodTest):
     def pongs(self, client, count):
-        """Reads so many."""
+        """Reads `count` pongs."""
         for _ in range(count):
             self.assertEqual(client.frame(), (PONG, b"p" * 125))
 
-    def test_a_flood_of_pings_is_answered_one_by_one_and_of_pongs_dropped(self):  # A25
+    def test_each_ping_of_a_flood_is_answered_and_a_flood_of_pongs_is_dropped(self):  # A25
         service = self.served()
-        pings = 20_000 if service.sanitized() else 100_000  # data has to come within 30 s
+        pings = 20_000 if service.sanitized() else 100_000  # all data must come within 30 s
         with self.moved(service, {}), self.unharmed(service) as good:
             before = service.peak_memory()
             client = self.client(service)
@@ -49,7 +48,7 @@ class Control(FloodTest):
             if not service.sanitized():
                 self.assertLess(service.peak_memory() - before, MB)
 
-    def test_who_reads_no_pongs_is_not_read_either(self):  # A25
+    def test_a_client_that_reads_no_pongs_is_not_read_either(self):  # A25
         service = self.served()
         with self.moved(service, {}), self.unharmed(service) as good:
             before = service.peak_memory()
@@ -78,7 +77,7 @@ class Control(FloodTest):
 
 class Churn(FaultTest):
     def come_and_go(self, service, number):
-        """One that ends as it should, or is gone without a word, or after a part of one."""
+        """A client that ends its stream, or disconnects: without a message, within a message, or with a reset."""
         with RawClient(service.port, upgrade()) as client:
             client.opened().send(frame(BINARY, samples(0, PACKET)))
             self.assertEqual(client.message()["seq"], 0)
@@ -100,17 +99,17 @@ class Churn(FaultTest):
         service = self.served()
         descriptors = f"/proc/{service.process.pid}/fd"
         with self.moved(service, {}), self.unharmed(service) as good:
-            self.come_and_go_often(service, 1500)  # until memory that is used again is there
+            self.come_and_go_often(service, 1500)  # until the memory that later connections reuse is allocated
             memory, before = service.memory(), len(os.listdir(descriptors))
             self.come_and_go_often(service, 3000)
             good.row()
-            self.assertLessEqual(len(os.listdir(descriptors)), before + 4)  # whoever asks for metrics
+            self.assertLessEqual(len(os.listdir(descriptors)), before + 4)  # connections that request metrics
             if not service.sanitized():
                 self.assertLess(service.memory(), 1.05 * memory + MB)
 
 
 class Frames(FloodTest):
-    def test_who_sends_faster_than_is_worked_is_paused_and_delays_nobody(self):  # B17
+    def test_clients_that_send_faster_than_the_worker_are_paused_and_delay_no_other_stream(self):  # B17
         streams, packets = 4, 300
         service = self.service(f"[[pipeline]]\nslots = 8\nchunk = {{ size = {PACKET} }}\nbatch = {{ rows = 8 }}\n")
         worker = RawWorker(service.workers).attached().beat()
@@ -133,7 +132,7 @@ class Frames(FloodTest):
                     self.assertEqual(len(rows), len(set(rows)))
                     if "live" in rows:
                         break
-                self.assertLessEqual(batches, 3)  # two were at the worker, the next has it
+                self.assertLessEqual(batches, 3)  # two batches were at the worker, and the next one has the row
                 self.assertEqual(live.message()["seq"], number)
             self.addCleanup(Honest(worker).close)
             live.send(text(type="end"))
@@ -181,8 +180,8 @@ class Frames(FloodTest):
 
 
 class Refusals(FaultTest):
-    def test_of_twice_as_many_as_there_is_room_for_half_are_refused_and_the_others_lose_nothing(self):
-        """Those who are refused come again at once, all the time; and when there is room they get it."""
+    def test_with_twice_as_many_clients_as_slots_half_are_refused_and_the_others_lose_nothing(self):
+        """Refused clients try again at once, all the time, and get a slot when one is free."""
         room, rows = 40, 15
         service = self.served(slots=room)
         refused = collections.Counter()
@@ -205,7 +204,7 @@ class Refusals(FaultTest):
             for _ in range(rows):
                 for good in admitted:
                     good.row()
-            wait_for(lambda: len(refused) == room, "everybody to be refused")
+            wait_for(lambda: len(refused) == room, "every other client to be refused")
             for good in admitted:
                 good.end()
             for client in waiting:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service whose devices are simulated (tests/support/simulated_cuda): what it goes wrong with is said
-in its environment. Workers on a device are raw ones, which leave what lies there alone."""
+"""A service with simulated devices (tests/support/simulated_cuda). Its environment determines their faults. Workers on a
+device are RawWorkers, which do not read device memory."""
 import contextlib
 import os
 import re
@@ -10,7 +10,7 @@ from raw_worker import Honest, RawWorker
 from worker_faults import WorkerFaultTest
 
 MILLRACE_SIMULATED = os.environ["MILLRACE_SIMULATED"]
-# Of cudaError_t.
+# Values of cudaError_t.
 OUT_OF_MEMORY, NO_DRIVER, NO_DEVICE, ECC, NOT_SUPPORTED = 2, 35, 100, 214, 801
 
 
@@ -24,7 +24,7 @@ class SimulatedService(Service):
     def environment(self):
         return {"MILLRACE_SIMULATED_CUDA": self.simulation.format(folder=self.folder.name)}
 
-    def said(self, event, **fields):
+    def logged(self, event, **fields):
         """The fields of all lines of the log with this event and these fields."""
         lines = []
         for line in list(self.errors):
@@ -42,14 +42,14 @@ class SimulatedService(Service):
             os.remove(os.path.join(self.folder.name, name))
 
     def calls(self):
-        """How often which function of CUDA was called. Requires: it has ended, and was told to count."""
+        """The number of calls of each CUDA function. Requires that the service has ended, and that the simulation has `calls`."""
         with open(os.path.join(self.folder.name, "calls")) as file:
             return {name: int(count) for name, count in map(str.split, file)}
 
 
 class GpuFaultTest(WorkerFaultTest):
     def simulated(self, simulation="devices=2", gpu="", pipeline="", limits=""):
-        """What leaks of the device ends it with another code than 0."""
+        """With `check-leaks`, the service ends with an exit code other than 0 if a resource of a device is not freed."""
         pipelines = f"[[pipeline]]\nchunk = {{ size = 1600 }}\n{pipeline}"
         extra = f"[limits]\n{limits}\n[gpu]\n{gpu}\n"
         service = SimulatedService(simulation, pipelines, extra)
@@ -57,7 +57,7 @@ class GpuFaultTest(WorkerFaultTest):
         return service
 
     def on(self, service, device, **of_hello):
-        """A worker on a device, whose heart beats."""
+        """A worker on a device, which sends heartbeats."""
         worker = RawWorker(service.workers, device=device, **of_hello).attached().beat()
         self.addCleanup(worker.close)
         return worker
@@ -68,7 +68,7 @@ class GpuFaultTest(WorkerFaultTest):
         return honest
 
     def refused(self, service, device):
-        """Code and message."""
+        """The code and the message with which a worker on this device is refused."""
         worker = RawWorker(service.workers, device=device)
         self.addCleanup(worker.close)
         return worker.receive()[1]

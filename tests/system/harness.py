@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The running program under test: starts it, talks to it with an independent client (Debian's
-python3-websockets), reads what it says, and ends whatever it started."""
+"""Runs the program under test: starts it, connects an independent client (Debian's python3-websockets), reads its output,
+and ends every process that it started."""
 import array
 import asyncio
 import contextlib
@@ -19,8 +19,8 @@ import urllib.request
 import websockets
 
 MILLRACE = os.environ["MILLRACE"]
-PATIENCE = 30  # seconds until a wait counts as failed; nothing depends on how fast anything is
-COUNTED = 0.1  # seconds between looks at counters, which are collected once a second
+PATIENCE = 30  # seconds until a wait counts as failed; no test depends on speed
+COUNTED = 0.1  # seconds between reads of counters, which are collected once a second
 
 
 def wait_for(condition, what, every=0.01):
@@ -35,7 +35,7 @@ def wait_for(condition, what, every=0.01):
 
 
 class Process:
-    """A process whose lines of output are kept as they come."""
+    """A process. Keeps the lines of its standard output and error as they come."""
 
     def __init__(self, *arguments, environment=None, stdin=None):
         self.lines, self.errors = [], []
@@ -47,8 +47,8 @@ class Process:
         for reader in self.readers:
             reader.start()
 
-    def sign(self, find, what):
-        """What it says when it is ready. Where that does not come, it ends."""
+    def await_ready(self, find, what):
+        """Waits until find() returns a true value, and returns it. Kills the process if that fails."""
         try:
             return wait_for(find, what)
         except BaseException:
@@ -61,7 +61,7 @@ class Process:
             lines.append(line.rstrip("\n"))
 
     def state(self):
-        """As ps says it: "T" where it stands still."""
+        """Its state as in ps: "T" if it is stopped."""
         with open(f"/proc/{self.process.pid}/stat") as file:
             return file.read().rsplit(")", 1)[1].split()[0]
 
@@ -88,7 +88,7 @@ class Service(Process):
     program = MILLRACE
 
     def __init__(self, pipelines, extra="", descriptors=None, within=()):
-        """`within`: the command that runs it, and its first arguments."""
+        """`within`: a command that runs the program, and its first arguments."""
         self.folder = tempfile.TemporaryDirectory(prefix="millrace-")
         self.workers = f"unix:{self.folder.name}/workers.sock"
         self.config = os.path.join(self.folder.name, "millrace.toml")
@@ -101,13 +101,13 @@ class Service(Process):
 
     def _start(self):
         super().__init__(*self.limits, self.program, "serve", "--config", self.config, environment=self.environment())
-        line = self.sign(self._listening, "the service to listen")
-        self.workers_remote = re.search(r"workers_remote=(\S*)", line)[1]  # "off" unless it was asked for
+        line = self.await_ready(self._listening, "the service to listen")
+        self.workers_remote = re.search(r"workers_remote=(\S*)", line)[1]  # "off" by default
         self.port, self.admin_port, self.zeromq_port = (
             int(re.search(rf"{name}=\S*:(\d+)", line).group(1)) for name in ("websocket", "admin", "zeromq"))
 
     def again(self):
-        """Starts it with the same configuration, on the same ports, when it has ended."""
+        """Starts the service again after it has ended, with the same configuration and ports."""
         with open(self.config) as file:
             config = file.read()
         for name, port in (("websocket", self.port), ("admin", self.admin_port), ("zeromq", self.zeromq_port),
@@ -115,7 +115,7 @@ class Service(Process):
             config = re.sub(rf'({name} = "\S*):0"', rf'\g<1>:{port}"', config)
         with open(self.config, "w") as file:
             file.write(config)
-        wait_for(self._started, "its ports to be free")  # another test may have one for a while
+        wait_for(self._started, "its ports to be free")  # another test may use one for a while
 
     def _started(self):
         super().kill()
@@ -128,7 +128,7 @@ class Service(Process):
         return True
 
     def environment(self):
-        """What it has more than ours."""
+        """Additional environment variables of the process."""
         return {}
 
     def _listening(self):
@@ -168,11 +168,11 @@ class Service(Process):
         return total
 
     def streams(self):
-        """A dictionary for each live stream. Slot and name of a stream that is not among them are free."""
+        """A dictionary for each live stream. The slot and the name of a stream that is not listed are free."""
         return json.loads(self.get("/streams")[1])["streams"]
 
     def recount(self):
-        """Waits until what has happened by now is counted: the exporter collects once a second at most."""
+        """Waits until everything that has happened so far is counted: the exporter collects at most once a second."""
         def beats():
             return self.metric("millrace_event_loop_lag_seconds_count")
 
@@ -200,7 +200,7 @@ class Service(Process):
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     def peak_memory(self):
-        """Bytes of resident memory, the most so far."""
+        """The most bytes of resident memory so far."""
         with open(f"/proc/{self.process.pid}/status") as file:
             return int(re.search(r"VmHWM:\s*(\d+) kB", file.read())[1]) << 10
 
@@ -210,14 +210,14 @@ class Service(Process):
             return re.search("lib[at]san", file.read()) is not None
 
     def tap(self, pipeline="default", *more):
-        """A worker that answers each row with its line."""
+        """Starts `millrace tap`: a worker that answers each row with a line about the row."""
         tap = Process(MILLRACE, "tap", "--url", self.workers, "--pipeline", pipeline, *more)
         wait_for(lambda: f"pipeline {pipeline} " not in self.get("/readyz")[1], "the tap to attach")
         return tap
 
     def close(self):
-        """Drains it, and fails on whatever it complained of."""
-        judged = self.process.poll() is not None  # by the test
+        """Stops the service. Fails if it ended with an error, or if it printed an error of a sanitizer or assertion."""
+        judged = self.process.poll() is not None  # the test has checked its end
         try:
             code = self.stop()
         finally:
@@ -229,7 +229,7 @@ class Service(Process):
 
 
 class SystemTest(unittest.TestCase):
-    """Ends what a test started, in the reverse order."""
+    """The base class of tests of the running program. Ends everything that a test started, in reverse order."""
 
     def service(self, pipelines='[[pipeline]]\nchunk = { size = 1600 }\n', extra="", descriptors=None, within=()):
         service = Service(pipelines, extra, descriptors, within)
@@ -242,7 +242,7 @@ class SystemTest(unittest.TestCase):
         return tap
 
     def rows(self, tap, stream, flag="END"):
-        """All rows that a stream had at a tap, once one has this flag."""
+        """All rows of a stream at a tap, when one of them has this flag."""
         def seen():
             rows = [row for row in map(json.loads, list(tap.lines)) if row["stream"] == stream]
             return rows if any(flag in row["flags"] for row in rows) else None
@@ -250,13 +250,13 @@ class SystemTest(unittest.TestCase):
         return wait_for(seen, f"the {flag} row of {stream}")
 
     def await_metric(self, service, value, name, **labels):
-        """The exporter collects once a second at most."""
+        """Waits until a metric has this value. The exporter collects at most once a second."""
         wait_for(lambda: service.metric(name, **labels) >= value, f"{name} to be {value}", COUNTED)
         self.assertEqual(service.metric(name, **labels), value)
 
 
 async def read_all(connection):
-    """Every message until the close, which may be any; and the close code."""
+    """Every message until the connection closes with any code; and this close code."""
     messages = []
     with contextlib.suppress(websockets.ConnectionClosed):
         async for message in connection:
@@ -269,10 +269,10 @@ def run(coroutine):
 
 
 def sample(position):
-    """A value that tells where in the stream it stands; never 0, which is padding."""
+    """The value at a position of the stream. Never 0, which is padding."""
     return (position * 7 + 1) % 32749 + 1
 
 
 def samples(first, count):
-    """The s16 samples from a position on; this machine is little-endian, as the wire is."""
+    """The bytes of s16 samples from a position on. Requires a little-endian machine, as the protocol is little-endian."""
     return array.array("h", map(sample, range(first, first + count))).tobytes()

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was promised, checked against what clients sent and got and what workers saw (traces.py).
-Pure functions; each violation begins with the name of the promise:
+"""Checks the promises of the service against the traces of clients and workers (traces.py).
+The functions are pure. Each violation begins with the name of its promise:
 
-  terms        a worker's batches ascend, within its credits and the pipeline's shape
-  opened       a worker is told a stream's name and options with the first row of it, once
-  order        a worker sees the rows of a stream one after the other
-  slot         a stream keeps its slot, and has it alone until its END row is given back
-  state        a row with frames follows the row that its slot's state has seen, or carries RESET
-  handed over  every row is, at least once
-  contract     rows are those of tests/conformance, but for RESET(worker_lost)
-  values       a row shows what was sent at that place
-  again        a row is handed over again only where its worker was lost, and never once answered
-  reset        RESET(worker_lost) stands where a worker was lost, up to the first row with frames
-  given up     a row is, only where two workers were lost
-  ending       a stream ends as its client said, as an abort where that is gone, or by an error
-  results      come in order, each once, none missing
-  answer       a result is what a worker said of that row
-  flushed      stands right behind the result of its row
-  totals       of `closed` are right
-  failed       a stream does, only where there was no room for as long as it may wait
+  terms        the ids of a worker's batches ascend, within its credits and the shape of the pipeline
+  opened       a worker gets the name and options of a stream once, with the first row of the stream
+  order        a worker gets the rows of a stream in order
+  slot         a stream keeps its slot, and no other stream has this slot until the END row is done
+  state        a row with frames follows the last row that the state of its slot has seen, or has RESET
+  handed over  every row is handed over at least once
+  contract     the rows are those of tests/conformance, except for RESET(worker_lost)
+  values       a row has the values that were sent at its position
+  again        a row is handed over again only if its worker was lost, and never after it was answered
+  reset        after a lost worker, each row up to the first with frames has RESET(worker_lost)
+  failed row   a row fails only if two workers were lost over it
+  ending       a stream ends as its client ended it, as an abort if the client is gone, or by an error
+  results      the results come in order, each once, and none is missing
+  answer       a result is the answer of a worker to this row
+  flushed      `flushed` comes directly after the result of its row
+  totals       the totals of `closed` are right
+  failed       a stream fails only if there was no room for as long as it may wait
 """
 from stream_history import Handed, of_stream
 from worker_wire import END, RESET
@@ -36,8 +36,8 @@ def violations(history):
     return broken
 
 
-def lived_through(history, name):
-    """Lines for a person: when the workers of a stream's pipeline went, and which of its rows they noted."""
+def timeline(history, name):
+    """Lines for a person: when the workers of a stream's pipeline left, and which rows of the stream they logged."""
     stream = next(stream for stream in history.streams if stream.name == name)
     yield f"{name}: opened {stream.opened}, over {stream.over}, close {stream.code}"
     for worker in history.workers:
@@ -52,7 +52,7 @@ def lived_through(history, name):
 
 
 def _of_worker(worker, rule, options, handed):
-    """What is wrong with what one worker saw; adds its rows to `handed`."""
+    """The violations in the trace of one worker. Adds its rows to `handed`."""
     names, seen, states, owners, held, last = {}, {}, {}, {}, [], 0
     for kind, entry in worker.log:
         if kind == "done":
@@ -83,7 +83,7 @@ def _shape(batch, rule):
     if len(framed) > rule.rows or marks > rule.slots or len(set(framed)) < len(framed):
         yield f"terms: batch {batch.id} has {len(framed)} rows with frames and {marks} without"
     if any(row.slot >= rule.slots for row, _ in batch.rows):
-        yield f"terms: batch {batch.id} has a slot that there is not"
+        yield f"terms: batch {batch.id} has a slot beyond the last one"
 
 
 def _order(row, seen):
@@ -103,9 +103,9 @@ def _slot(row, owners, held):
 
 
 def _state(row, states):
-    """A state stands for the row that it has seen last, and of which stream; where marker rows are
-    all that came, for nothing."""
+    """`states` has the stream and the number of the last row that the state of a slot has seen, or None if the slot has had
+    only marker rows."""
     follows = states.get(row.slot) == (row.stream, row.seq - 1)
     if row.size and not row.flags & RESET and not follows:
-        yield f"state: row {row.seq} of stream {row.stream} goes on in slot {row.slot} without RESET"
+        yield f"state: row {row.seq} of stream {row.stream} continues in slot {row.slot} without RESET"
     states[row.slot] = (row.stream, row.seq) if row.size or follows else None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checker itself: a history in which all is well has no violation, and each that is broken is
-told by the name of its promise."""
+"""Tests of the checker, history.py: a correct history has no violation, and each broken promise is reported by its
+name."""
 import unittest
 
-from history import lived_through, violations
+from history import timeline, violations
 from stream_history import ending_of, row_crc
 from traces import SECOND, Batch, History, Rule, Stream, Worker, contract
 from worker_wire import REASONS, RESET, Row, names
@@ -13,8 +13,8 @@ LOST = REASONS.index("worker_lost")
 
 
 class Story:
-    """One stream of six rows, the third without frames, each in a batch of its own. Worker a is lost
-    after it had the first two and answered one, worker b has the rest."""
+    """One stream of six rows, the third without frames, each in its own batch. Worker a is lost
+    after it got the first two and answered one. Worker b gets the rest."""
 
     def __init__(self):
         self.stream = Stream("s", salt=5, options='{"salt":5}', opened=1 * SECOND, over=9 * SECOND,
@@ -41,7 +41,7 @@ class Story:
         return row._replace(**changed), row_crc(SPEC, expected.row, 5) if size else None
 
     def hand(self, worker, seq, batch, lost=False, answered=True, **changed):
-        """Each batch is closed in the second of its number."""
+        """Hands a row over to a worker, in a batch that is closed in the second of its number."""
         opened = [] if worker.log else [[11, 1, "s", '{"salt":5}']]
         row = self.row(seq, lost, **changed)
         worker.log.append(("batch", Batch(batch, batch * SECOND, opened, [row])))
@@ -70,7 +70,7 @@ class Story:
                 "data": [worker.name, batch.id, 11, seq]}
 
     def broken(self):
-        """The names of the promises."""
+        """The names of the broken promises."""
         self.stream.got = [(100 * SECOND, message) for message in
                            [*self.results, *([self.closed] if self.closed else [])]]
         return sorted({what.split(":")[0] for what in violations(self.history)})
@@ -83,24 +83,24 @@ class Checker(unittest.TestCase):
     def check(self, *promises):
         self.assertEqual(self.story.broken(), sorted(promises))
 
-    def test_all_is_well(self):
+    def test_a_correct_history_has_no_violation(self):
         self.check()
 
-    def test_a_row_that_nobody_had(self):
+    def test_a_row_that_no_worker_had(self):
         self.story.remove(self.story.b, 4)
         self.check("handed over", "order", "state", "answer")
 
-    def test_the_last_row_that_nobody_had(self):
+    def test_the_last_row_that_no_worker_had(self):
         last = len(self.story.rows) - 1
         self.story.remove(self.story.b, last)
         self.check("handed over", "answer")
 
-    def test_a_row_too_many(self):
+    def test_an_extra_row(self):
         self.story.hand(self.story.b, 5, 20)
         self.story.b.log[-2][1].rows[0] = self.story.row(5)[0]._replace(seq=6), None
         self.check("contract", "order")
 
-    def test_other_frames_than_those_of_the_contract(self):
+    def test_a_row_whose_frames_differ_from_the_contract(self):
         self.story.change(self.story.b, 4, begin=101)
         self.check("contract")
 
@@ -108,21 +108,21 @@ class Checker(unittest.TestCase):
         self.story.change(self.story.a, 0, flags=RESET)
         self.check("contract", "answer")
 
-    def test_another_reason(self):
+    def test_a_wrong_reason(self):
         self.story.change(self.story.b, 2, reason=REASONS.index("gap"))
         self.check("contract")
 
-    def test_other_values(self):
+    def test_wrong_values(self):
         batch = self.story.batch(self.story.b, 3)
         batch.rows[0] = batch.rows[0][0], 17
         self.check("values")
 
-    def test_a_state_that_goes_on_after_a_loss(self):
+    def test_a_state_that_continues_after_a_loss(self):
         self.story.change(self.story.b, 1, flags=self.story.rows[1].row[5], reason=0)
         self.story.results[1]["flags"].remove("RESET")
         self.check("state", "reset")
 
-    def test_a_reset_where_none_was_due(self):
+    def test_a_reset_that_was_not_due(self):
         self.story.change(self.story.b, 4, flags=RESET, reason=LOST)
         self.story.results[5]["flags"] = ["RESET"]
         self.check("reset")
@@ -132,7 +132,7 @@ class Checker(unittest.TestCase):
         self.check("slot", "state")
 
     def another(self, batch):
-        """A second stream whose rows stand in the slot of the first."""
+        """Adds a second stream, whose rows are in the slot of the first."""
         other = Stream("t", options="{}", opened=SECOND, over=9 * SECOND, sent=[("frames", 200)], how="left")
         self.story.history.streams.append(other)
         begin, end = (Row(12, seq, at, 0, -1, 1, 0, size, 0, flags, reason) for seq, at, size, flags, reason in
@@ -142,17 +142,17 @@ class Checker(unittest.TestCase):
                                    [(begin, row_crc(SPEC, [0, 0, 0, 100, 0, 7, 0], 0))])))
         log.append(("batch", Batch(batch + 1, batch * SECOND, [], [(end, None)])))
 
-    def test_a_slot_that_is_free_again(self):
+    def test_a_slot_that_is_used_again_after_its_last_row_is_done(self):
         self.another(20)
         self.check()
 
-    def test_a_slot_of_which_the_last_row_is_not_given_back(self):
+    def test_a_slot_that_is_used_again_before_its_last_row_is_done(self):
         self.story.b.log.pop()
         self.story.b.credits = 3
         self.another(20)
         self.check("slot")
 
-    def test_a_slot_of_two(self):
+    def test_a_slot_shared_by_two_streams(self):
         end = [self.story.b.log.pop() for _ in range(2)]
         self.story.b.credits = 3
         self.another(9)
@@ -174,7 +174,7 @@ class Checker(unittest.TestCase):
         self.story.results[5]["data"][1] = batch.id
         self.check("terms")
 
-    def test_other_options(self):
+    def test_wrong_options(self):
         self.story.batch(self.story.b, 1).opened[0][3] = ""
         self.check("opened")
 
@@ -182,7 +182,7 @@ class Checker(unittest.TestCase):
         self.story.batch(self.story.a, 0).opened.clear()
         self.check("opened", "handed over", "answer")
 
-    def test_a_row_handed_over_again_though_nobody_was_lost(self):
+    def test_a_row_handed_over_again_though_no_worker_was_lost(self):
         self.story.a.fate = "left"
         self.check("again")
 
@@ -199,7 +199,7 @@ class Checker(unittest.TestCase):
         self.story.results[0], self.story.results[1] = self.story.results[1], self.story.results[0]
         self.check("results")
 
-    def test_a_result_that_is_missing(self):
+    def test_a_missing_result(self):
         self.story.results.pop()
         self.check("results")
 
@@ -207,55 +207,55 @@ class Checker(unittest.TestCase):
         self.story.results[0]["data"] = self.story.results[1]["data"]
         self.check("answer")
 
-    def test_an_answer_of_nobody(self):
+    def test_an_answer_of_an_unknown_worker(self):
         self.story.results[0]["data"] = ["c", 1, 11, 0]
         self.check("answer")
 
-    def test_a_row_given_up_too_early(self):
+    def test_a_row_that_failed_too_early(self):
         del self.story.results[1]["data"]
         self.story.results[1]["error"] = "worker_failed"
-        self.check("given up")
+        self.check("failed row")
 
-    def give_up(self, seq):
-        """A second worker is lost over it, before it could note the batch."""
+    def fail_row(self, seq):
+        """Makes a row fail: a second worker is lost over it, before it logs the batch."""
         self.story.history.workers.append(Worker("c", fate="lost", attached=SECOND, over=4 * SECOND))
         result = next(result for result in self.story.results if result.get("seq") == seq)
         result.pop("data")
         result["error"] = "worker_failed"
 
-    def test_a_row_given_up_after_two_losses(self):
-        self.give_up(1)
+    def test_a_row_that_failed_after_two_losses(self):
+        self.fail_row(1)
         self.check()
 
-    def test_a_row_given_up_whose_first_worker_had_the_next_one_too(self):
-        self.give_up(1)
+    def test_a_failed_row_whose_first_worker_had_the_next_row_too(self):
+        self.fail_row(1)
         self.story.hand(self.story.a, 2, 3, answered=False)
         self.check()
 
-    def test_a_marker_row_given_up_whose_first_worker_was_lost_before_it_noted_the_batch(self):
-        self.give_up(2)
+    def test_a_failed_marker_row_whose_first_worker_was_lost_before_it_logged_the_batch(self):
+        self.fail_row(2)
         self.story.remove(self.story.a, 1)
         self.story.a.over = 2 * SECOND
         self.check()
 
     def left(self):
-        """It left behind its first row; of the second nobody knows."""
+        """Makes the client leave after its first result. The result of the second row is unknown."""
         story = self.story
         story.stream.how, story.closed = "left", None
         del story.results[1:], story.a.log[2:], story.b.log[:]
         for seq in range(2, 6):
             story.hand(story.b, seq, 3 + seq, lost=seq < 4)
 
-    def test_a_row_that_one_worker_was_lost_over_and_nobody_had_again(self):
+    def test_a_row_that_no_worker_had_again_after_one_worker_was_lost_over_it(self):
         self.left()
         self.check("handed over")
 
-    def test_a_row_that_two_workers_were_lost_over_unseen(self):
+    def test_a_row_over_which_two_workers_were_lost_before_they_logged_it(self):
         self.left()
         self.story.history.workers.append(Worker("c", fate="lost", attached=SECOND, over=4 * SECOND))
         self.check()
 
-    def test_two_workers_that_were_lost_over_other_rows(self):
+    def test_a_row_that_no_worker_had_again_though_the_second_loss_was_over_another_row(self):
         self.left()
         self.story.history.workers.append(Worker("c", fate="lost", attached=SECOND, over=8 * SECOND))
         self.check("handed over")
@@ -279,7 +279,7 @@ class Checker(unittest.TestCase):
         self.story.results.pop()
         self.check("failed")
 
-    def test_a_stream_that_failed_for_want_of_a_worker(self):
+    def test_a_stream_that_failed_because_there_was_no_worker(self):
         stream, self.story.history.workers = self.story.stream, []
         stream.opened, stream.over, stream.code = 1 * SECOND, 31 * SECOND, 1013
         self.story.results, self.story.closed = [], {"type": "error", "code": "no_worker"}
@@ -288,7 +288,7 @@ class Checker(unittest.TestCase):
         self.check("failed")
 
     def aborted(self, row):
-        """It broke off after its first message; `row` more was seen of it at worker b."""
+        """Makes the client abort after its first message. Worker a got `row` after the first row."""
         story, log = self.story, self.story.b.log
         story.stream.how, story.stream.code, story.closed = "abort", 1006, None
         story.rows = ending_of(SPEC, story.stream.sent[:1], "abort").rows
@@ -300,7 +300,7 @@ class Checker(unittest.TestCase):
         self.aborted(1)
         self.check()
 
-    def test_an_aborted_stream_that_broke_off_where_it_cannot_have(self):
+    def test_an_aborted_stream_with_an_abort_at_an_impossible_position(self):
         self.aborted(1)
         self.story.change(self.story.a, 1, begin=149)
         self.check("contract")
@@ -312,7 +312,7 @@ class Checker(unittest.TestCase):
         self.story.a.fate, self.story.a.over = "lived", None
         self.check("ending")
 
-    def test_a_stream_that_the_service_ended_where_it_had_read_so_far(self):
+    def test_a_stream_that_the_service_ended_after_the_frames_that_it_had_read(self):
         self.aborted(1)
         self.story.change(self.story.a, 1, flags=48, begin=100, size=50, left=20)
         batch = self.story.batch(self.story.a, 1)
@@ -320,14 +320,14 @@ class Checker(unittest.TestCase):
         self.story.history.stopping = 8 * SECOND
         self.check()
 
-    def test_a_row_that_never_was_and_an_abort(self):
+    def test_an_abort_after_a_row_that_no_worker_had(self):
         self.aborted(1)
         del self.story.a.log[:2]
         self.story.batch(self.story.a, 1).opened.append([11, 1, "s", '{"salt":5}'])
         self.check("handed over", "answer")
 
-    def test_what_a_stream_lived_through_tells_who_had_its_rows(self):
-        lines = list(lived_through(self.story.history, "s"))
+    def test_the_timeline_of_a_stream_lists_the_workers_that_had_its_rows(self):
+        lines = list(timeline(self.story.history, "s"))
         lost = next(line for line in lines if line.startswith("a: lost"))
         self.assertEqual(lines[lines.index(lost) + 2], "  batch 2, closed 2000000000: row 1, size 50")
 

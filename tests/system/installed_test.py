@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that tests/consumer builds against the installed library, beside those of documents_test."""
+"""The programs that tests/consumer builds against the installed library, except those of documents_test."""
 import os
 import subprocess
 import unittest

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients behind a worker that is slow for a while, with the `websockets` library, which closes a connection when a
-ping is not answered in time. Its times, and the service's, are a fifth of the defaults, and the rate is five times that
-of speech: so the bytes, and what buffers and kernels make of them, are those of the defaults. With the environment
-variable KEEPALIVE_TIMES=1 they are the defaults themselves, and the test takes a minute and a half:
+"""Clients of a worker that is slow for a while. They use the `websockets` library, which closes a connection when a ping
+is not answered in time. The times of the library and of the service are a fifth of their defaults, and the rate is five
+times that of speech: so the bytes, and their effect on buffers and kernels, are those of the defaults. With the
+environment variable KEEPALIVE_TIMES=1, the times are the defaults, and the test takes a minute and a half:
     KEEPALIVE_TIMES=1 ctest --preset release -R system:keepalive
-Numbers like A36 name the case in docs/guarantees.md."""
+Ids like A36 are those of docs/guarantees.md."""
 import asyncio
 import os
 import threading
@@ -15,16 +15,16 @@ import websockets
 from harness import SystemTest, read_all, run, samples
 from raw_worker import RawWorker
 
-TIMES = float(os.environ.get("KEEPALIVE_TIMES", "0.2"))  # of the defaults
+TIMES = float(os.environ.get("KEEPALIVE_TIMES", "0.2"))  # as a part of the defaults
 RATE, PACKET = int(16_000 / TIMES), 8_000  # a packet is half a second of speech
-PING = 20 * TIMES  # seconds between pings, and to wait for an answer
+PING = 20 * TIMES  # seconds between pings, and until an answer is late
 LIMITS = f'[limits]\nstream_buffer = "{5000 * TIMES:.0f}ms"\npause_buffer = "{120 * TIMES:.0f}s"\n'
 PIPELINES = "".join(f'[[pipeline]]\nname = "{name}"\nrate = {RATE}\nchunk = {{ size = {PACKET} }}\n'
                     for name in ("slow", "compiling"))
 
 
 class Paced:
-    """A worker that takes so many seconds for its first batch, and for each other."""
+    """A worker that takes `first` seconds for its first batch, and `each` seconds for each later one."""
 
     def __init__(self, url, pipeline, first, each):
         self.link = RawWorker(url, pipeline=pipeline).attached().beat()
@@ -33,7 +33,7 @@ class Paced:
         self.thread.start()
 
     def _work(self, first, each):
-        self.link.wait_for_ever()
+        self.link.wait_forever()
         takes = first
         while (batch := self.link.batch()) is not None:
             self.stopped.wait(takes)
@@ -49,7 +49,7 @@ class Paced:
 
 class Keepalive(SystemTest):
     async def stream(self, service, pipeline, packets, pause):
-        """What came, and the close code, of a client that waits so long between packets."""
+        """The number of results and the close code of a client that waits `pause` seconds between packets."""
         async with websockets.connect(service.url(pipeline=pipeline), ping_interval=PING, ping_timeout=PING,
                                       compression=None) as connection:
             async def send():
@@ -63,7 +63,7 @@ class Keepalive(SystemTest):
             await asyncio.gather(sending, return_exceptions=True)
             return sum(message["type"] == "result" for message in messages), code
 
-    def test_no_client_is_cut_by_its_own_pings_behind_a_slow_worker(self):  # A36
+    def test_no_client_closes_its_connection_for_a_late_pong_behind_a_slow_worker(self):  # A36
         service = self.service(PIPELINES, LIMITS)
         for pipeline, first, each in ("slow", 0, 0.25 * TIMES), ("compiling", 60 * TIMES, 0):
             self.addCleanup(Paced(service.workers, pipeline, first, each).close)

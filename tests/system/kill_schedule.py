@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A service under clients that come and go in every way, and workers that are killed, stopped, hung
-and sent away at random; then the history is checked against what is promised (history.py).
+"""Runs a service with clients that come and go in every way, and with workers that are killed, stopped, hung and made to
+leave at random. Then checks the history against the promises of the service (history.py).
 
   MILLRACE=build/debug/service/millrace ./kill_schedule.py [--seconds 60] [--seed N] [--streams 40]
 
-The seed decides what is drawn; when it happens depends on the machine."""
+The seed determines all random choices; the time of each event depends on the machine."""
 import argparse
 import asyncio
 import collections
@@ -23,12 +23,12 @@ import websockets
 
 from crew import Crew
 from harness import PATIENCE, Service
-from history import lived_through, violations
+from history import timeline, violations
 from traces import History, Rule, Stream, contract, salted
 
 PIPELINES = {"lookahead": Rule(contract.Spec(size=400, left=80, right=40, first=240), 64, 8, 8.0),
              "overlap": Rule(contract.Spec(size=480, step=320, tail="cover"), 12, 6, 8.0)}
-# How often, and how many of the serving workers it needs.
+# The weight of each fault in the random choice, and the number of serving workers that it needs.
 FAULTS = {"attach": (10, 0), "kill": (6, 1), "pause": (5, 1), "leave": (5, 1), "hang": (2, 2),
           "doze": (1, 2), "famine": (1, 1)}
 MOST_WORKERS = 4
@@ -47,7 +47,7 @@ def configuration():
 
 
 class Client:
-    """Streams one after the other, each another, until `stop`."""
+    """Opens one random stream after the other, until `stop` is set."""
 
     def __init__(self, service, number, seed, streams):
         self.service, self.number, self.streams = service, number, streams
@@ -73,7 +73,7 @@ class Client:
         except (OSError, websockets.WebSocketException, asyncio.TimeoutError) as error:
             if not stop.is_set() and getattr(error, "status_code", None) != 503:
                 raise
-            self.refused += 1  # there is no room, or it is stopping
+            self.refused += 1  # there is no room, or the service is stopping
             return
         self.streams.append(stream)
         reader = asyncio.create_task(self.read(connection, stream))
@@ -114,7 +114,7 @@ class Client:
             connection.transport.abort()
 
     async def packets(self, connection, stream, data):
-        """In messages of any length: a frame may straddle them."""
+        """Sends data in messages of any length, whose borders may be within a frame."""
         while data:
             size = min(len(data), self.random.choice([self.random.randint(1, 200), 800, len(data)]))
             stream.sent.append(("frames", size))
@@ -127,7 +127,7 @@ class Schedule:
         self.random, self.service, self.streams = random.Random(f"{seed} faults"), service, []
         self.crews = [Crew(service, pipeline, random.Random(f"{seed} {pipeline}")) for pipeline in PIPELINES]
         self.clients = [Client(service, number, seed, self.streams) for number in range(clients)]
-        self.faults, self.going_on, self.stopping = collections.Counter(), set(), None
+        self.faults, self.running, self.stopping = collections.Counter(), set(), None
         self.memory = []
 
     async def run(self, seconds):
@@ -138,11 +138,11 @@ class Schedule:
             self.fault(self.random.choice(self.crews))
             self.memory.append(self.service.memory())
             self.raise_failures(clients)
-        await asyncio.gather(*self.going_on)
+        await asyncio.gather(*self.running)
         await asyncio.gather(*(crew.attach() for crew in self.crews))
         stop.set()
         self.stopping = time.monotonic_ns()
-        self.service.process.terminate()  # with what is live
+        self.service.process.terminate()  # while streams are open
         await asyncio.wait_for(asyncio.gather(*clients), PATIENCE * 2)
 
     def fault(self, crew):
@@ -154,23 +154,23 @@ class Schedule:
         kind = self.random.choices(list(possible), possible.values())[0]
         self.faults[kind] += 1
         task = asyncio.create_task(getattr(crew, kind)())
-        self.going_on.add(task)
+        self.running.add(task)
 
     def raise_failures(self, clients):
-        for task in [*self.going_on, *clients]:
+        for task in [*self.running, *clients]:
             if task.done():
-                self.going_on.discard(task)
+                self.running.discard(task)
                 task.result()
 
 
 def check(service, schedule, code):
-    """All that is wrong, and what there was."""
+    """(all violations, a summary of the run)"""
     ended = [crew.finish() for crew in schedule.crews]
     workers = [worker for workers, _ in ended for worker in workers]
     history = History(PIPELINES, schedule.streams, workers, schedule.stopping)
     wrong = violations(history)
     for name in re.findall(r"\(stream (\S+)\)", "\n".join(wrong))[:1]:
-        print(*lived_through(history, name), sep="\n")
+        print(*timeline(history, name), sep="\n")
     wrong += [line for _, lines in ended for line in lines]
     if code != 0:
         wrong.insert(0, f"drain: the service ended with {code}: {service.errors[-5:]}")
@@ -186,8 +186,8 @@ def check(service, schedule, code):
                    "memory_MB": [memory >> 20 for memory in schedule.memory[::len(schedule.memory) // 4 or 1]]}
 
 
-def keep(service, schedule):
-    """What everybody wrote down, for who looks for the cause."""
+def save(service, schedule):
+    """Saves the traces of clients and workers and the log of the service, to find the cause of a violation."""
     folder = tempfile.mkdtemp(prefix="millrace-history-")
     for name in os.listdir(service.folder.name):
         if name.endswith((".log", ".toml")):
@@ -203,20 +203,20 @@ def keep(service, schedule):
 
 
 def run(seconds, seed, clients=40):
-    """(what is wrong, what there was)"""
+    """(all violations, a summary of the run)"""
     service = Service(configuration(), 'workers_remote = "tcp://127.0.0.1:0"\n[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
     schedule = Schedule(service, seed, clients)
     try:
         asyncio.run(schedule.run(seconds))
-        wrong, there_was = check(service, schedule, service.wait())
+        wrong, summary = check(service, schedule, service.wait())
         if wrong:
-            there_was["kept"] = keep(service, schedule)
+            summary["saved"] = save(service, schedule)
     finally:
         for crew in schedule.crews:
             crew.finish()
         service.kill()
         service.folder.cleanup()
-    return wrong, there_was
+    return wrong, summary
 
 
 def main():
@@ -226,8 +226,8 @@ def main():
     parser.add_argument("--streams", type=int, default=40, help="at a time")
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
-    wrong, there_was = run(arguments.seconds, arguments.seed, arguments.streams)
-    print(json.dumps(there_was))
+    wrong, summary = run(arguments.seconds, arguments.seed, arguments.streams)
+    print(json.dumps(summary))
     print("\n".join(wrong[:50]), f"{len(wrong)} violations", sep="\n")
     return 1 if wrong else 0
 

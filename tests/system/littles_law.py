@@ -3,9 +3,10 @@
 
 MILLRACE=build/release/service/millrace python3 tests/system/littles_law.py [SECONDS]     120 by default
 
-The load: 200 streams of `millrace bench` that come and go, eight clients that read more slowly than they send, and two workers,
-one of which dies every ten seconds with batches in hand. Ends with 1 if a stage with at least two rows on average differs by more
-than 10 %. Not in CI: there the same holds exactly, in virtual time (tests/workers/lanes/lanes_schedule_test.cpp).
+The load: 200 streams of `millrace bench` that come and go, eight clients that read more slowly than they send, and two
+workers, one of which dies every ten seconds with unfinished batches. The exit code is 1 if a stage with at least two rows
+on average differs by more than 10 %. Not in CI, where tests/workers/lanes/lanes_schedule_test.cpp checks that the law
+holds exactly, in virtual time.
 """
 import collections
 import contextlib
@@ -27,7 +28,7 @@ ANSWER = b"x" * 2000
 
 
 class Load:
-    """Everything that runs beside the measurement, until it is left."""
+    """The load during the measurement: it runs in the `with` block."""
 
     def __init__(self, service):
         self.service, self.over, self.threads = service, threading.Event(), []
@@ -54,7 +55,7 @@ class Load:
         self.threads[-1].start()
 
     def work(self, seconds):
-        """A worker that sleeps for as long as a model takes; with `seconds` it then dies with its batches."""
+        """A worker that sleeps as long as a model computes. With `seconds`, it dies after this time, with its batches."""
         with RawWorker(self.service.workers).attached().beat() as worker:
             end = time.monotonic() + seconds if seconds else float("inf")
             while not self.over.is_set() and (batch := worker.batch()) is not None:
@@ -83,8 +84,8 @@ class Load:
                 client.socket.sendall(frame(BINARY, samples(0, 1600)))
 
 
-def look(service):
-    """The gauge and the seconds waited of each stage, and the time."""
+def snapshot(service):
+    """(time, gauge of each stage, seconds waited in each stage)"""
     lines = re.findall(r'^(millrace_queue_\w+)\{pipeline="default",stage="(\w+)"\} (\S+)$', service.get("/metrics")[1], re.MULTILINE)
     values = {(name, stage): float(value) for name, stage, value in lines}
     return (time.monotonic(), {stage: values["millrace_queue_items", stage] for stage in WAITS},
@@ -93,10 +94,10 @@ def look(service):
 
 def measure(service, seconds):
     gauges = collections.defaultdict(list)
-    began, _, before = look(service)
+    began, _, before = snapshot(service)
     while True:
         time.sleep(random.uniform(1.01, 1.2))  # the exporter collects once a second
-        now, items, waited = look(service)
+        now, items, waited = snapshot(service)
         for stage in WAITS:
             gauges[stage].append(items[stage])
         if now - began > seconds:

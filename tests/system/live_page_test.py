@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of the admin listener, in a browser: that its numbers are those of /metrics, what it loads, and
-what it shows when the service stops."""
+"""The live page of the admin listener, in a browser: its numbers are those of /metrics, it loads little, and it shows that
+the service stops."""
 import asyncio
 import contextlib
 import json
@@ -23,8 +23,8 @@ chunk = { size = 512 }
 [[pipeline]]
 name = "mt"
 """
-# Keeps what the page reads of /metrics, and from the scrape `last` on lets it wait for ever: what is shown
-# then is what the page makes of these.
+# Keeps each scrape of /metrics by the page. After `last` scrapes, the page gets no more answers, so that it shows the
+# figures of the scrapes that were kept.
 RECORD = """
 globalThis.scrapes = [];
 globalThis.last = Infinity;
@@ -45,7 +45,7 @@ METRICS = "import('./metrics.js').then(({ Scrape, increase, rate, restarted, buc
 
 
 class Samples:
-    """Of one scrape, for PromQL in Python."""
+    """The samples of one scrape, for PromQL in Python."""
 
     def __init__(self, scrape):
         self.time, self.lines = scrape["time"], []
@@ -76,7 +76,7 @@ def quantile(part, counts):
 
 
 def figures(scrapes, pipeline):
-    """What the page must show of a pipeline: as docs/admin.md says, of the last 10 s."""
+    """The figures of the last 10 s that the page must show of a pipeline, by docs/admin.md."""
     new = scrapes[-1]
     old = next((one for one in reversed(scrapes) if one.time <= new.time - 10), scrapes[0])
 
@@ -146,7 +146,7 @@ class LivePage(SystemTest):
             pass
 
     def faultless(self, page, service):
-        """No error on the console, and nothing from another origin."""
+        """Checks that there is no error on the console, and no request to another origin."""
         self.assertEqual(page.errors(), [])
         origins = {urllib.parse.urlsplit(url).netloc for url in page.requested()}
         self.assertEqual(origins, {f"127.0.0.1:{service.admin_port}"})
@@ -220,7 +220,7 @@ class Numbers(LivePage):
 
 
 class Contents(LivePage):
-    def test_it_fits_a_phone_shows_lists_and_loads_little(self):
+    def test_the_page_fits_a_phone_shows_lists_and_loads_little(self):
         service = self.service(PIPELINES)
         self.tap(service, "asr")
 
@@ -239,7 +239,7 @@ class Contents(LivePage):
         run(watch())
 
     def assert_small(self, page):
-        """At most 250 kB to load, and 150 kB for each reading of the data."""
+        """Checks that the page loads at most 250 kB, and at most 150 kB for each reading of the data."""
         urls = {one["requestId"]: urllib.parse.urlsplit(one["request"]["url"]).path
                 for one in page.reported("Network.requestWillBeSent")}
         sizes = {}
@@ -250,7 +250,7 @@ class Contents(LivePage):
         self.assertLess(sum(map(max, data)), 150_000)
         self.assertTrue(all(len(times) == 1 for times in sizes.values()), sizes)
 
-    def test_its_colours_follow_the_scheme_of_the_device(self):
+    def test_the_colours_of_the_page_follow_the_scheme_of_the_device(self):
         service = self.service()
 
         async def watch():
@@ -276,7 +276,7 @@ class Contents(LivePage):
 
         run(twice())
 
-    def test_several_open_pages_keep_no_probe_out(self):
+    def test_several_open_pages_do_not_keep_probes_out(self):
         service = self.service(PIPELINES)
         browser = self.browser()
 
@@ -293,7 +293,7 @@ class Contents(LivePage):
 
 
 class Stops(LivePage):
-    def test_it_shows_that_the_service_stops_is_gone_and_is_back(self):
+    def test_the_page_shows_that_the_service_stops_is_gone_and_is_back(self):
         service = self.service()
         tap = self.tap(service)
 
@@ -302,7 +302,7 @@ class Stops(LivePage):
                 await page.until("state.textContent === 'ready'")
                 await page.until("scrapes.length > 1")
                 async with service.connect() as connection:
-                    tap.process.send_signal(19)  # SIGSTOP: its row keeps the stream, and with it the service
+                    tap.process.send_signal(19)  # SIGSTOP: its unanswered row keeps the stream open, and the service running
                     await connection.send(samples(0, 1600))
                     self.assertEqual(json.loads(await connection.recv())["type"], "ready")
                     service.process.terminate()
@@ -318,7 +318,7 @@ class Stops(LivePage):
                 await page.value("last = scrapes.length + 2")
                 await page.until("globalThis.frozen")
                 self.assertFalse([text for text in (await page.value(SHOWN)).values() if text.startswith("-")],
-                                 "differences to counters of the process before")
+                                 "differences from the counters of the previous process")
 
         run(watch())
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log cannot be written, or much is to be written: no stream notices. Numbers like G16 name the
-case in docs/guarantees.md."""
+"""The log cannot be written, or there is a flood of lines: no stream is affected. Ids like G16 are those of
+docs/guarantees.md."""
 import os
 import re
 import unittest
@@ -11,11 +11,11 @@ from harness import Service, wait_for
 from raw_client import RawClient, upgrade
 
 DROPPED = "millrace_log_lines_dropped_total"
-LINES = 5  # of one event, which come together
+LINES = 5  # lines of one event, written at once
 
 
-class Unheard(Service):
-    """Its log goes elsewhere from its second start on."""
+class RedirectedService(Service):
+    """A service whose log can be redirected: from then on, after a second start, it goes elsewhere."""
     redirected = None
 
     def redirect(self, to):
@@ -33,15 +33,15 @@ class Unheard(Service):
 
 
 class Log(FaultTest):
-    def unheard(self, to):
-        service = Unheard(f"[[pipeline]]\nslots = 64\nchunk = {{ size = {PACKET} }}\n", "")
+    def redirected_service(self, to):
+        service = RedirectedService(f"[[pipeline]]\nslots = 64\nchunk = {{ size = {PACKET} }}\n", "")
         self.addCleanup(service.close)
         service.redirect(to(service) if callable(to) else to)
         self.worker = self.tap(service)
         return service
 
     def refuse(self, service, times):
-        """Each leaves a line, or is part of a sum."""
+        """Makes the service refuse clients. Each refusal is a line of the log, or is counted in a summary line."""
         for _ in range(times):
             with RawClient(service.port, upgrade("/v1/stream?pipeline=none")) as client:
                 self.assertEqual(client.head()[0], 404)
@@ -55,21 +55,21 @@ class Log(FaultTest):
         self.assertEqual(service.stop(), 0)
 
     def test_on_a_full_disk_lines_are_dropped_and_counted(self):  # G16
-        self.drops(self.unheard("/dev/full"))
+        self.drops(self.redirected_service("/dev/full"))
 
-    def test_a_closed_log_gets_no_other_descriptor(self):  # G16
-        service = self.unheard("&-")
+    def test_a_closed_standard_error_becomes_dev_null(self):  # G16
+        service = self.redirected_service("&-")
         self.assertEqual(os.readlink(f"/proc/{service.process.pid}/fd/2"), "/dev/null")
         self.drops(service)
 
-    def test_without_a_reader_lines_are_dropped_and_counted(self):  # G16
+    def test_without_a_reader_of_the_log_lines_are_dropped_and_counted(self):  # G16
         def fifo(service):
             path = service.folder.name + "/log"
             os.mkfifo(path)
             self.reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             return path
 
-        service = self.unheard(fifo)
+        service = self.redirected_service(fifo)
         os.close(self.reader)
         self.drops(service)
 

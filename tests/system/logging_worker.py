@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker to be killed: it writes down every batch before it answers it, and answers each row with
-who it is. What was written survives kill -9.
+"""A worker that tests can kill: it logs every batch before it answers it, and its answer to a row names the worker, the
+batch and the row. The log survives kill -9.
 
-  logging_worker.py URL PIPELINE NAME LOG CREDITS PACE      PACE: most milliseconds that a batch takes
+  logging_worker.py URL PIPELINE NAME LOG CREDITS PACE      PACE: the most milliseconds that a batch takes
 
-SIGTERM makes it say Bye and work on until the service ends it. SIGUSR1 makes it sit on its next
-batch until the service has given it up, in good health otherwise. A line of LOG is a JSON object:
-  {"attached": ns}                      the steady clock, as all instants
+At SIGTERM, it sends Bye and works until the service closes the connection. At SIGUSR1, it keeps its next batch until the
+service has evicted it, and sends heartbeats meanwhile. A line of LOG is a JSON object:
+  {"attached": ns}                      all times are of the steady clock
   {"batch": id, "closed": ns, "opened": [[stream, slot, name, options], …], "rows": [[…, crc32], …]}
-  {"done": id}                          it is about to be given back
+  {"done": id}                          the batch is given back next
   {"bye": ns}   {"ended": "left" | "timeout" | … | "lost"}
 """
 import json
@@ -41,13 +41,13 @@ class LoggingWorker:
         os.write(self.log, json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
     def leave(self):
-        """In a thread of its own: the other may be in the middle of a message when the signal comes."""
+        """Runs in a second thread: the main thread may be in the middle of a message when the signal comes."""
         self.leaving.wait()
         self.write(bye=time.monotonic_ns())
         self.link.send(wire.bye)
 
     def work(self):
-        self.link.wait_for_ever()
+        self.link.wait_forever()
         while (batch := self.link.batch()) is not None:
             rows = [[*row, zlib.crc32(self.link.row(batch, i))] for i, row in enumerate(batch.framed)]
             rows += [[*row, None] for row in batch.marks]
@@ -59,7 +59,7 @@ class LoggingWorker:
             self.write(done=batch.id)
             self.link.send(wire.done(batch.id, self.answers(batch, batch.framed),
                                      self.answers(batch, batch.marks)))
-        self.write(ended="left" if self.link.said_bye else self.link.refused or "lost")
+        self.write(ended="left" if self.link.received_bye else self.link.refused or "lost")
 
     def answers(self, batch, rows):
         return [(wire.JSON, json.dumps([self.name, batch.id, row.stream, row.seq]).encode())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory runs short: the service sees a control group of ours, in which so much is free as a test
-likes. Numbers like G5 name the case in docs/guarantees.md."""
+"""Memory is short: the service sees a simulated control group, whose free memory the test sets. Ids like G5 are those of
+docs/guarantees.md."""
 import json
 import os
 import re
@@ -14,18 +14,18 @@ from harness import COUNTED, Service, samples, wait_for
 from raw_client import BINARY, RawClient, frame, upgrade
 from zeromq_client import Peer
 
-# In a mount namespace of its own, so that nobody else sees it.
+# In a new mount namespace, so that no other process sees the simulated control group.
 WITHIN = ("unshare", "--user", "--map-root-user", "--mount")
 MOUNT = ("sh", "-c", 'mount --bind "$0" /sys/fs/cgroup && exec "$@"')
 LIMIT = 1 << 40
 PIPELINES = ('[[pipeline]]\nchunk = { size = 1600 }\n'
-             '[[pipeline]]\nname = "stuck"\nchunk = { size = 1600 }\n')  # nobody takes its rows
+             '[[pipeline]]\nname = "stuck"\nchunk = { size = 1600 }\n')  # it has no worker
 
 
 def setUpModule():
     with tempfile.TemporaryDirectory() as folder:
         if subprocess.run([*WITHIN, *MOUNT, folder, "true"], capture_output=True).returncode != 0:
-            raise unittest.SkipTest("no mount namespace is to be had here")
+            raise unittest.SkipTest("no mount namespace can be made here")
 
 
 class ShortService(Service):
@@ -38,27 +38,27 @@ class ShortService(Service):
         os.makedirs(os.path.join(self.group, "memory"))
         self._write("memory.max", LIMIT)
         self._write("memory/memory.limit_in_bytes", LIMIT)
-        self.leave(self.free)
+        self.set_free(self.free)
         self.limits = (*WITHIN, *MOUNT, self.group)
         super()._start()
 
     def _write(self, name, number):
-        """As a whole: the service may read it at any moment."""
+        """Replaces the file at once: the service may read it at any moment."""
         path = os.path.join(self.group, name)
         with open(path + ".new", "w") as file:
             file.write(f"{number}\n")
         os.rename(path + ".new", path)
 
-    def leave(self, free):
-        """Bytes."""
+    def set_free(self, free):
+        """Sets the free bytes of the control group."""
         for name in ("memory.current", "memory/memory.usage_in_bytes"):
             self._write(name, LIMIT - free)
 
     def use(self, percent):
-        """It has so much of what it could have."""
-        self.leave(self.memory() * (100 - percent) // percent)
+        """Sets the free memory so that the service uses this percentage of its limit."""
+        self.set_free(self.memory() * (100 - percent) // percent)
 
-    def does(self):
+    def active(self):
         return {action for action in ("reject_streams", "close_idle", "reset_largest")
                 if self.metric("millrace_overload_action_active", action=action)}
 
@@ -76,9 +76,9 @@ class Memory(FaultTest):
         return client
 
     def await_actions(self, service, actions):
-        wait_for(lambda: service.does() == actions, f"{actions}", COUNTED)
+        wait_for(lambda: service.active() == actions, f"{actions}", COUNTED)
 
-    def test_at_the_start_it_says_what_may_be_needed_and_what_there_is(self):
+    def test_the_service_logs_at_its_start_how_much_memory_it_may_need_and_has(self):
         free = 300
         service = self.short_service(free << 20)
         line = next(line for line in service.errors if "event=memory" in line)
@@ -88,7 +88,7 @@ class Memory(FaultTest):
         self.assertLess(float(given), free + (service.peak_memory() >> 20) + 1)
         self.assertIn("streams are refused", line)
 
-    def test_while_memory_is_short_nobody_gets_a_stream_and_those_there_go_on(self):  # G5
+    def test_while_memory_is_short_new_streams_are_refused_and_open_streams_continue(self):  # G5
         service = self.short_service()
         peer = Peer(service.zeromq_port)  # connected before: new connections are closed
         self.addCleanup(peer.close)
@@ -111,16 +111,16 @@ class Memory(FaultTest):
             good.row()
             ahead.send(frame(BINARY, samples(0, 1600)) * 20)
             self.await_metric(service, 1, "millrace_ingest_paused_connections")
-            for _ in range(3):  # looks at the memory, and sweeps
+            for _ in range(3):  # longer than several checks of memory and of streams
                 self.assertEqual(self.position(service, "ahead"), 1600)
                 service.recount()
-            service.leave(LIMIT)
+            service.set_free(LIMIT)
             self.await_actions(service, set())
-            wait_for(lambda: self.position(service, "ahead") == 20 * 1600, "it to be read on")
+            wait_for(lambda: self.position(service, "ahead") == 20 * 1600, "the stream to be read again")
             with self.unharmed(service):
                 self.assertNotIn("memory", service.get("/readyz")[1])
 
-    def test_when_it_is_shorter_who_says_nothing_is_given_up_sooner(self):  # G5
+    def test_while_memory_is_shorter_silent_clients_are_closed_sooner(self):  # G5
         service = self.short_service()
         expected = {("connections_closed", "idle"): 1, ("streams_closed", "idle"): 1}
         with self.moved(service, expected), self.unharmed(service) as good:
@@ -134,27 +134,27 @@ class Memory(FaultTest):
                 good.row()
                 return service.metric("millrace_streams_closed_total", reason="idle")
 
-            wait_for(closed, "the silent one to be given up", COUNTED)
+            wait_for(closed, "the silent client to be closed", COUNTED)
             self.assertEqual(silent.ended(), ("idle", 4408))
             speaking.send(text(type="end"))
             self.assertEqual(speaking.ended(), (None, 1000))
 
-    def test_when_it_is_gone_what_holds_much_ends_and_nothing_else(self):  # G5
+    def test_while_memory_is_almost_used_up_the_largest_streams_end_and_no_others(self):  # G5
         service = self.short_service()
         expected = {("connections_closed", "policy"): 2, ("streams_closed", "error"): 2}
         with self.moved(service, expected), self.unharmed(service) as good:
             clients = [self.client(service, f"/v1/stream?pipeline=stuck&id=c{number}") for number in range(5)]
             for client, rows in zip(clients, (1, 12, 2, 18, 0)):
                 client.send(frame(BINARY, samples(0, rows * 1600)))
-            wait_for(lambda: service.metric("millrace_chunk_buffer_bytes") >= 33 * 3200, "their frames", COUNTED)
+            wait_for(lambda: service.metric("millrace_chunk_buffer_bytes") >= 33 * 3200, "their frames to be held", COUNTED)
             service.use(97)
             for client in (clients[1], clients[3]):
                 self.assertEqual(client.ended(), ("no_room", 1013))
-            wait_for(lambda: any(f'for want of memory" stream=c3 bytes={18 * 3200}' in line for line in service.errors),
+            wait_for(lambda: any(f'stream evicted: memory is short" stream=c3 bytes={18 * 3200}' in line for line in service.errors),
                      "the log to name the first")
             self.await_actions(service, {"reject_streams", "close_idle", "reset_largest"})
             good.row()
-            service.leave(LIMIT)
+            service.set_free(LIMIT)
             self.await_actions(service, set())
             self.tap(service, "stuck")
             for client, rows in zip(clients, (1, 12, 2, 18, 0)):

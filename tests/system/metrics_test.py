@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What /metrics shows of a running service."""
+"""/metrics of a running service."""
 import json
-import re
 import unittest
 
 import worker_wire as wire
-from harness import COUNTED, SystemTest, read_all, run, samples, wait_for
+from harness import COUNTED, SystemTest, samples, wait_for
 from raw_client import BINARY, RawClient, frame, upgrade
 from raw_worker import RawWorker
 from zeromq_client import Peer
@@ -28,7 +27,7 @@ class Metrics(SystemTest):
         wait_for(lambda: ready() == 1, "the worker to count")
         worker.close()
         wait_for(lambda: json.loads(service.get("/workers")[1])["workers"] == [], "the worker to be gone")
-        self.assertEqual(ready(), 0)  # also if the scrape before was just now
+        self.assertEqual(ready(), 0)  # even if the previous scrape was a moment ago
 
     def test_rows_that_the_worker_does_not_answer_count_in_all_stages_but_result(self):
         service = self.service()
@@ -53,7 +52,7 @@ class Metrics(SystemTest):
 
         wait_for(lambda: counts() == [6, 6, 6, 6, 6, 1], "the rows to be counted", COUNTED)
 
-    def test_nothing_that_clients_send_makes_a_series(self):
+    def test_input_of_clients_creates_no_series(self):
         service = self.service(THREE)
         self.worker(service)
         before = self.series(service)
@@ -72,7 +71,7 @@ class Metrics(SystemTest):
         self.assertEqual(self.series(service), before)
 
     def series(self, service):
-        """Names and labels."""
+        """The names and labels of all series."""
         return {line.rpartition(" ")[0] for line in service.get("/metrics")[1].splitlines() if not line.startswith("#")}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of operation, measured by hand; bench/README.md has those of one machine.
+"""Measures figures of operation, not in CI. bench/README.md has those of one machine.
 
 MILLRACE=build/release/service/millrace python3 tests/system/operation_figures.py MEASUREMENT
 
@@ -21,7 +21,7 @@ from pictures import PIPELINES, client
 from raw_client import BINARY, RawClient, frame, upgrade
 
 CHUNK = 1600
-PAGE = ("/metrics", "/status", "/streams?order=held&limit=10", "/log")  # each second
+PAGE = ("/metrics", "/status", "/streams?order=held&limit=10", "/log")  # the requests of a page each second
 ROUND = 15  # seconds
 
 

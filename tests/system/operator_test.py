@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator sees of workers and streams: the pages of the admin listener, and the log."""
+"""Workers and streams in the pages of the admin listener and in the log."""
 import concurrent.futures
 import json
 import re
@@ -20,7 +20,7 @@ class Operator(SystemTest):
         wanted = [f'event="{event}"', *(f"{key}={value}" for key, value in fields.items())]
         return [line for line in list(service.errors) if all(text in line for text in wanted)]
 
-    def test_workers_are_listed_and_one_that_is_lost_is_a_warning_with_its_name(self):
+    def test_workers_are_listed_and_a_lost_worker_is_logged_as_a_warning_with_its_name(self):
         service = self.service('[[pipeline]]\nslots = 4\nchunk = { size = 1600 }\n')
         tap = self.tap(service)
         (worker,) = wait_for(lambda: self.workers(service), "the worker")
@@ -44,22 +44,22 @@ class Operator(SystemTest):
         (again,) = wait_for(lambda: self.workers(service), "the next worker")
         self.assertEqual(again["last_failure"]["why"], "disconnect")
 
-    def test_a_key_that_does_nothing_yet_is_a_warning(self):
+    def test_a_configuration_key_without_effect_is_logged_as_a_warning(self):
         service = self.service('[[pipeline]]\nendpoint = { by = "vad" }\n')
         self.assertIn("key 'pipeline.endpoint'", self.log(service, "configuration warning", level="warning")[0])
         self.assertEqual(json.loads(service.get("/log")[1])["log"][0]["event"], "configuration warning")
 
-    def test_workers_that_attach_at_once_are_all_named(self):
+    def test_all_workers_that_attach_at_once_are_named_in_the_log(self):
         service = self.service()
         names = [f"gpu-{number}" for number in range(10)]
         for name in names:
             self.addCleanup(RawWorker(service.workers, name=name).attached().close)
         wait_for(lambda: sorted(worker["worker"] for worker in self.workers(service)) == names, "all to be listed")
-        for name in names:  # in a line of its own, or in the sum of those that came in the same second
+        for name in names:  # in its own line, or in the summary line of its second
             wait_for(lambda: [line for line in self.log(service, "worker attached") if re.search(rf"\b{name}\b", line)],
                      f"the name {name} in the log")
 
-    def test_streams_that_are_refused_or_cannot_go_on_leave_a_line_with_the_reason(self):
+    def test_streams_that_end_early_leave_a_log_line_with_the_reason(self):
         service = self.service()
         self.tap(service)
 
@@ -85,7 +85,7 @@ class Operator(SystemTest):
             peer.open(pipeline="none")
             wait_for(lambda: self.log(service, "stream refused", pipeline="none", peer=stream["peer"]), "the refused stream")
 
-    def test_lists_that_are_asked_for_in_a_loop_are_collected_ten_times_a_second(self):
+    def test_lists_requested_in_a_loop_are_collected_at_most_ten_times_a_second(self):
         service = self.service()
         self.tap(service)
 

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""More load than the worker can take: streams in real time, 100 ms to a row, against a worker that
-needs a fixed time for each batch. Prints what came of it, and the bound that the configuration
-gives: what may wait in front of the worker, at the rate at which it works.
+"""More load than the worker can process: streams in real time with rows of 100 ms, and a worker that needs a fixed time for
+each batch. Prints the figures of the run, and the bound that the configuration gives: the time that the worker needs for
+all rows that may wait for it.
 
-  MILLRACE=build/release/service/millrace ./overload.py [--seconds 30] [--load 2] [--shed-after 500ms]
+  MILLRACE=build/release/service/millrace ./overload.py [--seconds 30] [--load 2] [--shed-after 500]
 
-`chunk_to_result` is the service's own, from the last frame of a row read to its result written;
-`sent_to_result` is what clients see, who without --shed-after fall behind for as long as it goes on."""
+`chunk_to_result` is measured by the service, from reading the last frame of a row to writing its result. `sent_to_result`
+is measured by the clients, which fall further and further behind without --shed-after."""
 import argparse
 import asyncio
 import json
@@ -28,7 +28,7 @@ MB = 1 << 20
 
 
 def work(url):
-    """The worker, in a process of its own."""
+    """The worker, in its own process."""
     with RawWorker(url, credits=CREDITS).attached().beat() as worker:
         print("attached", flush=True)
         worker.socket.settimeout(None)
@@ -43,21 +43,21 @@ class Overload:
     def __init__(self, load, shed_after=None):
         self.streams = round(load * ROWS / BATCH / (RATE / PACKET))
         self.shed_after, shed = (shed_after or 0) / 1000, f'shed_after = "{shed_after}ms"\n' if shed_after else ""
-        # [limits] stream_buffer, seconds: with shed_after, the ready rows and that much must fit.
+        # [limits] stream_buffer in seconds: with shed_after, the ready rows and the frames of that time must fit.
         self.buffer = self.shed_after + 1.5 if shed_after else 0.2
         self.service = Service(f"[[pipeline]]\nslots = {self.streams}\n{shed}chunk = {{ size = {PACKET} }}\n"
                                f"batch = {{ rows = {ROWS} }}\n", f'[limits]\nstream_buffer = "{self.buffer * 1000:.0f}ms"\npause_buffer = "0s"\n')
         self.worker = Process(sys.executable, __file__, "--worker", self.service.workers)
         wait_for(lambda: self.worker.lines, "the worker to attach")
         self.sent = self.answered = 0
-        self.delays, self.looks = [], []
+        self.delays, self.records = [], []
 
     def close(self):
         self.service.close()
         self.worker.kill()
 
     async def stream(self, number, until):
-        """In real time, whatever comes of it."""
+        """Sends a stream in real time, whatever the service answers."""
         async with websockets.connect(self.service.url(), compression=None, ping_interval=None) as connection:
             sent = []
             reader = asyncio.create_task(self.read(connection, sent))
@@ -78,14 +78,14 @@ class Overload:
                 self.answered += 1
                 self.delays.append(time.monotonic() - sent[message["end"] // PACKET - 1])
 
-    async def look(self, until):
-        """At what waits, once a second, as often as it is counted."""
+    async def record(self, until):
+        """Records what waits, once a second, as often as the gauges are collected."""
         while time.monotonic() < until:
             text = await asyncio.to_thread(lambda: self.service.get("/metrics")[1])
             def value(name):
                 return sum(float(found) for found in re.findall(rf"^millrace_{name}(?:\{{.*\}})? (\S+)$", text, re.M))
 
-            self.looks.append({"memory": self.service.memory(), "held": value("chunk_buffer_bytes"),
+            self.records.append({"memory": self.service.memory(), "held": value("chunk_buffer_bytes"),
                                "waiting": value('queue_items{pipeline="default",stage="batch"}'),
                                "handed": value('queue_items{pipeline="default",stage="worker"}'),
                                "paused": value("ingest_paused_connections")})
@@ -93,23 +93,23 @@ class Overload:
 
     async def run(self, seconds):
         began = time.monotonic()
-        looking = asyncio.create_task(self.look(began + seconds))
+        recording = asyncio.create_task(self.record(began + seconds))
         await asyncio.gather(*(self.stream(number, began + seconds) for number in range(self.streams)))
-        self.seconds = time.monotonic() - began  # more than that where the machine is busy
-        await looking
+        self.seconds = time.monotonic() - began  # more than `seconds` on a busy machine
+        await recording
 
     def rows_of_a_stream(self):
-        """That may be there: those held, and a message that was read before it was known; with
-        shed_after those that are ready or handed over, and what waits for no longer."""
+        """The most rows of a stream that may wait: those in its buffer, and a message that was read before the buffer was full.
+        With shed_after, those that are ready or handed over; bound() adds the time of the other frames."""
         return READY + CREDITS if self.shed_after else math.ceil(self.buffer * RATE / PACKET) + 1
 
     def bound(self):
-        """Seconds from the last frame of a row read to its result, at the rate that was seen."""
+        """The bound of chunk_to_result in seconds, at the measured rate."""
         behind = self.streams * self.rows_of_a_stream() / (self.answered / self.seconds)
         return behind + (CREDITS + 1) * BATCH + self.shed_after
 
     def chunk_to_result(self, quantile):
-        """The bounds of the bucket that it is in."""
+        """The bounds of the bucket with this quantile."""
         text, low = self.service.get("/metrics")[1], 0.0
         buckets = re.findall(r'^millrace_result_latency_seconds_bucket\{.*le="([^"]+)"\} (\S+)$', text, re.M)
         for high, count in ((float(le), float(count)) for le, count in buckets):
@@ -119,20 +119,20 @@ class Overload:
 
     def figures(self):
         self.delays.sort()
-        settled = self.looks[len(self.looks) // 3:]
+        settled = self.records[len(self.records) // 3:]
         lost = self.service.metric("millrace_stream_lost_audio_seconds_total", reason="overflow")
         return {"streams": self.streams, "offered_rows_per_s": round(self.sent / self.seconds),
                 "answered_rows_per_s": round(self.answered / self.seconds),
                 "chunk_to_result_p99_s": "%g to %g" % self.chunk_to_result(0.99), "bound_s": round(self.bound(), 2),
                 "sent_to_result_p99_s": round(self.delays[int(0.99 * len(self.delays))], 2),
-                "shed_s": round(lost, 1), "most_paused": max(look["paused"] for look in self.looks),
-                "memory_MB": [round(look["memory"] / MB, 1) for look in (self.looks[0], settled[0], settled[-1])]}
+                "shed_s": round(lost, 1), "most_paused": max(record["paused"] for record in self.records),
+                "memory_MB": [round(record["memory"] / MB, 1) for record in (self.records[0], settled[0], settled[-1])]}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--load", type=float, default=2, help="times what the worker can take")
+    parser.add_argument("--load", type=float, default=2, help="as a multiple of what the worker can process")
     parser.add_argument("--shed-after", type=int, metavar="MS")
     parser.add_argument("--worker", metavar="URL", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

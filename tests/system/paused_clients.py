@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of clients that send as fast as they can, to a worker that answers nothing: of the service, and of the kernel.
+"""The memory of the service and of the kernel for clients that send as fast as they can to a worker that answers nothing.
 
 MILLRACE=build/release/service/millrace python3 tests/system/paused_clients.py [CLIENTS] [SECONDS]
 """
@@ -43,7 +43,7 @@ def main(clients=2000, seconds=20):
         client.socket.setblocking(False)
         ready.register(client.socket, selectors.EVENT_WRITE, client)
     packet, sent, until = memoryview(frame(BINARY, samples(0, 16000))), 0, time.monotonic() + seconds
-    unsent = {}  # of a packet, by socket
+    unsent = {}  # the rest of a packet, by socket
     while (left := until - time.monotonic()) > 0:
         for key, _ in ready.select(min(left, 1)):
             rest = unsent.get(key.fd) or packet

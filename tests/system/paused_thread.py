@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread of another process that stands still while the others run, as if it hung: ptrace(2)."""
+"""Stops one thread of another process while its other threads run, as if the thread hung. Uses ptrace(2)."""
 import contextlib
 import ctypes
 import os
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
-WALL = 0x40000000  # of waitpid: threads too
+WALL = 0x40000000  # makes waitpid wait for threads too
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -18,7 +18,7 @@ def ptrace(request, thread):
 
 
 def threads(process, name):
-    """The ids of its threads of this name."""
+    """The ids of the threads of a process that have this name."""
     for thread in os.listdir(f"/proc/{process}/task"):
         with open(f"/proc/{process}/task/{thread}/comm") as file:
             if file.read().strip() == name:
@@ -27,7 +27,7 @@ def threads(process, name):
 
 @contextlib.contextmanager
 def paused(process, name):
-    """Meanwhile the only thread of this name stands still."""
+    """Stops the only thread of this name during the block."""
     (thread,) = threads(process, name)
     ptrace(PTRACE_SEIZE, thread)
     ptrace(PTRACE_INTERRUPT, thread)

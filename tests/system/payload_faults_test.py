@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters and frames that are not what they should be. Numbers like B7 name the case in
-docs/guarantees.md."""
+"""Invalid parameters and frames. Ids like B7 are those of docs/guarantees.md."""
 import array
 import json
 import math
@@ -18,7 +17,7 @@ def options(json_text):
     return "options=" + urllib.parse.quote(json_text)
 
 
-# A query, and the status that answers it; its first parameter is named in the body.
+# Queries, and the status of their answer. The body of the answer names the first parameter.
 PARAMETERS = {
     # B10
     "rate 0": ("rate=0", 415), "a rate below 0": ("rate=-16000", 415), "rate 7999": ("rate=7999", 415),
@@ -29,16 +28,16 @@ PARAMETERS = {
     "dim 65536": ("dim=65536", 415),
     # B19
     "an empty id": ("id=", 400), "an id of 129": ("id=" + "a" * 129, 400), "a NUL in an id": ("id=a%00b", 400),
-    "no UTF-8 in an id": ("id=%ff", 400), "a newline in an id": ("id=a%0ab", 400),
-    "a label in an id": ("id=%7B%7D%22", 400), "an id upwards": ("id=../x", 400), "half a percent": ("id=%4", 400),
+    "an id that is not UTF-8": ("id=%ff", 400), "a newline in an id": ("id=a%0ab", 400),
+    "a label in an id": ("id=%7B%7D%22", 400), "a path as an id": ("id=../x", 400), "half a percent-encoding": ("id=%4", 400),
     # B20
-    "options of no object": (options("[]"), 400), "options of no JSON": (options("{"), 400),
+    "options that are not an object": (options("[]"), 400), "options that are not JSON": (options("{"), 400),
     "options over 4 KiB": (options('{"a":"' + "b" * 4090 + '"}'), 400),
     "options that nest deep": (options('{"a":' + "[" * 100 + "]" * 100 + "}"), 400),
-    "options that repeat themselves": (options("{}") + "&" + options("{}"), 400),
+    "repeated options": (options("{}") + "&" + options("{}"), 400),
     # and the others
-    "an unknown format": ("format=mp3", 415), "no pipeline": ("pipeline=none", 404),
-    "an unknown parameter": ("colour=red", 400), "a repeated one": ("rate=16000&rate=16000", 400),
+    "an unknown format": ("format=mp3", 415), "an unknown pipeline": ("pipeline=none", 404),
+    "an unknown parameter": ("colour=red", 400), "a repeated parameter": ("rate=16000&rate=16000", 400),
 }
 
 
@@ -51,14 +50,14 @@ class Parameters(FaultTest):
                 self.assertEqual(error["parameter"], query.split("=")[0])
             return status
 
-    def test_a_parameter_that_is_wrong_is_refused_by_name(self):
+    def test_an_invalid_parameter_is_refused_by_name(self):
         self.each(self.served(), PARAMETERS, self.refusal, ("connections_rejected", "parameter"))
 
 
 class Values(FaultTest):
     FLOATS = '[[pipeline]]\nname = "floats"\nframes = "f32"\nchunk = { size = 4 }\n'
 
-    def test_a_message_with_a_value_that_is_no_number_is_a_gap(self):  # B13
+    def test_a_message_with_nan_or_infinity_becomes_a_gap(self):  # B13
         service = self.service("[[pipeline]]\nchunk = { size = 1600 }\n" + self.FLOATS)
         self.tap(service)
         tap = self.tap(service, "floats")
@@ -77,7 +76,7 @@ class Values(FaultTest):
                          [(0, 0, 4), (4, 0, 0), (8, 4, 4), (12, 0, 0), (16, 4, 4), (20, 0, 0), (24, 4, 0)])
 
     def values(self, pipeline, sent, clamped=0):
-        """The checksum of the only row's values, of which so many were clamped."""
+        """The checksum of the values of the only row. Checks that `clamped` values were clamped."""
         service = self.service(pipeline)
         tap = self.tap(service, "floats", "--data", "crc32c")
         with self.moved(service, {}):
@@ -87,11 +86,11 @@ class Values(FaultTest):
         self.assertEqual(service.metric("millrace_ingest_values_clamped_total"), clamped)
         return self.rows(tap, "a")[0]["crc32c"]
 
-    def test_audio_beyond_one_is_clamped_and_counted(self):  # B14
+    def test_audio_beyond_plus_or_minus_1_is_clamped_and_counted(self):  # B14
         got = self.values(self.FLOATS.replace("f32", "s16"), [1e30, -1e30, 0.5, -0.0], clamped=2)
         self.assertEqual(got, crc32c(array.array("h", [32767, -32768, 16384, 0]).tobytes()))
 
-    def test_numbers_too_small_to_be_normal_are_flushed(self):  # B13
+    def test_denormal_numbers_become_0(self):  # B13
         got = self.values(self.FLOATS, [2.0, -2.0, 1e-40, -0.0])
         self.assertEqual(got, crc32c(struct.pack("<4f", 2, -2, 0, -0.0)))
 
@@ -106,7 +105,7 @@ class Values(FaultTest):
         rejected = next(m for m in messages if m["type"] == "rejected")
         self.assertEqual((rejected["code"], rejected["frames"]), ("values", 0))
 
-    def test_empty_messages_are_a_sign_of_life_and_tiny_ones_are_frames(self):  # B15
+    def test_empty_messages_are_a_sign_of_life_and_tiny_messages_are_frames(self):  # B15
         service = self.served()
         with self.moved(service, {}), self.unharmed(service), RawClient(service.port, upgrade()) as client:
             client.opened().send(frame(BINARY) * 10_000 + text(type="keepalive"))

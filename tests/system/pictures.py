@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pictures of docs/pictures: MILLRACE=… python3 pictures.py FOLDER [SECONDS], with a decoder at
+"""Makes the pictures of docs/pictures: MILLRACE=… python3 pictures.py FOLDER [SECONDS]. The decoder is the program
 POCKETSPHINX_WORKER. The plots of the live page fill in 300 s, which is the default."""
 import asyncio
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stream on which every worker dies, beside streams that have done nothing wrong. A supervisor
-starts the next worker each time. Numbers like F32 name the case."""
+"""A stream on which every worker dies, beside streams without a fault. After each death, a supervisor starts the next
+worker. Ids like F32 are those of docs/guarantees.md."""
 import json
 import threading
 import time
@@ -9,7 +9,7 @@ import urllib.parse
 
 import worker_wire as wire
 from faults import PACKET, text
-from harness import samples, wait_for
+from harness import samples
 from raw_worker import RawWorker
 from worker_faults import WorkerFaultTest, packet
 from zeromq_client import Peer
@@ -26,7 +26,7 @@ class Supervised:
 
     def __init__(self, url):
         self.url, self.deaths, self.stopped = url, 0, threading.Event()
-        self.resets = {}  # by stream: rows with RESET(worker_lost), by name
+        self.resets = {}  # rows with RESET(worker_lost), by name of the stream
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
@@ -61,7 +61,7 @@ class Supervised:
 
 class Poison(WorkerFaultTest):
     def play(self, send_poison):
-        """Five innocent streams in real time; `send_poison` gets the number of each packet."""
+        """Runs five innocent streams in real time. `send_poison(service)` returns a function of the number of a packet."""
         service = self.service()
         supervised = Supervised(service.workers)
         self.addCleanup(supervised.close)
@@ -80,9 +80,9 @@ class Poison(WorkerFaultTest):
             self.assertEqual([(seq, data) for seq, _, data in results], [(seq, 1) for seq in range(PACKETS + 1)])
             self.assertLessEqual(supervised.resets.get(f"innocent{i}", 0), supervised.deaths)
         self.assertEqual(supervised.deaths, 4)  # two for each of the two rows that fail
-        self.assertIn("two workers were lost over this row", "\n".join(service.errors))
+        self.assertIn("two workers were lost while they held this row", "\n".join(service.errors))
 
-    def test_a_stream_that_kills_workers_ends_and_costs_the_others_nothing_but_resets(self):  # F32
+    def test_a_stream_that_kills_workers_ends_and_other_streams_only_get_resets(self):  # F32
         def poison(service):
             self.poisonous = self.client(service, "?options=" + urllib.parse.quote(OPTIONS))
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to the process: signals, configurations that make no sense, kill and start again.
-Numbers like G3 name the case in docs/guarantees.md."""
+"""Faults of the process: signals, invalid configurations, kill and restart. Ids like G3 are those of docs/guarantees.md."""
 import asyncio
 import concurrent.futures
 import contextlib
@@ -18,9 +17,9 @@ from harness import MILLRACE, PATIENCE, run, samples, wait_for
 from raw_client import BINARY, RawClient, frame, upgrade
 from raw_worker import RawWorker
 
-# A configuration, and what its line names: the key, its value, what is allowed.
+# Configurations, and the words that the error line must have: the key, its value, what is allowed.
 CONFIGURATIONS = {  # G1
-    "no TOML": ("[listen", ["1: "]),
+    "text that is not TOML": ("[listen", ["1: "]),
     "an unknown key": ("[listen]\nwebsokcet = 1", ["listen.websokcet", "= 1", "'websocket'"]),
     "an unknown table": ("[listeners]", ["listeners", "'listen'"]),
     "a wrong type": ("[[pipeline]]\nslots = \"4\"", ["pipeline.slots", '"4"', "from 1 to 65536"]),
@@ -29,30 +28,30 @@ CONFIGURATIONS = {  # G1
     "a size below 0": ('[limits]\nmessage = "-1KiB"', ["limits.message", '"-1KiB"', "from 1KiB to 1MiB"]),
     "a number below 0": ("[[pipeline]]\nslots = -1", ["pipeline.slots", "-1", "from 1 to 65536"]),
     "more than 64 bits": ("[[pipeline]]\nslots = 99999999999999999999", [":2: "]),
-    "rows that have no slot": ("[[pipeline]]\nslots = 2\nbatch = { rows = 3 }",
+    "more rows than slots": ("[[pipeline]]\nslots = 2\nbatch = { rows = 3 }",
                                ["pipeline.batch.rows", "= 3", "at most slots, which is 2"]),
-    "a chunk that no stream may hold": ('[[pipeline]]\nchunk = { size = "60s" }',
+    "a chunk that is longer than the buffer of a stream": ('[[pipeline]]\nchunk = { size = "60s" }',
                                         ["pipeline.chunk", "60s", "limits.stream_buffer is 5s"]),
     "slabs that do not fit": ('[limits]\nslab_bytes = "1MiB"\n[[pipeline]]\nslots = 4096\nbatch = { rows = 4096 }',
                               ["pipeline.batch", "rows = 4096", "limits.slab_bytes"]),
-    "one port for two": ('[listen]\nwebsocket = "127.0.0.1:1"\nadmin = "127.0.0.1:1"',
+    "one port for two listeners": ('[listen]\nwebsocket = "127.0.0.1:1"\nadmin = "127.0.0.1:1"',
                          ["listen.", "127.0.0.1:1", "must differ"]),
-    "the open network": ('[listen]\nwebsocket = "0.0.0.0:80"', ["listen.websocket", "0.0.0.0:80", "plain = true"]),
+    "an address beyond loopback": ('[listen]\nwebsocket = "0.0.0.0:80"', ["listen.websocket", "0.0.0.0:80", "plain = true"]),
     "a socket's path that is too long": (f'[listen]\nworkers = "unix:/{"a" * 200}"', ["listen.workers", "107 bytes"]),
-    "a device that has no such name": ('[gpu]\ndevices = ["gpu0"]', ["gpu.devices", '["gpu0"]', "auto", "host", "cuda:0"]),
+    "an invalid name of a device": ('[gpu]\ndevices = ["gpu0"]', ["gpu.devices", '["gpu0"]', "auto", "host", "cuda:0"]),
     "two pipelines of one name": ("[[pipeline]]\n[[pipeline]]", ["pipeline.name", "must differ"]),
 }
 
 
 def complaint(*arguments):
-    """Exit code and lines of a command that should say what is wrong."""
+    """The exit code and the error lines of a command that should fail."""
     done = subprocess.run([MILLRACE, *arguments], capture_output=True, text=True, timeout=PATIENCE)
     return done.returncode, done.stderr.splitlines()
 
 
 class Configurations(FaultTest):
-    def test_one_that_makes_no_sense_ends_the_program_before_it_listens_with_one_line(self):  # G1
-        service = self.served()  # for its folder, and to see that it does not notice
+    def test_an_invalid_configuration_ends_the_program_before_it_listens_with_one_line(self):  # G1
+        service = self.served()  # for its folder, and to check that it is not affected
         file = service.config + ".bad"
         for name, (written, named) in CONFIGURATIONS.items():
             with open(file, "w") as out:
@@ -70,7 +69,7 @@ class Configurations(FaultTest):
             self.assertEqual(code, 1)
             self.assertIn(f"{file}: cannot be read: No such file or directory", line)
 
-    def test_a_listed_device_that_is_not_there_ends_the_start_with_78(self):  # F11
+    def test_a_missing_listed_device_ends_the_start_with_exit_code_78(self):  # F11
         service = self.served()  # for its folder
         with open(service.config) as file:
             config = file.read().replace("workers.sock", "others.sock")
@@ -78,9 +77,9 @@ class Configurations(FaultTest):
             file.write(config + '[gpu]\ndevices = ["cuda:999"]\n')
         code, lines = complaint("serve", "--config", service.config + ".other")
         self.assertEqual((code, len(lines)), (78, 1), lines)
-        self.assertIn('device "cuda:999" is not there: ', lines[0])
+        self.assertIn('device "cuda:999" is not available: ', lines[0])
 
-    def test_what_another_service_listens_on_is_left_to_it(self):  # G1
+    def test_an_address_of_another_service_ends_the_start_and_stays_with_that_service(self):  # G1
         service = self.served()
         with open(service.config) as file:
             config = file.read()
@@ -99,11 +98,11 @@ class Configurations(FaultTest):
                     self.assertIn(f"listen.{key}: ", lines[0])
                     self.assertIn(address.removeprefix("unix:"), lines[0])
                     good.row()
-        RawWorker(service.workers).attached().close()  # its socket is where it was
+        RawWorker(service.workers).attached().close()  # its socket still works
 
 
 class Limits(FaultTest):
-    def test_output_that_cannot_be_written_is_no_success(self):
+    def test_output_that_cannot_be_written_is_an_error(self):
         for arguments in (["check-config"], ["--help"]):
             with self.subTest(arguments), open("/dev/full", "w") as full:
                 done = subprocess.run([MILLRACE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True,
@@ -111,7 +110,7 @@ class Limits(FaultTest):
                 self.assertEqual(done.returncode, 1)
                 self.assertIn("cannot write to standard output: No space left on device", done.stderr)
 
-    def test_a_limit_on_files_costs_the_workers_whose_slabs_pass_it_and_no_other(self):  # RLIMIT_FSIZE
+    def test_a_limit_on_file_sizes_refuses_only_workers_whose_slabs_exceed_it(self):  # RLIMIT_FSIZE
         service = self.service(f'[[pipeline]]\nchunk = {{ size = {PACKET} }}\n'
                                '[[pipeline]]\nname = "large"\nchunk = { size = "5s" }\nbatch = { rows = 64 }\n',
                                within=("prlimit", f"--fsize={1 << 20}"))
@@ -132,9 +131,9 @@ class Limits(FaultTest):
         worker = RawWorker(service.workers).attached().beat()  # it answers nothing
         self.addCleanup(worker.close)
         self.limit_data(service, 36 << 20)
-        service.recount()  # it has looked at its memory
+        service.recount()  # it has checked its memory
         clients = []
-        for _ in range(1500):  # some at each look at the memory; most are refused
+        for _ in range(1500):  # some at each check of memory; most are refused
             client = RawClient(service.port, upgrade())
             self.addCleanup(client.socket.close)
             if client.head()[0] == 101:
@@ -148,24 +147,24 @@ class Limits(FaultTest):
                     unsent[client] = unsent[client][client.socket.send(unsent[client]):] or message
             self.assertEqual(service.get("/livez")[0], 200)
 
-    def test_a_limit_on_data_is_one_on_memory(self):  # G5, RLIMIT_DATA
+    def test_a_limit_on_data_counts_as_a_limit_on_memory(self):  # G5, RLIMIT_DATA
         service = self.served()
         if service.sanitized():
             self.skipTest("a sanitizer maps what it likes")
         with self.unharmed(service) as good:
-            self.limit_data(service, service.memory() * 15 // 85)  # it has 85 % of what it could have
-            wait_for(lambda: service.metric("millrace_overload_action_active", action="reject_streams"), "the measures")
+            self.limit_data(service, service.memory() * 15 // 85)  # it uses 85 % of its limit
+            wait_for(lambda: service.metric("millrace_overload_action_active", action="reject_streams"), "the action")
             good.row()
             subprocess.run(["prlimit", f"--pid={service.process.pid}", f"--data={1 << 40}:"], check=True)
-            wait_for(lambda: not service.metric("millrace_overload_action_active", action="reject_streams"), "their end")
+            wait_for(lambda: not service.metric("millrace_overload_action_active", action="reject_streams"), "its end")
 
 
 class Signals(FaultTest):
     def loaded(self, service, streams, meanwhile):
-        """Streams that always have some packets under way while `meanwhile` happens; what each was
-        told, and the close code."""
+        """Streams that have unanswered packets at any time, also while meanwhile() runs. Returns the messages and the close code
+        of each."""
         async def stream():
-            told, window = [], asyncio.Semaphore(10)
+            received, window = [], asyncio.Semaphore(10)
             async with service.connect() as connection:
                 async def send():
                     for position in range(0, 1 << 40, PACKET):
@@ -175,12 +174,12 @@ class Signals(FaultTest):
                 sender = asyncio.create_task(send())
                 with contextlib.suppress(websockets.ConnectionClosed):
                     async for message in connection:
-                        told.append(json.loads(message))
-                        if told[-1]["type"] == "result":
+                        received.append(json.loads(message))
+                        if received[-1]["type"] == "result":
                             window.release()
                 sender.cancel()
                 await asyncio.gather(sender, return_exceptions=True)
-                return told, connection.close_code
+                return received, connection.close_code
 
         async def all_of_them():
             tasks = [asyncio.create_task(stream()) for _ in range(streams)]
@@ -190,7 +189,7 @@ class Signals(FaultTest):
 
         return run(all_of_them())
 
-    def test_sigpipe_means_nothing(self):  # G3
+    def test_sigpipe_does_nothing(self):  # G3
         service = self.served()
         with self.moved(service, {}), self.unharmed(service) as good:
             for _ in range(500):
@@ -200,8 +199,8 @@ class Signals(FaultTest):
     def test_sigterm_and_sigint_under_load_end_every_stream_with_all_its_results(self):  # G3
         for number in (signal.SIGTERM, signal.SIGINT):
             service = self.served()
-            told = self.loaded(service, 20, lambda: service.process.send_signal(number))
-            for messages, code in told:
+            streams = self.loaded(service, 20, lambda: service.process.send_signal(number))
+            for messages, code in streams:
                 kinds = [message["type"] for message in messages]
                 self.assertEqual((kinds[0], kinds[-1], code), ("ready", "closed", 1012))
                 self.assertEqual(kinds.count("goaway"), 1)
@@ -210,20 +209,20 @@ class Signals(FaultTest):
                 self.assertEqual((results[-1]["end"], results[-1]["flags"]), (messages[-1]["frames"], ["LAST", "END"]))
             self.assertEqual(service.wait(), 0)
 
-    def test_a_second_sigterm_under_load_ends_it_at_once(self):  # G3
+    def test_a_second_sigterm_under_load_ends_the_service_at_once(self):  # G3
         service = self.served()
 
         def twice():
-            os.kill(self.worker.process.pid, signal.SIGSTOP)  # so that the first takes its time
+            os.kill(self.worker.process.pid, signal.SIGSTOP)  # so that the drain does not end
             for _ in range(2):
                 service.process.send_signal(signal.SIGTERM)
                 wait_for(lambda: any("stopping" in line for line in service.errors), "the drain")
 
-        told = self.loaded(service, 20, twice)
-        self.assertEqual({code for _, code in told}, {1006})
+        streams = self.loaded(service, 20, twice)
+        self.assertEqual({code for _, code in streams}, {1006})
         self.assertEqual(service.wait(), 1)
 
-    def test_a_signal_after_its_drain_does_not_change_how_it_ended(self):  # G3
+    def test_a_signal_after_the_drain_does_not_change_the_exit_code(self):  # G3
         service = self.served()
         service.process.terminate()
         wait_for(lambda: any("event=stopped" in line for line in service.errors), "the drain")
@@ -247,13 +246,13 @@ class Signals(FaultTest):
                 self.assertEqual(service.stop(), 1)
                 client.rest()
                 self.assertIsNone(client.close_code)
-        self.assertTrue([line for line in service.errors if 'drain cut off" why="the time for it is over"' in line])
+        self.assertTrue([line for line in service.errors if 'drain cut off" why="the [limits] drain time is over"' in line])
 
-    def test_signals_that_its_parent_blocks_are_heard(self):  # G3
+    def test_signals_that_the_parent_process_blocks_are_handled(self):  # G3
         service = self.service(within=("env", "--block-signal=TERM"))
         self.assertEqual(service.stop(), 0)
 
-    def test_who_connects_while_it_stops_is_answered_or_hung_up_on(self):  # G3
+    def test_clients_that_connect_while_the_service_stops_are_answered_or_disconnected(self):  # G3
         service = self.served()
 
         def connect_until_it_is_gone(pause):
@@ -278,10 +277,10 @@ class Signals(FaultTest):
         self.assertIn(1012, ends)
         self.assertEqual(service.wait(), 0)
 
-    def test_killed_under_load_it_starts_again_where_it_was(self):  # G4
+    def test_after_a_kill_under_load_the_service_starts_again_on_the_same_addresses(self):  # G4
         service = self.served()
-        told = self.loaded(service, 20, service.process.kill)
-        self.assertEqual({code for _, code in told}, {1006})
+        streams = self.loaded(service, 20, service.process.kill)
+        self.assertEqual({code for _, code in streams}, {1006})
         service.wait()
         service.again()
         self.tap(service)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of bare sockets, which can say anything, right or wrong."""
+"""A client on plain sockets, which can send any bytes, valid or not."""
 import base64
 import json
 import os
@@ -12,7 +12,7 @@ KEY = base64.b64encode(bytes(16)).decode()
 
 
 def upgrade(target="/v1/stream", **fields):
-    """The request of a good client; a field that is None is left out, a list is repeated."""
+    """The upgrade request of a correct client. A field that is None is left out; a field with a list is repeated."""
     fields = {"Host": "localhost", "Upgrade": "websocket", "Connection": "Upgrade",
               "Sec_WebSocket_Key": KEY, "Sec_WebSocket_Version": "13", **fields}
     lines = [f"GET {target} HTTP/1.1"]
@@ -24,7 +24,7 @@ def upgrade(target="/v1/stream", **fields):
 
 
 def frame(opcode, payload=b"", fin=True, rsv=0, masked=True, length=None):
-    """A WebSocket frame; `length` is the bytes of its length field, if not the right ones."""
+    """A WebSocket frame. `length` replaces the bytes of its length field."""
     size = len(payload)
     if length is None:
         length = (bytes([size]) if size < 126 else b"\x7e" + struct.pack(">H", size)
@@ -33,7 +33,7 @@ def frame(opcode, payload=b"", fin=True, rsv=0, masked=True, length=None):
     if not masked:
         return head + payload
     mask = os.urandom(4)
-    if size > 1000:  # a mask of zeros is one too, and quick
+    if size > 1000:  # a mask of zeros is valid, and fast
         return head + bytes(4) + payload
     return head + mask + bytes(byte ^ mask[i & 3] for i, byte in enumerate(payload))
 
@@ -43,8 +43,8 @@ def closing(code, reason=b""):
 
 
 class RawClient:
-    """One connection. What it reads it keeps: answers of HTTP, and messages after an upgrade. It
-    answers a close unless told not to, and no pings."""
+    """One connection, which keeps the messages that it reads. With `answers_close`, it answers a close. It answers no
+    pings."""
 
     def __init__(self, port, request=None, answers_close=True, receive_buffer=None):
         self.socket = socket.socket()
@@ -64,7 +64,7 @@ class RawClient:
         self.socket.close()
 
     def send(self, data):
-        """As much as the other side takes before it hangs up."""
+        """Sends data, or less if the service closes the connection."""
         try:
             self.socket.sendall(data)
         except (BrokenPipeError, ConnectionResetError):
@@ -72,7 +72,7 @@ class RawClient:
         return self
 
     def receive(self):
-        """Waits for something to come; False at the end."""
+        """Waits for data. False at the end of the connection."""
         try:
             data = self.socket.recv(1 << 16)
         except ConnectionResetError:
@@ -81,7 +81,7 @@ class RawClient:
         return bool(data)
 
     def head(self):
-        """(status, fields) of an HTTP answer; (None, {}) where the connection ended without."""
+        """(status, fields) of an HTTP answer; (None, {}) if the connection ended without one."""
         while b"\r\n\r\n" not in self.buffer:
             if not self.receive():
                 return None, {}
@@ -91,7 +91,7 @@ class RawClient:
                                        (line.split(": ", 1) for line in lines)}
 
     def body(self, fields):
-        """What follows the head of an answer."""
+        """The body of an answer."""
         while len(self.buffer) < int(fields["content-length"]) and self.receive():
             pass
         return self.buffer
@@ -126,7 +126,7 @@ class RawClient:
         return opcode, payload
 
     def message(self):
-        """The next message; a close is kept as its code."""
+        """The next message; None at the end. Keeps the code of a close."""
         while (got := self.frame()) is not None:
             opcode, payload = got
             if opcode == TEXT:
@@ -148,7 +148,7 @@ class RawClient:
         return self.messages
 
     def ended(self):
-        """How it ended: the code of an error and of the close."""
+        """Reads to the end. Returns the code of the last error message, or None, and the close code."""
         self.rest()
         errors = [m["code"] for m in self.messages if isinstance(m, dict) and m["type"] == "error"]
         return (errors[-1] if errors else None), self.close_code

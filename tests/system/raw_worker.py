@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of bare sockets, over a path or TCP, which can say anything, right or wrong."""
+"""A worker on plain sockets, over a path or TCP, which can send any bytes, valid or not."""
 import contextlib
 import mmap
 import os
@@ -28,12 +28,12 @@ def connected(url):
 
 
 class RawWorker:
-    """One connection. What it is sent it reads when it is asked to; heartbeats are skipped."""
+    """One connection. It reads only in calls that wait for a message."""
 
     def __init__(self, url, hello=None, **of_hello):
         self.socket = connected(url)
         self.buffer, self.descriptor, self.slabs = b"", None, None
-        self.welcome, self.refused, self.said_bye = None, None, False
+        self.welcome, self.refused, self.received_bye = None, None, False
         self.sending, self.stopped, self.heart = threading.Lock(), threading.Event(), None
         self.send(wire.hello(**of_hello) if hello is None else hello)
 
@@ -44,11 +44,11 @@ class RawWorker:
         self.close()
 
     def hang_up(self):
-        """As a process that dies."""
+        """Ends the connection, as a process that dies does."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
-    def wait_for_ever(self):
+    def wait_forever(self):
         self.socket.settimeout(None)
 
     def close(self):
@@ -60,10 +60,10 @@ class RawWorker:
             self.slabs = None
         self.socket.close()
 
-    # --- what it says
+    # --- Sending
 
     def send_bytes(self, data):
-        """As much as the service takes before it hangs up."""
+        """Sends data, or less if the service closes the connection."""
         with self.sending, contextlib.suppress(OSError):
             self.socket.sendall(data)
 
@@ -71,12 +71,12 @@ class RawWorker:
         self.send_bytes(struct.pack("<I", len(message)) + message)
 
     def answer(self, batch, text=b"1", **times):
-        """Gives it back with the same answer for every row."""
+        """Gives a batch back, with the same answer for every row."""
         self.send(wire.done(batch.id, [(wire.JSON, text)] * len(batch.framed),
                             [(wire.JSON, text)] * len(batch.marks), **times))
 
     def beat(self):
-        """Heartbeats from a thread, until it is closed."""
+        """Sends heartbeats from a thread, until the worker is closed."""
         def beats():
             while not self.stopped.wait(1.0):
                 self.send(wire.heartbeat)
@@ -85,10 +85,10 @@ class RawWorker:
         self.heart.start()
         return self
 
-    # --- what it hears
+    # --- Receiving
 
     def _more(self):
-        """Waits for something to come; False at the end."""
+        """Waits for data. False at the end of the connection."""
         try:
             data, descriptors, _, _ = socket.recv_fds(self.socket, 1 << 16, 1)
         except OSError:
@@ -105,22 +105,22 @@ class RawWorker:
         return True
 
     def receive(self):
-        """(kind, what it says) of the next message; None at the end."""
+        """(kind, content) of the next message; None at the end."""
         if not self._need(4):
             return None
         size, = struct.unpack_from("<I", self.buffer)
         if not self._need(4 + size):
             return None
         text, self.buffer = self.buffer[4:4 + size], self.buffer[4 + size:]
-        return self.heard(text)
+        return self.keep(text)
 
-    def heard(self, text):
-        kind, said = wire.read(text)
+    def keep(self, text):
+        kind, content = wire.read(text)
         if kind == wire.REFUSED:
-            self.refused = said[0]
+            self.refused = content[0]
         elif kind == wire.BYE:
-            self.said_bye = True
-        return kind, said
+            self.received_bye = True
+        return kind, content
 
     def attached(self):
         """Reads the Welcome, and maps the slabs that come with it."""
@@ -133,7 +133,7 @@ class RawWorker:
         return self
 
     def batch(self):
-        """The next batch; None at the end."""
+        """The next batch; None at the end. Skips other messages."""
         while (got := self.receive()) is not None:
             if got[0] == wire.BATCH:
                 return got[1]
@@ -148,20 +148,20 @@ class RawWorker:
         return self.slabs[begin:begin + size]
 
     def wait_for_hang_up(self):
-        """Until the service closes the connection; reads nothing."""
+        """Waits until the service closes the connection, and reads nothing."""
         hang_up = select.poll()
         hang_up.register(self.socket, select.POLLRDHUP)
         hang_up.poll()
 
     def ended(self):
-        """Reads to the end: the code it was refused with; None where it was not."""
+        """Reads to the end. Returns the code with which the worker was refused, or None."""
         while self.receive() is not None:
             pass
         return self.refused
 
 
 class Honest:
-    """Answers every row that a worker gets, from a thread of its own; `rows` are those."""
+    """Answers every row that a worker gets, in a thread. `rows` are these rows."""
 
     def __init__(self, link, answer=b"1"):
         self.link, self.rows = link, []
@@ -169,13 +169,13 @@ class Honest:
         self.thread.start()
 
     def _work(self, answer):
-        self.link.wait_for_ever()
+        self.link.wait_forever()
         while (batch := self.link.batch()) is not None:
             self.rows += batch.framed + batch.marks
             self.link.answer(batch, answer)
 
     def close(self):
-        """Without Bye."""
+        """Ends the connection without Bye."""
         self.link.hang_up()
         self.thread.join()
         self.link.close()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGHUP: the service reads its configuration again, completely or not at all. Numbers like G2 name
-the case in docs/guarantees.md."""
+"""SIGHUP: the service reads its configuration again, completely or not at all. Ids like G2 are those of
+docs/guarantees.md."""
 import contextlib
 import json
 import os
@@ -22,7 +22,7 @@ WARNINGS = "millrace_log_messages_total"
 
 class ReloadTest(FaultTest):
     def write(self, service, text):
-        """At once, as an editor or a volume of Kubernetes does."""
+        """Replaces the file at once, as an editor or a volume of Kubernetes does."""
         with open(service.config + ".new", "w") as file:
             file.write(text)
         os.rename(service.config + ".new", service.config)
@@ -32,7 +32,7 @@ class ReloadTest(FaultTest):
             return file.read()
 
     def reload(self, service, text, event="configuration reloaded"):
-        """The line of the log that says what became of it."""
+        """Reloads the configuration, with `text` if it is not None. Returns the log line with the result."""
         before = len(service.errors)
         if text is not None:
             self.write(service, text)
@@ -46,7 +46,7 @@ class ReloadTest(FaultTest):
 
 
 class Reloads(ReloadTest):
-    def test_new_limits_on_clients_hold_for_those_that_come_later(self):
+    def test_a_new_limit_on_connections_applies_to_later_clients(self):
         service = self.served()
         with self.unharmed(service) as good, contextlib.ExitStack() as clients:
             others = [clients.enter_context(RawClient(service.port, upgrade())).opened() for _ in range(2)]
@@ -58,7 +58,7 @@ class Reloads(ReloadTest):
             self.reload(service, self.limited(service, connections=20))
             clients.enter_context(RawClient(service.port, upgrade())).opened()
 
-    def test_a_new_limit_on_slabs_holds_for_workers_that_come_later(self):
+    def test_a_new_limit_on_slabs_applies_to_later_workers(self):
         service = self.service(f"[[pipeline]]\nchunk = {{ size = {PACKET} }}\nslots = 64\nbatch = {{ rows = 64 }}\n")
         self.worker = self.tap(service)
         with self.unharmed(service) as good:
@@ -70,23 +70,23 @@ class Reloads(ReloadTest):
             self.assertIn("changed=limits.slab_bytes", line)
             RawWorker(service.workers).attached().close()
 
-    def test_more_clients_than_there_are_descriptors_for_are_not_promised(self):
+    def test_a_new_limit_on_connections_is_lowered_if_there_are_too_few_descriptors(self):
         service = self.service(f"[[pipeline]]\nchunk = {{ size = {PACKET} }}\n", "[limits]\nconnections = 100\n",
                                descriptors=1000)
         self.reload(service, self.limited(service, connections=5000))
-        warning = next(line for line in service.errors if "fewer connections" in line)
-        self.assertIn("250 instead of 5000: RLIMIT_NOFILE is 1000", warning)
+        warning = next(line for line in service.errors if "connection limit lowered" in line)
+        self.assertIn("250 instead of 5000 connections: RLIMIT_NOFILE is 1000", warning)
         self.assertNotIn("changed", self.reload(service, None))  # the file is the same
         self.assertEqual(service.metric(SUCCESSFUL), 1)
 
-    def test_a_new_drain_and_a_new_log_hold_from_then_on(self):
+    def test_a_new_drain_and_a_new_log_format_apply_at_once(self):
         service = self.served()
         self.reload(service, self.limited(service, drain='"20s"', linger='"10ms"') + '[log]\nformat = "json"\n')
         self.assertEqual(service.stop(), 0)
         line = json.loads(next(line for line in service.errors if '"stopping"' in line))
         self.assertEqual((line["linger"], line["drain"]), ("10ms", "20s"))
 
-    def test_a_thousand_hangups_under_load_cost_no_stream_anything(self):  # G3
+    def test_a_thousand_sighups_under_load_disturb_no_stream(self):  # G3
         service = self.served()
         texts = [self.limited(service, drain=f'"{20 + i}s"') for i in range(2)]
         with self.moved(service, {}), self.unharmed(service) as good:
@@ -103,12 +103,12 @@ class Reloads(ReloadTest):
         self.assertIn("drain=21s", next(line for line in service.errors if "event=stopping" in line))
         reloads = [line for line in service.errors if 'event="configuration reloaded"' in line]
         sums = [int(found[1]) for line in reloads if (found := re.search(r"held_back=(\d+)", line))]
-        # A signal that comes while another is pending is lost: 1 to 34 of 1000 here.
+        # A signal that comes while another is pending is lost: measured 1 to 34 of 1000.
         self.assertGreater(len(reloads) - len(sums) + sum(sums), 500)
 
 
 class BadFiles(ReloadTest):
-    def test_a_bad_file_changes_nothing_and_the_message_names_the_key(self):  # G2
+    def test_an_invalid_file_changes_nothing_and_the_message_names_the_key(self):  # G2
         service = self.served()
         good_text = self.text(service)
         bad = {"missing": (None, [service.config + ": cannot be read: No such file or directory"]),
@@ -139,7 +139,7 @@ class BadFiles(ReloadTest):
 
 
 class WithoutFile(SystemTest):
-    """Its addresses are the default ones: it has a network of its own."""
+    """The addresses of this service are the defaults: it has its own network namespace."""
 
     WITHIN = ("unshare", "--user", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 
@@ -148,7 +148,7 @@ class WithoutFile(SystemTest):
         self.addCleanup(process.kill)
         return process
 
-    def test_a_hangup_is_ignored_and_streams_go_on(self):
+    def test_without_a_file_sighup_is_ignored_and_streams_continue(self):
         if subprocess.run([*self.WITHIN, "true"], capture_output=True).returncode != 0:
             self.skipTest("no network namespace can be made here")
         folder = self.enterContext(tempfile.TemporaryDirectory(prefix="millrace-"))
@@ -164,7 +164,7 @@ class WithoutFile(SystemTest):
         pipe.flush()
         self.line(stream.lines, '"type":"result"')
         service.process.send_signal(signal.SIGHUP)
-        self.assertIn("the service was started without a file", self.line(service.errors, "reload ignored"))
+        self.assertIn("the service was started without a configuration file", self.line(service.errors, "reload ignored"))
         pipe.write(samples(1600, 1600))
         pipe.close()
         self.assertIn('"frames":3200', self.line(stream.lines, '"type":"closed"'))

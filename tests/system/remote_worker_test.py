@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers of other machines: what holds for those of this one holds for them, and what a network does
-to them besides. Numbers like F2 name the case."""
+"""Workers on other machines: the tests of local workers, and faults of the network. Ids like F2 are those of
+docs/guarantees.md."""
 import contextlib
 import select
 import socket
@@ -25,14 +25,14 @@ class Leaving(worker_faults_test.Leaving):
     remote = True
 
 
-class Liars(worker_lies_test.Liars):  # F5, F6
+class InvalidMessages(worker_lies_test.InvalidMessages):  # F5, F6
     remote = True
     HELLOS = {name: hello for name, hello in worker_lies_test.HELLOS.items()
-              if name != "an unknown device"}  # which is the worker's own affair
+              if name != "an unknown device"}  # the device of a remote worker is not checked
 
 
 class Cable:
-    """A way to a port, which can be cut: nothing passes any more, and nobody is told."""
+    """A connection to a port, which can be cut: then nothing passes any more, and neither end is informed."""
 
     def __init__(self, port):
         self.listener, self.port, self.cut = socket.create_server(("127.0.0.1", 0)), port, threading.Event()
@@ -55,7 +55,7 @@ class Cable:
                 other[end].sendall(data)
 
     def cut_it(self):
-        """Nothing is carried from now on; the connections stay."""
+        """From now on, nothing passes. The connections stay open."""
         self.cut.set()
         self.thread.join()
 
@@ -68,7 +68,7 @@ class Cable:
 class Network(WorkerFaultTest):
     remote = True
 
-    def test_a_worker_whose_cable_is_cut_costs_its_streams_a_reset(self):
+    def test_if_the_cable_of_a_worker_is_cut_its_streams_get_a_reset(self):
         service = self.service()
         cable = Cable(int(service.workers_remote.rsplit(":", 1)[1]))
         self.addCleanup(cable.close)
@@ -82,10 +82,10 @@ class Network(WorkerFaultTest):
         client.send(packet(1) + text(type="end"))
         self.honest(service, b'"another"')
         self.assertEqual(self.results(client)[1:], [(1, ["RESET"], "another"), (2, ["LAST", "END"], "another")])
-        self.assertNotEqual(tap.wait(), 0)  # it sees as much
+        self.assertNotEqual(tap.wait(), 0)  # the tap sees that its service is lost
         self.assertEqual(self.counts(service)[("worker_failures", "timeout")], 1)
 
-    def test_a_remote_worker_that_is_killed_costs_its_streams_a_reset_and_others_nothing(self):
+    def test_if_a_remote_worker_is_killed_its_streams_get_a_reset_and_others_lose_nothing(self):
         service = self.service()
         with self.moved(service, {("worker_failures", "disconnect"): 1}):
             tap = Process(MILLRACE, "tap", "--url", service.workers_remote)
@@ -100,7 +100,7 @@ class Network(WorkerFaultTest):
             client.send(packet(1) + text(type="end"))
             self.assertEqual(self.results(client)[1:], [(1, ["RESET"], "another"), (2, ["LAST", "END"], "another")])
 
-    def test_strangers_on_the_port_of_workers_disturb_no_worker(self):  # D1, D5, D7, F15
+    def test_connections_of_other_programs_to_the_port_of_workers_disturb_no_worker(self):  # D1, D5, D7, F15
         service = self.service()
         port = int(service.workers_remote.rsplit(":", 1)[1])
         zeromq = b"\xff\0\0\0\0\0\0\0\1\x7f\3" + bytes(53)  # its greeting
@@ -117,13 +117,13 @@ class Network(WorkerFaultTest):
                 good.row()
             self.await_metric(service, len(strangers), "millrace_worker_connections_rejected_total", reason="handshake")
 
-    def test_a_length_beyond_64_kib_is_cut_before_hello(self):  # F15
+    def test_a_message_length_over_64_kib_before_hello_is_refused(self):  # F15
         service = self.service()
         with self.moved(service, {}), self.beside(service):
             before = service.peak_memory()
             for length in (64 << 10) + 1, 64 << 20, (1 << 32) - 1:
-                with Length(service.workers_remote, length) as liar:
-                    self.assertEqual(liar.ended(), "protocol")
+                with Length(service.workers_remote, length) as sender:
+                    self.assertEqual(sender.ended(), "protocol")
             self.assertLess(service.peak_memory() - before, 8 << 20)
 
     def test_a_silent_connection_is_closed_after_10_seconds(self):  # F15
@@ -143,9 +143,9 @@ class Length(RawWorker):
 
 
 class Rows(conformance_test.Conformance):
-    """Every row that a tap gets over TCP is the contract's, its values included."""
+    """Every row that a tap gets over TCP is the row of the contract, including its values."""
 
-    test_every_row_over_a_real_socket_is_the_contracts = None
+    test_every_row_over_a_real_socket_is_the_row_of_the_contract = None
 
     def service(self, *arguments):
         return super().service(*arguments, extra=REMOTE)
@@ -154,7 +154,7 @@ class Rows(conformance_test.Conformance):
         service.workers = service.workers_remote
         return super().tap(service, pipeline, *more)
 
-    def test_every_row_over_tcp_is_the_contracts(self):
+    def test_every_row_over_tcp_is_the_row_of_the_contract(self):
         everything = list(conformance_test.cases())
         self.check(everything[::len(everything) // conformance_test.AT_ONCE])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that are larger than any buffer on their way, over both doors."""
+"""Results that are larger than any buffer on their way, over both transports."""
 import asyncio
 import select
 import socket
@@ -19,7 +19,7 @@ PACKET, ROWS = 1600, 20
 
 
 class Bursts:
-    """A worker that takes what batches there are, and answers them all at once, each row with a long text."""
+    """A worker that takes batches until no more come, and answers them all at once, each row with a long text."""
 
     def __init__(self, url, length):
         self.link = RawWorker(url, credits=ROWS + 4).attached().beat()
@@ -76,7 +76,7 @@ class Results(SystemTest):
                 self.check(messages)
                 self.assertEqual(code, 1000)
             with self.subTest("ZeroMQ", length=length), Peer(service.zeromq_port, rcvbuf=65536) as peer:
-                stream = peer.open().send(samples(0, ROWS * PACKET)).say(client_wire.end)
+                stream = peer.open().send(samples(0, ROWS * PACKET)).command(client_wire.end)
                 self.check(stream.rest())
             service.recount()
             for reason in "slow_reader", "stream_closed":
@@ -112,7 +112,7 @@ class Results(SystemTest):
     def test_sigterm_waits_for_a_zeromq_client_that_reads_late(self):
         service = self.served(12_000)
         with Peer(service.zeromq_port, rcvhwm=1, rcvbuf=4096) as peer, ThreadPoolExecutor() as pool:
-            stream = peer.open().send(samples(0, ROWS * PACKET)).say(client_wire.end)
+            stream = peer.open().send(samples(0, ROWS * PACKET)).command(client_wire.end)
             self.await_metric(service, ROWS + 1, "millrace_results_total", status="ok")
             stopped = pool.submit(service.stop)
             with self.assertRaises(TimeoutError):

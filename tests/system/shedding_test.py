@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shed_after`: who sends into a service that cannot keep up is not held up, and told what was lost."""
+"""`shed_after`: clients of a service that cannot keep up are not paused, and learn how many frames were lost."""
 import signal
 import unittest
 
@@ -12,12 +12,12 @@ PIPELINE = '[[pipeline]]\nchunk = { size = "10ms" }\nshed_after = "100ms"\n'
 
 
 class Shedding(FaultTest):
-    def test_what_waits_too_long_is_an_exact_gap_and_nobody_is_paused(self):  # F4
+    def test_frames_that_wait_too_long_become_an_exact_gap_and_no_client_is_paused(self):  # F4
         service = self.service(PIPELINE)
         tap = self.tap(service)
         sent = 0
         with RawClient(service.port, upgrade("/v1/stream?id=shed")) as client:
-            def goes_on_until_some_is_lost():
+            def send_until_some_is_lost():
                 nonlocal sent
                 client.send(frame(BINARY, samples(sent, PACKET)))
                 sent += PACKET
@@ -25,11 +25,11 @@ class Shedding(FaultTest):
 
             client.opened()
             tap.process.send_signal(signal.SIGSTOP)
-            wait_for(lambda: tap.state() == "T", "the tap to stand still")
-            wait_for(goes_on_until_some_is_lost, "frames to be shed")
-            self.assertEqual(client.send(frame(PING)).frame(), (PONG, b""))  # it has read them all
+            wait_for(lambda: tap.state() == "T", "the tap to be stopped")
+            wait_for(send_until_some_is_lost, "frames to be shed")
+            self.assertEqual(client.send(frame(PING)).frame(), (PONG, b""))  # the service has read all frames
             tap.process.send_signal(signal.SIGCONT)
-            while client.message()["seq"] < 8:  # those that were ready; the next is the gap's
+            while client.message()["seq"] < 8:  # the rows that were ready; the next one is at the gap
                 pass
             client.send(frame(BINARY, samples(sent, PACKET)) + text(type="end"))
             sent += PACKET

@@ -22,7 +22,7 @@ class Sleeper:
 
     def __init__(self, service):
         self.link = RawWorker(service.workers).attached().beat()
-        self.link.wait_for_ever()
+        self.link.wait_forever()
         self.thread = threading.Thread(target=self._work, daemon=True)
         self.thread.start()
 
@@ -46,7 +46,7 @@ class Counters:
         self.values = dict(re.findall(r"^(millrace_\S+) (\S+)$", service.get("/metrics")[1], re.MULTILINE))
 
     def buckets(self, name, stage):
-        """Upper bound in seconds: rows."""
+        """{upper bound in seconds: rows}"""
         found = {}
         for sample, value in self.values.items():
             if sample.startswith(name + "_bucket{") and (not stage or f'stage="{stage}"' in sample):
@@ -58,7 +58,7 @@ class Counters:
 
 
 def quantile(before, after, part, name, stage=None):
-    """Milliseconds; between the bounds of a bucket by proportion."""
+    """A quantile in ms, interpolated between the bounds of its bucket."""
     start, low, below = before.buckets(name, stage), 0.0, 0.0
     counts = [(bound, count - start[bound]) for bound, count in sorted(after.buckets(name, stage).items())]
     wanted = part * counts[-1][1]
@@ -69,11 +69,11 @@ def quantile(before, after, part, name, stage=None):
 
 
 def measure(service, streams, together=True, rows=40):
-    """Rows per batch, and the median and 99th percentile of each stage and of all, in ms. `rows`: how
-    many of each stream count."""
+    """Rows per batch, and the median and 99th percentile of each stage and of the whole, in ms. `rows`:
+    the number of rows of each stream that count."""
     command = [MILLRACE, "bench", "--url", f"ws://127.0.0.1:{service.port}", "--streams", str(streams),
                "--packet", "100ms", "--duration", "600s", *([] if together else ["--life", "5s"])]
-    skipped = 4 if together else 60  # until most streams were followed by others, at any time
+    skipped = 4 if together else 60  # until most streams were replaced by others, which start at any time
     results = lambda: service.metric("millrace_results_total", status="ok")
     earlier = results()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as bench:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of docs/sizing.md are those of the program, and of its own formulas."""
+"""The figures of docs/sizing.md agree with the program, and with the formulas of the page."""
 import itertools
 import math
 import os
@@ -17,7 +17,7 @@ START = {False: "at any time", True: "together"}
 
 
 def refused(mean, slots):
-    """Erlang's share of streams that find no slot."""
+    """The share of streams that are refused because no slot is free, by Erlang's formula."""
     share = 1.0
     for n in range(1, slots + 1):
         share = mean * share / (n + mean * share)
@@ -30,12 +30,12 @@ class Sizing(SystemTest):
             self.page = file.read()
 
     def test_the_bounds_on_memory_are_those_that_check_config_prints(self):
-        config, printed = re.search(r"```toml\n(.*?)```\n\nit says\n\n```\n(.*?)```", self.page, re.DOTALL).groups()
+        config, printed = re.search(r"```toml\n(.*?)```\n\nit prints:\n\n```\n(.*?)```", self.page, re.DOTALL).groups()
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
             file.write(config)
             file.flush()
-            said = subprocess.run([MILLRACE, "check-config", file.name], capture_output=True, text=True, check=True)
-        self.assertEqual([line for line in said.stdout.splitlines() if line.startswith("#") and "memory" in line],
+            checked = subprocess.run([MILLRACE, "check-config", file.name], capture_output=True, text=True, check=True)
+        self.assertEqual([line for line in checked.stdout.splitlines() if line.startswith("#") and "memory" in line],
                          printed.splitlines())
 
     def test_the_formulas_give_the_figures_beside_them(self):
@@ -48,18 +48,18 @@ class Sizing(SystemTest):
             self.assertRegex(self.page, rf"= +{figure}\n")
 
     def row(self, first):
-        """The cells of the row of a table that begins so, as lists of numbers."""
+        """The cells of the table row with this first cell, as lists of numbers."""
         cells = re.search(rf"^\| {re.escape(first)} \|(.*)\|$", self.page, re.MULTILINE)[1].split("|")
         return [[float(number) for number in re.findall(r"[\d.]+", cell)] for cell in cells]
 
     def assert_near(self, printed, computed):
-        """As printed without decimals, or with two digits."""
+        """Allows for the rounding of printed figures: to whole numbers, or to two digits."""
         printed = list(printed)
         self.assertEqual(len(printed), len(computed))
         for figure, exact in zip(printed, computed):
             self.assertAlmostEqual(figure, exact, delta=max(0.51, 0.05 * exact))
 
-    def test_latencies_are_those_of_a_worker_by_arithmetic(self):
+    def test_the_latencies_are_those_of_the_calculated_worker(self):
         for streams, together in itertools.product((50, 256, 597, 850), (False, True)):
             worker = Worker().run(streams, together)
             load, (size,), *stages = self.row(f"{streams} | {START[together]}")
@@ -71,28 +71,28 @@ class Sizing(SystemTest):
         printed = re.search(r"`credits=1`: here (\d+) ms and (\d+) ms", self.page).groups()
         self.assert_near(map(float, printed), [single.quantile("all", 0.5), single.quantile("all", 0.99)])
 
-    def test_streams_that_start_together_queue_as_long_as_the_page_says(self):
+    def test_streams_that_start_together_wait_as_long_as_the_page_states(self):
         at_once, late = map(int, re.search(r"with (\d+) streams 224 − 100 = (\d+) ms", self.page).groups())
         self.assertEqual(late, round(1000 * (at_once / (64 / 0.024) - PACKET)))
-        # A row at the end of the queue waits for a batch before it, too, and for its own.
+        # A row at the end of the queue also waits for a batch before it, and for its own.
         self.assertAlmostEqual(Worker().run(at_once, True).quantile("all", 0.99), late + 24, delta=5)
         self.assertRegex(self.page, rf"= +{PACKET * 64 / 0.024:.0f}\n")
 
-    def test_bench_measures_what_the_page_says(self):
+    def test_bench_measures_the_figure_of_the_page(self):
         service = self.service(sizing_bench.PIPELINE)
         if service.sanitized():
             self.skipTest("a sanitizer takes time")
         worker = sizing_bench.Sleeper(service)
         self.addCleanup(worker.close)
         _, (expected, *_), *_ = self.row("50 | together")
-        for _ in range(2):  # the machine may have had no time for it
+        for _ in range(2):  # once more if the machine was busy
             measured = sizing_bench.measure(service, 50, rows=20)["rows"]
             wait_for(lambda: service.metric("millrace_streams") == 0, "the streams to end", COUNTED)
             if expected / 2 < measured < expected * 2:
                 return
         self.fail(f"{measured} rows per batch, and not about {expected}")
 
-    def test_the_worked_cases_are_those_of_a_worker_by_arithmetic(self):
+    def test_the_worked_cases_are_those_of_the_calculated_worker(self):
         cases = {"as planned": Worker().run(256), "a worker that stalls: 1 s every 4 s": Worker(stall=(1, 4)).run(256),
                  "batches too small: `rows = 8`": Worker(rows=8).run(256)}
         for name, worker in cases.items():
@@ -105,7 +105,7 @@ class Sizing(SystemTest):
         self.assertGreater(few.quantile("batch", 0.5), 1000)
         self.assertGreater(few.fill(), 0.99)
 
-    def test_the_shares_of_refused_streams_are_erlangs(self):
+    def test_the_shares_of_refused_streams_are_those_of_erlangs_formula(self):
         lines = re.findall(r"\| (\d+) \| (\d+) \| 1 in (\d+) \|", self.page)
         self.assertEqual(len(lines), 4)
         for mean, slots, one_in in lines:

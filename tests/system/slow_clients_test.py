@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that keep the service waiting, all at once: each is closed when its time is over, and no
-other client waits for it. Longer limits are in tests/transport/sessions/session_time_test.cpp, in virtual time.
-Numbers like A9 name the case in docs/guarantees.md."""
+"""Clients that make the service wait, all at once: each is closed at its time limit, and delays no other client.
+tests/transport/sessions/session_time_test.cpp tests longer limits, in virtual time. Ids like A9 are those of
+docs/guarantees.md."""
 import collections
 import concurrent.futures
 import contextlib
@@ -21,13 +21,13 @@ from raw_client import BINARY, TEXT, RawClient, closing, frame, upgrade
 from raw_worker import Honest, RawWorker
 
 SO_ATTACH_FILTER = 26  # of Linux; not in Python's module
-# In the second one a second of audio makes many results.
+# In the second pipeline, a second of audio makes many results.
 PIPELINES = ("[[pipeline]]\nchunk = { size = 1600 }\n"
              '[[pipeline]]\nname = "pieces"\nstate = "none"\nslots = 16\nchunk = { size = 400 }\n')
 
 
 def trickle(client, pieces, pause):
-    """Until the service hangs up."""
+    """Sends pieces, with a pause after each, until the service closes the connection."""
     client.socket.settimeout(pause)
     for piece in pieces:
         client.send(piece)
@@ -75,12 +75,12 @@ def nonsense_for_a_close(service):
 def no_end_of_the_connection(service):
     client = RawClient(service.port, upgrade()).opened().send(closing(1000))
     ended = client.ended()
-    wait_for(lambda: client.send(b"\0").reset, "our end, which is open still, to be refused")
+    wait_for(lambda: client.send(b"\0").reset, "further bytes to be refused")
     return ended
 
 
 def unplugged(service):
-    """Its kernel drops what comes for it, acknowledgements too, as if the cable were cut."""
+    """A client whose kernel drops all packets to it, acknowledgements included, as if the cable were cut."""
     client = RawClient(service.port, upgrade("/v1/stream?id=unplugged")).opened()
     drop_all = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))  # BPF: return 0 bytes
     client.socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER,
@@ -89,9 +89,9 @@ def unplugged(service):
     wait_for(lambda: "unplugged" not in service.get("/streams")[1], "the service to notice")
 
 
-def deaf(pipeline):
-    """Asks for more results than any kernel keeps, and reads them when it is too late."""
-    def meet(service):
+def unread(pipeline):
+    """A client that causes more results than any kernel buffers, and reads them too late."""
+    def run_case(service):
         client = RawClient(service.port, receive_buffer=4096)
         client.send(upgrade(f"/v1/stream?pipeline={pipeline}&id={pipeline[0] * 128}")).opened()
         client.socket.settimeout(0.2)
@@ -102,16 +102,16 @@ def deaf(pipeline):
         client.socket.settimeout(PATIENCE)
         return client.ended()
 
-    return meet
+    return run_case
 
 
 HANDSHAKE = ("connections_rejected", "handshake")
 IDLE = ("connections_closed", "idle"), ("streams_closed", "idle")
 SLOW_READER = ("connections_closed", "slow_reader"), ("streams_closed", "error")
 NOTHING = (None, {})
-# Who it is, how it ends, after how many seconds, and what that counts as.
+# The client, how it ends, after how many seconds, and the counters that change.
 SLOW = {
-    "nothing said": (silent, NOTHING, 10, [HANDSHAKE]),  # A10
+    "no byte": (silent, NOTHING, 10, [HANDSHAKE]),  # A10
     "a header a byte at a time": (slow_header, NOTHING, 10, [HANDSHAKE]),  # A9
     "a message a byte at a time": (slow_message, ("idle", 4408), 5, IDLE),  # A22
     "empty fragments": (empty_fragments, ("idle", 4408), 5, IDLE),  # A21
@@ -119,24 +119,24 @@ SLOW = {
     "nonsense for a close": (nonsense_for_a_close, ("idle", 4408), 10, IDLE),  # A29
     "no end of the connection": (no_end_of_the_connection, (None, 1000), 5, []),  # A28
     "unplugged after its end": (unplugged, None, 5, []),  # A27
-    "results that nobody reads": (deaf("pieces"), ("slow_reader", 1008), 10, SLOW_READER),  # A26
+    "unread results": (unread("pieces"), ("slow_reader", 1008), 10, SLOW_READER),  # A26
 }
 
 
 class SlowClients(FaultTest):
-    def test_whoever_keeps_the_service_waiting_is_given_up_and_nobody_waits_for_it(self):
+    def test_slow_clients_are_closed_at_their_time_limit_and_delay_no_other_client(self):
         service = self.service(PIPELINES)
         for pipeline in ("default", "pieces"):
             self.tap(service, pipeline)
         expected = collections.Counter(counter for *_, counters in SLOW.values() for counter in counters)
 
-        def timed(meet):
+        def timed(run_case):
             began = time.monotonic()
-            return meet(service), time.monotonic() - began
+            return run_case(service), time.monotonic() - began
 
         with self.moved(service, expected), self.unharmed(service) as good:
             with concurrent.futures.ThreadPoolExecutor(len(SLOW)) as pool:
-                clients = {name: pool.submit(timed, meet) for name, (meet, *_) in SLOW.items()}
+                clients = {name: pool.submit(timed, run_case) for name, (run_case, *_) in SLOW.items()}
                 while not all(client.done() for client in clients.values()):
                     good.row()
                     self.assertEqual(service.get("/livez")[0], 200)
@@ -150,11 +150,11 @@ class SlowClients(FaultTest):
 
 
 class KernelMemory(FaultTest):
-    """Of the service's own sockets: what the clients' sockets hold is theirs."""
+    """The kernel's memory for the sockets of the service, without that of the clients' sockets."""
 
     CLIENTS, LARGE = 10, b'"' + b"x" * 20_000 + b'"'
 
-    def deaf_clients(self, service):
+    def clients_that_do_not_read(self, service):
         clients = [RawClient(service.port, receive_buffer=2304) for _ in range(self.CLIENTS)]
         for client in clients:
             self.addCleanup(client.socket.close)
@@ -172,17 +172,17 @@ class KernelMemory(FaultTest):
 
     def counted(self, service):
         """Bytes that check-config counts for the sockets of as many clients."""
-        said = subprocess.run([MILLRACE, "check-config", service.config], capture_output=True, text=True, check=True)
-        amount, unit = re.search(r"# memory at most.*sockets ([\d.]+) (\w+)", said.stdout).groups()
+        checked = subprocess.run([MILLRACE, "check-config", service.config], capture_output=True, text=True, check=True)
+        amount, unit = re.search(r"# memory at most.*sockets ([\d.]+) (\w+)", checked.stdout).groups()
         return float(amount) * {"MiB": 1 << 20, "GiB": 1 << 30}[unit] * self.CLIENTS / (self.CLIENTS + 512)
 
-    def test_sockets_of_clients_that_do_not_read_take_what_check_config_counts(self):
+    def test_sockets_of_clients_that_do_not_read_take_the_memory_that_check_config_counts(self):
         service = self.service("[[pipeline]]\nchunk = { size = 1600 }\n", f"[limits]\nconnections = {self.CLIENTS}\n")
         if service.sanitized():
             self.skipTest("a sanitizer takes time, and the clients have 10 s")
         worker = Honest(RawWorker(service.workers).attached().beat(), self.LARGE)
         self.addCleanup(worker.close)
-        unsent = {client.socket: memoryview(b"") for client in self.deaf_clients(service)}
+        unsent = {client.socket: memoryview(b"") for client in self.clients_that_do_not_read(service)}
         packet, seen, counted = memoryview(frame(BINARY, samples(0, 1600)) * 100), [0], self.counted(service)
 
         def full():
@@ -193,7 +193,7 @@ class KernelMemory(FaultTest):
             return 0.75 * counted < seen[-1] == seen[-2]
 
         wait_for(full, f"kernel memory of {counted} bytes", every=0.5)
-        self.assertLess(max(seen), 1.05 * counted)  # the kernel looks at its limits before it takes a packet
+        self.assertLess(max(seen), 1.05 * counted)  # the kernel checks its limits before it accepts a packet, which may exceed them
         for client in unsent:
             client.close()
         wait_for(lambda: service.metric("millrace_streams") == 0, "the streams to end", COUNTED)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service stands still for a while, as when its machine is suspended or has no time for it: what
-was due meanwhile is late, and nothing else. Numbers like C18 name the case in docs/guarantees.md."""
+"""The service is stopped for a while, as when its machine is suspended or has no CPU for it. Events that were due are late,
+and there is no other effect. Ids like C18 are those of docs/guarantees.md."""
 import contextlib
 import json
 import signal
@@ -8,33 +8,33 @@ import subprocess
 import time
 import unittest
 
-from crowd import CrowdTest
 from faults import PACKET, text
-from harness import COUNTED, MILLRACE, Process, samples, wait_for
+from harness import MILLRACE, Process, samples, wait_for
+from many_clients import ManyClientsTest
 from raw_client import BINARY, frame, upgrade
 from raw_worker import Honest, RawWorker
 
-STALL = 9  # seconds: more than the silence of a worker, or a message, may last; clients wait longer
-CLIENTS = 700  # more than each io thread hears of at once
-ROWS = 16  # of a batch
+STALL = 9  # seconds: longer than the time limits of a silent worker and of a message, shorter than those of the clients
+CLIENTS = 700  # more than an io thread gets events of at once
+ROWS = 16  # rows of a batch
 PIPELINE = f"[[pipeline]]\nslots = 1000\nchunk = {{ size = 1600 }}\nbatch = {{ rows = {ROWS}, max_wait = \"50ms\" }}\n"
 
 
-class Stalls(CrowdTest):
+class Stalls(ManyClientsTest):
     @contextlib.contextmanager
     def stopped(self, service):
         service.process.send_signal(signal.SIGSTOP)
-        wait_for(lambda: service.state() == "T", "the service to stand still")
+        wait_for(lambda: service.state() == "T", "the service to be stopped")
         time.sleep(STALL)
-        yield  # what happens now it hears after the timers that are due
+        yield  # the service sees the events of the block after the timers that are due
         service.process.send_signal(signal.SIGCONT)
 
     def lags(self, service, more_than):
-        """How often a timer of an io thread was later than that."""
+        """The number of times that a timer of an io thread was later than this."""
         return (service.metric("millrace_event_loop_lag_seconds_count")
                 - service.metric("millrace_event_loop_lag_seconds_bucket", le=more_than))
 
-    def test_after_a_stall_all_streams_go_on_and_every_row_comes_once(self):  # C18, G6
+    def test_after_a_stall_all_streams_continue_and_every_row_comes_once(self):  # C18, G6
         service = self.service(PIPELINE)
         worker = RawWorker(service.workers).attached().beat()
         packet = frame(BINARY, samples(0, PACKET))
@@ -64,7 +64,7 @@ class Stalls(CrowdTest):
             service.recount()
             self.assertGreater(self.lags(service, "1"), late)
             self.assertEqual(service.metric("millrace_batch_rows_total"), CLIENTS)
-            # Deadlines that were missed close full batches, not one each.
+            # Missed deadlines close full batches, not one batch each.
             self.assertLess(service.metric("millrace_batches_total"), 3 * CLIENTS / ROWS)
             self.assertEqual(service.metric("millrace_workers"), 1)
 
@@ -90,7 +90,7 @@ class Stalls(CrowdTest):
         self.await_metric(service, 1, "millrace_ingest_messages_total", type="data")
         return client
 
-    def test_streams_over_both_doors_that_wait_for_a_worker_wait_on_after_a_stall(self):  # C18, G6
+    def test_streams_that_wait_for_a_worker_continue_to_wait_after_a_stall(self):  # C18, G6
         service = self.service(PIPELINE + f'worker_wait = "{STALL - 3}s"\n')
         zeromq = self.over_zeromq(service)
         client = self.join(service, upgrade()).opened()
@@ -108,7 +108,7 @@ class Stalls(CrowdTest):
         self.assertEqual([result.get("error") for result in results], [None, None])
         self.assertEqual((closed["frames"], closed["chunks"]), (PACKET, 1))
 
-    def test_connections_that_a_worker_gave_up_during_a_stall_fail_no_row(self):  # C18, G6
+    def test_connections_that_a_worker_closed_during_a_stall_fail_no_row(self):  # C18, G6
         service = self.service(PIPELINE)
         first = RawWorker(service.workers).attached()
         with self.moved(service, {("worker_failures", "disconnect"): 1}):
@@ -116,10 +116,10 @@ class Stalls(CrowdTest):
             client.send(frame(BINARY, samples(0, PACKET)))
             first.batch()
             service.process.send_signal(signal.SIGSTOP)
-            wait_for(lambda: service.state() == "T", "the service to stand still")
-            # The worker hears nothing, connects again, is not welcomed, and connects again.
-            for gives_up in (first, RawWorker(service.workers), RawWorker(service.workers)):
-                gives_up.close()
+            wait_for(lambda: service.state() == "T", "the service to be stopped")
+            # The worker receives nothing, connects again, gets no Welcome, and connects again.
+            for connection in (first, RawWorker(service.workers), RawWorker(service.workers)):
+                connection.close()
             again = RawWorker(service.workers)
             service.process.send_signal(signal.SIGCONT)
             worker = Honest(again.attached().beat())

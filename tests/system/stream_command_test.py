@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`millrace stream`: standard input as it comes, raw PCM, and what it says where something is wrong."""
+"""`millrace stream`: standard input as it comes, raw PCM, and error messages."""
 import array
 import json
 import os
@@ -31,7 +31,7 @@ class StreamCommand(SystemTest):
         return ended.returncode, ended.stderr.decode(), [json.loads(line) for line in ended.stdout.splitlines()]
 
     def frames(self, *arguments, given):
-        """How many frames the service has got."""
+        """The number of frames that the service received."""
         code, errors, lines = self.streamed(*arguments, given=given)
         self.assertEqual((code, errors), (0, ""))
         return lines[-1]["frames"]
@@ -62,12 +62,12 @@ class StreamCommand(SystemTest):
             closed = json.loads(live.lines[-1])
             self.assertEqual((closed["file"], closed["type"], closed["frames"]), ("-", "closed", 3200))
 
-    def test_a_header_says_how_long_the_stream_is_or_not(self):
+    def test_the_stream_ends_at_the_length_in_its_wav_header_if_there_is_one(self):
         sound = samples(0, 2000)
         for size, expected in ((4000, 2000), (1000, 500), (0, 2003), (0x7fffff00, 2003)):
             self.assertEqual(self.frames("-", given=header(size=size) + sound + b"LIST\0\0"), expected)
 
-    def test_what_a_header_may_be(self):
+    def test_wav_headers_of_float_and_extensible_formats_are_accepted(self):
         floats = array.array("f", [0.5] * 100).tobytes()
         extensible = (header(kind=0xfffe)[:16] + struct.pack("<IHHIIHH", 40, 0xfffe, 1, 16000, 32000, 2, 16) +
                       struct.pack("<HHIH", 22, 16, 4, 1) + bytes(14) + b"data" + struct.pack("<I", 200))
@@ -79,10 +79,10 @@ class StreamCommand(SystemTest):
         path = self.file("a.raw", floats)
         self.assertEqual(self.frames("--format", "f32le", "--rate", "16000", path, given=b""), 1000)
 
-    def test_that_most_values_were_clamped_is_a_line_on_standard_error(self):
+    def test_the_warning_about_clamped_values_is_written_to_standard_error(self):
         path = self.file("undivided.raw", array.array("f", [3000.0] * 8000).tobytes())
         code, errors, lines = self.streamed("--format", "f32le", "--rate", "16000", path)
-        clamped = "most values were clamped; f32 audio lies between -1 and 1"
+        clamped = "most values were clamped; f32 audio must be between -1 and 1"
         self.assertEqual((code, errors), (0, f"millrace stream: {path}: warning: {clamped}\n"))
         warnings = [line for line in lines if line["type"] == "warning"]
         self.assertEqual([(line["code"], line["message"]) for line in warnings], [("values", clamped)])
@@ -92,7 +92,7 @@ class StreamCommand(SystemTest):
         self.assertEqual((code, errors.count("\n")), (1, 1), errors)
         return errors.strip()
 
-    def test_what_cannot_be_streamed_is_named_once_with_what_would_be_taken(self):
+    def test_unsupported_input_is_named_once_with_the_supported_formats(self):
         path = self.file("cd.wav", rate=44100, channels=2)
         self.assertEqual(self.refused(path),
                          f"millrace stream: {path}: has 44100 Hz, 2 channels, s16le, refused as format: the pipeline takes 16000 (rate);"
@@ -102,14 +102,14 @@ class StreamCommand(SystemTest):
         self.assertEqual(self.refused("/nowhere.wav"),
                          "millrace stream: /nowhere.wav: cannot be read as audio: No such file or directory")
         for given, words in ((b"", "is empty"), (b"ID3\3" * 9, "is not WAV; for raw PCM give --format"), (header()[:30], "ends within its WAV header"),
-                             (header(bits=24), "with 24 bits at 16000 Hz, 1 channels; 16-bit PCM and 32-bit float are taken; convert it: ffmpeg"),
+                             (header(bits=24), "with 24 bits at 16000 Hz, 1 channels; supported: 16-bit PCM and 32-bit float; convert it: ffmpeg"),
                              (header(rate=8000), "has 8000 Hz, 1 channel, s16le, refused as format: .* -ar 16000 -ac 1")):
             with self.subTest(words):
                 self.assertRegex(self.refused("-", given=given), "^millrace stream: standard input: .*" + words)
 
-    def test_arguments_that_cannot_be_are_named(self):
-        for arguments, words in ((("-", "-"), "standard input can be streamed once"), (("-", "--repeat", "2"), "standard input can be"),
-                                 (("x", "--rate", "8000"), "--rate and --channels are of raw PCM"), (("x", "--format", "s16le"), "give --rate too"),
+    def test_invalid_arguments_are_named(self):
+        for arguments, words in ((("-", "-"), "standard input can be streamed only once"), (("-", "--repeat", "2"), "standard input can be"),
+                                 (("x", "--rate", "8000"), "--rate and --channels apply to raw PCM"), (("x", "--format", "s16le"), "give --rate too"),
                                  (("x", "--repeat", "0"), "--repeat: Value 0 not in range 1 to 1000000"), (("x", "--format", "mp3"), "--format: .*s16le")):
             with self.subTest(arguments):
                 self.assertRegex(self.refused(*arguments), words)

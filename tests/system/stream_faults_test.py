@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that are right, of streams that are not. Numbers like C1 name the case in
-docs/guarantees.md."""
+"""Valid messages in an invalid order or at an invalid position. Ids like C1 are those of docs/guarantees.md."""
 import unittest
 
 from faults import PACKET, FaultTest, text
@@ -11,8 +10,8 @@ DATA = frame(BINARY, samples(0, PACKET))
 
 
 class Order(FaultTest):
-    def test_what_follows_the_end_is_rejected_and_a_second_end_is_none(self):  # C1
-        service = self.service()  # nobody answers yet, so that the stream has not ended
+    def test_messages_after_the_end_are_rejected_and_a_second_end_does_nothing(self):  # C1
+        service = self.service()  # there is no worker yet, so that the stream does not end
         with self.moved(service, {("messages_rejected", "unknown_stream"): 4}):
             with RawClient(service.port, upgrade()) as client:
                 client.opened().send(DATA + text(type="end") + DATA + text(type="flush") + text(type="reset"))
@@ -23,7 +22,7 @@ class Order(FaultTest):
         self.assertEqual([(m["type"], m["code"], m["frames"]) for m in rejected], [("rejected", "unknown_stream", 0)] * 4)
         self.assertEqual(messages[-1], {"type": "closed", "frames": PACKET, "chunks": 1})
 
-    def test_a_name_that_an_open_stream_has_is_taken(self):  # C1, C7
+    def test_the_name_of_an_open_stream_is_refused(self):  # C1, C7
         service = self.served()
         with self.moved(service, {("connections_rejected", "parameter"): 1}):
             with self.unharmed(service, id="mine") as good:
@@ -38,7 +37,7 @@ class Order(FaultTest):
 
 class Gaps(FaultTest):
     def rows_around(self, frames):
-        """Those of a stream that loses so many frames behind its first row and before its second."""
+        """The rows of a stream with a gap of `frames` between its first and its second row."""
         service = self.service()
         tap = self.tap(service)
         with self.moved(service, {}), RawClient(service.port, upgrade("/v1/stream?id=a")) as client:
@@ -70,12 +69,12 @@ class Gaps(FaultTest):
 
 class Ends(FaultTest):
     def holds_nothing(self, service, closed):
-        """Once so many streams are closed."""
+        """Checks that the service holds nothing when `closed` streams are closed."""
         self.await_metric(service, closed, "millrace_streams_closed_total")
         self.assertEqual(service.metric("millrace_streams"), 0)
         self.assertEqual(service.metric("millrace_send_buffer_bytes"), 0)
 
-    def test_an_end_gives_the_part_of_a_chunk_that_is_there_and_frees_everything(self):  # C14
+    def test_an_end_makes_a_row_of_the_remaining_frames_and_frees_everything(self):  # C14
         service = self.service("[[pipeline]]\nslots = 1\nchunk = { size = 1600 }\n")
         tap = self.tap(service)
         for name in ("first", "second"):  # into the only slot
@@ -86,7 +85,7 @@ class Ends(FaultTest):
                              [(0, 1600, ["START", "RESET", "SEGMENT"]), (1600, 400, ["LAST", "END"])])
         self.holds_nothing(service, 2)
 
-    def test_a_client_that_is_gone_frees_everything_though_no_worker_came(self):  # C15
+    def test_a_lost_client_frees_everything_even_if_there_is_no_worker(self):  # C15
         service = self.service("[[pipeline]]\nslots = 1\nchunk = { size = 1600 }\n")
         for _ in range(2):
             with RawClient(service.port, upgrade()) as client:

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The promises of one stream: see history.py, which names them."""
+"""Checks the promises about one stream. history.py lists them."""
 import dataclasses
 import zlib
 
 from traces import SECOND, Batch, Worker, contract, salted
 from worker_wire import ABORT, REASONS, RESET, Row, names
 
-# Until it is noticed that a client has gone whose messages wait to be read: a ping, and its close.
+# The time until the service notices the loss of a client with unread messages: a ping, and its close.
 HANG_UP = 16 * SECOND
-ANSWER_DUE = 12 * SECOND  # until a worker that does not answer is given up
+ANSWER_DUE = 12 * SECOND  # until a worker that does not answer is evicted
 
 
 @dataclasses.dataclass
 class Handed:
-    """A row where a worker saw it."""
+    """A row in a batch of a worker."""
     worker: Worker
     batch: Batch
     row: Row
@@ -37,15 +37,15 @@ class Expected:
 
 @dataclasses.dataclass
 class Ending:
-    """A way that a stream may have gone: its rows, whether all of them were to be handed over, and
-    how many frames were read."""
+    """A possible course of a stream: its rows, whether all of them had to be handed over, and the number of frames that
+    were read."""
     rows: list
     whole: bool
     frames: int
 
 
 def ending_of(spec, sent, last=None, whole=True):
-    """`last`: "end", "abort", or nothing while it lives."""
+    """`last`: "end", "abort", or None while the stream is open."""
     chunker, received, reason, rows = contract.Chunker(spec), 0, "start", []
     for kind, n in [*sent, *([(last, 0)] if last else [])]:
         if kind == "frames":  # n bytes; a frame may straddle messages
@@ -61,7 +61,7 @@ def ending_of(spec, sent, last=None, whole=True):
 
 
 def _endings(history, stream, handed):
-    """All that may be; what it sent last may never have been read where it was not waited for."""
+    """All possible endings. If the service did not have to read the whole stream, its last messages may be unread."""
     spec, everything = history.rules[stream.pipeline].spec, len(stream.sent)
     agreed = stream.how == "end" or (stream.how == "left" and stream.code == 1000)
     noticed = stream.over + (0 if agreed else HANG_UP)
@@ -76,7 +76,7 @@ def _endings(history, stream, handed):
     if not read_all and any(at.row.flags & ABORT for at in handed):
         for count in read:
             yield ending_of(spec, stream.sent[:count], "abort")
-    # It died while no worker had a row of it, or those that had were gone.
+    # The stream ended while no worker had a row of it, or all workers that had one were gone.
     unseen = all(at.worker.fate != "lived" and (at.worker.leaving or at.worker.over) <= stream.over + HANG_UP
                  for at in handed)
     if (unseen and not read_all) or stream.messages("error") or short_of_room(history, stream, handed):
@@ -86,7 +86,7 @@ def _endings(history, stream, handed):
 
 
 def of_stream(history, stream, handed):
-    """What is wrong with it, by the ending that fits best."""
+    """The violations of a stream, for the ending that fits best."""
     complaints = None
     for ending in _endings(history, stream, handed):
         wrong = [*_rows(history, stream, ending, handed), *_results(stream, ending, handed)]
@@ -94,22 +94,22 @@ def of_stream(history, stream, handed):
             complaints = wrong
         if not wrong:
             break
-    yield from ["ending: none that may be"] if complaints is None else complaints
+    yield from ["ending: none is possible"] if complaints is None else complaints
     yield from _failures(history, stream, handed)
     yield from _again(stream, handed)
     yield from _resets(history, stream, handed)
     for result in stream.messages("result"):
-        if "error" in result and not _given_up(history, stream, handed, result["seq"]):
-            yield f"given up: row {result['seq']}, though no two workers were lost over it"
+        if "error" in result and not _may_have_failed(history, stream, handed, result["seq"]):
+            yield f"failed row: {result['seq']}, though no two workers were lost over it"
 
 
-# --- at the workers
+# --- Rows at the workers
 
 
 def _rows(history, stream, ending, handed):
     seqs = {at.row.seq for at in handed}
     for seq in range(len(ending.rows) if ending.whole else max(seqs, default=-1) + 1):
-        if seq not in seqs and not _given_up(history, stream, handed, seq):
+        if seq not in seqs and not _may_have_failed(history, stream, handed, seq):
             yield f"handed over: row {seq} was not"
     for at in handed:
         if at.row.seq < len(ending.rows):
@@ -132,7 +132,7 @@ def _row(spec, stream, expected, at):
 
 
 def row_crc(spec, row, salt):
-    """Of its values in the tensor, where bodies are aligned and the rest is 0."""
+    """The checksum of a row's values in the tensor, in which bodies are aligned and all other columns are 0."""
     _, begin, left, size, right, _, _ = row
     window = salted(salt, begin - left, left + size + right).tobytes()
     return zlib.crc32((bytes(2 * (spec.left - left)) + window).ljust(2 * contract.row_width(spec), b"\0"))
@@ -164,9 +164,9 @@ def _resets(history, stream, handed):
             framed.add(worker)
 
 
-def _given_up(history, stream, handed, seq):
-    """Whether two workers may have been lost over a row: while it was the next to be done. The
-    client knows, unless it is gone."""
+def _may_have_failed(history, stream, handed, seq):
+    """Whether a row may have failed: two workers may have been lost while it was the next to be done. Its result, if there
+    is one, decides."""
     results = {result["seq"]: result for result in stream.messages("result")}
     if seq in results and "error" not in results[seq] or stream.messages("closed") and seq not in results:
         return False
@@ -175,23 +175,23 @@ def _given_up(history, stream, handed, seq):
 
 
 def _handed_after(stream, handed, seq):
-    """An instant before any worker got the row. A worker may be lost before it notes a batch. In that
-    batch, a marker row may follow a row with frames: only what comes before both was noted for certain."""
+    """A time before any worker got the row. A worker may be lost before it logs a batch. In that batch, a marker row may
+    follow a row with frames: only the rows before both were certainly logged."""
     framed = max((at.row.seq for at in handed if at.row.size and at.row.seq < seq), default=0)
     return min((at.batch.closed for at in handed if at.row.seq == framed - 1), default=stream.opened)
 
 
 def _done_before(history, stream, handed, seq):
-    """An instant when the row was done with: another worker had a later one. A worker that has both
-    may get the later one while the row is still at work."""
+    """A time at which the row was finished: a worker without this row got a later one. A worker that has both may get the
+    later one before this row is done."""
     had = {at.worker.name for at in handed if at.row.seq == seq}
     return min((at.batch.closed for at in handed if at.row.seq > seq and at.worker.name not in had),
-               default=_forgotten(history, stream, handed))
+               default=_released(history, stream, handed))
 
 
-def _forgotten(history, stream, handed):
-    """When nothing is left of it at the service: soon after it ended for its client, or else when
-    it was given up, behind a worker that was."""
+def _released(history, stream, handed):
+    """A time at which the service has nothing left of the stream: the time at which its client got the end; without an end,
+    after the time limits of the last worker and of the wait for another one."""
     if stream.messages("closed") or stream.messages("error"):
         return stream.over
     last = max((at.batch.closed for at in handed), default=stream.over)
@@ -199,13 +199,13 @@ def _forgotten(history, stream, handed):
 
 
 def _gone(history, stream, until):
-    """Workers of its pipeline that may have gone, while it lived, until then."""
+    """The workers of the stream's pipeline that may have gone while it was open, until this time."""
     return [worker for worker in history.workers
             if worker.pipeline == stream.pipeline and worker.fate != "lived" and
             stream.opened <= worker.over and (worker.leaving or worker.over) <= until]
 
 
-# --- at the client
+# --- Results at the client
 
 
 def _results(stream, ending, handed):
@@ -235,7 +235,7 @@ def _answer(result, expected, where):
     worker, batch, stream, of_row = result["data"]
     at = where.get((worker, batch, stream, of_row))
     if at is None or of_row != seq:
-        yield f"answer: result {seq} is what {worker} said of row {of_row} in batch {batch}"
+        yield f"answer: result {seq} is the answer of {worker} to row {of_row} in batch {batch}"
     elif result["flags"] != names(at.row.flags):
         yield f"answer: result {seq} has flags {result['flags']}, its row {at.row.flags}"
 
@@ -263,9 +263,9 @@ def _failures(history, stream, handed):
 
 
 def short_of_room(history, stream, handed):
-    """Whether while it lived there were fewer places than streams for as long as one may wait."""
+    """Whether there were fewer slots than streams for as long as a stream may wait, while this one was open."""
     rule, edges = history.rules[stream.pipeline], []
-    wait, over = int(rule.worker_wait * SECOND), _forgotten(history, stream, handed)
+    wait, over = int(rule.worker_wait * SECOND), _released(history, stream, handed)
     for worker in history.workers:
         if worker.pipeline == stream.pipeline:
             ends = [at for at in (worker.leaving, worker.over) if at is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One stream from end to end: results, markers, refusals, workers that die, the end."""
+"""Streams from end to end: results, markers, refusals, workers that die, the end."""
 import asyncio
 import contextlib
 import http.client
@@ -52,7 +52,7 @@ class Streams(SystemTest):
         self.assertEqual(messages[-1], {"type": "closed", "frames": 4000, "chunks": 3})
         self.assertEqual(code, 1000)
 
-    def test_files_give_the_same_results_over_each_door(self):
+    def test_files_give_the_same_results_over_each_transport(self):
         service = self.service(PIPELINE_OF_FOUR)
         self.tap(service, "default", "--data", "crc32c")
         path = os.path.join(service.folder.name, "speech.wav")
@@ -67,9 +67,9 @@ class Streams(SystemTest):
             by_stream = {}
             for line in map(json.loads, ended.stdout.splitlines()):
                 row = line.get("data", {})
-                said = {key: value for key, value in line.items() if key not in ("stream", "data")}
+                fields = {key: value for key, value in line.items() if key not in ("stream", "data")}
                 by_stream.setdefault(line["stream"], []).append(
-                    (said, [row.get(key) for key in ("seq", "begin", "size", "flags", "crc32c")]))
+                    (fields, [row.get(key) for key in ("seq", "begin", "size", "flags", "crc32c")]))
             self.assertEqual(len(by_stream), 3)
             return list(by_stream.values())
 
@@ -98,7 +98,7 @@ class Streams(SystemTest):
         self.assertTrue(all(stage >= 0 for stage in stages))
         self.assertAlmostEqual(sum(stages), total("millrace_result_latency_seconds_sum"), delta=1e-6)
 
-    def test_a_worker_killed_in_mid_stream_costs_a_reset_and_no_frame(self):
+    def test_a_worker_killed_in_mid_stream_causes_a_reset_and_loses_no_frame(self):
         service = self.service()
         tap = self.tap(service)
 
@@ -171,7 +171,7 @@ class Streams(SystemTest):
         self.assertEqual(code, 1012)
         self.assertEqual(service.wait(), 0)
 
-    def test_a_second_sigterm_cuts_what_is_live(self):
+    def test_a_second_sigterm_cuts_off_live_streams(self):
         service = self.service()
 
         async def stream():
@@ -187,27 +187,27 @@ class Streams(SystemTest):
         self.assertEqual((messages, code), ([], 1006))
         self.assertEqual(service.wait(), 1)
 
-    def test_a_connection_that_says_nothing_does_not_hold_up_the_end(self):
+    def test_a_silent_connection_does_not_delay_the_end(self):
         service = self.service()
         with socket.create_connection(("127.0.0.1", service.port)):
-            wait_for(lambda: service.get("/livez")[0] == 200, "life")
+            wait_for(lambda: service.get("/livez")[0] == 200, "/livez to answer")
             self.assertEqual(service.stop(), 0)
 
     def test_sigterm_without_streams_ends_at_once(self):
         service = self.service()
         self.assertEqual(service.stop(), 0)
 
-    def test_a_tap_that_is_there_first_waits_for_the_service(self):
+    def test_a_tap_that_starts_first_waits_for_the_service(self):
         service = self.service()
         late = os.path.join(service.folder.name, "late.sock")
         tap = Process(MILLRACE, "tap", "--url", f"unix:{late}")
         self.addCleanup(tap.kill)
-        wait_for(lambda: tap.errors, "the line that says so")
+        wait_for(lambda: tap.errors, "the line about the wait")
         os.symlink(service.workers.removeprefix("unix:"), late)
         messages, code = run(self.stream(service, [1600]))
         self.assertEqual((len(results(messages)), code), (2, 1000))
 
-    def test_a_tap_that_does_not_wait_says_that_there_is_no_service(self):
+    def test_a_tap_that_does_not_wait_prints_that_there_is_no_service(self):
         ended = subprocess.run([MILLRACE, "tap", "--url", "unix:/nowhere/at/all", "--wait", "0s"],
                                capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual((ended.returncode, ended.stderr.count("\n")), (1, 1))
@@ -243,8 +243,8 @@ class Streams(SystemTest):
         self.assertIn('{"stream":"watched",', second.lines[0])
 
 
-class Doors(SystemTest):
-    def test_a_wrong_unknown_or_repeated_parameter_is_named_and_disturbs_nobody(self):
+class Requests(SystemTest):
+    def test_a_wrong_unknown_or_repeated_parameter_is_named_and_disturbs_no_stream(self):
         service = self.service()
         self.tap(service)
 
@@ -275,7 +275,7 @@ class Doors(SystemTest):
         self.assertEqual((len(results(messages)), code), (2, 1000))
         self.await_metric(service, 11, "millrace_ingest_connections_rejected_total", reason="parameter")
 
-    def test_a_message_that_is_none_of_the_protocol_is_an_error_of_its_connection(self):
+    def test_an_invalid_message_is_an_error_of_its_connection(self):
         service = self.service()
         self.tap(service)
 
@@ -290,7 +290,7 @@ class Doors(SystemTest):
                 self.assertEqual((messages[-1]["type"], messages[-1]["code"], code),
                                  ("error", "schema", 4400))
 
-    def test_a_stream_more_than_there_is_room_for_is_refused_with_retry_after(self):
+    def test_a_stream_beyond_the_last_slot_is_refused_with_retry_after(self):
         service = self.service("[[pipeline]]\nslots = 1\nchunk = { size = 1600 }\n")
 
         async def crowd():
@@ -316,7 +316,7 @@ class Doors(SystemTest):
         self.assertEqual(len(second.errors), 1)
         self.assertIn(str(service.port), second.errors[0])
 
-    def test_a_wrong_configuration_is_one_line_and_exit_code_1(self):
+    def test_an_invalid_configuration_is_one_line_and_exit_code_1(self):
         service = self.service()
         other = service.config + ".2"
         with open(other, "w") as file:
@@ -328,7 +328,7 @@ class Doors(SystemTest):
         self.assertIn(":2:", second.errors[0])
         self.assertIn("slotz", second.errors[0])
 
-    def test_admin_pages_tell_the_state(self):
+    def test_admin_pages_show_the_state(self):
         service = self.service()
         self.assertEqual(service.get("/livez")[0], 200)
         status, text = service.get("/readyz")

@@ -15,16 +15,16 @@ ALIVE = {"WATCHDOG": "1"}
 
 class Supervised(FaultTest):
     def supervised(self, *environment, extra=""):
-        """A service, and the socket on which it is heard."""
+        """A service that sends its notifications to the socket `notifications`."""
         folder = self.enterContext(tempfile.TemporaryDirectory(prefix="millrace-"))
-        self.heard = self.enterContext(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
-        self.heard.bind(folder + "/notify")
-        self.heard.settimeout(PATIENCE)
+        self.notifications = self.enterContext(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        self.notifications.bind(folder + "/notify")
+        self.notifications.settimeout(PATIENCE)
         return self.served(extra=extra, within=("env", f"NOTIFY_SOCKET={folder}/notify", *environment))
 
     def next(self):
         """The next message."""
-        return dict(line.split("=", 1) for line in self.heard.recv(4096).decode().splitlines())
+        return dict(line.split("=", 1) for line in self.notifications.recv(4096).decode().splitlines())
 
     def before(self, message):
         """The messages up to this one."""
@@ -33,7 +33,7 @@ class Supervised(FaultTest):
             messages.append(one)
         return messages
 
-    def test_it_is_ready_when_it_listens_and_says_when_it_reloads_and_stops(self):
+    def test_the_service_notifies_when_it_listens_reloads_and_stops(self):
         service = self.supervised()
         self.assertEqual(self.next(), {"READY": "1", "STATUS": "serving"})
         with self.unharmed(service):
@@ -52,7 +52,7 @@ class Supervised(FaultTest):
         self.assertEqual(self.next(), {"STOPPING": "1", "STATUS": "stopping: end"})
         self.assertEqual(service.wait(), 0)
 
-    def test_a_service_that_stops_is_alive_and_does_not_say_that_it_is_ready_again_when_it_reloads(self):
+    def test_a_stopping_service_sends_watchdog_and_does_not_send_ready_after_a_reload(self):
         service = self.supervised("WATCHDOG_USEC=1000000", extra='[limits]\ndrain = "1h"\nlinger = "30min"\n')
         service.process.terminate()
         self.before({"STOPPING": "1", "STATUS": "stopping: linger"})
@@ -63,12 +63,12 @@ class Supervised(FaultTest):
         self.assertEqual([message for message in self.before({"STOPPING": "1", "STATUS": "stopping: end"}) if message != ALIVE], [])
         self.assertEqual(service.wait(), 0)
 
-    def test_it_is_alive_only_while_each_io_thread_runs(self):
+    def test_watchdog_is_sent_only_while_each_io_thread_runs(self):
         service = self.supervised("WATCHDOG_USEC=1000000")
         for _ in range(3):
             self.before(ALIVE)
         with paused(service.process.pid, "io-1"):
-            self.heard.settimeout(2)  # four times the time between two
+            self.notifications.settimeout(2)  # four times the interval of WATCHDOG=1
             with self.assertRaises(TimeoutError):
                 deadline = time.monotonic() + PATIENCE
                 while time.monotonic() < deadline:
@@ -76,7 +76,7 @@ class Supervised(FaultTest):
             status, page = wait_for(lambda: (answer := service.get("/livez"))[0] == 503 and answer, "/livez")
             self.assertIn("an io thread has not run for 5 s", page)
             self.assertIsNone(service.process.poll())
-        self.heard.settimeout(PATIENCE)
+        self.notifications.settimeout(PATIENCE)
         self.assertEqual(self.next(), ALIVE)
         wait_for(lambda: service.get("/livez")[0] == 200, "/livez")
         with self.unharmed(service):

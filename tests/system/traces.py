@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clients and workers write down, for history.py to check. All instants are nanoseconds of the
-steady clock."""
+"""The traces of clients and workers, which history.py checks. All times are nanoseconds of the steady clock."""
 import array
 import dataclasses
 import json
@@ -18,15 +17,15 @@ VALUES = array.array("h", [position * 7 % PERIOD + 1 for position in range(2 * P
 
 
 def salted(salt, first, count):
-    """The s16 samples of a stream from a position on, at most PERIOD of them; they tell where they
-    stand, and in which stream. Never 0, which is padding."""
+    """The s16 samples of a stream from a position on, at most PERIOD of them. They depend on the position and on the stream,
+    and are never 0, which is padding."""
     begin = (salt + first) % PERIOD
     return VALUES[begin:begin + count]
 
 
 @dataclasses.dataclass
 class Rule:
-    """Of a pipeline."""
+    """The configuration of a pipeline."""
     spec: contract.Spec
     slots: int
     rows: int
@@ -35,9 +34,9 @@ class Rule:
 
 @dataclasses.dataclass
 class Stream:
-    """A stream as its client knows it. `sent`: ("frames", bytes), ("flush", mark or None),
-    ("reset", None), ("gap", frames). `how` the client went: "end", "left" (closed with 1000) or
-    "abort"; `code` is the close code that the service said, 1006 where it said none."""
+    """A stream, traced by its client. `sent`: ("frames", bytes), ("flush", mark or None), ("reset", None), ("gap", frames).
+    `how` the client ended it: "end", "left" (closed with 1000) or "abort". `code` is the close code of the service, or 1006
+    if it sent none."""
     name: str
     pipeline: str = "default"
     salt: int = 0
@@ -63,8 +62,8 @@ class Batch:
 
 @dataclasses.dataclass
 class Worker:
-    """A worker as its own notes tell; log: ("batch", Batch) and ("done", id), in order. `fate`:
-    "lived" to the end, "left" with Bye, or "lost"."""
+    """A worker, traced by itself. `log`: ("batch", Batch) and ("done", id), in order. `fate`: "lived" to the end, "left" with
+    Bye, or "lost"."""
     name: str
     pipeline: str = "default"
     credits: int = 2
@@ -80,11 +79,11 @@ class History:
     rules: dict  # by pipeline
     streams: list
     workers: list
-    stopping: int = None  # when the service was told to end
+    stopping: int = None  # when the service got SIGTERM
 
 
 def read_worker(worker, path):
-    """Adds what logging_worker.py wrote; its last line may be cut. How it ended, if it says so."""
+    """Adds the log of logging_worker.py, whose last line may be cut. Returns how the worker ended, or None."""
     ended = None
     with open(path) as file:
         for text in file:

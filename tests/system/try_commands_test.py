@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of examples/browser/README.md serve the page, and the service takes streams from it. Their addresses
-are fixed: they run in a network of their own."""
+"""The commands of examples/browser/README.md serve the page, and the service accepts streams from it. Their addresses
+are fixed, so they run in their own network namespace."""
 import json
 import os
 import subprocess
@@ -23,7 +23,7 @@ CLIENT = "import sys, try_commands_test; try_commands_test.client(*sys.argv[1:])
 
 
 def text_of(url):
-    """The page, or None as long as nothing answers with 200."""
+    """The page, or None if there is no answer with 200."""
     try:
         with urllib.request.urlopen(url, timeout=PATIENCE) as page:
             return page.read().decode()

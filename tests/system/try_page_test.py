@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page for trying, which the service serves itself: what it streams of a microphone or a file, and what it
-shows of the answers."""
+"""The try page, which the service serves: it streams a microphone or a file, and shows the results."""
 import tempfile
 import unittest
 import urllib.parse
@@ -31,7 +30,7 @@ class TryPage(SystemTest):
         self.assertEqual(hosts, {f"127.0.0.1:{self.serving.port}"})
 
     async def flags(self, page):
-        """Of each result, the oldest first."""
+        """The flags of each result, the oldest first."""
         return await page.value("[...results.rows].reverse().map((row) => [...row.querySelectorAll('.flag')].map((e) => e.textContent))")
 
     def test_a_microphone_is_streamed_with_markers_and_the_time_of_each_stage(self):
@@ -64,7 +63,7 @@ class TryPage(SystemTest):
         run(use())
 
     def assert_times(self, rows):
-        """Each result has a time for each stage, and their sum."""
+        """Checks that each result has a time for each stage, and their sum."""
         for text, batch, total, parts in rows:
             self.assertRegex(batch, r"^batch \d+: \d+ rows?, (full|complete|deadline|drain); slot \d+$")
             times = dict(part.split() for part in text.removesuffix(" ms").split(" · "))
@@ -73,7 +72,7 @@ class TryPage(SystemTest):
             total = float(total.removesuffix(" ms"))
             self.assertAlmostEqual(sum(map(float, times.values())), total, delta=0.03 + total / 100)  # rounded
 
-    def test_a_file_fits_a_phone_and_all_of_it_is_answered_each_time_that_it_is_chosen(self):
+    def test_the_page_fits_a_phone_and_a_file_is_answered_completely_each_time_it_is_chosen(self):
         async def use():
             async with self.page((390, 844)) as page:
                 for _ in range(2):
@@ -87,7 +86,7 @@ class TryPage(SystemTest):
 
         run(use())
 
-    def test_its_colours_follow_the_scheme_of_the_device(self):
+    def test_the_colours_of_the_page_follow_the_scheme_of_the_device(self):
         async def use():
             async with self.page() as page:
                 self.assertGreater(await page.brightness(), 200)

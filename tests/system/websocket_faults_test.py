@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes where frames of WebSocket are expected. Numbers like A12 name the case in
-docs/guarantees.md."""
+"""Invalid WebSocket frames and messages. Ids like A12 are those of docs/guarantees.md."""
 import itertools
 import socket
 import string
@@ -16,7 +15,7 @@ MOST = 64 * 1024  # bytes of a message
 
 
 def declared(length):
-    """The begin of a frame that says it is so long."""
+    """The begin of a frame that declares this length."""
     return frame(BINARY, length=b"\x7f" + struct.pack(">Q", length))
 
 
@@ -46,14 +45,14 @@ PROTOCOL = {
     "a compressed message, which was not agreed": frame(TEXT, b"\xaa\x56\x2a", rsv=4),
 }
 UTF8 = {  # A17
-    "a text that is no UTF-8": frame(TEXT, b'{"type":"\xc3\x28"}'),
+    "a text that is not UTF-8": frame(TEXT, b'{"type":"\xc3\x28"}'),
     "a text that ends within a character": frame(TEXT, b'"\xe2\x82'),
     "a surrogate": frame(TEXT, b'"\xed\xa0\x80"'),
     # A41
     "a text that ends within a character, and then an empty fragment":
         frame(TEXT, b'"\xe2\x82', fin=False) + frame(0, b"", fin=True),
     # A18
-    "a close with a reason that is no UTF-8": closing(1000, b"\xff\xfe"),
+    "a close with a reason that is not UTF-8": closing(1000, b"\xff\xfe"),
 }
 TOO_BIG = {
     # A19: refused by its first bytes
@@ -68,11 +67,11 @@ TOO_BIG = {
     "a minute of audio": frame(BINARY, bytes(60 * 32000)),
 }
 SCHEMA = {  # A17
-    "no JSON": b"hello", "nothing": b"", "a list": b"[]", "a number": b"1", "a string": b'"end"', "null": b"null",
-    "no type": b"{}", "an unknown type": b'{"type":"dance"}', "a type that is no string": b'{"type":1}',
+    "not JSON": b"hello", "an empty text": b"", "a list": b"[]", "a number": b"1", "a string": b'"end"', "null": b"null",
+    "no type": b"{}", "an unknown type": b'{"type":"dance"}', "a type that is not a string": b'{"type":1}',
     "an unknown field": b'{"type":"end","now":1}', "a sender's clock": b'{"type":"keepalive","at":12.5}',
-    "something behind it": b'{"type":"end"}x', "deep nesting": b'{"type":' + b"[" * 5000,
-    "a gap without frames": b'{"type":"gap"}', "a gap of nothing": b'{"type":"gap","frames":0}',
+    "text after the object": b'{"type":"end"}x', "deep nesting": b'{"type":' + b"[" * 5000,
+    "a gap without frames": b'{"type":"gap"}', "a gap of 0": b'{"type":"gap","frames":0}',
     "a gap of a half": b'{"type":"gap","frames":0.5}', "a gap backwards": b'{"type":"gap","frames":-1}',
     "a gap in words": b'{"type":"gap","frames":"1"}', "a gap of 2^53": b'{"type":"gap","frames":9007199254740992}',
     "a mark of 2^53": b'{"type":"flush","mark":9007199254740992}', "a mark below 0": b'{"type":"flush","mark":-1}',
@@ -81,8 +80,8 @@ SCHEMA = {  # A17
 
 
 def colliding_keys(count, salt=0x030):
-    """Keys of 5 letters with one FNV-1a hash modulo 4096, where its start is salted by an address whose low 12 bits
-    are `salt`: what Boost.JSON's objects hash with. The default is the first large block of a process."""
+    """Keys of 5 letters that have the same FNV-1a hash modulo 4096. Boost.JSON's objects use this hash, and salt its start with
+    an address. `salt` is the low 12 bits of this address; the default is that of the first large block of a process."""
     prime, mask = 0x100000001B3, 0xFFF
     inverse = pow(prime, -1, mask + 1)
     letters = (string.ascii_letters + string.digits + "_-").encode()
@@ -110,31 +109,31 @@ class Frames(FaultTest):
     def all_end(self, cases, how, *counters):
         self.each(self.served(), {name: (sent, how) for name, sent in cases.items()}, self.end_after, *counters)
 
-    def test_what_is_not_the_protocol_is_closed_with_1002(self):
+    def test_a_protocol_error_is_closed_with_1002(self):
         self.all_end(PROTOCOL, (None, 1002), ("connections_closed", "protocol"))
 
-    def test_what_is_no_utf8_is_closed_with_1007(self):
+    def test_text_that_is_not_utf8_is_closed_with_1007(self):
         self.all_end(UTF8, (None, 1007), ("connections_closed", "protocol"))
 
     def test_a_message_over_the_limit_is_closed_with_1009_before_it_is_read(self):
         service = self.served()
-        with RawClient(service.port, upgrade()) as client:  # what a first connection takes is not this
+        with RawClient(service.port, upgrade()) as client:  # the memory of a first connection does not count
             client.opened().send(frame(BINARY, samples(0, MOST // 2))).send(text(type="end")).rest()
         before = service.peak_memory()
 
         def end_after(service, sent):
             end = self.end_after(service, sent)
-            self.assertLess(service.peak_memory() - before, 8 << 20)  # no memory was taken for what was declared
+            self.assertLess(service.peak_memory() - before, 8 << 20)  # no memory was taken for declared bytes
             return end
 
         self.each(service, {name: (sent, (None, 1009)) for name, sent in TOO_BIG.items()}, end_after,
                   ("connections_closed", "too_big"))
 
-    def test_a_text_that_is_no_message_is_an_error_of_its_connection(self):
+    def test_a_text_that_is_not_a_message_is_an_error_of_its_connection(self):
         self.all_end({name: frame(TEXT, sent) for name, sent in SCHEMA.items()}, ("schema", 4400),
                      ("connections_closed", "protocol"), ("messages_rejected", "schema"), ("streams_closed", "error"))
 
-    def test_a_message_of_the_limit_is_taken(self):  # A19
+    def test_a_message_of_exactly_the_limit_is_accepted(self):  # A19
         service = self.served()
         with self.moved(service, {}), RawClient(service.port, upgrade()) as client:
             client.opened().send(frame(BINARY, samples(0, MOST // 2))).send(text(type="end"))
@@ -142,12 +141,12 @@ class Frames(FaultTest):
 
     def test_each_byte_of_a_message_in_65536_fragments_costs_at_most_100_times_as_much(self):  # A20
         service = self.served()
-        size = MOST // 16 if service.sanitized() else MOST  # a message has to be whole within 5 s
+        size = MOST // 16 if service.sanitized() else MOST  # a message must be complete within 5 s
         audio = samples(0, size // 2)
         crumbs = b"".join(frame(0 if i else BINARY, audio[i:i + 1], fin=i == size - 1) for i in range(size))
 
         def cost(message, times):
-            """CPU seconds of one."""
+            """The CPU seconds of one message."""
             before = service.cpu()
             with RawClient(service.port, upgrade()) as client:
                 client.opened()
@@ -170,7 +169,7 @@ class Frames(FaultTest):
         frames = frame(BINARY, samples(0, len(hostile) // 2))
 
         def cost(sent, how):
-            """CPU seconds of a connection with this message."""
+            """The CPU seconds of a connection with this message."""
             before = service.io_cpu()
             for _ in range(20):
                 self.assertEqual(self.end_after(service, sent), how)
@@ -186,7 +185,7 @@ class Frames(FaultTest):
                 print(f"CPU of colliding keys {name}: {refused / taken:.1f} times of that of as many frames")
                 self.assertLess(refused / taken, 100)
 
-    def test_compression_that_is_offered_is_not_taken(self):  # A23
+    def test_an_offer_of_compression_is_not_accepted(self):  # A23
         service = self.served()
         request = upgrade(Sec_WebSocket_Extensions="permessage-deflate; client_max_window_bits")
         with RawClient(service.port, request) as client:
@@ -197,7 +196,7 @@ class Frames(FaultTest):
 
 class Losses(FaultTest):
     def test_half_a_message_is_dropped_and_the_stream_aborted(self):  # A28, C15
-        service = self.service("[[pipeline]]\nslots = 2\nchunk = { size = 1600 }\n")  # room for one of them
+        service = self.service("[[pipeline]]\nslots = 2\nchunk = { size = 1600 }\n")  # one slot is left for these streams
         tap = self.tap(service)
         half = frame(BINARY, samples(2000, 3200))[:-100]
         with self.moved(service, {}), self.unharmed(service):
@@ -223,7 +222,7 @@ class Losses(FaultTest):
             client.opened().send(frame(BINARY, samples(0, 100)) + closing(1000))
             self.assertEqual(client.ended(), (None, 1000))
 
-    def test_pings_between_data_are_answered_and_unasked_pongs_are_not(self):
+    def test_pings_between_data_are_answered_and_unsolicited_pongs_are_not(self):
         service = self.served()
         with self.moved(service, {}), RawClient(service.port, upgrade()) as client:
             client.opened().send((frame(PING, b"p" * 125) + frame(PONG, b"unasked")) * 100)

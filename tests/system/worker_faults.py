@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of bad workers have in common: workers and clients that say what the test likes, and an
-honest worker with a good stream beside them."""
+"""The base class of tests of faulty workers. It makes workers and clients that send any messages, and an honest worker with
+a good stream beside them."""
 import contextlib
 
 import worker_wire as wire
@@ -18,7 +18,7 @@ REMOTE = 'workers_remote = "tcp://127.0.0.1:0"\n'
 
 
 class WorkerFaultTest(FaultTest):
-    """Its bad workers are on this machine, or on another."""
+    """With `remote`, its faulty workers connect over TCP, as from another machine."""
 
     remote = False
 
@@ -45,7 +45,7 @@ class WorkerFaultTest(FaultTest):
 
     @contextlib.contextmanager
     def beside(self, service):
-        """An honest worker with a good stream; whoever attaches now gets the next stream."""
+        """An honest worker with a good stream. A worker that attaches in the block gets the next stream."""
         honest = self.honest(service)
         with self.unharmed(service) as good:
             yield good, honest
@@ -54,7 +54,7 @@ class WorkerFaultTest(FaultTest):
         self.assertEqual(resets, [0])
 
     def results(self, client):
-        """(seq, flags, answer) of each, and closed."""
+        """(seq, flags, answer) of each result up to `closed`."""
         *messages, closed = client.rest()
         self.assertEqual(closed["type"], "closed", closed)
         return [(m["seq"], m["flags"], m.get("data", m.get("error"))) for m in messages if m["type"] == "result"]

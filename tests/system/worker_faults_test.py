@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that die, hang or leave, and what their streams see of it. Numbers like F3 name the case."""
+"""Workers that die, hang or leave, and the effect on their streams. Ids like F3 are those of docs/guarantees.md."""
 import os
 import signal
 import threading
@@ -20,7 +20,7 @@ MANY = 3000  # packets, more than buffers of sockets hold
 
 
 class Losses(WorkerFaultTest):
-    def test_a_worker_that_dies_over_its_batches_costs_its_streams_a_reset_and_others_nothing(self):  # F2
+    def test_if_a_worker_dies_over_its_batches_its_streams_get_a_reset_and_others_lose_nothing(self):  # F2
         service = self.service()
         with self.moved(service, {("worker_failures", "disconnect"): 1}), self.beside(service):
             victim, client = self.worker(service), self.client(service)
@@ -33,7 +33,7 @@ class Losses(WorkerFaultTest):
             self.assertEqual(self.results(client), [(0, ["START", "RESET", "SEGMENT"], 0), (1, ["RESET"], 1),
                                                     (2, [], 1), (3, ["LAST", "END"], 1)])
 
-    def test_a_row_that_two_workers_died_of_is_given_up_and_its_stream_goes_on(self):
+    def test_a_row_over_which_two_workers_died_fails_and_its_stream_continues(self):
         service = self.service()
         client = self.client(service)
         client.send(packet(0) + packet(1) + text(type="end"))
@@ -47,7 +47,7 @@ class Losses(WorkerFaultTest):
                                                     (1, ["RESET"], 1), (2, ["LAST", "END"], 1)])
         self.assertEqual([(row.seq, wire.REASONS[row.reason]) for row in honest.rows], [(1, "worker_lost"), (2, None)])
 
-    def test_who_hangs_is_given_up_and_what_it_says_later_counts_for_nothing(self):  # F3
+    def test_a_hung_worker_is_evicted_and_its_later_messages_are_ignored(self):  # F3
         service = self.service()
         log = os.path.join(service.folder.name, "stopped.log")
         with self.moved(service, {("worker_failures", "timeout"): 2}), self.beside(service) as (good, honest):
@@ -82,7 +82,7 @@ class Losses(WorkerFaultTest):
 
 
 class Leaving(WorkerFaultTest):
-    def test_a_worker_that_says_bye_keeps_a_stream_to_the_end_of_its_segment(self):
+    def test_a_worker_that_sends_bye_keeps_a_stream_to_the_end_of_its_segment(self):
         service = self.service()
         with self.moved(service, {}):
             first = self.worker(service)
@@ -91,7 +91,7 @@ class Leaving(WorkerFaultTest):
             first.answer(first.batch(), b'"first"')
             second = self.honest(service, b'"second"')
             first.send(wire.bye)
-            wait_for(lambda: "it said Bye" in "\n".join(service.errors), "the Bye to be read")
+            wait_for(lambda: "it sent Bye" in "\n".join(service.errors), "the Bye to be read")
             client.send(packet(1) + text(type="flush", mark=5))
             last = False
             while not last:
@@ -103,7 +103,7 @@ class Leaving(WorkerFaultTest):
             client.send(packet(2) + text(type="end"))
             results = self.results(client)
             first.ended()
-            self.assertTrue(first.said_bye)
+            self.assertTrue(first.received_bye)
         self.assertEqual(results, [(0, ["START", "RESET", "SEGMENT"], "first"), (1, [], "first"),
                                    (2, ["LAST"], "first"), (3, ["RESET", "SEGMENT"], "second"),
                                    (4, ["LAST", "END"], "second")])
@@ -118,13 +118,13 @@ class Leaving(WorkerFaultTest):
             batch = first.batch()
             second = self.honest(service, b'"second"')
             first.send(wire.bye)
-            wait_for(lambda: "it said Bye" in "\n".join(service.errors), "the Bye to be read")
+            wait_for(lambda: "it sent Bye" in "\n".join(service.errors), "the Bye to be read")
             first.answer(batch, b'"first"')
-            self.assertEqual(client.message()["data"], "first")  # else the next row may be there before it is done
+            self.assertEqual(client.message()["data"], "first")  # otherwise the next row may be ready before the first is done
             client.send(packet(1) + text(type="end"))
             results = self.results(client)
             first.ended()
-            self.assertTrue(first.said_bye)
+            self.assertTrue(first.received_bye)
         self.assertEqual(results, [(0, ["START", "RESET", "SEGMENT"], "first"), (1, ["RESET"], "second"),
                                    (2, ["LAST", "END"], "second")])
         self.assertEqual(wire.REASONS[second.rows[0].reason], "worker_lost")
@@ -150,7 +150,7 @@ class Leaving(WorkerFaultTest):
 
 
 class Waiting(WorkerFaultTest):
-    def test_without_a_worker_streams_wait_to_their_bounds_and_fail_when_none_comes(self):  # F1
+    def test_without_a_worker_streams_are_paused_and_end_after_worker_wait(self):  # F1
         service = self.service('[[pipeline]]\nworker_wait = "3s"\nchunk = { size = 1600 }\n',
                                '[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
         status, why = service.get("/readyz")
@@ -162,7 +162,7 @@ class Waiting(WorkerFaultTest):
             self.await_metric(service, 1, "millrace_ingest_paused_connections")
             self.assertEqual(client.ended(), ("no_worker", 1013))
 
-    def test_a_worker_that_comes_in_time_gets_all_that_waited(self):  # F1
+    def test_a_worker_that_attaches_in_time_gets_all_waiting_rows(self):  # F1
         service = self.service(extra='[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
         client = self.client(service)
         client.send(b"".join(map(packet, range(16))) + text(type="end"))
@@ -171,11 +171,11 @@ class Waiting(WorkerFaultTest):
         self.assertEqual([seq for seq, _, _ in self.results(client)], list(range(17)))
         self.assertEqual(service.get("/readyz")[0], 200)
 
-    def test_a_slow_worker_pauses_the_senders_of_its_lane_and_nobody_else(self):  # F4
+    def test_a_slow_worker_pauses_the_senders_of_its_lane_and_no_others(self):  # F4
         service = self.service("[[pipeline]]\nslots = 4\nchunk = { size = 1600 }\n",
                                '[limits]\nstream_buffer = "250ms"\npause_buffer = "0s"\n')
         with self.moved(service, {}), self.beside(service) as (good, beside):
-            self.client(service)  # takes a slot there too: those that follow find more room at the slow one
+            self.client(service)  # takes another slot of the first worker, so that the next streams go to the slow one
             slow = RawWorker(service.workers).attached().beat()
             before, packets = service.memory(), b"".join(map(packet, range(MANY)))
             clients = [self.client(service) for _ in range(2)]
@@ -187,7 +187,7 @@ class Waiting(WorkerFaultTest):
             for _ in range(10):
                 good.row()
             self.assertEqual({row.stream for row in beside.rows}, {beside.rows[0].stream})
-            most = 8 if service.sanitized() else 4  # MB, of 19 that are to be sent; a sanitizer keeps what is freed
+            most = 8 if service.sanitized() else 4  # MB of the 19 that are to be sent; a sanitizer keeps freed memory
             self.assertLess(service.memory() - before, most << 20)
             self.assertTrue(all(sender.is_alive() for sender in senders))
             honest = Honest(slow)
@@ -210,7 +210,7 @@ class Sharing(WorkerFaultTest):
         client.send(packet(0) + text(type="end"))
         self.assertEqual(len(self.results(client)), 2)
 
-    def test_an_answer_to_a_stream_that_is_gone_is_not_for_the_next_of_its_name(self):  # C11
+    def test_an_answer_to_a_stream_that_is_gone_is_not_given_to_the_next_of_its_name(self):  # C11
         service = self.service()
         worker = self.worker(service)
         with self.moved(service, {}):
@@ -226,7 +226,7 @@ class Sharing(WorkerFaultTest):
             self.addCleanup(honest.close)
             self.assertEqual([data for _, _, data in self.results(client)], ["mine", "mine"])
 
-    def test_an_answer_to_a_stream_that_is_gone_is_not_for_the_next_of_its_number(self):  # C11
+    def test_an_answer_to_a_stream_that_is_gone_is_not_given_to_the_next_of_its_number(self):  # C11
         service = self.service()
         worker = self.worker(service)
         peer = Peer(service.zeromq_port)
@@ -236,13 +236,13 @@ class Sharing(WorkerFaultTest):
             batch = worker.batch()
             self.assertEqual(gone.gap((1 << 53) - 1).next()["code"], "values")
             peer.numbers = iter([gone.number])
-            stream = peer.open(id="b").send(samples(0, PACKET)).say(client_wire.end)
+            stream = peer.open(id="b").send(samples(0, PACKET)).command(client_wire.end)
             worker.answer(batch, b'"of the one before"')
             honest = Honest(worker, b'"mine"')
             self.addCleanup(honest.close)
             results = [message for message in stream.rest() if message["type"] == "result"]
             self.assertEqual([result["data"] for result in results], ['"mine"', '"mine"'])
-            # It, and that of the row that says ABORT; neither is an orphan, for the stream waits for them.
+            # This answer, and that to the ABORT row. Neither is an orphan, because the stream waits for both.
             self.await_metric(service, 2, "millrace_results_dropped_total", reason="stream_closed")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that say what they must not. Numbers like F5 name the case."""
+"""Workers that send invalid messages. Ids like F5 are those of docs/guarantees.md."""
 import struct
 import unittest
 
@@ -14,27 +14,27 @@ GARBAGE = bytes(range(256))
 
 
 def raw_done(kinds, lengths, answers):
-    """A Done whose answers need not fit together."""
+    """A Done whose fields may contradict each other."""
     return lambda batch: wire.message(wire.DONE, wire.u64(batch.id), wire.u64(0), wire.u64(0), wire.Table([
         wire.Vector("B", kinds), wire.Vector("I", lengths), wire.Vector("B", answers)]))
 
 
-# What a worker that holds two batches of one row each says, given the first of them.
-LIES = {
+# Invalid messages of a worker that holds two batches of one row each. Each function gets the first batch.
+INVALID = {
     "an unknown batch": lambda batch: wire.done(batch.id + 100),
     "the second batch first": lambda batch: wire.done(batch.id + 1),
     "too many answers": lambda batch: wire.done(batch.id, TWO),
-    "answers to marker rows that there are not": lambda batch: wire.done(batch.id, None, TWO),
+    "answers to marker rows that do not exist": lambda batch: wire.done(batch.id, None, TWO),
     "an unknown kind of answer": raw_done([5], [1], b"1"),
     "more lengths than kinds": raw_done([1], [1, 0], b"1"),
     "lengths beyond the text": raw_done([1], [2], b"1"),
     "lengths that leave text over": raw_done([1], [0], b"1"),
     "a second Hello": lambda batch: wire.hello(),
-    "what only a service says": lambda batch: wire.message(wire.COMPANY, wire.u32(1)),
+    "a message that only a service sends": lambda batch: wire.message(wire.COMPANY, wire.u32(1)),
     "an unknown kind of message": lambda batch: wire.message(77),
-    "no message": lambda batch: b"",
+    "an empty message": lambda batch: b"",
     "garbage": lambda batch: GARBAGE,
-    "garbage under our name": lambda batch: GARBAGE[:4] + wire.IDENTIFIER + GARBAGE,
+    "garbage with our identifier": lambda batch: GARBAGE[:4] + wire.IDENTIFIER + GARBAGE,
     "half a message": lambda batch: wire.done(batch.id, TWO[:1])[:-9],
     "another identifier": lambda batch: wire.heartbeat.replace(b"MRW1", b"MRW9"),
 }
@@ -43,52 +43,52 @@ HELLOS = {
     "an unknown pipeline": (wire.hello(pipeline="none"), "pipeline"),
     "an unknown device": (wire.hello(device="abacus"), "device"),
     "no credits": (wire.hello(credits=0), "protocol"), "1025 credits": (wire.hello(credits=1025), "protocol"),
-    "credits for more slabs than there may be": (wire.hello(credits=1024), "no_room"),
+    "credits for more slabs than allowed": (wire.hello(credits=1024), "no_room"),
     "a name of 257 bytes": (wire.hello(name="a" * 257), "protocol"), "a newline": (wire.hello(name="a\nb"), "protocol"),
-    "no Hello": (wire.heartbeat, "protocol"), "garbage": (GARBAGE, "protocol"), "nothing": (b"", "protocol"),
+    "no Hello": (wire.heartbeat, "protocol"), "garbage": (GARBAGE, "protocol"), "an empty message": (b"", "protocol"),
 }
 
 
-class Liars(WorkerFaultTest):
+class InvalidMessages(WorkerFaultTest):
     HELLOS = HELLOS
 
-    def test_a_worker_that_lies_is_cut_and_another_gets_its_rows(self):  # F5, F6
+    def test_a_worker_that_sends_an_invalid_message_is_disconnected_and_another_gets_its_rows(self):  # F5, F6
         service = self.service()
-        with self.moved(service, {PROTOCOL: len(LIES)}), self.beside(service) as (good, _):
-            for name, lie in LIES.items():
+        with self.moved(service, {PROTOCOL: len(INVALID)}), self.beside(service) as (good, _):
+            for name, invalid in INVALID.items():
                 with self.subTest(name):
-                    liar, client = self.worker(service, name="liar"), self.client(service)
+                    sender, client = self.worker(service, name="invalid"), self.client(service)
                     client.send(packet(0) + packet(1) + text(type="end"))
-                    batch = liar.batch()
-                    self.assertEqual(liar.batch().id, batch.id + 1)
-                    liar.send(lie(batch))
-                    self.assertEqual(liar.ended(), "protocol")
+                    batch = sender.batch()
+                    self.assertEqual(sender.batch().id, batch.id + 1)
+                    sender.send(invalid(batch))
+                    self.assertEqual(sender.ended(), "protocol")
                     self.assertEqual(self.results(client), [(0, ["START", "RESET", "SEGMENT"], 1), (1, [], 1),
                                                             (2, ["LAST", "END"], 1)])
                 good.row()
 
-    def test_a_length_beyond_the_limit_is_cut_before_memory_is_taken(self):  # F6
+    def test_a_message_length_over_the_limit_disconnects_before_memory_is_taken(self):  # F6
         service = self.service()
         lengths = (64 << 20) + 1, 1 << 30, (1 << 32) - 1
         with self.moved(service, {PROTOCOL: len(lengths)}), self.beside(service):
             before = service.peak_memory()
             for length in lengths:
-                liar = self.worker(service)
-                liar.send_bytes(struct.pack("<I", length))
-                self.assertEqual(liar.ended(), "protocol")
+                sender = self.worker(service)
+                sender.send_bytes(struct.pack("<I", length))
+                self.assertEqual(sender.ended(), "protocol")
             self.assertLess(service.peak_memory() - before, 8 << 20)
 
-    def test_a_message_that_never_comes_takes_the_memory_that_has_come(self):  # F6
+    def test_an_unfinished_message_takes_only_the_memory_of_its_received_bytes(self):  # F6
         service = self.service()
         with self.moved(service, {("worker_failures", "disconnect"): 1}), self.beside(service):
             before = service.peak_memory()
-            liar = self.worker(service)
-            liar.send_bytes(struct.pack("<I", 64 << 20) + bytes(1 << 16))
-            liar.close()
+            sender = self.worker(service)
+            sender.send_bytes(struct.pack("<I", 64 << 20) + bytes(1 << 16))
+            sender.close()
             self.await_metric(service, 1, "millrace_worker_failures_total", reason="disconnect")
             self.assertLess(service.peak_memory() - before, 8 << 20)
 
-    def test_a_batch_that_is_given_back_twice_is_ignored_the_second_time(self):  # F5
+    def test_a_second_answer_to_a_batch_is_ignored(self):  # F5
         service = self.service()
         worker, client = self.worker(service), self.client(service)
         with self.moved(service, {("results", "late"): 2}):
@@ -101,7 +101,7 @@ class Liars(WorkerFaultTest):
             worker.answer(worker.batch(), b'"end"')
             self.assertEqual([data for _, _, data in self.results(client)], ["first", "first", "end"])
 
-    def test_answers_that_are_not_what_they_call_themselves_are_errors_of_their_rows(self):
+    def test_answers_that_do_not_match_their_kind_are_errors_of_their_rows(self):
         service = self.service()
         worker, client = self.worker(service), self.client(service)
         bad = (wire.JSON, b"{"), (wire.JSON, b""), (wire.TEXT, b"\xff"), (wire.ERROR, b"no")
@@ -114,7 +114,7 @@ class Liars(WorkerFaultTest):
             worker.answer(worker.batch())
             self.assertEqual(client.rest()[-1], {"type": "closed", "frames": len(bad) * PACKET, "chunks": len(bad)})
 
-    def test_who_says_hello_wrongly_is_told_why_and_counts_as_no_worker(self):
+    def test_an_invalid_hello_is_refused_with_a_code_and_does_not_count_as_a_worker(self):
         service = self.service(extra='[limits]\nslab_bytes = "1MiB"\n')
         with self.moved(service, {}), self.beside(service):
             for name, (hello, code) in self.HELLOS.items():

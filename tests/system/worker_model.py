@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One worker of docs/sizing.md by arithmetic: streams that send packets, batches that close as the batcher closes them, and a
-model that takes t0 + k b for b rows. Nothing is run, so that its figures are the same everywhere."""
+"""Calculates one worker of docs/sizing.md: streams that send packets, batches that close as the batcher closes them, and a
+model that takes t0 + k b for b rows. No program runs, so the figures are the same on every machine."""
 import collections
 import math
 import random
@@ -10,8 +10,8 @@ PATTERN = 1.6  # seconds until rows and packets coincide again
 
 
 def ready_times(streams, together, seconds, seed):
-    """When each row's last packet has come, while all streams are there. They start at any time, or all within one
-    packet, as those of `millrace bench` do."""
+    """The time at which the last packet of each row arrives, while all streams are open. The streams start at any time, or all
+    within one packet, as those of `millrace bench` do."""
     chance = random.Random(seed)
     starts = [number * PACKET / streams if together else chance.random() * PATTERN for number in range(streams)]
     packets = [math.ceil((WINDOW + number * ADVANCE) / PACKET - 1e-9) for number in range(int(seconds / ADVANCE))]
@@ -22,7 +22,7 @@ def ready_times(streams, together, seconds, seed):
 class Worker:
     def __init__(self, call=0.008, row=0.00025, rows=64, credits=2, max_wait=0.005, stall=None):
         self.call, self.row, self.rows, self.credits, self.max_wait = call, row, rows, credits, max_wait
-        self.stall = stall  # (seconds, once in so many)
+        self.stall = stall  # (seconds of a stall, seconds from one stall to the next)
         self.stages = {"batch": [], "handover": [], "compute": [], "all": []}  # seconds of each row
         self.sizes, self.waited = [], 0.0
 
@@ -60,10 +60,10 @@ class Worker:
         return self
 
     def quantile(self, stage, part):
-        """Milliseconds."""
+        """A quantile of a stage in ms."""
         times = sorted(self.stages[stage])
         return 1000 * times[min(len(times) - 1, int(part * len(times)))]
 
     def fill(self):
-        """How full batches are."""
+        """The mean fill of batches, from 0 to 1."""
         return sum(self.sizes) / len(self.sizes) / self.rows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of the worker protocol (docs/worker_protocol.md), by hand."""
+"""Messages of the worker protocol (docs/worker_protocol.md), without generated code."""
 import collections
 
 import flatbuffer
@@ -22,7 +22,7 @@ Welcome = collections.namedtuple(
 
 
 def names(flags):
-    """As clients and taps read them."""
+    """The names of flags, as clients and taps read them."""
     return [name for bit, name in enumerate(FLAGS) if flags >> bit & 1]
 
 
@@ -44,7 +44,7 @@ def _answers(given):
 
 
 def done(batch, framed=None, marks=None, taken=0, finished=0):
-    """`framed` and `marks`: (kind, bytes) for each row; None: no answer for any. Times in ns of the steady clock."""
+    """`framed` and `marks`: (kind, bytes) for each row, or None without answers. Times in ns of the steady clock."""
     return message(DONE, u64(batch), u64(taken), u64(finished), _answers(framed), _answers(marks))
 
 
@@ -55,7 +55,7 @@ def _read_opened(table):
     text, opened = table.string(10), []
     for stream, slot, name, options in table.vector(9, OPENED):
         opened.append(Opened(stream, slot, text[:name], text[name:name + options]))
-        text = text[name + options:]  # names and these options are ASCII
+        text = text[name + options:]  # the names and options in these tests are ASCII
     return opened
 
 
@@ -65,7 +65,7 @@ def _read_handles(table):
 
 
 def read(text):
-    """(kind, what it says)."""
+    """(kind, content) of a message."""
     kind, table = flatbuffer.read(IDENTIFIER, text)
     if kind == WELCOME:
         return kind, Welcome(*table.scalars("IIIIBIdB"), table.string(8), *table.scalars("IQ", 9), _read_handles(table))

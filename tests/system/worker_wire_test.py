@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages by hand are those of the golden files, which the service writes."""
+"""The messages of worker_wire.py are those of the golden files, which the service writes."""
 import os
 import unittest
 
@@ -27,8 +27,8 @@ class Wire(unittest.TestCase):
         self.assertEqual(wire.read(golden("worker_batch.bin")), (wire.BATCH, wire.Batch(
             7, 2, 3, 4, 2, 5_000_000_000, 5_000_100_000, framed, marks, opened, b"\1\2\3" + bytes(21))))
 
-    def test_what_is_written_is_aligned(self):
-        # A Done's number stands at a multiple of 8, whatever stands before it.
+    def test_written_messages_are_aligned(self):
+        # The number of a Done is at a multiple of 8, whatever is before it.
         text = wire.done(0x1122334455667788, [(wire.JSON, b"1")])
         self.assertEqual(text.index(bytes.fromhex("8877665544332211")) % 8, 0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of the ZeroMQ door, written from docs/protocol.md: pyzmq, and messages by hand."""
+"""A ZeroMQ client, written from docs/protocol.md with pyzmq and client_wire.py."""
 import collections
 
 import client_wire as wire
@@ -9,7 +9,7 @@ PATIENCE = 30
 
 
 class Peer:
-    """One DEALER, for many streams. What is read for a stream that nobody asked for yet is kept."""
+    """One DEALER for many streams. Messages are kept until their stream asks for them."""
 
     def __init__(self, port, **options):
         self.context = zmq.Context()
@@ -19,7 +19,7 @@ class Peer:
         for name, value in options.items():
             setattr(self.socket, name, value)
         self.socket.connect(f"tcp://127.0.0.1:{port}")
-        self.unread = collections.defaultdict(collections.deque)  # by number; None: of no stream
+        self.unread = collections.defaultdict(collections.deque)  # by number of the stream, or None without a stream
         self.credit = collections.Counter()  # frames that may be sent, by number
         self.numbers = iter(range(1, 1 << 62))
 
@@ -37,7 +37,7 @@ class Peer:
         return self
 
     def read(self, patience=PATIENCE):
-        """Takes in one message of any stream; False when none comes."""
+        """Reads one message of any stream. False if none comes in time."""
         if not self.socket.poll(int(1000 * patience)):
             return False
         message = wire.read(self.socket.recv())
@@ -48,7 +48,7 @@ class Peer:
         return True
 
     def next(self, number):
-        """The next message of this stream but credit."""
+        """The next message of this stream, except credit."""
         while not self.unread[number]:
             assert self.read(), f"nothing came for {number}"
         return self.unread[number].popleft()
@@ -58,11 +58,11 @@ class Peer:
 
 
 class Stream:
-    """A stream that sends no more than it may, and splits what is too much at once."""
+    """A stream that sends no more than its credit, and splits frames that are too many for one message."""
 
     def __init__(self, peer, number, **parameters):
         self.peer, self.number, self.position = peer, number, 0
-        self.said, self.over = [], False
+        self.received, self.over = [], False
         peer.send(wire.open_(number, **parameters))
         first = self.next()
         self.refusal = first if first["type"] == "error" else None
@@ -72,18 +72,18 @@ class Stream:
 
     def next(self):
         message = self.peer.next(self.number)
-        self.said.append(message)
+        self.received.append(message)
         self.over = message["type"] in ("closed", "error")
         return message
 
     def credit(self):
-        """Waits until something may be sent; how many frames."""
+        """Waits for credit. Returns the number of frames that may be sent."""
         while self.peer.credit[self.number] <= 0:
             assert self.peer.read(), f"no credit came for {self.number}"
         return self.peer.credit[self.number]
 
     def send(self, data, most=1 << 14):
-        """Whole frames, at the position that is next."""
+        """Sends whole frames at the next position."""
         while data:
             count = min(len(data) // self.frame, self.credit(), most)
             self.send_at(self.position, data[:count * self.frame])
@@ -92,7 +92,7 @@ class Stream:
         return self
 
     def send_at(self, at, data):
-        """Anything anywhere."""
+        """Sends any bytes at any position."""
         self.peer.send(wire.frames(self.number, at, data))
         self.peer.credit[self.number] -= len(data) // self.frame
         return self
@@ -102,12 +102,12 @@ class Stream:
         self.position += count
         return self
 
-    def say(self, message):
+    def command(self, message):
         self.peer.send(message(self.number))
         return self
 
     def rest(self):
-        """Everything until it is over."""
+        """All messages until the stream is over."""
         while not self.over:
             self.next()
-        return self.said
+        return self.received

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the faults of ZeroMQ clients have in common: the good stream beside them is one too."""
+"""The base class of tests of faulty ZeroMQ clients. The good stream beside them is over ZeroMQ, too."""
 import client_wire as wire
 from faults import PACKET, FaultTest
 from harness import samples
@@ -21,7 +21,7 @@ class GoodPeer:
         self.rows += 1
 
     def end(self):
-        self.stream.say(wire.end)
+        self.stream.command(wire.end)
         last, closed = self.stream.rest()[-2:]
         assert last["type"] == "result" and "END" in last["flags"], last
         assert (closed["type"], closed["frames"], closed["chunks"]) == ("closed", self.rows * PACKET, self.rows), closed
@@ -37,7 +37,7 @@ class PeerFaultTest(FaultTest):
         return peer
 
     def settled(self, peer):
-        """Everything that the peer has sent is taken in."""
+        """Waits until the service has read everything that the peer has sent."""
         number = next(peer.numbers)
         peer.send(wire.end(number))
         self.assertEqual(peer.next(number)["code"], "unknown_stream")

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of the ZeroMQ door that are none, or say what cannot be. The numbers are those of
-docs/guarantees.md."""
+"""Invalid messages over ZeroMQ, and valid ones with impossible values. Ids like B1 are those of docs/guarantees.md."""
 import struct
 import unittest
 
 import client_wire as wire
-import flatbuffer
 from conformance_test import crc32c
 from faults import PACKET
 from flatbuffer import u64
@@ -23,7 +21,7 @@ def patched(message, at, value):
 
 GOOD = wire.frames(7, 0, samples(0, 8))
 ROOT = struct.unpack_from("<I", GOOD)[0]
-NO_MESSAGES = {  # B1, B2, B5, B6
+INVALID_MESSAGES = {  # B1, B2, B5, B6
     "empty": b"", "one byte": b"x", "eleven bytes": bytes(11), "random": bytes(range(7, 207)),
     "another identifier": GOOD[:4] + b"MRW1" + GOOD[8:], "cut short": GOOD[:-9],
     "the root outside": patched(GOOD, 0, 1 << 20), "the root beyond 2^31": patched(GOOD, 0, 0xFFFFFFF0),
@@ -34,9 +32,9 @@ NO_MESSAGES = {  # B1, B2, B5, B6
 }
 NOT_FOR_A_SERVICE = {  # B5
     "an unknown message": wire.message(200, u64(7)),
-    "one of the service": wire.message(wire.CREDIT, u64(7), u64(1)),
-    "a gap of none": wire.gap(7, 0), "a gap beyond all": wire.gap(7, LAST),
-    "a mark beyond all": wire.flush(7, LAST),
+    "a message of the service": wire.message(wire.CREDIT, u64(7), u64(1)),
+    "a gap of 0": wire.gap(7, 0), "a gap over the limit": wire.gap(7, LAST),
+    "a mark over the limit": wire.flush(7, LAST),
 }
 
 
@@ -47,28 +45,28 @@ class Messages(PeerFaultTest):
         peer.close()
         return answer["type"], answer["code"]
 
-    def test_what_is_no_message_is_answered_and_disturbs_nobody(self):  # B1 B2 B5 B6
+    def test_an_invalid_message_is_answered_and_disturbs_no_stream(self):  # B1 B2 B5 B6
         service = self.served()
-        cases = {name: (sent, ("error", "schema")) for name, sent in NO_MESSAGES.items()}
+        cases = {name: (sent, ("error", "schema")) for name, sent in INVALID_MESSAGES.items()}
         self.each(service, cases, self.answered, ("messages_rejected", "verify"))
 
-    def test_what_means_nothing_to_a_service_is_answered(self):  # B5
+    def test_a_message_that_means_nothing_to_a_service_is_answered(self):  # B5
         service = self.served()
         cases = {name: (sent, ("error", "schema")) for name, sent in NOT_FOR_A_SERVICE.items()}
-        cases.pop("an unknown message")  # the verifier knows no more of it than its kind
+        cases.pop("an unknown message")  # the verifier checks only its kind
         self.each(service, cases, self.answered, ("messages_rejected", "schema"))
         self.assertEqual(self.answered(service, NOT_FOR_A_SERVICE["an unknown message"]), ("error", "schema"))
 
-    def test_members_that_a_later_version_may_have_are_ignored(self):  # B5
+    def test_members_of_later_versions_are_ignored(self):  # B5
         service = self.served()
         with self.moved(service, {}), self.unharmed(service) as good:
             stream = self.peer(service).open()
             stream.peer.send(wire.message(wire.FRAMES, u64(stream.number), u64(0), samples(0, PACKET), u64(1), b"later"))
             self.assertEqual(stream.next()["end"], PACKET)
-            stream.say(wire.end).rest()
+            stream.command(wire.end).rest()
             good.row()
 
-    def test_the_third_that_is_none_in_ten_seconds_ends_the_peer(self):  # B1
+    def test_the_third_invalid_message_in_ten_seconds_ends_the_peer(self):  # B1
         service = self.served()
         with self.moved(service, {("messages_rejected", "verify"): 3, ("connections_closed", "protocol"): 1,
                                   ("streams_closed", "error"): 2}), self.unharmed(service) as good:
@@ -79,11 +77,11 @@ class Messages(PeerFaultTest):
             for stream in streams:
                 self.assertEqual(stream.next()["code"], "schema")
             self.assertEqual([peer.next(None)["code"] for _ in range(3)], ["schema"] * 3)
-            peer.send(wire.open_(99))  # is not heard
+            peer.send(wire.open_(99))  # is not read
             good.row()
             self.await_metric(service, 1, "millrace_ingest_connections_closed_total", transport="zmq", reason="protocol")
 
-    def test_wherever_a_message_lies_in_memory_it_is_read(self):  # B3
+    def test_a_message_is_read_at_any_address_in_memory(self):  # B3
         service = self.service(f"[[pipeline]]\nchunk = {{ size = {PACKET} }}\n")
         tap = self.tap(service, "default", "--data", "crc32c")
         stream = self.peer(service).open(id="anywhere")
@@ -91,13 +89,13 @@ class Messages(PeerFaultTest):
         for count in range(1, 400):  # many of them are received in one piece
             stream.send(samples(at, count))
             at += count
-        self.assertEqual(stream.say(wire.end).rest()[-1]["frames"], at)
+        self.assertEqual(stream.command(wire.end).rest()[-1]["frames"], at)
         rows = [row for row in self.rows(tap, "anywhere") if row["size"]]
         self.assertEqual([row["crc32c"] for row in rows],
                          [crc32c(samples(begin, min(PACKET, at - begin)).ljust(2 * PACKET, b"\0"))
                           for begin in range(0, at, PACKET)])
 
-    def test_bytes_that_are_no_whole_frames_are_rejected(self):  # B7
+    def test_bytes_that_are_not_whole_frames_are_rejected(self):  # B7
         service = self.served()
         with self.moved(service, {("messages_rejected", "format"): 1}), self.unharmed(service):
             stream = self.peer(service).open()
@@ -105,20 +103,20 @@ class Messages(PeerFaultTest):
             rejected = stream.next()
             self.assertEqual((rejected["code"], rejected["frames"]), ("values", 10))
             stream.position = 10
-            stream.send(samples(10, PACKET)).say(wire.end)
+            stream.send(samples(10, PACKET)).command(wire.end)
             row = next(m for m in stream.rest() if m["type"] == "result")
             self.assertEqual((row["begin"], row["end"]), (10, 10 + PACKET))
-            self.assertEqual(stream.said[-1]["frames"], PACKET)
+            self.assertEqual(stream.received[-1]["frames"], PACKET)
 
-    def test_a_value_that_is_no_number_is_a_gap(self):  # B13
+    def test_a_message_with_nan_becomes_a_gap(self):  # B13
         service = self.served()
         with self.moved(service, {("messages_rejected", "nonfinite"): 1}), self.unharmed(service):
             stream = self.peer(service).open(format="f32le")
-            stream.send(struct.pack("<3f", 0, float("nan"), 0)).say(wire.end)
+            stream.send(struct.pack("<3f", 0, float("nan"), 0)).command(wire.end)
             rejected = stream.rest()[1]
             self.assertEqual((rejected["code"], rejected["frames"]), ("values", 3))
 
-    def test_a_position_that_cannot_be_is_rejected(self):  # B8 C5
+    def test_frames_beyond_the_last_position_are_rejected(self):  # B8 C5
         service = self.served()
         with self.moved(service, {("messages_rejected", "position"): 3}), self.unharmed(service):
             stream = self.peer(service).open()
@@ -128,11 +126,11 @@ class Messages(PeerFaultTest):
                 self.assertEqual((rejected["type"], rejected["code"], rejected["frames"]), ("rejected", "values", 0))
             stream.send(samples(0, PACKET))
             self.assertEqual(stream.next()["end"], PACKET)
-            stream.send_at(1 << 40, samples(0, PACKET)).say(wire.end)
+            stream.send_at(1 << 40, samples(0, PACKET)).command(wire.end)
             last = [m for m in stream.rest() if m["type"] == "result" and m["end"] > m["begin"]][-1]
             self.assertEqual((last["begin"], last["flags"]), (1 << 40, ["RESET", "SEGMENT", "GAP"]))
 
-    def test_what_the_frames_are_is_said_when_a_stream_opens_and_holds(self):  # B9 B12
+    def test_an_open_with_a_wrong_format_or_shape_is_refused_with_the_parameters_name(self):  # B9 B12
         service = self.service(f'[[pipeline]]\nchunk = {{ size = {PACKET} }}\n'
                                '[[pipeline]]\nname = "features"\ndim = 13\n')
         self.worker = self.tap(service)
@@ -149,23 +147,23 @@ class Messages(PeerFaultTest):
 
 
 class Positions(PeerFaultTest):
-    def test_frames_that_are_there_are_dropped_and_counted(self):  # C2 C4 C6
+    def test_repeated_frames_are_dropped_and_counted(self):  # C2 C4 C6
         service = self.served()
         with self.moved(service, {("messages_rejected", "position"): 4}), self.unharmed(service):
             stream = self.peer(service).open()
             stream.send_at(0, samples(0, 1000))
             stream.send_at(0, samples(0, 1000))       # again
-            stream.send_at(500, samples(500, 1000))   # half of it
+            stream.send_at(500, samples(500, 1000))   # half of it again
             stream.send_at(0, samples(0, 1600))       # it begins anew: 100 of it are new
             stream.send_at(3000, samples(3000, 200))  # ahead
-            stream.send_at(1600, samples(1600, 1400))  # what would have been between: there is no going back
-            stream.say(wire.end)
+            stream.send_at(1600, samples(1600, 1400))  # the frames of the gap, which come too late
+            stream.command(wire.end)
             results = [m for m in stream.rest() if m["type"] == "result"]
             self.assertEqual([(r["begin"], r["end"], "GAP" in r["flags"]) for r in results if r["end"] > r["begin"]],
                              [(0, 1600, False), (3000, 3200, True)])
-            self.assertEqual(stream.said[-1]["frames"], 1800)
+            self.assertEqual(stream.received[-1]["frames"], 1800)
 
-    def test_what_is_sent_beyond_the_credit_is_rejected(self):  # B17
+    def test_frames_beyond_the_credit_are_rejected(self):  # B17
         service = self.served(extra='[limits]\nstream_buffer = "100ms"\n')
         with self.moved(service, {("messages_rejected", "rate_limit"): 1}), self.unharmed(service):
             stream = self.peer(service).open()
@@ -173,10 +171,10 @@ class Positions(PeerFaultTest):
             rejected = stream.next()
             self.assertEqual((rejected["code"], rejected["frames"]), ("too_fast", PACKET + 1))
             stream.position = PACKET + 1
-            stream.send(samples(PACKET + 1, PACKET)).say(wire.end)
+            stream.send(samples(PACKET + 1, PACKET)).command(wire.end)
             self.assertEqual(stream.rest()[-1]["frames"], PACKET)
 
-    def test_a_number_or_a_name_that_is_open_is_not_opened_again(self):  # C1 C7
+    def test_the_number_or_name_of_an_open_stream_is_not_opened_again(self):  # C1 C7
         service = self.served()
         with self.moved(service, {("messages_rejected", "schema"): 1, ("connections_rejected", "parameter"): 1,
                                   ("messages_rejected", "unknown_stream"): 3}), self.unharmed(service) as good:
@@ -187,10 +185,10 @@ class Positions(PeerFaultTest):
             self.assertEqual(self.peer(service).open(id="mic").refusal["code"], "conflict")
             stream.send(samples(0, PACKET))
             self.assertEqual(stream.next()["end"], PACKET)
-            stream.say(wire.end).rest()
+            stream.command(wire.end).rest()
             for message in (wire.end(stream.number), wire.flush(stream.number), wire.reset(1000)):
                 peer.send(message)
-            self.assertEqual(peer.next(1000)["code"], "unknown_stream")  # the other was told its end
+            self.assertEqual(peer.next(1000)["code"], "unknown_stream")  # the client knows that the other stream has ended
             good.row()
 
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections to the ZeroMQ door that misbehave, or are gone. The numbers are those of
-docs/guarantees.md."""
+"""ZeroMQ connections that are invalid, do not read, or are gone. Ids like D1 are those of docs/guarantees.md."""
 import contextlib
 import os
 import socket
@@ -19,7 +18,7 @@ GREETING = b"\xff\0\0\0\0\0\0\0\0\x7f\x03\0NULL" + bytes(16 + 32)
 
 class Peers(PeerFaultTest):
     def ended(self, service, sent):
-        """Whether the service ends a bare connection over which this comes."""
+        """Sends these bytes over a plain connection, and waits until the service closes it."""
         with socket.create_connection(("127.0.0.1", service.zeromq_port), 30) as raw:
             with contextlib.suppress(ConnectionError):
                 raw.sendall(sent)
@@ -27,7 +26,7 @@ class Peers(PeerFaultTest):
                     pass
         return True
 
-    def test_what_is_not_zeromq_is_ended(self):  # D1 D2
+    def test_a_connection_that_is_not_zeromq_is_closed(self):  # D1 D2
         service = self.served()
         cases = {"HTTP": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "TLS": bytes.fromhex("160301020001000200"),
                  "nothing": b"",
@@ -49,7 +48,7 @@ class Peers(PeerFaultTest):
             good.row()
             self.assertLess(service.peak_memory() - before, 10 << 20)  # 62 KB from each of 100
 
-    def test_parts_of_a_message_without_end_take_no_memory(self):  # D5
+    def test_a_message_of_endless_parts_takes_no_memory(self):  # D5
         service = self.served()
         with self.moved(service, {("connections_rejected", "handshake"): 1}), self.unharmed(service) as good:
             before = service.peak_memory()
@@ -61,11 +60,11 @@ class Peers(PeerFaultTest):
             good.row()
             raw.settimeout(30)
             with contextlib.suppress(ConnectionError):
-                while raw.recv(4096):  # until it is cut: the message takes longer than 5 s
+                while raw.recv(4096):  # until the service closes it: the message takes longer than 5 s
                     pass
             self.assertLess(service.peak_memory() - before, 4 << 20)
 
-    def test_of_two_with_one_routing_id_the_first_stays(self):  # D4
+    def test_of_two_peers_with_one_routing_id_the_first_stays(self):  # D4
         service = self.served()
         with self.moved(service, {("connections_rejected", "handshake"): 1}), self.unharmed(service) as good:
             first = self.peer(service, routing_id=b"same")
@@ -76,13 +75,13 @@ class Peers(PeerFaultTest):
             self.await_metric(service, 1, "millrace_ingest_connections_rejected_total", reason="handshake",
                               transport="zmq")
             good.row()
-            stream.send(samples(PACKET, PACKET)).say(wire.end)
+            stream.send(samples(PACKET, PACKET)).command(wire.end)
             self.assertEqual(stream.rest()[-1]["frames"], 2 * PACKET)
             self.assertFalse(second.read(patience=0))
             for name in (b"\x01", b"x" * 255):
                 self.assertIsNone(self.peer(service, routing_id=name).open().refusal)
 
-    def test_a_message_is_one_part(self):  # D5
+    def test_a_message_of_several_parts_is_answered_with_an_error(self):  # D5
         service = self.served()
         with self.moved(service, {("messages_rejected", "schema"): 2}), self.unharmed(service):
             for parts in (2, 1000):
@@ -101,7 +100,7 @@ class Peers(PeerFaultTest):
             self.await_metric(service, 1, "millrace_streams_closed_total", reason="client_gone")
             good.row()
 
-    def test_who_does_not_read_holds_up_nobody_and_is_given_up(self):  # D6
+    def test_a_peer_that_does_not_read_is_ended_and_delays_no_other_peer(self):  # D6
         service = self.service(f"[[pipeline]]\nchunk = {{ size = {PACKET} }}\n"
                                '[[pipeline]]\nname = "tiny"\nchunk = { size = 1 }\nbatch = { rows = 64 }\n',
                                '[limits]\nsend_buffer = "64KiB"\n')
@@ -114,19 +113,19 @@ class Peers(PeerFaultTest):
                 stream.send_at(at, samples(at, 1000))
                 good.row()
             wait_for(lambda: service.metric("millrace_streams_closed_total", reason="error"),
-                     "the stream to be given up", COUNTED)
+                     "the stream to be ended", COUNTED)
             good.row()
-            said = stream.rest()
-            self.assertEqual(said[-1]["code"], "slow_reader")
-            results = [message["seq"] for message in said if message["type"] == "result"]
+            received = stream.rest()
+            self.assertEqual(received[-1]["code"], "slow_reader")
+            results = [message["seq"] for message in received if message["type"] == "result"]
             self.assertEqual(results, list(range(len(results))))
             self.await_metric(service, 1, "millrace_ingest_connections_closed_total", reason="slow_reader")
             service.recount()
-            late = "messages_rejected", "unknown_stream"  # what was sent when it was given up already
+            late = "messages_rejected", "unknown_stream"  # messages that were sent after its end
             if count := self.counts(service).get(late):
                 expected[late] = count
 
-    def test_a_peer_that_is_gone_loses_its_streams_at_once(self):  # D7
+    def test_the_streams_of_a_peer_that_is_gone_abort_at_once(self):  # D7
         service = self.served()
         with self.moved(service, {}), self.unharmed(service) as good:
             peer = self.peer(service)
@@ -136,7 +135,7 @@ class Peers(PeerFaultTest):
                 self.assertIn("ABORT", self.rows(self.worker, name)[-1]["flags"])
             good.row()
 
-    def test_a_service_that_stops_waits_for_nobody_who_does_not_read(self):  # D8
+    def test_a_stop_does_not_wait_for_a_peer_that_does_not_read(self):  # D8
         service = self.service('[[pipeline]]\nchunk = { size = 1 }\nbatch = { rows = 64 }\n', '[limits]\ndrain = "1s"\n')
         self.tap(service)
         stream = self.peer(service, rcvhwm=1, rcvbuf=4096).open()
@@ -145,8 +144,8 @@ class Peers(PeerFaultTest):
         wait_for(lambda: service.metric("millrace_send_buffer_bytes", transport="zmq") > 0, "results to wait", COUNTED)
         slack = 10 if service.sanitized() else 5
         begun = time.monotonic()
-        self.assertEqual(service.stop(), 1)  # not all that was live was drained
-        self.assertLess(time.monotonic() - begun, 2 + slack)  # 1 s of grace, 1 s for last words
+        self.assertEqual(service.stop(), 1)  # not every stream was drained
+        self.assertLess(time.monotonic() - begun, 2 + slack)  # 1 s of drain, 1 s for the last messages
 
     def test_connections_that_come_and_go_leave_nothing_behind(self):  # D9
         service = self.served()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams over ZeroMQ, by a client that was written from the documents alone."""
+"""Streams over ZeroMQ, with a client that was written from the documents alone."""
 import json
 import os
 import re
@@ -25,7 +25,7 @@ class ZeroMQ(SystemTest):
         self.tap(service)
         stream = self.client(service).open(id="kitchen", options='{"language":"de"}')
         self.assertEqual((stream.name, stream.frame), ("kitchen", 2))
-        stream.send(samples(0, PACKET + 800)).say(wire.end)
+        stream.send(samples(0, PACKET + 800)).command(wire.end)
         ready, first, last, closed = stream.rest()
         self.assertEqual(ready["pipeline"], "default")
         self.assertEqual([(r["seq"], r["begin"], r["end"], r["begin_s"], r["end_s"], r["flags"]) for r in (first, last)],
@@ -34,7 +34,7 @@ class ZeroMQ(SystemTest):
         self.assertEqual(json.loads(last["data"])["size"], 800)
         self.assertEqual((closed["type"], closed["frames"], closed["chunks"]), ("closed", 2400, 2))
 
-    def test_the_message_that_the_document_shows_is_one(self):
+    def test_the_message_that_the_document_shows_is_valid(self):
         with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "protocol.md")) as file:
             lines = re.findall(r"^00[0-9a-f]0  ((?:[0-9a-f]{2} ?){1,16})", file.read(), re.MULTILINE)
         shown = bytes.fromhex(" ".join(lines))
@@ -44,7 +44,7 @@ class ZeroMQ(SystemTest):
         peer.numbers = iter([7])
         stream = peer.open().gap(1600)
         peer.send(shown)
-        stream.say(wire.end)
+        stream.command(wire.end)
         self.assertEqual(stream.rest()[-1]["frames"], 3)
         self.assertEqual(wire.frames(7, 1600, struct.pack("<3h", 1, -2, 300))[:len(shown)], shown)
 
@@ -57,10 +57,10 @@ class ZeroMQ(SystemTest):
             for i, stream in enumerate(streams):
                 stream.send(samples(i * 5000 + begin, 400))
         for stream in streams:
-            stream.say(wire.end)
+            stream.command(wire.end)
         for i, stream in enumerate(streams):
             results = stream.rest()[1:-1]
-            # 25 of 160 frames, and the END behind them.
+            # 25 rows of 160 frames, and the END row after them.
             self.assertEqual([r["seq"] for r in results], list(range(26)))
             rows = [row for row in self.rows(tap, f"s{i}") if row["size"]]
             self.assertEqual([row["crc32c"] for row in rows],
@@ -74,15 +74,15 @@ class ZeroMQ(SystemTest):
         self.assertEqual(held.credit(), 16000)
         for begin in range(0, 16000, 1600):
             held.send(samples(begin, 1600))
-        peer.send(wire.end(999))  # is answered when all that was sent before is in
+        peer.send(wire.end(999))  # is answered when everything sent before it was read
         self.assertEqual(peer.next(999)["code"], "unknown_stream")
-        self.assertEqual(peer.credit[held.number], 0)  # nobody takes its rows
+        self.assertEqual(peer.credit[held.number], 0)  # there is no worker
         other.send(samples(0, 1600))
         self.tap(service)
-        held.send(samples(16000, 32000)).say(wire.end)
+        held.send(samples(16000, 32000)).command(wire.end)
         self.assertEqual(held.rest()[-1]["frames"], 48000)
 
-    def test_a_drain_says_goaway_and_closes_every_stream_with_its_results(self):
+    def test_a_drain_sends_goaway_and_closes_every_stream_with_its_results(self):
         service = self.service()
         self.tap(service)
         peer = self.client(service)
@@ -91,12 +91,12 @@ class ZeroMQ(SystemTest):
             stream.next()
         service.stop()
         for stream in streams:
-            said = stream.rest()
-            self.assertEqual([m["type"] for m in said], ["ready", "result", "goaway", "result", "closed"])
-            self.assertEqual(said[-2]["flags"], ["LAST", "END"])
+            messages = stream.rest()
+            self.assertEqual([m["type"] for m in messages], ["ready", "result", "goaway", "result", "closed"])
+            self.assertEqual(messages[-2]["flags"], ["LAST", "END"])
         self.assertEqual(service.wait(), 0)
 
-    def test_what_a_client_may_not_have_is_refused_by_name(self):
+    def test_an_open_that_is_not_allowed_is_refused_with_the_parameters_name(self):
         service = self.service("[[pipeline]]\nslots = 1\n")
         self.tap(service)
         peer = self.client(service)
@@ -110,7 +110,7 @@ class ZeroMQ(SystemTest):
                 self.assertEqual((refusal["code"], refusal["parameter"]), (code, parameter))
                 self.assertIn(refusal["retry_after_ms"],
                               range(1000, 5001, 1000) if code in ("no_room", "conflict") else [None])
-        first.send(samples(0, 1600)).say(wire.end)
+        first.send(samples(0, 1600)).command(wire.end)
         self.assertEqual(first.rest()[-1]["frames"], 1600)
 
 

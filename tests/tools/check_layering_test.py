@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong trees, each with one offence, given to tools/check_layering.py as a program."""
+"""Trees with one offence each, given to the program tools/check_layering.py."""
 
 import subprocess
 import sys
@@ -61,7 +61,7 @@ class CheckLayering(unittest.TestCase):
         self.assertEqual(self.offences({"client/internal/pipe.h": "#pragma once\n",
                                         "client/client.cpp": '#include "client/internal/pipe.h"\n'}), [])
 
-    def test_monitoring_sees_only_the_counters_of_a_stage(self):
+    def test_monitoring_includes_only_the_counters_of_a_stage(self):
         self.assert_offence("monitoring/peek.cpp", '#include "chunker/row.h"\n',
                             "1: monitoring/ may not include chunker/row.h")
 
@@ -88,7 +88,7 @@ class CheckLayering(unittest.TestCase):
                             "tests/transport/websocket/frames_beside_beast_test.cpp, tests/fuzz/websocket_frames.cpp, "
                             "bench/bare_beast.cpp may include boost/beast/http.hpp")
 
-    def test_only_the_service_knows_its_options(self):
+    def test_only_the_service_includes_its_options(self):
         self.assert_offence("tests/chunker/row_test.cpp", '#include "service/config/options.h"\n',
                             "1: only service/*, tests/service/*, tests/fuzz/* may include "
                             "service/config/options.h")
@@ -98,47 +98,47 @@ class CheckLayering(unittest.TestCase):
         self.assert_offence("transport/sessions/session.cpp", '#include "client_generated.h"\n',
                             "1: only schemas/* may include client_generated.h")
 
-    def test_a_mutex_lives_in_the_queue(self):
+    def test_a_mutex_is_included_only_in_listed_files(self):
         self.assert_offence("service/log/log.h", "#include <mutex>\n",
                             "1: only base/name_book.h, base/queue.h, workers/library/attachment.h, "
                             "client/internal/changes.h, client/internal/stream_pipe.h, tests/support/simulated_cuda/* may "
                             "include mutex")
 
-    def test_conditionals_are_offences_and_pragma_once_is_none(self):
+    def test_conditionals_are_offences_and_pragma_once_is_not(self):
         for line in ("#if 1", "  # ifdef CUDA", "#ifndef X", "#elif Y"):
             self.assert_offence("base/bytes.h", f"#pragma once\n{line}\n",
-                                f"2: not here (nowhere): {line.strip()}")
+                                f"2: not allowed here (allowed: nowhere): {line.strip()}")
 
-    def test_nothing_sleeps_no_test_either(self):
+    def test_sleeping_is_an_offence_also_in_tests(self):
         line = "std::this_thread::sleep_for(1ms);"
         for file in ("service/log/wait.cpp", "tests/service/wait.cpp"):
-            self.assert_offence(file, f"{line}\n", f"1: not here (nowhere): {line}")
+            self.assert_offence(file, f"{line}\n", f"1: not allowed here (allowed: nowhere): {line}")
 
-    def test_nothing_goes_by_the_wall_clock(self):
+    def test_reading_the_wall_clock_is_an_offence(self):
         line = "auto due = std::chrono::system_clock::now() + 1s;"
         self.assert_offence("transport/sessions/session.cpp", f"{line}\n",
-                            f"1: not here (service/log/wall_clock.cpp): {line}")
+                            f"1: not allowed here (allowed: service/log/wall_clock.cpp): {line}")
 
-    def test_a_lambda_that_captures_is_no_coroutine(self):
+    def test_a_coroutine_lambda_with_captures_is_an_offence(self):
         line = "auto task = [this](int n) -> net::awaitable<void> { co_return; };"
-        self.assert_offence("transport/sessions/session.cpp", f"{line}\n", f"1: not here (nowhere): {line}")
+        self.assert_offence("transport/sessions/session.cpp", f"{line}\n", f"1: not allowed here (allowed: nowhere): {line}")
         self.assertEqual(self.offences({"transport/sessions/session.cpp": line.replace("this", "")}), [])
 
     def test_words_in_comments_and_literals_are_no_offences(self):
         text = ('// #if or sleep_for\n/* #include <mutex>\n#if */\n'
                 'auto a = "std::this_thread::sleep_for";\nauto b = R"(\n#if 1\n)";\n')
         self.assertEqual(self.offences({"service/log/text.cpp": text}), [])
-        self.assert_offence("service/log/text.cpp", text + "#if 1\n", "8: not here (nowhere): #if 1")
+        self.assert_offence("service/log/text.cpp", text + "#if 1\n", "8: not allowed here (allowed: nowhere): #if 1")
 
     def test_a_digit_separator_opens_no_literal(self):
         self.assert_offence("service/log/size.cpp", "auto a = 1'000;\n#if 1\nauto b = 2'000;\n",
-                            "2: not here (nowhere): #if 1")
+                            "2: not allowed here (allowed: nowhere): #if 1")
 
     def test_a_folder_links_only_what_it_may_include(self):
         self.assert_offence("chunker/CMakeLists.txt", "# millrace::gpu_cuda\nDEPS millrace::base millrace::gpu_cuda\n",
                             "2: chunker/ may not link gpu_cuda")
 
-    def test_a_new_folder_is_named_in_the_rules_first(self):
+    def test_a_folder_that_the_rules_do_not_name_is_an_offence(self):
         self.assert_offence("misc/a.cpp", "", "1: a folder that tools/layers.toml does not name")
 
     def test_a_file_has_at_most_350_lines(self):
@@ -151,8 +151,8 @@ class CheckLayering(unittest.TestCase):
         self.assertEqual(self.offences(files | {"batcher/one_more.h": "#pragma once\n"}),
                          [f"batcher/:1: more than {MOST_FILES} files: {MOST_FILES + 1}"])
 
-    def test_a_file_is_named_for_what_is_in_it(self):
-        self.assert_offence("base/time_utils.h", "", "1: a name that says nothing: utils")
+    def test_a_file_name_that_is_too_general_is_an_offence(self):
+        self.assert_offence("base/time_utils.h", "", "1: a name that is too general: utils")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of bench/compare, and what it makes of programs that fail."""
+"""The arithmetic of bench/compare, and its results for programs that fail."""
 import json
 import socket
 import subprocess
@@ -23,36 +23,36 @@ def line(bound, *rounds):
 
 
 class FigureOfTime(unittest.TestCase):
-    def test_what_is_twice_as_slow_as_its_control_has_the_ratio_a_half(self):
+    def test_a_time_of_twice_the_control_has_the_ratio_one_half(self):
         self.assertEqual(line(at_most(times=2), (200, 100))["ratio"], 0.5)
 
-    def test_the_goal_is_the_ratio_of_what_is_just_allowed(self):
+    def test_the_goal_is_the_ratio_at_the_bound(self):
         self.assertEqual(line(at_most(250), (200, 100))["goal"], 0.4)
         self.assertEqual(line(at_most(times=1.25), (200, 100))["goal"], 0.8)
         self.assertEqual(line(at_most(plus=100), (200, 100))["goal"], 0.5)
 
-    def test_of_several_bounds_the_most_generous_counts(self):
+    def test_the_most_generous_of_several_bounds_counts(self):
         self.assertEqual(line(at_most(400, times=2, plus=150), (200, 100))["goal"], 0.25)
         self.assertEqual(line(at_most(100, times=4, plus=150), (200, 100))["goal"], 0.25)
         self.assertEqual(line(at_most(100, times=2, plus=300), (200, 100))["goal"], 0.25)
 
-    def test_it_holds_up_to_the_bound_itself(self):
+    def test_a_figure_holds_up_to_the_bound_itself(self):
         self.assertTrue(line(at_most(250), (250, 100))["holds"])
         self.assertFalse(line(at_most(250), (251, 100))["holds"])
 
-    def test_what_has_no_bound_has_the_goal_0(self):
-        said = line(ANY, (200, 100))
-        self.assertEqual((said["goal"], said["ratio"], said["holds"], said["allowed"]), (0, 0.5, True, None))
+    def test_without_a_bound_the_goal_is_0(self):
+        shown = line(ANY, (200, 100))
+        self.assertEqual((shown["goal"], shown["ratio"], shown["holds"], shown["allowed"]), (0, 0.5, True, None))
 
-    def test_what_is_allowed_is_told_in_the_unit_of_the_figure(self):
+    def test_the_allowed_value_has_the_unit_of_the_figure(self):
         self.assertEqual(line(at_most(250, times=2), (200, 100))["allowed"], 250)
 
-    def test_no_more_is_asked_than_the_control_does(self):
-        said = line(at_most(50), (100, 100))
-        self.assertEqual((said["goal"], said["allowed"], said["clamped"]), (1, 50, True))
+    def test_the_goal_is_at_most_1(self):
+        shown = line(at_most(50), (100, 100))
+        self.assertEqual((shown["goal"], shown["allowed"], shown["clamped"]), (1, 50, True))
         self.assertFalse(line(at_most(100), (100, 100))["clamped"])
 
-    def test_nothing_measured_is_no_success(self):
+    def test_a_figure_of_0_does_not_hold(self):
         self.assertFalse(line(at_most(250), (0, 100))["holds"])
         self.assertFalse(line(at_most(250), (100, 0))["holds"])
         self.assertFalse(line(at_least(200, part=0.65), (300, 0))["holds"])
@@ -62,20 +62,20 @@ class FigureOfRate(unittest.TestCase):
     def test_larger_is_better(self):
         self.assertEqual(line(at_least(200, part=0.65), (900, 1000))["ratio"], 0.9)
 
-    def test_of_its_bounds_the_more_modest_counts(self):
+    def test_the_more_modest_of_several_bounds_counts(self):
         self.assertEqual(line(at_least(200, part=0.65), (900, 1000))["goal"], 0.2)
         self.assertEqual(line(at_least(200, part=0.65), (90, 100))["goal"], 0.65)
         self.assertEqual(line(at_least(200, part=0.65), (90, 100))["allowed"], 65)
 
 
 class Rounds(unittest.TestCase):
-    def test_their_medians_count_and_their_ranges_are_told(self):
-        said = line(at_most(400), (300, 100), (9000, 100), (200, 120))
-        self.assertEqual((said["ours"], said["control"], said["rounds"]), (300, 100, 3))
-        self.assertEqual((said["ours_range"], said["control_range"]), ([200, 9000], [100, 120]))
-        self.assertEqual(said["ratio_range"], [0.01111, 0.6])
+    def test_medians_of_rounds_count_and_their_ranges_are_reported(self):
+        shown = line(at_most(400), (300, 100), (9000, 100), (200, 120))
+        self.assertEqual((shown["ours"], shown["control"], shown["rounds"]), (300, 100, 3))
+        self.assertEqual((shown["ours_range"], shown["control_range"]), ([200, 9000], [100, 120]))
+        self.assertEqual(shown["ratio_range"], [0.01111, 0.6])
 
-    def test_what_else_is_told_of_them_is_the_median(self):
+    def test_other_values_of_rounds_are_reported_as_medians(self):
         figure = Figure("f", "us", at_most(400))
         for late in (10, 90, 20):
             figure.add(300, 100, lateness_us=late)
@@ -83,29 +83,29 @@ class Rounds(unittest.TestCase):
 
 
 class Answers(unittest.TestCase):
-    def test_fewer_than_packets_are_a_failure(self):
-        for said in ({"results": 99, "packets": 100}, {"results": 101, "packets": 100}):
+    def test_another_number_of_results_than_packets_is_a_failure(self):
+        for shown in ({"results": 99, "packets": 100}, {"results": 101, "packets": 100}):
             with self.assertRaisesRegex(Failed, "results of 100 packets"):
-                streams.all_answered(said)
+                streams.all_answered(shown)
         streams.all_answered({"results": 100, "packets": 100})
 
 
 class Neighbour(unittest.TestCase):
-    def test_what_fails_beside_the_others_is_a_failure(self):
+    def test_a_failing_neighbour_is_a_failure(self):
         def fail():
-            raise Failed("nobody was refused")
+            raise Failed("no stream was refused")
 
-        with self.assertRaisesRegex(Failed, "nobody"), neighbours.meanwhile(fail):
+        with self.assertRaisesRegex(Failed, "no stream"), neighbours.meanwhile(fail):
             pass
 
-    def test_a_result_is_waited_for_behind_whatever_comes_before(self):
+    def test_a_result_is_awaited_behind_other_messages(self):
         ours, theirs = socket.socketpair()
         with ours, theirs:
             theirs.sendall(b'\x81\x10{"type":"ready"}\x81\x11{"type":"re')
             theirs.sendall(b'sult"}')
             neighbours.await_result(ours)
 
-    def test_a_stream_that_ends_before_is_a_failure(self):
+    def test_a_stream_that_ends_before_its_result_is_a_failure(self):
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
@@ -114,18 +114,18 @@ class Neighbour(unittest.TestCase):
                 neighbours.await_result(ours)
 
 
-class Strangers(unittest.TestCase):
+class OtherPrograms(unittest.TestCase):
     WORKER = {"damaged": 0, "repeated": 0, "unended": 0, "shed_frames": 0, "ended": 5, "unknown": 7}
-    SAID = {"broken": 0, "failed": 0, "repeated": 0, "wrong": 0, "lost_frames": 0, "shed_frames": 0, "refused": {},
+    FIGURES = {"broken": 0, "failed": 0, "repeated": 0, "wrong": 0, "lost_frames": 0, "shed_frames": 0, "refused": {},
             "ended": 5, "worker": WORKER}
 
-    def test_are_no_fault_of_the_run(self):
-        self.assertTrue(well_but_for_strangers(self.SAID))
+    def test_streams_of_other_programs_are_no_fault_of_the_run(self):
+        self.assertTrue(well_but_for_strangers(self.FIGURES))
 
-    def test_excuse_nothing_else(self):
+    def test_streams_of_other_programs_excuse_no_other_fault(self):
         for fault in ({"lost_frames": 1}, {"refused": {"503": 1}}, {"worker": {**self.WORKER, "damaged": 1}},
                       {"worker": {**self.WORKER, "unended": 1}}, {"ended": 6}):
-            self.assertFalse(well_but_for_strangers({**self.SAID, **fault}))
+            self.assertFalse(well_but_for_strangers({**self.FIGURES, **fault}))
 
 
 class Program(unittest.TestCase):
@@ -138,10 +138,10 @@ class Program(unittest.TestCase):
             return subprocess.run([BENCH / "compare", "--quick", "--json", "--only", only, "--build", build],
                                   capture_output=True, text=True)
 
-    def test_a_figure_is_a_line_and_a_missed_goal_no_failure(self):
+    def test_a_figure_is_a_line_and_a_missed_goal_is_not_a_failure(self):
         done = self.compare("""echo '{"ours":[9000,9000],"control":[100,100]}'""")
-        said = json.loads(done.stdout)
-        self.assertEqual((said["figure"], said["ratio"], said["holds"]), ("gather_row", 0.01111, False))
+        shown = json.loads(done.stdout)
+        self.assertEqual((shown["figure"], shown["ratio"], shown["holds"]), ("gather_row", 0.01111, False))
         self.assertEqual(done.returncode, 0)
 
     def test_a_program_that_fails_is_a_failure(self):
@@ -149,7 +149,7 @@ class Program(unittest.TestCase):
         self.assertEqual((done.stdout, done.returncode), ("", 1))
         self.assertIn("no memory", done.stderr)
 
-    def test_a_program_that_says_nothing_is_a_failure(self):
+    def test_a_program_that_prints_nothing_is_a_failure(self):
         done = self.compare("")
         self.assertEqual((done.stdout, done.returncode), ("", 1))
         self.assertIn("no JSON", done.stderr)
@@ -158,7 +158,7 @@ class Program(unittest.TestCase):
         for only in ("gath", "in_only 10"):
             done = self.compare("", only)
             self.assertEqual((done.stdout, done.returncode), ("", 2))
-            self.assertIn("nothing begins", done.stderr)
+            self.assertIn("no experiment begins", done.stderr)
 
 
 if __name__ == "__main__":

@@ -27,20 +27,20 @@ class CountTests(unittest.TestCase):
     def assert_counts(self, counts, *cases):
         self.assertEqual(self.count(*cases).stdout.splitlines()[0], counts)
 
-    def test_what_ran_well_passed_and_what_did_not_failed(self):
+    def test_passed_and_failed_tests_are_counted(self):
         self.assert_counts("2 1 0", RUN, FAIL, RUN)
 
-    def test_what_failed_is_named_with_the_end_of_its_output(self):
-        said = "\n".join(f"line {n}" for n in range(100))
-        case = f'<testcase name="b" status="fail"><system-out>{said}</system-out></testcase>'
+    def test_a_failed_test_is_named_with_the_end_of_its_output(self):
+        output = "\n".join(f"line {n}" for n in range(100))
+        case = f'<testcase name="b" status="fail"><system-out>{output}</system-out></testcase>'
         lines = self.count(RUN, case).stdout.splitlines()
         self.assertEqual(lines[:2], ["1 1 0", "FAILED: b"])
         self.assertEqual(lines[2:], [f"  line {n}" for n in range(75, 100)])
 
-    def test_what_could_not_be_started_failed(self):
+    def test_tests_that_could_not_be_started_count_as_failed(self):
         self.assert_counts("0 2 0", NOT_FOUND, NO_FIXTURE)
 
-    def test_what_is_skipped_or_disabled_is_neither(self):
+    def test_skipped_and_disabled_tests_are_counted_separately(self):
         self.assert_counts("1 0 2", SKIPPED, RUN, DISABLED)
 
     def test_a_torn_report_is_an_error(self):

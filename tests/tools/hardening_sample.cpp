@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with something to protect: a buffer on the stack, and a copy whose length comes from
-// outside.
+// A program for the check of hardening: a buffer on the stack, and a copy whose length is
+// known only at run time.
 #include <cstdio>
 #include <cstring>
 

@@ -2,16 +2,16 @@
 """Each metric of docs/metrics.md is written somewhere in the product, and so is each value of its labels.
 
 The exporter (monitoring/) names the counters of a family, stats.h their types, and the rest of the product writes
-them as `…stats….counter[value].add(…)`. tests/monitoring holds the document against the exporter."""
+them as `…stats….counter[value].add(…)`. tests/monitoring compares the document with the exporter."""
 import pathlib
 import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = "base schemas input chunker batcher streams transport gpu workers monitoring service".split()
-ELSEWHERE = re.compile(r"process_\w+|millrace_build_info")  # the exporter itself knows these
-HELPED = {  # families that the exporter makes by a function of its own
-    "millrace_ingest_connections_rejected_total": {("DoorStats", "refused"), ("ZeromqStats", "refused")},
+ELSEWHERE = re.compile(r"process_\w+|millrace_build_info")  # the exporter itself makes these
+HELPED = {  # families for which the exporter has a separate function
+    "millrace_ingest_connections_rejected_total": {("TransportStats", "refused"), ("ZeromqStats", "refused")},
     "millrace_zmq_connections_rejected_total": {("ZeromqStats", "refused")},
     "millrace_worker_wait_seconds_total": {("LaneStats", "wait")},
     "millrace_worker_oldest_batch_seconds": {("LaneStats", "oldest")},
@@ -71,7 +71,7 @@ class Written(unittest.TestCase):
         self.documented = documented()
 
     def writes(self, counter, files=".*"):
-        """What stands between the brackets, or "", wherever this counter is written."""
+        """The text between the brackets, or "", of each place where this counter is written."""
         verb = rf"\b{counter}(?:\[([^\[\]]+)\])?\.(?:add|set|observe)\("
         found = []
         for path, text in self.texts.items():
@@ -79,7 +79,7 @@ class Written(unittest.TestCase):
                 found += re.findall(rf"(?<=[ ;]){verb}", text)
             elif re.fullmatch(files, path.stem):
                 found += re.findall(rf"stats\w*(?:\(\))?(?:\[[^\[\]]+\])?(?:\.\w+(?:\[[^\[\]]+\])?)*\.{verb}", text)
-                found += re.findall(rf"stats_?\.{counter}()\)", text)  # given to what writes it
+                found += re.findall(rf"stats_?\.{counter}()\)", text)  # given to a function that writes it
         return found
 
     def values(self, counter, enum):
@@ -123,10 +123,10 @@ class Written(unittest.TestCase):
                 return dict(zip(values, values))
         raise AssertionError(f"no enum {enum}")
 
-    def test_what_both_doors_count_is_written_by_both(self):
+    def test_counters_of_both_transports_are_written_by_both(self):
         for family, pairs in families().items():
             for struct, counter in pairs:
-                for transport in self.documented[family].get("transport", []) if struct == "DoorStats" else []:
+                for transport in self.documented[family].get("transport", []) if struct == "TransportStats" else []:
                     with self.subTest(family, transport=transport):
                         self.assertTrue(self.writes(counter, WRITTEN_BY[transport]))
 

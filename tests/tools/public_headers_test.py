@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small trees, given to tools/public_headers.py as a program; and that of Millrace."""
+"""Small trees, and the tree of Millrace, given to the program tools/public_headers.py."""
 
 import re
 import subprocess
@@ -68,7 +68,7 @@ class PublicHeaders(unittest.TestCase):
         for header in ("boost/asio.hpp", "zmq.hpp", "sys/socket.h"):
             self.assert_offence("client/event.h", f"#include <{header}>\n", f"1: installed, and includes {header}")
 
-    def test_those_of_millrace_are_less_than_fifty_and_include_only_each_other(self):
+    def test_millrace_has_fewer_than_fifty_public_headers_which_include_only_each_other(self):
         written = self.written()
         self.assertLess(len(written), 50)
         included = {name for text in written.values() for name in re.findall(r'^#include [<"]millrace/([^>"]+)', text, re.MULTILINE)}

@@ -17,8 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr Time t0{1h};
 
-// A pipeline of two slots per worker, batches of up to four rows that never wait, unless said
-// otherwise.
+// Lanes with two slots per worker by default, and batches of up to four rows that do not wait.
 struct Pipeline {
   Lanes lanes;
   std::unordered_map<StreamId, std::uint64_t> seq;
@@ -32,7 +31,7 @@ struct Pipeline {
                                   .stateful = stateful},
                         .worker_wait = worker_wait,
                         .bye_wait = 60s,
-                        .patience = {.silence = 6s, .answer = 10s, .first_answer = 120s}}) {}
+                        .timeouts = {.silence = 6s, .answer = 10s, .first_answer = 120s}}) {}
 
   StreamId open(std::uint64_t id) {
     lanes.open(StreamId{id}, now);
@@ -48,7 +47,7 @@ struct Pipeline {
     ready.ready = now;
     lanes.add(stream, ready);
   }
-  // Rows of the next batch as stream.seq, an R behind those that carry RESET(worker_lost).
+  // The rows of the next batch as stream.seq, with an R after rows that carry RESET(worker_lost).
   std::string next(LaneId lane, bool has_slab = true) {
     const Batch* batch = lanes.next(lane, has_slab, now);
     if (!batch) return "none";
@@ -61,15 +60,15 @@ struct Pipeline {
                 (row.ready.row.reason == ResetReason::worker_lost ? "R" : "");
     return text;
   }
-  Lanes::Given done(LaneId lane, BatchId batch) {
+  Lanes::DoneResult done(LaneId lane, BatchId batch) {
     return lanes.done(lane, batch, {}, {}, done_at(now));
   }
-  Lanes::Given done(LaneId lane) { return done(lane, last); }
-  // 60 s in which the service hears every worker.
+  Lanes::DoneResult done(LaneId lane) { return done(lane, last); }
+  // Lets 60 s pass, in which every worker sends messages.
   void pass_bye_wait() {
     for (int second = 0; second < 60; ++second) {
       now += 1s;
-      for (const auto& [lane, filed] : lanes.lanes()) lanes.heard(lane, now);
+      for (const auto& [lane, state] : lanes.lanes()) lanes.on_message(lane, now);
       lanes.expire(now);
     }
   }

@@ -42,7 +42,7 @@ std::string reason(boost::system::error_code error) {
   if (error == http::error::end_of_stream || error == http::error::partial_message)
     error = net::error::connection_reset;
   const bool of_parser = error.category() == make_error_code(http::error::bad_version).category();
-  return of_parser ? "this is no HTTP" : error.message();
+  return of_parser ? "the answer is not HTTP" : error.message();
 }
 
 }  // namespace

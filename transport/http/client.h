@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-// The status of the answer to a GET of `path`, or why there is none within `timeout`; `host` is the
-// field of that name. Blocks.
+// Sends a GET of `path` with the field `Host: host` and returns the status of the answer, or an
+// error text if none arrived within `timeout`. Blocks.
 Result<int, std::string> get_status(const Tcp::endpoint& service, std::string_view host,
                                     std::string_view path, Duration timeout);
 

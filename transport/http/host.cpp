@@ -25,7 +25,7 @@ bool is_loopback_v4(const std::string& text) {
 bool is_localhost(std::string_view name) { return boost::beast::iequals(name, "localhost"); }
 
 // `localhost` or an address, with or without a port.
-bool is_no_other_name(std::string_view host) {
+bool is_localhost_or_address(std::string_view host) {
   in_addr v4{};
   in6_addr v6{};
   if (host.starts_with('[')) {
@@ -59,7 +59,7 @@ bool is_from(const HttpQuery& query, std::span<const std::string> origins) {
 
 bool is_from_own_page(const HttpQuery& query) {
   const auto hosts = query.all("Host");
-  if (hosts.size() != 1 || !is_no_other_name(hosts.front())) return false;
+  if (hosts.size() != 1 || !is_localhost_or_address(hosts.front())) return false;
   const std::string host(hosts.front());
   const std::string own[] = {"http://" + host, "https://" + host};
   return is_from(query, own);

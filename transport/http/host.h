@@ -8,19 +8,20 @@
 
 namespace millrace {
 
-// A page in a browser can send requests to any address that its machine reaches. These two checks
-// keep pages out that were not let in. Pure.
+// Checks of requests that come from web pages. A page in a browser can send requests to any address
+// that its machine reaches; these checks reject pages that are not allowed. Pure.
 
-// False if the request names another host than `localhost` and loopback addresses (127.0.0.0/8,
-// [::1]). A name that resolves to this machine is another one: a page of that name has rebound it
-// (DNS rebinding). Browsers always send `Host`, so a request without one is no page's.
+// True if every `Host` is `localhost` or a loopback address (127.0.0.0/8, [::1]), with or without a
+// port. Any other name is rejected even if it resolves to this machine: it may be the name of a
+// page that uses DNS rebinding. Browsers always send `Host`, so a request without it is accepted.
 bool is_for_loopback(const HttpQuery& query);
 
-// False if the request comes from a page whose origin is not in `origins`, compared byte by byte.
+// False if the request has an `Origin` that is not in `origins`, compared byte by byte. A request
+// without `Origin` is accepted.
 bool is_from(const HttpQuery& query, std::span<const std::string> origins);
 
-// True if a page that was loaded from `Host` itself sent the request. `Host` must be `localhost` or
-// an address: a name could have been rebound to this machine, so its origin must be listed.
+// True if `Origin` is the host of the request itself (or is missing), and `Host` is `localhost` or
+// an address. Any other name could be rebound to this machine: its origin must be listed.
 bool is_from_own_page(const HttpQuery& query);
 
 }  // namespace millrace

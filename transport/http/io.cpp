@@ -43,7 +43,7 @@ http::response<http::string_body> response_of(HttpAnswer answer) {
 void answer_at_once(Socket& socket, HttpAnswer answer) {
   boost::system::error_code ignored;
   socket.non_blocking(true, ignored);
-  // What was read is no reason for the kernel to send a reset in place of the answer.
+  // Reads the request if it has arrived: with unread bytes, the close would reset the connection.
   std::array<char, 4096> unread;
   socket.read_some(net::buffer(unread), ignored);
   const auto response = response_of(std::move(answer));

@@ -9,22 +9,24 @@
 
 namespace millrace {
 
-// Reads the header of one request. What was read beyond it is appended to `rest`. Time limits are
-// the caller's: closing the socket ends it. `socket` and `rest` outlive it.
+// Reads the header of one request, and appends the bytes read beyond it to `rest`. Has no time
+// limit: the caller closes the socket to end it. `socket` and `rest` outlive the task.
 Task<Result<HttpQuery, HttpFault>> read_query(Socket& socket, std::string& rest);
 
-// Writes it with "Connection: close". Returns without an error if the peer has gone.
+// Writes the answer with "Connection: close". Ignores errors, such as a connection that the peer
+// has closed. `socket` outlives the task, also in the functions below.
 Task<> write_answer(Socket& socket, HttpAnswer answer);
 
-// Waits until the peer hangs up, and reads what it still sends, at most 64 KiB: the kernel throws
-// an answer away if bytes of the peer are unread when we close. Time limits are the caller's.
+// Ends our direction of the connection, then reads and drops the peer's bytes until the peer closes
+// too, at most 64 KiB: if bytes are unread at the close, the kernel resets the connection and the
+// peer loses the answer. Has no time limit.
 Task<> wait_for_end(Socket& socket);
 
-// Both, one after the other.
+// write_answer(), then wait_for_end().
 Task<> answer_and_close(Socket& socket, HttpAnswer answer);
 
-// Writes it without waiting and hangs up: for a client whose request will not be read. The answer
-// is lost if the client's request comes later than that.
+// Writes the answer without waiting and ends our direction of the connection: for a client whose
+// request will not be read. The answer is lost if the request arrives after that.
 void answer_at_once(Socket& socket, HttpAnswer answer);
 
 }  // namespace millrace

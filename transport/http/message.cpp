@@ -15,7 +15,8 @@ std::vector<std::string_view> HttpQuery::all(std::string_view name) const {
 HttpAnswer answer_to(HttpFault fault) {
   if (fault == HttpFault::too_long)
     return {.status = 431, .body = R"({"error":{"message":"the header is too long"}})"};
-  return {.status = 400, .body = R"({"error":{"message":"not an HTTP request without a body"}})"};
+  return {.status = 400,
+          .body = R"({"error":{"message":"must be an HTTP request without a body"}})"};
 }
 
 }  // namespace millrace

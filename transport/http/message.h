@@ -14,31 +14,31 @@ using HttpFields = std::vector<std::pair<std::string, std::string>>;
 // The header of an HTTP/1.x request.
 struct HttpQuery {
   std::string method;
-  std::string target;  // path and query, as sent; of an absolute target only these
-  unsigned version = 11;
-  HttpFields fields;  // in their order, repeated ones too
+  std::string target;     // path and query, as sent, without the host of an absolute target
+  unsigned version = 11;  // 10 or 11: HTTP/1.0, HTTP/1.1
+  HttpFields fields;      // in the order of the header; names may repeat
 
-  // The values of the fields of that name, in any case of letters.
+  // The values of all fields with this name. Case is ignored.
   std::vector<std::string_view> all(std::string_view name) const;
   std::string_view path() const { return std::string_view(target).substr(0, target.find('?')); }
 };
 
-// Why there is no query.
+// Why a request could not be read.
 enum class HttpFault : std::uint8_t {
   malformed,  // not HTTP, or with a body
-  too_long,   // more header than max_header_bytes or max_header_fields
-  gone,       // the connection ended: nobody to answer
+  too_long,   // the header exceeds max_header_bytes or max_header_fields
+  gone,       // the connection ended: no answer can be sent
 };
 
 struct HttpAnswer {
   unsigned status = 200;
-  std::string type = "application/json";  // of the content
+  std::string type = "application/json";  // Content-Type
   std::string body;
-  HttpFields fields{};        // further ones
+  HttpFields fields{};        // additional header fields
   bool without_body = false;  // only the length of the body is sent
 };
 
-// What a request that could not be read is answered; `fault` is not `gone`.
+// The answer to a request that could not be read. Requires: `fault` is not `gone`.
 HttpAnswer answer_to(HttpFault fault);
 
 }  // namespace millrace

@@ -13,13 +13,15 @@ namespace millrace {
 
 // The parameters of an HTTP target: "/path?name=value&name=value". Pure.
 
-// The pairs in their order, not decoded. An empty piece ("a=1&&b=2") is no pair.
+// The (name, value) pairs in their order, not decoded. Empty pieces ("a=1&&b=2") are skipped. The
+// views refer to `target`.
 std::vector<std::pair<std::string_view, std::string_view>> parameters_of(std::string_view target);
 
-// Nullopt if a '%' does not begin a pair of hexadecimal digits.
+// Decodes percent-encoding, and '+' to a space. Nullopt if two hexadecimal digits do not follow
+// each '%'.
 std::optional<std::string> percent_decoded(std::string_view text);
 
-// Nullopt unless the whole text is a number of this type.
+// The number that `text` contains; nullopt unless the whole text is a number of this type.
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {
   Number number{};

@@ -13,9 +13,10 @@ namespace {
 namespace beast = boost::beast;
 namespace http = beast::http;
 
-constexpr std::size_t at_once = 2048;  // more than most requests have
+constexpr std::size_t at_once = 2048;  // longer than most requests
 
-// "http://host/path" is the path; its host counts, not that of the field (RFC 9112, 3.2.2).
+// Makes the target "http://host/path" the path, and its host the field `Host`, which it overrides
+// (RFC 9112, 3.2.2).
 void make_relative(HttpQuery& query) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     const auto begin = std::string_view(query.target).substr(0, scheme.size());
@@ -49,7 +50,8 @@ bool has_body(const HttpQuery& query) {
 
 }  // namespace
 
-// Longer than a header can be: what the parser counts depends on how the bytes are split.
+// The parser's limit is larger than a header can be, because its count depends on how the bytes are
+// split. add() checks the exact limit.
 HttpReader::HttpReader() : buffer_(2 * max_header_bytes) {
   parser_.header_limit(2 * max_header_bytes);
 }

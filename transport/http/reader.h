@@ -14,23 +14,24 @@
 
 namespace millrace {
 
-// Reads the header of one HTTP request from bytes as they come, within the limits of
-// transport/net/limits.h. How the bytes are split changes nothing, but which of two faults is found
-// first. Confined to one thread.
+// Reads the header of one HTTP request as its bytes arrive, within the limits of
+// transport/net/limits.h. The result does not depend on how the bytes are split, except that of two
+// faults either may be found first. Confined to one thread.
 class HttpReader {
  public:
   HttpReader();
 
-  // Where the next bytes of the peer go; never empty.
+  // Memory for the next bytes of the peer; never empty.
   boost::asio::mutable_buffer space();
 
-  // So many were put there. Nothing while the header goes on; afterwards no more may be added.
+  // Parses the first `size` bytes of space(). Nullopt while the header is incomplete. After a
+  // result, no more bytes may be added.
   std::optional<Result<HttpQuery, HttpFault>> add(std::size_t size);
 
-  // The peer sent no more, and the header is not complete.
+  // The fault if the connection ends before the header is complete.
   HttpFault end() const { return parser_.got_some() ? HttpFault::malformed : HttpFault::gone; }
 
-  // What was added beyond the header.
+  // The bytes added beyond the header. Valid while this object is unchanged.
   std::string_view rest() const;
 
  private:

@@ -14,12 +14,12 @@ namespace {
 using namespace net::experimental::awaitable_operators;
 
 constexpr int at_a_time = 64;
-constexpr std::size_t small = 64 * 1024;  // the kernel takes it at once
+constexpr std::size_t small = 64 * 1024;  // fits into the socket's send buffer
 
 HttpAnswer busy(std::chrono::seconds retry_after) {
   return {.status = 503,
           .type = "text/plain",
-          .body = "as many large answers are being sent as may be at a time\n",
+          .body = "too many large answers are being sent; try again later\n",
           .fields = {{"Retry-After", std::to_string(retry_after.count())}}};
 }
 
@@ -60,13 +60,13 @@ Task<> HttpServer::serve(Socket socket) {
   if (replied.index() == 0) co_await (wait_for_end(socket) || time_limit(executor, limits_.end));
 }
 
-// What fails must not take its time, as a loser of `||` would: neither of these two throws.
+// receive() and reply() must not throw: `||` would then wait until the time limit.
 Task<HttpServer::Received> HttpServer::receive(Socket& socket) {
   try {
     std::string rest;
     co_return co_await read_query(socket, rest);
   } catch (const std::exception&) {
-    co_return std::nullopt;  // out of memory: whoever asked sees it
+    co_return std::nullopt;  // out of memory: the client sees a closed connection
   }
 }
 
@@ -74,10 +74,10 @@ Task<> HttpServer::reply(Socket& socket, const Result<HttpQuery, HttpFault>& que
   if (query.has_error() && query.error() == HttpFault::gone) co_return;
   try {
     auto answer = query ? answer_to_query(*query) : answer_to(query.error());
-    Share place;
+    Share share;
     if (!answer.without_body && answer.body.size() > small) {
-      place = Share(large_, 1);
-      if (!place) answer = busy(retry_times_.of_refused());
+      share = Share(large_, 1);
+      if (!share) answer = busy(retry_times_.after_refusal());
     }
     co_await write_answer(socket, std::move(answer));
   } catch (const std::exception&) {
@@ -88,16 +88,16 @@ HttpAnswer HttpServer::answer_to_query(const HttpQuery& query) const {
   if (loopback_ && !is_for_loopback(query))
     return {.status = 421,
             .type = "text/plain",
-            .body = "Host must be localhost or a loopback address, as this listener is\n"};
-  if (query.method == "GET") return answer_or_apology(query);
+            .body = "this listener is on loopback: Host must be localhost or a loopback address\n"};
+  if (query.method == "GET") return answer_or_internal_error(query);
   return {.status = 405,
           .type = "text/plain",
-          .body = "GET only\n",
+          .body = "the method must be GET\n",
           .fields = {{"Allow", "GET"}},
           .without_body = query.method == "HEAD"};
 }
 
-HttpAnswer HttpServer::answer_or_apology(const HttpQuery& query) const {
+HttpAnswer HttpServer::answer_or_internal_error(const HttpQuery& query) const {
   try {
     return answer_(query);
   } catch (const std::exception&) {

@@ -17,13 +17,17 @@
 
 namespace millrace {
 
-// Answers GET requests, for the people who run the service: one request per connection, 64
-// connections at a time (more wait in the backlog). A header has to be there within 200 ms, so that
-// connections that send nothing do not hold up others; sending the answer may take 2 s, and 200
-// ms later the connection is closed, if the client has not done it. Of answers that do not fit in
-// the socket, four are sent at a time; a fifth is refused with 503, to come again in 1 to 5 s. On a
-// loopback address only requests for a loopback host are answered. Confined to one thread, which
-// `answer` is called on; `large` and `answer` outlive the io_context.
+// Answers GET requests to the admin address: one request per connection, 64 connections at a time
+// (further ones wait in the backlog). On a loopback address, only requests for a loopback host are
+// answered.
+//
+// The header must arrive within 200 ms, so that silent connections do not delay others. Sending the
+// answer may take 2 s. 200 ms later, the connection is closed if the client has not closed it. At
+// most four large answers (over 64 KiB) are sent at a time; further ones are replaced by 503, with
+// a Retry-After of 1 to 5 s.
+//
+// Confined to one thread, on which `answer` is called. `large`, and the objects that `answer`
+// refers to, outlive the io_context.
 class HttpServer {
  public:
   using Answer = std::function<HttpAnswer(const HttpQuery&)>;
@@ -35,7 +39,7 @@ class HttpServer {
   };
   static constexpr std::uint64_t most_large = 4;
 
-  // `large` has most_large places.
+  // `large` has the limit most_large.
   HttpServer(Acceptor acceptor, Answer answer, Budget& large, TimeLimits limits);
   HttpServer(Acceptor acceptor, Answer answer, Budget& large)
       : HttpServer(std::move(acceptor), std::move(answer), large, TimeLimits()) {}
@@ -47,14 +51,14 @@ class HttpServer {
   Tcp::endpoint endpoint() const { return acceptor_.local_endpoint(); }
 
  private:
-  using Received = std::optional<Result<HttpQuery, HttpFault>>;  // nullopt: there was no memory
+  using Received = std::optional<Result<HttpQuery, HttpFault>>;  // nullopt: an allocation failed
 
   Task<> serve_one_by_one();
   Task<> serve(Socket socket);
   Task<Received> receive(Socket& socket);
   Task<> reply(Socket& socket, const Result<HttpQuery, HttpFault>& query);
   HttpAnswer answer_to_query(const HttpQuery& query) const;
-  HttpAnswer answer_or_apology(const HttpQuery& query) const;
+  HttpAnswer answer_or_internal_error(const HttpQuery& query) const;
 
   Acceptor acceptor_;
   Answer answer_;

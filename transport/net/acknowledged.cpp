@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of its own: the kernel's tcp_info, which is longer than that of the C library, cannot be
-// included beside it.
+// A separate file: the kernel's tcp_info, which has more members than that of the C library, cannot
+// be included together with it.
 #include "transport/net/acknowledged.h"
 
 #include <linux/tcp.h>

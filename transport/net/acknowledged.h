@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-// Bytes that the other host of a TCP connection has acknowledged since the connection was made; 0
-// if `socket` is none.
+// Bytes that the peer's host has acknowledged since the TCP connection was made; 0 if `socket` is
+// not a TCP socket.
 std::uint64_t acknowledged_bytes(int socket);
 
 }  // namespace millrace

@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t reserved_bytes = 16 * 1024;  // more than the frames of such a task
+constexpr std::size_t reserved_bytes = 16 * 1024;  // more than such a task's coroutine frames
 
 std::unique_ptr<std::byte[]> reserve() {
   return std::unique_ptr<std::byte[]>(new (std::nothrow) std::byte[reserved_bytes]);
@@ -17,8 +17,8 @@ std::unique_ptr<std::byte[]> reserve() {
 
 }  // namespace
 
-// The completion handler of one run: called when it has ended, only destroyed when its coroutine
-// was destroyed unfinished.
+// The completion handler of one run. Asio calls it when the coroutine ends; if the coroutine is
+// destroyed unfinished, the handler is only destroyed.
 class EndlessTask::Running {
  public:
   explicit Running(std::shared_ptr<EndlessTask*> task) : task_(std::move(task)) {}

@@ -9,10 +9,10 @@
 
 namespace millrace {
 
-// A task that must go on until it returns: a loop that accepts, sweeps or measures. If an
-// allocation fails in it, its coroutine is gone, either by an exception or because Asio destroys
-// what waited for the operation. It is then made and started again. What it throws leaves the run
-// of its io_context, as with spawn().
+// A task that must run until it returns: a loop that accepts, sweeps or measures. If an allocation
+// fails in it, its coroutine is destroyed: by the exception, or by Asio, which destroys the waiting
+// coroutine. The task is then made and started again. An exception of the task leaves
+// io_context::run(), as with spawn().
 //
 // Confined to the thread of its executor. The io_context may outlive it.
 class EndlessTask {
@@ -24,7 +24,7 @@ class EndlessTask {
   EndlessTask(const EndlessTask&) = delete;
   EndlessTask& operator=(const EndlessTask&) = delete;
 
-  // Once. Throws std::bad_alloc.
+  // Call once. Throws std::bad_alloc.
   void start();
 
  private:
@@ -34,8 +34,8 @@ class EndlessTask {
 
   const Executor executor_;
   const Make make_;
-  const std::shared_ptr<EndlessTask*> self_;  // null in it: this object is gone
-  std::unique_ptr<std::byte[]> reserve_;      // freed for the restart, when memory is short
+  const std::shared_ptr<EndlessTask*> self_;  // points to null once this object is destroyed
+  std::unique_ptr<std::byte[]> reserve_;      // freed before a restart, when memory is short
 };
 
 }  // namespace millrace

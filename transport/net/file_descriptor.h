@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-// Owns a descriptor and closes it. Confined to one thread.
+// Owns a file descriptor, or none (-1), and closes it. Confined to one thread.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int descriptor = -1) : descriptor_(descriptor) {}

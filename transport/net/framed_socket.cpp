@@ -19,16 +19,17 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t header_size = sizeof(std::uint32_t);
-// Where the first message's header lies, so that the message behind it is aligned to 8.
+// The offset of the first message's header: the message after it is then aligned to 8 bytes.
 constexpr std::size_t first_header = 8 - header_size;
 constexpr std::size_t first_capacity = 64 << 10;
 constexpr std::size_t flushed_at_once = std::size_t{1} << 20;
-// Memory for output beyond this is given back when all of it is sent.
+// Larger output memory is freed once all output is sent.
 constexpr std::size_t kept_output = std::size_t{1} << 20;
 
-static_assert(std::endian::native == std::endian::little, "the length goes out as it lies");
+static_assert(std::endian::native == std::endian::little,
+              "the length is sent in the byte order of memory");
 
-// Room for one descriptor beside a message.
+// The control data of a message with one descriptor.
 union Control {
   cmsghdr alignment;
   std::array<char, CMSG_SPACE(sizeof(int))> bytes;
@@ -56,7 +57,7 @@ FileDescriptor descriptor_in(msghdr& message) {
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
-// Bytes that went; 0 when the peer has to read first, nothing when the socket failed.
+// The number of bytes sent; 0 if the socket is full, nullopt if it failed.
 std::optional<std::size_t> send_some(int socket, msghdr& message) {
   for (;;) {
     const ssize_t sent = ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -97,14 +98,14 @@ Result<std::optional<Bytes>, FramedError> FramedSocket::try_receive() {
     if (end_ - begin_ >= header_size && declared_size() > limits_.max_message)
       return FramedError::too_long;
     if (const auto message = next_message()) return message;
-    if (!make_room()) return FramedError::no_room;
+    if (!reserve_space()) return FramedError::no_room;
     const auto got = read_some();
     if (!got) return got.error();
     if (*got == 0) return std::optional<Bytes>();
   }
 }
 
-// Requires: a whole header is there.
+// Requires: a whole header was received.
 std::size_t FramedSocket::declared_size() const {
   std::uint32_t size = 0;
   std::memcpy(&size, incoming_.data() + begin_, header_size);
@@ -120,9 +121,10 @@ std::optional<Bytes> FramedSocket::next_message() {
   return message;
 }
 
-// The incomplete message moves to the front. Memory doubles as bytes arrive; it is never taken for
-// bytes that a header only announces. Shared memory is given back after the message.
-bool FramedSocket::make_room() {
+// Makes space for received bytes; false if the budget is used up. An incomplete message moves to
+// the front. Memory doubles as bytes arrive: a header that announces a long message must not
+// reserve memory for it. Shared memory is given back once no partial message needs it.
+bool FramedSocket::reserve_space() {
   if (begin_ != first_header) {
     std::memmove(incoming_.data() + first_header, incoming_.data() + begin_, end_ - begin_);
     end_ = first_header + (end_ - begin_);
@@ -156,8 +158,8 @@ Result<std::size_t, FramedError> FramedSocket::read_some() {
   message.msg_iov = &bytes;
   message.msg_iovlen = 1;
   message.msg_control = control.bytes.data();
-  // CMSG_SPACE has room for a second one, which nobody would close.
-  message.msg_controllen = limits_.takes_descriptor ? CMSG_LEN(sizeof(int)) : 0;
+  // CMSG_SPACE would have space for a second descriptor, which would never be closed.
+  message.msg_controllen = limits_.accepts_descriptor ? CMSG_LEN(sizeof(int)) : 0;
   for (;;) {
     const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
@@ -167,7 +169,7 @@ Result<std::size_t, FramedError> FramedSocket::read_some() {
       if (received_descriptor_) return FramedError::descriptor;
       received_descriptor_ = std::move(descriptor);
     }
-    // The kernel has closed those that there was no room for.
+    // The kernel has closed the descriptors that did not fit.
     if ((message.msg_flags & MSG_CTRUNC) != 0) return FramedError::descriptor;
     if (got == 0) return end_ == begin_ ? FramedError::closed : FramedError::lost;
     end_ += static_cast<std::size_t>(got);
@@ -182,7 +184,7 @@ FramedSocket::Sent FramedSocket::try_send(Bytes message, int descriptor) {
   const std::size_t waiting = outgoing_.size() - sent_;
   if (waiting > 0 && (descriptor >= 0 || waiting + header_size + size > limits_.max_outgoing))
     return Sent::full;
-  std::size_t gone = 0;
+  std::size_t written = 0;
   if (waiting == 0) {
     std::array<iovec, 2> parts{writable(header), writable(message)};
     Control control;
@@ -192,17 +194,17 @@ FramedSocket::Sent FramedSocket::try_send(Bytes message, int descriptor) {
     if (descriptor >= 0) attach(out, control, descriptor);
     const auto sent = send_some(socket_.get(), out);
     if (!sent) return Sent::failed;
-    // It goes with the first byte or not at all.
+    // A descriptor is sent with the first byte or not at all.
     if (*sent == 0 && descriptor >= 0) return Sent::full;
-    gone = *sent;
+    written = *sent;
   }
-  keep(header.subspan(std::min(gone, header_size)));
-  keep(message.subspan(gone > header_size ? gone - header_size : 0));
-  return Sent::taken;
+  enqueue(header.subspan(std::min(written, header_size)));
+  enqueue(message.subspan(written > header_size ? written - header_size : 0));
+  return Sent::accepted;
 }
 
-void FramedSocket::keep(Bytes bytes) {
-  // Erases the sent ones when they are as many as the rest: O(1) per byte.
+void FramedSocket::enqueue(Bytes bytes) {
+  // Erases the sent bytes only when they are at least half: O(1) per byte.
   if (2 * sent_ >= outgoing_.size()) {
     outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(sent_));
     sent_ = 0;

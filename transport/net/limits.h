@@ -6,42 +6,44 @@
 
 namespace millrace {
 
-// The longest message of the service's that our client libraries read, in bytes.
-inline constexpr std::size_t longest_told = std::size_t{16} << 20;
+// The longest message that the service sends and the client libraries accept, in bytes.
+inline constexpr std::size_t max_service_message = std::size_t{16} << 20;
 
-// What one client connection may take, in bytes and in time (docs/protocol.md). Always on.
+// Limits of one client connection (docs/protocol.md). They are always on. Sizes are in bytes.
 struct ConnectionLimits {
-  std::size_t message = 64 * 1024;  // longest message that is read
-  std::size_t told = longest_told;  // longest message that is sent; a longer result is an error
-  // Unsent bytes from which on the client is not read, and its stream hands over no row. Over
-  // ZeroMQ, where clients are always read, a stream is ended when more bytes than this of messages
-  // other than results are unsent.
+  std::size_t message = 64 * 1024;                     // longest message received
+  std::size_t max_message_sent = max_service_message;  // a longer result is an error
+  // Unsent bytes at which the service stops reading the client, and its stream hands over no
+  // further rows. ZeroMQ clients are always read: their stream ends if more than this of messages
+  // other than results is unsent.
   std::size_t unsent = 64 * 1024;
-  // Unsent bytes of messages that belong to no stream, such as errors about unknown streams. A
-  // ZeroMQ peer with more of them is ended.
+  // Unsent bytes of messages without a stream, such as errors about unknown streams. A ZeroMQ peer
+  // with more of them is ended.
   std::size_t unsent_replies = 1024 * 1024;
 
-  std::chrono::milliseconds handshake{10'000};    // accept to upgrade answered
-  std::chrono::milliseconds ping{10'000};         // silence before a ping
-  std::chrono::milliseconds idle{30'000};         // silence before the end
-  std::chrono::milliseconds mute{30'000};         // the same of a WebSocket client that may speak
-  std::chrono::milliseconds assembly{5'000};      // first to last byte of a message
-  std::chrono::milliseconds write_stall{10'000};  // no byte taken by the peer, or too few
-  std::chrono::milliseconds close{5'000};         // our close to the peer's
-  std::chrono::minutes age{240};                  // of a connection, give or take a tenth
+  std::chrono::milliseconds handshake{10'000};  // from the accept to the answered upgrade
+  std::chrono::milliseconds ping{10'000};       // silence before a ping
+  std::chrono::milliseconds idle{30'000};       // silence before the end
+  // Time without a message before the end of a WebSocket client that may send. Pongs do not count.
+  std::chrono::milliseconds message_idle{30'000};
+  std::chrono::milliseconds assembly{5'000};      // from the first to the last byte of a message
+  std::chrono::milliseconds write_stall{10'000};  // output waits, and the peer acknowledges no byte
+  std::chrono::milliseconds close{5'000};         // from our close to the peer's
+  std::chrono::minutes age{240};                  // of a connection, ± 10 %
 };
 
-// What the kernel keeps of one connection, and for how long. Linux doubles the sizes that it is
-// given, for its own structures.
+// The kernel's limits for one connection. Linux doubles the sizes that it is given, for its own
+// structures.
 struct SocketLimits {
-  std::size_t receive_buffer = 0;                    // bytes; 0: the kernel decides
-  std::size_t send_buffer = 128 * 1024;              // bytes
-  std::chrono::milliseconds unacknowledged{30'000};  // that the peer's host may leave our bytes
+  std::size_t receive_buffer = 0;        // bytes; 0: chosen by the kernel
+  std::size_t send_buffer = 128 * 1024;  // bytes
+  // The kernel ends the connection if the peer's host acknowledges nothing for this long.
+  std::chrono::milliseconds unacknowledged{30'000};
 
   constexpr std::size_t kernel_bytes() const { return 2 * (receive_buffer + send_buffer); }
 };
 
-// Of an HTTP request.
+// Limits of an HTTP request.
 inline constexpr std::size_t max_header_bytes = 8 * 1024;
 inline constexpr std::size_t max_header_fields = 64;
 

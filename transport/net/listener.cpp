@@ -18,8 +18,8 @@ constexpr int backlog = 1024;
 constexpr std::chrono::milliseconds shortest_wait{10};
 constexpr std::chrono::milliseconds longest_wait{1000};
 
-// Accepted sockets inherit these. The receive buffer has to be set before a connection is made, as
-// it decides how TCP scales its window.
+// Accepted sockets inherit these options. The receive buffer must be set before a connection is
+// made, because it determines the TCP window scale.
 void limit(Acceptor& acceptor, const SocketLimits& limits) {
   if (limits.receive_buffer > 0)
     acceptor.set_option(Acceptor::receive_buffer_size(static_cast<int>(limits.receive_buffer)));
@@ -27,8 +27,8 @@ void limit(Acceptor& acceptor, const SocketLimits& limits) {
   acceptor.set_option(UserTimeout(static_cast<int>(limits.unacknowledged.count())));
 }
 
-// The first binds alone, so that an address in use is an error even where its owner would share
-// it; from then on the address is shared with the acceptors that follow.
+// The first acceptor binds without SO_REUSEPORT: an address in use is then an error, even if its
+// owner would share it. After that, the address is shared with the acceptors that follow.
 Acceptor listen(net::io_context& context, const Tcp::endpoint& endpoint, bool is_first,
                 const SocketLimits& limits) {
   Acceptor acceptor(context, endpoint.protocol());

@@ -10,15 +10,15 @@
 
 namespace millrace {
 
-// One address, listened to by several io threads: an acceptor for each context, among which the
-// kernel deals the connections. Port 0 is any free one, the same for all. Throws
-// std::runtime_error, whose text names the address, if another socket listens there.
+// Listens on one address with an acceptor for each context (io thread). The kernel distributes the
+// connections among them. Port 0 means any free port, the same for all. Throws std::runtime_error
+// that names the address, for example if another socket listens there.
 std::vector<Acceptor> listen_on(const Tcp::endpoint& endpoint,
                                 std::span<net::io_context* const> contexts,
                                 const SocketLimits& limits = {});
 
-// The next connection, its small packets not delayed. Nothing when the acceptor was closed. Where
-// the process has no descriptor left it tries again, less and less often.
+// The next connection, with TCP_NODELAY set; nullopt if the acceptor was closed. If accepting fails
+// (no file descriptor is free), it tries again after a growing pause of 10 ms to 1 s.
 Task<std::optional<Socket>> accept(Acceptor& acceptor);
 
 }  // namespace millrace

@@ -12,7 +12,8 @@
 
 namespace millrace {
 
-// Throws std::invalid_argument where no socket can have this path.
+// The address of the Unix socket at `path`. Throws std::invalid_argument if `path` is empty or too
+// long.
 inline sockaddr_un local_address(const std::string& path) {
   if (path.empty() || path.size() > max_local_path)
     throw std::invalid_argument("the path of a socket has 1 to " + std::to_string(max_local_path) +

@@ -29,15 +29,15 @@ void make_directory(const std::string& path) {
   const std::string parent = directory_of(directory);
   struct stat status {};
   if (error == EACCES && ::stat(parent.c_str(), &status) == 0 && status.st_uid != ::geteuid())
-    throw std::runtime_error("cannot make the directory " + directory + ": " + parent +
+    throw std::runtime_error("cannot create the directory " + directory + ": " + parent +
                              " belongs to user " + std::to_string(status.st_uid) +
-                             ", and this process is of user " + std::to_string(::geteuid()));
+                             ", and this process runs as user " + std::to_string(::geteuid()));
   fail(error, directory);
 }
 
 constexpr int lock_retry_ms = 10;
 
-// A lock of the directory that holds as long as the descriptor is open.
+// Locks the directory until the returned descriptor is closed.
 FileDescriptor lock_directory(const std::string& path, Duration patience) {
   const std::string directory = directory_of(path);
   FileDescriptor lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -51,7 +51,7 @@ FileDescriptor lock_directory(const std::string& path, Duration patience) {
   return lock;
 }
 
-// Whether the file is a socket that nobody listens on any more.
+// True if the file is a socket on which no process listens any more.
 bool is_stale(const std::string& path, const sockaddr_un& address) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
@@ -68,7 +68,7 @@ LocalListener::LocalListener(const std::string& path, Duration lock_patience)
   const sockaddr_un address = local_address(path_);
   make_directory(path_);
   check_private_directory(path_);
-  // Until this one listens: another must not take its file for that of a dead process.
+  // Held until this socket listens: another process must not treat its file as a dead process's.
   const FileDescriptor lock = lock_directory(path_, lock_patience);
   bind(address);
   struct stat status {};

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view scheme = "unix:";
 
-// Nothing where it is not set or empty.
+// nullopt if the variable is not set or is empty.
 std::optional<std::string> environment(const char* name) {
   const char* value = std::getenv(name);
   return value && *value ? std::optional<std::string>(value) : std::nullopt;
@@ -31,7 +31,7 @@ std::string default_workers_url() {
 std::optional<std::string> local_path(std::string_view url) {
   if (!url.starts_with(scheme)) return std::nullopt;
   const std::string_view path = url.substr(scheme.size());
-  // One with a NUL would name another file than it says.
+  // The system would cut the path at a NUL, and use another file.
   if (path.empty() || path.size() > max_local_path || path.find('\0') != path.npos)
     return std::nullopt;
   return std::string(path);
@@ -54,7 +54,7 @@ void check_private_directory(const std::string& path) {
     throw std::runtime_error("the directory " + directory +
                              " belongs to another user; use one of your own");
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    throw std::runtime_error("others may write to the directory " + directory +
+    throw std::runtime_error("other users can write to the directory " + directory +
                              "; use one of your own, or run chmod go-w on it");
 }
 

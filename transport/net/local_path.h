@@ -8,20 +8,21 @@
 
 namespace millrace {
 
-// Where workers and the service meet when nobody says otherwise; both ends ask here. In this
-// order: $MILLRACE_WORKERS, unix:$XDG_RUNTIME_DIR/millrace/workers.sock, and the same in a private
-// directory of the user under /tmp.
+// The default address for workers, used by the service and by workers. The first available of:
+// $MILLRACE_WORKERS, unix:$XDG_RUNTIME_DIR/millrace/workers.sock,
+// unix:/tmp/millrace-UID/workers.sock.
 std::string default_workers_url();
 
-// The path of "unix:PATH"; nothing for any other url, and for a path that no socket can have.
+// The path of "unix:PATH"; nullopt for any other url, and for a path that is empty, too long, or
+// contains a NUL.
 std::optional<std::string> local_path(std::string_view url);
 
-// The longest path that a socket can have, in bytes.
+// The longest path of a Unix socket, in bytes.
 inline constexpr std::size_t max_local_path = 107;
 
-// Throws std::runtime_error if the directory of `path` belongs to another user than this one or
-// root, or if its group or others may write to it: they could put a socket of their own there.
-// Nothing if it does not exist.
+// Throws std::runtime_error if the directory of `path` belongs to another user (root is accepted),
+// or if its group or others may write to it: they could replace the socket with their own. Does
+// nothing if the directory does not exist.
 void check_private_directory(const std::string& path);
 
 // The directory of `path`, "." for a bare name.

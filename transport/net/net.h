@@ -15,8 +15,8 @@ namespace millrace {
 
 namespace net = boost::asio;
 
-// One io_context has one thread, so the concrete executor serves everywhere: a type-erased one
-// costs an allocation and a virtual call for each of the many small steps of a connection.
+// Each io_context has one thread, so the concrete executor type can be used everywhere. A
+// type-erased executor would cost an allocation and a virtual call per asynchronous operation.
 using Executor = net::io_context::executor_type;
 using Tcp = net::ip::tcp;
 using Socket = net::basic_stream_socket<Tcp, Executor>;
@@ -27,7 +27,8 @@ using Timer = net::basic_waitable_timer<Clock, net::wait_traits<Clock>, Executor
 template <class T = void>
 using Task = net::awaitable<T, Executor>;
 
-// Waits, and gives the error back as a value: a closed connection is control flow.
+// Completion token for co_await that returns the error as a value instead of throwing it: a closed
+// connection is normal control flow.
 inline constexpr net::as_tuple_t<net::use_awaitable_t<Executor>> no_throw{
     net::use_awaitable_t<Executor>{}};
 

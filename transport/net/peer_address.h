@@ -7,14 +7,14 @@
 
 namespace millrace {
 
-// The address of the other end; port 0 if the connection is already lost.
+// The address of the peer; port 0 if the connection is already lost.
 inline Tcp::endpoint peer_of(const Socket& socket) {
   boost::system::error_code lost;
   const Tcp::endpoint peer = socket.remote_endpoint(lost);
   return lost ? Tcp::endpoint() : peer;
 }
 
-// "127.0.0.1:40000", "[::1]:40000"; "gone" for port 0.
+// For example "127.0.0.1:40000" or "[::1]:40000"; "gone" for port 0.
 inline std::string text_of(const Tcp::endpoint& peer) {
   if (peer.port() == 0) return "gone";
   const std::string host = peer.address().to_string();

@@ -7,9 +7,9 @@
 
 namespace millrace {
 
-// Lets coroutines wait for a descriptor that somebody else owns and reads or writes. One may wait
-// for input while another waits for output. Destroyed before the descriptor is closed; what waits
-// then ends. Confined to one thread.
+// Lets coroutines wait for a descriptor that another object owns, reads and writes. One coroutine
+// may wait for input while another waits for output. Must be destroyed before the descriptor is
+// closed; waits in progress then end. Confined to one thread.
 class SocketWaits {
  public:
   SocketWaits(Executor executor, int descriptor) : descriptor_(executor, descriptor) {}
@@ -17,7 +17,7 @@ class SocketWaits {
   SocketWaits(const SocketWaits&) = delete;
   SocketWaits& operator=(const SocketWaits&) = delete;
 
-  // False when the wait was cancelled.
+  // False if the wait was cancelled.
   Task<bool> readable() { return wait(net::posix::descriptor_base::wait_read); }
   Task<bool> writable() { return wait(net::posix::descriptor_base::wait_write); }
   void cancel() { descriptor_.cancel(); }

@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-// Runs a task on `executor`; its result is not waited for. An exception that the task throws leaves
-// the run of its io_context.
+// Starts a task on `executor` and does not wait for it. An exception of the task leaves
+// io_context::run().
 void spawn(const Executor& executor, Task<> task);
 
 }  // namespace millrace

@@ -9,44 +9,45 @@
 
 namespace millrace {
 
-// Why a client got no connection: the upgrade was answered with an HTTP error, or never came.
+// Why a connection, or a stream of a ZeroMQ connection, was refused.
 enum class Refusal : std::uint8_t {
-  parameter,     // wrong, unknown or repeated; a name that is taken
-  no_room,       // the pipeline has no free slot
-  limit_global,  // as many connections as the process may have
-  handshake,     // no WebSocket upgrade, or not in time
+  parameter,     // wrong, unknown or repeated, or a name in use
+  no_room,       // the pipeline has no free slot, or the peer has too many streams
+  limit_global,  // the connection limit of the process is reached
+  handshake,     // no valid handshake, or not in time
   draining,      // the service is stopping
-  overload,      // it is short of memory
+  overload,      // the service is short of memory
 };
 
-// Who or what ended a connection that was open.
+// Why an open connection ended.
 enum class Closing : std::uint8_t {
-  client,       // it closed, ended its stream, or vanished
-  idle,         // no sign of it for too long
-  protocol,     // what it sent is not the protocol
-  too_big,      // a message over the limit
-  policy,       // every other error that is told before the close, `no_worker` among them
-  slow_reader,  // it did not read its results
+  client,       // the client closed it, ended its stream, or disappeared
+  idle,         // the client was silent for too long
+  protocol,     // the client violated the protocol
+  too_big,      // the client sent a message over the limit
+  policy,       // any other error that is sent before the close, such as `no_worker`
+  slow_reader,  // the client did not read its results
   drain,        // the service is stopping
-  internal,     // our fault
+  internal,     // an error in the service
 };
 
 enum class MessageType : std::uint8_t { open, data, control, close };
 
-// Why a message was refused while its stream goes on or is ended for it.
+// Why a message was rejected. Its stream may continue or end.
 enum class MessageFault : std::uint8_t {
-  verify,          // bytes that are no message
+  verify,          // not a valid FlatBuffer
   schema,          // not a message of the protocol
-  format,          // half a frame, or frames that the format cannot have
+  format,          // a partial frame, or frames that the format cannot have
   size,            // longer than allowed
   nonfinite,       // NaN or infinity
-  position,        // frames that were there already, or beyond the last position
-  unknown_stream,  // of a stream that is not open
-  rate_limit,      // beyond the credit, or commands that nobody takes
+  position,        // frames received before, or beyond the last position
+  unknown_stream,  // for a stream that is not open
+  rate_limit,      // frames beyond the credit, or too many commands
 };
 
-// How a message is counted that was refused with this word and cost so many frames; nothing where
-// it is nobody's fault. Half a frame loses no whole one.
+// The fault under which a message rejected with `code` and a loss of `frames` frames is counted;
+// nullopt if `code` is not a fault of a message. A partial frame loses 0 frames, which tells it
+// apart from NaN and infinity.
 constexpr std::optional<MessageFault> fault_of(ErrorCode code, std::uint64_t frames) {
   switch (code) {
     case ErrorCode::schema: return MessageFault::schema;
@@ -59,33 +60,33 @@ constexpr std::optional<MessageFault> fault_of(ErrorCode code, std::uint64_t fra
   }
 }
 
-// What one io thread sees of the clients of one transport. That thread writes it.
-struct DoorStats {
-  Gauge connections;  // open, from the handshake on
+// The metrics of one transport's clients on one io thread. Only that thread writes them.
+struct TransportStats {
+  Gauge connections;  // open, after the handshake
   Counter opened;
   Labelled<Counter, Refusal> refused;
   Labelled<Counter, Closing> closed;
-  Histogram handshake{buckets::io};  // TCP accept to upgrade answered
+  Histogram handshake{buckets::io};  // from the TCP accept to the answered upgrade
 
   Labelled<Counter, MessageType> messages;  // accepted; the upgrade is the `open`
   Labelled<Counter, MessageFault> rejected;
-  Counter received;                  // bytes of payload, rejected ones too
+  Counter received;                  // payload bytes, including those of rejected messages
   Histogram message{buckets::size};  // bytes of an accepted message
-  Histogram parse{buckets::fast};    // to check one message
+  Histogram parse{buckets::fast};    // time to validate one message
 
-  Gauge paused;         // connections that are not read because what is behind them is full
-  Counter paused_time;  // add(Duration), when the pause is over
-  Gauge send_buffer;    // bytes that wait to be sent
+  Gauge paused;         // connections that are not read, because of back-pressure
+  Counter paused_time;  // add(Duration), when a pause ends
+  Gauge send_buffer;    // unsent bytes
 };
 
-// What a ZeroMQ socket sees of the connections behind it. The socket's thread writes it.
+// The metrics of the connections of one ZeroMQ socket. Only the socket's thread writes them.
 struct ZeromqStats {
-  Gauge connections;                   // TCP connections, from the accept on
-  Counter opened;                      // shook hands
-  Labelled<Counter, Refusal> refused;  // limit_global; handshake: never heard
-  Counter disconnected;                // of all that were accepted
-  Counter malformed;                   // messages of more than one part, or without end
-  Counter would_block;                 // sends that the peer had no room for
+  Gauge connections;                   // accepted TCP connections
+  Counter opened;                      // connections that completed the handshake
+  Labelled<Counter, Refusal> refused;  // connections refused before their first message
+  Counter disconnected;                // ended connections, including refused ones
+  Counter malformed;                   // messages of more than one part, or without an end
+  Counter would_block;                 // messages that had to wait for their peer to read
 };
 
 }  // namespace millrace

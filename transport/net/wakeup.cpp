@@ -7,8 +7,8 @@
 namespace millrace {
 namespace {
 
-// The coroutine may end, and with it what it waited in.
-WokenCoroutines::Waiter take(WokenCoroutines::Waiting& waiting) {
+// Moved out before it is called: the coroutine may end and destroy `waiting`.
+WokenCoroutines::Waiter take_waiter(WokenCoroutines::Waiting& waiting) {
   WokenCoroutines::Waiter waiter = std::move(*waiting.waiter);
   waiting.waiter.reset();
   return waiter;
@@ -18,7 +18,7 @@ WokenCoroutines::Waiter take(WokenCoroutines::Waiting& waiting) {
 
 net::execution_context::id WokenCoroutines::id;
 
-// What has not run when one threw runs the next time.
+// If a coroutine throws, puts those that have not run back into the list for the next run.
 struct WokenCoroutines::Rest {
   WokenCoroutines& woken;
   List& rest;
@@ -28,7 +28,7 @@ struct WokenCoroutines::Rest {
     if (woken.posted_) return;
     try {
       woken.post();
-    } catch (const std::bad_alloc&) {  // who is woken next posts for these too
+    } catch (const std::bad_alloc&) {  // the next add() posts for these too
     }
   }
 };
@@ -46,7 +46,7 @@ void WokenCoroutines::post() {
   posted_ = true;
 }
 
-// Those that are woken meanwhile come behind what else the thread has to do.
+// Coroutines woken during the run wait for the next post, after other work of the thread.
 void WokenCoroutines::run() {
   posted_ = false;
   List now;
@@ -55,17 +55,17 @@ void WokenCoroutines::run() {
   while (!now.empty()) {
     Waiting& first = now.front();
     now.pop_front();
-    take(first)();
+    take_waiter(first)();
   }
 }
 
-// Those that are destroyed may wake others.
+// The coroutines destroyed here may wake others, so the list can grow meanwhile.
 void WokenCoroutines::shutdown() {
   posted_ = true;
   while (!waiting_.empty()) {
     Waiting& first = waiting_.front();
     waiting_.pop_front();
-    take(first);
+    take_waiter(first);
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-// The coroutines of an io_context that were woken and have not run yet, in order: one post runs
-// them all. Confined to its thread.
+// The coroutines of an io_context that were woken and have not run yet, in the order of their
+// wake-ups. One post() runs them all. Confined to the thread of the io_context.
 class WokenCoroutines final : public net::execution_context::service {
  public:
   using key_type = WokenCoroutines;
@@ -25,7 +25,7 @@ class WokenCoroutines final : public net::execution_context::service {
 
   explicit WokenCoroutines(net::execution_context& context);
 
-  // Requires: somebody waits. Its waiter is taken when it runs.
+  // Requires: a coroutine waits in `waiting`, which stays valid until the coroutine runs.
   void add(Waiting& waiting);
 
  private:
@@ -41,9 +41,9 @@ class WokenCoroutines final : public net::execution_context::service {
   bool posted_ = false;
 };
 
-// Wakes one waiting coroutine. Many notifications before it runs are one; one that comes while
-// nobody waits is kept for the next wait. Needs no timer and allocates nothing of its own.
-// Confined to one thread; outlives its waiter.
+// Wakes one waiting coroutine. Several notifications before it runs count as one. A notification
+// without a waiting coroutine is kept for the next wait(). Uses no timer and allocates nothing
+// itself. Confined to one thread; outlives its waiting coroutine.
 class Wakeup {
  public:
   explicit Wakeup(Executor executor)
@@ -51,7 +51,7 @@ class Wakeup {
   Wakeup(const Wakeup&) = delete;
   Wakeup& operator=(const Wakeup&) = delete;
 
-  // Requires: nobody else waits.
+  // Requires: no other coroutine waits.
   Task<> wait() {
     if (!std::exchange(notified_, false)) {
       co_await net::async_initiate<const WokenCoroutines::Token, void()>(
@@ -60,7 +60,7 @@ class Wakeup {
     }
   }
 
-  // The waiter runs later, not within this call.
+  // The coroutine runs later, not within this call.
   void notify() {
     if (!waiting_.waiter)
       notified_ = true;

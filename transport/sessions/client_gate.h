@@ -12,17 +12,18 @@
 
 namespace millrace {
 
-// Which connections of clients are accepted at all: one for all listeners of a process.
+// Decides which client connections the process accepts. All its listeners share one gate.
 //
 // Thread-safe.
 struct ClientGate {
-  Budget sockets;                            // of clients, those before their upgrade among them
-  const std::vector<std::string> origins{};  // of the pages that may open streams
-  const std::span<const PageFile> page{};    // which is served, and may open streams; empty: none
-  // The most connections over ZeroMQ. Relaxed: it guards nothing.
+  Budget sockets;                            // client sockets, including those before their upgrade
+  const std::vector<std::string> origins{};  // origins of the web pages that may open streams
+  // The files of the web page that is served, and that may open streams. Empty: no page.
+  const std::span<const PageFile> page{};
+  // The most connections over ZeroMQ. Accessed with relaxed order: it guards no other data.
   std::atomic<std::uint64_t> zeromq_connections = 10'000;
-  // While memory is short every new connection is refused before anything is read from it.
-  std::atomic<bool> memory_short = false;  // relaxed: it guards nothing
+  // While it is true, new connections are refused before any byte is read. Relaxed as above.
+  std::atomic<bool> memory_short = false;
 };
 
 }  // namespace millrace

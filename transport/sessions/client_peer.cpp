@@ -14,94 +14,94 @@ namespace cp = client_protocol;
 
 namespace {
 
-constexpr std::chrono::seconds offence_memory{10};
+constexpr std::chrono::seconds fault_window{10};
 constexpr std::size_t max_unknown = ClientPeer::max_streams;
-constexpr std::string_view not_read = "what is sent is not read";
+constexpr std::string_view not_read = "messages of the service are not read";
 constexpr std::string_view silent = "no stream was opened for too long";
 
 }  // namespace
 
-ClientPeer::ClientPeer(PeerWire& wire, const PeerPlace& place, Time now)
+ClientPeer::ClientPeer(PeerWire& wire, const PeerContext& context, Time now)
     : wire_(wire),
-      place_(place),
-      outbox_(wire, place.encoder, place.stats.send_buffer),
+      context_(context),
+      outbox_(wire, context.encoder, context.stats.send_buffer),
       progress_(now),
-      asked_(now) {}
+      last_open_(now) {}
 
 ClientPeer::~ClientPeer() = default;
 
 void ClientPeer::received(const cp::ToService& message, Time now) {
   if (ending_) return;
-  if (outbox_.unsent_of_nobody() > place_.limits.unsent_replies)
+  if (outbox_.unsent_without_stream() > context_.limits.unsent_replies)
     return end(Closing::slow_reader, ErrorCode::slow_reader, not_read, now);
   std::visit(
       [&](const auto& one) {
         if constexpr (std::is_same_v<std::decay_t<decltype(one)>, cp::Open>)
           open(one, now);
         else
-          bring(one, now);
+          dispatch(one, now);
       },
       message);
 }
 
 template <class Message>
-void ClientPeer::bring(const Message& message, Time now) {
+void ClientPeer::dispatch(const Message& message, Time now) {
   const auto found = streams_.find(message.stream);
   if (found == streams_.end()) return answer_unknown(message.stream);
-  found->second->take(message, now);
+  found->second->received(message, now);
 }
 
 void ClientPeer::open(const cp::Open& open, Time now) {
-  asked_ = now;
+  last_open_ = now;
   if (streams_.contains(open.stream)) {
-    place_.stats.rejected[MessageFault::schema].add();
-    outbox_.put(cp::Rejected{.stream = open.stream,
-                             .code = name_of(ErrorCode::conflict),
-                             .message = "a stream of this number is open"});
+    context_.stats.rejected[MessageFault::schema].add();
+    outbox_.enqueue(cp::Rejected{.stream = open.stream,
+                                 .code = name_of(ErrorCode::conflict),
+                                 .message = "a stream with this number is open already"});
     return;
   }
   if (streams_.size() >= max_streams)
     return refuse(open, {.status = 503,
-                         .message = "a connection has at most 1024 streams",
-                         .retry_after = place_.retry_times.of_refused(),
+                         .message = "a connection can have at most 1024 streams",
+                         .retry_after = context_.retry_times.after_refusal(),
                          .reason = Refusal::no_room});
   auto request = read_open(open);
   if (!request) return refuse(open, request.error());
-  auto made = std::make_unique<PeerStream>(open.stream, outbox_, place_);
-  // Inserted before open(), whose messages wait in the outbox under the stream's address.
+  auto made = std::make_unique<PeerStream>(open.stream, outbox_, context_);
+  // Inserted before open(): its messages are queued in the outbox with the stream's address.
   PeerStream& stream = *streams_.emplace(open.stream, std::move(made)).first->second;
-  auto input = place_.admission.open(std::move(*request), stream);
+  auto input = context_.admission.open(std::move(*request), stream);
   if (!input) {
     streams_.erase(open.stream);
     return refuse(open, input.error());
   }
-  place_.stats.messages[MessageType::open].add();
+  context_.stats.messages[MessageType::open].add();
   std::erase(unknown_, open.stream);
   stream.begin(std::move(*input), now);
-  opened_ = true;
+  has_opened_ = true;
 }
 
 void ClientPeer::refuse(const cp::Open& open, const RequestError& error) {
-  place_.stats.refused[error.reason].add();
-  outbox_.put(cp::Error{.stream = open.stream,
-                        .code = name_of(code_of(error)),
-                        .message = error.message,
-                        .parameter = error.parameter,
-                        .retry_after = error.retry_after});
+  context_.stats.refused[error.reason].add();
+  outbox_.enqueue(cp::Error{.stream = open.stream,
+                            .code = name_of(code_of(error)),
+                            .message = error.message,
+                            .parameter = error.parameter,
+                            .retry_after = error.retry_after});
 }
 
-// Once: what it sent before it read that its stream is over comes to many messages. And not at all
-// where it was told the end, after which the number is free: the answer would be taken for that of
-// the next stream of this number.
+// Answers once per number: the peer may have sent many messages before it read that the stream is
+// over. Does not answer if the peer was sent the end of the stream: the number is then free, and
+// the peer would take the answer for that of the next stream with this number.
 void ClientPeer::answer_unknown(std::uint64_t number) {
-  place_.stats.rejected[MessageFault::unknown_stream].add();
+  context_.stats.rejected[MessageFault::unknown_stream].add();
   if (!note_unknown(number)) return;
-  outbox_.put(cp::Error{.stream = number,
-                        .code = name_of(ErrorCode::unknown_stream),
-                        .message = "no stream of this number is open"});
+  outbox_.enqueue(cp::Error{.stream = number,
+                            .code = name_of(ErrorCode::unknown_stream),
+                            .message = "no stream with this number is open"});
 }
 
-// False where it is noted.
+// False if the number is already noted.
 bool ClientPeer::note_unknown(std::uint64_t number) {
   if (std::ranges::find(unknown_, number) != unknown_.end()) return false;
   if (unknown_.size() == max_unknown) unknown_.erase(unknown_.begin());
@@ -109,19 +109,19 @@ bool ClientPeer::note_unknown(std::uint64_t number) {
   return true;
 }
 
-void ClientPeer::malformed(MessageFault how, std::string_view what, Time now) {
+void ClientPeer::malformed(MessageFault fault, std::string_view what, Time now) {
   if (ending_) return;
-  place_.stats.rejected[how].add();
-  outbox_.put(
+  context_.stats.rejected[fault].add();
+  outbox_.enqueue(
       cp::Error{.stream = std::nullopt, .code = name_of(ErrorCode::schema), .message = what});
-  if (offends_too_often(now))
-    end(Closing::protocol, ErrorCode::schema, "too much that is no message came", now);
+  if (has_too_many_faults(now))
+    end(Closing::protocol, ErrorCode::schema, "too many invalid messages were received", now);
 }
 
-bool ClientPeer::offends_too_often(Time now) {
-  const auto before = std::exchange(offences_[0], offences_[1]);
-  offences_[1] = now;
-  return before && now - *before < offence_memory;
+bool ClientPeer::has_too_many_faults(Time now) {
+  const auto before = std::exchange(faults_[0], faults_[1]);
+  faults_[1] = now;
+  return before && now - *before < fault_window;
 }
 
 void ClientPeer::end(Closing why, ErrorCode code, std::string_view message, Time now) {
@@ -144,28 +144,28 @@ void ClientPeer::flush(Time now) {
 
 void ClientPeer::check(Time now) { (void)check_some(now, std::numeric_limits<std::size_t>::max()); }
 
-// Streams that come meanwhile may be left out once.
+// Streams that are opened during a round may miss it.
 std::size_t ClientPeer::check_some(Time now, std::size_t most) {
   if (is_checked()) check_own(now);
-  std::size_t looked = 1;
-  for (; looked < most && !ending_ && next_bucket_ < streams_.bucket_count();
-       ++next_bucket_, ++looked)
-    for (auto at = streams_.begin(next_bucket_); at != streams_.end(next_bucket_); ++at, ++looked)
+  std::size_t checked = 1;
+  for (; checked < most && !ending_ && next_bucket_ < streams_.bucket_count();
+       ++next_bucket_, ++checked)
+    for (auto at = streams_.begin(next_bucket_); at != streams_.end(next_bucket_); ++at, ++checked)
       at->second->check(now);
   if (ending_ || next_bucket_ >= streams_.bucket_count()) next_bucket_ = 0;
-  return looked;
+  return checked;
 }
 
 void ClientPeer::check_own(Time now) {
-  flush(now);  // a word of the wire's that was missed is no word for ever
+  flush(now);  // in case a wake-up of the wire was lost
   if (ending_) {
-    if (now - ended_ > place_.limits.close && !std::exchange(cut_, true)) wire_.cut();
+    if (now - ended_ > context_.limits.close && !std::exchange(cut_, true)) wire_.cut();
     return;
   }
   note_progress(now);
-  if (now - progress_ > place_.limits.write_stall)
+  if (now - progress_ > context_.limits.write_stall)
     return end(Closing::slow_reader, ErrorCode::slow_reader, not_read, now);
-  if (!opened_ && now - asked_ > place_.limits.idle) return give_up_silent(now);
+  if (!has_opened_ && now - last_open_ > context_.limits.idle) return end_silent(now);
 }
 
 void ClientPeer::note_progress(Time now) {
@@ -175,8 +175,8 @@ void ClientPeer::note_progress(Time now) {
   if (all_sent || acknowledged_ != before) progress_ = now;
 }
 
-void ClientPeer::give_up_silent(Time now) {
-  outbox_.put(
+void ClientPeer::end_silent(Time now) {
+  outbox_.enqueue(
       cp::Error{.stream = std::nullopt, .code = name_of(ErrorCode::idle), .message = silent});
   end(Closing::idle, ErrorCode::idle, silent, now);
 }

@@ -14,50 +14,53 @@
 
 namespace millrace {
 
-// One client that has many streams over one connection: opens them, brings each message to its
-// stream, and what its streams are told to the wire. It has no clock and no socket: every input
-// says when it came. Streams that it has when it is destroyed are lost.
+// One client with many streams over one connection. Opens the streams, passes each message of the
+// client to its stream, and the messages of the streams to the wire. Has no clock and no socket:
+// the caller passes the time in. Open streams are lost when this object is destroyed.
 //
-// What a peer does wrong with a stream costs it that stream at most. The third message in ten
-// seconds that is none costs it all of them, as does reading nothing: messages wait, and its host
-// acknowledges no byte for `limits.write_stall`. It is not heard any more then, and cut
-// `limits.close` later, when it had time to read why. So is one that has never opened a stream and
-// has not asked for one for `limits.idle`. One that has may stay without any: its socket answers
-// heartbeats, so somebody is there, and may open the next one at any time.
+// An error in one stream ends at most that stream. These end all streams of the peer:
+// - the third invalid message within ten seconds;
+// - a peer that does not read: messages wait, and its host acknowledges no byte for
+//   `limits.write_stall`;
+// - a message while over `limits.unsent_replies` bytes of messages without a stream are unsent;
+// - no `Open` for `limits.idle`, if the peer has never opened a stream.
+// Then nothing more is received from the peer, and it is cut `limits.close` later, which leaves it
+// time to read the error. A peer that has opened a stream before may stay without streams: its
+// socket answers heartbeats, and it may open the next stream at any time.
 //
 // Confined to one thread.
 class ClientPeer {
  public:
   static constexpr std::size_t max_streams = 1024;
 
-  // Both outlive it.
-  ClientPeer(PeerWire& wire, const PeerPlace& place, Time now);
+  // `wire` and `context` outlive it.
+  ClientPeer(PeerWire& wire, const PeerContext& context, Time now);
   ~ClientPeer();
   ClientPeer(const ClientPeer&) = delete;
   ClientPeer& operator=(const ClientPeer&) = delete;
 
-  // What it says. Within the call `message` does not change.
+  // A message of the peer. Its bytes must stay valid and unchanged during the call.
   void received(const client_protocol::ToService& message, Time now);
-  // It sent what is no message.
-  void malformed(MessageFault how, std::string_view what, Time now);
+  // An invalid message of the peer. `what` is sent back.
+  void malformed(MessageFault fault, std::string_view what, Time now);
 
-  // Gives the wire what it takes of what waits. Wanted after PeerWire::wake, and when the wire was
-  // full and is no more.
+  // Sends queued messages until the wire accepts no more. Call it after PeerWire::wake(), and when
+  // a full wire accepts messages again.
   void flush(Time now);
-  // Time has passed. Wanted some times a second.
+  // Checks the time limits. Call it several times a second.
   void check(Time now);
-  // The same in turns: the peer's own time limits when a round begins, then some of its streams at
-  // each call, up to about `most`. Returns how much it looked at; the round is over when
+  // The same in parts: a round begins with the peer's own time limits; each call then checks some
+  // of its streams, up to about `most`. Returns the number of checks. The round is over when
   // is_checked().
   std::size_t check_some(Time now, std::size_t most);
   bool is_checked() const { return next_bucket_ == 0; }
-  // Its connection is gone. The last call.
+  // The connection has ended. No call may follow.
   void lost(Time now);
-  // A call failed, by our fault: nothing of it is heard or said any more but lost().
+  // A call has thrown: ends the peer with an internal error. Only lost() may follow.
   void fail() { ending_ = Closing::internal; }
 
   std::size_t streams() const { return streams_.size(); }
-  // Why it is to be cut, or was.
+  // Why the peer is ended; nullopt while it is open.
   std::optional<Closing> ending() const { return ending_; }
 
  private:
@@ -66,27 +69,28 @@ class ClientPeer {
   void open(const client_protocol::Open& open, Time now);
   void refuse(const client_protocol::Open& open, const RequestError& error);
   template <class Message>
-  void bring(const Message& message, Time now);
+  void dispatch(const Message& message, Time now);
   void answer_unknown(std::uint64_t number);
   bool note_unknown(std::uint64_t number);
-  bool offends_too_often(Time now);
+  bool has_too_many_faults(Time now);
   void check_own(Time now);
   void note_progress(Time now);
-  void give_up_silent(Time now);
+  void end_silent(Time now);
   void end(Closing why, ErrorCode code, std::string_view message, Time now);
 
   PeerWire& wire_;
-  const PeerPlace& place_;
+  const PeerContext& context_;
   PeerOutbox outbox_;
   Streams streams_;
-  // Numbers of no stream that were told so, or that it is over; the oldest first.
+  // Stream numbers that are not open, and for which the peer was sent `unknown_stream` or the end
+  // of the stream; the oldest first.
   std::vector<std::uint64_t> unknown_;
-  std::array<std::optional<Time>, 2> offences_;  // the last ones
-  Time progress_;                                // when nothing waited, or it last took something
-  std::uint64_t acknowledged_ = 0;               // bytes, by then
-  Time asked_;                                   // for a stream, or connected
-  bool opened_ = false;                          // a stream, ever
-  std::size_t next_bucket_ = 0;                  // of streams_, to be checked next
+  std::array<std::optional<Time>, 2> faults_;  // times of the last invalid messages
+  Time progress_;                              // when all was sent, or the last acknowledgement
+  std::uint64_t acknowledged_ = 0;             // bytes at that time
+  Time last_open_;                             // time of the last `Open`, or of the connection
+  bool has_opened_ = false;                    // at least one stream
+  std::size_t next_bucket_ = 0;                // the next bucket of streams_ to check
   std::optional<Closing> ending_;
   Time ended_;
   bool cut_ = false;

@@ -8,7 +8,7 @@ namespace millrace {
 
 void Conversation::fail(ErrorCode code, std::string_view message, Time now) {
   if (over_) release_stream();
-  if (stream_) stream_->fail(code, message, now);  // which calls error(), unless it has failed
+  if (stream_) stream_->fail(code, message, now);  // calls error(), unless the stream has failed
   if (!queue_.closing() && !over_) error(code, message);
   if (!queue_.closing()) queue_.close(code);
 }
@@ -43,7 +43,7 @@ std::optional<RequestError> Conversation::open(StreamAdmission& admission, Strea
 
 void Conversation::release_stream() {
   over_ = false;
-  queue_.disown_results();
+  queue_.unmark_results();
   stream_.reset();
 }
 

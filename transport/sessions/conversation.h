@@ -18,52 +18,52 @@
 
 namespace millrace {
 
-// One WebSocket client, in the protocol that it speaks: translates its messages into calls of its
-// stream, and the stream's calls into messages to it. Streams come one after the other, at the
-// upgrade or later, each opened by open(). The session that runs the conversation handles bytes,
-// bounds and time limits. Its scope outlives it. Confined to one thread.
+// The protocol of one WebSocket client: translates the client's messages into calls of its stream,
+// and the stream's calls into messages to the client. The client has one stream at a time, opened
+// by open() at the upgrade or later. The session that runs the conversation handles bytes, limits
+// and timeouts. Its scope outlives it. Confined to one thread.
 class Conversation : public ClientOutput {
  public:
-  // The next message of the client's; not called once queue().closing(). Pings do not come here.
+  // A message of the client, not a ping. Not called after queue().closing().
   virtual void received(const Connection::Message& message) = 0;
-  // The client has sent its last message, by the protocol's own rules. Then it need only answer
+  // The client has sent its last message, according to the protocol. It then only has to answer
   // pings.
   virtual bool has_ended() const = 0;
 
   SessionQueue& queue() { return queue_; }
-  // The stream that is open; null before, between and after streams.
+  // The open stream; null while no stream is open.
   StreamInput* stream() const { return stream_.get(); }
   bool paused() const { return stream_ && stream_->paused(); }
 
-  // From the session: ClientOutput::error() ends the conversation, the stream with it.
+  // Ends the conversation and its stream with an error, which is sent to the client.
   void fail(ErrorCode code, std::string_view message, Time now);
-  // The connection is to end soon: the stream drains; without one the connection is closed.
+  // The connection must end soon: drains the stream, or closes the connection without one.
   void drain(Time now);
-  // Messages were given to the socket.
+  // Messages were written to the socket.
   void written(Time now);
-  // Time has passed while the client was not read.
+  // Call it several times a second while the client is not read.
   void tick(Time now) {
     if (stream_) stream_->tick(now);
   }
-  // The connection is lost; `clean`: with the client's close 1000.
+  // The connection has ended. `clean`: the client closed it with code 1000.
   void lost(bool clean, Time now);
 
   std::string peer() const override { return peer_; }
-  void drop_untaken() override { queue_.drop_untaken(); }
+  void drop_queued() override { queue_.drop_queued(); }
   std::size_t reclaimable() const override { return queue_.reclaimable(); }
   void resume() override { queue_.to_read().notify(); }
-  void has_room() override {}  // TCP pushes back, there is no credit
+  void credit_available() override {}  // WebSocket has no credit: TCP provides back-pressure
 
  protected:
   // `peer` is the client's address.
   Conversation(SessionScope& scope, std::string peer)
       : queue_(scope, full_), peer_(std::move(peer)) {}
 
-  // Opens a stream with this as its output, or says why not. Requires: there is none, or
-  // stream_is_over() was called.
+  // Opens a stream with this object as its output; returns the error if it is refused. Requires: no
+  // stream is open, or stream_is_over() was called.
   std::optional<RequestError> open(StreamAdmission& admission, StreamRequest request);
-  // To be called in error() or closed() if the connection stays: the stream is released as soon as
-  // it has returned.
+  // Call it in error() or closed() if the connection stays open: the stream is released once its
+  // call has returned.
   void stream_is_over() { over_ = true; }
 
  private:
@@ -75,7 +75,7 @@ class Conversation : public ClientOutput {
   bool over_ = false;
 };
 
-// A protocol of clients over WebSocket. Used on one thread.
+// A protocol of WebSocket clients. Confined to one thread.
 class WebSocketProtocol {
  public:
   struct Accepted {
@@ -84,7 +84,8 @@ class WebSocketProtocol {
   };
 
   virtual ~WebSocketProtocol() = default;
-  // Answers the upgrade that `query` asks for, or refuses it. Status 404: no path of this protocol.
+  // Accepts or refuses the upgrade that `query` requests. Status 404: the path does not belong to
+  // this protocol.
   virtual Result<Accepted, RequestError> accept(const HttpQuery& query, SessionScope& scope,
                                                 std::string_view peer) = 0;
 };

@@ -11,17 +11,17 @@
 
 namespace millrace {
 
-// Messages one behind the other in one string that is used again and again. Confined to one thread.
+// A sequence of messages in one string, whose memory is reused. Confined to one thread.
 class MessageBatch {
  public:
   struct Message {
     Connection::Kind kind;
     bool is_result;
-    std::string_view bytes;  // until the batch changes
+    std::string_view bytes;  // valid until the batch changes
   };
 
-  // The next message is appended to this, then committed. A message that was begun and not
-  // committed, because an allocation failed, is dropped. commit() returns the message's length.
+  // Append the next message to bytes(), then call commit(), which returns its length in bytes. The
+  // next bytes() drops a message that was not committed, because an allocation failed.
   std::string& bytes() {
     bytes_.resize(end());
     return bytes_;
@@ -41,29 +41,30 @@ class MessageBatch {
             std::string_view(bytes_).substr(begin, ends_[i].end - begin)};
   }
 
-  // Drops all but the first `messages`, of which the memory stays. Returns the bytes dropped.
+  // Drops all but the first `messages`, whose bytes stay valid. Returns the number of bytes
+  // dropped.
   std::size_t truncate(std::size_t messages) {
     const std::size_t before = end();
     ends_.resize(messages);
     return before - end();
   }
 
-  // From now on no message is a result.
-  void disown_results() {
+  // Marks all messages as no results.
+  void unmark_results() {
     for (End& message : ends_) message.is_result = false;
   }
 
-  // Keeps its memory for the next messages, but not what a burst of them needed.
+  // Drops all messages. Keeps memory for the next ones, but frees that of an unusually large batch.
   void clear() {
-    const bool spacious = bytes_.capacity() > std::max(kept_, 4 * bytes_.size());
-    if (spacious || bytes_.capacity() > most_kept_) std::string().swap(bytes_);
+    const bool spacious = bytes_.capacity() > std::max(min_kept_, 4 * bytes_.size());
+    if (spacious || bytes_.capacity() > max_kept_) std::string().swap(bytes_);
     bytes_.clear();
     ends_.clear();
   }
 
  private:
-  static constexpr std::size_t kept_ = 4 * 1024;
-  static constexpr std::size_t most_kept_ = 64 * 1024;
+  static constexpr std::size_t min_kept_ = 4 * 1024;
+  static constexpr std::size_t max_kept_ = 64 * 1024;
 
   std::size_t end() const { return ends_.empty() ? 0 : ends_.back().end; }
 

@@ -19,21 +19,21 @@ std::size_t PeerOutbox::append(Bytes message, PeerStream* stream, bool is_result
     throw;
   }
   unsent_ += message.size();
-  if (!stream) of_nobody_ += message.size();
+  if (!stream) unsent_without_stream_ += message.size();
   gauge_.add(static_cast<std::int64_t>(message.size()));
   return message.size();
 }
 
 std::optional<PeerOutbox::Label> PeerOutbox::send_next() {
-  if (next_ == sending_.labels.size()) take_waiting();
+  if (next_ == sending_.labels.size()) start_next_batch();
   if (next_ == sending_.labels.size()) return std::nullopt;
   const Label label = sending_.labels[next_];
   const Bytes bytes = std::as_bytes(std::span(sending_.bytes)).subspan(at_, label.bytes);
-  if (wire_.send(bytes) != PeerWire::Sent::taken) return std::nullopt;
+  if (wire_.send(bytes) != PeerWire::Sent::accepted) return std::nullopt;
   ++next_;
   at_ += label.bytes;
   unsent_ -= label.bytes;
-  if (!label.stream) of_nobody_ -= label.bytes;
+  if (!label.stream) unsent_without_stream_ -= label.bytes;
   gauge_.add(-static_cast<std::int64_t>(label.bytes));
   return label;
 }
@@ -44,7 +44,8 @@ void PeerOutbox::drop(const PeerStream& stream) noexcept {
   gauge_.add(-static_cast<std::int64_t>(dropped));
 }
 
-// Of the messages from `first` on, which begin at byte `at`. Returns the bytes that were dropped.
+// Drops messages of `stream` from index `first` on, which begins at byte `at`. Returns the number
+// of bytes dropped.
 std::size_t PeerOutbox::drop(const PeerStream& stream, Batch& batch, std::size_t first,
                              std::size_t at) {
   std::size_t kept = first, end = at;
@@ -63,8 +64,8 @@ std::size_t PeerOutbox::drop(const PeerStream& stream, Batch& batch, std::size_t
   return at - end;
 }
 
-// A peer that is always a little behind makes neither batch grow beyond what waits.
-void PeerOutbox::take_waiting() {
+// Neither batch grows beyond the unsent messages, even if the queue is never empty.
+void PeerOutbox::start_next_batch() {
   next_ = at_ = 0;
   sending_.labels.clear();
   if (sending_.bytes.capacity() > kept_) std::string().swap(sending_.bytes);

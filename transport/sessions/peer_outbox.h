@@ -14,45 +14,47 @@ namespace millrace {
 
 class PeerStream;
 
-// What one peer is still to be told, of all its streams, in order. It has no bound of its own: who
-// puts something in keeps to his. Wire, encoder and gauge outlive it. Allocates nothing in steady
-// state. Confined to one thread.
+// The queue of unsent messages to one peer, those of all its streams, in order. The queue itself
+// has no limit: its users must limit what they enqueue. Wire, encoder and gauge outlive it.
+// Allocates nothing in steady state. Confined to one thread.
 class PeerOutbox {
  public:
-  // A message: whose it is, if any stream's.
+  // A message in the queue.
   struct Label {
-    PeerStream* stream = nullptr;
+    PeerStream* stream = nullptr;  // null: the message belongs to no stream
     std::size_t bytes = 0;
     bool is_result = false;
   };
 
-  // `unsent` counts bytes.
+  // The gauge `unsent` counts bytes.
   PeerOutbox(PeerWire& wire, client_protocol::Encoder& encoder, Gauge& unsent)
       : wire_(wire), encoder_(encoder), gauge_(unsent) {}
   ~PeerOutbox();
   PeerOutbox(const PeerOutbox&) = delete;
   PeerOutbox& operator=(const PeerOutbox&) = delete;
 
-  // Returns the length of the message. Throws std::bad_alloc: nothing was put.
+  // Returns the length of the message in bytes. If it throws std::bad_alloc, nothing is enqueued.
   template <class Message>
-  std::size_t put(const Message& message, PeerStream* stream = nullptr, bool is_result = false) {
+  std::size_t enqueue(const Message& message, PeerStream* stream = nullptr,
+                      bool is_result = false) {
     return append(encoder_.encode(message), stream, is_result);
   }
 
-  // Gives the next message to the wire. Nothing where none waits, or the wire takes none.
+  // Sends the next message and returns its label. Nullopt if the queue is empty or the wire does
+  // not accept the message.
   std::optional<Label> send_next();
 
-  // Drops all messages of the stream that the wire has not taken. Throws nothing.
+  // Drops all queued messages of the stream.
   void drop(const PeerStream& stream) noexcept;
 
-  // The peer's address, as PeerWire has it.
+  // The peer's address: see PeerWire::address().
   std::string peer() const { return wire_.address(); }
   bool empty() const { return sending_.labels.size() == next_ && waiting_.labels.empty(); }
   std::size_t unsent() const { return unsent_; }  // bytes
-  std::size_t unsent_of_nobody() const { return of_nobody_; }
+  std::size_t unsent_without_stream() const { return unsent_without_stream_; }
 
  private:
-  // One behind the other in memory that is used again.
+  // Messages in memory that is reused.
   struct Batch {
     std::string bytes;
     std::vector<Label> labels;
@@ -60,18 +62,18 @@ class PeerOutbox {
   static constexpr std::size_t kept_ = 16 * 1024;
 
   std::size_t append(Bytes message, PeerStream* stream, bool is_result);
-  void take_waiting();
+  void start_next_batch();
   std::size_t drop(const PeerStream& stream, Batch& batch, std::size_t first, std::size_t at);
 
   PeerWire& wire_;
   client_protocol::Encoder& encoder_;
   Gauge& gauge_;
-  Batch sending_;  // sent up to label next_, and byte at_
-  Batch waiting_;  // what came since
+  Batch sending_;  // sent up to label next_ and byte at_
+  Batch waiting_;  // the messages after sending_
   std::size_t next_ = 0;
   std::size_t at_ = 0;
   std::size_t unsent_ = 0;
-  std::size_t of_nobody_ = 0;  // of them, of no stream
+  std::size_t unsent_without_stream_ = 0;  // bytes of messages without a stream
 };
 
 }  // namespace millrace

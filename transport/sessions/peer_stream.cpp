@@ -13,30 +13,30 @@ namespace cp = client_protocol;
 namespace {
 
 constexpr std::uint64_t max_position = cp::max_number + 1;
-constexpr std::size_t envelope = 256;  // of a result around the answer, and more
+constexpr std::size_t envelope = 256;  // upper bound of the bytes of a result around its answer
 
 }  // namespace
 
 void PeerStream::begin(StreamHandle stream, Time now) {
   stream_ = std::move(stream);
-  heard_ = now;
+  last_received_ = now;
   top_up();
 }
 
-void PeerStream::take(const cp::Frames& frames, Time now) {
-  if (!hears(now)) return;
+void PeerStream::received(const cp::Frames& frames, Time now) {
+  if (!accepts_input(now)) return;
   if (frames.bytes.empty()) return accept(MessageType::control, 0);
   const std::uint64_t count = frames.bytes.size() / frame_bytes_;
   const bool within_credit = static_cast<std::int64_t>(count) <= granted_;
   granted_ -= static_cast<std::int64_t>(count);
   if (frames.at > max_position || count > max_position - frames.at) {
-    reject({ErrorCode::values, "positions end at 2^53", MessageFault::position}, 0, now);
+    reject({ErrorCode::values, "positions must be at most 2^53", MessageFault::position}, 0, now);
     return top_up();
   }
   if (frames.at > position_) stream_->gap(frames.at - std::exchange(position_, frames.at), now);
   if (closing_) return;
   const std::uint64_t had = std::min(count, position_ - frames.at);
-  if (had > 0) place_.stats.rejected[MessageFault::position].add();
+  if (had > 0) context_.stats.rejected[MessageFault::position].add();
   position_ += count - had;
   const std::uint64_t rejections = rejections_;
   if (const auto fault = fault_of(frames, within_credit)) {
@@ -50,53 +50,54 @@ void PeerStream::take(const cp::Frames& frames, Time now) {
 
 std::optional<PeerStream::Fault> PeerStream::fault_of(const cp::Frames& frames,
                                                       bool within_credit) const {
-  if (frames.bytes.size() > place_.limits.message)
-    return Fault{ErrorCode::too_long, "more bytes than a message may have", MessageFault::size};
+  if (frames.bytes.size() > context_.limits.message)
+    return Fault{ErrorCode::too_long, "the message is longer than the service allows",
+                 MessageFault::size};
   if (frames.bytes.size() % frame_bytes_ != 0)
     return Fault{ErrorCode::values, "not a whole number of frames", MessageFault::format};
   if (!within_credit)
-    return Fault{ErrorCode::too_fast, "more frames than there was credit for",
+    return Fault{ErrorCode::too_fast, "more frames than the credit allows",
                  MessageFault::rate_limit};
   return std::nullopt;
 }
 
-void PeerStream::take(const cp::Flush& flush, Time now) {
-  if (!hears(now)) return;
+void PeerStream::received(const cp::Flush& flush, Time now) {
+  if (!accepts_input(now)) return;
   accept(MessageType::control, 0);
   stream_->flush(flush.mark, now);
 }
 
-void PeerStream::take(const cp::Reset&, Time now) {
-  if (!hears(now)) return;
+void PeerStream::received(const cp::Reset&, Time now) {
+  if (!accepts_input(now)) return;
   accept(MessageType::control, 0);
   stream_->reset(now);
 }
 
-void PeerStream::take(const cp::Gap& gap, Time now) {
-  if (!hears(now)) return;
+void PeerStream::received(const cp::Gap& gap, Time now) {
+  if (!accepts_input(now)) return;
   accept(MessageType::control, 0);
-  position_ += gap.frames;  // beyond the last one the stream fails
+  position_ += gap.frames;  // the stream fails beyond the last position
   stream_->gap(gap.frames, now);
 }
 
-void PeerStream::take(const cp::End&, Time now) {
+void PeerStream::received(const cp::End&, Time now) {
   if (closing_) return;
-  heard_ = now;
+  last_received_ = now;
   accept(MessageType::close, 0);
   if (!std::exchange(ended_, true)) stream_->end(now);
 }
 
-// Whether what it says is for its stream.
-bool PeerStream::hears(Time now) {
+// False if the message must not reach the stream: it has ended or failed, or fails here.
+bool PeerStream::accepts_input(Time now) {
   if (closing_) return false;
-  heard_ = now;
-  if (chatter_ > place_.limits.unsent) {
+  last_received_ = now;
+  if (unsent_other_ > context_.limits.unsent) {
     fail(ErrorCode::slow_reader, "messages of the service are not read", now);
   } else if (ended_) {
     rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
   } else if (stream_->overrun()) {
-    place_.stats.rejected[MessageFault::rate_limit].add();
-    fail(ErrorCode::too_fast, "more commands wait than there are turns for", now);
+    context_.stats.rejected[MessageFault::rate_limit].add();
+    fail(ErrorCode::too_fast, "too many commands are waiting", now);
   }
   return !ended_ && !closing_;
 }
@@ -108,27 +109,27 @@ void PeerStream::reject(const Fault& fault, std::uint64_t frames, Time now) {
 }
 
 void PeerStream::accept(MessageType type, std::size_t bytes) {
-  place_.stats.messages[type].add();
-  if (type == MessageType::data) place_.stats.message.observe(static_cast<std::int64_t>(bytes));
+  context_.stats.messages[type].add();
+  if (type == MessageType::data) context_.stats.message.observe(static_cast<std::int64_t>(bytes));
 }
 
 void PeerStream::top_up() {
   if (closing_ || ended_ || !stream_ || full_) return;
-  const auto room = static_cast<std::int64_t>(std::min(stream_->room(), cp::max_number));
-  if (room == 0 || granted_ > room / 2) return;
-  put(cp::Credit{.stream = number_, .frames = static_cast<std::uint64_t>(room - granted_)});
-  granted_ = room;
+  const auto credit = static_cast<std::int64_t>(std::min(stream_->credit(), cp::max_number));
+  if (credit == 0 || granted_ > credit / 2) return;
+  enqueue(cp::Credit{.stream = number_, .frames = static_cast<std::uint64_t>(credit - granted_)});
+  granted_ = credit;
 }
 
 void PeerStream::check(Time now) {
   if (closing_) return;
   if (ended_) return;
   top_up();
-  // Who may not send is not silent.
-  if (granted_ <= 0 || stream_->room() == 0) heard_ = now;
-  if (stream_->room() == 0) return stream_->tick(now);
-  if (now - heard_ > place_.limits.idle)
-    fail(ErrorCode::idle, "nothing was heard for too long", now);
+  // A peer that may not send cannot be idle.
+  if (granted_ <= 0 || stream_->credit() == 0) last_received_ = now;
+  if (stream_->credit() == 0) return stream_->tick(now);
+  if (now - last_received_ > context_.limits.idle)
+    fail(ErrorCode::idle, "nothing was received for too long", now);
 }
 
 void PeerStream::fail(ErrorCode code, std::string_view message, Time now) {
@@ -139,8 +140,8 @@ void PeerStream::fail(ErrorCode code, std::string_view message, Time now) {
 
 void PeerStream::sent(const PeerOutbox::Label& label, Time now) {
   unsent_ -= label.bytes;
-  if (!label.is_result) chatter_ -= label.bytes;
-  if (unsent_ <= place_.limits.unsent / 2) full_ = false;
+  if (!label.is_result) unsent_other_ -= label.bytes;
+  if (unsent_ <= context_.limits.unsent / 2) full_ = false;
   if (stream_) stream_->written(label.is_result ? 1 : 0, now);  // it may have failed to open
   top_up();
 }
@@ -150,77 +151,79 @@ void PeerStream::lost(Time now) {
   stream_.reset();
 }
 
-void PeerStream::drop_untaken() {
+void PeerStream::drop_queued() {
   if (closing_) return;
   outbox_.drop(*this);
-  unsent_ = chatter_ = 0;
+  unsent_ = unsent_other_ = 0;
   full_ = false;
 }
 
 template <class Message>
-void PeerStream::put(const Message& message, bool is_result) {
-  const std::size_t bytes = outbox_.put(message, this, is_result);
+void PeerStream::enqueue(const Message& message, bool is_result) {
+  const std::size_t bytes = outbox_.enqueue(message, this, is_result);
   unsent_ += bytes;
-  if (!is_result) chatter_ += bytes;
-  if (unsent_ >= place_.limits.unsent) full_ = true;
+  if (!is_result) unsent_other_ += bytes;
+  if (unsent_ >= context_.limits.unsent) full_ = true;
 }
 
 void PeerStream::ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
                        std::size_t frame_bytes) {
   frame_bytes_ = frame_bytes;
   position_ = frames;
-  put(cp::Ready{.stream = number_,
-                .id = stream,
-                .pipeline = pipeline,
-                .frames = frames,
-                .frame_bytes = static_cast<std::uint32_t>(frame_bytes)});
+  enqueue(cp::Ready{.stream = number_,
+                    .id = stream,
+                    .pipeline = pipeline,
+                    .frames = frames,
+                    .frame_bytes = static_cast<std::uint32_t>(frame_bytes)});
 }
 
 void PeerStream::result(const ResultHead& head, const Answer& answer) {
   assert(answer.kind != Answer::Kind::none);
   if (closing_) return;
   const bool failed = answer.kind == Answer::Kind::error;
-  const bool too_long = !failed && answer.data.size() + envelope > place_.limits.told;
+  const bool too_long = !failed && answer.data.size() + envelope > context_.limits.max_message_sent;
   const std::string_view data = failed     ? "worker_failed"
                                 : too_long ? name_of(ErrorCode::too_long)
                                            : answer.data;
-  put(cp::Result{.stream = number_,
-                 .seq = head.seq,
-                 .begin = head.begin,
-                 .end = head.end,
-                 .begin_s = static_cast<double>(head.begin) / head.rate,
-                 .end_s = static_cast<double>(head.end) / head.rate,
-                 .flags = head.flags,
-                 .kind = too_long ? Answer::Kind::error : answer.kind,
-                 .data = std::as_bytes(std::span(data))},
-      true);
+  enqueue(cp::Result{.stream = number_,
+                     .seq = head.seq,
+                     .begin = head.begin,
+                     .end = head.end,
+                     .begin_s = static_cast<double>(head.begin) / head.rate,
+                     .end_s = static_cast<double>(head.end) / head.rate,
+                     .flags = head.flags,
+                     .kind = too_long ? Answer::Kind::error : answer.kind,
+                     .data = std::as_bytes(std::span(data))},
+          true);
 }
 
 void PeerStream::flushed(std::uint64_t mark) {
-  if (!closing_) put(cp::Flushed{.stream = number_, .mark = mark});
+  if (!closing_) enqueue(cp::Flushed{.stream = number_, .mark = mark});
 }
 
 void PeerStream::rejected(ErrorCode code, std::string_view message, std::uint64_t frames) {
   if (closing_) return;
   ++rejections_;
   const auto fault = fault_ ? fault_ : millrace::fault_of(code, frames);
-  if (fault) place_.stats.rejected[*fault].add();
-  put(cp::Rejected{.stream = number_, .code = name_of(code), .message = message, .frames = frames});
+  if (fault) context_.stats.rejected[*fault].add();
+  enqueue(
+      cp::Rejected{.stream = number_, .code = name_of(code), .message = message, .frames = frames});
 }
 
 void PeerStream::goaway() {
-  if (!closing_) put(cp::Goaway{.stream = number_, .retry_after = place_.retry_times.of_leaving()});
+  if (!closing_)
+    enqueue(cp::Goaway{.stream = number_, .retry_after = context_.retry_times.after_goaway()});
 }
 
 void PeerStream::error(ErrorCode code, std::string_view message) {
   if (closing_) return;
-  put(cp::Error{.stream = number_, .code = name_of(code), .message = message});
+  enqueue(cp::Error{.stream = number_, .code = name_of(code), .message = message});
   closing_ = true;
 }
 
 void PeerStream::closed(std::uint64_t frames, std::uint64_t chunks, bool /*drained*/) {
   if (closing_) return;
-  put(cp::Closed{.stream = number_, .frames = frames, .chunks = chunks});
+  enqueue(cp::Closed{.stream = number_, .frames = frames, .chunks = chunks});
   closing_ = true;
 }
 

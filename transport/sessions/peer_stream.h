@@ -13,58 +13,62 @@
 
 namespace millrace {
 
-// What all peers of a thread work with; it outlives them.
-struct PeerPlace {
+// The objects that all peers of a thread share. They outlive the peers.
+struct PeerContext {
   StreamAdmission& admission;
   client_protocol::Encoder& encoder;
   const ConnectionLimits& limits;
-  DoorStats& stats;
+  TransportStats& stats;
   RetryTimes& retry_times;
 };
 
-// One stream of a peer that has many: finds each frame's place by its position, keeps the peer to
-// its credit, and tells it what the stream's owner says. It has no clock.
+// One of the streams of a ZeroMQ client. Checks the positions of the frames, enforces the credit,
+// and sends the stream's output to the client. Has no clock.
 //
-// Positions: frames that were there already are dropped and counted, those that are missing are a
-// gap. Credit: a frame that is sent costs one, whatever becomes of it; when the peer has used half
-// of what the stream has room for, it is told of all of it. So what a stream holds is bounded by
-// its room, and messages beyond the credit are refused. No credit is given while more than
-// `limits.unsent` waits to be sent. Results are never dropped; a stream is ended (`slow_reader`)
-// when `limits.unsent` of other messages waits and the peer says more.
+// Positions: frames that were received before are dropped and counted; missing frames are a gap.
 //
-// Outbox and place outlive it. Confined to one thread.
+// Credit: each received frame uses one, even if it is rejected. When at most half of the free
+// capacity of the stream is granted, the peer is granted all of it. The capacity therefore bounds
+// the frames that a stream holds. Messages beyond the credit are rejected. No credit is granted
+// from `limits.unsent` unsent bytes on, until half of that is unsent.
+//
+// Results are never dropped. If more than `limits.unsent` bytes of other messages are unsent when
+// the peer sends a message, the stream ends with `slow_reader`.
+//
+// Outbox and context outlive it. Confined to one thread.
 class PeerStream final : public ClientOutput {
  public:
-  PeerStream(std::uint64_t number, PeerOutbox& outbox, const PeerPlace& place)
-      : number_(number), outbox_(outbox), place_(place) {}
+  PeerStream(std::uint64_t number, PeerOutbox& outbox, const PeerContext& context)
+      : number_(number), outbox_(outbox), context_(context) {}
   PeerStream(const PeerStream&) = delete;
   PeerStream& operator=(const PeerStream&) = delete;
 
-  // Once ready() was called: the first credit.
+  // Takes the opened stream and sends the first credit. Requires: ready() was called.
   void begin(StreamHandle stream, Time now);
 
-  // What the peer says.
-  void take(const client_protocol::Frames& frames, Time now);
-  void take(const client_protocol::Flush& flush, Time now);
-  void take(const client_protocol::Reset& reset, Time now);
-  void take(const client_protocol::Gap& gap, Time now);
-  void take(const client_protocol::End& end, Time now);
+  // A message of the peer to this stream.
+  void received(const client_protocol::Frames& frames, Time now);
+  void received(const client_protocol::Flush& flush, Time now);
+  void received(const client_protocol::Reset& reset, Time now);
+  void received(const client_protocol::Gap& gap, Time now);
+  void received(const client_protocol::End& end, Time now);
 
-  // Time has passed.
+  // Checks the time limits. Call it several times a second.
   void check(Time now);
-  // It cannot go on.
+  // Ends the stream with an error.
   void fail(ErrorCode code, std::string_view message, Time now);
-  // The wire has taken one of its messages.
+  // The wire has accepted a message of this stream.
   void sent(const PeerOutbox::Label& label, Time now);
-  // The peer is gone, or has heard the last word: the last call.
+  // The connection has ended, or over(). No call may follow.
   void lost(Time now);
 
   std::uint64_t number() const { return number_; }
-  // error() or closed() was called: what the peer says does not count.
+  // error() or closed() was called. Further messages of the peer are ignored.
   bool closing() const { return closing_; }
-  // And the wire has taken it.
+  // The stream is closing() and all its messages were sent.
   bool over() const { return closing_ && unsent_ == 0; }
-  std::int64_t granted() const { return granted_; }  // frames that it may send; below 0: too many
+  // Frames that the peer may send; negative if it has sent too many.
+  std::int64_t granted() const { return granted_; }
 
   std::string peer() const override { return outbox_.peer(); }
   void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
@@ -72,44 +76,44 @@ class PeerStream final : public ClientOutput {
   void result(const ResultHead& head, const Answer& answer) override;
   void flushed(std::uint64_t mark) override;
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
-  void warning(ErrorCode, std::string_view) override {}  // the log has it
+  void warning(ErrorCode, std::string_view) override {}  // only logged
   void goaway() override;
   void error(ErrorCode code, std::string_view message) override;
   void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) override;
-  void drop_untaken() override;
+  void drop_queued() override;
   std::size_t reclaimable() const override { return closing_ ? 0 : unsent_; }
-  void resume() override {}  // nobody stopped reading
-  void has_room() override { top_up(); }
+  void resume() override {}  // ZeroMQ clients are always read
+  void credit_available() override { top_up(); }
 
  private:
-  // Why a message is refused, and how that is counted.
+  // Why a message is rejected.
   struct Fault {
     ErrorCode code;
     std::string_view message;
-    MessageFault counted;
+    MessageFault counted;  // for the metrics
   };
 
-  bool hears(Time now);
+  bool accepts_input(Time now);
   std::optional<Fault> fault_of(const client_protocol::Frames& frames, bool within_credit) const;
   void reject(const Fault& fault, std::uint64_t frames, Time now);
   void accept(MessageType type, std::size_t bytes);
   void top_up();
   template <class Message>
-  void put(const Message& message, bool is_result = false);
+  void enqueue(const Message& message, bool is_result = false);
 
   const std::uint64_t number_;
   PeerOutbox& outbox_;
-  const PeerPlace& place_;
+  const PeerContext& context_;
   StreamHandle stream_;
   std::size_t frame_bytes_ = 1;
-  std::uint64_t position_ = 0;  // of the next frame, in frames of the client
+  std::uint64_t position_ = 0;  // of the next frame, in client frames
   std::int64_t granted_ = 0;
-  std::size_t unsent_ = 0;
-  std::size_t chatter_ = 0;  // what of it is no result
-  Time heard_;
-  std::optional<MessageFault> fault_;  // of the message that is being refused
+  std::size_t unsent_ = 0;        // bytes
+  std::size_t unsent_other_ = 0;  // the part of unsent_ that is not results
+  Time last_received_;
+  std::optional<MessageFault> fault_;  // of the message that is being rejected
   std::uint64_t rejections_ = 0;
-  bool ended_ = false;  // by the peer
+  bool ended_ = false;  // the peer has sent `End`
   bool closing_ = false;
 };
 

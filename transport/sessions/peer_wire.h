@@ -8,31 +8,31 @@
 
 namespace millrace {
 
-// The way to one peer of a socket that carries messages. Confined to one thread.
+// The connection to one peer, over which messages are sent. Confined to one thread.
 class PeerWire {
  public:
   virtual ~PeerWire() = default;
 
-  // The peer's address, "127.0.0.1:40000"; empty if the connection is gone.
+  // The peer's address, "127.0.0.1:40000"; empty if the connection has ended.
   virtual std::string address() const = 0;
 
   enum class Sent : std::uint8_t {
-    taken,
-    full,  // nothing was taken: the peer has to read first
-    gone,  // nobody is there
+    accepted,
+    full,  // not accepted: the peer must read first
+    gone,  // not accepted: the connection has ended
   };
   [[nodiscard]] virtual Sent send(Bytes message) = 0;
 
-  // Bytes of the connection that the peer's host has acknowledged so far: while messages wait and
-  // this stays the same, the peer takes nothing.
+  // Bytes that the peer's host has acknowledged so far. If messages are unsent and this does not
+  // change, the peer does not read.
   virtual std::uint64_t acknowledged() const = 0;
-  // All that send() took has left this process.
+  // All accepted messages are written to the socket.
   virtual bool empty() const = 0;
 
-  // Something waits to be sent: ClientPeer::flush is wanted, later than within this call.
+  // Requests a call of ClientPeer::flush(), after this call has returned.
   virtual void wake() = 0;
 
-  // The connection ends, with what was not brought out yet.
+  // Ends the connection and drops the unwritten messages.
   virtual void cut() = 0;
 };
 

@@ -23,13 +23,13 @@ class Session final : SessionScope::Watched {
         connection_(connection),
         conversation_(conversation),
         queue_(conversation.queue()),
-        retires_(Clock::now() + scope.about(limits_.age)) {
+        retire_at_(Clock::now() + scope.jittered(limits_.age)) {
     stats_.opened.add();
     stats_.connections.add(1);
   }
 
   ~Session() {
-    if (!finished_) {  // it failed
+    if (!finished_) {  // an exception ended the session
       stats_.closed[Closing::internal].add();
       conversation_.lost(false, Clock::now());
     }
@@ -38,8 +38,8 @@ class Session final : SessionScope::Watched {
   }
 
   Task<> run() {
-    Task<> reading = to_its_end(receive());
-    Task<> writing = to_its_end(transmit());
+    Task<> reading = run_part(receive());
+    Task<> writing = run_part(transmit());
     co_await (std::move(reading) && std::move(writing));
     co_await connection_.linger();
   }
@@ -50,17 +50,17 @@ class Session final : SessionScope::Watched {
 
  private:
   bool is_stalled(Time now);
-  void note_taken(Time now);
-  bool is_to_retire(Time now) const;
+  void note_acknowledged(Time now);
+  bool must_retire(Time now) const;
   void check_client(Time now);
   void check_closing(Time now);
   void cut();
-  Task<> to_its_end(Task<> part);
+  Task<> run_part(Task<> part);
   Task<> receive();
   Task<> pause();
-  void hear(const Connection::Message& message);
+  void handle(const Connection::Message& message);
   void note_error(Time now);
-  void refuse(ErrorCode code, std::string_view message, Time now);
+  void fail_conversation(ErrorCode code, std::string_view message, Time now);
   void finish(const Connection::Ended& ended);
   Closing closing(const Connection::Ended& ended) const;
 
@@ -71,31 +71,32 @@ class Session final : SessionScope::Watched {
 
   SessionScope& scope_;
   const ConnectionLimits& limits_;
-  DoorStats& stats_;
+  TransportStats& stats_;
   Connection& connection_;
   Conversation& conversation_;
   SessionQueue& queue_;
-  const Time retires_;
+  const Time retire_at_;
 
-  bool retired_ = false;   // by its age
-  bool cut_ = false;       // by us
-  bool aborted_ = false;   // by the scope
-  bool over_ = false;      // the connection
-  bool finished_ = false;  // and that was counted
+  bool retired_ = false;   // drained because of its age
+  bool cut_ = false;       // we have cut the connection
+  bool aborted_ = false;   // the scope has aborted the session
+  bool over_ = false;      // the connection has ended
+  bool finished_ = false;  // the end was counted
   bool paused_ = false;
-  bool half_closed_ = false;     // after its end: it hears what is left
-  bool sent_all_ = false;        // the close, too
-  Time message_ = Clock::now();  // the last one
-  Time resumed_ = message_;      // reading, or first begun
-  Time pinged_ = message_;
-  std::optional<Time> closing_;  // since the peer is to close, or to hang up
-  std::size_t untaken_ = 0;      // by the peer, when it was last looked at
-  Time took_{};                  // when that was seen to become less
+  bool half_closed_ = false;          // the client has ended its direction, after its `end`
+  bool sent_all_ = false;             // everything was sent, including the close
+  Time last_message_ = Clock::now();  // when the last message arrived
+  Time resumed_ = last_message_;      // when reading began or last resumed
+  Time pinged_ = last_message_;
+  std::optional<Time> closing_;     // when the wait for the end of the connection began
+  std::size_t unacknowledged_ = 0;  // bytes at the last check
+  Time last_acknowledged_{};        // when these bytes were last seen to decrease
 };
 
-// Neither part waits for the other where that fails. What fails deep in the library, for want of
-// memory, is thrown to the thread instead, and the coroutines that waited for it are destroyed.
-Task<> Session::to_its_end(Task<> part) {
+// If one part throws, the other must not wait for it. If an allocation fails inside Asio, the
+// exception reaches the thread instead, and both coroutines are destroyed; `Failure` covers that
+// too.
+Task<> Session::run_part(Task<> part) {
   struct Failure {
     Session* session;
     ~Failure() {
@@ -121,7 +122,7 @@ Task<> Session::receive() {
       finish(*ended);
       co_return;
     }
-    hear(std::get<Connection::Message>(*received));
+    handle(std::get<Connection::Message>(*received));
   }
 }
 
@@ -136,28 +137,28 @@ Task<> Session::pause() {
   stats_.paused_time.add(resumed_ - begin);
 }
 
-void Session::hear(const Connection::Message& message) {
-  message_ = message.arrived;
+void Session::handle(const Connection::Message& message) {
+  last_message_ = message.arrived;
   stats_.received.add(message.bytes.size());
   if (queue_.closing()) return;
   conversation_.received(message);
   note_error(message.arrived);
 }
 
-// A failed conversation gets the same grace period for its output, however it failed.
+// A failed conversation gets the same time to send its output, however it failed.
 void Session::note_error(Time now) {
   if (const auto& close = queue_.closing(); close && close->error && !closing_) closing_ = now;
 }
 
-void Session::refuse(ErrorCode code, std::string_view message, Time now) {
+void Session::fail_conversation(ErrorCode code, std::string_view message, Time now) {
   // A client that has stopped reading receives the error instead of its queued results.
-  if (code == ErrorCode::slow_reader) queue_.drop_untaken();
+  if (code == ErrorCode::slow_reader) queue_.drop_queued();
   conversation_.fail(code, message, now);
   closing_ = now;
 }
 
 void Session::finish(const Connection::Ended& ended) {
-  if (over_) return;  // it failed
+  if (over_) return;  // fail() was called
   over_ = true;
   closing_ = Clock::now();
   const bool is_lost = ended.how == How::lost || ended.how == How::half_closed;
@@ -185,7 +186,7 @@ Closing Session::closing(const Connection::Ended& ended) const {
   return aborted_ ? Closing::drain : Closing::client;
 }
 
-// Frames of coroutines are allocated while it waits only.
+// Coroutine frames are allocated only for waits.
 Task<> Session::transmit() {
   while (!over_) {
     const bool closes = queue_.empty() && queue_.closing();
@@ -213,7 +214,8 @@ void Session::close() {
   connection_.close(queue_.closing()->code, queue_.closing()->reason);
 }
 
-// As many messages as are worth one write, so that the stream soon learns what was written of many.
+// Adds messages for one write. The size is limited, so that the stream soon learns what was
+// written.
 void Session::add_some() {
   std::size_t bytes = 0;
   for (bool more = true; more;) {
@@ -225,80 +227,80 @@ void Session::add_some() {
   }
 }
 
-// The last of them counted as unsent until now: it may be too long to be copied.
+// The last added message counts as unsent until now, because a long one is not copied.
 void Session::sent_some() {
   queue_.sent();
-  if (!over_ && !connection_.hung_up_since()) conversation_.written(Clock::now());
+  if (!over_ && !connection_.peer_closed_since()) conversation_.written(Clock::now());
 }
 
 void Session::check(Time now) {
   note_error(now);
   if (closing_) return check_closing(now);
-  // What it sent before is read by then, or waits behind a pause: nobody waits for that.
-  const auto hung_up = connection_.hung_up_since();
-  if (hung_up && now - *hung_up > limits_.close) return cut();
+  // Earlier messages of the client have been read by then. During a pause they are lost unread.
+  const auto peer_closed = connection_.peer_closed_since();
+  if (peer_closed && now - *peer_closed > limits_.close) return cut();
   if (is_stalled(now)) {
     if (queue_.closing()) return cut();
-    return refuse(ErrorCode::slow_reader, "results are not read", now);
+    return fail_conversation(ErrorCode::slow_reader, "results are not read", now);
   }
   if (queue_.closing()) return;
-  if (is_to_retire(now)) {
+  if (must_retire(now)) {
     retired_ = true;
     conversation_.drain(now);
   }
-  if (now - std::max(connection_.heard(), pinged_) > limits_.ping) {
+  if (now - std::max(connection_.last_received(), pinged_) > limits_.ping) {
     pinged_ = now;
     queue_.ping();
   }
   check_client(now);
 }
 
-// At a drain of the service, the owner of the streams drains them.
-bool Session::is_to_retire(Time now) const {
+// Without a stream, a drain of the service ends the connection; streams are drained by their owner.
+bool Session::must_retire(Time now) const {
   if (scope_.draining() && !conversation_.stream()) return true;
-  return !retired_ && !conversation_.has_ended() && now > retires_;
+  return !retired_ && !conversation_.has_ended() && now > retire_at_;
 }
 
 void Session::check_client(Time now) {
-  if (half_closed_) return;  // it has said everything, and reads
-  // What a paused client says waits where it is not read; that it is gone does not.
+  if (half_closed_) return;  // the client sends nothing more, but still reads
+  // Messages of a paused client are not read, but a reset must be noticed.
   if (paused_ && connection_.is_reset()) return cut();
   if (paused_) return conversation_.tick(now);
   const auto assembling = connection_.assembling_since();
   if (assembling && now - std::max(*assembling, resumed_) > limits_.assembly)
-    return refuse(ErrorCode::idle, "a message was not finished in time", now);
-  // After its end a client has nothing to say but pongs.
+    return fail_conversation(ErrorCode::idle, "a message was not finished in time", now);
+  // After its end, a client sends only pongs.
   const bool done = conversation_.has_ended() || retired_;
-  const Time heard = done ? connection_.heard() : message_;
-  if (now - std::max(heard, resumed_) > (done ? limits_.idle : limits_.mute))
-    refuse(ErrorCode::idle, "nothing was heard for too long", now);
+  const Time last_received = done ? connection_.last_received() : last_message_;
+  if (now - std::max(last_received, resumed_) > (done ? limits_.idle : limits_.message_idle))
+    fail_conversation(ErrorCode::idle, "nothing was received for too long", now);
 }
 
-// The peer has taken nothing for too long. A write waits until the peer has taken a part of what
-// was written before it: that, too, is a sign that the peer reads.
+// True if the client has acknowledged no byte for too long. A byte accepted by a full socket counts
+// too: the client must then have acknowledged earlier ones.
 bool Session::is_stalled(Time now) {
   const auto sending = connection_.sending_since();
   if (!sending) {
-    untaken_ = 0;
+    unacknowledged_ = 0;
     return false;
   }
-  note_taken(now);
-  return now - std::max(*sending, took_) > limits_.write_stall;
+  note_acknowledged(now);
+  return now - std::max(*sending, last_acknowledged_) > limits_.write_stall;
 }
 
-void Session::note_taken(Time now) {
-  const std::size_t untaken = connection_.untaken();
-  if (untaken < untaken_) took_ = now;
-  untaken_ = untaken;
+void Session::note_acknowledged(Time now) {
+  const std::size_t unacknowledged = connection_.unacknowledged();
+  if (unacknowledged < unacknowledged_) last_acknowledged_ = now;
+  unacknowledged_ = unacknowledged;
 }
 
-// A slow client whose stream has ended well gets as long as it reads for the messages before the
-// close, any other at most `limits.idle`.
+// The client must acknowledge a byte every `limits.close`. After an error it must also close within
+// `limits.idle`; without an error there is no limit, so that a slow client can read all results.
 void Session::check_closing(Time now) {
-  note_taken(now);
+  note_acknowledged(now);
   const bool ended_well = queue_.closing() && !queue_.closing()->error;
   const bool late = !ended_well && now - *closing_ > limits_.idle;
-  if (late || now - std::max(*closing_, took_) > limits_.close) cut();
+  if (late || now - std::max(*closing_, last_acknowledged_) > limits_.close) cut();
 }
 
 void Session::abort() {

@@ -7,9 +7,9 @@
 
 namespace millrace {
 
-// Runs one client's conversation over its open connection, until the connection is over and the
-// conversation has no stream any more: moves the bytes in both directions, and enforces the bounds
-// and the time limits. Runs in `scope`, which has them checked. All arguments outlive it.
+// Runs one client's conversation over its open connection, until the connection has ended and the
+// conversation has no stream any more. Passes messages in both directions and enforces the limits
+// and timeouts, which `scope` has checked. All arguments outlive the task.
 Task<> run_session(SessionScope& scope, Connection& connection, Conversation& conversation);
 
 }  // namespace millrace

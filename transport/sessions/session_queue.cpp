@@ -42,19 +42,19 @@ void SessionQueue::end(Close close) {
   if (closing()) return;
   close_ = close;
   to_send_.notify();
-  to_read_.notify();  // a paused reader continues, to see the peer's close
+  to_read_.notify();  // a paused reader must continue, to receive the peer's close
 }
 
-void SessionQueue::drop_untaken() {
+void SessionQueue::drop_queued() {
   if (closing()) return;
-  const std::size_t bytes = waiting_.bytes().size() + sending_.truncate(next_ + under_way_);
-  waiting_ = {};  // its memory as well
-  uncount(bytes);
+  const std::size_t bytes = waiting_.bytes().size() + sending_.truncate(next_ + is_sending_);
+  waiting_ = {};  // also frees the memory
+  reduce_unsent(bytes);
 }
 
-void SessionQueue::disown_results() {
-  sending_.disown_results();
-  waiting_.disown_results();
+void SessionQueue::unmark_results() {
+  sending_.unmark_results();
+  waiting_.unmark_results();
   sent_results_ = 0;
 }
 
@@ -64,12 +64,12 @@ MessageBatch::Message SessionQueue::next() {
     sending_.clear();
     std::swap(sending_, waiting_);
   }
-  under_way_ = true;
+  is_sending_ = true;
   return sending_[next_];
 }
 
 void SessionQueue::sent() {
-  under_way_ = false;
+  is_sending_ = false;
   const auto message = sending_[next_++];
   const std::size_t bytes = message.bytes.size();
   if (message.is_result) ++sent_results_;
@@ -77,10 +77,10 @@ void SessionQueue::sent() {
     next_ = 0;
     sending_.clear();
   }
-  uncount(bytes);
+  reduce_unsent(bytes);
 }
 
-void SessionQueue::uncount(std::size_t bytes) {
+void SessionQueue::reduce_unsent(std::size_t bytes) {
   unsent_ -= bytes;
   scope_.stats().send_buffer.add(-static_cast<std::int64_t>(bytes));
   if (!full_ || unsent_ > scope_.limits().unsent / 2) return;

@@ -10,14 +10,14 @@ namespace millrace {
 namespace {
 
 constexpr Duration sweep_period = std::chrono::milliseconds(250);
-// To look at one is a walk through memory that nobody has in the cache: of thousands, all at once
-// would hold up the thread for milliseconds.
+// A check reads memory that is not in the cache. Thousands of checks at once would block the thread
+// for milliseconds.
 constexpr std::size_t swept_at_once = 128;
 constexpr std::chrono::seconds stall{1};
 
 }  // namespace
 
-// A task, from its start until it has returned or was destroyed unfinished.
+// Counts a task from its start until it has returned or was destroyed unfinished.
 class SessionScope::Running {
  public:
   explicit Running(SessionScope& scope) : scope_(&scope) { ++scope_->running_; }
@@ -40,7 +40,7 @@ class SessionScope::Running {
   SessionScope* scope_;
 };
 
-SessionScope::SessionScope(Executor executor, const ConnectionLimits& limits, DoorStats& stats,
+SessionScope::SessionScope(Executor executor, const ConnectionLimits& limits, TransportStats& stats,
                            Report report)
     : executor_(executor),
       limits_(limits),
@@ -52,17 +52,17 @@ SessionScope::SessionScope(Executor executor, const ConnectionLimits& limits, Do
 
 SessionScope::~SessionScope() { assert(running_ == 0 && watched_.empty()); }
 
-SessionScope::Watched::Watched(SessionScope& scope) : scope_(scope), place_(scope.watched_.size()) {
+SessionScope::Watched::Watched(SessionScope& scope) : scope_(scope), index_(scope.watched_.size()) {
   scope_.watched_.push_back(this);
 }
 
 SessionScope::Watched::~Watched() {
-  scope_.watched_[place_] = scope_.watched_.back();
-  scope_.watched_[place_]->place_ = place_;
+  scope_.watched_[index_] = scope_.watched_.back();
+  scope_.watched_[index_]->index_ = index_;
   scope_.watched_.pop_back();
 }
 
-Duration SessionScope::about(Duration time) {
+Duration SessionScope::jittered(Duration time) {
   return time * std::uniform_int_distribution(900, 1100)(random_) / 1000;
 }
 
@@ -87,8 +87,8 @@ void SessionScope::sweep(Time now) {
   for (Watched* watched : watched_) check(*watched, now);
 }
 
-// Who takes the place of one that is gone may be left out once.
-void SessionScope::sweep_on(Time now) {
+// An object that is moved to the index of a destroyed one may miss one round.
+void SessionScope::sweep_next(Time now) {
   if (next_swept_ >= watched_.size()) next_swept_ = 0;
   const std::size_t end = next_swept_ + swept_at_once;
   for (; next_swept_ < std::min(end, watched_.size()); ++next_swept_)
@@ -110,19 +110,19 @@ Task<> SessionScope::sweep_periodically() {
   const Running running(*this);
   sweeping_ = true;
   bool stalled = false;
-  Time looked = Clock::now(), due = looked;
-  while (!swept_) {
+  Time last_wake = Clock::now(), due = last_wake;
+  while (!stopped_) {
     const auto steps = static_cast<int>(1 + watched_.size() / swept_at_once);
-    // What is late is made up for, a round at most, with a turn for others between the parts.
-    due = stalled ? looked + sweep_period
-                  : std::max(due + sweep_period / steps, looked - sweep_period);
+    // Late checks are made up for, up to one round, with a turn for other work between the parts.
+    due = stalled ? last_wake + sweep_period
+                  : std::max(due + sweep_period / steps, last_wake - sweep_period);
     sweeps_.expires_at(due);
     co_await sweeps_.async_wait(no_throw);
     const Time now = Clock::now();
-    // When the process stood still, what was said meanwhile is heard before anybody is judged.
-    stalled = !stalled && now - std::max(due, looked) > stall;
-    looked = now;
-    if (!stalled) sweep_on(now);
+    // After a stall of the process, messages that have arrived are received before any check.
+    stalled = !stalled && now - std::max(due, last_wake) > stall;
+    last_wake = now;
+    if (!stalled) sweep_next(now);
   }
   sweeping_ = false;
 }
@@ -138,12 +138,12 @@ void SessionScope::stop() {
 }
 
 void SessionScope::end_sweeps() {
-  swept_ = true;
+  stopped_ = true;
   sweeps_.cancel();
 }
 
 Task<> SessionScope::join() {
-  // Time limits hold to the end: a client that answers no close must not hold up the others.
+  // Time limits apply until the end: a client that does not answer a close must not block the stop.
   while (running_ > (sweeping_ ? 1 : 0)) co_await ended_.wait();
   end_sweeps();
   while (running_ > 0) co_await ended_.wait();

@@ -9,12 +9,13 @@
 
 namespace millrace {
 
-// Decides whether a client gets its stream, on the client's io thread. Asked before the upgrade is
-// answered: a refusal is an HTTP error. Implemented by the service, which knows the pipelines.
+// Accepts or refuses a client's stream, on the client's io thread. Called before the upgrade is
+// answered, so a refusal is an HTTP error. Implemented by the service, which has the pipelines.
 class StreamAdmission {
  public:
   virtual ~StreamAdmission() = default;
-  // Calls `output`.ready(). `output` outlives the handle.
+  // Opens a stream. Calls `output.ready()` before it returns the handle. `output` outlives the
+  // handle.
   [[nodiscard]] virtual Result<StreamHandle, RequestError> open(StreamRequest request,
                                                                 ClientOutput& output) = 0;
 };

@@ -25,7 +25,7 @@ class Handshake final : SessionScope::Watched {
     boost::system::error_code ignored;
     socket_.close(ignored);
   }
-  void drain() override { abort(); }  // it has no stream yet
+  void drain() override { abort(); }  // the client has no stream yet
 
  private:
   const Time deadline_;
@@ -34,10 +34,10 @@ class Handshake final : SessionScope::Watched {
 
 struct Admitted {
   WebSocketProtocol::Accepted accepted;
-  std::string rest;  // the bytes behind the upgrade
+  std::string rest;  // the bytes after the upgrade
 };
 
-// A client before its upgrade. What it refers to outlives it.
+// A client before its upgrade. The objects it refers to outlive it.
 struct Arrival {
   std::string peer;  // its address
   WebSocketProtocol& protocol;
@@ -48,11 +48,11 @@ struct Arrival {
 
 std::string_view text_of(HttpFault fault) {
   switch (fault) {
-    case HttpFault::malformed: return "not an HTTP request without a body";
+    case HttpFault::malformed: return "must be an HTTP request without a body";
     case HttpFault::too_long: return "the header is too long";
     case HttpFault::gone: break;
   }
-  return "no upgrade came, or not in time";
+  return "no upgrade request was received in time";
 }
 
 Result<WebSocketProtocol::Accepted, RequestError> accept_upgrade(SessionScope& scope,
@@ -62,9 +62,9 @@ Result<WebSocketProtocol::Accepted, RequestError> accept_upgrade(SessionScope& s
   return arrival.protocol.accept(query, scope, arrival.peer);
 }
 
-// The answer to a request that opens no stream: a file of the page, or why it was refused.
-HttpAnswer answer_instead(SessionScope& scope, const Arrival& arrival, const HttpQuery& query,
-                          const RequestError& error) {
+// The answer to a request that opens no stream: a file of the page, or the error.
+HttpAnswer answer_without_stream(SessionScope& scope, const Arrival& arrival,
+                                 const HttpQuery& query, const RequestError& error) {
   if (error.status == 404)
     if (auto file = find_file(arrival.page, query)) return std::move(*file);
   scope.refuse(arrival.peer, error.reason, error.message);
@@ -73,7 +73,7 @@ HttpAnswer answer_instead(SessionScope& scope, const Arrival& arrival, const Htt
   return answer;
 }
 
-// Nullopt if the client was refused, or is gone.
+// Nullopt if the client was refused or has disconnected.
 Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, const Arrival& arrival) {
   const Time accepted = Clock::now();
   const Handshake handshake(scope, socket);
@@ -92,7 +92,7 @@ Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, const A
     scope.stats().handshake.observe(Clock::now() - accepted);
     co_return Admitted{std::move(*conversation), std::move(rest)};
   }
-  auto answer = answer_instead(scope, arrival, *query, conversation.error());
+  auto answer = answer_without_stream(scope, arrival, *query, conversation.error());
   co_await answer_and_close(socket, std::move(answer));
   co_return std::nullopt;
 }
@@ -135,11 +135,11 @@ void StreamServer::stop_accepting() {
 Task<> StreamServer::accept_all() {
   while (acceptor_.is_open()) {
     auto socket = co_await accept(acceptor_);
-    if (socket) let_in(std::move(*socket));
+    if (socket) handle_connection(std::move(*socket));
   }
 }
 
-void StreamServer::let_in(Socket socket) {
+void StreamServer::handle_connection(Socket socket) {
   try {
     Arrival arrival{text_of(peer_of(socket)), protocol_, rules_, gate_.page,
                     Share(gate_.sockets, 1)};
@@ -148,10 +148,10 @@ void StreamServer::let_in(Socket socket) {
                     "the service is short of memory");
     if (!arrival.socket)
       return refuse(std::move(socket), arrival.peer, Refusal::limit_global,
-                    "the service has as many connections as it may have");
+                    "the service has reached its limit of connections");
     scope_.spawn(serve(scope_, std::move(socket), std::move(arrival)));
   } catch (const std::bad_alloc& failure) {
-    scope_.report(failure);  // others may have better luck
+    scope_.report(failure);  // the next client may succeed
   }
 }
 
@@ -160,7 +160,7 @@ void StreamServer::refuse(Socket socket, std::string_view peer, Refusal reason,
   scope_.refuse(peer, reason, message);
   answer_at_once(socket, answer_to(RequestError{.status = 503,
                                                 .message = std::move(message),
-                                                .retry_after = scope_.retry_times().of_refused(
+                                                .retry_after = scope_.retry_times().after_refusal(
                                                     reason == Refusal::overload),
                                                 .reason = reason}));
 }

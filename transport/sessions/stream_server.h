@@ -13,17 +13,17 @@
 
 namespace millrace {
 
-// Accepts the WebSocket clients of one io thread: reads the upgrade, has the protocol answer it,
-// and runs the session, all in `scope`. A request for a file of the gate's page is answered
-// instead, within the same limits. Each client takes one of the gate's sockets when it is accepted.
-// If none is left, or memory is short, it gets a 503 before anything of it is read. Scope, protocol
-// and gate outlive it. Confined to one thread.
+// Accepts the WebSocket clients of one io thread: reads the upgrade, lets the protocol answer it,
+// and runs the session, all in `scope`. Also answers requests for a file of the gate's page, within
+// the same limits. Each accepted client takes one of the gate's sockets. If none is left, or memory
+// is short, the client receives a 503 before its request is read. Scope, protocol and gate outlive
+// it. Confined to one thread.
 class StreamServer {
  public:
   StreamServer(SessionScope& scope, Acceptor acceptor, WebSocketProtocol& protocol,
                ClientGate& gate);
 
-  // Accepts until stop_accepting(); sessions that run go on.
+  // Accepts clients until stop_accepting(); running sessions then continue.
   void start() { accepting_.start(); }
   void stop_accepting();
 
@@ -31,7 +31,7 @@ class StreamServer {
 
  private:
   Task<> accept_all();
-  void let_in(Socket socket);
+  void handle_connection(Socket socket);
   void refuse(Socket socket, std::string_view peer, Refusal reason, std::string message);
 
   SessionScope& scope_;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t envelope = zeromq_envelope;
 
-// Looked at in one turn: peers, streams and empty places of either. To look at one is a walk
-// through memory that is not in the cache, some 0.3 µs.
+// Peers, streams and empty buckets of either that are checked in one turn. A check reads memory
+// that is not in the cache, about 0.3 µs.
 constexpr std::size_t checked_at_once = 512;
 
 ZeromqBinding with_limits(ZeromqBinding binding, const ConnectionLimits& limits,
@@ -37,35 +37,35 @@ MessageFault fault_of(WireError error) {
 
 std::string_view text_of(WireError error) {
   switch (error) {
-    case WireError::too_long: return "a message that is too long";
+    case WireError::too_long: return "the message is too long";
     case WireError::malformed: return "not a message of the protocol";
-    case WireError::unknown: return "not a message for a service";
-    default: return "a message with a value that cannot be";
+    case WireError::unknown: return "not a message that clients send";
+    default: return "the message has an invalid value";
   }
 }
 
 std::string_view text_of(Refusal why) {
   switch (why) {
     case Refusal::overload: return "the service is short of memory";
-    case Refusal::limit_global: return "the service has as many connections as it may have";
-    default: return "no valid first message came in time";
+    case Refusal::limit_global: return "the service has reached its limit of connections";
+    default: return "no valid first message was received in time";
   }
 }
 
 }  // namespace
 
-// A peer and the way to it.
+// A peer and its wire.
 class ZeromqServer::Peer final : public PeerWire {
  public:
   Peer(ZeromqServer& server, ZeromqPeer id)
-      : server_(server), id_(id), client_(*this, server.place_, Clock::now()) {}
+      : server_(server), id_(id), client_(*this, server.context_, Clock::now()) {}
 
   ClientPeer& client() { return client_; }
-  std::uint64_t round = 0;  // of checks, in which it was checked last
+  std::uint64_t round = 0;  // the last round of checks that has checked it
 
   Sent send(Bytes message) override {
     switch (server_.router_.send(id_, message)) {
-      case ZeromqRouter::Sent::taken: return Sent::taken;
+      case ZeromqRouter::Sent::accepted: return Sent::accepted;
       case ZeromqRouter::Sent::full: return Sent::full;
       default: return Sent::gone;
     }
@@ -87,7 +87,7 @@ ZeromqServer::ZeromqServer(SessionScope& scope, const ZeromqBinding& binding,
     : Watched(scope),
       scope_(scope),
       decoder_(scope.limits().message + envelope),
-      place_{admission, encoder_, scope.limits(), stats_, retry_times_},
+      context_{admission, encoder_, scope.limits(), stats_, retry_times_},
       ended_(scope.executor()),
       router_(scope.executor(), with_limits(binding, scope.limits(), gate), gate.sockets,
               socket_stats_) {}
@@ -99,12 +99,12 @@ void ZeromqServer::start() {
   router_.start(*this);
 }
 
-// Holds up the end of its scope. The checks of time limits wake it: an acknowledgement is no event.
+// Keeps the scope from ending. Acknowledgements are no events: the periodic checks notify ended_.
 Task<> ZeromqServer::run() {
   while (!aborted_ && !(draining_ && is_idle())) co_await ended_.wait();
 }
 
-// A connection that this process closes may be reset, and then loses what was not acknowledged.
+// If this process ends, a connection may be reset and lose the bytes not yet acknowledged.
 bool ZeromqServer::is_idle() const {
   const auto has_no_stream = [](const auto& one) { return one.second->client().streams() == 0; };
   const auto has_all = [this](const auto& one) { return router_.has_all(one.first); };
@@ -116,13 +116,13 @@ void ZeromqServer::received(ZeromqPeer id, ZeromqMessage message) {
   const Time arrived = Clock::now();
   stats_.received.add(message.bytes().size());
   Peer& from = peer(id);
-  const auto said = decoder_.to_service(message.bytes());
+  const auto decoded = decoder_.to_service(message.bytes());
   stats_.parse.observe(Clock::now() - arrived);
   guard(from, [&] {
-    if (said)
-      from.client().received(*said, arrived);
+    if (decoded)
+      from.client().received(*decoded, arrived);
     else
-      from.client().malformed(fault_of(said.error()), text_of(said.error()), arrived);
+      from.client().malformed(fault_of(decoded.error()), text_of(decoded.error()), arrived);
   });
 }
 
@@ -130,7 +130,7 @@ void ZeromqServer::malformed(ZeromqPeer id) {
   if (aborted_) return;
   Peer& from = peer(id);
   guard(from, [&] {
-    from.client().malformed(MessageFault::schema, "a message of more than one part", Clock::now());
+    from.client().malformed(MessageFault::schema, "a message must have one part", Clock::now());
   });
 }
 
@@ -148,7 +148,7 @@ void ZeromqServer::lost(ZeromqPeer id) {
   client.lost(Clock::now());
   peers_.erase(found);
   stats_.connections.add(-1);
-  note_end();
+  notify_if_draining();
 }
 
 ZeromqServer::Peer& ZeromqServer::peer(ZeromqPeer id) {
@@ -161,7 +161,7 @@ ZeromqServer::Peer& ZeromqServer::peer(ZeromqPeer id) {
   return peer;
 }
 
-// Once for all that is said in a turn, to however many.
+// One post() for all peers that are woken in a turn of the thread.
 void ZeromqServer::wake(ZeromqPeer id) {
   if (woken_.empty()) net::post(scope_.executor(), [this] { flush_woken(); });
   woken_.push_back(id);
@@ -175,10 +175,10 @@ void ZeromqServer::flush_woken() {
     const auto found = peers_.find(id);
     if (found != peers_.end()) guard(*found->second, [&] { found->second->client().flush(now); });
   }
-  note_end();
+  notify_if_draining();
 }
 
-// What fails for want of memory costs the peer it happened to, and nobody else.
+// A failed allocation ends the peer for which it happened, and no other.
 template <class Work>
 void ZeromqServer::guard(Peer& peer, Work work) {
   try {
@@ -197,11 +197,11 @@ void ZeromqServer::check(Time now) {
   check_some();
 }
 
-// Peers that come meanwhile may be left out once.
+// Peers that connect during a round may miss it.
 void ZeromqServer::check_some() {
   std::size_t left = checked_at_once;
-  const auto take = [&](std::size_t looked) { left -= std::min(left, looked); };
-  for (; left > 0 && next_bucket_ < peers_.bucket_count(); take(1)) {
+  const auto subtract = [&](std::size_t checked) { left -= std::min(left, checked); };
+  for (; left > 0 && next_bucket_ < peers_.bucket_count(); subtract(1)) {
     auto at = peers_.begin(next_bucket_);
     while (at != peers_.end(next_bucket_) && at->second->round == round_) ++at;
     if (at == peers_.end(next_bucket_)) {
@@ -210,36 +210,35 @@ void ZeromqServer::check_some() {
     }
     Peer& peer = *at->second;
     guard(peer,
-          [&] { take(peer.client().check_some(checked_at_, std::max<std::size_t>(left, 2))); });
+          [&] { subtract(peer.client().check_some(checked_at_, std::max<std::size_t>(left, 2))); });
     if (peer.client().is_checked()) peer.round = round_;
   }
   checking_ = next_bucket_ < peers_.bucket_count();
-  if (checking_) return check_on();
+  if (checking_) return continue_check();
   next_bucket_ = 0;
-  note_end();
+  notify_if_draining();
 }
 
-// Others have their turn first.
-void ZeromqServer::check_on() {
+// Continues after the other work of the thread.
+void ZeromqServer::continue_check() {
   try {
     net::post(scope_.executor(), [this] { check_some(); });
   } catch (...) {
-    checking_ = false;  // the next check() goes on with it
+    checking_ = false;  // the next check() continues from next_bucket_
     throw;
   }
 }
 
 void ZeromqServer::drain() {
   draining_ = true;
-  note_end();
+  notify_if_draining();
 }
 
 void ZeromqServer::abort() {
   aborted_ = true;
   for (auto& [id, peer] : peers_) {
     stats_.closed[Closing::drain].add();
-    // Of whose streams are over, the last words may still be on their way: those the router brings
-    // out.
+    // If the streams of a peer are over, its last messages may be unsent: the router sends them.
     const bool cut = peer->client().streams() > 0;
     peer->client().lost(Clock::now());
     if (cut) peer->cut();
@@ -249,7 +248,7 @@ void ZeromqServer::abort() {
   ended_.notify();
 }
 
-void ZeromqServer::note_end() {
+void ZeromqServer::notify_if_draining() {
   if (draining_) ended_.notify();
 }
 

@@ -14,32 +14,31 @@
 
 namespace millrace {
 
-// Bytes of a message around the frames or options in it, so that `limits.message` is what it says.
+// Bytes of a message in addition to its frames or options, which `limits.message` does not count.
 inline constexpr std::size_t zeromq_envelope = 8 * 1024;
 
-// The server of ZeroMQ clients on one io thread: brings the messages of a router's peers to them
-// (client_peer.h), and their messages to the router. Runs in `scope`, which has time limits
-// looked after. At a drain it holds up the end of the scope until the streams are over and the
-// peers' hosts have acknowledged every message.
+// The server of ZeroMQ clients on one io thread: passes messages between the router and its peers
+// (client_peer.h). Runs in `scope`, which has the time limits checked. At a drain, the scope cannot
+// end until the streams are over and the peers' hosts have acknowledged all messages.
 //
-// Bounded per peer: what transport/zeromq/router.h and client_peer.h say. Scope, admission and
-// gate outlive it. Confined to one thread.
+// The limits of each peer are those of transport/zeromq/router.h and client_peer.h. Scope,
+// admission and gate outlive it. Confined to one thread.
 class ZeromqServer final : ZeromqSink, SessionScope::Watched {
  public:
-  // Of `binding`, it sets the longest message, and what the gate refuses. Throws
-  // std::runtime_error that names the endpoint.
+  // Overwrites in `binding`: the limits of a message, from `scope.limits()`, and the limits of the
+  // gate. Throws std::runtime_error that names the endpoint.
   ZeromqServer(SessionScope& scope, const ZeromqBinding& binding, StreamAdmission& admission,
                ClientGate& gate);
   ~ZeromqServer();
 
-  // Peers are heard from here on.
+  // Starts to accept peers.
   void start();
 
-  // No stream is left, and no message is on its way to a peer.
+  // No stream is open, and each peer's host has acknowledged all messages, or the peer is cut.
   bool is_idle() const;
 
   std::uint16_t port() const { return router_.port(); }
-  const DoorStats& stats() const { return stats_; }
+  const TransportStats& stats() const { return stats_; }
   const ZeromqStats& socket_stats() const { return socket_stats_; }
 
  private:
@@ -54,7 +53,7 @@ class ZeromqServer final : ZeromqSink, SessionScope::Watched {
 
   void check(Time now) override;
   void check_some();
-  void check_on();
+  void continue_check();
   void drain() override;
   void abort() override;
 
@@ -64,25 +63,25 @@ class ZeromqServer final : ZeromqSink, SessionScope::Watched {
   void flush_woken();
   template <class Work>
   void guard(Peer& peer, Work work);
-  void note_end();
+  void notify_if_draining();
 
   SessionScope& scope_;
-  DoorStats stats_;
+  TransportStats stats_;
   ZeromqStats socket_stats_;
   client_protocol::Encoder encoder_;
   client_protocol::Decoder decoder_;
   RetryTimes retry_times_;
-  const PeerPlace place_;
+  const PeerContext context_;
   Wakeup ended_;
   Peers peers_;
   std::vector<ZeromqPeer> woken_, flushing_;
-  Time checked_at_{};  // what time it is in the present round of checks
+  Time checked_at_{};  // the time of the current round of checks
   std::uint64_t round_ = 0;
-  bool checking_ = false;        // a round is under way
-  std::size_t next_bucket_ = 0;  // of peers_, to be checked next
+  bool checking_ = false;        // a round is in progress
+  std::size_t next_bucket_ = 0;  // the next bucket of peers_ to check
   bool draining_ = false;
   bool aborted_ = false;
-  ZeromqRouter router_;  // last: the first that is gone
+  ZeromqRouter router_;  // last, to be destroyed first
 };
 
 }  // namespace millrace

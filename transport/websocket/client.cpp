@@ -22,10 +22,10 @@ namespace {
 namespace beast = boost::beast;
 namespace http = beast::http;
 
-// The answer of a server to an upgrade, read as it arrives.
+// Reads a server's answer to an upgrade as it arrives.
 class UpgradeAnswer {
  public:
-  // `accept` is the only right Sec-WebSocket-Accept.
+  // `accept` is the only valid Sec-WebSocket-Accept.
   explicit UpgradeAnswer(std::string accept) : buffer_(longest), accept_(std::move(accept)) {
     parser_.header_limit(longest_header);
     parser_.body_limit(longest);
@@ -38,7 +38,7 @@ class UpgradeAnswer {
 
   // Nullopt if the WebSocket is open.
   std::optional<ConnectError> refusal() const;
-  // The bytes behind it.
+  // The bytes after the answer.
   std::string rest() const {
     const auto bytes = buffer_.cdata();
     return {static_cast<const char*>(bytes.data()), bytes.size()};
@@ -70,8 +70,8 @@ void UpgradeAnswer::add(std::size_t size, boost::system::error_code ended) {
   failure_ = error ? error : parser_.is_done() ? boost::system::error_code() : ended;
 }
 
-// The name of the first field that keeps the answer from opening the WebSocket (RFC 6455, 4.1).
-// Empty if there is none.
+// The name of the first field that is missing or wrong in an answer that opens the WebSocket (RFC
+// 6455, 4.1); empty if all are right.
 std::string_view UpgradeAnswer::wrong_field() const {
   const auto& answer = parser_.get();
   const auto only = [&](http::field name) {
@@ -94,14 +94,14 @@ std::string_view UpgradeAnswer::wrong_field() const {
 std::optional<ConnectError> UpgradeAnswer::refusal() const {
   if (failure_ == http::error::header_limit || failure_ == http::error::body_limit ||
       failure_ == http::error::buffer_overflow)
-    return ConnectError{
-        .message = "the answer is too long: more than 8 KiB of header or 64 KiB behind it"};
+    return ConnectError{.message =
+                            "the answer is too long: more than 8 KiB of header, or 64 KiB of body"};
   const bool of_parser =
       failure_.category() == make_error_code(http::error::bad_version).category();
   if (of_parser && failure_ != http::error::partial_message)
     return ConnectError{
         .message =
-            "the answer is not HTTP; if this is the ZeroMQ port, its URL begins with tcp://"};
+            "the answer is not HTTP; for the ZeroMQ port, use a URL that begins with tcp://"};
   if (failure_) return ConnectError{.message = failure_.message()};
   const auto& answer = parser_.get();
   if (answer.result() == http::status::switching_protocols) {
@@ -113,22 +113,22 @@ std::optional<ConnectError> UpgradeAnswer::refusal() const {
   }
   ConnectError refused{.status = answer.result_int(), .message = answer.body()};
   const auto field = answer[http::field::retry_after];
-  std::uint32_t seconds = 0;  // it may also be a date, which our service does not write
+  std::uint32_t seconds = 0;  // Retry-After may also be a date, but our service does not send that
   const auto [end, wrong] = std::from_chars(field.begin(), field.end(), seconds);
   if (wrong == std::errc() && end == field.end())
     refused.retry_after = std::chrono::seconds(seconds);
   return refused;
 }
 
-// HOST[:PORT]; an IPv6 address stands in brackets, for its colons.
-std::optional<ServiceUrl> parse_place(std::string_view place, std::string_view port) {
-  if (place.find_first_of("/?#@") != std::string_view::npos) return std::nullopt;
-  const std::size_t bracket = place.starts_with('[') ? 1 : 0;
-  const auto end = place.find(bracket ? ']' : ':');
+// Parses HOST[:PORT]; an IPv6 address must be in brackets. `port` is the default.
+std::optional<ServiceUrl> parse_address(std::string_view address, std::string_view port) {
+  if (address.find_first_of("/?#@") != std::string_view::npos) return std::nullopt;
+  const std::size_t bracket = address.starts_with('[') ? 1 : 0;
+  const auto end = address.find(bracket ? ']' : ':');
   if (bracket && end == std::string_view::npos) return std::nullopt;
-  ServiceUrl parsed{.host = std::string(place.substr(bracket, end - bracket)),
+  ServiceUrl parsed{.host = std::string(address.substr(bracket, end - bracket)),
                     .port = std::string(port)};
-  const auto rest = end == std::string_view::npos ? "" : place.substr(end + bracket);
+  const auto rest = end == std::string_view::npos ? "" : address.substr(end + bracket);
   if (!rest.empty()) {
     if (rest.front() != ':' || rest.size() < 2 ||
         rest.find_first_not_of("0123456789", 1) != std::string_view::npos)
@@ -150,13 +150,13 @@ std::optional<ServiceUrl> parse_service_url(std::string_view url) {
   } else if (url.ends_with('/')) {
     url.remove_suffix(1);
   }
-  return parse_place(url, "80");
+  return parse_address(url, "80");
 }
 
 std::optional<ServiceUrl> parse_tcp_url(std::string_view url) {
   constexpr std::string_view scheme = "tcp://";
   if (!url.starts_with(scheme)) return std::nullopt;
-  return parse_place(url.substr(scheme.size()), "5555");
+  return parse_address(url.substr(scheme.size()), "5555");
 }
 
 std::string ServiceUrl::host_field() const {
@@ -168,10 +168,10 @@ Task<Result<std::unique_ptr<Connection>, ConnectError>> open_stream(Executor exe
                                                                     ServiceUrl url,
                                                                     StreamRequest request) {
   Resolver resolver(executor);
-  const auto [unknown, places] = co_await resolver.async_resolve(url.host, url.port, no_throw);
+  const auto [unknown, endpoints] = co_await resolver.async_resolve(url.host, url.port, no_throw);
   if (unknown) co_return ConnectError{.message = url.host + ": " + unknown.message()};
   Socket socket(executor);
-  const auto [error, place] = co_await net::async_connect(socket, places, no_throw);
+  const auto [error, endpoint] = co_await net::async_connect(socket, endpoints, no_throw);
   if (error) co_return ConnectError{.message = url.host + ":" + url.port + ": " + error.message()};
   socket.set_option(Tcp::no_delay(true));
 
@@ -187,7 +187,7 @@ Task<Result<std::unique_ptr<Connection>, ConnectError>> open_stream(Executor exe
     answer.add(count, failed);
   }
   if (auto refused = answer.refusal()) co_return std::move(*refused);
-  co_return open_websocket(Role::client, std::move(socket), answer.rest(), longest_told);
+  co_return open_websocket(Role::client, std::move(socket), answer.rest(), max_service_message);
 }
 
 }  // namespace millrace

@@ -13,28 +13,29 @@
 
 namespace millrace {
 
-// Where a service listens: "ws://127.0.0.1:8080", "tcp://127.0.0.1:5555".
+// The address of a service: "ws://127.0.0.1:8080", "tcp://127.0.0.1:5555".
 struct ServiceUrl {
   std::string host;
   std::string port = "80";
 
-  std::string host_field() const;  // of HTTP
+  std::string host_field() const;  // the value of the HTTP field Host
 };
 
-// Nothing for anything but ws://HOST[:PORT][/ or /v1/stream].
+// Parses ws://HOST[:PORT], optionally followed by / or /v1/stream; the default port is 80. Nullopt
+// for anything else.
 std::optional<ServiceUrl> parse_service_url(std::string_view url);
-// Nothing for anything but tcp://HOST[:PORT]; 5555 where there is none.
+// Parses tcp://HOST[:PORT]; the default port is 5555. Nullopt for anything else.
 std::optional<ServiceUrl> parse_tcp_url(std::string_view url);
 
-// Why there is no connection: what the server answered, or that it is not there.
+// Why a connection could not be opened.
 struct ConnectError {
-  unsigned status = 0;  // of HTTP; 0: no answer
-  std::string message;  // the answer's body, where there is one
+  unsigned status = 0;  // of HTTP; 0 without a valid answer
+  std::string message;  // the body of the answer, or a description of the error
   std::optional<std::chrono::seconds> retry_after{};
 };
 
-// Opens a stream: the client's end of what StreamServer does. Frames and commands
-// (client_messages.h) go through the connection, and what it receives is of server_messages.h.
+// Connects to StreamServer and opens a stream. Send frames and commands (client_messages.h) over
+// the connection; it receives the messages of server_messages.h.
 Task<Result<std::unique_ptr<Connection>, ConnectError>> open_stream(Executor executor,
                                                                     ServiceUrl url,
                                                                     StreamRequest request);

@@ -22,34 +22,34 @@ enum class Opcode : std::uint8_t {
   pong = 10,
 };
 
-// Of a frame that is a whole message or a control frame.
+// The first byte of a frame that is a whole message or a control frame.
 constexpr std::uint8_t first_byte(Opcode opcode) {
   return static_cast<std::uint8_t>(0x80 | static_cast<unsigned>(opcode));
 }
 
 using MaskingKey = std::array<std::byte, 4>;
 
-// The head of a WebSocket frame (RFC 6455, 5.2) as it was read, valid or not.
+// The head of a WebSocket frame (RFC 6455, 5.2) as it was read; it may be invalid.
 struct FrameHead {
-  std::uint8_t first = 0;     // final, reserved, opcode
-  std::size_t size = 0;       // of the head
-  std::uint64_t payload = 0;  // bytes behind it
-  MaskingKey key{};           // where masked
+  std::uint8_t first = 0;     // final bit, reserved bits, opcode
+  std::size_t size = 0;       // bytes of the head
+  std::uint64_t payload = 0;  // bytes after the head
+  MaskingKey key{};           // if masked
   bool masked = false;
 
   Opcode opcode() const { return Opcode(first & 0x0f); }
   bool is_control() const { return (first & 0x08) != 0; }
   bool is_final() const { return (first & 0x80) != 0; }
   bool has_reserved_bits() const { return (first & 0x70) != 0; }
-  // True if the length has its shortest form, and at most 63 bits.
+  // True if the length is encoded in its shortest form and has at most 63 bits.
   bool has_good_length() const {
     return size == shortest(payload) + (masked ? key.size() : 0) && payload >> 63 == 0;
   }
 
-  // Nullopt while `bytes` do not have all of it.
+  // Reads the head at the front of `bytes`; nullopt if it is incomplete.
   static std::optional<FrameHead> read(Bytes bytes);
 
-  // The head of a frame that is masked with `key`, or unmasked.
+  // Appends the head of a frame that is masked with `key`, or unmasked if `key` is nullopt.
   static void append(std::string& out, std::uint8_t first, std::uint64_t payload,
                      std::optional<MaskingKey> key = {});
 
@@ -63,7 +63,7 @@ struct FrameHead {
 void append_frame(std::string& out, Opcode opcode, std::string_view payload,
                   std::optional<MaskingKey> key = {});
 
-// Takes the mask off, or puts it on.
+// Applies the mask to `bytes`, or removes it: the operation is its own inverse.
 void mask(MutableBytes bytes, MaskingKey key);
 
 }  // namespace millrace

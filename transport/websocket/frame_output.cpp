@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t kept = 4 * 1024;  // memory, for the next time
+constexpr std::size_t kept = 4 * 1024;  // capacity kept for later frames
 constexpr std::size_t longest_reason = 120;
 
 }  // namespace
@@ -27,7 +27,7 @@ void FrameOutput::add(Opcode opcode, std::string_view payload) {
 }
 
 void FrameOutput::pong(std::string_view payload) {
-  if (!waits_) return append(frames_, Opcode::pong, payload);
+  if (!blocked_) return append(frames_, Opcode::pong, payload);
   if (!closed_) replies_.clear();
   append(replies_, Opcode::pong, payload);
 }
@@ -35,7 +35,7 @@ void FrameOutput::pong(std::string_view payload) {
 void FrameOutput::close(std::uint16_t code, std::string_view reason) {
   std::string payload{static_cast<char>(code >> 8), static_cast<char>(code)};
   payload += reason.substr(0, longest_reason);
-  append(waits_ ? replies_ : frames_, Opcode::close, payload);
+  append(blocked_ ? replies_ : frames_, Opcode::close, payload);
   closed_ = true;
 }
 
@@ -47,8 +47,8 @@ bool FrameOutput::written(std::size_t size) {
   const std::size_t first = std::min(size, frames_.size());
   frames_.erase(0, first);
   long_.remove_prefix(size - first);
-  waits_ = !empty();
-  if (waits_) return false;
+  blocked_ = !empty();
+  if (blocked_) return false;
   if (frames_.capacity() > kept) std::string().swap(frames_);
   if (!replies_.empty()) frames_.swap(replies_);
   return true;
@@ -58,7 +58,7 @@ void FrameOutput::drop() {
   std::string().swap(frames_);
   std::string().swap(replies_);
   long_ = {};
-  waits_ = false;
+  blocked_ = false;
 }
 
 }  // namespace millrace

@@ -9,16 +9,16 @@
 
 namespace millrace {
 
-// The opening handshake of a WebSocket (RFC 6455, 4) as text.
+// The texts of the opening handshake of a WebSocket (RFC 6455, 4).
 
-// What Sec-WebSocket-Accept must be for a Sec-WebSocket-Key.
+// The value of Sec-WebSocket-Accept for a Sec-WebSocket-Key.
 std::string accept_of(std::string_view key);
 
-// The request of a client, to the end of its header. `key` is random_key()'s.
+// The complete header of a client's request. `key` comes from random_key().
 std::string upgrade_request(std::string_view host, std::string_view target, std::string_view key);
 std::string random_key(RandomKeys& random);
 
-// The answer that opens the WebSocket.
+// The server's answer that opens the WebSocket.
 std::string answer_to(const Upgrade& upgrade);
 
 }  // namespace millrace

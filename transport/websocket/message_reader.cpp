@@ -14,14 +14,14 @@ constexpr std::uint16_t protocol_error = 1002;
 constexpr std::uint16_t bad_text = 1007;
 constexpr std::uint16_t too_big = 1009;
 constexpr std::size_t longest_control = 125;
-constexpr std::size_t kept = 8 * 1024;  // memory, for the next time
+constexpr std::size_t kept = 8 * 1024;  // capacity kept for later messages
 
 std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Those that a peer may send: RFC 6455, 7.4, and 1012 and 1013, which were registered later. 1014
-// is registered too (bad gateway), but Beast rejects it, and so do we.
+// The close codes that a peer may send: those of RFC 6455, 7.4, and 1012 and 1013, which were
+// registered later. 1014 (bad gateway) is registered too, but Beast rejects it, and so do we.
 bool is_close_code(unsigned code) {
   if (code >= 3000) return code <= 4999;
   return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1013);
@@ -38,7 +38,7 @@ MessageReader::Event close_of(Bytes payload) {
   return MessageReader::Close{static_cast<std::uint16_t>(code)};
 }
 
-// Less than a character, to which bytes can be added that make it one.
+// True if `text` is an incomplete UTF-8 character that further bytes can complete.
 bool begins_character(std::string_view text) {
   if (text.size() >= 4) return false;
   const std::string begin(text);
@@ -57,14 +57,14 @@ std::optional<MessageReader::Event> MessageReader::next(MutableBytes& unread) {
       if (const auto fault = fault_of(*head)) return *fault;
       const bool is_whole = unread.size() - head->size >= head->payload;
       if (is_whole && (head->is_control() || (head->is_final() && !within_)))
-        return take_frame(*head, unread);
+        return read_frame(*head, unread);
       if (!is_whole && stays_in_place(*head)) return std::nullopt;
       rest_ = head;
       within_ = true;
       if (head->opcode() != Opcode::continuation) is_text_ = head->opcode() == Opcode::text;
       unread = unread.subspan(head->size);
     }
-    if (auto event = take_part(unread)) return event;
+    if (auto event = read_part(unread)) return event;
     if (rest_) return std::nullopt;
   }
 }
@@ -96,8 +96,8 @@ bool MessageReader::stays_in_place(const FrameHead& head) const {
          head.payload + head.size <= in_place_;
 }
 
-// A control frame, or a message in one frame.
-MessageReader::Event MessageReader::take_frame(const FrameHead& head, MutableBytes& unread) {
+// Reads a complete frame: a control frame or a whole message.
+MessageReader::Event MessageReader::read_frame(const FrameHead& head, MutableBytes& unread) {
   const MutableBytes payload = unread.subspan(head.size, head.payload);
   unread = unread.subspan(head.size + payload.size());
   if (head.masked) mask(payload, head.key);
@@ -112,8 +112,9 @@ MessageReader::Event MessageReader::take_frame(const FrameHead& head, MutableByt
   return Message{is_text, payload};
 }
 
-// As much of a gathered frame as there is. The key goes on where this part ends.
-std::optional<MessageReader::Event> MessageReader::take_part(MutableBytes& unread) {
+// Gathers the bytes of an incomplete frame that have arrived. The masking key is rotated to
+// continue at the end of this part.
+std::optional<MessageReader::Event> MessageReader::read_part(MutableBytes& unread) {
   const std::size_t size = std::min<std::uint64_t>(rest_->payload, unread.size());
   const MutableBytes part = unread.first(size);
   unread = unread.subspan(size);
@@ -131,8 +132,8 @@ std::optional<MessageReader::Event> MessageReader::take_part(MutableBytes& unrea
   return Message{is_text_, message_};
 }
 
-// The capacity doubles as bytes arrive, up to the limit. While it grows, the old memory is there
-// too.
+// The capacity doubles as bytes arrive, up to the limit. While it grows, the old and the new memory
+// both exist.
 void MessageReader::gather(Bytes part) {
   const std::size_t size = message_.size() + part.size();
   if (size > message_.capacity()) message_.reserve(std::min(longest_, 2 * size));

@@ -10,7 +10,7 @@ namespace millrace {
 
 MaskingKey RandomKeys::next() {
   if (used_ == keys_.size()) {
-    static_assert(sizeof keys_ <= 256);  // the kernel then gives all of it, or an error
+    static_assert(sizeof keys_ <= 256);  // getrandom() then returns all bytes or an error
     if (::getrandom(keys_.data(), sizeof keys_, 0) < 0)
       throw std::system_error(errno, std::generic_category(), "no random bytes");
     used_ = 0;

@@ -7,11 +7,11 @@
 
 namespace millrace {
 
-// The keys that mask a client's frames: nobody can foresee them (RFC 6455, 5.3). One system call
-// gives 64 of them. Confined to one thread.
+// Unpredictable keys to mask a client's frames (RFC 6455, 5.3). One system call yields 64 keys.
+// Confined to one thread.
 class RandomKeys {
  public:
-  // Throws std::system_error if the kernel gives no random bytes.
+  // Throws std::system_error if the kernel returns no random bytes.
   MaskingKey next();
 
  private:

@@ -10,15 +10,15 @@
 namespace millrace {
 namespace {
 
-// What a stream may keep for the next time, and what is copied to and fro where a message comes in
-// parts.
+// The memory that a stream may keep, and the longest unread part that is copied back into the
+// thread's buffer when more of its message arrives.
 constexpr std::size_t kept = 4 * 1024;
 
 }  // namespace
 
 net::execution_context::id ReadBuffer::id;
 
-void ReadBuffer::allow(std::size_t most) { most_ = std::clamp(most, kept, size); }
+void ReadBuffer::allow(std::size_t most) { max_read_ = std::clamp(most, kept, size); }
 
 ReadAhead::ReadAhead(net::io_context& context, std::string rest)
     : buffer_(net::use_service<ReadBuffer>(context)),
@@ -30,39 +30,39 @@ ReadAhead::~ReadAhead() {
   if (buffer_.user_ == this) buffer_.user_ = nullptr;
 }
 
-// Debug builds overwrite bytes that are no longer valid, so that a late use is noticed.
-void ReadAhead::spoil() {
+void ReadAhead::poison() {
   assert((std::ranges::fill(seen_.first(seen_.size() - unread_.size()), std::byte{0xdb}), true));
   seen_ = unread_;
 }
 
 MutableBytes& ReadAhead::unread() {
-  spoil();
+  poison();
   return unread_;
 }
 
 boost::system::error_code ReadAhead::fill(Socket& socket) {
-  spoil();
+  poison();
   if (buffer_.user_ != this && unread_.size() > kept) return fill_own(socket);
-  if (buffer_.user_ && buffer_.user_ != this) buffer_.user_->leave_buffer();
+  if (buffer_.user_ && buffer_.user_ != this) buffer_.user_->move_to_own();
   buffer_.user_ = this;
   const std::size_t before = unread_.size();
   if (before == ReadBuffer::size) return net::error::no_buffer_space;
   if (before > 0) std::memmove(buffer_.bytes_.get(), unread_.data(), before);
   if (own_.capacity() > kept) std::string().swap(own_);
   boost::system::error_code error;
-  // The message that has begun is given room by others already: in one go it needs no memory here.
+  // Read the rest of a message that has begun at once, even above max_read_: it then needs no
+  // memory here.
   const auto head = FrameHead::read({buffer_.bytes_.get(), before});
   const std::size_t rest =
       head ? std::min<std::uint64_t>(head->payload, ReadBuffer::size) + head->size - before : 0;
-  const std::size_t room = std::min(ReadBuffer::size - before, std::max(buffer_.most_, rest));
+  const std::size_t space = std::min(ReadBuffer::size - before, std::max(buffer_.max_read_, rest));
   const std::size_t count =
-      socket.read_some(net::buffer(buffer_.bytes_.get() + before, room), error);
+      socket.read_some(net::buffer(buffer_.bytes_.get() + before, space), error);
   seen_ = unread_ = {buffer_.bytes_.get(), before + count};
   return error;
 }
 
-// The rest of a long message comes to where its begin lies.
+// Reads the rest of a long message into own_, after its beginning.
 boost::system::error_code ReadAhead::fill_own(Socket& socket) {
   const std::size_t before = unread_.size();
   const auto head = FrameHead::read(unread_);
@@ -80,14 +80,14 @@ boost::system::error_code ReadAhead::fill_own(Socket& socket) {
 }
 
 void ReadAhead::shrink() {
-  spoil();
+  poison();
   if (!unread_.empty() || own_.capacity() <= kept) return;
   seen_ = unread_ = {};
   std::string().swap(own_);
 }
 
-void ReadAhead::leave_buffer() {
-  spoil();
+void ReadAhead::move_to_own() {
+  poison();
   own_.assign(reinterpret_cast<const char*>(unread_.data()), unread_.size());
   seen_ = unread_ = std::as_writable_bytes(std::span(own_));
 }

@@ -13,17 +13,19 @@ namespace millrace {
 
 class ReadAhead;
 
-// The one piece of memory that all WebSockets of an io_context read into, each in its turn.
+// The read buffer of an io_context. All its WebSockets share it; one uses it at a time. Confined to
+// the thread of the io_context.
 class ReadBuffer final : public net::execution_context::service {
  public:
   using key_type = ReadBuffer;
   static net::execution_context::id id;
-  static constexpr std::size_t size = 80 * 1024;  // above a message of the usual greatest length
+  static constexpr std::size_t size = 80 * 1024;  // longer than a message of the default limit
 
   explicit ReadBuffer(net::execution_context& context) : service(context) {}
 
-  // So many bytes at most are read at once, and may so stay with a socket that nobody reads on; 4
-  // KiB are always. Without a word as many as there is room for.
+  // Sets the most bytes to read at once, at least 4 KiB; the default is the whole buffer. A socket
+  // that is not read further may keep that many unread bytes. The rest of a message that has begun
+  // is always read, as far as it fits.
   void allow(std::size_t most);
 
  private:
@@ -31,42 +33,43 @@ class ReadBuffer final : public net::execution_context::service {
   void shutdown() override {}
 
   std::unique_ptr<std::byte[]> bytes_ = std::make_unique_for_overwrite<std::byte[]>(size);
-  ReadAhead* user_ = nullptr;  // whose unread bytes lie in it
-  std::size_t most_ = size;    // at once
+  ReadAhead* user_ = nullptr;    // its unread bytes are in bytes_; may be null
+  std::size_t max_read_ = size;  // bytes to read at once
 };
 
-// The bytes that were read from one socket and not taken yet: in the thread's buffer until another
-// socket wants that, then in memory of their own, so that a socket at rest has next to none.
+// The unread bytes of one socket. They are in the thread's buffer until another socket uses it, and
+// are then copied into memory of this object. An idle socket therefore holds almost no memory.
 // Confined to one thread.
 class ReadAhead {
  public:
-  // `rest` was read before.
+  // `rest` are bytes that were already read from the socket.
   ReadAhead(net::io_context& context, std::string rest);
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  // Reads the bytes that are there without waiting, in one system call. Requires: what is unread is
+  // Reads available bytes without waiting, in one system call. Requires: the unread bytes are
   // empty, or an incomplete frame that fits into the buffer.
   boost::system::error_code fill(Socket& socket);
 
-  // The unread bytes. The caller removes those that it takes from the front; they are valid until
-  // the next call here, or until another socket of the thread is read.
+  // The unread bytes. The caller removes the bytes that it has read from the front. They are valid
+  // until the next call here, or until another socket of the thread is read.
   MutableBytes& unread();
   bool empty() const { return unread_.empty(); }
-  // Before a long wait: keeps no more memory than the unread bytes need, or a little.
+  // Call it before a long wait: frees memory above 4 KiB if there are no unread bytes.
   void shrink();
-  std::size_t memory() const { return own_.capacity(); }  // of its own
+  std::size_t memory() const { return own_.capacity(); }  // bytes outside the thread's buffer
 
  private:
-  void spoil();
-  void leave_buffer();
+  // In debug builds, overwrites bytes that are no longer valid, so that a late use is noticed.
+  void poison();
+  void move_to_own();
   boost::system::error_code fill_own(Socket& socket);
 
   ReadBuffer& buffer_;
   std::string own_;
   MutableBytes unread_;  // in the thread's buffer or in own_
-  MutableBytes seen_;    // the same with the bytes that were taken since the last call
+  MutableBytes seen_;    // unread_, and before it the bytes read since the last call
 };
 
 }  // namespace millrace

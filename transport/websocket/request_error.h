@@ -10,16 +10,16 @@
 
 namespace millrace {
 
-// Why an upgrade is refused, as the client is told (docs/protocol.md).
+// Why a stream is refused, as sent to the client (docs/protocol.md).
 struct RequestError {
-  unsigned status = 400;    // of HTTP
-  std::string parameter{};  // the one at fault, or empty
-  std::string message{};    // for a human; no path, no address
+  unsigned status = 400;    // HTTP status
+  std::string parameter{};  // the parameter at fault, or empty
+  std::string message{};    // for people; contains no path and no address
   std::optional<std::chrono::seconds> retry_after{};
-  Refusal reason = Refusal::parameter;  // how it is counted
+  Refusal reason = Refusal::parameter;  // for the metrics
 };
 
-// Its code, the same over each protocol.
+// The code of the error, the same over WebSocket and ZeroMQ.
 constexpr ErrorCode code_of(const RequestError& error) {
   switch (error.status) {
     case 403: return ErrorCode::forbidden;

@@ -16,37 +16,37 @@ namespace millrace {
 namespace {
 
 constexpr std::string_view stream_path = "/v1/stream";
-constexpr std::size_t max_query = 2048;  // `options` not counted
+constexpr std::size_t max_query = 2048;  // without `options`
 constexpr std::size_t max_options = 4096;
-constexpr std::size_t max_echo = 64;  // of a parameter's name in an error
+constexpr std::size_t max_echo = 64;  // longest parameter name in an error
 
 RequestError fault(std::string_view parameter, std::string message) {
   return {.parameter = std::string(parameter.substr(0, max_echo)), .message = std::move(message)};
 }
 
-// Each parser says what is wrong with the value, or nothing.
+// The error in a value; empty if the value is valid.
 using Problem = std::string_view;
 
 Problem set_name(std::string& into, std::string value) {
-  if (!is_name(value)) return "not of the form [A-Za-z0-9._-]{1,128}";
+  if (!is_name(value)) return "must match [A-Za-z0-9._-]{1,128}";
   into = std::move(value);
   return {};
 }
 
 Problem set_text(std::optional<std::string>& into, std::string value) {
-  if (value.empty()) return "empty";
+  if (value.empty()) return "must not be empty";
   into = std::move(value);
   return {};
 }
 
 Problem set_count(std::optional<std::uint32_t>& into, const std::string& value) {
   into = number_in<std::uint32_t>(value);
-  return into ? Problem{} : "not a whole number";
+  return into ? Problem{} : "must be a whole number";
 }
 
 Problem set_rate(std::optional<double>& into, std::optional<double> value) {
   into = value;
-  return into && std::isfinite(*into) ? Problem{} : "not a number";
+  return into && std::isfinite(*into) ? Problem{} : "must be a number";
 }
 
 Problem set_explain(bool& into, std::string_view value) {
@@ -55,8 +55,8 @@ Problem set_explain(bool& into, std::string_view value) {
 }
 
 Problem set_options(std::string& into, std::string value) {
-  if (value.size() > max_options) return "longer than 4096 bytes";
-  if (!is_json_object(value)) return "not a JSON object";
+  if (value.size() > max_options) return "must be at most 4096 bytes";
+  if (!is_json_object(value)) return "must be a JSON object";
   into = std::move(value);
   return {};
 }
@@ -101,14 +101,16 @@ void append_encoded(std::string& out, std::string_view name, std::string_view va
 Result<StreamRequest, RequestError> parse_stream_target(std::string_view target) {
   const auto path = target.substr(0, target.find('?'));
   if (path != stream_path)
-    return RequestError{.status = 404, .message = "no such path; try /v1/stream"};
+    return RequestError{.status = 404, .message = "no such path; streams are at /v1/stream"};
 
   StreamRequest request;
   std::array<bool, parameters.size()> seen{};
   std::size_t length = 0;
   for (const auto& [name, encoded] : parameters_of(target)) {
     if (name != "options") length += name.size() + encoded.size();
-    if (length >= max_query) return RequestError{.status = 414, .message = "the query is too long"};
+    if (length >= max_query)
+      return RequestError{.status = 414,
+                          .message = "the query must be shorter than 2048 bytes, without options"};
     const auto parameter = std::ranges::find(parameters, name, &Parameter::name);
     if (parameter == parameters.end()) return fault(name, "no such parameter");
     if (std::exchange(seen[static_cast<std::size_t>(parameter - parameters.begin())], true))
@@ -124,7 +126,7 @@ Result<StreamRequest, RequestError> parse_stream_target(std::string_view target)
 Result<StreamRequest, RequestError> read_open(const client_protocol::Open& open) {
   if (open.version != client_protocol::version)
     return fault("version",
-                 "this service speaks version " + std::to_string(client_protocol::version));
+                 "this service supports version " + std::to_string(client_protocol::version));
   StreamRequest request{.channels = open.channels, .dim = open.dim};
   std::optional<RequestError> error;
   const auto check = [&](std::string_view name, Problem problem) {

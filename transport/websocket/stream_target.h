@@ -11,13 +11,13 @@
 
 namespace millrace {
 
-// Reads the target of an HTTP request: "/v1/stream?rate=16000".
+// Parses the target of an HTTP request: "/v1/stream?rate=16000".
 [[nodiscard]] Result<StreamRequest, RequestError> parse_stream_target(std::string_view target);
 
-// Reads what came as a message, by the same rules.
+// Checks the message `Open` by the same rules.
 [[nodiscard]] Result<StreamRequest, RequestError> read_open(const client_protocol::Open& open);
 
-// The other direction of parse_stream_target.
+// The inverse of parse_stream_target().
 std::string stream_target(const StreamRequest& request);
 
 }  // namespace millrace

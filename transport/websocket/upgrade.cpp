@@ -22,7 +22,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// Whether a comma-separated list, over all fields of that name, has a word for which `matches`.
+// True if `matches` is true for an item of the comma-separated lists in the fields of that name.
 template <class Matches>
 bool listed(const HttpQuery& query, std::string_view name, Matches matches) {
   for (std::string_view list : query.all(name)) {
@@ -44,34 +44,35 @@ bool is_key(std::string_view key) {
 
 }  // namespace
 
-Result<Upgrade, RequestError> parse_upgrade(const HttpQuery& query, std::string_view spoken) {
+Result<Upgrade, RequestError> parse_upgrade(const HttpQuery& query, std::string_view supported) {
   const auto is = [](std::string_view word) {
     return [word](std::string_view item) { return boost::beast::iequals(item, word); };
   };
   if (!listed(query, "Upgrade", is("websocket")) || !listed(query, "Connection", is("upgrade")))
-    return no_upgrade(426, "a WebSocket upgrade is expected");
+    return no_upgrade(426, "the request must be a WebSocket upgrade");
   const auto versions = query.all("Sec-WebSocket-Version");
   if (versions.size() != 1 || trimmed(versions[0]) != "13")
-    return no_upgrade(426, "only version 13 of WebSocket is spoken");
+    return no_upgrade(426, "only version 13 of WebSocket is supported");
   const auto keys = query.all("Sec-WebSocket-Key");
   if (query.version != 11 || query.all("Host").size() != 1 || keys.size() != 1 || !is_key(keys[0]))
     return no_upgrade(400, "a malformed WebSocket upgrade");
 
-  // Subprotocols are compared exactly: their letters count.
+  // Subprotocols are case-sensitive.
   const bool ours = listed(query, "Sec-WebSocket-Protocol",
-                           [&](std::string_view item) { return item == spoken; });
+                           [&](std::string_view item) { return item == supported; });
   if (!ours && !query.all("Sec-WebSocket-Protocol").empty())
-    return no_upgrade(400, "the only subprotocol here is " + std::string(spoken));
-  return Upgrade{.key = std::string(keys[0]), .subprotocol = ours ? spoken : ""};
+    return no_upgrade(400, "the only supported subprotocol is " + std::string(supported));
+  return Upgrade{.key = std::string(keys[0]), .subprotocol = ours ? supported : ""};
 }
 
 std::optional<RequestError> refuse_page(const HttpQuery& query, const PageRules& rules) {
   if (rules.loopback && !is_for_loopback(query))
-    return no_upgrade(421, "Host must be localhost or a loopback address, as this listener is");
+    return no_upgrade(421,
+                      "this listener is on loopback: Host must be localhost or a loopback address");
   if (!is_from(query, rules.origins) && !(rules.own_page && is_from_own_page(query)))
-    return no_upgrade(
-        403, "pages of this origin may not open streams: [listen] origins lists those that may");
-  if (query.method != "GET") return no_upgrade(405, "GET is expected");
+    return no_upgrade(403,
+                      "pages of this origin may not open streams: it is not in [listen] origins");
+  if (query.method != "GET") return no_upgrade(405, "the method must be GET");
   return std::nullopt;
 }
 
@@ -79,7 +80,7 @@ HttpAnswer answer_to(const RequestError& error) {
   HttpAnswer answer{.status = error.status, .body = R"({"error":{"code":")"};
   answer.body.append(name_of(code_of(error))).append(R"(",)");
   if (!error.parameter.empty()) {
-    // A name that is no UTF-8 would make the body no JSON.
+    // A name that is not UTF-8 would make the body invalid JSON.
     append_string(answer.body += R"("parameter":)",
                   is_utf8(error.parameter) ? error.parameter : "?");
     answer.body += ',';

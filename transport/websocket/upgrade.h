@@ -14,27 +14,28 @@ namespace millrace {
 
 inline constexpr std::string_view subprotocol = "millrace.v1";
 
-// What the WebSocket handshake needs of an upgrade request.
+// The parts of an upgrade request that the WebSocket handshake needs.
 struct Upgrade {
   std::string key;                 // Sec-WebSocket-Key
-  std::string_view subprotocol{};  // which the client listed, to be named in the answer; or empty
+  std::string_view subprotocol{};  // for the answer; empty if the client listed none
 };
 
-// Which pages of browsers may open streams; clients that are no pages always may.
+// The web pages that may open streams. Clients that are not web pages are always allowed.
 struct PageRules {
-  bool loopback = false;                      // the listener is: only loopback hosts are answered
-  std::span<const std::string> origins = {};  // of the pages
-  bool own_page = false;                      // those that this listener serves may
+  bool loopback = false;                      // the listener is on loopback: check `Host`
+  std::span<const std::string> origins = {};  // allowed origins of pages
+  bool own_page = false;                      // pages served by this listener are allowed
 };
 
-// Refuses requests by other methods than GET, and from pages that may not open streams.
+// Refuses requests with a method other than GET, and requests from pages that are not allowed.
+// Nullopt if the request is allowed.
 [[nodiscard]] std::optional<RequestError> refuse_page(const HttpQuery& query,
                                                       const PageRules& rules = {});
 
-// Reads the request for a WebSocket. `spoken` is the only subprotocol that the client may name; it
-// outlives the result.
+// Reads a request for a WebSocket. If the client lists subprotocols, `supported` must be one of
+// them; it outlives the result.
 [[nodiscard]] Result<Upgrade, RequestError> parse_upgrade(const HttpQuery& query,
-                                                          std::string_view spoken);
+                                                          std::string_view supported);
 
 // The HTTP answer to a refused request.
 HttpAnswer answer_to(const RequestError& error);

@@ -18,7 +18,7 @@
 namespace millrace {
 namespace {
 
-// A client that sends many small ones at once does not hold up the others of its thread.
+// Limits the turn of a client that sends many small messages: others of its thread must not wait.
 constexpr unsigned events_per_turn = 64;
 constexpr std::uint16_t close_normal = 1000;
 constexpr std::uint16_t no_code = 1005;
@@ -34,7 +34,7 @@ class WebSocketConnection final : public Connection {
         ahead_(socket_.get_executor().context(), std::move(rest)),
         reader_(role, longest, ReadBuffer::size),
         output_(role) {
-    boost::system::error_code closed;  // meanwhile: the first read finds that
+    boost::system::error_code closed;  // ignored: the first read fails too
     socket_.non_blocking(true, closed);
   }
 
@@ -47,22 +47,22 @@ class WebSocketConnection final : public Connection {
   Task<> linger() override;
   void abort() override;
 
-  std::optional<Time> hung_up_since() const override { return hung_up_since_; }
+  std::optional<Time> peer_closed_since() const override { return peer_closed_since_; }
   bool is_reset() override;
-  std::size_t untaken() override;
-  Time heard() const override { return heard_; }
+  std::size_t unacknowledged() override;
+  Time last_received() const override { return last_received_; }
   std::optional<Time> assembling_since() const override { return incomplete_since_; }
   std::optional<Time> sending_since() const override {
     return sending_ ? std::optional(progress_) : std::nullopt;
   }
 
  private:
-  // Each takes an event of the reader, and returns what next() gives for it, if anything.
-  std::optional<Received> take(const MessageReader::Message& message);
-  std::optional<Received> take(const MessageReader::Ping& ping);
-  std::optional<Received> take(const MessageReader::Pong&) { return std::nullopt; }
-  std::optional<Received> take(const MessageReader::Close& close);
-  std::optional<Received> take(const MessageReader::Fault& fault);
+  // Handle an event of the reader. Return what next() is to return, if anything.
+  std::optional<Received> on_event(const MessageReader::Message& message);
+  std::optional<Received> on_event(const MessageReader::Ping& ping);
+  std::optional<Received> on_event(const MessageReader::Pong&) { return std::nullopt; }
+  std::optional<Received> on_event(const MessageReader::Close& close);
+  std::optional<Received> on_event(const MessageReader::Fault& fault);
   std::optional<Received> end(Ended ended, std::uint16_t code);
   Ended lost(boost::system::error_code error) const;
   std::optional<Received> finish();
@@ -76,15 +76,15 @@ class WebSocketConnection final : public Connection {
   MessageReader reader_;
   FrameOutput output_;
   boost::system::error_code wait_error_;  // ignored: the next operation fails with it too
-  bool may_read_ = false;                 // the socket may have more
+  bool may_read_ = false;                 // the socket may have unread bytes
   unsigned in_a_row_ = 0;                 // events without a wait
-  std::optional<Ended> ending_;           // given by next() when the close is written
-  std::uint16_t close_code_ = 0;          // of that close
-  Time heard_ = Clock::now();
+  std::optional<Ended> ending_;           // returned by next() once our close is written
+  std::uint16_t close_code_ = 0;          // of our close
+  Time last_received_ = Clock::now();
   std::optional<Time> incomplete_since_;
   bool sending_ = false;  // the writer waits
-  Time progress_{};       // a write last went on
-  std::optional<Time> hung_up_since_;
+  Time progress_{};       // last accepted byte, or start of the writer's wait
+  std::optional<Time> peer_closed_since_;
 };
 
 std::optional<Connection::Received> WebSocketConnection::next() {
@@ -94,9 +94,9 @@ std::optional<Connection::Received> WebSocketConnection::next() {
   while (in_a_row_ < events_per_turn) {
     if (const auto event = reader_.next(ahead_.unread())) {
       ++in_a_row_;
-      heard_ = Clock::now();
+      last_received_ = Clock::now();
       if (!reader_.within_message()) incomplete_since_.reset();
-      auto received = std::visit([this](const auto& one) { return take(one); }, *event);
+      auto received = std::visit([this](const auto& one) { return on_event(one); }, *event);
       if (received) return received;
       continue;
     }
@@ -108,8 +108,8 @@ std::optional<Connection::Received> WebSocketConnection::next() {
   return std::nullopt;
 }
 
-// If the peer does not take our pongs or our close, it is not read. Output of a writer that waits
-// does not hold up reading: pongs go behind it.
+// While our pongs or our close cannot be written, the peer is not read. Output of a waiting writer
+// does not stop reading: pongs are queued after it.
 Task<> WebSocketConnection::readable() {
   reader_.forget_message();
   if (!output_.empty() && (ending_ || !sending_)) return wait(Socket::wait_write);
@@ -122,39 +122,41 @@ Task<> WebSocketConnection::readable() {
   return wait(Socket::wait_read);
 }
 
-// False if the peer does not take them. The writer writes those behind its output.
+// False if the socket is full. If the writer waits, it writes the pongs after its output.
 bool WebSocketConnection::write_pongs() { return sending_ || flush() != Flushed::later; }
 
-// Not a coroutine: that would be one more frame to allocate for each wait.
+// Not a coroutine: that would allocate one more frame for each wait.
 Task<> WebSocketConnection::wait(Socket::wait_type what) {
   return socket_.async_wait(what, net::redirect_error(awaited, wait_error_));
 }
 
-// Pongs are written before the caller may leave the connection alone for a while.
-std::optional<Connection::Received> WebSocketConnection::take(
+// Writes pongs now, because the caller may take a while to process the message.
+std::optional<Connection::Received> WebSocketConnection::on_event(
     const MessageReader::Message& message) {
   write_pongs();
   return Message{.kind = message.is_text ? Kind::text : Kind::binary,
                  .bytes = message.bytes,
-                 .arrived = heard_};
+                 .arrived = last_received_};
 }
 
-std::optional<Connection::Received> WebSocketConnection::take(const MessageReader::Ping& ping) {
+std::optional<Connection::Received> WebSocketConnection::on_event(const MessageReader::Ping& ping) {
   output_.pong({reinterpret_cast<const char*>(ping.payload.data()), ping.payload.size()});
   return std::nullopt;
 }
 
-std::optional<Connection::Received> WebSocketConnection::take(const MessageReader::Close& close) {
+std::optional<Connection::Received> WebSocketConnection::on_event(
+    const MessageReader::Close& close) {
   return end({.how = Ended::How::closed, .code = close.code},
              close.code == no_code ? close_normal : close.code);
 }
 
-std::optional<Connection::Received> WebSocketConnection::take(const MessageReader::Fault& fault) {
+std::optional<Connection::Received> WebSocketConnection::on_event(
+    const MessageReader::Fault& fault) {
   return end({.how = fault.code == too_big ? Ended::How::too_big : Ended::How::protocol},
              fault.code);
 }
 
-// The reader yields once before the close, so that messages which the writer has queued go first.
+// The reader yields once before the close, so that messages queued by the writer are sent first.
 std::optional<Connection::Received> WebSocketConnection::end(Ended ended, std::uint16_t code) {
   ending_ = ended;
   close_code_ = code;
@@ -167,8 +169,9 @@ Connection::Ended WebSocketConnection::lost(boost::system::error_code error) con
   return {.how = error == net::error::eof && whole ? Ended::How::half_closed : Ended::How::lost};
 }
 
-// The server hangs up first (RFC 6455, 7.1.1). linger() waits for the peer to do so too: closing
-// the socket over unread bytes would take the close frame back from a peer that is still sending.
+// The server ends the connection first (RFC 6455, 7.1.1). linger() waits until the peer ends it
+// too: with unread bytes, a close of the socket would reset the connection, and a peer that is
+// still sending would lose the close frame.
 std::optional<Connection::Received> WebSocketConnection::finish() {
   output_.close(close_code_, ending_->how == Ended::How::too_big
                                  ? "at most " + std::to_string(longest_) + " bytes"
@@ -186,14 +189,16 @@ void WebSocketConnection::add(Kind kind, std::string_view bytes) {
               bytes);
 }
 
-// Output to a peer that has hung up is dropped: what the peer sent before that is still to be read.
+// Output to a peer that has closed the connection is dropped instead of failing: messages that the
+// peer sent before must still be read.
 Connection::Flushed WebSocketConnection::flush() {
   while (!output_.empty()) {
     boost::system::error_code error;
-    const std::size_t size = hung_up_since_ ? 0 : socket_.write_some(output_.unwritten(), error);
+    const std::size_t size =
+        peer_closed_since_ ? 0 : socket_.write_some(output_.unwritten(), error);
     if (error == net::error::connection_reset || error == net::error::broken_pipe)
-      hung_up_since_ = Clock::now();
-    if (hung_up_since_) {
+      peer_closed_since_ = Clock::now();
+    if (peer_closed_since_) {
       output_.drop();
     } else if (error && error != net::error::would_block) {
       output_.drop();
@@ -232,7 +237,7 @@ bool WebSocketConnection::is_reset() {
   return ::poll(&state, 1, 0) > 0;
 }
 
-std::size_t WebSocketConnection::untaken() {
+std::size_t WebSocketConnection::unacknowledged() {
   int bytes = 0;
   ::ioctl(socket_.native_handle(), SIOCOUTQ, &bytes);
   return static_cast<std::size_t>(bytes);

@@ -11,13 +11,14 @@
 
 namespace millrace {
 
-// Speaks WebSocket over a socket whose upgrade was answered: `rest` are the bytes that were read
-// behind it. A message over `longest` ends the connection before it is read. `socket` is cut when
-// the connection is destroyed.
+// Opens a WebSocket over a socket whose upgrade was answered. `rest` are the bytes that were
+// already read after the upgrade. A message of more than `longest` bytes ends the connection
+// before it is read. The socket is closed when the connection is destroyed.
 std::unique_ptr<Connection> open_websocket(Role role, Socket socket, std::string rest,
                                            std::size_t longest);
 
-// Answers an upgrade that was read already, and opens the server's end. Null if that fails.
+// Answers an upgrade request that was already read, and opens the server's end. Null if the answer
+// cannot be sent.
 Task<std::unique_ptr<Connection>> accept_websocket(Socket socket, Upgrade upgrade, std::string rest,
                                                    std::size_t longest);
 

@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-// Listens on "tcp://ADDRESS:PORT"; an IPv6 address has brackets, port 0 is any free one. Throws
-// std::runtime_error that names the endpoint.
+// Listens on "tcp://ADDRESS:PORT". An IPv6 address is in brackets; port 0 means any free port.
+// Throws std::runtime_error that names the endpoint.
 Acceptor listen_on_zeromq(const Executor& executor, const std::string& endpoint);
 
 }  // namespace millrace

@@ -18,11 +18,11 @@
 
 namespace millrace {
 
-// A connection of a router: its socket, what was read and is to be written, and its time limits.
-// Confined to one thread.
+// A connection of a router: its socket, its input and output, and its time limits. Confined to one
+// thread.
 struct ZeromqConnection {
-  ZeromqConnection(Socket accepted_socket, Share its_room, std::size_t max_first, Time now)
-      : room(std::move(its_room)),
+  ZeromqConnection(Socket accepted_socket, Share its_share, std::size_t max_first, Time now)
+      : budget_share(std::move(its_share)),
         socket(std::move(accepted_socket)),
         peer(peer_of(socket)),
         timer(socket.get_executor()),
@@ -30,9 +30,9 @@ struct ZeromqConnection {
         accepted(now),
         pinged(now) {}
 
-  Share room;
+  Share budget_share;
   Socket socket;
-  const Tcp::endpoint peer;  // kept for when the connection is lost
+  const Tcp::endpoint peer;  // also known after the connection is lost
   Timer timer;
   ZmtpReader reader;
   ZmtpOutput output;
@@ -40,22 +40,23 @@ struct ZeromqConnection {
   const Time accepted;
   Time pinged;                        // when the last PING was due
   std::optional<Time> unanswered;     // since when a PING waits for any byte of the peer
-  std::optional<Time> message_begun;  // of the message that is being read
+  std::optional<Time> message_begun;  // when the message that is being read began
 
-  // The stages of a connection: none of them, ready, told. It may be cut in each stage. From then
-  // on nothing is received or sent, and the sink is called only for lost().
-  bool ready = false;  // the handshake is complete
-  bool told = false;   // the sink was called for it: lost() follows when it ends
-  bool cut =
-      false;  // by the owner of the router, or after a failed write; removed at the next event
+  // The stages of a connection are: neither of these two, ready, reported.
+  bool ready = false;     // the handshake is complete
+  bool reported = false;  // the sink has received an event of it: lost() follows at its end
+  // In each stage the connection can be cut: by the router's owner, or after a failed write. Then
+  // nothing more is received or sent, and the sink is called only for lost(). The connection is
+  // removed at its next event.
+  bool cut = false;
 
-  // If the output is not empty, at least one of the first two is true. Only if there was no memory
-  // for the event, neither is: then the timer writes.
-  bool flush_due = false;  // it is in the queue of flushes
-  bool waiting = false;    // for the socket to be writable
+  // If the output is not empty, flush_due or waiting is true. Neither is true if the event could
+  // not be allocated: then the timer writes the output.
+  bool flush_due = false;  // the connection is in the queue of flushes
+  bool waiting = false;    // until the socket is writable
   bool blocked = false;    // send() returned `full`: writable() follows
 
-  // A PING behind what the peer does not read would say nothing about the peer.
+  // Adds a PING if it is due, but not after unread output: such a PING would not test the peer.
   void ping_when_due(const ZeromqTimes& times, std::string_view ping, Time now) {
     if (!ready || now < pinged + times.heartbeat) return;
     pinged = now;
@@ -63,11 +64,12 @@ struct ZeromqConnection {
     output.add_command(ping);
     if (!unanswered) unanswered = now;
   }
-  // A peer that does not read gets no answers to its PINGs.
+  // The PINGs of a peer that does not read are not answered.
   void answer_ping() {
     if (!output.is_full()) output.add_command(std::string("\4PONG").append(reader.context()));
   }
-  // All bytes that were read are taken. Requires: message_begun is of an unfinished message.
+  // Call it after all received bytes were processed. Requires: message_begun is not that of a
+  // finished message.
   void note_progress(Time now) {
     if (!reader.is_within())
       message_begun.reset();
@@ -75,12 +77,12 @@ struct ZeromqConnection {
       message_begun = now;
   }
 
-  // Every time limit that applies now, the next PING included, is at this time or later.
+  // The earliest of the time limits that apply now, including the next PING.
   Time next_due(const ZeromqTimes& times) const {
     Time due = Time::max();
     const auto limit = [&](Time at) { due = at < due ? at : due; };
     if (!ready) limit(accepted + times.handshake);
-    if (!told) limit(accepted + times.greeting);
+    if (!reported) limit(accepted + times.greeting);
     if (ready) limit(pinged + times.heartbeat);
     if (unanswered) limit(*unanswered + times.unanswered);
     if (message_begun) limit(*message_begun + times.message);
@@ -88,7 +90,7 @@ struct ZeromqConnection {
   }
   bool is_late(const ZeromqTimes& times, Time now) const {
     return (!ready && now >= accepted + times.handshake) ||
-           (!told && now >= accepted + times.greeting) ||
+           (!reported && now >= accepted + times.greeting) ||
            (unanswered && now >= *unanswered + times.unanswered) ||
            (message_begun && now >= *message_begun + times.message);
   }

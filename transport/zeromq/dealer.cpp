@@ -14,15 +14,16 @@ namespace {
 
 constexpr Duration heartbeat = std::chrono::seconds(2);
 constexpr int high_water = 256;
-constexpr int sockets = 8;  // ours, the monitor's two ends, and those that libzmq wants for itself
-// libzmq drops what it has received and nobody has read yet as soon as a connection ends that is
-// not to be made again. So it is to be: after the dealer is long gone.
-constexpr int never = 24 * 60 * 60 * 1'000;  // ms
-constexpr int watched = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
-                        ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
-                        ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED;
+constexpr int sockets = 8;  // ours, the monitor's two ends, and those that libzmq uses internally
+// If reconnecting is off, libzmq drops received but unread messages when a connection ends. So it
+// is on, with an interval that a dealer does not outlive.
+constexpr int reconnect_interval = 24 * 60 * 60 * 1'000;  // ms
+constexpr int monitored_events =
+    ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+    ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_DISCONNECTED |
+    ZMQ_EVENT_CLOSED;
 
-// To libzmq, 0 is no timeout at all.
+// At least 1 ms: 0 means no timeout to libzmq.
 int timeout(Duration time) {
   using std::chrono::milliseconds;
   return static_cast<int>(std::clamp(std::chrono::ceil<milliseconds>(time), milliseconds(1),
@@ -39,7 +40,7 @@ void set_options(zmq::socket_t& socket, std::size_t max_message, Duration silenc
   socket.set(sockopt::handshake_ivl, 5'000);
   socket.set(sockopt::heartbeat_ivl, timeout(std::min(heartbeat, silence / 3)));
   socket.set(sockopt::heartbeat_timeout, timeout(silence));
-  socket.set(sockopt::reconnect_ivl, never);
+  socket.set(sockopt::reconnect_ivl, reconnect_interval);
   socket.set(sockopt::linger, static_cast<int>(linger.count()));
   socket.set(sockopt::tcp_keepalive, 1);
   socket.set(sockopt::ipv6, ipv6);
@@ -53,29 +54,29 @@ class ZeromqDealer::Connected {
             std::chrono::milliseconds linger)
       : context_(1, sockets),
         socket_(context_, zmq::socket_type::dealer),
-        monitor_(context_, socket_, "inproc://connection", watched) {
+        monitor_(context_, socket_, "inproc://connection", monitored_events) {
     set_options(socket_, max_message, silence, linger, endpoint.find('[') != std::string::npos);
     socket_.connect(endpoint);
   }
   ~Connected() {
-    if (follow() == State::ended) socket_.set(zmq::sockopt::linger, 0);
+    if (process_events() == State::ended) socket_.set(zmq::sockopt::linger, 0);
   }
 
   std::array<int, 2> descriptors() {
     return {socket_.get(zmq::sockopt::fd), monitor_.socket().get(zmq::sockopt::fd)};
   }
 
-  State follow() {
+  State process_events() {
     while (const auto event = monitor_.next()) {
       switch (event->what) {
         case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
           if (state_ == State::connecting) state_ = State::connected;
           break;
-        case ZMQ_EVENT_CLOSED: end("nobody listens there"); break;
+        case ZMQ_EVENT_CLOSED: end("no service listens there"); break;
         case ZMQ_EVENT_DISCONNECTED:
           end(state_ == State::connected ? "the connection was lost" : "no service answers there");
           break;
-        default: end("what answers there is no service"); break;
+        default: end("the server there is not a Millrace service"); break;
       }
     }
     return state_;
@@ -88,17 +89,17 @@ class ZeromqDealer::Connected {
     if (zmq_msg_more(part(message)) == 0) return message;
     while (zmq_msg_more(part(message)) != 0 && zeromq::receive(socket_, part(message))) {
     }
-    end("the service sent a message of several parts");
+    end("the service sent a message with several parts");
     return std::nullopt;
   }
 
   bool send(Bytes bytes) {
-    if (state_ != State::connected) return false;  // libzmq would keep it for the next connection
+    if (state_ != State::connected) return false;  // libzmq would queue it for the next connection
     ZeromqMessage message = ZeromqMessage::copy_of(bytes);
     return zeromq::send(socket_, part(message), 0) == 0;
   }
 
-  bool is_news(bool to_receive, bool to_send) {
+  bool has_events(bool to_receive, bool to_send) {
     const bool may_send = to_send && state_ == State::connected;
     const int of_socket = (to_receive ? ZMQ_POLLIN : 0) | (may_send ? ZMQ_POLLOUT : 0);
     return (socket_.get(zmq::sockopt::events) & of_socket) != 0 ||
@@ -134,12 +135,12 @@ ZeromqDealer::ZeromqDealer(const std::string& endpoint, std::size_t max_message,
 ZeromqDealer::~ZeromqDealer() = default;
 
 std::array<int, 2> ZeromqDealer::descriptors() const { return connected_->descriptors(); }
-ZeromqDealer::State ZeromqDealer::follow() { return connected_->follow(); }
+ZeromqDealer::State ZeromqDealer::process_events() { return connected_->process_events(); }
 const std::string& ZeromqDealer::reason() const { return connected_->reason(); }
 std::optional<ZeromqMessage> ZeromqDealer::receive() { return connected_->receive(); }
 bool ZeromqDealer::send(Bytes message) { return connected_->send(message); }
-bool ZeromqDealer::is_news(bool to_receive, bool to_send) {
-  return connected_->is_news(to_receive, to_send);
+bool ZeromqDealer::has_events(bool to_receive, bool to_send) {
+  return connected_->has_events(to_receive, to_send);
 }
 
 }  // namespace millrace

@@ -14,40 +14,42 @@
 
 namespace millrace {
 
-// A DEALER socket and its one connection, which is never made again by itself: where it ended, so
-// has what went over it. Waits for nothing. Messages are of one part.
+// A DEALER socket with one connection. It does not reconnect, because the streams of an ended
+// connection have ended too. Messages have one part. No call blocks, except the destructor.
 //
-// Whoever waits for it waits for both descriptors, which tell of news once and not of all: after
-// one was readable, and after every other call too, follow(), receive() and a send that found no
-// room are tried until is_news() is false.
+// To wait, wait for both descriptors(). They become readable once, possibly for several events.
+// After that, and after every other call here, call process_events(), receive() and a send() that
+// returned false again until has_events() is false.
 //
 // Confined to one thread.
 class ZeromqDealer {
  public:
-  // Begins to connect. `endpoint` is "tcp://ADDRESS:PORT", an address and no name. A longer message
-  // than `max_message` ends the connection, and so does a service that sends nothing for `silence`
+  // Begins to connect to `endpoint`, "tcp://ADDRESS:PORT" (not a host name). The connection ends if
+  // a message is longer than `max_message` bytes, or if the service sends nothing for `silence`
   // after a PING. A PING is sent every 2 s, or every third of `silence` if that is less. Throws
   // std::runtime_error.
   ZeromqDealer(const std::string& endpoint, std::size_t max_message, Duration silence,
                std::chrono::milliseconds linger = {});
-  // Waits at most `linger` for what was sent to be on its way; what is not is dropped.
+  // Waits at most `linger` until the messages are sent, then drops the rest.
   ~ZeromqDealer();
 
   std::array<int, 2> descriptors() const;
 
   enum class State { connecting, connected, ended };
-  // Takes in what has happened. What came before the end can still be received.
-  State follow();
-  // Why it ended, for people.
+  // Processes the events of the connection and returns its state. After `ended`, messages that
+  // arrived before can still be received.
+  State process_events();
+  // Why the connection ended, for people.
   const std::string& reason() const;
 
-  // Nothing when there is none. One of more parts ends the connection.
+  // The next message; nullopt if no message waits. A message of several parts ends the connection.
   std::optional<ZeromqMessage> receive();
-  // False when the other end has to read first, or follow() has not told that it is connected, or
-  // that it is not any more: nothing was taken.
+  // False, and the message is not accepted, if the service must read first, or if the last state
+  // from process_events() is not `connected`.
   [[nodiscard]] bool send(Bytes message);
-  // Whether it is worth to try at once. `to_receive`, `to_send`: what the caller would do.
-  bool is_news(bool to_receive, bool to_send);
+  // True if process_events() has an event, or receive() (with `to_receive`) or send() (with
+  // `to_send`) may succeed now.
+  bool has_events(bool to_receive, bool to_send);
 
  private:
   class Connected;

@@ -13,17 +13,17 @@
 
 namespace millrace {
 
-// The peers of a router that have something to be written, in order. Writes to some of them in each
-// turn of the thread, so that all messages for a peer in one turn take one system call. Destroyed
-// when its executor runs no more. Confined to one thread.
+// A queue of the peers of a router with unwritten output. Writes to some of them in each turn of
+// the thread, so that all messages for a peer in one turn need one system call. Destroyed after its
+// executor has stopped running. Confined to one thread.
 class ZeromqFlushes {
  public:
-  // `write` is called once for each add(). What it throws leaves the run of the io_context, after
-  // the other writes of the turn.
+  // `write` is called once for each add(). Its exception leaves io_context::run() after the other
+  // writes of the turn.
   ZeromqFlushes(Executor executor, std::function<void(ZeromqPeer)> write)
       : executor_(executor), write_(std::move(write)) {}
 
-  // If it throws std::bad_alloc, `write` may be called or not.
+  // Enqueues a peer. If this throws std::bad_alloc, `write` may or may not be called for it.
   void add(ZeromqPeer peer) {
     waiting_.push_back(peer);
     post();

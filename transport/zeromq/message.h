@@ -9,9 +9,9 @@
 
 namespace millrace {
 
-// Owns one part of a ZeroMQ message, where the library put it: moved, never copied. It may begin at
-// any address (schemas/aligned_message.h). May be handed to another thread; confined to one at a
-// time.
+// Owns one part of a ZeroMQ message, in the memory of libzmq. A move does not copy the bytes. Their
+// address may be unaligned (schemas/aligned_message.h). May be moved to another thread; confined to
+// one thread at a time.
 class ZeromqMessage {
  public:
   ZeromqMessage();  // empty
@@ -26,7 +26,7 @@ class ZeromqMessage {
     return {reinterpret_cast<const char*>(bytes().data()), bytes().size()};
   }
 
-  // The zmq_msg_t, for those who include zmq.h.
+  // The zmq_msg_t, for code that includes zmq.h.
   void* handle() { return message_.data(); }
 
  private:

@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-// What libzmq tells of the connections of a socket. Confined to the thread of the socket; destroyed
-// before it.
+// Receives libzmq's events about the connections of a socket. Confined to the thread of the socket;
+// destroyed before it.
 class ZeromqMonitor {
  public:
   struct Event {
@@ -20,25 +20,27 @@ class ZeromqMonitor {
     std::int32_t value = 0;
   };
 
-  // `place` is a name that no other monitor of the context has.
-  ZeromqMonitor(zmq::context_t& context, zmq::socket_t& socket, const std::string& place,
-                int watched)
+  // `endpoint` is a name that no other monitor of the context has.
+  ZeromqMonitor(zmq::context_t& context, zmq::socket_t& socket, const std::string& endpoint,
+                int event_mask)
       : socket_(socket), events_(context, zmq::socket_type::pair) {
-    // A monitor whose reader is late holds up libzmq's own thread, and with it all peers.
+    // No limit: a full queue of events would block libzmq's I/O thread, and so all peers.
     events_.set(zmq::sockopt::rcvhwm, 0);
     events_.set(zmq::sockopt::linger, 0);
-    if (zmq_socket_monitor(socket_.handle(), place.c_str(), watched) != 0) throw zmq::error_t();
-    events_.connect(place);
+    if (zmq_socket_monitor(socket_.handle(), endpoint.c_str(), event_mask) != 0)
+      throw zmq::error_t();
+    events_.connect(endpoint);
   }
   ~ZeromqMonitor() { zmq_socket_monitor(socket_.handle(), nullptr, 0); }
   ZeromqMonitor(const ZeromqMonitor&) = delete;
   ZeromqMonitor& operator=(const ZeromqMonitor&) = delete;
 
-  // Readable: there are events.
+  // Readable while there are events.
   zmq::socket_t& socket() { return events_; }
 
-  // As libzmq writes it: number and value in the first part, the endpoint in the second.
+  // The next event; nullopt if no event waits.
   std::optional<Event> next() {
+    // The format of libzmq: number and value in the first part, the endpoint in the second.
     zmq::message_t part;
     if (!zeromq::receive(events_, part)) return std::nullopt;
     Event event;

@@ -23,7 +23,7 @@
 namespace millrace {
 namespace {
 
-// Of one connection, until others have their turn: some hundred of the shortest messages.
+// Bytes read from one connection before the turn of others: some hundred of the shortest messages.
 constexpr std::size_t read_at_once = std::size_t{16} << 10;
 constexpr std::chrono::seconds linger{1};
 
@@ -31,7 +31,7 @@ constexpr std::chrono::seconds linger{1};
 
 class ZeromqRouter::Bound {
  public:
-  Bound(Executor executor, const ZeromqBinding& binding, Budget& room, ZeromqStats& stats)
+  Bound(Executor executor, const ZeromqBinding& binding, Budget& budget, ZeromqStats& stats)
       : executor_(executor),
         max_message_(binding.max_message),
         max_first_(std::min(binding.max_first, binding.max_message)),
@@ -39,14 +39,14 @@ class ZeromqRouter::Bound {
         memory_short_(binding.memory_short),
         times_(binding.times),
         ping_(zmtp_ping(binding.times.silence)),
-        room_(room),
+        budget_(budget),
         stats_(stats),
         acceptor_(listen_on_zeromq(executor, binding.endpoint)),
         buffer_(read_at_once) {}
   ~Bound() {
     try {
-      write_the_rest();
-    } catch (const std::bad_alloc&) {  // nothing is waited for
+      write_remaining();
+    } catch (const std::bad_alloc&) {  // write once, without waiting
       for (auto& [id, connection] : connections_)
         (void)connection.output.write(connection.socket.native_handle());
     }
@@ -57,7 +57,7 @@ class ZeromqRouter::Bound {
     accepting_.start();
   }
 
-  // `message` gives the message when there is room for it.
+  // Calls `message` for the message if it is accepted.
   template <class Message>
   Sent send(ZeromqPeer id, Message message) {
     Connection* const connection = find(id);
@@ -70,7 +70,7 @@ class ZeromqRouter::Bound {
     }
     flush_soon(id, *connection);
     connection->output.add_message(message());
-    return Sent::taken;
+    return Sent::accepted;
   }
 
   std::string address(ZeromqPeer id) {
@@ -93,7 +93,7 @@ class ZeromqRouter::Bound {
            acknowledged(id) >= connection->output.end_of_messages();
   }
 
-  // Its socket becomes readable, and that is where connections are removed.
+  // The shutdown makes the socket readable; receive() then removes the connection.
   void cut(ZeromqPeer id) noexcept {
     Connection* const connection = find(id);
     if (!connection) return;
@@ -110,18 +110,18 @@ class ZeromqRouter::Bound {
   using Error = boost::system::error_code;
 
   Task<> accept_all() {
-    while (auto socket = co_await accept(acceptor_)) welcome(std::move(*socket));
+    while (auto socket = co_await accept(acceptor_)) add_connection(std::move(*socket));
   }
 
-  void welcome(Socket socket) {
+  void add_connection(Socket socket) {
     if (memory_short_ && memory_short_->load(std::memory_order_relaxed))
       return refuse(socket, Refusal::overload);
-    Share room;
-    if (!max_connections_ || connections_.size() < *max_connections_) room = Share(room_, 1);
-    if (!room) return refuse(socket, Refusal::limit_global);
+    Share share;
+    if (!max_connections_ || connections_.size() < *max_connections_) share = Share(budget_, 1);
+    if (!share) return refuse(socket, Refusal::limit_global);
     const ZeromqPeer id{++last_};
     Connection& connection =
-        connections_.try_emplace(id, std::move(socket), std::move(room), max_first_, Clock::now())
+        connections_.try_emplace(id, std::move(socket), std::move(share), max_first_, Clock::now())
             .first->second;
     count();
     guard(id, [&] {
@@ -140,17 +140,17 @@ class ZeromqRouter::Bound {
     sink_->connection_refused(peer_of(socket), why);
   }
 
-  // A handler of a connection. It is removed where `work` returns false or throws.
+  // Runs a handler of a connection. Removes the connection if `work` returns false or throws.
   template <class Work>
   void guard(ZeromqPeer id, Work work) {
-    bool goes_on = false;
+    bool continues = false;
     try {
-      goes_on = work();
+      continues = work();
     } catch (...) {
       remove(id);
       throw;
     }
-    if (!goes_on) remove(id);
+    if (!continues) remove(id);
   }
 
   void wait_readable(ZeromqPeer id, Connection& connection) {
@@ -173,14 +173,14 @@ class ZeromqRouter::Bound {
       guard(id, [&] {
         if (!is_in_time(id, *due)) return false;
         due->ping_when_due(times_, ping_, Clock::now());
-        if (!due->output.empty()) flush(id, *due);  // the turn for it may have failed
+        if (!due->output.empty()) flush(id, *due);  // its turn in flushes_ may have failed
         wait_due(id, *due);
         return true;
       });
     });
   }
 
-  // When this process stood still, what the peer sent meanwhile is read before it is judged.
+  // After a stall of this process, reads what has arrived meanwhile before a time limit applies.
   bool is_in_time(ZeromqPeer id, Connection& connection) {
     for (std::size_t left = max_message_ / read_at_once + 2; left > 0; --left) {
       if (!connection.is_late(times_, Clock::now())) return true;
@@ -189,7 +189,7 @@ class ZeromqRouter::Bound {
     return false;
   }
 
-  // False when the connection has ended, or has to.
+  // False if the connection has ended or must end.
   bool receive(ZeromqPeer id, Connection& connection) {
     if (connection.cut) return false;
     const ssize_t got =
@@ -200,23 +200,23 @@ class ZeromqRouter::Bound {
     Bytes bytes = std::span(buffer_).first(static_cast<std::size_t>(got));
     while (!bytes.empty()) {
       const Found found = connection.reader.next(bytes);
-      // A PING between two parts of a message does not end that message.
+      // is_within(): a PING between two parts of a message does not end that message.
       if (found != Found::nothing && !connection.reader.is_within())
         connection.message_begun.reset();
-      if (!take(found, id, connection) || connection.cut) return false;
+      if (!handle(found, id, connection) || connection.cut) return false;
     }
     connection.note_progress(Clock::now());
     return true;
   }
 
-  bool take(Found found, ZeromqPeer id, Connection& connection) {
+  bool handle(Found found, ZeromqPeer id, Connection& connection) {
     switch (found) {
       case Found::nothing: return true;
       case Found::greeting: connection.output.add_command(zmtp_ready()); break;
       case Found::ready: return begin(id, connection);
-      case Found::message: give(id, connection); return true;
+      case Found::message: deliver(id, connection); return true;
       case Found::ping: connection.answer_ping(); break;
-      case Found::parts: give_malformed(id, connection); return true;
+      case Found::parts: deliver_malformed(id, connection); return true;
       case Found::endless: stats_.malformed.add(); return false;
       case Found::wrong: return false;
     }
@@ -224,7 +224,7 @@ class ZeromqRouter::Bound {
     return true;
   }
 
-  // The second of two connections with the same routing id is refused.
+  // False if another open connection has the same routing id.
   bool begin(ZeromqPeer id, Connection& connection) {
     const std::string& name = connection.reader.name();
     if (!name.empty() && !names_.insert(name).second) return false;
@@ -235,13 +235,13 @@ class ZeromqRouter::Bound {
     return true;
   }
 
-  void give(ZeromqPeer id, Connection& connection) {
-    connection.told = true;
+  void deliver(ZeromqPeer id, Connection& connection) {
+    connection.reported = true;
     connection.reader.set_max_message(max_message_);
     sink_->received(id, connection.reader.take_message());
   }
-  void give_malformed(ZeromqPeer id, Connection& connection) {
-    connection.told = true;
+  void deliver_malformed(ZeromqPeer id, Connection& connection) {
+    connection.reported = true;
     stats_.malformed.add();
     sink_->malformed(id);
   }
@@ -284,19 +284,19 @@ class ZeromqRouter::Bound {
     const auto found = connections_.find(id);
     if (found == connections_.end()) return;
     const Connection& connection = found->second;
-    const auto [told, peer] = std::pair(connection.told, connection.peer);
+    const auto [reported, peer] = std::pair(connection.reported, connection.peer);
     if (connection.ready) names_.erase(connection.reader.name());
     connections_.erase(found);
     stats_.disconnected.add();
     count();
-    if (told) return sink_->lost(id);
+    if (reported) return sink_->lost(id);
     stats_.refused[Refusal::handshake].add();
     sink_->connection_refused(peer, Refusal::handshake);
   }
   void count() { stats_.connections.set(static_cast<std::int64_t>(connections_.size())); }
 
-  // Blocks this thread.
-  void write_the_rest() {
+  // Blocks for up to `linger`.
+  void write_remaining() {
     const Time until = Clock::now() + linger;
     for (;;) {
       std::vector<pollfd> waiting;
@@ -316,13 +316,13 @@ class ZeromqRouter::Bound {
   const std::atomic<bool>* const memory_short_;
   const ZeromqTimes times_;
   const std::string ping_;
-  Budget& room_;
+  Budget& budget_;
   ZeromqStats& stats_;
   ZeromqSink* sink_ = nullptr;
   Acceptor acceptor_;
-  std::vector<std::byte> buffer_;  // what was just received, of one connection
+  std::vector<std::byte> buffer_;  // bytes just received from one connection
   std::unordered_map<ZeromqPeer, Connection> connections_;
-  std::unordered_set<std::string> names_;  // of those whose handshake is complete
+  std::unordered_set<std::string> names_;  // routing ids of connections that are `ready`
   ZeromqFlushes flushes_{executor_, [this](ZeromqPeer id) { flush_now(id); }};
   std::uint64_t last_ = 0;
   EndlessTask accepting_{executor_, [this] { return accept_all(); }};

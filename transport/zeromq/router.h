@@ -17,35 +17,36 @@
 
 namespace millrace {
 
-// One connection that has sent a message; no two ever have the same number.
+// The id of a connection that has sent a message. Ids are never reused.
 enum class ZeromqPeer : std::uint64_t {};
 
-// How long a router waits for a connection.
+// The time limits of a connection.
 struct ZeromqTimes {
-  std::chrono::milliseconds handshake{5'000};
+  std::chrono::milliseconds handshake{5'000};  // from TCP accept to the complete handshake
   std::chrono::milliseconds greeting{10'000};  // from TCP accept to the first message
   std::chrono::milliseconds heartbeat{2'000};  // between two PINGs
-  std::chrono::milliseconds silence{30'000};   // of ours, after which a peer may give us up
-  // From a PING, without any byte. A peer that does not read does not answer either; its owner,
-  // which can say why, ends it before that.
+  std::chrono::milliseconds silence{30'000};   // TTL of our PINGs: see zmtp_ping()
+  // From a PING to any byte of the peer. Peers that do not read do not answer either; the router's
+  // owner ends them before this limit, because it can report the reason.
   std::chrono::milliseconds unanswered{15'000};
-  std::chrono::milliseconds message{5'000};  // from its first byte to its last
+  std::chrono::milliseconds message{5'000};  // from the first to the last byte of a message
 };
 
-// Where a router listens, and what it takes of a peer.
+// The address and the limits of a router.
 struct ZeromqBinding {
-  std::string endpoint = {};           // "tcp://127.0.0.1:5555"; port 0: any free one
-  std::size_t max_message = 64 << 10;  // bytes; a longer one ends the connection
+  std::string endpoint = {};           // "tcp://127.0.0.1:5555"; port 0: any free port
+  std::size_t max_message = 64 << 10;  // bytes; a longer message ends the connection
   std::size_t max_first = 64 << 10;    // the same for the first message
-  // The most connections. Null: any number that finds room. Outlives the router.
+  // The most connections. Null: only the budget of the router limits them. Outlives the router.
   const std::atomic<std::uint64_t>* max_connections = nullptr;
-  // While it is true, new connections are refused. Null: never. Outlives the router.
+  // While it is true, new connections are refused. Null: they are always accepted. Outlives the
+  // router.
   const std::atomic<bool>* memory_short = nullptr;
-  ZeromqTimes times = {};  // shorter ones are for tests
+  ZeromqTimes times = {};  // tests use shorter ones
 };
 
-// Receives what peers send. Called on the router's thread, in the order of each peer's messages;
-// may call the router back, and must not destroy it. If it throws, the peer is lost.
+// Receives the events of a router. Called on the router's thread, in the order of each peer's
+// messages. May call the router, but must not destroy it. If a function throws, the peer is lost.
 class ZeromqSink {
  public:
   virtual ~ZeromqSink() = default;
@@ -53,62 +54,67 @@ class ZeromqSink {
   virtual void received(ZeromqPeer peer, ZeromqMessage message) = 0;
   // A message of several parts, which was dropped.
   virtual void malformed(ZeromqPeer peer) = 0;
-  // After send() returned `full`: there may be room again.
+  // After send() returned `full`: it may accept a message again.
   virtual void writable(ZeromqPeer peer) = 0;
-  // A connection from this address ended before its first message, for this reason.
+  // A connection from this address was refused, or ended before its first message.
   virtual void connection_refused(const Tcp::endpoint&, Refusal) {}
-  // The connection of a peer that was named above is gone. All that it sent was received.
+  // The connection of a peer that was passed to received() or malformed() has ended. Its complete
+  // messages were received before, unless it was cut.
   virtual void lost(ZeromqPeer peer) = 0;
 };
 
-// The service's end of ZeroMQ connections: speaks ZMTP 3 (RFC 23) over TCP as a ROUTER with the
-// mechanism NULL. Receives messages of one part from many peers, and sends to them.
+// The service's end of ZeroMQ connections: a ROUTER with the mechanism NULL that uses ZMTP 3 (RFC
+// 23) over TCP. Receives messages of one part from many peers, and sends messages to them.
 //
-// Memory per peer: the message that it is sending, and what it was sent and has not read, of which
-// send() takes no more when that is 64 KiB. Before the handshake is complete a peer may have sent
-// 4 KiB (zmtp_reader.h). A peer that sends faster than it is read is held up by TCP, alone.
+// Memory per peer: the incomplete message from the peer, and the unwritten messages to it; send()
+// accepts no more while these are 64 KiB. Before the handshake is complete, a peer may have sent 4
+// KiB (zmtp_reader.h). If a peer sends faster than it is read, TCP stops that peer only.
 //
-// Ends and counts connections that: are more than may be, find no room in the budget, or come while
-// memory is short; do not speak ZMTP 3 and NULL; have the routing id of an open connection, one
-// longer than 255 bytes, or one that begins with 0; are beyond a limit of the binding; or are late.
+// Ends and counts these connections:
+// - those beyond `max_connections` or the budget, and those that arrive while memory is short;
+// - peers that do not use ZMTP 3 with NULL;
+// - peers whose routing id is that of an open connection, is longer than 255 bytes, or begins with
+//   0;
+// - peers that exceed a limit of the binding or a time limit.
 //
-// Constructed anywhere; everything from start() on: confined to the executor's thread, and
-// destroyed when that does not run any more. What a sink throws leaves the run of the io_context.
+// Constructed on any thread. From start() on, confined to the executor's thread; destroyed after
+// that has stopped running. Exceptions of a sink leave io_context::run().
 class ZeromqRouter {
  public:
-  // Binds. `connections` and `stats` outlive it. Throws std::runtime_error that names the endpoint.
+  // Binds. Each connection takes 1 from `connections`. `connections` and `stats` outlive the
+  // router. Throws std::runtime_error that names the endpoint.
   ZeromqRouter(Executor executor, const ZeromqBinding& binding, Budget& connections,
                ZeromqStats& stats);
-  // Writes what was sent, for up to 1 s.
+  // Writes the unwritten messages, for up to 1 s.
   ~ZeromqRouter();
 
-  // From now on connections are accepted. The sink outlives the run of the io_context.
+  // Starts to accept connections. The sink outlives the run of the io_context.
   void start(ZeromqSink& sink);
 
   enum class Sent : std::uint8_t {
-    taken,
-    full,  // nothing was taken, the peer has to read first; writable() follows
-    gone,  // nothing was taken, there is no such peer; lost() follows unless it came
+    accepted,
+    full,  // not accepted, because the peer must read first; writable() follows
+    gone,  // not accepted, because there is no such peer; lost() follows if it was not called yet
   };
-  // Copies the message when it is taken. Throws std::bad_alloc: nothing was taken.
+  // Copies the message if it is accepted. If it throws std::bad_alloc, the message is not accepted.
   [[nodiscard]] Sent send(ZeromqPeer peer, Bytes message);
-  // Moves from the message when it is taken. Throws std::bad_alloc: the message is lost.
+  // Moves from the message if it is accepted. If it throws std::bad_alloc, the message is lost.
   [[nodiscard]] Sent send(ZeromqPeer peer, ZeromqMessage& message);
 
   // The peer's address; empty if there is no such peer.
   std::string address(ZeromqPeer peer) const;
-  // Bytes that the peer's host has acknowledged since it connected. 0 if there is no such peer.
+  // Bytes that the peer's host has acknowledged since it connected; 0 if there is no such peer.
   std::uint64_t acknowledged(ZeromqPeer peer) const;
-  // All that the peer was sent is written to its socket, or there is no such peer.
+  // True if all messages to the peer are written to its socket, or there is no such peer.
   bool is_written(ZeromqPeer peer) const;
-  // The peer's host has acknowledged every message, or the peer gets no more: it is cut, or gone.
+  // True if the peer's host has acknowledged all messages, or the peer is cut or gone.
   bool has_all(ZeromqPeer peer) const;
 
-  // Ends the connection of a peer, with all that waits to be sent. Nothing more is received from
+  // Ends the connection of a peer and drops its unwritten messages. Nothing more is received from
   // it; lost() follows.
   void cut(ZeromqPeer peer) noexcept;
 
-  std::uint16_t port() const;  // where it is bound
+  std::uint16_t port() const;  // the port that it listens on
 
  private:
   class Bound;

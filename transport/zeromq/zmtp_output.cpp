@@ -16,10 +16,10 @@ namespace {
 constexpr std::uint8_t is_long = 2, is_command = 4;
 constexpr std::size_t short_head = 2, long_head = 9, longest_short = 255;
 
-// Written in one call of the system.
+// Written in one system call.
 constexpr std::size_t frames_at_once = 64;
 
-// Of a frame beside its bytes, roughly.
+// Memory of a frame in addition to its bytes, approximately.
 constexpr std::size_t overhead = 128;
 
 using Head = std::array<std::byte, long_head>;
@@ -34,10 +34,10 @@ Head head_of(std::uint8_t flags, std::uint64_t size) {
   return head;
 }
 
-// Without the bytes at the front that are gone.
-iovec part_of(Bytes bytes, std::size_t& gone) {
-  const std::size_t skipped = std::min(gone, bytes.size());
-  gone -= skipped;
+// `bytes` without the first `offset`, from which the skipped bytes are subtracted.
+iovec part_of(Bytes bytes, std::size_t& offset) {
+  const std::size_t skipped = std::min(offset, bytes.size());
+  offset -= skipped;
   const Bytes rest = bytes.subspan(skipped);
   return {const_cast<std::byte*>(rest.data()), rest.size()};  // sendmsg does not write to it
 }
@@ -72,12 +72,12 @@ ZmtpOutput::Written ZmtpOutput::write(int socket) {
     std::array<Head, frames_at_once> heads;
     std::array<iovec, 2 * frames_at_once> parts;
     const std::size_t count = std::min(frames_.size(), frames_at_once);
-    std::size_t gone = gone_;
+    std::size_t offset = offset_;
     for (std::size_t i = 0; i < count; ++i) {
       const Frame& frame = frames_[i];
       heads[i] = head_of(frame.flags, frame.body.bytes().size());
-      parts[2 * i] = part_of(Bytes(heads[i]).first(frame.head), gone);
-      parts[2 * i + 1] = part_of(frame.body.bytes(), gone);
+      parts[2 * i] = part_of(Bytes(heads[i]).first(frame.head), offset);
+      parts[2 * i + 1] = part_of(frame.body.bytes(), offset);
     }
     msghdr out{};
     out.msg_iov = parts.data();
@@ -91,9 +91,9 @@ ZmtpOutput::Written ZmtpOutput::write(int socket) {
 }
 
 void ZmtpOutput::written(std::size_t bytes) {
-  gone_ += bytes;
-  while (!frames_.empty() && gone_ >= frames_.front().size()) {
-    gone_ -= frames_.front().size();
+  offset_ += bytes;
+  while (!frames_.empty() && offset_ >= frames_.front().size()) {
+    offset_ -= frames_.front().size();
     weight_ -= frames_.front().body.bytes().size() + overhead;
     (void)frames_.pop_front();
   }
@@ -101,7 +101,7 @@ void ZmtpOutput::written(std::size_t bytes) {
 
 void ZmtpOutput::clear() {
   frames_.clear();
-  gone_ = weight_ = 0;
+  offset_ = weight_ = 0;
 }
 
 }  // namespace millrace

@@ -17,13 +17,13 @@ constexpr std::string_view mechanism = "NULL";
 constexpr std::uint8_t more = 1, is_long = 2, is_command = 4;
 constexpr std::size_t short_head = 2, long_head = 9;
 
-// A longer context of a PING is an error (RFC 37).
+// The longest context of a PING (RFC 37), in bytes.
 constexpr std::size_t ttl_size = 2, max_context = 16;
 
-// A message of several parts may be this much longer than a message before it ends the connection.
+// Bytes by which a message of several parts may exceed the longest message.
 constexpr std::size_t beyond_a_message = std::size_t{256} << 10;
 
-// More memory than this is given back when an element is complete.
+// Larger memory is freed when an element is complete.
 constexpr std::size_t kept_memory = 1024;
 
 std::uint64_t big_endian(Bytes bytes) {
@@ -36,7 +36,7 @@ std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// So far: a signature, and a version from 3 on.
+// False if `bytes` cannot begin a greeting: a signature and a version of at least 3.
 bool may_be_greeting(Bytes bytes) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); };
   return (bytes.empty() || byte(0) == 0xff) && (bytes.size() < 10 || (byte(9) & 1) == 1) &&
@@ -47,19 +47,19 @@ bool can_talk_to_router(std::string_view type) {
   return type == "DEALER" || type == "REQ" || type == "ROUTER";
 }
 
-// Takes `size` bytes from the front of `from`; nothing where there are fewer.
-std::optional<std::string_view> take_front(std::string_view& from, std::uint64_t size) {
+// Removes `size` bytes from the front of `from`; nullopt if there are fewer.
+std::optional<std::string_view> read_front(std::string_view& from, std::uint64_t size) {
   if (size > from.size()) return std::nullopt;
   const std::string_view front = from.substr(0, static_cast<std::size_t>(size));
   from.remove_prefix(front.size());
   return front;
 }
 
-// Takes a string behind its length of `width` bytes.
-std::optional<std::string_view> take_string(std::string_view& from, std::size_t width) {
-  const auto length = take_front(from, width);
+// Removes a string that follows its length, a number of `width` bytes.
+std::optional<std::string_view> read_string(std::string_view& from, std::size_t width) {
+  const auto length = read_front(from, width);
   if (!length) return std::nullopt;
-  return take_front(from, big_endian(std::as_bytes(std::span(*length))));
+  return read_front(from, big_endian(std::as_bytes(std::span(*length))));
 }
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
@@ -78,7 +78,7 @@ struct ZmtpReader::Frame {
   bool is_part() const { return (flags & is_command) == 0; }
   bool has_more() const { return (flags & more) != 0; }
 
-  // Nothing while too few bytes are there.
+  // Nullopt if `bytes` does not contain the whole head.
   static std::optional<Frame> of(Bytes bytes) {
     if (bytes.size() < short_head) return std::nullopt;
     const auto flags = static_cast<std::uint8_t>(bytes[0]);
@@ -105,41 +105,41 @@ std::string zmtp_ping(std::chrono::milliseconds silence) {
 ZmtpReader::Found ZmtpReader::next(Bytes& bytes) {
   for (;;) {
     if (in_parts_) {
-      const std::size_t gone = std::min<std::uint64_t>(skipped_, bytes.size());
-      bytes = bytes.subspan(gone);
-      skipped_ -= gone;
+      const std::size_t count = std::min<std::uint64_t>(skipped_, bytes.size());
+      bytes = bytes.subspan(count);
+      skipped_ -= count;
       if (skipped_ > 0) return Found::nothing;
       if (std::exchange(last_part_, false)) return end_part();
     }
-    const Bytes known = kept_.empty() ? bytes : Bytes(kept_);
+    const Bytes known = partial_.empty() ? bytes : Bytes(partial_);
     const auto size = size_of_next(known);
     if (!size) return Found::wrong;
     if (known.size() < *size) {
-      const std::size_t wanted = *size - kept_.size();
-      const Bytes taken = bytes.first(std::min(wanted, bytes.size()));
-      if (taken.empty()) return Found::nothing;
-      keep(taken, *size);
-      bytes = bytes.subspan(taken.size());
+      const std::size_t wanted = *size - partial_.size();
+      const Bytes part = bytes.first(std::min(wanted, bytes.size()));
+      if (part.empty()) return Found::nothing;
+      append_partial(part, *size);
+      bytes = bytes.subspan(part.size());
       continue;
     }
-    const Found found = take(known.first(*size));
-    if (kept_.empty()) bytes = bytes.subspan(*size);
-    kept_.clear();
-    if (kept_.capacity() > kept_memory) std::vector<std::byte>().swap(kept_);
+    const Found found = read_element(known.first(*size));
+    if (partial_.empty()) bytes = bytes.subspan(*size);
+    partial_.clear();
+    if (partial_.capacity() > kept_memory) std::vector<std::byte>().swap(partial_);
     if (found != Found::nothing) return found;
   }
 }
 
-// Memory grows with what arrives, but not beyond the element, as a vector does that grows by
-// itself.
-void ZmtpReader::keep(Bytes bytes, std::size_t element) {
-  const std::size_t needed = kept_.size() + bytes.size();
-  if (kept_.capacity() < needed)
-    kept_.reserve(std::min(std::max(needed, 2 * kept_.capacity()), element));
-  kept_.insert(kept_.end(), bytes.begin(), bytes.end());
+// Memory doubles as bytes arrive, but not beyond the element: a vector by itself would exceed it.
+void ZmtpReader::append_partial(Bytes bytes, std::size_t element) {
+  const std::size_t needed = partial_.size() + bytes.size();
+  if (partial_.capacity() < needed)
+    partial_.reserve(std::min(std::max(needed, 2 * partial_.capacity()), element));
+  partial_.insert(partial_.end(), bytes.begin(), bytes.end());
 }
 
-// How many bytes the next element has by what is known of it; nothing where none can begin so.
+// The size of the next element, as far as `known` determines it: its head, or all of it. Nullopt if
+// `known` cannot begin an element.
 std::optional<std::size_t> ZmtpReader::size_of_next(Bytes known) const {
   if (state_ == State::greeting) {
     if (!may_be_greeting(known)) return std::nullopt;
@@ -161,16 +161,16 @@ bool ZmtpReader::is_allowed(const Frame& frame) const {
          frame.size <= max_handshake - greeting_size - frame.head;
 }
 
-// Whether it is a part of a message of several, of which only the head is an element.
+// True for a part of a message of several parts. Only the head of such a frame is an element.
 bool ZmtpReader::is_dropped(const Frame& frame) const {
   return frame.is_part() && (in_parts_ || frame.has_more());
 }
 
-ZmtpReader::Found ZmtpReader::take(Bytes element) {
-  return state_ == State::greeting ? take_greeting(element) : take_frame(element);
+ZmtpReader::Found ZmtpReader::read_element(Bytes element) {
+  return state_ == State::greeting ? read_greeting(element) : read_frame(element);
 }
 
-ZmtpReader::Found ZmtpReader::take_greeting(Bytes greeting) {
+ZmtpReader::Found ZmtpReader::read_greeting(Bytes greeting) {
   const std::string_view its = text_of(greeting).substr(mechanism_at, mechanism_size);
   if (!its.starts_with(mechanism) || its.find_first_not_of('\0', mechanism.size()) != its.npos)
     return Found::wrong;
@@ -178,30 +178,31 @@ ZmtpReader::Found ZmtpReader::take_greeting(Bytes greeting) {
   return Found::greeting;
 }
 
-ZmtpReader::Found ZmtpReader::take_frame(Bytes element) {
+ZmtpReader::Found ZmtpReader::read_frame(Bytes element) {
   const Frame frame = *Frame::of(element);
   if (is_dropped(frame)) return begin_part(frame);
   const Bytes body = element.subspan(frame.head);
-  if (state_ == State::handshake) return take_ready(text_of(body));
-  if (!frame.is_part()) return take_command(text_of(body));
+  if (state_ == State::handshake) return read_ready(text_of(body));
+  if (!frame.is_part()) return read_command(text_of(body));
   message_ = ZeromqMessage::copy_of(body);
   return Found::message;
 }
 
-ZmtpReader::Found ZmtpReader::take_ready(std::string_view body) {
-  if (take_string(body, 1) != "READY") return Found::wrong;
+ZmtpReader::Found ZmtpReader::read_ready(std::string_view body) {
+  if (read_string(body, 1) != "READY") return Found::wrong;
   while (!body.empty())
-    if (!take_property(body)) return Found::wrong;
+    if (!read_property(body)) return Found::wrong;
   if (!is_dealer_) return Found::wrong;
   state_ = State::traffic;
   return Found::ready;
 }
 
-// False where it is none, or says what cannot be. A routing id that begins with 0 is reserved.
-bool ZmtpReader::take_property(std::string_view& properties) {
-  const auto name = take_string(properties, 1);
+// False if the property is malformed or its value is invalid. A routing id that begins with 0 is
+// reserved.
+bool ZmtpReader::read_property(std::string_view& properties) {
+  const auto name = read_string(properties, 1);
   if (!name) return false;
-  const auto value = take_string(properties, 4);
+  const auto value = read_string(properties, 4);
   if (!value) return false;
   if (equal_ignoring_case(*name, "Socket-Type")) {
     is_dealer_ = can_talk_to_router(*value);
@@ -212,9 +213,9 @@ bool ZmtpReader::take_property(std::string_view& properties) {
   return true;
 }
 
-// A command that is not known means nothing.
-ZmtpReader::Found ZmtpReader::take_command(std::string_view body) {
-  const auto name = take_string(body, 1);
+// Unknown commands are ignored.
+ZmtpReader::Found ZmtpReader::read_command(std::string_view body) {
+  const auto name = read_string(body, 1);
   if (!name || name == "ERROR") return Found::wrong;
   if (name != "PING") return Found::nothing;
   if (body.size() < ttl_size || body.size() > ttl_size + max_context) return Found::wrong;

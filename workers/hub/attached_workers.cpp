@@ -12,12 +12,12 @@ namespace wp = worker_protocol;
 
 namespace {
 
-// A watcher that is further behind misses batches.
-constexpr std::size_t watcher_backlog = std::size_t{4} << 20;
+// In bytes. A watcher with more unsent output misses batches.
+constexpr std::size_t max_watcher_backlog = std::size_t{4} << 20;
 
-bool takes(const Watcher& watcher, std::size_t bytes) {
+bool accepts(const Watcher& watcher, std::size_t bytes) {
   const std::size_t unsent = watcher.link->unsent();
-  return unsent == 0 || unsent + bytes <= watcher_backlog;
+  return unsent == 0 || unsent + bytes <= max_watcher_backlog;
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ void AttachedWorkers::attach(LaneId lane, NewWorker fresh, std::unique_ptr<Worke
   worker.attached = now;
   worker.idle = now;
   by_link_[worker.link] = lane;
-  by_slabs_[worker.slabs->notes().number] = lane;
+  by_slabs_[worker.slabs->properties().number] = lane;
   WorkerSlabs& slabs = *worker.slabs;
   wp::Welcome message = welcome();
   if (worker.process) {
@@ -51,7 +51,7 @@ void AttachedWorkers::attach(LaneId lane, NewWorker fresh, std::unique_ptr<Worke
   }
   worker.link->send(encoder_.encode(message), worker.process ? slabs.ring().descriptor() : -1);
   slabs.close_descriptor();
-  show_slabs(worker);
+  update_slab_gauges(worker);
   send_others(&AttachedPeer::announce);
 }
 
@@ -70,13 +70,14 @@ Watcher* AttachedWorkers::find_watcher(const WorkerConnection& link) {
   return watcher == watchers_.end() ? nullptr : &*watcher;
 }
 
-Watcher* AttachedWorkers::quietest_watcher() {
-  const auto watcher = std::ranges::min_element(watchers_, {}, &Watcher::heard);
+Watcher* AttachedWorkers::longest_silent_watcher() {
+  const auto watcher = std::ranges::min_element(watchers_, {}, &Watcher::last_received);
   return watcher == watchers_.end() ? nullptr : &*watcher;
 }
 
-void AttachedWorkers::shift_watchers(Duration late, Time now) {
-  for (Watcher& watcher : watchers_) watcher.heard = std::min(watcher.heard + late, now);
+void AttachedWorkers::extend_watcher_deadlines(Duration late, Time now) {
+  for (Watcher& watcher : watchers_)
+    watcher.last_received = std::min(watcher.last_received + late, now);
 }
 
 wp::Welcome AttachedWorkers::welcome() const {
@@ -97,86 +98,86 @@ void AttachedWorkers::leave(LaneId lane) {
   send_others(&AttachedPeer::announce);
 }
 
-std::optional<LaneId> AttachedWorkers::take(const SlabReport& report) {
+std::optional<LaneId> AttachedWorkers::on_slab_report(const SlabReport& report) {
   const auto lane = by_slabs_.find(report.slabs);
   if (lane == by_slabs_.end() || std::holds_alternative<DeviceLost>(report.what))
     return std::nullopt;
   AttachedWorker& worker = workers_.at(lane->second);
   WorkerSlabs& slabs = *worker.slabs;
   if (const auto* copy = std::get_if<CopyEnded>(&report.what)) {
-    if (!slabs.ended(*copy)) return std::nullopt;
+    if (!slabs.on_copy_ended(*copy)) return std::nullopt;
   } else if (const auto* free = std::get_if<SlabFreed>(&report.what)) {
-    slabs.freed(free->slab);
+    slabs.on_slab_freed(free->slab);
   } else {
-    slabs.former_slabs_gone();
+    slabs.on_former_slabs_freed();
     if (!slabs.has_slab()) return std::nullopt;
   }
-  show_slabs(worker);
+  update_slab_gauges(worker);
   return lane->second;
 }
 
 bool AttachedWorkers::leave_copies_to_worker(LaneId lane, const std::string& why) {
   WorkerSlabs& slabs = *workers_.at(lane).slabs;
-  const auto before = slabs.notes().number;
+  const auto old_number = slabs.properties().number;
   if (!maker_.leave_copies_to_worker(slabs, why)) return false;
-  by_slabs_.erase(before);
-  by_slabs_[slabs.notes().number] = lane;
-  show_slabs(workers_.at(lane));
+  by_slabs_.erase(old_number);
+  by_slabs_[slabs.properties().number] = lane;
+  update_slab_gauges(workers_.at(lane));
   return true;
 }
 
-SlabsShown AttachedWorkers::slabs_of(const WorkerSlabs& slabs) {
+SlabGauges AttachedWorkers::gauges_of(const WorkerSlabs& slabs) {
   const SlabRing& ring = slabs.ring();
   const auto slab = static_cast<std::int64_t>(ring.slab_bytes());
-  SlabsShown shown;
-  if (slabs.notes().pageable) shown.pageable = slab * ring.slabs();
-  if (!slabs.device().place()) return shown;
-  shown.used = slab * ring.used();
-  shown.free = slab * (ring.slabs() - ring.used());
-  return shown;
+  SlabGauges gauges;
+  if (slabs.properties().pageable) gauges.pageable = slab * ring.slabs();
+  if (!slabs.device().device_index()) return gauges;
+  gauges.used = slab * ring.used();
+  gauges.free = slab * (ring.slabs() - ring.used());
+  return gauges;
 }
 
-void AttachedWorkers::show_slabs(AttachedWorker& worker, const SlabsShown& now) {
-  stats_.slabs.used.add(now.used - worker.shown.used);
-  stats_.slabs.free.add(now.free - worker.shown.free);
-  stats_.slabs.pageable.add(now.pageable - worker.shown.pageable);
-  worker.shown = now;
+void AttachedWorkers::update_slab_gauges(AttachedWorker& worker, const SlabGauges& now) {
+  stats_.slabs.used.add(now.used - worker.slab_gauges.used);
+  stats_.slabs.free.add(now.free - worker.slab_gauges.free);
+  stats_.slabs.pageable.add(now.pageable - worker.slab_gauges.pageable);
+  worker.slab_gauges = now;
 }
 
 void AttachedWorkers::remove(LaneId lane, std::string_view why, Time now) {
-  auto gone = take_out(lane);
-  lost_workers_.add(gone.mapped().name, why, now);
-  free(gone.mapped(), gone.mapped().process != nullptr);
+  auto removed = extract(lane);
+  lost_workers_.add(removed.mapped().name, why, now);
+  free(removed.mapped(), removed.mapped().process != nullptr);
 }
 
-// Memory of a device must not be freed while another process has it open. Other slabs are freed
-// before those of the same worker are made again: one thread does both.
-void AttachedWorkers::dismiss(LaneId lane) {
-  auto gone = take_out(lane);
-  free(gone.mapped(), gone.mapped().slabs->device_slabs().handles() != nullptr);
-  gone.mapped().link->say_bye();
+// Memory of a device must not be freed while another process has it open. Other slabs are freed at
+// once: the same thread makes the slabs of the worker's next connection, so these are freed first.
+void AttachedWorkers::disconnect(LaneId lane) {
+  auto removed = extract(lane);
+  free(removed.mapped(), removed.mapped().slabs->device_slabs().handles() != nullptr);
+  removed.mapped().link->send_bye();
 }
 
-AttachedWorkers::Workers::node_type AttachedWorkers::take_out(LaneId lane) {
-  auto gone = workers_.extract(lane);
-  AttachedWorker& worker = gone.mapped();
+AttachedWorkers::Workers::node_type AttachedWorkers::extract(LaneId lane) {
+  auto removed = workers_.extract(lane);
+  AttachedWorker& worker = removed.mapped();
   by_link_.erase(worker.link);
-  by_slabs_.erase(worker.slabs->notes().number);
-  show_slabs(worker, {});
+  by_slabs_.erase(worker.slabs->properties().number);
+  update_slab_gauges(worker, {});
   send_others(&AttachedPeer::announce);
-  return gone;
+  return removed;
 }
 
-void AttachedWorkers::free(AttachedWorker& worker, bool when_its_process_is_gone) {
-  if (when_its_process_is_gone)
+void AttachedWorkers::free(AttachedWorker& worker, bool after_process_end) {
+  if (after_process_end)
     lost_slabs_.keep(std::move(worker.slabs), std::move(worker.process));
   else
     maker_.free(std::move(worker.slabs));
 }
 
-void AttachedWorkers::dismiss_all() {
-  while (!workers_.empty()) dismiss(workers_.begin()->first);
-  for (const Watcher& watcher : std::exchange(watchers_, {})) watcher.link->say_bye();
+void AttachedWorkers::disconnect_all() {
+  while (!workers_.empty()) disconnect(workers_.begin()->first);
+  for (const Watcher& watcher : std::exchange(watchers_, {})) watcher.link->send_bye();
 }
 
 AttachedWorker* AttachedWorkers::find(LaneId lane) {
@@ -208,7 +209,8 @@ std::size_t AttachedWorkers::tensor_bytes(const wp::HandedBatch& batch) const {
   return std::size_t{batch.rows} * batch.width * format().values * size_of(format().dtype);
 }
 
-// Workers on other machines and watchers get the tensor that a device would make of bare rows.
+// Workers on other machines and watchers receive the finished tensor, also if the slab holds bare
+// rows, which a device would expand.
 Bytes AttachedWorkers::tensor_of(const wp::HandedBatch& batch, Bytes slab, const RowFormat& as) {
   const std::size_t bytes = tensor_bytes(batch);
   if (!as.bare) return slab.first(bytes);
@@ -219,28 +221,28 @@ Bytes AttachedWorkers::tensor_of(const wp::HandedBatch& batch, Bytes slab, const
   return expanded_;
 }
 
-void AttachedWorkers::hand(AttachedWorker& worker, const wp::HandedBatch& batch) {
+void AttachedWorkers::hand_over(AttachedWorker& worker, const wp::HandedBatch& batch) {
   const WorkerSlabs& slabs = *worker.slabs;
   const Bytes slab = slabs.ring().slab(batch.slab);
   worker.link->send(
       encoder_.encode(batch, worker.process ? Bytes() : tensor_of(batch, slab, slabs.format())));
   if (watchers_.empty()) return;
-  if (is_taken_by_watchers(tensor_bytes(batch)))
+  if (any_watcher_accepts(tensor_bytes(batch)))
     copy_to_watchers(batch, tensor_of(batch, slab, slabs.format()));
   else
-    stats_.unwatched.add(watchers_.size());
+    stats_.watcher_misses.add(watchers_.size());
 }
 
-// Asked before a copy is made: it may be of hundreds of megabytes.
-bool AttachedWorkers::is_taken_by_watchers(std::size_t tensor) const {
+// Checked before the copy is made, which may have hundreds of megabytes.
+bool AttachedWorkers::any_watcher_accepts(std::size_t tensor) const {
   return tensor <= max_sent_tensor && std::ranges::any_of(watchers_, [&](const Watcher& watcher) {
-           return takes(watcher, tensor);
+           return accepts(watcher, tensor);
          });
 }
 
 void AttachedWorkers::copy_to_watchers(const wp::HandedBatch& batch, Bytes tensor) {
   wp::HandedBatch copy = batch;
-  // A watcher may have missed the openings of streams: it came later, or was slow.
+  // A watcher may have missed the openings of streams, so a copy names all its streams.
   std::unordered_set<StreamId> named;
   for (const wp::OpenedStream& stream : batch.opened) named.insert(stream.stream);
   for (const auto* rows : {&batch.framed, &batch.marks})
@@ -249,16 +251,16 @@ void AttachedWorkers::copy_to_watchers(const wp::HandedBatch& batch, Bytes tenso
         copy.opened.push_back({row.stream, row.slot, std::string(stream_name_(row.stream)), {}});
   const Bytes message = encoder_.encode(copy, tensor);
   for (const Watcher& watcher : watchers_)
-    if (takes(watcher, message.size()))
+    if (accepts(watcher, message.size()))
       watcher.link->send(message);
     else
-      stats_.unwatched.add();
+      stats_.watcher_misses.add();
 }
 
-void AttachedWorkers::beat() { send_others(&AttachedPeer::beat); }
+void AttachedWorkers::send_heartbeats() { send_others(&AttachedPeer::send_heartbeat); }
 
-// To each worker and watcher: how many others take new streams. Of workers that leave for each
-// other the first stays: the later ones do not count for it.
+// Passes to each worker and watcher the number of other workers that take new streams. Among the
+// workers with `alone`, each counts only those with lower lane ids. So the first one stays.
 void AttachedWorkers::send_others(Send send) {
   std::uint32_t staying = 0, alone = 0;
   for (const auto& [lane, worker] : workers_) {
@@ -266,7 +268,7 @@ void AttachedWorkers::send_others(Send send) {
     alone += !worker.leaving && worker.alone;
   }
   for (auto& [lane, worker] : workers_) {
-    alone -= !worker.leaving && worker.alone;  // the later ones are left
+    alone -= !worker.leaving && worker.alone;  // now the number of those with higher ids
     (worker.*send)(staying - !worker.leaving - (worker.alone ? alone : 0));
   }
   for (Watcher& watcher : watchers_) (watcher.*send)(staying);

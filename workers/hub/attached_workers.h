@@ -30,83 +30,87 @@
 
 namespace millrace {
 
-// What a pipeline's workers are told when they attach.
+// Content of a pipeline's Welcome.
 struct WelcomeSettings {
-  FrameType frames;  // as streams hold them
+  FrameType frames;  // as streams hold them; a tensor has the element type of `shape`
   BatchShape shape;
   std::string chunk;  // the chunk rule as a JSON object
 };
 
-// What a worker's slabs add to the gauges, in bytes.
-struct SlabsShown {
-  std::int64_t used = 0, free = 0;  // of those on a device of the service
-  std::int64_t pageable = 0;
+// The share of a worker's slabs in the gauges, in bytes.
+struct SlabGauges {
+  std::int64_t used = 0, free = 0;  // of slabs with copies on a device of the service
+  std::int64_t pageable = 0;        // of slabs whose pages are not locked
 };
 
 // An attached worker.
 struct AttachedWorker : AttachedPeer {
-  std::shared_ptr<PeerProcess> process;  // null: on another machine
+  std::shared_ptr<PeerProcess> process;  // null if the worker is on another machine
   std::unique_ptr<WorkerSlabs> slabs;
-  std::optional<Time> idle;  // since when it has no batch
-  bool alone = false;        // it leaves when there is another
+  std::optional<Time> idle;  // when it last ran out of batches; nullopt while it has one
+  bool alone = false;        // it leaves when another worker attaches
   bool leaving = false;      // it takes no new streams
-  SlabsShown shown;
+  SlabGauges slab_gauges;
   Time attached;
-  Histogram compute{buckets::fast};  // batch taken to batch done
+  Histogram compute{buckets::fast};  // from batch taken to batch done
 };
 
-// A process that only watches: it receives copies of batches, and misses some if it is slow.
+// A process that only watches: it receives copies of batches. A slow watcher misses batches.
 struct Watcher : AttachedPeer {
-  Time heard;
+  Time last_received;  // when its last message was received
 };
 
-// The workers attached to a pipeline, by lane, and those who only watch: their slabs, and all that
-// is sent to them. Confined to the pipeline's home thread.
+// The workers that are attached to a pipeline, by lane, and its watchers: their slabs, and the
+// messages to them. Confined to the pipeline's home thread.
 class AttachedWorkers {
  public:
-  // The name of a stream whose row is being handed over.
+  // Returns the name of a stream. Called while a row of the stream is handed over.
   using StreamName = std::function<std::string_view(StreamId)>;
 
-  // `maker` and `stats` outlive it.
+  // `maker` and `stats` must outlive it.
   AttachedWorkers(WelcomeSettings settings, SlabMaker& maker, LaneStats& stats,
                   StreamName stream_name);
 
-  // Gives a worker its lane and its slabs, and sends Welcome.
+  // Adds a worker with its lane and its slabs, and sends Welcome.
   void attach(LaneId lane, NewWorker worker, std::unique_ptr<WorkerSlabs> slabs, Time now);
   // The worker takes no new streams.
   void leave(LaneId lane);
 
   void add_watcher(WorkerConnection& link, const std::string& name, Time now);
   void remove_watcher(const WorkerConnection& link);
-  // By its connection; null for any other.
+  // The watcher with this connection; null without one.
   Watcher* find_watcher(const WorkerConnection& link);
-  // The one that has been silent for longest; null without any.
-  Watcher* quietest_watcher();
-  // As Lanes::shift().
-  void shift_watchers(Duration late, Time now);
+  // The watcher whose last message is the oldest; null without watchers.
+  Watcher* longest_silent_watcher();
+  // As Lanes::extend_deadlines().
+  void extend_watcher_deadlines(Duration late, Time now);
 
-  // The lane that has a free slab by it.
-  std::optional<LaneId> take(const SlabReport& report);
-  // The worker cannot open the slabs on its device, and copies from those of the host. False where
-  // there are none that it could.
+  // Applies a report to the slabs that it names. Returns the lane that has a free slab because of
+  // it; nullopt without one. Ignores DeviceLost.
+  std::optional<LaneId> on_slab_report(const SlabReport& report);
+  // The worker cannot open the slabs on its device: it copies from the slabs on the host from now
+  // on. Returns false if it does so already, or computes on the host.
   bool leave_copies_to_worker(LaneId lane, const std::string& why);
-  // Sends a batch to its worker, and copies of it to the watchers that take one.
-  void hand(AttachedWorker& worker, const worker_protocol::HandedBatch& batch);
-  // Brings the gauges of slabs up to date with the worker's.
-  void show_slabs(AttachedWorker& worker) { show_slabs(worker, slabs_of(*worker.slabs)); }
+  // Sends a batch to its worker, and copies of it to the watchers that are not too far behind.
+  void hand_over(AttachedWorker& worker, const worker_protocol::HandedBatch& batch);
+  // Updates the worker's share in the gauges of slabs.
+  void update_slab_gauges(AttachedWorker& worker) {
+    update_slab_gauges(worker, gauges_of(*worker.slabs));
+  }
 
-  // The worker is lost; whether its connection is ended is up to the caller. Its slabs count until
-  // its process is gone.
+  // Removes a lost worker, but does not end its connection. Its slabs count in the budget until its
+  // process has ended.
   void remove(LaneId lane, std::string_view why, Time now);
-  // Says Bye to a worker and ends its connection; or to all workers and watchers.
-  void dismiss(LaneId lane);
-  void dismiss_all();
+  // Sends Bye to a worker, ends its connection and removes it; disconnect_all() does so for all
+  // workers and watchers.
+  void disconnect(LaneId lane);
+  void disconnect_all();
 
-  // Sends a heartbeat, or the number of others, to each worker and watcher.
-  void beat();
+  // Sends Heartbeat to each worker and watcher, or Company if the number of others has changed.
+  void send_heartbeats();
 
   AttachedWorker* find(LaneId lane);
-  // By its connection.
+  // The lane of the worker with this connection.
   std::optional<LaneId> lane_of(const WorkerConnection& link) const;
   const std::map<LaneId, AttachedWorker>& all() const { return workers_; }
   std::vector<WorkerStatus> status(const Lanes& lanes, Time now) const;
@@ -115,14 +119,14 @@ class AttachedWorkers {
  private:
   const RowFormat& format() const { return settings_.shape.format; }
   using Workers = std::map<LaneId, AttachedWorker>;
-  Workers::node_type take_out(LaneId lane);
-  void free(AttachedWorker& worker, bool when_its_process_is_gone);
-  static SlabsShown slabs_of(const WorkerSlabs& slabs);
-  void show_slabs(AttachedWorker& worker, const SlabsShown& now);
+  Workers::node_type extract(LaneId lane);
+  void free(AttachedWorker& worker, bool after_process_end);
+  static SlabGauges gauges_of(const WorkerSlabs& slabs);
+  void update_slab_gauges(AttachedWorker& worker, const SlabGauges& now);
   worker_protocol::Welcome welcome() const;
   std::size_t tensor_bytes(const worker_protocol::HandedBatch& batch) const;
   Bytes tensor_of(const worker_protocol::HandedBatch& batch, Bytes slab, const RowFormat& as);
-  bool is_taken_by_watchers(std::size_t tensor) const;
+  bool any_watcher_accepts(std::size_t tensor) const;
   void copy_to_watchers(const worker_protocol::HandedBatch& batch, Bytes tensor);
   using Send = void (AttachedPeer::*)(std::uint32_t others);
   void send_others(Send send);
@@ -138,7 +142,7 @@ class AttachedWorkers {
   LostWorkers lost_workers_;
   std::vector<Watcher> watchers_;
   worker_protocol::Encoder encoder_;
-  std::vector<RowWindow> windows_;  // of rows that are expanded for a watcher
+  std::vector<RowWindow> windows_;  // of rows that tensor_of() expands
   std::vector<std::byte> expanded_;
 };
 

@@ -23,7 +23,7 @@ void WorkerConnection::refuse(const wp::Refused& why) {
   end();
 }
 
-void WorkerConnection::say_bye() {
+void WorkerConnection::send_bye() {
   millrace::send(*this, wp::Bye{});
   end();
 }
@@ -34,7 +34,7 @@ void AttachedPeer::announce(std::uint32_t others_now) {
   send(*link, wp::Company{others_now});
 }
 
-void AttachedPeer::beat(std::uint32_t others_now) {
+void AttachedPeer::send_heartbeat(std::uint32_t others_now) {
   if (link->unsent() > 0) return;
   if (std::exchange(others, others_now) == others_now)
     send(*link, wp::Heartbeat{});

@@ -13,43 +13,44 @@
 
 namespace millrace {
 
-// The connection to one worker, as the hub sees it. Implemented by who owns the socket; confined
-// to the pipeline's home thread.
+// The connection to one worker or watcher, as the hub uses it. Implemented by the owner of the
+// socket. Confined to the pipeline's home thread.
 class WorkerConnection {
  public:
   virtual ~WorkerConnection() = default;
 
-  // Sends a message, a descriptor with it if that is not -1. Nothing blocks; a worker that does
-  // not read is cut once too much waits.
+  // Queues a message, with a descriptor if that is not -1, and does not block. If the queue is
+  // full, because the worker does not read, the connection is ended.
   virtual void send(Bytes message, int descriptor = -1) = 0;
-  // Bytes that wait to be sent.
+  // Bytes in the queue.
   virtual std::size_t unsent() const = 0;
-  // Whether the worker has not hung up, as far as is known now.
+  // False if the worker is known to have closed its end.
   virtual bool is_connected() const = 0;
-  // The process at its other end, by those that are known; null if that is on another machine: it
-  // shares no memory, so tensors are sent. Throws std::system_error where descriptors are short.
-  virtual std::shared_ptr<PeerProcess> process(PeerProcesses& known) = 0;
-  // Ends the connection once all of it is sent. Nothing is received any more.
+  // The worker's process, from `processes`. Null if it is on another machine: it shares no memory,
+  // so tensors are sent. Throws std::system_error if the process has no free descriptors.
+  virtual std::shared_ptr<PeerProcess> process(PeerProcesses& processes) = 0;
+  // Ends the connection once the queue was sent. Nothing more is received.
   virtual void end() = 0;
 
-  // Sends the reason, and ends the connection.
+  // Sends Refused, and ends the connection.
   void refuse(const worker_protocol::Refused& why);
   // Sends Bye, and ends the connection.
-  void say_bye();
+  void send_bye();
 };
 
-// A worker or watcher that was welcomed, and how many others take batches as it knows it.
+// A worker or watcher after Welcome.
 struct AttachedPeer {
   WorkerConnection* link = nullptr;
   std::string name;
-  std::optional<std::uint32_t> others = {};
+  std::optional<std::uint32_t> others = {};  // number of other workers that was sent last
 
-  // At once where it matters, whether there is another. Other changes take the place of a
-  // heartbeat: with many workers each attachment would send a message to each of them.
+  // Sends the number of other workers at once, but only if it was never sent or changed from or to
+  // 0. Other changes are sent by send_heartbeat(). Otherwise each attachment of a worker would
+  // cause a message to every other worker.
   void announce(std::uint32_t others_now);
-  // A heartbeat, or, if it has changed, the number of others. Unread messages do as well: they show
-  // that the service lives, and do not grow.
-  void beat(std::uint32_t others_now);
+  // Sends Heartbeat, or Company if the number has changed. Sends nothing if messages are queued:
+  // those show that the service lives, and the queue must not grow.
+  void send_heartbeat(std::uint32_t others_now);
 };
 
 }  // namespace millrace

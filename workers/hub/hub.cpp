@@ -14,16 +14,17 @@ namespace wp = worker_protocol;
 
 namespace {
 
-// Its ready rows and its opening; as much again may be on its way when the lanes drop it. One that
-// aborts before a worker had a row of it gives those of its segment's end at once.
+// The ready rows of a stream and its opening, twice: the same number may be queued when the lanes
+// drop the stream. A stream that aborts before a worker had a row of it adds all rows of its
+// segment's end at once.
 std::size_t arrivals_per_stream(const HubSettings& settings) {
   return 2 * max_ready_rows + 4 + settings.tail_rows;
 }
 
-// Of slabs: no more than a few for each that there is.
-constexpr std::size_t most_news = std::size_t{1} << 20;
+// Above the number that can be outstanding, which is a few for each slab.
+constexpr std::size_t max_slab_messages = std::size_t{1} << 20;
 
-// A timer that is later than this was delayed by this process: workers get that time in addition.
+// If the timer is later than this, this process did not run: deadlines are extended by the delay.
 constexpr auto stall = std::chrono::milliseconds(500);
 
 const wp::Refused stopping{"stopping", "the service is stopping"};
@@ -33,18 +34,19 @@ const wp::Refused stopping{"stopping", "the service is stopping"};
 Hub::Hub(boost::asio::io_context& home, HubSettings settings, SlabSupply supply, LaneStats& stats)
     : settings_(std::move(settings)),
       stats_(stats),
-      room_(settings_.rule.batch.slots),
+      stream_budget_(settings_.rule.batch.slots),
       arrivals_(home, settings_.streams * arrivals_per_stream(settings_),
-                [this](std::vector<Arrival>& arrivals) { arrive(arrivals); }),
-      news_(home, most_news, [this](std::vector<SlabNews>& news) { take(news); }),
+                [this](std::vector<Arrival>& arrivals) { on_arrivals(arrivals); }),
+      slab_messages_(home, max_slab_messages,
+                     [this](std::vector<SlabMessage>& messages) { on_slab_messages(messages); }),
       lanes_(settings_.rule),
       maker_(settings_.welcome.shape, supply, stats,
-             [this](SlabNews news) { news_.put(std::move(news)); }),
+             [this](SlabMessage messages) { slab_messages_.put(std::move(messages)); }),
       workers_(settings_.welcome, maker_, stats,
                [this](StreamId id) -> std::string_view { return streams_.name(id); }),
       timer_(home.get_executor()) {}
 
-void Hub::arrive(std::vector<Arrival>& arrivals) {
+void Hub::on_arrivals(std::vector<Arrival>& arrivals) {
   const Time now = Clock::now();
   for (Arrival& arrival : arrivals) {
     if (auto* row = std::get_if<AddedRow>(&arrival)) {
@@ -59,7 +61,7 @@ void Hub::arrive(std::vector<Arrival>& arrivals) {
 }
 
 void Hub::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
-  if (dismissed_) return link.refuse(stopping);
+  if (stopped_) return link.refuse(stopping);
   if (hello.watch) {
     const Time now = Clock::now();
     workers_.add_watcher(link, hello.name, now);
@@ -71,33 +73,33 @@ void Hub::hello(WorkerConnection& link, const wp::Hello& hello) noexcept {
   }
 }
 
-void Hub::take(std::vector<SlabNews>& news) {
+void Hub::on_slab_messages(std::vector<SlabMessage>& messages) {
   const Time now = Clock::now();
-  bool changed = false;  // most copies end while their batch is at the worker: nothing is due then
-  for (SlabNews& one : news) {
+  bool changed = false;  // most reports are ends of copies, after which nothing is due
+  for (SlabMessage& one : messages) {
     if (auto* made = std::get_if<MadeSlabs>(&one)) {
-      take(*made, now);
+      on_slabs_made(*made, now);
       changed = true;
-    } else if (take(std::get<SlabReport>(one), now)) {
+    } else if (on_slab_report(std::get<SlabReport>(one), now)) {
       changed = true;
     }
   }
   if (changed) settle(now);
 }
 
-bool Hub::take(const SlabReport& report, Time now) {
-  maker_.count(report);
-  new_workers_.note(report);
+bool Hub::on_slab_report(const SlabReport& report, Time now) {
+  maker_.count_report(report);
+  new_workers_.on_slab_report(report);
   if (const auto* lost = std::get_if<DeviceLost>(&report.what)) {
     end_device(report, *lost, now);
     return true;
   }
-  const auto lane = workers_.take(report);
+  const auto lane = workers_.on_slab_report(report);
   if (lane) lanes_.slab_freed(*lane);
   return lane.has_value();
 }
 
-void Hub::take(MadeSlabs& made, Time now) {
+void Hub::on_slabs_made(MadeSlabs& made, Time now) {
   auto worker = new_workers_.take(made);
   const auto refused = worker ? new_workers_.refusal(*worker, made) : std::nullopt;
   if (!worker || refused) {
@@ -107,88 +109,93 @@ void Hub::take(MadeSlabs& made, Time now) {
     return worker->link->refuse(*refused);
   }
   settings_.log({"worker attached", worker->name});
-  const std::string& why_it_copies = (*made.slabs)->notes().why_it_copies;
-  if (!why_it_copies.empty()) settings_.log(warning("worker copies", worker->name, why_it_copies));
+  const std::string& copy_reason = (*made.slabs)->properties().copy_reason;
+  if (!copy_reason.empty())
+    settings_.log(warning("worker copies from host memory", worker->name, copy_reason));
   workers_.attach(lanes_.attach(worker->credits, now), std::move(*worker), std::move(*made.slabs),
                   now);
 }
 
-// What its workers were handed last may never be there.
+// The last batches that its workers received may never arrive on the device.
 void Hub::end_device(const SlabReport& report, const DeviceLost& lost, Time now) {
   std::vector<LaneId> lanes;
   for (const auto& [lane, worker] : workers_.all())
     if (concerns(report, *worker.slabs)) lanes.push_back(lane);
   for (const LaneId lane : lanes) {
-    lanes_.lost(lane, Blame::service, now);
+    lanes_.lost(lane, LossCause::service, now);
     remove_lost(lane, lost.what, refusal_of(lost), now);
   }
-  if (!lost.goes_on) settings_.device_lost(report.device, lost);
+  if (!lost.device_works) settings_.device_lost(report.device, lost);
 }
 
 void Hub::receive(WorkerConnection& link, wp::ToService message) noexcept {
   const auto lane = workers_.lane_of(link);
-  if (!lane) return receive_idle(link, message);
-  lanes_.heard(*lane, Clock::now());
-  if (auto* done = std::get_if<wp::Done>(&message)) return this->done(*lane, std::move(*done));
+  if (!lane) return receive_from_unattached(link, message);
+  lanes_.on_message(*lane, Clock::now());
+  if (auto* done = std::get_if<wp::Done>(&message))
+    return this->receive_done(*lane, std::move(*done));
   if (std::holds_alternative<wp::Bye>(message)) return receive_bye(*lane);
-  if (std::holds_alternative<wp::Unmapped>(message)) return unmapped(*lane);
+  if (std::holds_alternative<wp::Unmapped>(message)) return receive_unmapped(*lane);
   if (std::holds_alternative<wp::Hello>(message)) protocol_error(link, "a second Hello");
 }
 
-// A watcher, or a worker that is not welcomed yet, may show that it lives, or leave.
-void Hub::receive_idle(WorkerConnection& link, const wp::ToService& message) {
+// Watchers, and workers before Welcome, may send Heartbeat and Bye only.
+void Hub::receive_from_unattached(WorkerConnection& link, const wp::ToService& message) {
   Watcher* const watcher = workers_.find_watcher(link);
-  if (watcher) watcher->heard = Clock::now();
-  const bool known = watcher || new_workers_.find(link);
-  if (!known || std::holds_alternative<wp::Heartbeat>(message)) return;
+  if (watcher) watcher->last_received = Clock::now();
+  const bool found = watcher || new_workers_.find(link);
+  if (!found || std::holds_alternative<wp::Heartbeat>(message)) return;
   if (!std::holds_alternative<wp::Bye>(message))
-    return protocol_error(link, watcher ? "what no watcher sends" : "a message before Welcome");
-  remove_idle(link);
-  link.say_bye();
+    return protocol_error(
+        link, watcher ? "a message that watchers may not send" : "a message before Welcome");
+  remove_unattached(link);
+  link.send_bye();
 }
 
-void Hub::remove_idle(const WorkerConnection& link) {
+void Hub::remove_unattached(const WorkerConnection& link) {
   new_workers_.remove(link);
   workers_.remove_watcher(link);
 }
 
 void Hub::receive_bye(LaneId lane) {
   if (lanes_.leaving(lane)) return;
-  settings_.log({"worker leaves", workers_.find(lane)->name, "it said Bye"});
+  settings_.log({"worker leaves", workers_.find(lane)->name, "it sent Bye"});
   const Time now = Clock::now();
   lanes_.bye(lane, now);
   workers_.leave(lane);
   settle(now);
 }
 
-void Hub::unmapped(LaneId lane) {
+void Hub::receive_unmapped(LaneId lane) {
   const AttachedWorker& worker = *workers_.find(lane);
   if (!workers_.leave_copies_to_worker(lane, "it cannot open the slabs on its device")) return;
-  settings_.log(warning("worker copies", worker.name, worker.slabs->notes().why_it_copies));
+  settings_.log(warning("worker copies from host memory", worker.name,
+                        worker.slabs->properties().copy_reason));
   lanes_.slab_freed(lane);
   settle(Clock::now());
 }
 
-void Hub::done(LaneId lane, wp::Done done) {
+void Hub::receive_done(LaneId lane, wp::Done done) {
   const Time now = Clock::now();
   AttachedWorker& worker = *workers_.find(lane);
   Instants at;
   at.copied = worker.slabs->oldest_copied();
-  // The clock of a worker on this machine is ours, but its word is not.
+  // A worker on this machine has the same clock, but its values are not trusted.
   at.taken = worker.process ? std::clamp(done.taken, at.copied, now) : at.copied;
   at.done = now;
   switch (lanes_.done(lane, done.batch, done.answers, done.mark_answers, at)) {
-    case Lanes::Given::wrong:
-      return protocol_error(*worker.link,
-                            "a batch that is not its oldest, or another number of answers");
-    case Lanes::Given::repeated: stats_.results[ResultStatus::late].add(); return;
-    case Lanes::Given::taken: break;
+    case Lanes::DoneResult::wrong:
+      return protocol_error(
+          *worker.link,
+          "Done for a batch that is not its oldest, or with a wrong number of answers");
+    case Lanes::DoneResult::repeated: stats_.results[ResultStatus::late].add(); return;
+    case Lanes::DoneResult::accepted: break;
   }
   worker.slabs->finish();
   const Time finished = worker.process ? std::clamp(done.done, at.taken, now) : now;
   stats_.compute.observe(finished - at.taken);
   worker.compute.observe(finished - at.taken);
-  const auto staying = lanes_.lanes().find(lane);  // not one that has left with this batch
+  const auto staying = lanes_.lanes().find(lane);  // absent if the worker left with this batch
   if (staying != lanes_.lanes().end() && staying->second.held().empty()) worker.idle = now;
   settle(now);
 }
@@ -216,49 +223,49 @@ void Hub::protocol_error(WorkerConnection& link, std::string_view what) noexcept
 }
 
 void Hub::no_room(WorkerConnection& link, std::string_view what) noexcept {
-  settings_.log(warning("worker has no room", name_of(link), what));
+  settings_.log(warning("no room for worker messages", name_of(link), what));
   link.refuse({"no_room", std::string(what)});
-  lost(link, WorkerFailure::timeout, Blame::service);
+  lost(link, WorkerFailure::timeout, LossCause::service);
 }
 
-void Hub::lost(WorkerConnection& link, WorkerFailure why, Blame blame) noexcept {
+void Hub::lost(WorkerConnection& link, WorkerFailure why, LossCause cause) noexcept {
   const auto lane = workers_.lane_of(link);
   const NewWorker* const worker = new_workers_.find(link);
-  // To lose a process that takes no batches is no failure; what it does wrong is.
+  // The loss of a watcher or a new worker is no failure, but a protocol error is.
   if (lane || ((worker || workers_.find_watcher(link)) && why == WorkerFailure::protocol))
     stats_.failures[why].add();
   if (!lane) {
     if (worker && why != WorkerFailure::protocol)
-      settings_.log(warning("worker refused", worker->name, hung_up));
-    return remove_idle(link);
+      settings_.log(warning("worker refused", worker->name, disconnected_early));
+    return remove_unattached(link);
   }
   const Time now = Clock::now();
-  lanes_.lost(*lane, blame, now);
+  lanes_.lost(*lane, cause, now);
   remove_lost(*lane, millrace::name_of(why), std::nullopt, now);
   settle(now);
 }
 
-void Hub::dismiss() noexcept {
-  dismissed_ = true;
-  workers_.dismiss_all();
+void Hub::stop() noexcept {
+  stopped_ = true;
+  workers_.disconnect_all();
   new_workers_.refuse_all(stopping);
   timer_.cancel();
 }
 
 void Hub::settle(Time now) {
-  if (dismissed_) return;
+  if (stopped_) return;
   send_returned();  // before the next batches are written
   lanes_.take_changed(changed_);
   for (const LaneId lane : changed_)
-    if (AttachedWorker* worker = workers_.find(lane)) serve(lane, *worker, now);
+    if (AttachedWorker* worker = workers_.find(lane)) hand_over_batches(lane, *worker, now);
   send_returned();
   LaneEvents& events = lanes_.events();
   const bool fewer_lanes = !events.overdue.empty() || !events.left.empty();
   end_lanes(now);
   events.clear();
   if (fewer_lanes) return settle(now);
-  room_.set_limit(lanes_.capacity());
-  show(lanes_, settings_.rule.batch, stats_);
+  stream_budget_.set_limit(lanes_.capacity());
+  update_gauges(lanes_, settings_.rule.batch, stats_);
   set_timer(now);
 }
 
@@ -271,51 +278,52 @@ void Hub::end_lanes(Time now) {
   }
   for (LaneId lane : events.left) {
     const AttachedWorker* const worker = workers_.find(lane);
-    if (!worker) continue;  // lost with its device, after the loss of another lane had emptied it
+    if (!worker) continue;  // end_device() removed it after its lane had become empty
     settings_.log({"worker left", worker->name});
-    workers_.dismiss(lane);
+    workers_.disconnect(lane);
   }
 }
 
 void Hub::end_silent_watchers(Time now) {
-  for (Watcher* watcher = workers_.quietest_watcher();
-       watcher && watcher->heard + settings_.rule.patience.silence <= now;
-       watcher = workers_.quietest_watcher()) {
+  for (Watcher* watcher = workers_.longest_silent_watcher();
+       watcher && watcher->last_received + settings_.rule.timeouts.silence <= now;
+       watcher = workers_.longest_silent_watcher()) {
     settings_.log({"watcher lost", watcher->name, "no heartbeat"});
     WorkerConnection& link = *watcher->link;
-    link.refuse({"timeout", "nothing was heard"});
+    link.refuse({"timeout", "no heartbeat"});
     workers_.remove_watcher(link);
   }
 }
 
-void Hub::serve(LaneId lane, AttachedWorker& worker, Time now) {
-  auto slab_wanted = lanes_.slab_wanted(lane);
+void Hub::hand_over_batches(LaneId lane, AttachedWorker& worker, Time now) {
+  auto slab_needed_since = lanes_.slab_needed_since(lane);
   while (const Batch* batch = lanes_.next(lane, worker.slabs->has_slab(), now)) {
-    if (slab_wanted) stats_.slabs.wait.observe(now - *std::exchange(slab_wanted, std::nullopt));
+    if (slab_needed_since)
+      stats_.slabs.wait.observe(now - *std::exchange(slab_needed_since, std::nullopt));
     if (worker.idle) stats_.wait.observe(now - *std::exchange(worker.idle, std::nullopt));
     stats_.batch.count(*batch, settings_.welcome.shape.rows, settings_.welcome.shape.width);
     if (const auto* message = worker.slabs->write(*batch, streams_.opened(lanes_.opened())))
-      workers_.hand(worker, *message);
+      workers_.hand_over(worker, *message);
   }
-  if (!slab_wanted && lanes_.slab_wanted(lane)) stats_.slabs.exhausted.add();
-  workers_.show_slabs(worker);
+  if (!slab_needed_since && lanes_.slab_needed_since(lane)) stats_.slabs.exhausted.add();
+  workers_.update_slab_gauges(worker);
 }
 
-// The room is given back first: a client that receives its end may come again at once.
+// Gives the capacity back first: after the end of its stream, a client may open another one at
+// once.
 void Hub::send_returned() {
-  room_.give_back(lanes_.events().gone.size());
+  stream_budget_.give_back(lanes_.events().gone.size());
   streams_.send(lanes_.events());
 }
 
 void Hub::set_timer(Time now) {
   Time due = lanes_.deadline();
-  // Also for streams that wait: without a timer that is due soon nobody sees how long this process
-  // was stopped.
-  if (!workers_.empty() || lanes_.waiting() > 0) due = std::min(due, next_beat_);
-  if (const Watcher* watcher = workers_.quietest_watcher())
-    due = std::min(due, watcher->heard + settings_.rule.patience.silence);
-  due = std::max(due, now);  // on_timer() measures how late this thread is, not how late `due` was
-  if (due >= timer_at_) return;  // it fires earlier and is set again then
+  // Also while streams wait for a slot: the timer's delay shows how long this process did not run.
+  if (!workers_.empty() || lanes_.waiting() > 0) due = std::min(due, next_heartbeat_);
+  if (const Watcher* watcher = workers_.longest_silent_watcher())
+    due = std::min(due, watcher->last_received + settings_.rule.timeouts.silence);
+  due = std::max(due, now);      // on_timer() measures the delay of the thread, not that of `due`
+  if (due >= timer_at_) return;  // on_timer() sets it again
   timer_at_ = due;
   timer_.expires_at(due);
   timer_.async_wait([this](boost::system::error_code cancelled) {
@@ -325,15 +333,14 @@ void Hub::set_timer(Time now) {
 
 void Hub::on_timer() noexcept {
   const Time now = Clock::now(), was_due = std::exchange(timer_at_, Time::max());
-  if (now >= next_beat_) {
-    workers_.beat();
-    next_beat_ = now + wp::Heartbeats{}.interval;
+  if (now >= next_heartbeat_) {
+    workers_.send_heartbeats();
+    next_heartbeat_ = now + wp::Heartbeats{}.interval;
   }
   if (const Duration late = now - was_due; late > stall) {
-    lanes_.shift(late, now);
-    workers_.shift_watchers(late, now);
-  } else {  // when it was late, only after what workers sent meanwhile is read: it fires again at
-            // once
+    lanes_.extend_deadlines(late, now);
+    workers_.extend_watcher_deadlines(late, now);
+  } else {  // after a delay the timer fires again at once, when the workers' messages were read
     lanes_.expire(now);
     end_silent_watchers(now);
   }

@@ -30,62 +30,70 @@
 
 namespace millrace {
 
-// What a pipeline's workers are told and given.
+// Settings of a pipeline's hub.
 struct HubSettings {
   std::string pipeline;
   LanesRule rule;
   WelcomeSettings welcome;
-  std::uint64_t streams = 0;    // live ones that the whole process may have: bounds the mailbox
-  std::uint64_t tail_rows = 0;  // that the end of a segment can give; so does this
+  std::uint64_t streams = 0;    // most live streams of the whole process: bounds the mailbox
+  std::uint64_t tail_rows = 0;  // most rows that the end of a segment yields: bounds it too
   WorkerLog log;
-  // A device has failed, and this process with it: nothing here goes to it any more. On the home
-  // thread.
+  // Called on the home thread if a device has failed and this process cannot use it any more. The
+  // workers on that device are lost already.
   std::function<void(std::size_t device, const DeviceLost&)> device_lost = [](auto, const auto&) {};
 };
 
-// One pipeline's lanes at work: rows come in by a mailbox, batches go out to the workers' links,
-// what workers give back goes to the streams' own threads. What it decides is decided by Lanes;
-// here are the clock, the slabs and the messages.
+// One pipeline's end of the worker protocol. Rows arrive in a mailbox, batches are sent to the
+// workers' connections, and returned rows are sent to the threads of their streams. Lanes makes the
+// decisions; the hub adds the clock, the slabs and the messages.
 //
-// What fails for one worker, its slabs or what waits to be sent to it, costs that worker. What
-// fails in between, for want of memory, ends the process: rows would be lost or doubled otherwise.
+// A failure confined to one worker (its slabs, its send queue) drops that worker. An allocation
+// failure anywhere else ends the process, because rows could be lost or doubled.
 //
-// open(), add() and room() are thread-safe; everything else is confined to the home thread, the
-// one that runs `home`.
+// open(), add() and stream_budget() are thread-safe. Everything else is confined to the home
+// thread, which runs `home`.
 class Hub {
  public:
-  // `home` and `stats` outlive the hub.
+  // `home` and `stats` must outlive the hub.
   Hub(boost::asio::io_context& home, HubSettings settings, SlabSupply supply, LaneStats& stats);
 
-  // Places for streams: a door takes one before open(), the hub gives it back when the stream is
-  // gone.
-  Budget& room() { return room_; }
+  // The capacity for streams. The caller takes 1 before open(); the hub gives it back when the
+  // stream's last row is done or the stream is dropped.
+  Budget& stream_budget() { return stream_budget_; }
+  // Adds a stream.
   void open(StreamIntro intro) { arrivals_.put(std::make_unique<StreamIntro>(std::move(intro))); }
+  // Adds the next row of a stream. The row's frames must stay in place until the row is done.
   void add(StreamId stream, ReadyRow row) { arrivals_.put(AddedRow{stream, std::move(row)}); }
 
   const HubSettings& settings() const { return settings_; }
-  // The attached workers, as they are now.
+  // The status of the attached workers.
   std::vector<WorkerStatus> workers(Time now) const { return workers_.status(lanes_, now); }
 
-  // A connection's first message: answered, later, with Welcome, or with Refused and the end.
+  // The first message of a connection. Answered, possibly later, with Welcome, or with Refused and
+  // the end of the connection. `link` must live until the hub has ended it or lost() was called.
   void hello(WorkerConnection& link, const worker_protocol::Hello& hello) noexcept;
-  // Any other message. It may end the link. Of a link that was ended it is ignored.
+  // Any later message. May end the link. Ignored if the link was ended.
   void receive(WorkerConnection& link, worker_protocol::ToService message) noexcept;
-  // The connection is gone, or is being given up for `why`. Must be called for each link that said
-  // hello before it goes; where the hub ended it already nothing happens.
-  void lost(WorkerConnection& link, WorkerFailure why, Blame blame = Blame::worker) noexcept;
+  // The connection has ended, or is about to end because of `why`. Must be called for each link
+  // that was passed to hello(), before the link is destroyed. Does nothing if the hub has ended the
+  // link.
+  void lost(WorkerConnection& link, WorkerFailure why,
+            LossCause cause = LossCause::worker) noexcept;
+  // The worker sent an invalid message: sends Refused, ends the connection, and drops the worker.
   void protocol_error(WorkerConnection& link, std::string_view what) noexcept;
-  // There is no memory for its messages, which is no fault of the worker: it may attach again.
+  // There is no memory to receive this worker's messages: sends Refused, ends the connection, and
+  // drops the worker. Not a protocol error: the worker may attach again.
   void no_room(WorkerConnection& link, std::string_view what) noexcept;
 
-  // Batches close as soon as they have a row; streams without a slot fail at `give_up`.
-  void drain(Time give_up) noexcept {
-    lanes_.drain(give_up);
+  // The service stops: batches close as soon as they have a row, and streams without a slot fail at
+  // `wait_limit`.
+  void drain(Time wait_limit) noexcept {
+    lanes_.drain(wait_limit);
     settle(Clock::now());
   }
-  // Says Bye to all workers and ends their links. Nothing happens here any more, and who says hello
-  // is refused.
-  void dismiss() noexcept;
+  // Sends Bye to all workers and watchers and ends their connections. After this the hub does
+  // nothing, and new workers are refused.
+  void stop() noexcept;
 
  private:
   struct AddedRow {
@@ -94,25 +102,24 @@ class Hub {
   };
   using Arrival = std::variant<AddedRow, std::unique_ptr<StreamIntro>>;
 
-  void arrive(std::vector<Arrival>& arrivals);
-  void take(std::vector<SlabNews>& news);
-  bool take(const SlabReport& report, Time now);
-  void take(MadeSlabs& made, Time now);
+  void on_arrivals(std::vector<Arrival>& arrivals);
+  void on_slab_messages(std::vector<SlabMessage>& messages);
+  bool on_slab_report(const SlabReport& report, Time now);
+  void on_slabs_made(MadeSlabs& made, Time now);
   void end_device(const SlabReport& report, const DeviceLost& lost, Time now);
-  void receive_idle(WorkerConnection& link, const worker_protocol::ToService& message);
-  void remove_idle(const WorkerConnection& link);
+  void receive_from_unattached(WorkerConnection& link, const worker_protocol::ToService& message);
+  void remove_unattached(const WorkerConnection& link);
   void receive_bye(LaneId lane);
-  void unmapped(LaneId lane);
-  void done(LaneId lane, worker_protocol::Done done);
+  void receive_unmapped(LaneId lane);
+  void receive_done(LaneId lane, worker_protocol::Done done);
   void remove_lost(LaneId lane, std::string_view why,
                    const std::optional<worker_protocol::Refused>& refused, Time now);
   std::string_view name_of(const WorkerConnection& link);
 
-  // After anything that may have made a batch due or something happen: hands over what is due,
-  // sends what became of rows, sets the timer. Costs as much as there are lanes that changed, not
-  // as there are lanes.
+  // Called after every change that can make a batch due or return rows: hands over due batches,
+  // sends the returned rows, and sets the timer. O(lanes that changed), not O(lanes).
   void settle(Time now);
-  void serve(LaneId lane, AttachedWorker& worker, Time now);
+  void hand_over_batches(LaneId lane, AttachedWorker& worker, Time now);
   void send_returned();
   void end_lanes(Time now);
   void end_silent_watchers(Time now);
@@ -121,9 +128,9 @@ class Hub {
 
   const HubSettings settings_;
   LaneStats& stats_;
-  Budget room_;
+  Budget stream_budget_;
   Mailbox<Arrival> arrivals_;
-  Mailbox<SlabNews> news_;
+  Mailbox<SlabMessage> slab_messages_;
   StreamReturns streams_{stats_, settings_.log};
   Lanes lanes_;
   SlabMaker maker_;
@@ -133,8 +140,8 @@ class Hub {
                                     boost::asio::io_context::executor_type>
       timer_;
   Time timer_at_ = Time::max();
-  Time next_beat_;
-  bool dismissed_ = false;
+  Time next_heartbeat_;
+  bool stopped_ = false;
   std::vector<LaneId> changed_;  // reused by settle()
 };
 

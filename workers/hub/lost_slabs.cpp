@@ -8,15 +8,15 @@ namespace millrace {
 void LostSlabs::keep(std::unique_ptr<WorkerSlabs> slabs, std::shared_ptr<PeerProcess> process) {
   slabs->stop();
   Share bytes;
-  if (!slabs->notes().thread) {
-    bytes = std::move(slabs->notes().bytes);
+  if (!slabs->properties().thread) {
+    bytes = std::move(slabs->properties().bytes);
     maker_.free(std::move(slabs));
   }
-  const auto kept =
+  const auto entry =
       kept_.insert(kept_.end(), {std::move(slabs), std::move(bytes), std::move(process)});
-  kept->process->when_gone([this, kept] {
-    if (kept->slabs) maker_.free(std::move(kept->slabs));
-    kept_.erase(kept);
+  entry->process->when_ended([this, entry] {
+    if (entry->slabs) maker_.free(std::move(entry->slabs));
+    kept_.erase(entry);
   });
 }
 

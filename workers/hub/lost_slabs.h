@@ -10,23 +10,23 @@
 
 namespace millrace {
 
-// The slabs of workers that were lost. They are never written again, but the worker's process may
-// read them for as long as it lives: until then they count in the budget. Slabs made for a device
-// are kept until then; the pages of others live on without this process.
+// The slabs of lost workers. They are never written again, but the worker's process can read them
+// until it ends. They count in the budget until then. Slabs that were made for a device are kept
+// until then; other slabs are freed at once, because their pages stay mapped in the worker.
 //
 // Confined to one thread.
 class LostSlabs {
  public:
-  // `maker` outlives it.
+  // `maker` must outlive it.
   explicit LostSlabs(SlabMaker& maker) : maker_(maker) {}
 
-  // Until `process` is gone. The destructor waits for no process.
+  // Keeps the slabs until `process` has ended. The destructor does not wait for that.
   void keep(std::unique_ptr<WorkerSlabs> slabs, std::shared_ptr<PeerProcess> process);
 
  private:
   struct Kept {
-    std::unique_ptr<WorkerSlabs> slabs;  // null if they were made for the host: then `bytes` count
-    Share bytes;
+    std::unique_ptr<WorkerSlabs> slabs;  // null if they were made for the host
+    Share bytes;                         // the budget of slabs that were made for the host
     std::shared_ptr<PeerProcess> process;
   };
 

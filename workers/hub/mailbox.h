@@ -13,31 +13,31 @@
 
 namespace millrace {
 
-// A bounded queue whose consumer is a thread that runs an io_context: what any thread puts in is
-// taken there, all that waits at one wake-up. The memory of a burst is given back when later
-// deliveries are small.
+// A bounded queue whose consumer is a thread that runs an io_context. One wake-up delivers all
+// values that are queued. The memory of a burst is freed when later deliveries are small.
 //
-// put() is thread-safe; everything else belongs to the consumer's thread. It must outlive the
-// run of its io_context.
+// put() is thread-safe; everything else is confined to the consumer's thread. The mailbox must
+// outlive the run of its io_context.
 template <class T>
 class Mailbox {
  public:
-  // `take` gets what has arrived, in order, on the thread of `io`; it may move from the values.
+  // `on_values` is called on the thread of `io` with the queued values in order, from which it may
+  // move. `capacity` is in values.
   Mailbox(boost::asio::io_context& io, std::size_t capacity,
-          std::function<void(std::vector<T>&)> take)
-      : io_(io), queue_(capacity), take_(std::move(take)) {}
+          std::function<void(std::vector<T>&)> on_values)
+      : io_(io), queue_(capacity), on_values_(std::move(on_values)) {}
 
-  // Capacities are above what can be outstanding. A full box is a bug, and ends the process: a
-  // value lost would hang its stream for ever, unseen. So does one for which there is no memory, or
-  // in the midst of which `take` ends with an exception: the bounds are too high to be allocated
-  // before they are needed.
+  // Ends the process if the mailbox is full. The capacity is above the number of values that can be
+  // outstanding, so a full mailbox is a bug, and a lost value would hang its stream without notice.
+  // Also ends the process if there is no memory for the value, or if `on_values` throws: the
+  // capacity is too high to allocate it in advance.
   void put(T value) noexcept {
     const auto pushed = queue_.try_push(std::move(value));
     if (pushed == Queue<T>::Pushed::full) std::terminate();
     if (pushed == Queue<T>::Pushed::first) boost::asio::post(io_, [this] { deliver(); });
   }
 
-  // Values that its memory has room for now.
+  // The number of values for which memory is allocated.
   std::size_t storage() const { return queue_.storage() + arrived_.capacity(); }
 
  private:
@@ -45,15 +45,15 @@ class Mailbox {
 
   void deliver() noexcept {
     queue_.drain(arrived_);
-    take_(arrived_);
-    // The queue gets this memory back at the next delivery, and this the queue's: so both are seen.
+    on_values_(arrived_);
+    // The two vectors change places at each delivery, so both are checked.
     if (arrived_.capacity() * sizeof(T) > kept_bytes && arrived_.size() < arrived_.capacity() / 4)
       std::vector<T>().swap(arrived_);
   }
 
   boost::asio::io_context& io_;
   Queue<T> queue_;
-  std::function<void(std::vector<T>&)> take_;
+  std::function<void(std::vector<T>&)> on_values_;
   std::vector<T> arrived_;
 };
 

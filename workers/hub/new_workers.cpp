@@ -18,29 +18,29 @@ std::optional<wp::Refused> NewWorkers::add(WorkerConnection& link, const wp::Hel
                    .alone = hello.alone,
                    .process = link.process(processes_),
                    .cancelled = order.cancelled};
-  order.here = worker.process != nullptr;
+  order.local = worker.process != nullptr;
   const std::uint64_t number = order.number;
-  maker_.make(std::move(order));  // the slabs come later, by a queue
+  maker_.make(std::move(order));  // the slabs arrive later, in a queue
   workers_.emplace(number, std::move(worker));
   return std::nullopt;
 } catch (const std::exception& error) {
-  return wp::Refused{"internal", std::string("no slabs: ") + error.what()};
+  return wp::Refused{"internal", std::string("slabs cannot be created: ") + error.what()};
 }
 
 std::optional<NewWorker> NewWorkers::take(const MadeSlabs& made) {
-  maker_.note(made);
+  maker_.count_failure(made);
   auto worker = workers_.extract(made.order);
   if (!worker) return std::nullopt;
   return std::move(worker.mapped());
 }
 
-// After this process was stopped, the connections that a worker gave up meanwhile still wait. Rows
-// handed to one of them would count as rows of a lost worker.
+// After this process was suspended, connections may be closed already at the worker's end. Rows
+// that are handed over to such a connection would become suspects.
 std::optional<wp::Refused> NewWorkers::refusal(const NewWorker& worker,
                                                const MadeSlabs& made) const {
-  if (!worker.link->is_connected()) return wp::Refused{"protocol", hung_up};
+  if (!worker.link->is_connected()) return wp::Refused{"protocol", disconnected_early};
   if (!made.slabs) return made.slabs.error();
-  for (const SlabReport& report : lost_)
+  for (const SlabReport& report : lost_devices_)
     if (concerns(report, **made.slabs)) return refusal_of(std::get<DeviceLost>(report.what));
   return std::nullopt;
 }
@@ -66,11 +66,11 @@ void NewWorkers::refuse_all(const wp::Refused& why) {
   }
 }
 
-void NewWorkers::note(const SlabReport& report) {
+void NewWorkers::on_slab_report(const SlabReport& report) {
   if (workers_.empty())
-    lost_.clear();
+    lost_devices_.clear();
   else if (std::holds_alternative<DeviceLost>(report.what))
-    lost_.push_back(report);
+    lost_devices_.push_back(report);
 }
 
 }  // namespace millrace

@@ -15,7 +15,7 @@ namespace millrace {
 
 namespace {
 
-// SO_PEERPIDFD of Linux 6.5, which older headers do not name.
+// SO_PEERPIDFD of Linux 6.5. Older headers do not define it.
 constexpr int peer_pidfd = 77;
 
 FileDescriptor duplicate(int socket) {
@@ -24,8 +24,8 @@ FileDescriptor duplicate(int socket) {
   return copy;
 }
 
-// Of the process that connected; 0 if it is in a PID namespace that this process does not see.
-int number_of_peer(int socket) {
+// The id of the process that connected; 0 if its PID namespace is not visible to this process.
+int pid_of_peer(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
   return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
@@ -49,48 +49,48 @@ FileDescriptor pidfd_of_peer(int socket) {
   socklen_t size = sizeof pidfd;
   if (::getsockopt(socket, SOL_SOCKET, peer_pidfd, &pidfd, &size) == 0)
     return FileDescriptor(pidfd);
-  return pidfd_by_number(socket);
+  return pidfd_by_pid(socket);
 }
 
-FileDescriptor pidfd_by_number(int socket) {
-  const int number = number_of_peer(socket);
-  if (number <= 0) return FileDescriptor();
-  // Not by its function, which glibc 2.36 declares for C only.
-  FileDescriptor opened(static_cast<int>(::syscall(SYS_pidfd_open, number, 0)));
-  // Its number may be another's by now, but not while it holds the connection.
+FileDescriptor pidfd_by_pid(int socket) {
+  const int pid = pid_of_peer(socket);
+  if (pid <= 0) return FileDescriptor();
+  // glibc 2.36 declares pidfd_open() for C only.
+  FileDescriptor opened(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  // If the peer has closed the connection, it may have ended, and another process may have its id.
   if (!is_connected(socket)) return FileDescriptor();
   return opened;
 }
 
 PeerProcess::PeerProcess(Executor executor, FileDescriptor pidfd, int socket)
-    : by_hang_up_(!pidfd),
-      watched_(by_hang_up_ ? duplicate(socket) : std::move(pidfd)),
+    : by_hangup_(!pidfd),
+      watched_(by_hangup_ ? duplicate(socket) : std::move(pidfd)),
       waits_(executor, watched_.get()) {}
 
 PeerProcess::~PeerProcess() { waits_.release(); }
 
-void PeerProcess::when_gone(std::function<void()> gone) {
+void PeerProcess::when_ended(std::function<void()> ended) {
   using Wait = net::posix::descriptor_base;
-  const auto what = by_hang_up_ ? Wait::wait_error : Wait::wait_read;
-  waits_.async_wait(what, [gone = std::move(gone)](boost::system::error_code cancelled) {
-    if (!cancelled) gone();
+  const auto event = by_hangup_ ? Wait::wait_error : Wait::wait_read;
+  waits_.async_wait(event, [ended = std::move(ended)](boost::system::error_code cancelled) {
+    if (!cancelled) ended();
   });
 }
 
-// The number of a process is not given to another before it has ended.
+// A process id is not reused before the process has ended.
 bool PeerProcess::can_be_shared() const {
   pollfd ended{watched_.get(), POLLIN, 0};
-  return !by_hang_up_ && ::poll(&ended, 1, 0) == 0;
+  return !by_hangup_ && ::poll(&ended, 1, 0) == 0;
 }
 
-std::shared_ptr<PeerProcess> PeerProcesses::at_other_end_of(int socket, const Executor& executor) {
+std::shared_ptr<PeerProcess> PeerProcesses::peer_of(int socket, const Executor& executor) {
   if (!is_local(socket)) return nullptr;
-  const int number = number_of_peer(socket);
-  if (const auto known = by_number_.find(number); known != by_number_.end())
+  const int pid = pid_of_peer(socket);
+  if (const auto known = by_pid_.find(pid); known != by_pid_.end())
     if (auto process = known->second.lock(); process && process->can_be_shared()) return process;
-  std::erase_if(by_number_, [](const auto& known) { return known.second.expired(); });
+  std::erase_if(by_pid_, [](const auto& known) { return known.second.expired(); });
   auto process = std::make_shared<PeerProcess>(executor, pidfd_of_peer(socket), socket);
-  if (number > 0 && process->can_be_shared()) by_number_[number] = process;
+  if (pid > 0 && process->can_be_shared()) by_pid_[pid] = process;
   return process;
 }
 

@@ -23,14 +23,14 @@ namespace wp = worker_protocol;
 namespace {
 
 constexpr auto accept_pause = std::chrono::milliseconds(100);
-// Then other work of the thread has its turn, also in a flood of connections.
+// After this many connections other work of the thread runs first.
 constexpr unsigned accepted_per_turn = 16;
 constexpr net::use_awaitable_t<Executor> resume{};
 
-// Of a connection whose Hello is not accepted yet.
-constexpr FramedLimits greeting_limits{.max_message = wp::max_hello};
+// The limits until Hello is accepted.
+constexpr FramedLimits hello_limits{.max_message = wp::max_hello};
 
-// The first message; nothing where it is none, or does not come in time.
+// The first message; nullopt if it is not a Hello, or if the wait is cancelled.
 Task<std::optional<wp::Hello>> read_hello(FramedSocket& socket, SocketWaits& waits) {
   wp::Decoder decoder(wp::max_hello);
   for (;;) {
@@ -59,28 +59,29 @@ FileDescriptor listen_on_tcp(const Executor& executor, const Tcp::endpoint& endp
 
 }  // namespace
 
-Result<HubHome, wp::Refused> WorkerReception::home_of(const wp::Hello& hello) const {
+Result<PipelineHub, wp::Refused> WorkerServerSettings::hub_for(const wp::Hello& hello) const {
   if (hello.version != wp::version)
-    return wp::Refused{"version", "this service speaks version " + std::to_string(wp::version) +
+    return wp::Refused{"version", "this service supports version " + std::to_string(wp::version) +
                                       " of the worker protocol"};
-  const HubHome home = find(hello.pipeline);
+  const PipelineHub home = find(hello.pipeline);
   if (!home.hub) return wp::Refused{"pipeline", "there is no pipeline " + hello.pipeline};
   return home;
 }
 
-WorkerServer::WorkerServer(Executor executor, const std::string& path, WorkerReception reception)
+WorkerServer::WorkerServer(Executor executor, const std::string& path,
+                           WorkerServerSettings settings)
     : executor_(executor),
       local_(path),
       waits_(executor, listening()),
-      reception_(std::move(reception)) {}
+      settings_(std::move(settings)) {}
 
 WorkerServer::WorkerServer(Executor executor, const Tcp::endpoint& endpoint,
-                           WorkerReception reception, RemoteBudgets& budgets)
+                           WorkerServerSettings settings, RemoteBudgets& budgets)
     : executor_(executor),
       tcp_(listen_on_tcp(executor, endpoint)),
       budgets_(&budgets),
       waits_(executor, listening()),
-      reception_(std::move(reception)) {}
+      settings_(std::move(settings)) {}
 
 Task<> WorkerServer::serve() {
   for (unsigned turn = 1;; ++turn) {
@@ -107,17 +108,17 @@ std::uint16_t WorkerServer::port() const {
              : ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-// Fails if descriptors or memory are short; they may be given back.
+// Accepting fails if descriptors or memory are short. Both may be available again later.
 WorkerServer::Accepted WorkerServer::accept() {
   std::string why;
   try {
     auto connection = try_accept(listening());
     if (connection) {
       if (!*connection) return Accepted::none;
-      Share place;
-      if (budgets_) place = Share(budgets_->connections, 1);
-      if (budgets_ && !place) return refuse_one_more(), Accepted::one;
-      spawn(executor_, receive(std::move(**connection), std::move(place)));
+      Share connection_share;
+      if (budgets_) connection_share = Share(budgets_->connections, 1);
+      if (budgets_ && !connection_share) return refuse_over_limit(), Accepted::one;
+      spawn(executor_, receive(std::move(**connection), std::move(connection_share)));
       failing_ = full_ = false;
       return Accepted::one;
     }
@@ -125,70 +126,71 @@ WorkerServer::Accepted WorkerServer::accept() {
   } catch (const std::bad_alloc& error) {
     why = error.what();
   }
-  if (!std::exchange(failing_, true)) reception_.log(warning("workers cannot connect", "", why));
+  if (!std::exchange(failing_, true)) settings_.log(warning("workers cannot connect", "", why));
   return Accepted::failed;
 }
 
-Task<> WorkerServer::receive(FileDescriptor connection, Share place) {
+Task<> WorkerServer::receive(FileDescriptor connection, Share connection_share) {
   try {
-    co_await receive_hello(std::move(connection), std::move(place));
+    co_await receive_hello(std::move(connection), std::move(connection_share));
   } catch (const std::exception& error) {
-    note_refused("", error.what());
+    record_refusal("", error.what());
   }
 }
 
-Task<> WorkerServer::receive_hello(FileDescriptor connection, Share place) {
-  FramedSocket socket(std::move(connection), greeting_limits);
+Task<> WorkerServer::receive_hello(FileDescriptor connection, Share connection_share) {
+  FramedSocket socket(std::move(connection), hello_limits);
   std::optional<wp::Hello> hello;
   {
     SocketWaits waits(executor_, socket.native_handle());
-    Timer late(executor_, reception_.patience);
-    auto first = co_await (read_hello(socket, waits) || late.async_wait(no_throw));
+    Timer timeout(executor_, settings_.hello_timeout);
+    auto first = co_await (read_hello(socket, waits) || timeout.async_wait(no_throw));
     if (first.index() == 0) hello = std::get<0>(std::move(first));
   }
   if (hello)
-    dispatch(std::move(socket), std::move(*hello), std::move(place));
+    dispatch(std::move(socket), std::move(*hello), std::move(connection_share));
   else
-    refuse(socket, "", {"protocol", "the first message is Hello, within 10 s"});
+    refuse(socket, "", {"protocol", "the first message must be Hello, within 10 s"});
 }
 
-void WorkerServer::dispatch(FramedSocket socket, wp::Hello hello, Share place) {
-  const auto home = reception_.home_of(hello);
+void WorkerServer::dispatch(FramedSocket socket, wp::Hello hello, Share connection_share) {
+  const auto home = settings_.hub_for(hello);
   if (!home) return refuse(socket, hello.name, home.error());
   socket.set_limits(limits(*home->hub, hello));
   spawn(home->home->get_executor(),
-        serve_worker(std::move(socket), std::move(hello), *home->hub, std::move(place)));
+        serve_worker(std::move(socket), std::move(hello), *home->hub, std::move(connection_share)));
 }
 
-// Over TCP, batches bring their tensors. They are bounded by the credits, and count in the slabs'
-// budget.
+// Over TCP, batches contain their tensors. Their number is limited by the credits, and their bytes
+// count in the slabs' budget.
 FramedLimits WorkerServer::limits(const Hub& hub, const wp::Hello& hello) const {
   FramedLimits limits = worker_limits();
   if (!budgets_) return limits;
   const BatchShape& shape = hub.settings().welcome.shape;
   limits.max_outgoing += hello.credits * shape.slab_bytes(shape.format.dtype);
   limits.incoming = &budgets_->unread;
-  limits.unshared = own_unread;
+  limits.unshared = reserved_unread_bytes;
   return limits;
 }
 
 void WorkerServer::refuse(FramedSocket& socket, std::string_view name, const wp::Refused& why) {
   wp::Encoder encoder;
   (void)socket.try_send(encoder.encode(why));
-  note_refused(name, why.message);
+  record_refusal(name, why.message);
 }
 
-void WorkerServer::note_refused(std::string_view name, std::string_view why) {
+void WorkerServer::record_refusal(std::string_view name, std::string_view why) {
   stats_.refused[WorkerRefusal::handshake].add();
-  reception_.log(warning("worker refused", name, why));
+  settings_.log(warning("worker refused", name, why));
 }
 
-// Not each is logged: there may be any number.
-void WorkerServer::refuse_one_more() {
+// Only the first refusal is logged, because there may be any number.
+void WorkerServer::refuse_over_limit() {
   stats_.refused[WorkerRefusal::limit_global].add();
   if (!std::exchange(full_, true))
-    reception_.log(warning("worker refused", "",
-                           "there are " + std::to_string(max_remote_connections) + " connections"));
+    settings_.log(warning(
+        "worker refused", "",
+        "the limit of " + std::to_string(max_remote_connections) + " connections is reached"));
 }
 
 }  // namespace millrace

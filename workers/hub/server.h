@@ -22,83 +22,86 @@
 
 namespace millrace {
 
-// Where the hub of a pipeline lives.
-struct HubHome {
-  Hub* hub = nullptr;  // null: there is no such pipeline
+// The hub of a pipeline and the io_context on which it runs.
+struct PipelineHub {
+  Hub* hub = nullptr;  // null if there is no such pipeline
   net::io_context* home = nullptr;
 };
 
-// What a WorkerServer needs of the service.
-struct WorkerReception {
-  std::function<HubHome(std::string_view pipeline)> find;
-  WorkerLog log;  // of workers that no hub has; called on the server's thread
-  Duration patience = worker_protocol::handshake_limit;  // shorter ones are for tests
+// Settings of a WorkerServer.
+struct WorkerServerSettings {
+  std::function<PipelineHub(std::string_view pipeline)> find;  // called on the server's thread
+  WorkerLog log;  // for workers that no hub has accepted; called on the server's thread
+  Duration hello_timeout = worker_protocol::handshake_limit;  // until Hello; tests shorten it
 
-  // Where this worker belongs, or why it is refused.
-  Result<HubHome, worker_protocol::Refused> home_of(const worker_protocol::Hello& hello) const;
+  // The hub for this worker, or the reason why it is refused.
+  Result<PipelineHub, worker_protocol::Refused> hub_for(const worker_protocol::Hello& hello) const;
 };
 
-// TCP connections at a time, those that have not sent Hello included.
+// The limit on TCP connections of workers, including those that have not sent Hello.
 inline constexpr std::size_t max_remote_connections = 1024;
-// Received bytes that each of them may hold, whatever the others hold.
-inline constexpr std::size_t own_unread = std::size_t{256} << 10;
+// Bytes of an incomplete message that each of them may always hold, in addition to the shared
+// RemoteBudgets::unread.
+inline constexpr std::size_t reserved_unread_bytes = std::size_t{256} << 10;
 
-// What the TCP connections of all workers may take together. Outlives the connections, and hence
-// the io_contexts that they are on.
+// The limits on the TCP connections of all workers together. Must outlive the connections, and so
+// the io_contexts on which they run.
 struct RemoteBudgets {
-  // `unread_bytes`: received bytes of incomplete messages, beyond own_unread of each connection.
+  // `unread_bytes`: bytes of incomplete messages, beyond reserved_unread_bytes of each connection.
   explicit RemoteBudgets(std::uint64_t unread_bytes) : unread(unread_bytes) {}
 
   Budget connections{max_remote_connections};
   Budget unread;
 };
 
-// What the service accepts of a worker.
+// The limits on messages between the service and a worker.
 FramedLimits worker_limits();
 
-// One worker's connection (session.cpp), from its Hello to its end, on the home thread of the hub.
-// The hub must outlive the run of its io_context. `place` is given back at the end.
-Task<> serve_worker(FramedSocket socket, worker_protocol::Hello hello, Hub& hub, Share place = {});
+// Serves one worker's connection (session.cpp) from its Hello to its end, on the home thread of the
+// hub. The hub must outlive the run of its io_context. `connection_share` is the connection's part
+// of RemoteBudgets::connections, held until the end.
+Task<> serve_worker(FramedSocket socket, worker_protocol::Hello hello, Hub& hub,
+                    Share connection_share = {});
 
-// A listener for workers, on this machine or over TCP: accepts connections, reads Hello, and
-// passes each connection to the home thread of its pipeline's hub. A failure of one connection
-// ends that one; if connections cannot be accepted, it tries again. Confined to one thread; hubs
-// and homes outlive it.
+// A listener for workers, on this machine or over TCP: accepts connections, reads Hello, and passes
+// each connection to the home thread of its pipeline's hub. A failure in one connection ends only
+// that one. If accepting fails, it is tried again every 100 ms. The hubs and their io_contexts must
+// outlive it. Confined to one thread.
 class WorkerServer {
  public:
-  // At a path. Throws std::runtime_error that names it.
-  WorkerServer(Executor executor, const std::string& path, WorkerReception reception);
-  // Over TCP. Throws std::runtime_error that names the endpoint.
-  WorkerServer(Executor executor, const Tcp::endpoint& endpoint, WorkerReception reception,
+  // Listens on a Unix socket. Throws std::runtime_error that names the path.
+  WorkerServer(Executor executor, const std::string& path, WorkerServerSettings settings);
+  // Listens on TCP. Throws std::runtime_error that names the endpoint.
+  WorkerServer(Executor executor, const Tcp::endpoint& endpoint, WorkerServerSettings settings,
                RemoteBudgets& budgets);
 
-  // Accepts as long as its io_context runs.
+  // Accepts connections as long as its io_context runs.
   Task<> serve();
 
-  std::uint16_t port() const;  // 0 at a path
+  std::uint16_t port() const;  // 0 on a Unix socket
   const WorkerServerStats& stats() const { return stats_; }
 
  private:
   enum class Accepted { one, none, failed };
   int listening() const { return local_ ? local_->native_handle() : tcp_.get(); }
   Accepted accept();
-  Task<> receive(FileDescriptor connection, Share place);
-  Task<> receive_hello(FileDescriptor connection, Share place);
-  void dispatch(FramedSocket socket, worker_protocol::Hello hello, Share place);
+  Task<> receive(FileDescriptor connection, Share connection_share);
+  Task<> receive_hello(FileDescriptor connection, Share connection_share);
+  void dispatch(FramedSocket socket, worker_protocol::Hello hello, Share connection_share);
   FramedLimits limits(const Hub& hub, const worker_protocol::Hello& hello) const;
   void refuse(FramedSocket& socket, std::string_view name, const worker_protocol::Refused& why);
-  void note_refused(std::string_view name, std::string_view why);
-  void refuse_one_more();
+  void record_refusal(std::string_view name, std::string_view why);
+  void refuse_over_limit();
 
   Executor executor_;
   std::optional<LocalListener> local_;
-  FileDescriptor tcp_;                // without local_
-  RemoteBudgets* budgets_ = nullptr;  // of connections over TCP
+  FileDescriptor tcp_;                // empty if local_ has a value
+  RemoteBudgets* budgets_ = nullptr;  // null if local_ has a value
   SocketWaits waits_;
-  const WorkerReception reception_;
+  const WorkerServerSettings settings_;
   WorkerServerStats stats_;
-  bool failing_ = false;  // connections cannot be accepted, which was logged
-  bool full_ = false;     // there are as many as there may be, which was logged
+  bool failing_ = false;  // accepting fails; it is logged once
+  bool full_ = false;     // the limit on connections is reached; it is logged once
 };
 
 }  // namespace millrace

@@ -24,19 +24,19 @@ using namespace net::experimental::awaitable_operators;
 FramedLimits worker_limits() {
   return {.max_message = worker_protocol::max_to_service,
           .max_outgoing = std::size_t{64} << 20,
-          .takes_descriptor = false};
+          .accepts_descriptor = false};
 }
 
 namespace {
 
-// How long a worker may take to read what it is told last.
-constexpr auto last_words = std::chrono::seconds(2);
+// How long the worker may take to read the last message.
+constexpr auto final_send_limit = std::chrono::seconds(2);
 constexpr unsigned messages_per_turn = 64;
 constexpr net::use_awaitable_t<Executor> resume{};
 
 class Session final : public WorkerConnection {
  public:
-  // Throws boost::system::system_error where the socket cannot be waited for.
+  // Throws boost::system::system_error if Asio cannot wait for the socket.
   Session(FramedSocket socket, Hub& hub, Executor executor)
       : executor_(executor),
         socket_(std::move(socket)),
@@ -44,57 +44,58 @@ class Session final : public WorkerConnection {
         waits_(executor, socket_.native_handle()),
         to_write_(executor) {}
 
-  // What fails deep in the library, for want of memory, destroys the coroutine that waits for it.
+  // If an allocation fails inside Asio, the waiting coroutines are destroyed and run() does not
+  // continue.
   ~Session() {
-    if (known_) hub_.lost(*this, failure_, blame_);
+    if (registered_) hub_.lost(*this, failure_, loss_cause_);
   }
 
   Task<> run(worker_protocol::Hello hello) {
     name_ = hello.name;
-    known_ = true;
+    registered_ = true;
     hub_.hello(*this, hello);
     try {
       co_await (receive() && transmit());
     } catch (const std::exception& error) {
-      failed(error);
+      on_exception(error);
     }
-    hub_.lost(*this, failure_, blame_);
-    known_ = false;
-    socket_.end_output();  // a PeerProcess that waits for the hang-up keeps the connection open
+    hub_.lost(*this, failure_, loss_cause_);
+    registered_ = false;
+    socket_.end_output();  // a PeerProcess without a pidfd keeps the connection open
     co_await linger();
   }
 
   void send(Bytes message, int descriptor) override {
-    if (ended_) return;
+    if (closing_) return;
     switch (try_send(message, descriptor)) {
-      case FramedSocket::Sent::taken: break;
-      case FramedSocket::Sent::full: cut(WorkerFailure::timeout); return;
-      case FramedSocket::Sent::failed: return;  // receive() sees it
+      case FramedSocket::Sent::accepted: break;
+      case FramedSocket::Sent::full: drop(WorkerFailure::timeout); return;
+      case FramedSocket::Sent::failed: return;  // receive() gets the error
     }
     if (socket_.has_output()) to_write_.notify();
   }
 
   bool is_connected() const override { return millrace::is_connected(socket_.native_handle()); }
 
-  std::shared_ptr<PeerProcess> process(PeerProcesses& known) override {
-    return known.at_other_end_of(socket_.native_handle(), executor_);
+  std::shared_ptr<PeerProcess> process(PeerProcesses& processes) override {
+    return processes.peer_of(socket_.native_handle(), executor_);
   }
 
   std::size_t unsent() const override { return socket_.unsent(); }
 
   void end() override {
-    known_ = false;
+    registered_ = false;
     close();
   }
 
  private:
   void close() {
-    ended_ = true;
+    closing_ = true;
     waits_.cancel();
     to_write_.notify();
   }
 
-  // Without memory for what waits, the worker has let too much wait.
+  // No memory for the send queue has the same consequence as a full queue.
   FramedSocket::Sent try_send(Bytes message, int descriptor) {
     try {
       return socket_.try_send(message, descriptor);
@@ -103,22 +104,22 @@ class Session final : public WorkerConnection {
     }
   }
 
-  // Until the worker or the hub ends it.
+  // Receives until the worker or the hub ends the connection.
   Task<> receive() {
     try {
       co_await receive_messages();
     } catch (const std::exception& error) {
-      failed(error);
+      on_exception(error);
     }
-    gone_ |= !ended_;
+    closed_ |= !closing_;
     to_write_.notify();
   }
 
   Task<> receive_messages() {
     worker_protocol::Decoder decoder(worker_protocol::max_to_service);
-    for (unsigned in_a_row = 0; !ended_ && !gone_;) {
+    for (unsigned in_a_row = 0; !closing_ && !closed_;) {
       const auto message = socket_.try_receive();
-      if (!message) co_return broken(message.error());
+      if (!message) co_return report_error(message.error());
       if (!*message) {
         const bool readable = co_await waits_.readable();
         if (!readable) co_return;
@@ -128,49 +129,50 @@ class Session final : public WorkerConnection {
       auto decoded = decoder.to_service(**message);
       if (!decoded) co_return hub_.protocol_error(*this, name_of(decoded.error()));
       hub_.receive(*this, std::move(*decoded));
-      // One that sends without end does not hold up the others of this thread.
+      // A worker that sends without a pause must not delay the others on this thread.
       if (++in_a_row % messages_per_turn == 0) co_await net::post(executor_, resume);
     }
   }
 
-  // Of the socket's errors an end is none of the protocol.
-  void broken(FramedError error) {
+  // The end of the connection is not a protocol error.
+  void report_error(FramedError error) {
     if (error == FramedError::too_long) hub_.protocol_error(*this, "a message over the limit");
     if (error == FramedError::descriptor) hub_.protocol_error(*this, "a descriptor");
-    if (error == FramedError::no_room) hub_.no_room(*this, "there is no memory for its messages");
+    if (error == FramedError::no_room)
+      hub_.no_room(*this, "the budget for received messages is used up");
   }
 
-  // Brings out what the hub said last, a Refused or a Bye, before it ends receive().
+  // Sends the last message, a Refused or a Bye, before it ends receive().
   Task<> transmit() {
     try {
       co_await transmit_messages();
     } catch (const std::exception& error) {
-      failed(error);
+      on_exception(error);
     }
-    gone_ = true;
+    closed_ = true;
     waits_.cancel();
   }
 
   Task<> transmit_messages() {
-    while (!gone_) {
+    while (!closed_) {
       co_await to_write_.wait();
-      while (socket_.has_output() && !gone_) {
-        const bool at_last = ended_;
-        const bool writable = at_last ? co_await writable_soon() : co_await waits_.writable();
-        if (writable ? !socket_.flush() : at_last) gone_ = true;
+      while (socket_.has_output() && !closed_) {
+        const bool last_send = closing_;
+        const bool writable = last_send ? co_await writable_in_time() : co_await waits_.writable();
+        if (writable ? !socket_.flush() : last_send) closed_ = true;
       }
-      if (ended_) gone_ = true;
+      if (closing_) closed_ = true;
     }
   }
 
-  // TCP drops what the worker has not read yet, a Refused for example, if a connection is closed
-  // with unread input. So the input is read for a while.
+  // If a TCP connection is closed with unread input, bytes that the worker has not read yet are
+  // lost, a Refused for example. So the input is read for a while.
   Task<> linger() {
     if (millrace::is_local(socket_.native_handle())) co_return;
     try {
-      Timer patience(executor_, last_words);
-      co_await (discard_input() || patience.async_wait(no_throw));
-    } catch (const std::exception&) {  // memory is short: the connection is closed now
+      Timer limit(executor_, final_send_limit);
+      co_await (discard_input() || limit.async_wait(no_throw));
+    } catch (const std::exception&) {  // memory is short: the connection is closed at once
     }
   }
   Task<> discard_input() {
@@ -178,22 +180,22 @@ class Session final : public WorkerConnection {
       readable = co_await waits_.readable();
   }
 
-  // A worker that is stopped reads nothing: its connection is not kept for it.
-  Task<bool> writable_soon() {
-    Timer patience(executor_, last_words);
-    const auto which = co_await (waits_.writable() || patience.async_wait(no_throw));
+  // A suspended worker reads nothing: its connection is not kept open.
+  Task<bool> writable_in_time() {
+    Timer limit(executor_, final_send_limit);
+    const auto which = co_await (waits_.writable() || limit.async_wait(no_throw));
     co_return which.index() == 0 && std::get<0>(which);
   }
 
-  // No memory for its messages, most likely: it costs this worker.
-  void failed(const std::exception& error) {
-    blame_ = Blame::service;
-    hub_.settings().log(warning("worker's connection failed", name_, error.what()));
+  // Most likely there was no memory for its messages. This worker is dropped.
+  void on_exception(const std::exception& error) {
+    loss_cause_ = LossCause::service;
+    hub_.settings().log(warning("worker connection failed", name_, error.what()));
   }
 
-  void cut(WorkerFailure why) {
+  void drop(WorkerFailure why) {
     failure_ = why;
-    gone_ = true;
+    closed_ = true;
     close();
   }
 
@@ -204,16 +206,16 @@ class Session final : public WorkerConnection {
   SocketWaits waits_;
   Wakeup to_write_;
   WorkerFailure failure_ = WorkerFailure::disconnect;
-  Blame blame_ = Blame::worker;
-  bool known_ = false;  // to the hub, unless that ended it
-  bool ended_ = false;  // nothing is received or queued any more
-  bool gone_ = false;   // nor sent
+  LossCause loss_cause_ = LossCause::worker;
+  bool registered_ = false;  // the hub knows this connection and has not ended it
+  bool closing_ = false;     // nothing more is received or queued
+  bool closed_ = false;      // nothing more is sent either
 };
 
 }  // namespace
 
 Task<> serve_worker(FramedSocket socket, worker_protocol::Hello hello, Hub& hub,
-                    [[maybe_unused]] Share place) {
+                    [[maybe_unused]] Share connection_share) {
   const Executor executor = co_await net::this_coro::executor;
   std::optional<Session> session;
   try {

@@ -21,87 +21,93 @@
 
 namespace millrace {
 
-// A longer tensor fits into no message: beside it there is room for far more rows and names than a
-// batch has.
+// The longest tensor, in bytes, of a message to a remote worker. The other 64 MiB of the message
+// are more than the rows and names of a batch need.
 inline constexpr std::size_t max_sent_tensor =
     worker_protocol::max_to_worker - (std::size_t{64} << 20);
 
-// Where slabs come from: the devices of the process, the bytes that all slabs on the host may have,
-// and the threads that make and free them. Devices and bytes outlive whatever takes of them.
+// The resources for slabs: the devices of the process, the budget of bytes for all slabs on the
+// host, and the threads that make and free slabs. Devices and budget must outlive all slabs.
 struct SlabSupply {
   Devices& devices;
   Budget& bytes;
   SlabThreads& threads;
 };
 
-// The slabs on the device of a worker that copies from now on are gone.
-struct FormerSlabsGone {};
+// After WorkerSlabs::leave_copies_to_worker(): the slabs on the device are freed.
+struct FormerSlabsFreed {};
 
-// What was reported of the slabs of a worker.
+// An event of a worker's slabs.
 struct SlabReport {
-  std::uint64_t slabs = 0;  // their number
-  std::size_t device = 0;   // its place among Devices::usable()
-  std::variant<CopyEnded, SlabFreed, DeviceLost, FormerSlabsGone> what;
+  std::uint64_t slabs = 0;  // Properties::number of the slabs
+  std::size_t device = 0;   // index in Devices::usable()
+  std::variant<CopyEnded, SlabFreed, DeviceLost, FormerSlabsFreed> what;
 };
 
-// Slabs that are to be made.
+// An order for the slabs of one worker.
 struct SlabOrder {
-  std::uint64_t number = 0;  // of the order, for whoever placed it
+  std::uint64_t number = 0;  // identifies the order
   std::string device;        // as in Hello
   std::uint32_t credits = 0;
-  bool here = true;  // the worker is on this machine; otherwise its tensors are sent
-  // Set if the worker is gone: nothing has to be made.
+  bool local = true;  // the worker is on this machine; false: its tensors are sent
+  // Set by the caller if the worker is gone: the slabs are not needed any more.
   std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
 };
 
-// What became of an order.
+// The result of an order.
 struct MadeSlabs {
   std::uint64_t order = 0;
   Result<std::unique_ptr<WorkerSlabs>, worker_protocol::Refused> slabs;
-  std::optional<std::size_t> device = {};     // its place among Devices::usable()
-  std::optional<DeviceFailure> failure = {};  // of the device, also if the worker copies instead
+  std::optional<std::size_t> device = {};     // index in Devices::usable(); nullopt: the host
+  std::optional<DeviceFailure> failure = {};  // of the device, also if the worker copies
 };
 
-// From the threads of slabs and of devices to the home thread.
-using SlabNews = std::variant<SlabReport, MadeSlabs>;
+// Messages from the threads of slabs and of devices to the home thread.
+using SlabMessage = std::variant<SlabReport, MadeSlabs>;
 
-// Whether the loss of a device that was reported concerns these slabs.
+// True if these slabs are lost because of the report. Requires: the report is a DeviceLost.
 bool concerns(const SlabReport& report, const WorkerSlabs& slabs);
-// What its workers are told.
+// The refusal for the workers of the device.
 worker_protocol::Refused refusal_of(const DeviceLost& lost);
 
-// Makes the slabs of a pipeline's workers, on the devices that they name, and frees them: both on
-// SlabThreads. Confined to one thread, but for what it says.
+// Makes the slabs of a pipeline's workers, on the devices that the workers name, and frees them.
+// Both happen on SlabThreads. The calls are confined to one thread.
 class SlabMaker {
  public:
-  // `stats` outlive it. It outlives the run of the threads. `report` is called on threads of
-  // SlabThreads and of devices.
+  // `stats` must outlive it, and it must outlive the run of the threads. `report` is called on
+  // threads of SlabThreads and of devices, and within count_failure().
   SlabMaker(const BatchShape& shape, SlabSupply supply, LaneStats& stats,
-            std::function<void(SlabNews)> report);
+            std::function<void(SlabMessage)> report);
 
-  // Reports MadeSlabs later. Throws std::bad_alloc.
+  // Makes slabs and reports MadeSlabs, which happens later. An order that was cancelled in time is
+  // not reported. Throws std::bad_alloc.
   void make(SlabOrder order);
-  // Frees it later. Its bytes count until then.
+  // Frees the slabs, which happens later. They count in the budget until then.
   void free(std::unique_ptr<WorkerSlabs> slabs) noexcept;
 
-  // Counts the failure of a device over an order; one that the device does not survive is reported.
-  void note(const MadeSlabs& made);
-  void count(const SlabReport& report);
+  // Counts the failure of the device, if there was one. If this process cannot use the device any
+  // more, reports DeviceLost instead, which count_report() counts.
+  void count_failure(const MadeSlabs& made);
+  // Counts copies and failures of devices.
+  void count_report(const SlabReport& report);
 
-  // The worker copies from now on. False: it does so already, or computes on the host.
+  // The worker copies from the slabs on the host from now on. The slabs get a new number, and
+  // FormerSlabsFreed is reported later. Returns false if the worker does so already, or computes on
+  // the host.
   bool leave_copies_to_worker(WorkerSlabs& slabs, const std::string& why);
 
  private:
   using Made = Result<std::unique_ptr<WorkerSlabs>, worker_protocol::Refused>;
 
-  [[nodiscard]] MadeSlabs fill(const SlabOrder& order);
-  [[nodiscard]] Made fill(const SlabOrder& order, std::optional<DeviceFailure>& failed);
-  [[nodiscard]] Made fill(std::unique_ptr<Device> device, const SlabOrder& order);
+  [[nodiscard]] MadeSlabs make_or_refuse(const SlabOrder& order);
+  [[nodiscard]] Made make_with_fallback(const SlabOrder& order,
+                                        std::optional<DeviceFailure>& failed);
+  [[nodiscard]] Made make_on(std::unique_ptr<Device> device, const SlabOrder& order);
 
   const BatchShape shape_;
   const SlabSupply supply_;
   LaneStats& stats_;
-  const std::function<void(SlabNews)> report_;
+  const std::function<void(SlabMessage)> report_;
   std::atomic<std::uint64_t> next_{1};
 };
 

@@ -17,28 +17,30 @@
 
 namespace millrace {
 
-// The way back to the thread on which streams live.
+// The mailbox of a thread on which streams live, for messages from the lanes.
 using ReturnBox = Mailbox<Returned>;
 
-// The identity of a stream, and where its rows come back to.
+// The identity of a stream, and the mailbox for its returned rows.
 struct StreamIntro {
   StreamId id{};
   std::string name;
   std::string options;           // the client's JSON object, or empty
-  ReturnBox* returns = nullptr;  // outlives the hub's run
+  ReturnBox* returns = nullptr;  // must outlive the hub's run
 };
 
-// The streams of a pipeline: their names, and the way back of their rows. Confined to the
-// pipeline's home thread.
+// The streams of a pipeline, with their names and the mailboxes for their returned rows. Confined
+// to the pipeline's home thread.
 class StreamReturns {
  public:
-  // `stats` and `log` outlive it.
+  // `stats` and `log` must outlive it.
   StreamReturns(LaneStats& stats, const WorkerLog& log) : stats_(stats), log_(log) {}
 
   void open(StreamIntro intro);
   const std::string& name(StreamId stream) const { return streams_.at(stream).name; }
+  // The entries of a message to a worker for the streams of `rows`.
   std::vector<worker_protocol::OpenedStream> opened(std::span<const BatchRow* const> rows) const;
-  // Sends the streams' threads what became of their rows, and forgets the streams that are gone.
+  // Sends the returned rows to the streams' threads, and removes the streams that are gone. Counts
+  // and logs answers. Clears these parts of `events`.
   void send(LaneEvents& events);
 
  private:

@@ -6,20 +6,20 @@
 
 namespace millrace {
 
-// What happened to which worker, or to a row of which stream, and why: a line for the log.
+// A line for the log: an event of a worker, or of a row of a stream, with its reason.
 struct WorkerEvent {
-  std::string_view what;    // a literal
-  std::string_view worker;  // or empty
+  std::string_view what;    // the event, a string literal
+  std::string_view worker;  // name of the worker, or empty
   std::string_view why = {};
-  std::string_view stream = {};
-  bool warning = false;  // an operator may want to do something about it
+  std::string_view stream = {};  // name of the stream, or empty
+  bool warning = false;          // an operator may have to act
 };
 
 inline WorkerEvent warning(std::string_view what, std::string_view worker, std::string_view why) {
   return {.what = what, .worker = worker, .why = why, .warning = true};
 }
 
-// Called on the home thread.
+// Writes a line to the log. A hub calls it on its home thread.
 using WorkerLog = std::function<void(const WorkerEvent&)>;
 
 }  // namespace millrace

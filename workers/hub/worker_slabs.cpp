@@ -66,7 +66,7 @@ const worker_protocol::HandedBatch* WorkerSlabs::write(
   message.trigger = static_cast<std::uint8_t>(batch.trigger);
   message.closed = batch.closed;
   message.opened = std::move(opened);
-  on_their_way_.push_back(slab);
+  in_flight_.push_back(slab);
   const Copying copying = device_slabs_->copy(slab, shape);
   slabs_[slab].copying = copying == Copying::under_way;
   message.copied = Clock::now();
@@ -74,18 +74,18 @@ const worker_protocol::HandedBatch* WorkerSlabs::write(
 }
 
 Time WorkerSlabs::oldest_copied() const {
-  return on_their_way_.empty() ? Time() : slabs_[on_their_way_.front()].message.copied;
+  return in_flight_.empty() ? Time() : slabs_[in_flight_.front()].message.copied;
 }
 
 void WorkerSlabs::finish() {
-  assert(!on_their_way_.empty());
-  const std::uint32_t slab = on_their_way_.front();
-  on_their_way_.pop_front();
+  assert(!in_flight_.empty());
+  const std::uint32_t slab = in_flight_.front();
+  in_flight_.pop_front();
   slabs_[slab].returned = true;
   release_if_done(slab);
 }
 
-bool WorkerSlabs::ended(const CopyEnded& copy) {
+bool WorkerSlabs::on_copy_ended(const CopyEnded& copy) {
   Slab& slab = slabs_[copy.slab];
   slab.copying = false;
   slab.message.copied = copy.at;
@@ -95,11 +95,11 @@ bool WorkerSlabs::ended(const CopyEnded& copy) {
 bool WorkerSlabs::release_if_done(std::uint32_t slab) {
   if (!slabs_[slab].returned || slabs_[slab].copying || !device_slabs_->give_back(slab))
     return false;
-  freed(slab);
+  on_slab_freed(slab);
   return true;
 }
 
-void WorkerSlabs::freed(std::uint32_t slab) {
+void WorkerSlabs::on_slab_freed(std::uint32_t slab) {
   slabs_[slab].returned = false;
   ring_.release(slab);
 }
@@ -111,7 +111,7 @@ std::unique_ptr<DeviceSlabs> WorkerSlabs::leave_copies_to_worker() {
   return former;
 }
 
-void WorkerSlabs::former_slabs_gone() {
+void WorkerSlabs::on_former_slabs_freed() {
   for (std::uint32_t slab = 0; slab < slabs_.size(); ++slab)
     if (std::exchange(slabs_[slab].copying, false)) release_if_done(slab);
 }

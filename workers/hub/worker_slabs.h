@@ -19,79 +19,82 @@
 
 namespace millrace {
 
-// The shape of what a pipeline's workers get.
+// The shape of the batches of a pipeline.
 struct BatchShape {
   RowFormat format;
   std::uint32_t slots = 0;
-  std::uint32_t rows = 0;   // of a batch at most
-  std::uint32_t width = 0;  // columns
+  std::uint32_t rows = 0;   // most rows with frames of a batch
+  std::uint32_t width = 0;  // columns of a row
 
-  // What a slab for the largest batch needs.
+  // Bytes of a slab for the largest batch.
   std::size_t slab_bytes(Element element) const {
     return layout_of({rows, slots, width, format.values, element}).bytes;
   }
 };
 
-// The way of one lane's batches to its worker: a slab for each, rows laid into it, the copy to
-// the device, and the message that says where it lies. The message goes out as soon as the copy is
-// on its way: the worker sees by an event when it has ended. The slab is the batch's until the
-// worker has given it back, its copy has ended, and what the worker's device does with it is done.
+// The slabs of one worker. For each batch it writes the rows into a slab, starts the copy to the
+// device, and fills in the message for the worker. The message can be sent while the copy is in
+// progress: an event of the device shows the worker when it has ended. A slab is free again when
+// the worker has returned its batch, the copy has ended, and the worker's device has finished with
+// it.
 //
-// Confined to the lane's thread. It may be made and destroyed on another.
+// Confined to the lane's thread. It may be constructed and destroyed on another thread.
 class WorkerSlabs {
  public:
-  // `slabs` bounds the batches on their way and at the worker. `reports` gets what is then to be
-  // given to ended() and freed() here, on a thread of the device. Throws std::system_error and
-  // DeviceFailure where memory or device refuse.
+  // `slabs` limits the batches that are handed over or about to be. `reports` is called on a thread
+  // of the device; the caller passes CopyEnded and SlabFreed on to on_copy_ended() and
+  // on_slab_freed(). Throws std::system_error if memory cannot be allocated, or DeviceFailure.
   WorkerSlabs(const BatchShape& shape, std::unique_ptr<Device> device, std::uint32_t slabs,
               DeviceReports reports);
 
   bool has_slab() const { return ring_.has_free(); }
 
-  // Writes a batch into a slab and starts its copy. Returns the message for the worker, valid until
-  // finish() is called for this batch; so are, on the host, tensor and arrays in the slab. Returns
-  // null if the device has failed, which the device reports. `opened`: the streams that the worker
-  // sees first in this batch. Requires: has_slab().
+  // Writes a batch into a slab and starts its copy. Returns the message for the worker, or null if
+  // the device has failed, which the device reports. The message, and the tensor and arrays in the
+  // slab on the host, are valid until finish() is called for this batch. `opened`: the streams
+  // whose first row at this worker is in this batch. Requires: has_slab().
   const worker_protocol::HandedBatch* write(const Batch& batch,
                                             std::vector<worker_protocol::OpenedStream> opened);
 
-  // When the worker's oldest batch was copied, or, where that is not known yet, when its copy
-  // began. Without a batch no time of meaning.
+  // When the copy of the worker's oldest batch ended; if that is not reported yet, when it began.
+  // Meaningless without batches.
   Time oldest_copied() const;
-  // The worker gave its oldest batch back. Requires: it has one.
+  // The worker returned its oldest batch. Requires: it has one.
   void finish();
 
-  // What the device reported of its slabs. True: one is free.
-  bool ended(const CopyEnded& copy);
-  void freed(std::uint32_t slab);
+  // The device reported the end of a copy. Returns true if the slab is free now.
+  bool on_copy_ended(const CopyEnded& copy);
+  // The device reported that it has finished with a slab. The slab is free now.
+  void on_slab_freed(std::uint32_t slab);
 
-  // The worker is lost: no batch is written any more.
+  // The worker is lost: no more batches are written.
   void stop() { device_slabs_->stop(); }
-  // The worker has the descriptor of the ring.
+  // The descriptor of the ring was sent to the worker and is not needed any more.
   void close_descriptor() { ring_.close_descriptor(); }
 
-  // The worker cannot open the device's slabs, and copies from those of the host. Returns the
-  // device's slabs, from which nothing was read. They must be destroyed before this; what they
-  // report must be ignored. Call former_slabs_gone() afterwards: copies that were under way keep
-  // their slabs until then.
+  // The worker cannot open the device's slabs: it copies from the slabs on the host from now on.
+  // Returns the device's slabs, from which nothing was read. The caller destroys them before this
+  // object, ignores their reports, and calls on_former_slabs_freed() afterwards. Until then a slab
+  // whose copy is in progress is not free.
   [[nodiscard]] std::unique_ptr<DeviceSlabs> leave_copies_to_worker();
-  void former_slabs_gone();
+  void on_former_slabs_freed();
 
-  // What the SlabMaker notes about them.
-  struct Notes {
-    std::uint64_t number = 0;           // reports of other numbers are not about these slabs
-    std::optional<std::size_t> thread;  // of SlabThreads, on which they are made and freed
-    Share bytes;
-    bool pageable = false;      // their pages could not be locked, for the device
-    std::string why_it_copies;  // the worker, from the slabs of the host; empty: it need not
+  // Set by SlabMaker.
+  struct Properties {
+    std::uint64_t number = 0;           // identifies the slabs in reports
+    std::optional<std::size_t> thread;  // device index of their thread in SlabThreads;
+                                        // nullopt: the host's thread
+    Share bytes;                        // of the budget for slabs on the host
+    bool pageable = false;              // their pages could not be locked for the device
+    std::string copy_reason;            // why the worker copies from the host; empty: it does not
   };
-  Notes& notes() { return notes_; }
-  const Notes& notes() const { return notes_; }
+  Properties& properties() { return properties_; }
+  const Properties& properties() const { return properties_; }
 
   const SlabRing& ring() const { return ring_; }
   const Device& device() const { return *device_; }
   const DeviceSlabs& device_slabs() const { return *device_slabs_; }
-  // As the host writes it.
+  // The format in which the host writes the slabs.
   const RowFormat& format() const { return format_; }
 
  private:
@@ -103,15 +106,15 @@ class WorkerSlabs {
 
   bool release_if_done(std::uint32_t slab);
 
-  Notes notes_;
+  Properties properties_;
   const RowFormat format_;
   const std::uint32_t width_;
   std::unique_ptr<Device> device_;
   SlabRing ring_;
-  std::unique_ptr<DeviceSlabs> device_slabs_;  // before ring_ goes, its copies end
+  std::unique_ptr<DeviceSlabs> device_slabs_;  // the destructor waits for its copies
   BatchWriter writer_;
   std::vector<Slab> slabs_;
-  std::deque<std::uint32_t> on_their_way_;  // slabs of batches not finished, in order
+  std::deque<std::uint32_t> in_flight_;  // slabs of batches that are not returned, in order
 };
 
 }  // namespace millrace

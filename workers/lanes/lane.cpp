@@ -23,7 +23,7 @@ std::string in_words(Duration time) {
 }  // namespace
 
 Lane::Lane(LaneId id, const BatchRule& rule, std::uint32_t credits, Time now)
-    : id_(id), credits_(credits), batcher_(rule), heard_(now), answer_since_(now) {}
+    : id_(id), credits_(credits), batcher_(rule), last_received_(now), answer_since_(now) {}
 
 Batch* Lane::close(BatchId id, bool has_slab, Time now) {
   if (has_slab)
@@ -49,7 +49,7 @@ Batch* Lane::close(BatchId id, bool has_slab, Time now) {
 Lane::Order Lane::order_of(BatchId id) const {
   if (!held_.empty() && held_.front().id == id) return Order::next;
   for (std::size_t i = 0; i < done_.size(); ++i)
-    if (done_[i] == id) return Order::again;
+    if (done_[i] == id) return Order::repeated;
   return Order::wrong;
 }
 
@@ -70,11 +70,11 @@ void Lane::reuse(Batch batch) {
   spare_.push_back(std::move(batch));
 }
 
-void Lane::shift(Duration late, Time now) {
-  const auto put_off = [&](Time& since) { since = std::min(since + late, now); };
-  put_off(heard_);
-  put_off(answer_since_);
-  if (without_slab_) put_off(without_slab_->since);
+void Lane::extend_deadlines(Duration late, Time now) {
+  const auto extend = [&](Time& since) { since = std::min(since + late, now); };
+  extend(last_received_);
+  extend(answer_since_);
+  if (without_slab_) extend(without_slab_->since);
 }
 
 void Lane::leave(Time until) {
@@ -86,26 +86,27 @@ bool Lane::release(Time now) {
   return released_ = true;
 }
 
-Time Lane::due(const Patience& patience) const {
-  const Time due = std::min(batch_deadline(), lost_at(patience));
+Time Lane::due(const LaneTimeouts& timeouts) const {
+  const Time due = std::min(batch_deadline(), lost_at(timeouts));
   return keeps_until_ && !released_ ? std::min(due, *keeps_until_) : due;
 }
 
-Time Lane::lost_at(const Patience& patience) const {
-  const Time silent = heard_ + patience.silence;
-  // It has given all batches back, and its device does not come to an end with them.
+Time Lane::lost_at(const LaneTimeouts& timeouts) const {
+  const Time silent = last_received_ + timeouts.silence;
+  // The worker returned all its batches, but its device does not finish with their slabs.
   if (held_.empty() && without_slab_)
-    return std::min(silent, without_slab_->since + patience.answer);
+    return std::min(silent, without_slab_->since + timeouts.answer);
   if (held_.empty()) return silent;
-  return std::min(silent, answer_since_ + answer_wait(patience));
+  return std::min(silent, answer_since_ + answer_wait(timeouts));
 }
 
-std::string Lane::why_lost(const Patience& patience, Time now) const {
-  if (heard_ + patience.silence <= now) return "no heartbeat for " + in_words(patience.silence);
+std::string Lane::why_lost(const LaneTimeouts& timeouts, Time now) const {
+  if (last_received_ + timeouts.silence <= now)
+    return "no heartbeat for " + in_words(timeouts.silence);
   if (held_.empty())
-    return "its device was not done with a batch within " + in_words(patience.answer);
+    return "its device did not finish with a batch within " + in_words(timeouts.answer);
   return "batch " + std::to_string(number(held_.front().id)) + " was not answered within " +
-         in_words(answer_wait(patience));
+         in_words(answer_wait(timeouts));
 }
 
 }  // namespace millrace

@@ -17,15 +17,16 @@
 
 namespace millrace {
 
-// How long a lane trusts its worker.
-struct Patience {
-  Duration silence;       // nothing heard, not even a heartbeat
-  Duration answer;        // after hand-over, or after the answer before it, whichever is later
-  Duration first_answer;  // the same before its first answer: models compile
+// The timeouts after which a worker counts as lost.
+struct LaneTimeouts {
+  Duration silence;       // since its last message; heartbeats count
+  Duration answer;        // from hand-over or from the answer before it, whichever is later; also
+                          // for the worker's device to finish with a slab
+  Duration first_answer;  // the same, for its first answer: models compile
 };
 
-// One worker's share of a pipeline: its slots and waiting rows, the batches it holds, and what is
-// known of its health. Pure: time comes in as `now`.
+// One worker's share of a pipeline: its slots and waiting rows, the batches that it holds, and its
+// deadlines. Pure: the time is the argument `now`.
 //
 // Confined to one thread.
 class Lane {
@@ -36,64 +37,68 @@ class Lane {
   Batcher& batcher() { return batcher_; }
   const Batcher& batcher() const { return batcher_; }
 
-  // Closes the next batch, when one is due, and holds it until it is finished; the pointer is
-  // good until then. Null without credit or slab, or without a batch that is due.
+  // Closes the next batch if one is due, and holds it until finish(); the pointer is valid until
+  // then. Null without a credit, a slab, or a batch that is due.
   Batch* close(BatchId id, bool has_slab, Time now);
-  // A worker that has a suspect's batch gets no other, and it gets that one when it has no other:
-  // it can die of no other row.
+  // A worker that holds a trial gets no other batch, and a trial closes only if the worker holds no
+  // batch. So if that worker is lost, no other row can be the reason.
   bool has_credit() const {
     return held_.size() < credits_ && (held_.empty() || !held_.back().is_trial());
   }
-  // There was no slab when close() was called last.
+  // True if there was no slab at the last close().
   bool is_without_slab() const { return without_slab_.has_value(); }
-  // Since when a batch would close, were there a slab for it, as seen by close(); nullopt: none.
-  std::optional<Time> slab_wanted() const {
+  // When close() first found a batch that was due but had no slab; nullopt if no batch waits for a
+  // slab.
+  std::optional<Time> slab_needed_since() const {
     return without_slab_ ? without_slab_->batch_since : std::nullopt;
   }
   std::uint32_t credits() const { return credits_; }
 
-  // Whether `id` is the batch to be done next, was done here already, or neither. Only the last
-  // ones done are remembered, as many as a worker can have credits.
-  enum class Order : std::uint8_t { next, again, wrong };
+  // Whether `id` is the oldest batch that is held, a batch that is done, or neither. The last
+  // max_credits batches that are done are remembered.
+  enum class Order : std::uint8_t { next, repeated, wrong };
   Order order_of(BatchId id) const;
-  // Batches not done, oldest first.
+  // Batches that are handed over and not done, oldest first.
   const std::deque<Batch>& held() const { return held_; }
-  // Rows in these batches.
+  // Rows in these batches, marker rows included.
   std::size_t rows_held() const { return rows_held_; }
-  // Takes the oldest batch out; give it back with reuse() so that its memory serves again.
+  // Removes and returns the oldest batch. reuse() keeps its memory for later batches.
+  // Requires: a batch is held.
   Batch finish(Time now);
   void reuse(Batch batch);
 
-  void heard(Time now) { heard_ = now; }
-  // Puts off the worker's deadlines by `late`, the time for which this process did not run before
-  // `now`. A wait that began within that time begins at `now`.
-  void shift(Duration late, Time now);
+  // The worker sent a message.
+  void on_message(Time now) { last_received_ = now; }
+  // Moves the worker's deadlines by `late`, the time before `now` in which this process did not
+  // run. A wait that began within that time begins at `now`.
+  void extend_deadlines(Duration late, Time now);
 
-  // It takes no new streams. It keeps its own until their segments end, and at most until `until`.
+  // The worker takes no new streams from now on. Each of its streams may stay until its segment
+  // ends, at most until `until`.
   void leave(Time until);
   bool leaving() const { return keeps_until_.has_value(); }
-  // The clock has reached `until`: its streams may move at any time. Returns whether this is a
-  // change.
+  // Returns true once, when `now` has reached `until`: from then on its streams may move at any
+  // row.
   bool release(Time now);
   bool released() const { return released_; }
 
-  // When the next batch is due by the clock; Time::max() without credit, slab or rows.
+  // When the clock makes the next batch due; Time::max() without a credit, a slab or rows.
   Time batch_deadline() const {
     return has_credit() && !without_slab_ ? batcher_.deadline(held_.empty()) : Time::max();
   }
-  // From when on the worker counts as lost if nothing more is heard of it.
-  Time lost_at(const Patience& patience) const;
-  // The earliest of these two and of release().
-  Time due(const Patience& patience) const;
-  // Why it counts as lost by now, in words. Requires: lost_at() is not later than `now`.
-  std::string why_lost(const Patience& patience, Time now) const;
+  // When the worker counts as lost if it sends nothing more.
+  Time lost_at(const LaneTimeouts& timeouts) const;
+  // The earliest of these two and of the time at which release() returns true.
+  Time due(const LaneTimeouts& timeouts) const;
+  // The reason why the worker counts as lost, as text. Requires: lost_at() <= now.
+  std::string why_lost(const LaneTimeouts& timeouts, Time now) const;
 
  private:
   std::optional<Batcher::Choice> next(Time now) const {
     return has_credit() ? batcher_.next(now, held_.empty()) : std::nullopt;
   }
-  Duration answer_wait(const Patience& patience) const {
-    return done_.empty() ? patience.first_answer : patience.answer;
+  Duration answer_wait(const LaneTimeouts& timeouts) const {
+    return done_.empty() ? timeouts.first_answer : timeouts.answer;
   }
 
   const LaneId id_;
@@ -102,14 +107,14 @@ class Lane {
   std::deque<Batch> held_;
   std::size_t rows_held_ = 0;
   std::vector<Batch> spare_;
-  Time heard_;
-  Time answer_since_;                // since when the oldest batch's answer is awaited
-  Ring<BatchId> done_;               // the last ones
-  std::optional<Time> keeps_until_;  // nullopt while it stays
+  Time last_received_;
+  Time answer_since_;                // when the wait for the oldest batch's answer began
+  Ring<BatchId> done_;               // the last batches that are done
+  std::optional<Time> keeps_until_;  // nullopt if it is not leaving
   bool released_ = false;
   struct WithoutSlab {
-    Time since;  // the caller of close() has had none
-    std::optional<Time> batch_since = {};
+    Time since;                            // of the first close() without a slab
+    std::optional<Time> batch_since = {};  // slab_needed_since()
   };
   std::optional<WithoutSlab> without_slab_;
 };

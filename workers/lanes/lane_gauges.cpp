@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-void show(const Lanes& lanes, const BatchRule& rule, LaneStats& stats) {
+void update_gauges(const Lanes& lanes, const BatchRule& rule, LaneStats& stats) {
   const LaneTotals& totals = lanes.totals();
   const auto value = [](std::size_t number) { return static_cast<std::int64_t>(number); };
   stats.workers.set(value(totals.lanes));

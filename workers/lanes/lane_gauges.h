@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// Sets the gauges of a pipeline's lanes to how they are now.
-void show(const Lanes& lanes, const BatchRule& rule, LaneStats& stats);
+// Sets the gauges of a pipeline's lanes to their present values.
+void update_gauges(const Lanes& lanes, const BatchRule& rule, LaneStats& stats);
 
 }  // namespace millrace

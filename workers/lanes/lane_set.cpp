@@ -8,15 +8,15 @@ namespace millrace {
 
 namespace {
 
-// Of a lane that takes no new streams: behind all others.
-constexpr auto no_room = std::numeric_limits<std::uint32_t>::max();
+// The key of a lane that takes no new streams.
+constexpr auto after_all_others = std::numeric_limits<std::uint32_t>::max();
 
-// Reuses the node, so that nothing is allocated.
-void move(auto& order, auto& filed, auto key, LaneId id) {
-  if (filed == key) return;
-  auto node = order.extract({filed, id});
+// Reuses the node, so that it does not allocate.
+void move_entry(auto& order, auto& indexed, auto key, LaneId id) {
+  if (indexed == key) return;
+  auto node = order.extract({indexed, id});
   assert(!node.empty());
-  node.value().first = filed = key;
+  node.value().first = indexed = key;
   order.insert(std::move(node));
 }
 
@@ -27,10 +27,10 @@ LaneTotals totals_of(const Lane& lane) {
           .batches = lane.held().size(),
           .handed = lane.rows_held(),
           .slots_used = lane.batcher().streams(),
-          .slots_free = lane.leaving() ? 0 : lane.batcher().room()};
+          .slots_free = lane.leaving() ? 0 : lane.batcher().free_slots()};
 }
 
-// Unsigned: a difference below zero wraps around and back.
+// Unsigned arithmetic: a negative difference wraps around, and the sum wraps back.
 void replace(LaneTotals& sum, const LaneTotals& old, const LaneTotals& fresh) {
   sum.lanes += fresh.lanes - old.lanes;
   sum.leaving += fresh.leaving - old.leaving;
@@ -43,51 +43,52 @@ void replace(LaneTotals& sum, const LaneTotals& old, const LaneTotals& fresh) {
 
 }  // namespace
 
-FiledLane& LaneSet::add(const BatchRule& rule, std::uint32_t credits, Time now) {
+IndexedLane& LaneSet::add(const BatchRule& rule, std::uint32_t credits, Time now) {
   const LaneId id{next_++};
-  FiledLane& lane = lanes_.try_emplace(id, id, rule, credits, now).first->second;
-  streams_.emplace(lane.filed_streams, id);
-  due_.emplace(lane.filed_due, id);
-  oldest_.emplace(lane.filed_oldest, id);
-  mark(lane);
+  IndexedLane& lane = lanes_.try_emplace(id, id, rule, credits, now).first->second;
+  streams_.emplace(lane.indexed_streams, id);
+  due_.emplace(lane.indexed_due, id);
+  oldest_.emplace(lane.indexed_oldest, id);
+  mark_changed(lane);
   return lane;
 }
 
-FiledLane* LaneSet::find(LaneId id) {
+IndexedLane* LaneSet::find(LaneId id) {
   const auto found = lanes_.find(id);
   return found == lanes_.end() ? nullptr : &found->second;
 }
 
-const FiledLane* LaneSet::find(LaneId id) const {
+const IndexedLane* LaneSet::find(LaneId id) const {
   const auto found = lanes_.find(id);
   return found == lanes_.end() ? nullptr : &found->second;
 }
 
-void LaneSet::erase(FiledLane& lane) {
+void LaneSet::erase(IndexedLane& lane) {
   const LaneId id = lane.id();
-  streams_.erase({lane.filed_streams, id});
-  due_.erase({lane.filed_due, id});
-  oldest_.erase({lane.filed_oldest, id});
-  replace(totals_, lane.filed_totals, {});
+  streams_.erase({lane.indexed_streams, id});
+  due_.erase({lane.indexed_due, id});
+  oldest_.erase({lane.indexed_oldest, id});
+  replace(totals_, lane.indexed_totals, {});
   lanes_.erase(id);
 }
 
-void LaneSet::file(FiledLane& lane) {
+void LaneSet::update(IndexedLane& lane) {
   const LaneId id = lane.id();
   const std::size_t held = lane.held().size();
-  move(streams_, lane.filed_streams, lane.leaving() ? no_room : lane.batcher().streams(), id);
-  move(oldest_, lane.filed_oldest, held > 0 ? lane.held().front().closed : Time::max(), id);
-  // A later deadline is looked up when this one comes first.
-  if (const Time due = lane.due(patience_); due < lane.filed_due)
-    move(due_, lane.filed_due, due, id);
+  move_entry(streams_, lane.indexed_streams,
+             lane.leaving() ? after_all_others : lane.batcher().streams(), id);
+  move_entry(oldest_, lane.indexed_oldest, held > 0 ? lane.held().front().closed : Time::max(), id);
+  // Deadlines move to a later time often. due() corrects such a key when it is the earliest.
+  if (const Time due = lane.due(timeouts_); due < lane.indexed_due)
+    move_entry(due_, lane.indexed_due, due, id);
   const LaneTotals totals = totals_of(lane);
-  replace(totals_, lane.filed_totals, totals);
-  lane.filed_totals = totals;
+  replace(totals_, lane.indexed_totals, totals);
+  lane.indexed_totals = totals;
   if (lane.leaving() && held == 0 && lane.batcher().streams() == 0) emptied_.push_back(id);
 }
 
-void LaneSet::mark(FiledLane& lane) {
-  file(lane);
+void LaneSet::mark_changed(IndexedLane& lane) {
+  update(lane);
   if (!std::exchange(lane.changed, true)) changed_.push_back(lane.id());
 }
 
@@ -95,7 +96,7 @@ void LaneSet::take_changed(std::vector<LaneId>& into) {
   into.clear();
   into.swap(changed_);
   for (LaneId id : into)
-    if (FiledLane* lane = find(id)) lane->changed = false;
+    if (IndexedLane* lane = find(id)) lane->changed = false;
 }
 
 void LaneSet::take_emptied(std::vector<LaneId>& into) {
@@ -103,20 +104,20 @@ void LaneSet::take_emptied(std::vector<LaneId>& into) {
   into.swap(emptied_);
 }
 
-FiledLane* LaneSet::roomiest() {
+IndexedLane* LaneSet::lane_for_stream() {
   if (streams_.empty()) return nullptr;
-  FiledLane& lane = lanes_.at(streams_.begin()->second);
-  return !lane.leaving() && lane.batcher().room() > 0 ? &lane : nullptr;
+  IndexedLane& lane = lanes_.at(streams_.begin()->second);
+  return !lane.leaving() && lane.batcher().free_slots() > 0 ? &lane : nullptr;
 }
 
 Time LaneSet::due() {
   while (!due_.empty()) {
-    const auto [filed, id] = *due_.begin();
-    FiledLane& lane = lanes_.at(id);
-    const Time due = lane.due(patience_);
-    assert(due >= filed);
-    if (due == filed) return due;
-    move(due_, lane.filed_due, due, id);
+    const auto [indexed, id] = *due_.begin();
+    IndexedLane& lane = lanes_.at(id);
+    const Time due = lane.due(timeouts_);
+    assert(due >= indexed);
+    if (due == indexed) return due;
+    move_entry(due_, lane.indexed_due, due, id);
   }
   return Time::max();
 }

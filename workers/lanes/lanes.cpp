@@ -14,12 +14,12 @@ void LaneEvents::clear() {
   left.clear();
 }
 
-Lanes::Lanes(LanesRule rule) : rule_(std::move(rule)), lanes_(rule_.patience) {}
+Lanes::Lanes(LanesRule rule) : rule_(std::move(rule)), lanes_(rule_.timeouts) {}
 
 void Lanes::open(StreamId id, Time now) {
   Stream& stream = streams_.try_emplace(id).first->second;
   stream.id = id;
-  wait(stream, now);
+  start_waiting(stream, now);
   settle();
 }
 
@@ -27,72 +27,72 @@ void Lanes::add(StreamId id, ReadyRow row) {
   ++rows_received_;
   Stream* stream = find(id);
   if (!stream) return;
-  if (row.row.is(flag::abort) && !stream->had) {
+  if (row.row.is(flag::abort) && !stream->any_worker_saw_row) {
     events_.returned.push_back({id, StreamDropped{}});
-    forget(*stream);
+    remove(*stream);
     return settle();
   }
   if (row.row.is(flag::end)) {
     stream->ending = true;
-    review(*stream);
+    update_movable(*stream);
   }
   ++rows_;
   feed(*stream, std::move(row));
 }
 
 LaneId Lanes::attach(std::uint32_t credits, Time now) {
-  FiledLane& lane = lanes_.add(rule_.batch, credits, now);
+  IndexedLane& lane = lanes_.add(rule_.batch, credits, now);
   if (draining_) lane.batcher().drain();
   settle();
   return lane.id();
 }
 
-void Lanes::heard(LaneId id, Time now) {
-  if (FiledLane* lane = lanes_.find(id)) lane->heard(now);
+void Lanes::on_message(LaneId id, Time now) {
+  if (IndexedLane* lane = lanes_.find(id)) lane->on_message(now);
 }
 
-void Lanes::shift(Duration late, Time now) {
-  for (auto& [id, lane] : lanes_.all()) lane.shift(late, now);
+void Lanes::extend_deadlines(Duration late, Time now) {
+  for (auto& [id, lane] : lanes_.all()) lane.extend_deadlines(late, now);
   for (WaitKey waiting : std::exchange(waiting_, {})) {
     Time& since = std::get<0>(waiting);
     since = std::min(since + late, now);
-    find(std::get<StreamId>(waiting))->waiting = waiting;
+    find(std::get<StreamId>(waiting))->wait_key = waiting;
     waiting_.insert(waiting);
   }
 }
 
 void Lanes::bye(LaneId id, Time now) {
-  FiledLane* lane = lanes_.find(id);
+  IndexedLane* lane = lanes_.find(id);
   if (!lane || lane->leaving()) return;
   lane->leave(now + rule_.bye_wait);
-  lanes_.file(*lane);
-  review_all(*lane);
+  lanes_.update(*lane);
+  update_movable_of(*lane);
   settle();
 }
 
-void Lanes::lost(LaneId id, Blame blame, Time now) {
-  FiledLane* lane = lanes_.find(id);
+void Lanes::lost(LaneId id, LossCause cause, Time now) {
+  IndexedLane* lane = lanes_.find(id);
   if (!lane) return;
-  take_back(*lane, blame, now);
+  remove_lost(*lane, cause, now);
   settle();
 }
 
 void Lanes::slab_freed(LaneId id) {
-  FiledLane* lane = lanes_.find(id);
-  if (lane && lane->is_without_slab()) lanes_.mark(*lane);
+  IndexedLane* lane = lanes_.find(id);
+  if (lane && lane->is_without_slab()) lanes_.mark_changed(*lane);
 }
 
-std::optional<Time> Lanes::slab_wanted(LaneId id) const {
-  const FiledLane* lane = lanes_.find(id);
-  return lane ? lane->slab_wanted() : std::nullopt;
+std::optional<Time> Lanes::slab_needed_since(LaneId id) const {
+  const IndexedLane* lane = lanes_.find(id);
+  return lane ? lane->slab_needed_since() : std::nullopt;
 }
 
 Batch* Lanes::next(LaneId id, bool has_slab, Time now) {
-  FiledLane* lane = lanes_.find(id);
+  IndexedLane* lane = lanes_.find(id);
   if (!lane) return nullptr;
   const bool had_slab = !lane->is_without_slab();
   Batch* batch = lane->close(BatchId{next_batch_}, has_slab, now);
-  if (!batch && has_slab != had_slab) lanes_.file(*lane);
+  if (!batch && has_slab != had_slab) lanes_.update(*lane);
   if (!batch) return nullptr;
   ++next_batch_;
   opened_.clear();
@@ -100,30 +100,30 @@ Batch* Lanes::next(LaneId id, bool has_slab, Time now) {
     for (BatchRow& row : *rows) {
       Stream& stream = *find(row.stream);
       ++stream.handed;
-      stream.had = true;
-      if (!std::exchange(stream.begun, true)) {
+      stream.any_worker_saw_row = true;
+      if (!std::exchange(stream.worker_saw_row, true)) {
         opened_.push_back(&row);
-        review(stream);
+        update_movable(stream);
       }
       if (!std::exchange(row.ready.handed, true) && row.ready.notify_taken)
         events_.returned.push_back({row.stream, RowTaken{row.ready.row.seq, batch->closed}});
     }
-  lanes_.file(*lane);
+  lanes_.update(*lane);
   return batch;
 }
 
-Lanes::Given Lanes::done(LaneId id, BatchId batch_id, std::span<Answer> answers,
-                         std::span<Answer> mark_answers, const Instants& at) {
-  FiledLane* lane = lanes_.find(id);
-  if (!lane) return Given::repeated;
+Lanes::DoneResult Lanes::done(LaneId id, BatchId batch_id, std::span<Answer> answers,
+                              std::span<Answer> mark_answers, const Instants& at) {
+  IndexedLane* lane = lanes_.find(id);
+  if (!lane) return DoneResult::repeated;
   switch (lane->order_of(batch_id)) {
-    case Lane::Order::again: return Given::repeated;
-    case Lane::Order::wrong: return Given::wrong;
+    case Lane::Order::repeated: return DoneResult::repeated;
+    case Lane::Order::wrong: return DoneResult::wrong;
     case Lane::Order::next: break;
   }
   const Batch& oldest = lane->held().front();
-  if (!answers.empty() && answers.size() != oldest.framed.size()) return Given::wrong;
-  if (!mark_answers.empty() && mark_answers.size() != oldest.marks.size()) return Given::wrong;
+  if (!answers.empty() && answers.size() != oldest.framed.size()) return DoneResult::wrong;
+  if (!mark_answers.empty() && mark_answers.size() != oldest.marks.size()) return DoneResult::wrong;
 
   Batch batch = lane->finish(at.done);
   const auto finish = [&](const std::vector<BatchRow>& rows, std::span<Answer> given) {
@@ -133,30 +133,30 @@ Lanes::Given Lanes::done(LaneId id, BatchId batch_id, std::span<Answer> answers,
   finish(batch.framed, answers);
   finish(batch.marks, mark_answers);
   lane->reuse(std::move(batch));
-  lanes_.mark(*lane);
+  lanes_.mark_changed(*lane);
   settle();
-  return Given::taken;
+  return DoneResult::accepted;
 }
 
-void Lanes::drain(Time give_up) {
+void Lanes::drain(Time wait_limit) {
   draining_ = true;
-  give_up_ = give_up;
+  wait_limit_ = wait_limit;
   for (auto& [id, lane] : lanes_.all()) {
     lane.batcher().drain();
-    lanes_.mark(lane);
+    lanes_.mark_changed(lane);
   }
 }
 
-// A stream that a leaving worker still serves does not wait yet.
-Time Lanes::gives_up(const WaitKey& waiting) const {
+// While a lane still has rows of a stream in batches, the stream's wait has no limit: it is served.
+Time Lanes::wait_limit_of(const WaitKey& waiting) const {
   if (streams_.at(std::get<StreamId>(waiting)).handed > 0) return Time::max();
-  return std::min(std::get<0>(waiting) + rule_.worker_wait, give_up_);
+  return std::min(std::get<0>(waiting) + rule_.worker_wait, wait_limit_);
 }
 
 Time Lanes::deadline() {
   Time due = Time::max();
   for (const WaitKey& waiting : waiting_) {
-    due = gives_up(waiting);
+    due = wait_limit_of(waiting);
     if (due != Time::max()) break;
   }
   return std::min(due, lanes_.due());
@@ -165,22 +165,22 @@ Time Lanes::deadline() {
 void Lanes::expire(Time now) {
   for (auto waiting = waiting_.begin(); waiting != waiting_.end();) {
     const auto at = waiting++;
-    const Time due = gives_up(*at);
+    const Time due = wait_limit_of(*at);
     if (due == Time::max()) continue;
     if (due > now) break;
     const StreamId id = std::get<StreamId>(*at);
     events_.returned.push_back({id, StreamDropped{ErrorCode::no_worker}});
-    forget(*find(id));
+    remove(*find(id));
   }
   for (LaneId id : lanes_.due_until(now)) {
-    FiledLane& lane = *lanes_.find(id);
-    if (lane.lost_at(rule_.patience) <= now) {
+    IndexedLane& lane = *lanes_.find(id);
+    if (lane.lost_at(rule_.timeouts) <= now) {
       events_.overdue.push_back(id);
-      events_.why_overdue.push_back(lane.why_lost(rule_.patience, now));
-      take_back(lane, Blame::worker, now);
+      events_.why_overdue.push_back(lane.why_lost(rule_.timeouts, now));
+      remove_lost(lane, LossCause::worker, now);
     } else {
-      if (lane.release(now)) review_all(lane);
-      lanes_.mark(lane);
+      if (lane.release(now)) update_movable_of(lane);
+      lanes_.mark_changed(lane);
     }
   }
   settle();
@@ -192,7 +192,7 @@ std::uint64_t Lanes::capacity() const {
 }
 
 bool Lanes::leaving(LaneId id) const {
-  const FiledLane* lane = lanes_.find(id);
+  const IndexedLane* lane = lanes_.find(id);
   return lane && lane->leaving();
 }
 
@@ -201,11 +201,10 @@ Lanes::Stream* Lanes::find(StreamId id) {
   return stream == streams_.end() ? nullptr : &stream->second;
 }
 
-// What any change may have made possible.
 void Lanes::settle() {
-  place_waiting();
-  move_free();
-  end_empty();
+  assign_waiting();
+  move_streams();
+  end_empty_lanes();
 }
 
 void Lanes::feed(Stream& stream, ReadyRow row) {
@@ -219,47 +218,48 @@ void Lanes::feed(Stream& stream, ReadyRow row) {
     if (row.row.has_frames()) stream.reset_due = false;
   }
   stream.lane->batcher().add(stream.slot, row);
-  lanes_.mark(*stream.lane);
+  lanes_.mark_changed(*stream.lane);
 }
 
 void Lanes::feed_held(Stream& stream) {
   for (ReadyRow& row : std::exchange(stream.held, {})) feed(stream, std::move(row));
 }
 
-void Lanes::finish_row(FiledLane& lane, const Batch& batch, const BatchRow& row, Answer answer,
+void Lanes::finish_row(IndexedLane& lane, const Batch& batch, const BatchRow& row, Answer answer,
                        Instants at) {
   Stream& stream = *find(row.stream);
   const Row& done = row.ready.row;
   at.arrived = row.ready.arrived;
   at.ready = row.ready.ready;
-  // The time at workers that were lost was after its first batch had closed.
+  // The time in batches of lost workers moves both instants back: it counts as handover, not as
+  // a wait for a batch.
   at.closed = batch.closed - row.ready.lost;
   at.copied -= row.ready.lost;
-  const RowPlace place{.batch = batch.id,
-                       .slot = row.slot,
-                       .rows = static_cast<std::uint32_t>(batch.framed.size()),
-                       .trigger = batch.trigger};
+  const RowInBatch in_batch{.batch = batch.id,
+                            .slot = row.slot,
+                            .rows = static_cast<std::uint32_t>(batch.framed.size()),
+                            .trigger = batch.trigger};
   events_.returned.push_back(
-      {row.stream, RowDone{done.flags, done.reason, done.seq, std::move(answer), at, place}});
+      {row.stream, RowDone{done.flags, done.reason, done.seq, std::move(answer), at, in_batch}});
   --stream.handed;
   --rows_;
   if (done.is(flag::end)) {
-    forget(stream);
+    remove(stream);
   } else if (stream.from == &lane) {
-    if (stream.handed == 0) arrive(stream, at.done);
+    if (stream.handed == 0) complete_move(stream, at.done);
   } else if (done.is(flag::last) && stream.lane == &lane && lane.leaving() && !stream.ending) {
-    if (FiledLane* to = lanes_.roomiest()) move_away(stream, *to);
+    if (IndexedLane* to = lanes_.lane_for_stream()) move_away(stream, *to);
   }
 }
 
-void Lanes::forget(Stream& stream) {
-  free_.erase(stream.id);
+void Lanes::remove(Stream& stream) {
+  movable_.erase(stream.id);
   rows_ -= stream.held.size();
   if (stream.lane) {
     rows_ -= stream.lane->batcher().remove(stream.slot).size();
-    lanes_.mark(*stream.lane);
+    lanes_.mark_changed(*stream.lane);
   } else {
-    waiting_.erase(stream.waiting);
+    waiting_.erase(stream.wait_key);
   }
   events_.gone.push_back(stream.id);
   streams_.erase(stream.id);

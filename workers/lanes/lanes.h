@@ -23,170 +23,181 @@
 
 namespace millrace {
 
-// What became of rows, streams and lanes, for their owners.
+// Results of the calls of Lanes that the caller passes on to streams and workers.
 struct LaneEvents {
-  std::vector<Returned> returned;  // what became of rows, for their streams, in order
-  std::vector<StreamId> gone;      // streams whose room is free again: done to the end, or dropped
-  std::vector<LaneId> overdue;     // lanes whose worker was given up by the clock; they are gone
-  std::vector<std::string> why_overdue;  // of each of these, in their order
-  std::vector<LaneId> left;  // lanes whose worker said Bye and that are empty; they are gone
+  std::vector<Returned> returned;        // messages for streams about their rows, in order
+  std::vector<StreamId> gone;            // streams whose last row is done, or that were dropped:
+                                         // their capacity is free
+  std::vector<LaneId> overdue;           // erased lanes, whose workers exceeded a timeout
+  std::vector<std::string> why_overdue;  // the reason for each of these, in the same order
+  std::vector<LaneId> left;              // erased lanes, whose workers sent Bye and became empty
 
   void clear();
 };
 
-// Times that a pipeline gives its streams and workers.
+// The batch rule and the timeouts of a pipeline.
 struct LanesRule {
   BatchRule batch;
-  Duration worker_wait;  // how long a stream waits for a slot
-  Duration bye_wait;     // how long a leaving worker keeps a stream that has no LAST row
-  Patience patience;
+  Duration worker_wait;  // longest wait of a stream for a slot
+  Duration bye_wait;     // longest time that a leaving worker keeps a stream without a LAST row
+  LaneTimeouts timeouts;
 };
 
-// Who caused the loss of a worker.
-enum class Blame : std::uint8_t {
-  worker,   // it died, hung or broke the protocol: a row may be the reason
-  service,  // the service had no memory for it, or its own device failed: no row is the reason
+// The cause of a worker's loss.
+enum class LossCause : std::uint8_t {
+  worker,   // it died, hung or violated the protocol: a row may be the reason
+  service,  // the service was short of memory, or its device failed: no row is the reason
 };
 
-// All lanes of one pipeline and the streams in them: which stream is in which lane, what becomes
-// of its rows when a worker leaves or is lost, which stream waits for a slot. A pure state
-// machine: time comes in as `now`, batches go out by next(), everything else as LaneEvents.
+// All lanes of one pipeline and their streams: which stream is in which lane, which stream waits
+// for a slot, and what happens to rows if a worker leaves or is lost. A pure state machine: the
+// time is the argument `now`, batches are the results of next(), everything else is in LaneEvents.
 //
-// Promises, whatever the order of calls:
-//  - the rows of a stream are done in order, each once; those handed over and not done when a
-//    worker is lost are handed over again
-//  - a row never continues a state that was lost: after a loss or a move a stream's rows carry
-//    RESET(worker_lost) up to and including the first with frames
-//  - the rows in the oldest unfinished batch of a lost worker are suspects. A suspect is handed
-//    over alone, to a worker that has nothing else until it is answered. If its worker is lost over
-//    it, it is done with an error. The second such row of a stream ends that stream with
-//    `worker_failed`. Where the service caused the loss, rows stay what they were
+// Guarantees, for every order of calls:
+//  - The rows of a stream are done in order, each once. If a worker is lost, the rows that it had
+//    and that are not done are handed over again.
+//  - A row never continues a state that was lost. After a loss or a move, the rows of a stream
+//    carry RESET(worker_lost), up to and including the first row with frames.
+//  - The rows in the oldest unfinished batch of a lost worker become suspects. A suspect is handed
+//    over alone (a trial), to a worker that holds no other batch until the trial is done. If that
+//    worker is lost too, the row is done with an error. The second such row of a stream ends the
+//    stream with `worker_failed`. If the service caused the loss, no row becomes a suspect and no
+//    suspect fails.
 //
 // Confined to one thread.
 class Lanes {
  public:
   explicit Lanes(LanesRule rule);
 
-  // A stream wants a slot: it gets one, or waits for it. Ids are never used twice.
+  // Adds a stream. It gets a slot, or waits for one. Requires: the id was never used before.
   void open(StreamId stream, Time now);
-  // Its next row. A stream that is not known (it failed meanwhile) is ignored.
+  // Adds the next row of a stream. Ignored if the stream is gone: it may have failed meanwhile.
   void add(StreamId stream, ReadyRow row);
 
+  // Adds the lane of a new worker.
   LaneId attach(std::uint32_t credits, Time now);
-  void heard(LaneId lane, Time now);
-  // This process did not run for `late` before `now`: the deadlines of workers and of waiting
-  // streams move by that much.
-  void shift(Duration late, Time now);
-  // The worker takes no new streams; each of its own moves away when it can.
+  // The worker sent a message. Ignored if the lane is gone.
+  void on_message(LaneId lane, Time now);
+  // Moves the deadlines of workers and of waiting streams by `late`, the time before `now` in which
+  // this process did not run.
+  void extend_deadlines(Duration late, Time now);
+  // The worker sent Bye: it takes no new streams, and its streams move to other lanes. A stream
+  // moves at once if the worker had no row of it, otherwise at its next LAST row, or at any row
+  // after `bye_wait`. Ignored if the lane is gone.
   void bye(LaneId lane, Time now);
-  // The worker's connection is gone. A lane that is not known is ignored.
-  void lost(LaneId lane, Blame blame, Time now);
+  // The worker is lost: erases its lane. Ignored if the lane is gone.
+  void lost(LaneId lane, LossCause cause, Time now);
 
-  // The lane's next batch, when one is due and the lane has a credit and a slab. The lane holds it
-  // until it is done; the pointer is good until then.
+  // Closes the lane's next batch if one is due and the lane has a credit and a slab; null
+  // otherwise. The lane holds the batch until it is done; the pointer is valid until then.
   Batch* next(LaneId lane, bool has_slab, Time now);
-  // Since when a batch waits for a slab alone, by the last call of next(); nullopt: none does.
-  std::optional<Time> slab_wanted(LaneId lane) const;
-  // A slab became free: call next() again if it was without one. A lane that is not known is
-  // ignored.
+  // When the wait of a due batch for a slab began, as of the last next(); nullopt if no batch waits
+  // for one.
+  std::optional<Time> slab_needed_since(LaneId lane) const;
+  // The lane has a free slab. If the last next() was without one, the lane counts as changed.
+  // Ignored if the lane is gone.
   void slab_freed(LaneId lane);
-  // Rows of the batch that next() gave last, whose streams this lane's worker had no row of before.
+  // Rows of the last batch of next() that are the first of their streams at this worker.
   std::span<const BatchRow* const> opened() const { return opened_; }
 
-  // A worker gives a batch back, with an answer for each of its framed rows or none at all, and
-  // likewise for its marker rows. Answers are moved from. `at` has the instants from `copied` to
-  // `done`, which is now. `wrong`: not its oldest batch, or another number of answers; the worker
-  // is to be cut, the call changed nothing.
-  enum class Given : std::uint8_t { taken, repeated, wrong };
-  Given done(LaneId lane, BatchId batch, std::span<Answer> answers, std::span<Answer> mark_answers,
-             const Instants& at);
+  // A worker returned a batch, with one answer for each framed row or without any, and the same for
+  // its marker rows. Moves from the answers. `at` has the instants from `copied` to `done`; `done`
+  // is the present time.
+  //  - repeated: the batch is done already, or the lane is gone. Nothing changed.
+  //  - wrong: not the lane's oldest batch, or a wrong number of answers. Nothing changed, and the
+  //    caller must disconnect the worker.
+  enum class DoneResult : std::uint8_t { accepted, repeated, wrong };
+  DoneResult done(LaneId lane, BatchId batch, std::span<Answer> answers,
+                  std::span<Answer> mark_answers, const Instants& at);
 
-  // Nothing more is to come: batches close as soon as they have a row, and streams wait for a slot
-  // no longer than until `give_up`.
-  void drain(Time give_up);
+  // The service stops: batches close as soon as they have a row, and no stream waits for a slot
+  // longer than until `wait_limit`.
+  void drain(Time wait_limit);
 
-  // When expire() or next() has something to do if nothing happens before.
+  // When expire() or next() is due if nothing happens before; Time::max() if never.
   Time deadline();
-  // Does what is due: streams that waited too long fail, workers that are overdue are lost, streams
-  // that a leaving worker has kept for `bye_wait` move.
+  // Applies the deadlines: streams that waited too long fail, workers that exceeded a timeout are
+  // lost, and streams that a leaving worker has kept for `bye_wait` move.
   void expire(Time now);
-  // Replaces `into` by the lanes for which next() or slab_wanted() may answer otherwise than when
-  // they were asked last: only these need to be asked again. Some may be gone. Each once.
+  // Replaces `into` by the lanes that changed since the last call, each once: only for these can
+  // the results of next() and slab_needed_since() be different. Some may be gone.
   void take_changed(std::vector<LaneId>& into) { lanes_.take_changed(into); }
 
-  // Streams that there is room for in all. O(1).
+  // Streams that all lanes together have slots for: slots × lanes that are not leaving, at least
+  // one lane's slots. O(1).
   std::uint64_t capacity() const;
   std::size_t streams() const { return streams_.size(); }
   std::size_t waiting() const { return waiting_.size(); }
-  // Rows given to add(), ever; and those of them that wait for a batch, also while their stream
-  // waits for a slot. O(1).
+  // Rows passed to add() since the start, and rows in no batch, also of streams that wait for a
+  // slot. O(1), both.
   std::uint64_t rows_received() const { return rows_received_; }
   std::size_t rows_waiting() const { return rows_ - totals().handed; }
-  // Whether the lane's worker said Bye. False for a lane that is not known.
+  // True if the lane's worker sent Bye. False if the lane is gone.
   bool leaving(LaneId lane) const;
-  // O(1), both.
+  // O(1).
   const LaneTotals& totals() const { return lanes_.totals(); }
-  Time oldest_batch() const { return lanes_.oldest(); }  // when it closed; Time::max(): none
-  const std::map<LaneId, FiledLane>& lanes() const { return lanes_.all(); }
+  // When the oldest batch that is not done closed; Time::max() without batches. O(1).
+  Time oldest_batch() const { return lanes_.oldest(); }
+  const std::map<LaneId, IndexedLane>& lanes() const { return lanes_.all(); }
 
-  // Filled by the calls above; whoever reads them clears them.
+  // Filled by the calls above. The caller clears them after it has read them.
   LaneEvents& events() { return events_; }
 
  private:
-  // Longest waiting first; of those that began to wait together, the one whose first row is oldest.
+  // Order of the streams that wait: by the start of the wait, then by the age of the first row.
   using WaitKey = std::tuple<Time, Time, StreamId>;
 
   struct Stream {
     StreamId id;
-    FiledLane* lane = nullptr;  // its rows go there; null while it waits for a slot
-    Slot slot{};                // in `lane`
-    FiledLane* from = nullptr;  // it moves, and rows of it are still in batches of this lane
-    std::uint32_t handed = 0;   // rows in batches that are not done
-    bool begun = false;         // the worker of `lane` has had a row of it
-    bool had = false;           // any worker has had a row of it, ever
-    bool reset_due = false;     // RESET(worker_lost), until a row with frames has carried it
-    bool ending = false;        // its END row is here
-    bool failed = false;        // a worker was lost over a row of it that was handed over alone
-    WaitKey waiting;            // its place in waiting_
-    std::deque<ReadyRow> held;  // rows in no batcher: it waits, or moves
+    IndexedLane* lane = nullptr;      // where its rows go; null while it waits for a slot
+    Slot slot{};                      // in `lane`
+    IndexedLane* from = nullptr;      // its old lane, while that has rows of it in batches
+    std::uint32_t handed = 0;         // rows in batches that are not done
+    bool worker_saw_row = false;      // the worker of `lane` had a row of it
+    bool any_worker_saw_row = false;  // any worker ever had a row of it
+    bool reset_due = false;           // its rows carry RESET(worker_lost), up to one with frames
+    bool ending = false;              // its END row was added
+    bool failed = false;              // one of its rows failed in a trial
+    WaitKey wait_key;                 // its key in waiting_
+    std::deque<ReadyRow> held;        // rows in no batcher, because it waits or moves
   };
 
   Stream* find(StreamId stream);
   void settle();
-  void place(Stream& stream, FiledLane& lane);
-  void wait(Stream& stream, Time now);
-  void place_waiting();
+  void assign(Stream& stream, IndexedLane& lane);
+  void start_waiting(Stream& stream, Time now);
+  void assign_waiting();
   void feed(Stream& stream, ReadyRow row);
   void feed_held(Stream& stream);
-  void finish_row(FiledLane& lane, const Batch& batch, const BatchRow& row, Answer answer,
+  void finish_row(IndexedLane& lane, const Batch& batch, const BatchRow& row, Answer answer,
                   Instants at);
-  void convict(FiledLane& lane, Batch& trial, Time now);
-  void take_back_batches(FiledLane& lane, Blame blame, Time now);
-  void take_back(FiledLane& lane, Blame blame, Time now);
+  void fail_trial(IndexedLane& lane, Batch& trial, Time now);
+  void reclaim_batches(IndexedLane& lane, LossCause cause, Time now);
+  void remove_lost(IndexedLane& lane, LossCause cause, Time now);
   void hold_waiting_rows(Stream& stream);
   bool may_move(const Stream& stream) const;
-  void review(const Stream& stream);
-  void review_all(const FiledLane& lane);
-  void move_free();
-  void move_away(Stream& stream, FiledLane& to);
-  void arrive(Stream& stream, Time now);
-  void end_empty();
-  void forget(Stream& stream);
-  Time gives_up(const WaitKey& waiting) const;
+  void update_movable(const Stream& stream);
+  void update_movable_of(const IndexedLane& lane);
+  void move_streams();
+  void move_away(Stream& stream, IndexedLane& to);
+  void complete_move(Stream& stream, Time now);
+  void end_empty_lanes();
+  void remove(Stream& stream);
+  Time wait_limit_of(const WaitKey& waiting) const;
 
   const LanesRule rule_;
   LaneSet lanes_;
   std::unordered_map<StreamId, Stream> streams_;
-  std::set<WaitKey> waiting_;  // streams without a lane
-  std::set<StreamId> free_;    // streams of leaving lanes that move as soon as there is room
+  std::set<WaitKey> waiting_;   // streams without a slot
+  std::set<StreamId> movable_;  // streams of leaving lanes that move as soon as a slot is free
   std::vector<const BatchRow*> opened_;
   std::vector<LaneId> emptied_;
   LaneEvents events_;
   std::uint64_t next_batch_ = 1;
   std::uint64_t rows_received_ = 0;
-  std::size_t rows_ = 0;  // neither done nor dropped
+  std::size_t rows_ = 0;  // rows that are neither done nor dropped
   bool draining_ = false;
-  Time give_up_ = Time::max();  // of all that wait
+  Time wait_limit_ = Time::max();  // for all streams that wait
 };
 
 }  // namespace millrace

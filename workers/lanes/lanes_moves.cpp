@@ -1,147 +1,145 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a stream gets a slot, leaves a worker that leaves, and leaves one that is lost.
+// How a stream gets a slot, and how it moves away from a worker that is leaving or lost.
 #include <iterator>
 
 #include "workers/lanes/lanes.h"
 
 namespace millrace {
 
-void Lanes::place(Stream& stream, FiledLane& lane) {
+void Lanes::assign(Stream& stream, IndexedLane& lane) {
   stream.lane = &lane;
   stream.slot = lane.batcher().open(stream.id).value();
-  stream.begun = false;
+  stream.worker_saw_row = false;
   if (!stream.from) feed_held(stream);
-  lanes_.mark(lane);
+  lanes_.mark_changed(lane);
 }
 
-void Lanes::wait(Stream& stream, Time now) {
+void Lanes::start_waiting(Stream& stream, Time now) {
   stream.lane = nullptr;
-  stream.begun = false;
-  stream.waiting = {now, stream.held.empty() ? now : stream.held.front().ready, stream.id};
-  waiting_.insert(stream.waiting);
+  stream.worker_saw_row = false;
+  stream.wait_key = {now, stream.held.empty() ? now : stream.held.front().ready, stream.id};
+  waiting_.insert(stream.wait_key);
 }
 
-void Lanes::place_waiting() {
+void Lanes::assign_waiting() {
   while (!waiting_.empty()) {
-    FiledLane* lane = lanes_.roomiest();
+    IndexedLane* lane = lanes_.lane_for_stream();
     if (!lane) return;
     Stream& stream = *find(std::get<StreamId>(*waiting_.begin()));
     waiting_.erase(waiting_.begin());
-    place(stream, *lane);
+    assign(stream, *lane);
   }
 }
 
-// The row is not tried again. Its stream has no other row in a batch: the trial was all that the
-// worker had.
-void Lanes::convict(FiledLane& lane, Batch& trial, Time now) {
+// The row fails. Its stream has no other row in a batch, because the worker had only the trial.
+void Lanes::fail_trial(IndexedLane& lane, Batch& trial, Time now) {
   const BatchRow& row = trial.framed.empty() ? trial.marks.front() : trial.framed.front();
   const StreamId id = row.stream;
   Instants at;
   at.copied = at.taken = at.done = now;
-  finish_row(lane, trial, row, Answer{Answer::Kind::error, "two workers were lost over this row"},
-             at);
+  finish_row(lane, trial, row,
+             Answer{Answer::Kind::error, "two workers were lost while they held this row"}, at);
   Stream* stream = find(id);
   if (!stream || !std::exchange(stream->failed, true)) return;
   events_.returned.push_back({id, StreamDropped{ErrorCode::worker_failed}});
-  forget(*stream);
+  remove(*stream);
 }
 
-// Rows handed over and not done go back in front of the rows that their streams hold. The worker
-// can only have died of its oldest batch.
-void Lanes::take_back_batches(FiledLane& lane, Blame blame, Time now) {
-  std::unordered_map<StreamId, std::deque<ReadyRow>> again;
-  for (bool blamed = blame == Blame::worker; !lane.held().empty(); blamed = false) {
+// The rows that were handed over and are not done go before the rows that their streams hold. Only
+// the oldest batch can be the reason why the worker was lost.
+void Lanes::reclaim_batches(IndexedLane& lane, LossCause cause, Time now) {
+  std::unordered_map<StreamId, std::deque<ReadyRow>> reclaimed;
+  for (bool suspect = cause == LossCause::worker; !lane.held().empty(); suspect = false) {
     Batch batch = lane.finish(now);
-    if (blamed && batch.is_trial()) {
-      convict(lane, batch, now);
+    if (suspect && batch.is_trial()) {
+      fail_trial(lane, batch, now);
       continue;
     }
     for (auto* rows : {&batch.framed, &batch.marks})
       for (BatchRow& row : *rows) {
-        row.ready.suspect |= blamed;
+        row.ready.suspect |= suspect;
         row.ready.lost += now - batch.closed;
         --find(row.stream)->handed;
-        again[row.stream].push_back(std::move(row.ready));
+        reclaimed[row.stream].push_back(std::move(row.ready));
       }
   }
-  for (auto& [id, rows] : again) {
+  for (auto& [id, rows] : reclaimed) {
     Stream& stream = *find(id);
     stream.held.insert(stream.held.begin(), std::move_iterator(rows.begin()),
                        std::move_iterator(rows.end()));
-    if (stream.from == &lane) arrive(stream, now);
+    if (stream.from == &lane) complete_move(stream, now);
   }
 }
 
-void Lanes::take_back(FiledLane& lane, Blame blame, Time now) {
-  take_back_batches(lane, blame, now);
+void Lanes::remove_lost(IndexedLane& lane, LossCause cause, Time now) {
+  reclaim_batches(lane, cause, now);
   for (StreamId id : lane.batcher().holders()) {
     Stream& stream = *find(id);
     hold_waiting_rows(stream);
-    wait(stream, now);
-    review(stream);
+    start_waiting(stream, now);
+    update_movable(stream);
   }
   lanes_.erase(lane);
 }
 
-// The stream leaves its slot with the rows that are in no batch.
+// Frees the stream's slot. Its rows that are in no batch are now held by the stream.
 void Lanes::hold_waiting_rows(Stream& stream) {
   for (ReadyRow& row : stream.lane->batcher().remove(stream.slot))
     stream.held.push_back(std::move(row));
-  stream.reset_due |= stream.begun;
+  stream.reset_due |= stream.worker_saw_row;
 }
 
-// Whether the stream leaves a leaving worker as soon as there is room elsewhere: the worker has had
-// no row of it, or has kept it for `bye_wait`.
+// True if the stream can move from its leaving worker before its segment ends: the worker had no
+// row of it, or has kept it for `bye_wait`.
 bool Lanes::may_move(const Stream& stream) const {
-  return stream.lane && stream.lane->leaving() && (!stream.begun || stream.lane->released()) &&
-         !stream.from && !stream.ending;
+  return stream.lane && stream.lane->leaving() &&
+         (!stream.worker_saw_row || stream.lane->released()) && !stream.from && !stream.ending;
 }
 
-void Lanes::review(const Stream& stream) {
+void Lanes::update_movable(const Stream& stream) {
   if (may_move(stream))
-    free_.insert(stream.id);
-  else if (!free_.empty())
-    free_.erase(stream.id);
+    movable_.insert(stream.id);
+  else if (!movable_.empty())
+    movable_.erase(stream.id);
 }
 
-void Lanes::review_all(const FiledLane& lane) {
-  for (StreamId id : lane.batcher().holders()) review(*find(id));
+void Lanes::update_movable_of(const IndexedLane& lane) {
+  for (StreamId id : lane.batcher().holders()) update_movable(*find(id));
 }
 
-void Lanes::move_free() {
-  while (!free_.empty()) {
-    FiledLane* to = lanes_.roomiest();
+void Lanes::move_streams() {
+  while (!movable_.empty()) {
+    IndexedLane* to = lanes_.lane_for_stream();
     if (!to) return;
-    move_away(*find(*free_.begin()), *to);
+    move_away(*find(*movable_.begin()), *to);
   }
 }
 
-// Its rows in batches stay to be done there; what follows waits for them and then goes to the
-// new lane.
-void Lanes::move_away(Stream& stream, FiledLane& to) {
-  FiledLane& from = *stream.lane;
+// The rows in batches are done by the old worker. The rows after them are held until then, and go
+// to the new lane.
+void Lanes::move_away(Stream& stream, IndexedLane& to) {
+  IndexedLane& from = *stream.lane;
   hold_waiting_rows(stream);
   if (stream.handed > 0) stream.from = &from;
-  place(stream, to);
-  review(stream);
-  lanes_.mark(from);
+  assign(stream, to);
+  update_movable(stream);
+  lanes_.mark_changed(from);
 }
 
-// No row of a stream that moved is in its old lane any more: it goes on in the new one or, where
-// that is gone, waits for another from now on.
-void Lanes::arrive(Stream& stream, Time now) {
+// The old lane has no more rows of a stream that moved. The stream continues in the new lane; if
+// that one was lost meanwhile, the stream waits for a slot from now on.
+void Lanes::complete_move(Stream& stream, Time now) {
   stream.from = nullptr;
-  review(stream);
+  update_movable(stream);
   if (stream.lane) return feed_held(stream);
-  waiting_.erase(stream.waiting);
-  wait(stream, now);
+  waiting_.erase(stream.wait_key);
+  start_waiting(stream, now);
 }
 
-// A leaving lane without streams is ended.
-void Lanes::end_empty() {
+void Lanes::end_empty_lanes() {
   lanes_.take_emptied(emptied_);
   for (LaneId id : emptied_)
-    if (FiledLane* lane = lanes_.find(id)) {
+    if (IndexedLane* lane = lanes_.find(id)) {
       events_.left.push_back(id);
       lanes_.erase(*lane);
     }

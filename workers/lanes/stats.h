@@ -11,20 +11,20 @@
 
 namespace millrace {
 
-// Why a worker was evicted.
+// Why a worker was lost.
 enum class WorkerFailure : std::uint8_t {
-  disconnect,  // it hung up, also after a Bye, while it had streams
-  timeout,     // no heartbeat, an answer that did not come, or no room for what waits
-  protocol,    // what it sent is not the protocol
+  disconnect,  // the connection ended; also after Bye, if the worker still had streams
+  timeout,     // no heartbeat, an overdue answer, or no room for queued messages
+  protocol,    // the worker sent an invalid message
 };
 
-// Why a connection to a listener for workers was ended before its Hello was accepted.
+// Why a listener for workers ended a connection before its Hello was accepted.
 enum class WorkerRefusal : std::uint8_t {
-  limit_global,  // as many TCP connections as there may be
-  handshake,     // no Hello in time, or one that is not accepted
+  limit_global,  // the limit on TCP connections is reached
+  handshake,     // no Hello in time, or a Hello that is not accepted
 };
 
-// One listener for workers. The thread that accepts its connections writes it.
+// One listener for workers. Written by the thread that accepts its connections.
 struct WorkerServerStats {
   Labelled<Counter, WorkerRefusal> refused;
 };
@@ -32,39 +32,39 @@ struct WorkerServerStats {
 enum class ResultStatus : std::uint8_t {
   ok,
   error,  // the row failed
-  late,   // of a batch that was done already; ignored
+  late,   // ignored, because the batch was done already
 };
 
-// Where rows wait for the lanes: part of what the exporter calls a stage.
+// Where the rows of a pipeline wait: values of the exporter's label `stage`.
 enum class LaneQueue : std::uint8_t {
-  batch,   // in no batch yet
-  worker,  // handed over and not done
+  batch,   // rows in no batch
+  worker,  // rows that are handed over and not done
 };
 
 enum class SlotState : std::uint8_t { used, free };
 
-// All lanes of one pipeline. Their home thread writes it.
+// All lanes of one pipeline. Written by their home thread.
 struct LaneStats {
   Gauge workers;
-  Labelled<Gauge, SlotState> slots;  // a worker that leaves has no free ones
+  Labelled<Gauge, SlotState> slots;  // a leaving worker has no free slots
   Labelled<Counter, WorkerFailure> failures;
 
   BatchStats batch;
 
-  Histogram wait{buckets::fast};    // of a worker without a batch for its next one
-  Histogram compute{buckets::e2e};  // batch taken to batch done
-  Gauge in_flight;                  // batches handed over and not done
-  Gauge oldest;                     // to_wire(its hand-over) of the oldest of them; 0: none
+  Histogram wait{buckets::fast};    // time for which a worker had no batch
+  Histogram compute{buckets::e2e};  // from batch taken to batch done
+  Gauge in_flight;                  // batches that are handed over and not done
+  Gauge oldest;                     // to_wire(time at which the oldest of them closed); 0: none
 
   Labelled<Counter, ResultStatus> results;
   SlabStats slabs;
   std::vector<CopyStats> copies;  // by Devices::usable()
 
-  Counter unwatched;  // copies of batches that a watcher was too slow for
+  Counter watcher_misses;  // batches that were not sent to a watcher, because it was too slow
 
-  Gauge received;                       // rows that came from their streams, ever
-  Labelled<Gauge, LaneQueue> items;     // of these, rows in the queue
-  Labelled<Gauge, LaneQueue> capacity;  // rows that it may hold
+  Gauge received;                       // rows that streams added since the start
+  Labelled<Gauge, LaneQueue> items;     // rows in the queue
+  Labelled<Gauge, LaneQueue> capacity;  // most rows in the queue
 };
 
 }  // namespace millrace

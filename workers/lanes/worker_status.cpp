@@ -28,7 +28,7 @@ Duration quantile(const Histogram& histogram, double part) {
 }
 
 void LostWorkers::add(std::string_view name, std::string_view why, Time now) {
-  if (lost_.size() == most) lost_.pop_front();
+  if (lost_.size() == capacity) lost_.pop_front();
   lost_.push_back({std::string(name), std::string(why), now});
 }
 
@@ -42,7 +42,7 @@ WorkerStatus status_of(const Lane& lane, const Histogram& compute, Time now) {
   const auto& held = lane.held();
   WorkerStatus status;
   status.leaving = lane.leaving();
-  status.slots = std::uint64_t{lane.batcher().streams()} + lane.batcher().room();
+  status.slots = std::uint64_t{lane.batcher().streams()} + lane.batcher().free_slots();
   status.slots_used = lane.batcher().streams();
   status.credits = lane.credits();
   status.in_flight = held.size();

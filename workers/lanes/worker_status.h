@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-// An attached worker, as the admin listener lists it.
+// An attached worker, as the admin listener shows it.
 struct WorkerStatus {
   struct Failure {
     std::string why;
@@ -24,21 +24,21 @@ struct WorkerStatus {
   };
   std::string name;
   bool remote = false;   // on another machine
-  bool leaving = false;  // it said Bye
+  bool leaving = false;  // it sent Bye
   std::uint64_t slots = 0, slots_used = 0;
   std::uint32_t credits = 0;
-  std::uint64_t in_flight = 0;               // batches handed over and not done
-  std::uint64_t batches = 0;                 // done
-  Duration compute_p50{}, compute_p99{};     // batch taken to batch done, since it attached
-  Duration oldest{};                         // age of the oldest batch in flight; 0 without one
-  Duration attached{};                       // for so long
-  std::optional<Failure> last_failure = {};  // of a worker of this name, if it is remembered
+  std::uint64_t in_flight = 0;               // batches that are handed over and not done
+  std::uint64_t batches = 0;                 // batches that are done
+  Duration compute_p50{}, compute_p99{};     // from batch taken to batch done, since it attached
+  Duration oldest{};                         // age of the oldest batch in flight; 0 without batches
+  Duration attached{};                       // time since it attached
+  std::optional<Failure> last_failure = {};  // of a worker with this name, if it is remembered
 };
 
-// The workers that were lost last, and why. Confined to one thread.
+// The workers that were lost last, with the reasons. Confined to one thread.
 class LostWorkers {
  public:
-  static constexpr std::size_t most = 64;  // that are remembered
+  static constexpr std::size_t capacity = 64;  // losses that are remembered; the oldest is dropped
 
   struct Lost {
     std::string name;
@@ -47,21 +47,21 @@ class LostWorkers {
   };
 
   void add(std::string_view name, std::string_view why, Time now);
-  // The last one of this name; null if none is remembered.
+  // The last loss of a worker with this name; null if none is remembered. Valid until add().
   const Lost* find(std::string_view name) const;
 
  private:
   std::deque<Lost> lost_;
 };
 
-// What a lane and the compute times of its batches tell: all of a worker's status but its name,
-// where it is, since when, and its last failure.
+// The status of a lane's worker, without `name`, `remote`, `attached` and `last_failure`. `compute`
+// holds the compute times of its batches.
 WorkerStatus status_of(const Lane& lane, const Histogram& compute, Time now);
 
-// How many values were observed.
+// The number of observed values.
 std::uint64_t count_of(const Histogram& histogram);
-// The value that this part of all that was observed is not above, interpolated in its bucket; of
-// those beyond the last bound, that bound. 0 where nothing was observed.
+// The quantile `part` of the observed values (0.5: the median), interpolated within its bucket. If
+// it is above the last bound, the last bound. 0 without values.
 Duration quantile(const Histogram& histogram, double part);
 
 }  // namespace millrace

@@ -22,13 +22,13 @@ namespace {
 
 using namespace worker_protocol;
 
-// How often a batch is looked at whose copy to the device has not ended when its message is here: a
-// few times at once, since most copies take microseconds, then once in each period.
-constexpr unsigned looks_at_once = 8;
-constexpr Duration look_period = std::chrono::microseconds(50);
+// How the end of a batch's copy to the device is awaited after its message was received: by a few
+// checks at once, because most copies take microseconds, then by one check in each period.
+constexpr unsigned polls_at_once = 8;
+constexpr Duration poll_period = std::chrono::microseconds(50);
 
-// Batches that a watcher may fall behind; those after them wait at the service, which drops some.
-constexpr std::size_t watched_batches = 8;
+// Most batches that a watcher holds. Further batches stay in the service, which drops some of them.
+constexpr std::size_t max_watcher_batches = 8;
 
 Hello hello_of(const WorkerSettings& settings, const WorkerDevice& device) {
   return {.pipeline = settings.pipeline,
@@ -41,7 +41,7 @@ Hello hello_of(const WorkerSettings& settings, const WorkerDevice& device) {
           .alone = settings.alone};
 }
 
-// The events of a killed service may fail this long before the kernel closes its sockets.
+// If the service was killed, its events may fail for up to this long before its sockets are closed.
 constexpr Duration sockets_closed_after = std::chrono::seconds(1);
 
 }  // namespace
@@ -53,9 +53,10 @@ Attachment::Attachment(const std::string& url, const WorkerSettings& settings,
       link_(url, meanwhile),
       welcome_(link_.shake_hands(hello_of(settings, device_), meanwhile)),
       slabs_(welcome_, link_.take_descriptor()) {
-  heart_ = quiet_thread("millrace-beat", [this](const std::stop_token& stop) { beat(stop); });
+  heartbeat_thread_ =
+      quiet_thread("millrace-beat", [this](const std::stop_token& stop) { run_heartbeat(stop); });
   if (!settings.watch) device_.attach(welcome_, settings.credits, slabs_.shared());
-  if (!device_.copies_in_vain()) return;
+  if (!device_.cannot_open_slabs()) return;
   Encoder encoder;
   Lock lock(mutex_);
   send(lock, encoder.encode(Unmapped{}));
@@ -63,59 +64,59 @@ Attachment::Attachment(const std::string& url, const WorkerSettings& settings,
 
 std::optional<WorkerBatch> Attachment::next_until(Time deadline) {
   Lock lock(mutex_);
-  unsigned looks = 0;
+  unsigned polls = 0;
   for (;;) {
     const Time now = Clock::now();
     read(now);
-    if (interruption_.take()) return std::nullopt;
+    if (interruption_.consume()) return std::nullopt;
     if (lost_) throw *lost_;
     if (has_arrived(lock)) return take_first(lock);
-    if (closed_) ready_.clear();  // what has not arrived never will
+    if (closed_) ready_.clear();  // the batches that have not arrived never will
     if ((ready_.empty() && ending_) || closed_ || now >= deadline) return std::nullopt;
-    const Time look_at = ready_.empty()
-                             ? std::min(deadline, link_.heard() + settings_.heartbeats.silence)
-                         : looks++ < looks_at_once ? now
-                                                   : now + look_period;
-    const auto until = link_.until_message();
+    const Time poll_at =
+        ready_.empty() ? std::min(deadline, link_.last_received() + settings_.heartbeats.silence)
+        : polls++ < polls_at_once ? now
+                                  : now + poll_period;
+    const auto until = link_.until_readable();
     waiting_ = true;
     lock.unlock();
-    link_.wait(look_at, until, interruption_.descriptor());
+    link_.wait(poll_at, until, interruption_.descriptor());
     lock.lock();
     waiting_ = false;
   }
 }
 
-// Without the mutex: a driver may take its time, and heartbeats must go on meanwhile.
-template <class Does>
-void Attachment::on_device(Does does) {
+// Called without the mutex: the driver may take long, and heartbeats must be sent meanwhile.
+template <class Action>
+void Attachment::on_device(Action action) {
   if (!device_.reader()) return;
   try {
-    does(*device_.reader());
+    action(*device_.reader());
   } catch (const DeviceFailure& error) {
     const WorkerError reason(error.what(), "device");
-    // What the device refused, as during the capture of a graph, may be done right next time.
-    if (error.passes()) throw reason;
+    // The call may succeed the next time, for example after the capture of a graph.
+    if (error.recoverable()) throw reason;
     Lock lock(mutex_);
-    throw lose_after_failure(lock, reason).value_or(reason);
+    throw mark_lost_after_failure(lock, reason).value_or(reason);
   }
 }
 
 void Attachment::take_on_device(WorkerBatch& batch) {
   on_device([&](DeviceReader& reader) {
-    const BatchPlace& place = batch.place();
-    const DeviceArrays arrays = reader.take(place.slab, place.shape, place.memory);
-    if (batch.is_renewed()) reader.renew_flags(arrays, place.slab, place.shape, place.memory);
-    batch.take(arrays);
+    const SlabRef& slab = batch.slab();
+    const DeviceArrays arrays = reader.take(slab.index, slab.shape, slab.memory);
+    if (batch.has_added_reset()) reader.renew_flags(arrays, slab.index, slab.shape, slab.memory);
+    batch.set_device(arrays);
   });
 }
 
 WorkerBatch Attachment::take_first(Lock& lock) {
   WorkerBatch batch = std::move(ready_.front());
   ready_.erase(ready_.begin());
-  batch.take(Clock::now());
+  batch.set_taken(Clock::now());
   taken_.push_back({batch.id(), batch.taken()});
   lock.unlock();
-  lost_states_.renew(batch);
+  lost_states_.add_resets(batch);
   try {
     take_on_device(batch);
   } catch (const WorkerError&) {
@@ -131,16 +132,17 @@ void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
                       std::span<const Answer> mark_answers) {
   Lock lock(mutex_);
   if (taken_.empty() || taken_.front().id != batch.id())
-    throw std::logic_error("batches are given back once, in the order in which they were taken");
+    throw std::logic_error(
+        "done() must be called once per batch, in the order in which batches were taken");
   lock.unlock();
-  on_device([&](DeviceReader& reader) { reader.give_back(batch.place().slab); });
+  on_device([&](DeviceReader& reader) { reader.give_back(batch.slab().index); });
   lock.lock();
   taken_.erase(taken_.begin());
   Done message;
   message.batch = batch.id();
   message.taken = batch.taken();
   message.done = Clock::now();
-  slabs_.give_back(batch.place());
+  slabs_.release(batch.slab());
   link_.reuse(batch.release());
   if (settings_.watch) return;
   send(lock, encoder_.encode(message, answers, mark_answers));
@@ -148,12 +150,12 @@ void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
 
 void Attachment::bye() {
   const Lock lock(mutex_);
-  say_bye();
+  send_bye();
 }
 
 void Attachment::close() {
   const Lock lock(mutex_);
-  if (over()) return;
+  if (has_ended()) return;
   closed_ = true;
   ready_.clear();
   link_.end();
@@ -169,107 +171,107 @@ std::uint32_t Attachment::company() const {
   return company_;
 }
 
-// Takes in what has arrived. The service is silent only if nothing lies in the socket either:
-// this process may have been stopped.
+// Checks the service's silence after reading, because this process itself may have been suspended.
 void Attachment::read(Time now) {
-  if (over()) return;
-  const std::size_t room =
-      settings_.watch ? watched_batches : std::numeric_limits<std::size_t>::max();
+  if (has_ended()) return;
+  const std::size_t max_ready =
+      settings_.watch ? max_watcher_batches : std::numeric_limits<std::size_t>::max();
   try {
     if (link_.has_output()) link_.flush();
-    while (ready_.size() < room) {
+    while (ready_.size() < max_ready) {
       auto message = link_.receive();
       if (!message) break;
-      take(std::move(*message));
+      receive(std::move(*message));
     }
-    if (ready_.size() < room && now - link_.heard() > settings_.heartbeats.silence)
-      throw WorkerError("nothing was heard of the service for too long");
+    if (ready_.size() < max_ready && now - link_.last_received() > settings_.heartbeats.silence)
+      throw WorkerError("nothing was received from the service for too long");
   } catch (const WorkerError& error) {
-    lose(error);
-  } catch (const std::exception& error) {  // memory that is short
-    lose(WorkerError(error.what()));
+    mark_lost(error);
+  } catch (const std::exception& error) {  // memory is short
+    mark_lost(WorkerError(error.what()));
   }
 }
 
-void Attachment::take(ToWorker message) {
+void Attachment::receive(ToWorker message) {
   if (auto* batch = std::get_if<HandedBatch>(&message)) {
-    take(std::move(*batch));
+    receive_batch(std::move(*batch));
   } else if (const auto* others = std::get_if<Company>(&message)) {
     company_ = others->workers;
-    if (settings_.alone && company_ > 0) say_bye();
+    if (settings_.alone && company_ > 0) send_bye();
   } else if (std::holds_alternative<Bye>(message)) {
     ending_ = true;
   } else if (const auto* refused = std::get_if<Refused>(&message)) {
-    throw WorkerLink::refusal("the service ended the connection: ", *refused, in_hand());
+    throw WorkerLink::refusal("the service ended the connection: ", *refused, held_batches_text());
   } else if (std::holds_alternative<Welcome>(message)) {
-    throw WorkerError("the service sent a second welcome");
+    throw WorkerError("the service sent a second Welcome");
   }
 }
 
-void Attachment::take(HandedBatch batch) {
+void Attachment::receive_batch(HandedBatch batch) {
   const std::size_t held = ready_.size() + taken_.size();
   if (ending_ || (!settings_.watch && held >= settings_.credits))
-    throw WorkerError("the service sent more batches than it may");
-  if (received_ && number(batch.id) <= number(*received_))
+    throw WorkerError("the service sent more batches than it has credits for");
+  if (last_batch_ && number(batch.id) <= number(*last_batch_))
     throw WorkerError("the service sent batches out of order");
-  received_ = batch.id;
-  auto placed = slabs_.place(std::move(batch));
-  if (!placed) throw WorkerError("the service sent a batch that does not fit its welcome");
-  ready_.push_back(std::move(*placed));
+  last_batch_ = batch.id;
+  auto received = slabs_.make_batch(std::move(batch));
+  if (!received) throw WorkerError("the service sent a batch that does not match its Welcome");
+  ready_.push_back(std::move(*received));
 }
 
-// Not sent where so much waits that the service does not read: it will be lost anyway.
-void Attachment::say_bye() {
-  if (leaving_ || over()) return;
+// If the send queue is full, Bye is not sent: the service does not read, so it is lost anyway.
+void Attachment::send_bye() {
+  if (leaving_ || has_ended()) return;
   leaving_ = true;
   Encoder encoder;
   try {
     (void)link_.try_send(encoder.encode(Bye{}));
   } catch (const WorkerError& error) {
-    lose(error);
+    mark_lost(error);
   }
 }
 
-// Blocks until all of it is on its way, for the thread may be away for long afterwards.
+// Blocks until the socket has accepted all of the message: the thread may not send again for long.
 void Attachment::send(Lock& lock, Bytes message) {
   const Time limit = Clock::now() + settings_.heartbeats.silence;
   try {
-    for (bool taken = false; !over();) {
+    for (bool queued = false; !has_ended();) {
       if (link_.has_output()) link_.flush();
-      taken = taken || link_.try_send(message);
-      if (taken && !link_.has_output()) return;
-      if (Clock::now() >= limit) throw WorkerError("the service does not read");
+      queued = queued || link_.try_send(message);
+      if (queued && !link_.has_output()) return;
+      if (Clock::now() >= limit)
+        throw WorkerError("the service does not read this worker's messages");
       lock.unlock();
-      link_.wait(limit, WorkerLink::Until::room, -1);
+      link_.wait(limit, WorkerLink::Until::writable, -1);
       lock.lock();
     }
   } catch (const WorkerError& error) {
-    lose(error);
+    mark_lost(error);
   }
   if (lost_) throw *lost_;
 }
 
-void Attachment::beat(const std::stop_token& stop) {
+void Attachment::run_heartbeat(const std::stop_token& stop) {
   Encoder encoder;
   const Bytes heartbeat = encoder.encode(Heartbeat{});
   const Duration interval = settings_.heartbeats.interval;
   Lock lock(mutex_);
-  while (!over()) {
-    const Time due = std::min(link_.sent() + interval, Clock::now() + interval / 4);
+  while (!has_ended()) {
+    const Time due = std::min(link_.last_sent() + interval, Clock::now() + interval / 4);
     stopping_.wait_until(lock, stop, due, [] { return false; });
     if (stop.stop_requested()) return;
     if (!waiting_) read(Clock::now());
-    if (!over()) send_heartbeat(heartbeat);
+    if (!has_ended()) send_heartbeat(heartbeat);
   }
 }
 
 void Attachment::send_heartbeat(Bytes heartbeat) {
   try {
     link_.flush();
-    if (Clock::now() >= link_.sent() + settings_.heartbeats.interval)
+    if (Clock::now() >= link_.last_sent() + settings_.heartbeats.interval)
       (void)link_.try_send(heartbeat);
   } catch (const WorkerError& error) {
-    lose(error);
+    mark_lost(error);
   }
 }
 
@@ -281,21 +283,21 @@ void Attachment::fail(WorkerBatch& batch, const std::string& why) {
   done(batch, answers, mark_answers);
 }
 
-// What explains why a service gave this worker up.
-std::string Attachment::in_hand() const {
-  if (taken_.empty() && ready_.empty()) return "; no batch was in hand";
+// For errors: the batches that this worker holds, which explain why the service disconnected it.
+std::string Attachment::held_batches_text() const {
+  if (taken_.empty() && ready_.empty()) return "; this worker held no batch";
   const Time now = Clock::now();
   if (taken_.empty())
-    return "; batch " + std::to_string(number(ready_.front().id())) + " came and was not taken";
-  const auto held = std::chrono::duration<double>(now - taken_.front().at).count();
+    return "; batch " + std::to_string(number(ready_.front().id())) + " was received and not taken";
+  const auto seconds_held = std::chrono::duration<double>(now - taken_.front().at).count();
   char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%.1f", held);
+  std::snprintf(seconds, sizeof seconds, "%.1f", seconds_held);
   return "; batch " + std::to_string(number(taken_.front().id)) + " was taken " + seconds +
-         " s ago and not given back: was done() forgotten, or is the model slow?";
+         " s ago and not returned: was done() not called, or is the model slow?";
 }
 
-// After a Bye it is as agreed that the connection ends: theirs, or ours when all is done.
-void Attachment::lose(const WorkerError& reason) {
+// The end is as agreed after the service's Bye, or after this worker's Bye if it holds no batches.
+void Attachment::mark_lost(const WorkerError& reason) {
   if (ending_ || (leaving_ && ready_.empty() && taken_.empty())) {
     closed_ = true;
   } else {
@@ -304,45 +306,45 @@ void Attachment::lose(const WorkerError& reason) {
   link_.end();
 }
 
-// Whether the oldest batch that was received can be taken. Another thread may close the attachment
+// True if the oldest received batch can be taken. Another thread may close the attachment
 // meanwhile.
 bool Attachment::has_arrived(Lock& lock) {
   if (ready_.empty()) return false;
   if (!device_.reader()) return true;
-  const std::uint32_t slab = ready_.front().place().slab;
+  const std::uint32_t slab = ready_.front().slab().index;
   lock.unlock();
   bool arrived = false;
   std::optional<WorkerError> failed;
   try {
     arrived = device_.reader()->has_arrived(slab);
   } catch (const DeviceFailure& error) {
-    if (!error.passes()) failed.emplace(error.what(), "device");
+    if (!error.recoverable()) failed.emplace(error.what(), "device");
   }
   lock.lock();
   if (failed) {
-    if (const auto error = lose_after_failure(lock, *failed)) throw *error;
+    if (const auto error = mark_lost_after_failure(lock, *failed)) throw *error;
   }
   return arrived && !ready_.empty();
 }
 
-// Calls of CUDA also fail if the service that made the events was killed. Then the reason is the
-// loss of the service: a new attachment can succeed. Returns the reason; nothing if the connection
-// ended as agreed.
-std::optional<WorkerError> Attachment::lose_after_failure(Lock& lock, const WorkerError& reason) {
+// CUDA calls also fail if the service, which made the events, was killed. That counts as its loss,
+// since a new attachment can succeed. Returns the error; nullopt if the connection ended as agreed.
+std::optional<WorkerError> Attachment::mark_lost_after_failure(Lock& lock,
+                                                               const WorkerError& reason) {
   const Time limit = Clock::now() + sockets_closed_after;
-  while (!over() && !interruption_.is_set() && Clock::now() < limit) {
+  while (!has_ended() && !interruption_.is_set() && Clock::now() < limit) {
     lock.unlock();
-    link_.wait(limit, WorkerLink::Until::message, interruption_.descriptor());
+    link_.wait(limit, WorkerLink::Until::readable, interruption_.descriptor());
     lock.lock();
     read(Clock::now());
   }
-  if (over()) return lost_;
-  lose(reason);
+  if (has_ended()) return lost_;
+  mark_lost(reason);
   return reason;
 }
 
 void Attachment::use_on(const WorkerBatch& batch, DeviceStream stream) {
-  on_device([&](DeviceReader& reader) { reader.use_on(batch.place().slab, stream); });
+  on_device([&](DeviceReader& reader) { reader.use_on(batch.slab().index, stream); });
 }
 
 }  // namespace millrace

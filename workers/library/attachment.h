@@ -25,12 +25,12 @@
 
 namespace millrace {
 
-// What a Worker is made of. The thread that waits in next_until reads the socket itself, so that
-// a batch costs one wake-up; while it is away a second thread reads, so that the service is heard
-// and its end is seen, and sends the heartbeats. They share the connection, and hence a mutex:
-// two queues would cost a second wake-up for each batch.
+// The implementation of Worker. The thread that waits in next_until() reads the socket itself, so
+// that a batch needs one wake-up. While that thread computes, a second thread reads, to notice the
+// end of the service. It also sends the heartbeats. The two threads share the connection under a
+// mutex: with queues between them, each batch would need a second wake-up.
 //
-// Threads: as Worker says.
+// Thread-safe as Worker is.
 class Attachment {
  public:
   Attachment(const std::string& url, const WorkerSettings& settings,
@@ -57,50 +57,50 @@ class Attachment {
   };
 
   void read(Time now);
-  void take(worker_protocol::ToWorker message);
-  void take(worker_protocol::HandedBatch batch);
+  void receive(worker_protocol::ToWorker message);
+  void receive_batch(worker_protocol::HandedBatch batch);
   bool has_arrived(Lock& lock);
   void take_on_device(WorkerBatch& batch);
-  template <class Does>
-  void on_device(Does does);
-  std::optional<WorkerError> lose_after_failure(Lock& lock, const WorkerError& reason);
+  template <class Action>
+  void on_device(Action action);
+  std::optional<WorkerError> mark_lost_after_failure(Lock& lock, const WorkerError& reason);
   WorkerBatch take_first(Lock& lock);
-  std::string in_hand() const;
-  void say_bye();
+  std::string held_batches_text() const;
+  void send_bye();
   void send(Lock& lock, Bytes message);
-  void lose(const WorkerError& reason);
-  bool over() const { return lost_ || closed_; }
-  void beat(const std::stop_token& stop);
+  void mark_lost(const WorkerError& reason);
+  bool has_ended() const { return lost_ || closed_; }
+  void run_heartbeat(const std::stop_token& stop);
   void send_heartbeat(Bytes heartbeat);
 
   const WorkerSettings settings_;
   WorkerDevice device_;
-  LostStates lost_states_;  // of the thread that takes batches and gives them back
+  LostStates lost_states_;  // used by the thread that takes and returns batches
   Interruption interruption_;
   WorkerLink link_;
   const worker_protocol::Welcome welcome_;
 
   mutable std::mutex mutex_;  // guards everything below, and link_
   MappedSlabs slabs_;
-  // What the device has of the slabs goes before they do, and before the service sees us gone.
-  struct GivenBack {
+  // Closes the device's slabs before the mapped slabs, and before the connection ends.
+  struct DeviceGuard {
     WorkerDevice& device;
-    ~GivenBack() { device.leave(); }
-  } given_back_{device_};
+    ~DeviceGuard() { device.release(); }
+  } device_guard_{device_};
   worker_protocol::Encoder encoder_;
-  // Vectors, for they are as short as the credits.
-  std::vector<WorkerBatch> ready_;   // received, not taken
-  std::vector<Taken> taken_;         // and not done
-  std::optional<BatchId> received_;  // the last one
+  // Vectors, because they are not longer than the credits.
+  std::vector<WorkerBatch> ready_;     // received and not taken
+  std::vector<Taken> taken_;           // taken and not done
+  std::optional<BatchId> last_batch_;  // id of the last batch
   std::uint32_t company_ = 0;
-  bool waiting_ = false;             // a thread is in next_until and reads
-  bool leaving_ = false;             // we said Bye
-  bool ending_ = false;              // the service said Bye
-  bool closed_ = false;              // and the connection is gone, or we ended it
-  std::optional<WorkerError> lost_;  // why it is gone otherwise
+  bool waiting_ = false;             // a thread waits in next_until() and reads
+  bool leaving_ = false;             // this worker sent Bye
+  bool ending_ = false;              // the service sent Bye
+  bool closed_ = false;              // the connection ended as agreed, or by close()
+  std::optional<WorkerError> lost_;  // the reason why it ended otherwise
 
   std::condition_variable_any stopping_;
-  std::jthread heart_;  // the last: it ends before what it uses
+  std::jthread heartbeat_thread_;  // last member: it ends before the members that it uses
 };
 
 }  // namespace millrace

@@ -28,13 +28,13 @@ namespace {
 
 constexpr std::string_view tcp_scheme = "tcp://";
 
-FramedLimits limits(bool takes_descriptor) {
+FramedLimits limits(bool accepts_descriptor) {
   return {.max_message = worker_protocol::max_to_worker,
           .max_outgoing = 2 * worker_protocol::max_to_service,
-          .takes_descriptor = takes_descriptor};
+          .accepts_descriptor = accepts_descriptor};
 }
 
-// No socket yet, or nothing listens on it any more.
+// True if the socket does not exist yet, or no process listens on it any more.
 bool is_absence(const std::exception& error) {
   const auto* system = dynamic_cast<const std::system_error*>(&error);
   return system && (system->code() == std::errc::no_such_file_or_directory ||
@@ -47,7 +47,7 @@ void check_service_user(int socket) {
   socklen_t size = sizeof service;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &service, &size) != 0 ||
       (service.uid != 0 && service.uid != ::geteuid()))
-    throw std::runtime_error("another user listens there");
+    throw std::runtime_error("the listener there belongs to another user");
 }
 
 FramedSocket connect_local(const std::string& url) {
@@ -69,18 +69,18 @@ FramedSocket connect_local(const std::string& url) {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-// Of "tcp://HOST:PORT"; an IPv6 address has brackets.
+// The addresses of "tcp://HOST:PORT". An IPv6 address must be in brackets.
 Addresses addresses_of(const std::string& url) {
-  const std::string place = url.substr(tcp_scheme.size());
-  const std::size_t colon = place.rfind(':');
-  std::string host = place.substr(0, colon);
-  if (colon == place.npos || host.empty() || colon + 1 == place.size())
+  const std::string address = url.substr(tcp_scheme.size());
+  const std::size_t colon = address.rfind(':');
+  std::string host = address.substr(0, colon);
+  if (colon == address.npos || host.empty() || colon + 1 == address.size())
     throw std::invalid_argument("\"" + url + "\" must be tcp://HOST:PORT");
   if (host.size() > 2 && host.front() == '[' && host.back() == ']')
     host = host.substr(1, host.size() - 2);
   addrinfo wanted{}, *found = nullptr;
   wanted.ai_socktype = SOCK_STREAM;
-  const int error = ::getaddrinfo(host.c_str(), place.c_str() + colon + 1, &wanted, &found);
+  const int error = ::getaddrinfo(host.c_str(), address.c_str() + colon + 1, &wanted, &found);
   if (error != 0) throw ServiceAbsent("no service at " + url + " (" + ::gai_strerror(error) + ")");
   return {found, ::freeaddrinfo};
 }
@@ -89,7 +89,7 @@ using Connected = Result<FileDescriptor, std::error_code>;
 
 std::error_code code(int error) { return {error, std::generic_category()}; }
 
-// Until a connection is made; why it is not, or 0.
+// Waits for a connection in progress. Returns 0, or the errno value of the failure.
 int await_connection(int socket, Time limit, const std::function<void()>& meanwhile) {
   for (;;) {
     meanwhile();
@@ -116,7 +116,7 @@ Connected connect_to(const addrinfo& address, Time limit, const std::function<vo
   return socket;
 }
 
-// Tries all addresses, one after another, each for its part of the time that is left.
+// Tries all addresses one after another, each for an equal share of the remaining time.
 Connected connect_to_any(const addrinfo* address, const std::function<void()>& meanwhile) {
   const Time limit = Clock::now() + worker_protocol::handshake_limit;
   int left = 0;

@@ -9,13 +9,13 @@
 
 namespace millrace {
 
-// How often a caller that waits to be attached is called back, at least.
+// Longest time between two calls of `meanwhile` during a wait.
 inline constexpr std::chrono::milliseconds meanwhile_interval(100);
 
-// Connects to a service at "unix:PATH" or "tcp://HOST:PORT". A TCP connection is waited for, at
-// most 10 s for all addresses of the host, and `meanwhile` is called. Throws
-// std::invalid_argument if it is no such url, ServiceAbsent if no service listens there,
-// WorkerError, and what `meanwhile` throws.
+// Connects to a service at "unix:PATH" or "tcp://HOST:PORT". Waits for a TCP connection, at most 10
+// s for all addresses of the host together, and calls `meanwhile` during the wait. Throws
+// std::invalid_argument if `url` has neither form, ServiceAbsent if no service listens there,
+// WorkerError for other failures, and exceptions of `meanwhile`.
 FramedSocket connect_service(const std::string& url, const std::function<void()>& meanwhile);
 
 }  // namespace millrace

@@ -7,14 +7,14 @@ namespace millrace {
 
 namespace {
 
-cuda::Found find(const std::string& name) {
-  const cuda::Machine machine = cuda::look();
-  std::string there;
-  for (const cuda::Found& device : machine.devices) {
+cuda::DeviceInfo find(const std::string& name) {
+  const cuda::Machine machine = cuda::find_devices();
+  std::string names;
+  for (const cuda::DeviceInfo& device : machine.devices) {
     if (device.name == name || (name == "cuda" && device.ordinal == 0)) return device;
-    there += ", " + device.name;
+    names += ", " + device.name;
   }
-  throw WorkerError("no device \"" + name + "\" here; there are: host" + there +
+  throw WorkerError("no device \"" + name + "\" on this machine; available: host" + names +
                         (machine.why_none.empty() ? "" : " (" + machine.why_none + ")"),
                     "device");
 }
@@ -34,7 +34,7 @@ WorkerDevice::WorkerDevice(const std::string& name) {
   if (name == host_) return;
   found_ = find(name);
   try {
-    cuda::use(*found_);
+    cuda::create_context(*found_);
   } catch (const DeviceFailure& error) {
     throw WorkerError(error.what(), "device");
   }
@@ -48,7 +48,7 @@ void WorkerDevice::attach(const worker_protocol::Welcome& welcome, std::uint32_t
       reader_ = cuda::open_slabs(*found_, format, welcome.slab_bytes, *welcome.device);
       return;
     } catch (const DeviceFailure&) {
-      copies_in_vain_ = true;
+      cannot_open_slabs_ = true;
     }
   const std::uint32_t slabs = shared.empty() ? credits : welcome.slabs;
   const std::size_t slab_bytes = shared.empty() ? layout_of({.rows = welcome.rows,

@@ -12,37 +12,39 @@
 
 namespace millrace {
 
-// Where a worker computes. On a device its batches are read there: in the service's slabs, or,
-// where those cannot be opened, in copies that are made here. Throws WorkerError. Confined to one
-// thread.
+// The device on which a worker computes. On a CUDA device, batches are read from the service's
+// slabs there, or, if those cannot be opened, from copies that this process makes. All functions
+// throw WorkerError. Confined to one thread.
 class WorkerDevice {
  public:
-  // host, cuda (the first), or cuda:N as this process counts them. Takes the device into use, which
-  // may last a while for the first in a process.
+  // `name`: host, cuda (the first device), or cuda:N in the numbering of this process. Initializes
+  // the device, which may take seconds for the first one in a process.
   explicit WorkerDevice(const std::string& name);
 
-  // As this process calls it, and as the service does.
+  // The name in this process, and the name for the service: a device's UUID.
   const std::string& name() const { return found_ ? found_->name : host_; }
   const std::string& name_for_service() const { return found_ ? found_->uuid : host_; }
-  // Of a CUDA device; -1: the host.
+  // The number of the CUDA device in this process; -1: the host.
   int ordinal() const { return found_ ? found_->ordinal : -1; }
 
-  // What came with Welcome; `shared` is its mapped memory, or empty where tensors come inline.
+  // Opens the slabs of `welcome`. `shared`: the mapped memory of the slabs on the host, or empty if
+  // tensors are sent inline. It must outlive the use of reader().
   void attach(const worker_protocol::Welcome& welcome, std::uint32_t credits, MutableBytes shared);
-  // Batches are copied here though the service has copied them to the device: it is to be told.
-  bool copies_in_vain() const { return copies_in_vain_; }
+  // True if the service's slabs on the device cannot be opened: the service must be informed with
+  // Unmapped, because it copies batches there without need.
+  bool cannot_open_slabs() const { return cannot_open_slabs_; }
 
-  // Gives back what it has of the slabs.
-  void leave() { reader_.reset(); }
+  // Closes the slabs.
+  void release() { reader_.reset(); }
 
   // Null on the host.
   DeviceReader* reader() const { return reader_.get(); }
 
  private:
   const std::string host_ = "host";
-  std::optional<cuda::Found> found_;
+  std::optional<cuda::DeviceInfo> found_;
   std::unique_ptr<DeviceReader> reader_;
-  bool copies_in_vain_ = false;
+  bool cannot_open_slabs_ = false;
 };
 
 }  // namespace millrace

@@ -15,20 +15,21 @@
 
 namespace millrace {
 
-// Wakes a thread that polls descriptors, and tells it that it was interrupted. One thread takes
-// interruptions; set() is thread-safe, and may be called in a signal handler.
+// A flag that also wakes a thread that polls descriptors. consume() is confined to one thread.
+// set() is thread-safe and may be called in a signal handler.
 class Interruption {
  public:
-  // Throws WorkerError where descriptors are short.
+  // Throws WorkerError if the process has no free descriptors.
   Interruption() : wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (!wake_) throw WorkerError(std::string("no descriptor: ") + std::strerror(errno));
+    if (!wake_)
+      throw WorkerError(std::string("cannot create a file descriptor: ") + std::strerror(errno));
   }
 
-  // Readable from set() to take().
+  // Readable from set() until consume().
   int descriptor() const { return wake_.get(); }
 
-  // The flag last: a descriptor that is written after its flag was taken would wake the next wait
-  // for ever.
+  // Sets the flag last: if the descriptor became readable after consume() of the flag, it would
+  // stay readable.
   void set() noexcept {
     const int error = errno;
     const std::uint64_t one = 1;
@@ -37,10 +38,11 @@ class Interruption {
     errno = error;
   }
   bool is_set() const { return set_; }
-  bool take() {
+  // Clears the flag. Returns whether it was set.
+  bool consume() {
     if (!set_.exchange(false)) return false;
     std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &count, sizeof count);
+    [[maybe_unused]] const ssize_t bytes_read = ::read(wake_.get(), &count, sizeof count);
     return true;
   }
 

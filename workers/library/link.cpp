@@ -22,11 +22,11 @@ namespace {
 const char* sentence(FramedError error) {
   switch (error) {
     case FramedError::closed: return "the service closed the connection";
-    case FramedError::lost: return "the connection to the service broke";
+    case FramedError::lost: return "the connection to the service was lost";
     case FramedError::too_long: return "the service sent a message that is too long";
     case FramedError::descriptor:
-      return "the service sent an unexpected descriptor, or this process has too many";
-    case FramedError::no_room: break;  // there is no budget here
+      return "the service sent an unexpected descriptor, or this process has too many open";
+    case FramedError::no_room: break;  // cannot happen: no budget is set
   }
   return "there is no memory for the service's messages";
 }
@@ -38,17 +38,17 @@ WorkerLink::WorkerLink(const std::string& url, const std::function<void()>& mean
       socket_(connect_service(url_, meanwhile)),
       decoder_(worker_protocol::max_to_worker) {}
 
-// TCP drops the last messages to the service if a connection is closed with unread input.
+// If a TCP connection is closed with unread input, its last messages to the service are lost.
 WorkerLink::~WorkerLink() {
-  constexpr int most_reads = 1000;
+  constexpr int max_reads = 1000;
   pollfd input{socket_.native_handle(), POLLIN, 0};
-  for (int i = 0; i < most_reads && ::poll(&input, 1, 0) == 1 && socket_.discard_input(); ++i) {
+  for (int i = 0; i < max_reads && ::poll(&input, 1, 0) == 1 && socket_.discard_input(); ++i) {
   }
 }
 
 WorkerError WorkerLink::refusal(const std::string& what, const worker_protocol::Refused& refused,
-                                const std::string& in_hand) {
-  return WorkerError(what + refused.message + " (" + refused.code + ")" + in_hand, refused.code);
+                                const std::string& details) {
+  return WorkerError(what + refused.message + " (" + refused.code + ")" + details, refused.code);
 }
 
 worker_protocol::Welcome WorkerLink::shake_hands(const worker_protocol::Hello& hello,
@@ -62,17 +62,17 @@ worker_protocol::Welcome WorkerLink::shake_hands(const worker_protocol::Hello& h
       if (const auto* refused = std::get_if<worker_protocol::Refused>(&*message))
         throw refusal("the service refused this worker: ", *refused);
       const auto* welcome = std::get_if<worker_protocol::Welcome>(&*message);
-      if (!welcome) throw WorkerError("the service did not answer with a welcome");
+      if (!welcome) throw WorkerError("the service did not answer with Welcome");
       if (welcome->version != worker_protocol::version)
-        throw WorkerError("the service speaks version " + std::to_string(welcome->version) +
-                          " of the worker protocol, this worker " +
+        throw WorkerError("the service uses version " + std::to_string(welcome->version) +
+                          " of the worker protocol, this worker version " +
                           std::to_string(worker_protocol::version));
       return *welcome;
     }
     const Time now = Clock::now();
     if (now >= limit) throw WorkerError("the service did not answer");
     meanwhile();
-    wait(std::min(limit, now + meanwhile_interval), until_message(), -1);
+    wait(std::min(limit, now + meanwhile_interval), until_readable(), -1);
   }
 }
 
@@ -80,21 +80,21 @@ std::optional<worker_protocol::ToWorker> WorkerLink::receive() {
   const auto bytes = socket_.try_receive();
   if (!bytes) throw_ended(bytes.error());
   if (!*bytes) return std::nullopt;
-  heard_ = Clock::now();
-  has_heard_ = true;
+  last_received_ = Clock::now();
+  has_received_ = true;
   auto message = decoder_.to_worker(**bytes);
   if (!message)
-    throw WorkerError("the service sent what is no message for workers (" +
-                      std::string(name_of(message.error())) + "); clients have another port");
+    throw WorkerError("the service sent an invalid message for workers (" +
+                      std::string(name_of(message.error())) + "); is this its port for clients?");
   return std::move(*message);
 }
 
-// Before the first message something else may listen at a TCP port: a proxy of a service that does
-// not run yet, or the service's listener for clients.
+// Before the first message, the peer at a TCP port may be something else: a proxy of a service that
+// does not run yet, or the service's listener for clients.
 void WorkerLink::throw_ended(FramedError error) const {
   const std::string what = sentence(error);
-  if (has_heard_ || !url_.starts_with("tcp://")) throw WorkerError(what);
-  if (socket_.is_within_message()) throw WorkerError(what + "; clients have another port");
+  if (has_received_ || !url_.starts_with("tcp://")) throw WorkerError(what);
+  if (socket_.is_within_message()) throw WorkerError(what + "; is this its port for clients?");
   throw ServiceAbsent("no service at " + url_ + " (" + what + ")");
 }
 
@@ -102,7 +102,7 @@ bool WorkerLink::try_send(Bytes message) {
   const FramedSocket::Sent sent = socket_.try_send(message);
   if (sent == FramedSocket::Sent::failed) throw_ended(FramedError::lost);
   if (sent == FramedSocket::Sent::full) return false;
-  sent_ = Clock::now();
+  last_sent_ = Clock::now();
   return true;
 }
 
@@ -115,7 +115,7 @@ void WorkerLink::wait(Time deadline, Until until, int wake) const {
   const short events = events_of[static_cast<int>(until)];
   std::array<pollfd, 2> descriptors{pollfd{wake, POLLIN, 0},
                                     pollfd{socket_.native_handle(), events, 0}};
-  // The difference to Time::max() would overflow; a caller that waits that long comes again.
+  // The difference to Time::max() would overflow. A return after an hour is allowed.
   const Time now = Clock::now();
   const Duration left = deadline > now + 1h ? Duration(1h) : std::max(deadline - now, Duration(0));
   const auto seconds = std::chrono::floor<std::chrono::seconds>(left);

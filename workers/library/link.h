@@ -15,47 +15,53 @@
 
 namespace millrace {
 
-// A worker's connection to the service: decoded messages in, bytes out, and when either last
-// happened. After it is constructed nothing but wait() blocks. Throws WorkerError if the connection
-// is of no more use; ServiceAbsent if it ended before anything came.
+// A worker's connection to the service: receives decoded messages, sends encoded ones, and records
+// when it last did so. Only the constructor, shake_hands() and wait() block. Functions throw
+// WorkerError if the connection has ended or is unusable, and ServiceAbsent if it ended before the
+// first message of the service.
 //
-// Confined to one thread, but for wait(), which looks at the descriptors only.
+// Confined to one thread, except wait(), which uses only the descriptors.
 class WorkerLink {
  public:
-  // To a worker url; empty: the default one. `meanwhile` is as a Worker's.
+  // Connects to `url`; empty: the default one. `url` and `meanwhile` are as for Worker.
   WorkerLink(const std::string& url, const std::function<void()>& meanwhile);
   ~WorkerLink();
 
-  // Waits for the answer to `hello`. Throws what the service refused, and what `meanwhile` throws.
+  // Sends `hello` and waits for Welcome, up to 10 s. Throws the refusal of the service, and
+  // exceptions of `meanwhile`.
   worker_protocol::Welcome shake_hands(const worker_protocol::Hello& hello,
                                        const std::function<void()>& meanwhile);
-  // The error that a message from the service stands for.
+  // The error for a Refused. The text is `what`, the service's message and `details`.
   static WorkerError refusal(const std::string& what, const worker_protocol::Refused& refused,
-                             const std::string& in_hand = "");
+                             const std::string& details = "");
 
-  // The next message, if one is complete.
+  // The next message; nullopt if none is complete.
   std::optional<worker_protocol::ToWorker> receive();
+  // Keeps the memory of a batch for later ones.
   void reuse(worker_protocol::HandedBatch&& batch) { decoder_.reuse(std::move(batch)); }
+  // The descriptor that came with Welcome.
   FileDescriptor take_descriptor() { return socket_.take_descriptor(); }
 
-  // False: nothing was taken, too much waits to be sent.
+  // Sends or queues a message. Returns false, and does neither, if the send queue is full.
   bool try_send(Bytes message);
-  // Sends waiting output as long as the socket takes it.
+  // Sends queued output until the socket accepts no more.
   void flush();
   bool has_output() const { return socket_.has_output(); }
-  // Ends the connection, and wakes the thread that waits.
+  // Ends the connection, and wakes the thread in wait().
   void end() { socket_.end(); }
 
-  // Until there may be a message or room to send, or `wake` is readable, or the deadline.
-  enum class Until : std::uint8_t { message, room, message_or_room };
+  // Waits until the socket is ready as `until` says, the descriptor `wake` is readable (-1: none),
+  // or `deadline` has passed. May return earlier.
+  enum class Until : std::uint8_t { readable, writable, readable_or_writable };
   void wait(Time deadline, Until until, int wake) const;
-  // What to wait for so that a message is seen, and waiting output is sent.
-  Until until_message() const {
-    return socket_.has_output() ? Until::message_or_room : Until::message;
+  // The wait for a message, and for the socket to accept queued output.
+  Until until_readable() const {
+    return socket_.has_output() ? Until::readable_or_writable : Until::readable;
   }
 
-  Time heard() const { return heard_; }
-  Time sent() const { return sent_; }
+  // When a message was last received, and when one was last sent or queued.
+  Time last_received() const { return last_received_; }
+  Time last_sent() const { return last_sent_; }
 
  private:
   [[noreturn]] void throw_ended(FramedError error) const;
@@ -63,8 +69,8 @@ class WorkerLink {
   const std::string url_;
   FramedSocket socket_;
   worker_protocol::Decoder decoder_;
-  Time heard_ = Clock::now(), sent_ = Clock::now();
-  bool has_heard_ = false;  // a message has come
+  Time last_received_ = Clock::now(), last_sent_ = Clock::now();
+  bool has_received_ = false;  // a message was received
 };
 
 }  // namespace millrace

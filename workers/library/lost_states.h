@@ -10,20 +10,20 @@
 
 namespace millrace {
 
-// Slots whose state a batch that failed may have left half updated. Confined to one thread.
+// The slots whose states may be half updated after a failed batch. Confined to one thread.
 class LostStates {
  public:
-  // The states of the batch's rows are lost.
+  // Adds the slots of a failed batch.
   void add(const WorkerBatch& batch) {
     for (const auto& row : batch.framed()) slots_.insert(row.slot);
   }
 
-  // Makes the first row of each of these slots carry RESET.
-  void renew(WorkerBatch& batch) {
+  // Adds RESET to the first row of each of these slots in the batch, and removes these slots.
+  void add_resets(WorkerBatch& batch) {
     for (std::size_t row = 0; row < batch.framed().size() && !slots_.empty(); ++row) {
       const auto& entry = batch.framed()[row];
       if (slots_.erase(entry.slot) == 0 || (entry.flags & flag::reset) != 0) continue;
-      batch.take_reset(row);
+      batch.set_reset(row);
     }
   }
 

@@ -17,7 +17,7 @@ using worker_protocol::HandedBatch;
 using worker_protocol::RowEntry;
 using worker_protocol::Welcome;
 
-// So that no size of a batch overflows.
+// In bytes. Below it no computed size of a batch overflows.
 constexpr std::uint64_t max_tensor = std::uint64_t{1} << 40;
 
 template <class T>
@@ -39,7 +39,7 @@ BatchArrays arrays_in(MutableBytes slab, const SlabShape& shape) {
           .reset = array<const std::uint8_t>(slab, layout.reset, entries)};
 }
 
-// The control arrays of an inline batch, which the service writes where there are slabs.
+// Writes the control arrays of an inline batch. In a slab, the service has written them.
 void write_arrays(MutableBytes slab, const SlabShape& shape, const HandedBatch& batch,
                   std::uint32_t slots) {
   const SlabLayout layout = layout_of(shape);
@@ -76,10 +76,10 @@ MappedSlabs::MappedSlabs(const Welcome& welcome, const FileDescriptor& descripto
       element_(welcome.slab_element.value_or(welcome.frames.element)) {
   const std::uint64_t columns = std::uint64_t{rows_} * width_;
   if (columns > max_tensor / frames_.bytes())
-    throw WorkerError("the service's batches are larger than any memory");
+    throw WorkerError("the service's batches are too large");
   if (slab_count_ == 0) return;
   if (!descriptor || slab_bytes_ == 0 || slab_bytes_ % slab_alignment != 0)
-    throw WorkerError("the service promised slabs and sent none that can be used");
+    throw WorkerError("the service announced slabs, but sent no usable memory for them");
   try {
     shared_ = SharedMemory::map(descriptor.get(), slab_count_ * slab_bytes_);
   } catch (const std::system_error& error) {
@@ -87,54 +87,54 @@ MappedSlabs::MappedSlabs(const Welcome& welcome, const FileDescriptor& descripto
   }
 }
 
-bool MappedSlabs::possible(const HandedBatch& batch) const {
+bool MappedSlabs::is_valid(const HandedBatch& batch) const {
   const auto in_slots = [this](const auto& entry) { return entry.slot < slots_; };
   return batch.rows <= rows_ && batch.width <= width_ && batch.marks.size() <= slots_ &&
          std::ranges::all_of(batch.framed, in_slots) &&
          std::ranges::all_of(batch.marks, in_slots) && std::ranges::all_of(batch.opened, in_slots);
 }
 
-std::optional<WorkerBatch> MappedSlabs::place(HandedBatch batch) {
-  if (!possible(batch)) return std::nullopt;
-  BatchPlace place{.slab = batch.slab,
-                   .memory = {},
-                   .shape = {.rows = batch.rows,
-                             .marks = static_cast<std::uint32_t>(batch.marks.size()),
-                             .width = batch.width,
-                             .values = frames_.values,
-                             .element = element_}};
-  const SlabLayout layout = layout_of(place.shape);
+std::optional<WorkerBatch> MappedSlabs::make_batch(HandedBatch batch) {
+  if (!is_valid(batch)) return std::nullopt;
+  SlabRef slab{.index = batch.slab,
+               .memory = {},
+               .shape = {.rows = batch.rows,
+                         .marks = static_cast<std::uint32_t>(batch.marks.size()),
+                         .width = batch.width,
+                         .values = frames_.values,
+                         .element = element_}};
+  const SlabLayout layout = layout_of(slab.shape);
   if (shared_) {
     if (batch.slab >= slab_count_ || layout.bytes > slab_bytes_ || !batch.tensor.empty())
       return std::nullopt;
-    place.memory = shared_->bytes().subspan(batch.slab * slab_bytes_, slab_bytes_);
+    slab.memory = shared_->bytes().subspan(batch.slab * slab_bytes_, slab_bytes_);
   } else {
     if (batch.tensor.size() != std::size_t{batch.rows} * batch.width * frames_.bytes())
       return std::nullopt;
-    place.slab = own_slab(layout.bytes);
-    place.memory = {own_[place.slab].memory.get(), own_[place.slab].size};
+    slab.index = inline_slab(layout.bytes);
+    slab.memory = {inline_slabs_[slab.index].memory.get(), inline_slabs_[slab.index].size};
     if (!batch.tensor.empty())
-      std::memcpy(place.memory.data(), batch.tensor.data(), batch.tensor.size());
+      std::memcpy(slab.memory.data(), batch.tensor.data(), batch.tensor.size());
     batch.tensor = {};
-    write_arrays(place.memory, place.shape, batch, slots_);
+    write_arrays(slab.memory, slab.shape, batch, slots_);
   }
-  return WorkerBatch(std::move(batch), arrays_in(place.memory, place.shape), place);
+  return WorkerBatch(std::move(batch), arrays_in(slab.memory, slab.shape), slab);
 }
 
-std::uint32_t MappedSlabs::own_slab(std::size_t bytes) {
-  auto free = std::ranges::find(own_, false, &Own::used);
-  if (free == own_.end()) free = own_.insert(own_.end(), Own{});
+std::uint32_t MappedSlabs::inline_slab(std::size_t bytes) {
+  auto free = std::ranges::find(inline_slabs_, false, &InlineSlab::used);
+  if (free == inline_slabs_.end()) free = inline_slabs_.insert(inline_slabs_.end(), InlineSlab{});
   if (free->size < bytes) {
     free->memory.reset(
         static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{slab_alignment})));
     free->size = bytes;
   }
   free->used = true;
-  return static_cast<std::uint32_t>(free - own_.begin());
+  return static_cast<std::uint32_t>(free - inline_slabs_.begin());
 }
 
-void MappedSlabs::give_back(const BatchPlace& place) {
-  if (!shared_) own_[place.slab].used = false;
+void MappedSlabs::release(const SlabRef& slab) {
+  if (!shared_) inline_slabs_[slab.index].used = false;
 }
 
 }  // namespace millrace

@@ -16,19 +16,20 @@
 
 namespace millrace {
 
-// Where the batches of one worker lie: in the service's slabs, mapped here, or, where tensors come
-// inline, in memory of its own. Confined to one thread.
+// The memory of one worker's batches: the service's slabs, mapped into this process, or, if tensors
+// are sent inline, memory that this object allocates. Confined to one thread.
 class MappedSlabs {
  public:
-  // Throws WorkerError where what came with Welcome are not the slabs that it promises.
+  // `descriptor` came with Welcome; empty if tensors are sent inline. Throws WorkerError if it does
+  // not hold the slabs that Welcome describes, or if batches are too large.
   MappedSlabs(const worker_protocol::Welcome& welcome, const FileDescriptor& descriptor);
 
-  // The batch in its slab, where it stays until give_back. An inline tensor is copied, and its view
-  // cleared. Nothing where the batch is not as Welcome says.
-  std::optional<WorkerBatch> place(worker_protocol::HandedBatch batch);
-  void give_back(const BatchPlace& place);
+  // The batch in its slab, where it stays until release(). Copies an inline tensor. Returns nullopt
+  // if the batch does not match Welcome.
+  std::optional<WorkerBatch> make_batch(worker_protocol::HandedBatch batch);
+  void release(const SlabRef& slab);
 
-  // The service's slabs, all of them; empty where tensors come inline.
+  // All slabs of the service; empty if tensors are sent inline.
   MutableBytes shared() const { return shared_ ? shared_->bytes() : MutableBytes(); }
 
  private:
@@ -37,21 +38,21 @@ class MappedSlabs {
       ::operator delete[](memory, std::align_val_t{slab_alignment});
     }
   };
-  struct Own {
+  struct InlineSlab {
     std::unique_ptr<std::byte[], Deleter> memory;
     std::size_t size = 0;
     bool used = false;
   };
 
-  bool possible(const worker_protocol::HandedBatch& batch) const;
-  std::uint32_t own_slab(std::size_t bytes);
+  bool is_valid(const worker_protocol::HandedBatch& batch) const;
+  std::uint32_t inline_slab(std::size_t bytes);
 
   std::uint32_t slots_, rows_, width_, slab_count_;
   std::size_t slab_bytes_;
   FrameType frames_;
-  Element element_;  // of what lies in slabs
+  Element element_;  // of the frames in slabs
   std::optional<SharedMemory> shared_;
-  std::vector<Own> own_;
+  std::vector<InlineSlab> inline_slabs_;
 };
 
 }  // namespace millrace

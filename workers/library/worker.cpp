@@ -17,10 +17,9 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t max_name = 256;                                            // bytes
-constexpr std::size_t longest_answers = worker_protocol::max_to_service - 4096;  // of a batch
-constexpr std::size_t beside_answer =
-    16;  // bytes of the message that each answer costs in addition
+constexpr std::size_t max_name = 256;                                             // bytes
+constexpr std::size_t max_answer_bytes = worker_protocol::max_to_service - 4096;  // of a batch
+constexpr std::size_t answer_overhead = 16;  // bytes per answer in the message
 
 void check(const WorkerSettings& settings) {
   using worker_protocol::max_credits;
@@ -38,7 +37,7 @@ void check(const WorkerSettings& settings) {
 
 std::size_t bytes_of(std::span<const Answer> answers) {
   std::size_t bytes = 0;
-  for (const Answer& answer : answers) bytes += answer.data.size() + beside_answer;
+  for (const Answer& answer : answers) bytes += answer.data.size() + answer_overhead;
   return bytes;
 }
 
@@ -49,20 +48,20 @@ void check_answers(const WorkerBatch& batch, std::span<const Answer> answers,
     return given.empty() || given.size() == rows.size();
   };
   if (!fits(answers, batch.framed()) || !fits(mark_answers, batch.marks()))
-    throw std::invalid_argument("a batch takes one answer for each of its rows, or none at all");
-  if (bytes_of(answers) + bytes_of(mark_answers) > longest_answers)
+    throw std::invalid_argument("a batch must have one answer for each of its rows, or no answers");
+  if (bytes_of(answers) + bytes_of(mark_answers) > max_answer_bytes)
     throw std::invalid_argument("the answers of a batch are too long for a message");
 }
 
 std::unique_ptr<Attachment> attach(const std::string& url, const WorkerSettings& settings,
                                    const std::function<void()>& meanwhile) {
   check(settings);
-  const Time give_up = Clock::now() + settings.wait;
+  const Time deadline = Clock::now() + settings.wait;
   for (bool waiting = false;;) {
     try {
       return std::make_unique<Attachment>(url, settings, meanwhile);
     } catch (const ServiceAbsent& absent) {
-      if (Clock::now() >= give_up) throw;
+      if (Clock::now() >= deadline) throw;
       if (!std::exchange(waiting, true)) settings.on_wait(absent.what(), settings.wait);
     }
     meanwhile();
@@ -74,7 +73,7 @@ std::unique_ptr<Attachment> attach(const std::string& url, const WorkerSettings&
 
 void print_wait(const std::string& why, Duration wait) {
   const double seconds = std::chrono::duration<double>(wait).count();
-  std::fprintf(stderr, "%s; waiting for it for up to %g s\n", why.c_str(), seconds);
+  std::fprintf(stderr, "%s; waiting for up to %g s\n", why.c_str(), seconds);
 }
 
 Worker::Worker(const std::string& url, const WorkerSettings& settings,
@@ -94,7 +93,7 @@ void Worker::done(WorkerBatch& batch, std::span<const Answer> answers,
 }
 void Worker::fail(WorkerBatch& batch, const std::string& why) {
   const std::size_t rows = batch.framed().size() + batch.marks().size();
-  const std::size_t share = longest_answers / (rows + 1) - beside_answer;
+  const std::size_t share = max_answer_bytes / (rows + 1) - answer_overhead;
   attachment_->fail(batch, std::string(cut_text(why, std::min(longest_error, share))));
 }
 void Worker::use_on(const WorkerBatch& batch, DeviceStream stream) {

@@ -19,35 +19,41 @@
 
 namespace millrace {
 
-// Prints that a worker waits for its service.
+// Prints a line on standard error: `why`, and that the worker waits for up to `wait`.
 void print_wait(const std::string& why, Duration wait);
 
-// What a worker says of itself.
+// Settings of a worker. `pipeline` and `name` are printable text of at most 256 bytes.
 struct WorkerSettings {
-  std::string pipeline = "default";
-  std::string name = {};      // for logs; empty: the program's name and process id
-  std::uint32_t credits = 2;  // batches that it takes before the first is done: the next is
-                              // built while this one computes
-  // Where it computes: host, cuda (the first device), or cuda:N as this process counts them.
+  std::string pipeline = "default";  // the pipeline of the service to attach to
+  std::string name = {};             // for logs; empty: the program's name and process id
+  // Most batches that the worker holds at once, 1 to 1024. With 2, the service builds the next
+  // batch while the worker computes.
+  std::uint32_t credits = 2;
+  // The device on which the model computes: host, cuda (the first device), or cuda:N in the
+  // numbering of this process.
   std::string device = "host";
-  bool watch = false;  // copies of the rows that others take: no slots, none to answer,
-                       // and some are lost when it is slow
-  bool alone = false;  // says bye() as soon as another worker takes batches
-  // For how long the constructor waits for a service that does not listen yet. `on_wait` is called
-  // once when that begins, with the reason; by default it prints a line on standard error.
+  // The worker only watches: it receives copies of the batches of other workers, has no slots, and
+  // sends no answers. If it is slow, it misses batches.
+  bool watch = false;
+  // The worker calls bye() itself as soon as another worker takes batches of the pipeline. If
+  // there are several such workers, the first one stays.
+  bool alone = false;
+  // Longest time for which the constructor of Worker waits for a service that does not listen yet.
   Duration wait = std::chrono::seconds(30);
+  // Called once when this wait begins, with the reason.
   std::function<void(const std::string& why, Duration wait)> on_wait = print_wait;
-  worker_protocol::Heartbeats heartbeats = {};  // shorter ones are for tests
+  worker_protocol::Heartbeats heartbeats = {};  // only tests use shorter ones
 };
 
-// The service could not be reached, refused the worker, or is gone.
+// The service could not be reached, refused the worker, or was lost; or the device failed.
 class WorkerError : public std::runtime_error {
  public:
   explicit WorkerError(const std::string& what, std::string code = {})
       : std::runtime_error(what), code_(std::move(code)) {}
 
-  // Where the service refused or cut the worker, why: a code of docs/worker_protocol.md. Else
-  // empty.
+  // The reason as a code. If the service refused or disconnected the worker: a code of `Refused` in
+  // docs/worker_protocol.md. `device` if the worker's own device failed or does not exist. Empty
+  // otherwise.
   const std::string& code() const { return code_; }
 
  private:
@@ -60,7 +66,8 @@ class ServiceAbsent : public WorkerError {
   using WorkerError::WorkerError;
 };
 
-// A process's end of the worker protocol: takes the batches of a pipeline and gives them back done.
+// A worker's connection to the service: receives the batches of a pipeline and returns them with
+// answers.
 //
 //   Worker worker("", {.pipeline = "vad"});
 //   while (auto batch = worker.next()) {
@@ -68,29 +75,34 @@ class ServiceAbsent : public WorkerError {
 //     worker.done(*batch, answers);
 //   }
 //
-// A stream's state belongs to its slot, and must be fresh where flags has RESET. Batches are given
-// back in the order in which they were taken.
+// The model keeps one state per slot. The state of a row's slot must be initialized before the row
+// if the row's flags have RESET. Batches must be returned in the order in which they were taken.
 //
-// On a device, batches become tensors of it, on the worker's own streams:
+// On a device, the tensor of a batch is in the device's memory and is used on CUDA streams of the
+// worker:
 //
-//   worker.use_on(*batch, stream);             // what is put on the stream from here on finds it
+//   worker.use_on(*batch, stream);             // kernels that are launched later find the batch
 //   model<<<…, stream>>>(batch->device()->tensor, …);
-//   worker.done(*batch, answers);              // may come before the stream has done all that
+//   worker.done(*batch, answers);              // allowed before the kernels have finished
 //
-// A thread of its own sends heartbeats and reads while nobody waits in next(), so a model may
-// compute as long as it likes within the time that answers are due. Attaching again after an
-// error or an end is a new Worker. Destroying one without bye() is, for the service, a lost
-// worker.
+// A thread of this class sends heartbeats, and reads from the connection while no thread waits in
+// next(). So the model may compute for as long as answers may take (10 s, and 120 s for the first).
+// After an error or an end, attach again with a new Worker. If a Worker is destroyed without bye(),
+// the service counts the worker as lost.
 //
-// next, next_until, use_on and done: confined to one thread. Everything else: thread-safe.
+// next(), next_until(), use_on(), done() and fail() are confined to one thread. Everything else is
+// thread-safe.
 class Worker {
  public:
-  // `url` is "unix:PATH", or "tcp://HOST:PORT" of a service on another machine: nothing else
-  // differs then. Empty: $MILLRACE_WORKERS, or where a service on this machine listens unless told
-  // otherwise. Throws WorkerError, and std::invalid_argument for what is no url of a service.
-  // Waits for the service, at most 10 s until it is connected and 10 s for its answer, and calls
-  // `meanwhile` at least every 100 ms: what that throws ends the attempt, and leaves here. While a
-  // host's name is looked up nothing is called.
+  // Attaches to the service at `url`: "unix:PATH", or "tcp://HOST:PORT" for a service on another
+  // machine, which makes no other difference. Empty: $MILLRACE_WORKERS, or, if that is not set, the
+  // default path (docs/worker_protocol.md).
+  //
+  // Waits up to settings.wait for the service to listen, up to 10 s for the connection, and up to
+  // 10 s for the service's answer. Meanwhile it calls `meanwhile` at least every 100 ms, except
+  // during a look-up of a host name. An exception of `meanwhile` ends the attempt and is passed on.
+  //
+  // Throws std::invalid_argument if the url or a setting is invalid, and WorkerError otherwise.
   explicit Worker(
       const std::string& url = "", const WorkerSettings& settings = {},
       const std::function<void()>& meanwhile = [] {});
@@ -98,60 +110,67 @@ class Worker {
   Worker(Worker&&) noexcept;
   Worker& operator=(Worker&&) noexcept;
 
-  // The next batch, oldest first. Nothing: the service ended the connection as agreed (ended() is
-  // true), or interrupt() was called. Throws WorkerError when the service is lost.
+  // Waits for the next batch, and takes it. Returns nullopt if the connection has ended as agreed,
+  // after bye() or close() or a Bye of the service (ended() is true then), or if interrupt() was
+  // called. Throws WorkerError if the service is lost or the device fails.
   std::optional<WorkerBatch> next() { return next_until(Time::max()); }
-  // Nothing also when no batch came until then.
+  // The same, but also returns nullopt if no batch was received before `deadline`.
   std::optional<WorkerBatch> next_until(Time deadline);
 
-  // Must be called for each stream that reads the batch on the device. Nothing on the host. Throws
-  // WorkerError when the device fails.
+  // Makes a CUDA stream wait for the batch. Must be called for each stream that reads the batch on
+  // the device, before the read. The stream must live until done(). Does nothing on the host.
+  // Throws WorkerError if the device fails.
   void use_on(const WorkerBatch& batch, DeviceStream stream);
 
-  // Gives the batch back; it and its arrays are invalid afterwards. An answer for each of its
-  // framed() rows or none at all, and likewise for marks(). What is called JSON or text and is
-  // not, the service takes for an error of that row. Throws std::invalid_argument
-  // where the counts are wrong or the answers are longer than 64 MiB together, std::logic_error
-  // where the order is wrong, WorkerError when the service is lost.
+  // Returns the batch to the service. The batch and its arrays are invalid afterwards. `answers`
+  // has one answer for each of framed(), or is empty; `mark_answers` the same for marks(). If an
+  // answer is called JSON or text and is not, the service replaces it by an error of its row.
+  //
+  // Throws std::invalid_argument if a number of answers is wrong, or if all answers together, with
+  // 16 bytes for each, are longer than 64 MiB − 4 KiB. Throws std::logic_error if this is not the
+  // oldest batch that was taken, and WorkerError if the service is lost or the device fails.
   void done(WorkerBatch& batch, std::span<const Answer> answers = {},
             std::span<const Answer> mark_answers = {});
 
-  // Gives a batch back that could not be computed: each of its rows, marker rows included, gets the
-  // error `why`, which the service logs. `why` is cut to longest_error, or to its share of 64 MiB.
-  // The states of its streams may be half updated, so the next row with frames in each of their
-  // slots carries RESET here (in a batch that is taken from now on), whether the service asks for
-  // it or not; its reason is worker_lost. Throws as done() does.
+  // Returns a batch that could not be computed. The answer to each of its rows, marker rows
+  // included, is the error `why`, which the service logs. `why` is cut to longest_error bytes, or
+  // to its share of the limit of done(). The states of the batch's slots may be half updated, so in
+  // the batches that are taken later, the next row with frames in each of these slots carries RESET
+  // with the reason worker_lost, unless it carries RESET already. Throws as done() does.
   static constexpr std::size_t longest_error = 1000;  // bytes
   void fail(WorkerBatch& batch, const std::string& why);
 
-  // No new streams: the service moves those that are here to other workers, where there are any,
-  // and ends the connection when none is left. Batches come until then.
+  // Asks the service for no new streams. The service moves this worker's streams to other workers,
+  // if there are any, and ends the connection when no stream is left. Until then batches are
+  // received.
   void bye();
 
-  // Ends the connection now; batches that were not taken are gone. Without a bye() that is for the
-  // service a lost worker. The arrays of batches stay readable as long as this object lives.
+  // Ends the connection at once. Batches that were received and not taken are dropped. Without a
+  // bye() before, the service counts the worker as lost. The arrays of taken batches stay readable
+  // as long as this object lives.
   void close();
 
-  // Makes next() return; the next call of it if none waits. Also for signal handlers.
+  // Makes the waiting next() return nullopt; if no thread waits, the next call of it. May be called
+  // in a signal handler.
   void interrupt() noexcept;
 
-  // No batch will come any more.
+  // True if no more batches will be received.
   bool ended() const;
 
-  // Others that take batches of this pipeline, by what the service said last.
+  // The number of other workers that take batches of this pipeline, as the service sent it last.
   std::uint32_t company() const;
 
-  // Fixed while attached.
-  std::uint32_t slots() const;        // places for state; padding rows have slot = slots
-  std::uint32_t rows() const;         // of a batch at most
-  std::uint32_t width() const;        // columns at most
-  std::uint32_t values() const;       // per column: channels of audio, dim of features
-  Element dtype() const;              // of the tensor
+  // Properties of the pipeline, fixed while attached.
+  std::uint32_t slots() const;        // states that the model keeps; padding rows have slot = slots
+  std::uint32_t rows() const;         // most rows of a batch's tensor
+  std::uint32_t width() const;        // most columns of a row; a column is a frame
+  std::uint32_t values() const;       // values of a frame: channels of audio, dim of features
+  Element dtype() const;              // element type of the tensor
   double rate() const;                // frames per second
-  const FrameType& frames() const;    // all four
+  const FrameType& frames() const;    // values, dtype, rate, and whether frames are features
   const std::string& chunk() const;   // the pipeline's chunk rule, a JSON object
   const std::string& device() const;  // host, or cuda:N
-  int ordinal() const;                // of the CUDA device; -1: the host
+  int ordinal() const;                // number of the CUDA device; -1: the host
 
  private:
   std::unique_ptr<class Attachment> attachment_;

@@ -19,9 +19,9 @@
 
 namespace millrace {
 
-// Where a batch lies in memory: the tensor [rows, width, values], contiguous and aligned to 256
-// bytes, and the control arrays of its rows and, behind them, of its marker rows. A padding row
-// has size 0 and slot = slots.
+// A batch in memory: the tensor [rows, width, values], contiguous and aligned to 256 bytes, and the
+// control arrays, with the entries of the tensor's rows first and those of the marker rows after
+// them. A padding row has size 0 and slot = slots.
 struct BatchArrays {
   MutableBytes data;
   std::span<const std::int32_t> slot, left, size, right;
@@ -29,50 +29,54 @@ struct BatchArrays {
   std::span<const std::uint8_t> reset;  // 1 where flags has RESET
 };
 
-// The slab that holds it, for the library.
-struct BatchPlace {
-  std::uint32_t slab = 0;
-  MutableBytes memory;
+// The slab that holds a batch. Used by the library only.
+struct SlabRef {
+  std::uint32_t index = 0;
+  MutableBytes memory;  // all of the slab
   SlabShape shape;
 };
 
-// A batch that a worker has taken and not yet given back. It refers to memory of its Worker,
-// which has to outlive it; all of it is invalid after Worker::done. Confined to one thread.
+// A batch that a worker has taken and not yet returned. Its arrays are in memory of its Worker,
+// which must outlive it, and are invalid after Worker::done(). Confined to one thread.
 class WorkerBatch {
  public:
   WorkerBatch(worker_protocol::HandedBatch message, const BatchArrays& arrays,
-              const BatchPlace& place = {})
-      : message_(std::move(message)), arrays_(arrays), place_(place) {}
+              const SlabRef& slab = {})
+      : message_(std::move(message)), arrays_(arrays), slab_(slab) {}
 
   BatchId id() const { return message_.id; }
   Trigger trigger() const { return static_cast<Trigger>(message_.trigger); }
+  // When the service closed the batch, and when this worker took it. `closed` of a service on
+  // another machine is on that machine's clock.
   Time closed() const { return message_.closed; }
   Time taken() const { return taken_; }
 
-  // Of the tensor, padding rows included. 0: there are marker rows alone, no model is called.
+  // Rows of the tensor, padding rows included, and columns of a row. 0 rows: the batch has only
+  // marker rows, so do not run the model.
   std::uint32_t rows() const { return message_.rows; }
   std::uint32_t width() const { return message_.width; }
 
-  // Of a worker on a device: where the batch lies there, once device()->ready has passed or after
-  // Worker::use_on. Null on the host.
+  // The tensor and the control arrays on the device; null for a worker on the host. They can be
+  // read on streams that were passed to Worker::use_on(), and after the event device()->ready.
   const DeviceArrays* device() const { return device_ ? &*device_ : nullptr; }
 
-  // The tensor, on the host; empty for a worker on a device. The model may work in place: a slab is
-  // written anew for each batch.
+  // The tensor on the host; empty for a worker on a device. The model may overwrite it: the memory
+  // is written again for each batch.
   MutableBytes data() const { return arrays_.data; }
-  // One row of it, width * values. Requires: row < rows(), and a worker on the host.
+  // One row of the tensor: width * values elements. Requires: row < rows(), and a worker on the
+  // host.
   MutableBytes row(std::uint32_t row) const {
     const std::size_t size = arrays_.data.size() / rows();
     return arrays_.data.subspan(row * size, size);
   }
-  // The same as values; T is that of Worker::dtype.
+  // The same as elements of type T, which must be the type of Worker::dtype().
   template <class T>
   std::span<T> row_as(std::uint32_t at) const {
     const MutableBytes bytes = row(at);
     return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
   }
 
-  // Control arrays of rows() + marks().size() entries, on the host.
+  // The control arrays on the host, each with rows() + marks().size() entries.
   std::span<const std::int32_t> slot() const { return arrays_.slot; }
   std::span<const std::int32_t> left() const { return arrays_.left; }
   std::span<const std::int32_t> size() const { return arrays_.size; }
@@ -80,31 +84,33 @@ class WorkerBatch {
   std::span<const std::uint8_t> flags() const { return arrays_.flags; }
   std::span<const std::uint8_t> reset() const { return arrays_.reset; }
 
-  // Rows 0 <= i < framed().size() of the tensor; padding rows behind them are not listed.
+  // The rows with frames: row i of the tensor is framed()[i]. The padding rows after them are not
+  // listed.
   const std::vector<worker_protocol::RowEntry>& framed() const { return message_.framed; }
-  // Marker rows: they have no place in the tensor.
+  // The marker rows, which are not in the tensor.
   const std::vector<worker_protocol::RowEntry>& marks() const { return message_.marks; }
-  // Streams of which this worker sees its first row here, with their names and options. A watcher
-  // gets the names of all.
+  // The streams whose first row at this worker is in this batch, with their names and options. For
+  // a watcher: all streams of the batch, those that it may have seen before without options.
   const std::vector<worker_protocol::OpenedStream>& opened() const { return message_.opened; }
 
-  // For the library: when it was taken, and what it is made of. take_reset() makes a row of the
-  // tensor carry RESET; is_renewed(): that was done to one of them.
-  const BatchPlace& place() const { return place_; }
-  void take(Time now) { taken_ = now; }
-  void take(const DeviceArrays& device) {
+  // The rest is used by the library only. set_reset() adds RESET to a row of the tensor, in the
+  // message and in the slab; has_added_reset() is true after that. release() returns the message
+  // and invalidates the batch.
+  const SlabRef& slab() const { return slab_; }
+  void set_taken(Time now) { taken_ = now; }
+  void set_device(const DeviceArrays& device) {
     device_ = device;
     arrays_.data = {};
   }
-  void take_reset(std::size_t row) {
+  void set_reset(std::size_t row) {
     message_.framed[row].flags |= flag::reset;
     message_.framed[row].reason = static_cast<std::uint8_t>(ResetReason::worker_lost);
-    const SlabLayout layout = layout_of(place_.shape);
-    place_.memory[layout.flags + row] |= std::byte{flag::reset};
-    place_.memory[layout.reset + row] = std::byte{1};
-    renewed_ = true;
+    const SlabLayout layout = layout_of(slab_.shape);
+    slab_.memory[layout.flags + row] |= std::byte{flag::reset};
+    slab_.memory[layout.reset + row] = std::byte{1};
+    reset_added_ = true;
   }
-  bool is_renewed() const { return renewed_; }
+  bool has_added_reset() const { return reset_added_; }
   worker_protocol::HandedBatch release() {
     arrays_ = {};
     device_.reset();
@@ -114,9 +120,9 @@ class WorkerBatch {
  private:
   worker_protocol::HandedBatch message_;
   BatchArrays arrays_;
-  BatchPlace place_;
+  SlabRef slab_;
   std::optional<DeviceArrays> device_;
-  bool renewed_ = false;
+  bool reset_added_ = false;
   Time taken_;
 };
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A streaming server as one writes it in Python: websockets on uvloop, one queue, one task that
-takes batches from it. It speaks as much of millrace.v1 (docs/protocol.md) as `millrace bench` does:
-s16le of one channel in, a result for every 100 ms out.
+"""A typical streaming server in Python: websockets on uvloop, one queue, one task that takes batches
+from it. It implements the part of millrace.v1 (docs/protocol.md) that `millrace bench` uses: s16le of
+one channel in, a result for every 100 ms out.
 
   server.py PORT [--rows 64] [--max-wait-ms 2]
 """
@@ -48,12 +48,12 @@ class Batcher:
 
 
 def model(batch):
-    """Costs nothing: what is measured is the server."""
+    """Takes no time: only the server is measured."""
     return [len(chunk) for chunk in batch]
 
 
 class Stream:
-    """One connection: cuts what comes into rows, and tells what the model said of each."""
+    """One connection: cuts the received frames into rows, and sends the model's answer to each."""
 
     def __init__(self, websocket, batcher):
         self._websocket = websocket

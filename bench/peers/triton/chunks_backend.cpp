@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend of Triton that does next to nothing: for each request it reads the chunk and the
-// sequence's controls, and answers with how many chunks the sequence has had. A batch takes 2 ms.
+// A minimal Triton backend: for each request, it reads the chunk and the controls of the sequence,
+// and answers with the number of chunks of the sequence. A batch takes 2 ms.
 //
-// Triton's wheel has no headers: the few declarations needed are here, as its documentation gives
-// them (tritonbackend.h and tritonserver.h of triton-inference-server/core, API 1.x).
+// Triton's wheel has no headers. The needed declarations are here, as in its documentation
+// (tritonbackend.h and tritonserver.h of triton-inference-server/core, API 1.x).
 #include <poll.h>
 
 #include <cstdint>
@@ -54,10 +54,10 @@ constexpr uint32_t kReleaseAll = 1;
 constexpr uint64_t kChunkBytes = 3200;
 constexpr int kModelMillis = 2;
 
-// Chunks so far of each sequence that is open.
+// Number of chunks of each open sequence.
 using Sequences = std::unordered_map<uint64_t, int32_t>;
 
-// The bytes of an input, or null if it is absent, not of that size, or in more than one piece.
+// The bytes of an input; null if it is absent, has another size, or has more than one piece.
 const void* input_of(TRITONBACKEND_Request* request, const char* name, uint64_t bytes) {
   TRITONBACKEND_Input* input = nullptr;
   const void* buffer = nullptr;
@@ -79,7 +79,7 @@ T value_of(const void* bytes) {
   return value;
 }
 
-// False where an input is not what it should be.
+// Counts a request. False if an input is missing or invalid.
 bool count(TRITONBACKEND_Request* request, Sequences& sequences, int32_t& chunks) {
   const void* chunk = input_of(request, "INPUT", kChunkBytes);
   const void* start = input_of(request, "START", sizeof(int32_t));
@@ -113,7 +113,7 @@ TRITONSERVER_Error* write(TRITONBACKEND_Response* response, int32_t chunks) {
 }
 
 struct Answer {
-  TRITONBACKEND_Response* response;  // null where Triton has no memory for it
+  TRITONBACKEND_Response* response;  // null if Triton has no memory for it
   TRITONSERVER_Error* error;
 };
 
@@ -123,7 +123,7 @@ Answer answer_to(TRITONBACKEND_Request* request, Sequences& sequences) {
   int32_t chunks = 0;
   answer.error = count(request, sequences, chunks)
                      ? write(answer.response, chunks)
-                     : TRITONSERVER_ErrorNew(kErrorInvalidArg, "an input is not what it should be");
+                     : TRITONSERVER_ErrorNew(kErrorInvalidArg, "an input is missing or invalid");
   return answer;
 }
 
@@ -148,8 +148,9 @@ extern "C" {
     TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requests, uint32_t requested) {
   void* state = nullptr;
   if (auto* error = TRITONBACKEND_ModelInstanceState(instance, &state)) return error;
-  // Requests are released first and answered after the model's time: where an answer overtakes its
-  // request, which Triton's stream_infer_handler.cc still uses, Triton 2.51 dies. See the README.
+  // Releases the requests first and answers after the model's time. If an answer overtakes its
+  // request, which Triton's stream_infer_handler.cc still uses, Triton 2.51 crashes. See the
+  // README.
   std::vector<Answer> answers;
   for (uint32_t i = 0; i < requested; ++i) {
     answers.push_back(answer_to(requests[i], *static_cast<Sequences*>(state)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams into Triton's sequence batcher in real time, and prints one line of JSON about it.
+// Streams into Triton's sequence batcher in real time, and prints the results as a line of JSON.
 #include <time.h>
 
 #include <CLI/CLI.hpp>
@@ -36,8 +36,8 @@ double cpu_micros(clockid_t clock) {
 
 double quantile(const std::vector<Clock::duration>& sorted, double part) {
   if (sorted.empty()) return 0;
-  const auto place = static_cast<std::size_t>(part * static_cast<double>(sorted.size()));
-  return micros(sorted[std::min(place, sorted.size() - 1)]);
+  const auto index = static_cast<std::size_t>(part * static_cast<double>(sorted.size()));
+  return micros(sorted[std::min(index, sorted.size() - 1)]);
 }
 
 int measure(const Options& options, clockid_t server) {
@@ -67,13 +67,13 @@ int measure(const Options& options, clockid_t server) {
   return latencies.size() == sent ? 0 : 1;
 }
 
-int vanish(const Options& options) {
+int measure_disconnects(const Options& options) {
   SequenceLoad load(options.shape);
   load.pace(Clock::now() + std::chrono::seconds(options.warm_up));
   std::vector<Clock::duration> waits;
   for (int round = 0; round < options.vanish; ++round) {
     waits.push_back(load.replace(static_cast<std::uint32_t>(round) % options.shape.streams));
-    load.pace(Clock::now() + 130ms);  // the next one vanishes at another phase
+    load.pace(Clock::now() + 130ms);  // the next disconnect is at another phase
   }
   std::ranges::sort(waits);
   std::printf("{\"vanished\":%zu,\"min_ms\":%.1f,\"median_ms\":%.1f,\"max_ms\":%.1f}\n",
@@ -83,7 +83,7 @@ int vanish(const Options& options) {
 }
 
 int run(const Options& options) {
-  if (options.vanish > 0) return vanish(options);
+  if (options.vanish > 0) return measure_disconnects(options);
   clockid_t server = CLOCK_PROCESS_CPUTIME_ID;
   if (::clock_getcpuclockid(options.server, &server) != 0) {
     std::fprintf(stderr, "no process %d\n", options.server);
@@ -96,17 +96,22 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Streams into Triton's sequence batcher in real time.");
-  app.add_option("--target", options.shape.target, "HOST:PORT of its gRPC")->required();
-  app.add_option("--server-pid", options.server, "whose CPU time is told");
+  CLI::App app("Stream into Triton's sequence batcher in real time");
+  app.add_option("--target", options.shape.target, "HOST:PORT of Triton's gRPC service")
+      ->required();
+  app.add_option("--server-pid", options.server,
+                 "Process ID of the server, to report its CPU time");
   app.add_option("--streams", options.shape.streams)->check(CLI::PositiveNumber);
-  app.add_option("--per-call", options.shape.streams_per_call, "streams that share a gRPC stream")
+  app.add_option("--per-call", options.shape.streams_per_call,
+                 "Number of streams that share a gRPC stream")
       ->check(CLI::PositiveNumber);
-  app.add_option("--connections", options.shape.connections, "0: one for each gRPC stream");
+  app.add_option("--connections", options.shape.connections,
+                 "Number of connections; 0: one per gRPC stream");
   app.add_option("--seconds", options.seconds)->check(CLI::PositiveNumber);
-  app.add_option("--warm-up", options.warm_up, "seconds that are not counted");
-  app.add_option("--vanish", options.vanish,
-                 "instead: so many clients vanish in turn; when is their place another's?");
+  app.add_option("--warm-up", options.warm_up, "Seconds before measuring starts");
+  app.add_option(
+      "--vanish", options.vanish,
+      "Instead: disconnect this number of clients in turn, and measure when their place is free");
   CLI11_PARSE(app, argc, argv);
   try {
     return run(options);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Starts Triton on loopback, streams into its sequence batcher, ends it.
+"""Starts Triton on loopback, streams to its sequence batcher, and ends it.
 
   bench/peers/triton/run.py --streams 500 600 700        a line of JSON for each
-  bench/peers/triton/run.py --streams 64 --vanish 20     how long a vanished client's place is taken
+  bench/peers/triton/run.py --streams 64 --vanish 20     how long a disconnected client keeps its place
 
-What is behind -- goes to the load; build/peers/triton/sequence_load --help lists it.
+Arguments after -- are those of the load; build/peers/triton/sequence_load --help lists them.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def free_ports(count):
 
 
 def write_models(args, directory):
-    """A repository of one model, whose backend lies beside it."""
+    """A repository of one model, with its backend beside it."""
     model = directory / "chunks"
     (model / "1").mkdir(parents=True)
     shutil.copy(args.cache / "libtriton_chunks.so", model)
@@ -72,13 +72,13 @@ def triton(args, directory):
         process.send_signal(signal.SIGTERM)
         try:
             process.wait(10)
-        except subprocess.TimeoutExpired:  # it waits for sequences that have not ended
+        except subprocess.TimeoutExpired:  # Triton waits for sequences that have not ended
             process.kill()
             process.wait()
 
 
 def run_load(command, streams, server):
-    """Its exit code. Triton's end is the load's: it says so, and that is an answer too."""
+    """The exit code of the load. If Triton ends, prints that and ends the load."""
     with subprocess.Popen([*command, f"--streams={streams}"]) as load:
         try:
             while load.poll() is None:
@@ -100,20 +100,20 @@ def ready(port):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--streams", type=int, nargs="+", default=[500])
-    parser.add_argument("--vanish", type=int, help="clients that vanish, in turn")
+    parser.add_argument("--vanish", type=int, help="number of clients that disconnect, in turn")
     parser.add_argument("--strategy", choices=STRATEGIES, default="oldest")
     parser.add_argument("--slots", type=int,
-                        help="sequences at a time (oldest): 4096, with --vanish as many as streams")
-    parser.add_argument("--max-wait-us", type=int, default=2000, help="a batch waits for more")
-    parser.add_argument("--idle-ms", type=int, default=5000, help="then a silent sequence is dropped")
-    parser.add_argument("--port", type=int, help="for gRPC; one that is free unless said")
+                        help="sequences at a time (oldest); default: 4096, with --vanish the number of streams")
+    parser.add_argument("--max-wait-us", type=int, default=2000, help="how long a batch waits for more requests")
+    parser.add_argument("--idle-ms", type=int, default=5000, help="silence after which a sequence is dropped")
+    parser.add_argument("--port", type=int, help="gRPC port; default: a free one")
     parser.add_argument("--cache", type=pathlib.Path, default=HERE.parents[2] / "build/peers/triton")
-    parser.add_argument("--server-option", action="append", default=[], help="for tritonserver")
-    parser.add_argument("load", nargs="*", help="arguments of the load, behind --")
+    parser.add_argument("--server-option", action="append", default=[], help="option of tritonserver")
+    parser.add_argument("load", nargs="*", help="arguments of the load, after --")
     args = parser.parse_args()
     args.slots = args.slots or (args.streams[0] if args.vanish else 4096)
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or Triton would go on
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # otherwise Triton would keep running
     subprocess.run([HERE / "setup", args.cache], check=True)
     code = 0
     with tempfile.TemporaryDirectory(prefix="triton-") as directory, \

@@ -31,7 +31,7 @@ SequenceCall::SequenceCall(std::shared_ptr<grpc::Channel> channel, grpc::Complet
   stream_ = stub_->AsyncModelStreamInfer(&context_, &queue, pending(started_));
 }
 
-void SequenceCall::take(void* tag, bool ok) {
+void SequenceCall::process(void* tag, bool ok) {
   auto& step = *static_cast<Step*>(tag);
   --step.call->pending_;
   (step.call->*step.done)(ok);
@@ -55,7 +55,7 @@ void SequenceCall::finish() {
 void SequenceCall::write_next() {
   writing_ = true;
   if (waiting_.empty()) {
-    if (finishing_) return stream_->WritesDone(pending(said_all_));
+    if (finishing_) return stream_->WritesDone(pending(writes_done_));
     writing_ = false;
     return;
   }

@@ -13,36 +13,36 @@
 namespace millrace::bench {
 
 struct Chunk {
-  std::uint64_t number = 0;  // the answer's id
+  std::uint64_t number = 0;  // also the id of its answer
   std::int64_t sequence = 0;
-  bool first = false;  // of its sequence
+  bool first = false;  // chunk of its sequence
   bool last = false;
 };
 
-// One ModelStreamInfer: chunks of one or several sequences out, answers in. gRPC takes one message
-// at a time, so chunks wait here while one is on its way, without bound.
+// One call of ModelStreamInfer: sends the chunks of one or several sequences, and receives the
+// answers. gRPC accepts one message at a time; further chunks wait here, in an unbounded queue.
 //
-// Confined to the thread that takes tags from `queue` and gives them to take(). It must live until
-// over(), and what it is given as long as it.
+// Confined to the thread that passes the tags of `queue` to process(). Must not be destroyed before
+// over(). `queue` and `on_answer` must outlive it.
 class SequenceCall {
  public:
-  // The number of the chunk that was answered, or what Triton said is wrong.
+  // Called with the number of the answered chunk, or with an error of Triton.
   using OnAnswer = std::function<void(std::uint64_t number, const std::string& error)>;
 
   SequenceCall(std::shared_ptr<grpc::Channel> channel, grpc::CompletionQueue& queue,
                const OnAnswer& on_answer);
 
-  static void take(void* tag, bool ok);
+  static void process(void* tag, bool ok);
 
   void send(const Chunk& chunk);
-  // No more chunks come; what waits is sent.
+  // Sends the waiting chunks, and then ends the call's input.
   void finish();
-  // The client is gone: its connection too, once it was the last of its channel.
-  void vanish() { context_.TryCancel(); }
+  // Cancels the call. The connection closes with the last call of its channel.
+  void disconnect() { context_.TryCancel(); }
   bool over() const { return pending_ == 0; }
 
  private:
-  // A tag: what is to be done when gRPC gives it back.
+  // A tag: the member to call when gRPC returns it.
   struct Step {
     SequenceCall* call;
     void (SequenceCall::*done)(bool ok);
@@ -51,7 +51,7 @@ class SequenceCall {
   void* pending(Step& step);
   void started(bool ok);
   void written(bool ok);
-  void said_all(bool) {}
+  void writes_done(bool) {}
   void read(bool ok);
   void ended(bool) {}
   void write_next();
@@ -62,11 +62,11 @@ class SequenceCall {
   inference::ModelStreamInferResponse response_;
   grpc::Status status_;
   std::deque<Chunk> waiting_;
-  bool writing_ = true;  // what is first is the call itself
+  bool writing_ = true;  // true at first: the call starts
   bool finishing_ = false;
-  int pending_ = 0;  // tags that gRPC has
+  int pending_ = 0;  // tags that gRPC has not returned
   Step written_{this, &SequenceCall::written};
-  Step said_all_{this, &SequenceCall::said_all};
+  Step writes_done_{this, &SequenceCall::writes_done};
   Step read_{this, &SequenceCall::read};
   Step ended_{this, &SequenceCall::ended};
   Step started_{this, &SequenceCall::started};

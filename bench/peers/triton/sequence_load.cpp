@@ -12,7 +12,8 @@ using namespace std::chrono_literals;
 
 constexpr Clock::duration period = 100ms;
 constexpr Clock::duration never = -1ns;
-constexpr std::uint64_t replacement = ~std::uint64_t{0};  // the number of its first chunk
+// The number of the first chunk after replace().
+constexpr std::uint64_t replacement = ~std::uint64_t{0};
 
 gpr_timespec deadline(Clock::duration from_now) {
   const auto wait = std::chrono::ceil<std::chrono::microseconds>(std::max(from_now, 0ns));
@@ -36,7 +37,7 @@ SequenceLoad::SequenceLoad(const LoadShape& shape)
 }
 
 SequenceLoad::~SequenceLoad() {
-  for (auto& call : calls_) call->vanish();
+  for (auto& call : calls_) call->disconnect();
   const auto over = [](const auto& call) { return call->over(); };
   const Clock::time_point end = Clock::now() + 5s;
   while (!std::ranges::all_of(calls_, over) && Clock::now() < end) take_answers(Clock::now() + 1ms);
@@ -68,11 +69,11 @@ void SequenceLoad::finish(Clock::duration patience) {
 
 Clock::duration SequenceLoad::replace(std::uint32_t stream) {
   auto another = open_call(connect());
-  auto gone = std::exchange(calls_[stream], std::move(another));
+  auto old_call = std::exchange(calls_[stream], std::move(another));
   const Clock::time_point start = Clock::now();
-  gone->vanish();
-  while (!gone->over()) take_answers(Clock::now() + 1ms);
-  gone.reset();  // and with it the connection
+  old_call->disconnect();
+  while (!old_call->over()) take_answers(Clock::now() + 1ms);
+  old_call.reset();  // closes its connection
   ids_[stream] = next_id_++;
   replaced_ = false;
   calls_[stream]->send({replacement, ids_[stream], true, false});
@@ -90,11 +91,12 @@ std::unique_ptr<SequenceCall> SequenceLoad::open_call(std::shared_ptr<grpc::Chan
 
 std::shared_ptr<grpc::Channel> SequenceLoad::connect() {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // or all share one connection
+  // Otherwise all channels share one connection.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   auto channel =
       grpc::CreateCustomChannel(shape_.target, grpc::InsecureChannelCredentials(), arguments);
   if (!channel->WaitForConnected(deadline(10s))) {
-    throw std::runtime_error("nobody listens at " + shape_.target);
+    throw std::runtime_error("no server listens at " + shape_.target);
   }
   return channel;
 }
@@ -110,8 +112,8 @@ void SequenceLoad::send(std::uint64_t number, bool last) {
   call_of(stream).send({number, ids_[stream], number < shape_.streams, last});
 }
 
-// gRPC's timers go by the millisecond: what falls due meanwhile is sent together. Late as it may
-// be, a chunk's two tags are taken for each that is sent.
+// gRPC's timers have a resolution of 1 ms: chunks that fall due within it are sent together. Even
+// if the load is late, at least two tags are processed for each sent chunk: those that it causes.
 void SequenceLoad::take_answers(Clock::time_point until) {
   void* tag = nullptr;
   bool ok = false;
@@ -119,7 +121,7 @@ void SequenceLoad::take_answers(Clock::time_point until) {
     const Clock::duration left = until - Clock::now();
     if (left <= 0ns && taken >= 2) return;
     if (queue_.AsyncNext(&tag, &ok, deadline(left)) == grpc::CompletionQueue::GOT_EVENT) {
-      SequenceCall::take(tag, ok);
+      SequenceCall::process(tag, ok);
       ++taken;
     } else if (left <= 0ns) {
       return;

@@ -17,13 +17,13 @@ struct LoadShape {
   std::string target;
   std::uint32_t streams = 500;
   std::uint32_t streams_per_call = 1;
-  std::uint32_t connections = 0;  // the calls take turns on them; 0: one for each call
+  std::uint32_t connections = 0;  // shared by the calls; 0: one for each call
 };
 
-// Sequences that send a chunk every 100 ms, evenly spread, whatever comes back and when: an open
-// loop. A chunk's latency counts from when it was due.
+// Sequences that send a chunk every 100 ms, evenly spread, independently of the answers: an open
+// loop. A chunk's latency starts at its due time.
 //
-// Confined to one thread. Throws std::runtime_error when there is no server.
+// Confined to one thread. The constructor and replace() throw std::runtime_error without a server.
 class SequenceLoad {
  public:
   explicit SequenceLoad(const LoadShape& shape);
@@ -31,18 +31,18 @@ class SequenceLoad {
   SequenceLoad(const SequenceLoad&) = delete;
   SequenceLoad& operator=(const SequenceLoad&) = delete;
 
-  // Sends what is due until then.
+  // Sends the chunks that are due before `until`.
   void pace(Clock::time_point until);
-  // Ends the sequences, and waits for answers, at most so long.
+  // Ends the sequences and waits for their answers, at most `patience`.
   void finish(Clock::duration patience);
 
-  // A sequence vanishes with its connection, and another one comes at once: how long it waits for
-  // its first answer. The others go on. Needs a call for each stream and a connection for each
-  // call.
+  // Disconnects a sequence, and starts another one at once over a new connection. Returns the time
+  // until the first answer to the new one. The others continue. Requires: one call per stream, and
+  // one connection per call.
   Clock::duration replace(std::uint32_t stream);
 
   std::uint64_t sent() const { return latencies_.size(); }
-  // Of chunks `from` to the last, which were sent in turn; negative: not answered.
+  // Latencies of all chunks from number `from` on; negative: not answered.
   std::vector<Clock::duration> latencies(std::uint64_t from) const;
   std::uint64_t errors() const { return errors_; }
   const std::string& last_error() const { return last_error_; }
@@ -60,7 +60,7 @@ class SequenceLoad {
   grpc::CompletionQueue queue_;
   SequenceCall::OnAnswer on_answer_;
   std::vector<std::unique_ptr<SequenceCall>> calls_;
-  std::vector<std::int64_t> ids_;  // of the streams' sequences
+  std::vector<std::int64_t> ids_;  // sequence of each stream
   std::int64_t next_id_ = 1;
   Clock::time_point start_;
   std::vector<Clock::duration> latencies_;

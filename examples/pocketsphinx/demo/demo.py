@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Five people speak at the same time: streams Debian's five LibriVox utterances in real time
-through the service to one decoder, and compares with what the same decoder makes of them when it
-is fed directly. Exit status 0: every final hypothesis is the same."""
+"""Streams Debian's five LibriVox utterances at the same time, in real time, through the service to one
+worker. Compares the results with those of the same decoder without Millrace. Exit status 0: every
+final hypothesis is the same."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ from processes import Failure, Processes, stop
 
 SPEECH = "/usr/share/pocketsphinx/test/data/librivox"
 STAGES = ["chunk", "batch", "copy", "handover", "compute", "result"]
-CHUNK = 1600  # frames: 100 ms; also `piece` in direct.cpp, for the scores to be the same
+CHUNK = 1600  # frames: 100 ms; the same as `piece` in direct.cpp, so that the scores are the same
 WIDTH = min(shutil.get_terminal_size((80, 24)).columns, 100)
 
 CONFIGURATION = """\
@@ -43,7 +43,7 @@ batch = {{ rows = 8, max_wait = "10ms" }}
 
 
 def utterances():
-    """By number ("0870"): the file and the words that are read in it."""
+    """Returns {number ("0870"): (file, the words that are read in it)}."""
     found = {}
     with open(os.path.join(SPEECH, "transcription"), encoding="ascii") as lines:
         for line in lines:
@@ -62,7 +62,7 @@ def free_ports(count):
 
 
 def fetch(url):
-    """The page, or None while there is none."""
+    """Returns the page, or None if it is not available."""
     try:
         with urllib.request.urlopen(url, timeout=2) as answer:
             return answer.read().decode()
@@ -75,7 +75,7 @@ def wait_until(condition, processes, seconds, what):
     while not condition():
         processes.check()
         if time.monotonic() > deadline:
-            raise Failure(f"{what} did not come up within {seconds} s")
+            raise Failure(f"{what} did not start within {seconds} s")
         time.sleep(0.05)
 
 
@@ -84,7 +84,7 @@ def say(what, text):
 
 
 def decode_directly(build, speech):
-    """By number: what the decoder says without Millrace."""
+    """Returns {number: the result of the decoder without Millrace}."""
     begun = time.monotonic()
     direct = os.path.join(build, "examples/pocketsphinx/pocketsphinx_direct")
     files = [path for path, _ in speech.values()]
@@ -99,7 +99,7 @@ def decode_directly(build, speech):
 
 
 class Running:
-    """The service and a decoder that is attached to it."""
+    """The service, and a decoder that is attached to it."""
 
     def __init__(self, build, folder, processes):
         self._processes = processes
@@ -135,7 +135,7 @@ class Running:
 
 
 def stream_all(running, speech, processes):
-    """Streams all at once in real time and prints what comes. By number: the final hypotheses."""
+    """Streams all files at once in real time, and prints the results. Returns {number: final hypotheses}."""
     begun = time.monotonic()
     client = processes.start(
         "client", [running.millrace, "stream", "--realtime", "--url", running.url,
@@ -146,7 +146,7 @@ def stream_all(running, speech, processes):
         message = json.loads(line)
         number = message["file"][-8:-4]
         if message["type"] == "error" or "error" in message:
-            processes.check()  # it may be known why
+            processes.check()  # a process that ended is the likely reason
             raise Failure(f"{number}: {line.strip()}")
         answer = message.get("data") or {}
         if "final" in answer:
@@ -202,12 +202,12 @@ def report_times(metrics):
 
 
 def compare(direct, finals):
-    """Whether Millrace changed nothing."""
+    """Prints the differences between direct and streamed results. Returns whether there are none."""
     different = [number for number in direct if finals[number] != [direct[number]]]
     for number in different:
         print(f"\n{number} differs:\n  directly  {direct[number]}\n  streamed  {finals[number]}")
     if not different:
-        print("\nEvery final hypothesis equals that of the decoder fed directly, score included.")
+        print("\nEvery final hypothesis, with its score, is the same as without Millrace.")
     return not different
 
 
@@ -217,7 +217,7 @@ def demo(build):
             Processes(folder) as processes:
         direct = decode_directly(build, speech)
         running = Running(build, folder, processes)
-        print("\nPartial results as they come; = is final:\n")
+        print("\nPartial results as they arrive; '=' marks final ones:\n")
         finals = stream_all(running, speech, processes)
         metrics = running.metrics()
         running.stop()
@@ -229,8 +229,8 @@ def demo(build):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("build", help="folder of a finished build")
-    # As Ctrl-C: everything that was started is stopped on the way out.
+    options.add_argument("build", help="build folder, such as build/release")
+    # SIGTERM acts as Ctrl-C: the demo stops all processes that it has started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return 0 if demo(os.path.abspath(options.parse_args().build)) else 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Word errors, and what /metrics says: samples and quantiles of histograms."""
+"""Word errors, and the samples and quantiles of a page of /metrics."""
 
 import math
 import re
@@ -9,7 +9,7 @@ LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
 
 
 def word_errors(reference, heard):
-    """Words put in, left out or taken for others on the shortest way from one text to the other."""
+    """Returns the least number of inserted, deleted and replaced words between the texts."""
     heard = heard.split()
     row = list(range(len(heard) + 1))
     for i, word in enumerate(reference.split(), 1):
@@ -20,7 +20,7 @@ def word_errors(reference, heard):
 
 
 class Metrics:
-    """A page in Prometheus' text format."""
+    """The samples of a page in Prometheus' text format."""
 
     def __init__(self, page):
         self._samples = []
@@ -36,11 +36,11 @@ class Metrics:
                 yield labels, value
 
     def sum(self, name, **labels):
-        """Of all series of that name with these labels."""
+        """Returns the sum of all series of that name with these labels."""
         return sum(value for _, value in self._matching(name, labels))
 
     def buckets(self, name, **labels):
-        """Of a histogram, all its series together: (upper bound, values up to it), ascending."""
+        """Returns the buckets of a histogram, summed over its series, ascending: (upper bound, values up to it)."""
         counts = {}
         for found, value in self._matching(name + "_bucket", labels):
             bound = float(found["le"])
@@ -49,8 +49,8 @@ class Metrics:
 
 
 def quantile(q, buckets):
-    """As PromQL's histogram_quantile: linear within a bucket, the last finite bound for what lies
-    above it, NaN without values."""
+    """Returns a quantile like PromQL's histogram_quantile: linear within a bucket. Above the last finite bound it is
+    this bound, and without values it is NaN."""
     if not buckets or buckets[-1][1] == 0:
         return math.nan
     rank = q * buckets[-1][1]

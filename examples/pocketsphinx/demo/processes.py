@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that are gone when the demo is, whichever way it ends."""
+"""Processes that are stopped when the demo ends, for any reason."""
 
 import os
 import signal
@@ -7,12 +7,12 @@ import subprocess
 
 
 class Failure(Exception):
-    """Something of the demo did not work; the message is for its user."""
+    """A part of the demo failed; the message is for the user."""
 
 
 class Processes:
-    """Started in order, stopped in the reverse order. Each writes to a log of its own in `folder`
-    unless its output is taken."""
+    """Processes that are stopped in the reverse order of their start. Each writes to its own log in `folder`, unless
+    its output is redirected."""
 
     def __init__(self, folder):
         self._folder = folder
@@ -29,14 +29,14 @@ class Processes:
         log = os.path.join(self._folder, name + ".log")
         with open(log, "wb") as output:
             options.setdefault("stdout", output)
-            # A session of its own: Ctrl-C reaches the demo alone, which then stops them in order.
+            # In a new session, so that Ctrl-C reaches only the demo, which then stops them in order.
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=output,
                                        start_new_session=True, **options)
         self._started.append((name, process, log))
         return process
 
     def check(self):
-        """Raises Failure if one has ended with an error."""
+        """Raises Failure if a process has ended with an error."""
         for name, process, _ in self._started:
             if process.poll():
                 raise Failure(f"{name} ended with exit status {process.returncode}:\n"
@@ -50,7 +50,7 @@ class Processes:
 
 
 def stop(process, grace):
-    """SIGTERM, and after `grace` seconds SIGKILL. Its exit status."""
+    """Sends SIGTERM, and after `grace` seconds SIGKILL. Returns the exit status."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         try:

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page shows of a pipeline: cards with lines, and the value of each line at a scrape. Pure.
+// The figures of a pipeline on the page: cards with lines, and the value of each line at a scrape. Pure functions.
 
 import { buckets, increase, quantile, rate } from "./metrics.js";
 
 const wait = "millrace_queue_wait_seconds";
 const quantiles = [["p50", 0.5], ["p99", 0.99]];
 
-// Cards of { title, unit, lines: [{ key, label, value(newer, older, pipeline) }] }; a value is a number,
-// or null if there is none. The reasons and stages are those that the scrape has.
+// Cards of { title, unit, lines: [{ key, label, value(newer, older, pipeline) }] }. value() returns a number, or null
+// without data. The lines for reasons and stages are those that the scrape contains.
 export function cardsOf(scrape) {
   const lines = (name, label, value) =>
     scrape.values(name, label).map((one) => ({ key: `${name}:${one}`, label: words(one), value: value(name, { [label]: one }) }));
@@ -16,7 +16,7 @@ export function cardsOf(scrape) {
   return [
     card("Streams and workers", "", [
       { key: "streams", label: "open streams", value: gauge("millrace_streams") },
-      { key: "free", label: "free room, in streams", value: gauge("millrace_slots", { state: "free" }) },
+      { key: "free", label: "free slots", value: gauge("millrace_slots", { state: "free" }) },
       { key: "workers", label: "attached workers", value: gauge("millrace_workers") },
     ]),
     card("Signal per second", "s/s", [

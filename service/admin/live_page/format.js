@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as people read them. Pure.
+// Numbers as text for people. Pure functions.
 
-// With three digits that count, and a thin space between thousands; "–" where there is no number.
+// About three significant digits, with a thin space between thousands; "–" if there is no number.
 export function number(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (Number.isInteger(value) || Math.abs(value) >= 100) return grouped(Math.round(value));
@@ -20,7 +20,7 @@ export function bytes(value) {
   return `${number(unit ? value : Math.round(value))} ${units[unit]}`;
 }
 
-// Seconds, in the two largest units.
+// A time in seconds as text in its two largest units.
 export function duration(seconds) {
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.floor(seconds)} s`;
   const minutes = Math.floor(seconds / 60);

@@ -7,18 +7,18 @@ import { span } from "./plots.js";
 import { Cards, showLog, showPipelines, showService, showState, showStreams } from "./view.js";
 
 const period = 1000; // ms
-const patience = 5000; // ms, for an answer
-const windowLength = 10; // s, of rates and quantiles
+const timeout = 5000; // ms, of a request
+const windowLength = 10; // s, for rates and quantiles
 
-let scrapes = []; // those of the window, the newest last
-let points = new Map(); // of each pipeline: { time, values } of the last five minutes
-let definitions = []; // of cards
+let scrapes = []; // in the window, the newest last
+let points = new Map(); // pipeline -> [{ time, values }] of the last five minutes
+let definitions = []; // of the cards
 let cards = null;
-let selected = null; // pipeline
+let selected = null; // name of a pipeline
 let goneSince = null;
 
 async function get(path) {
-  const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(patience) });
+  const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(timeout) });
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer;
 }
@@ -30,11 +30,11 @@ async function scrape() {
   return new Scrape(await answer.text(), Number(answer.headers.get("Millrace-Collected")));
 }
 
-// Takes a scrape to those of the window, and its figures to the points.
-function take(newer) {
+// Adds a scrape to the window, and its figures to the points.
+function add(newer) {
   const last = scrapes.at(-1);
   if (last && restarted(newer, last)) scrapes = [];
-  else if (last?.time === newer.time) return; // it was collected for another reader
+  else if (last?.time === newer.time) return; // the service answered from its cache
   scrapes.push(newer);
   while (scrapes.length > 2 && scrapes[1].time <= newer.time - windowLength) scrapes.shift();
   if (!cards) {
@@ -71,7 +71,7 @@ function showReadiness({ ready, draining, reasons }) {
 }
 
 async function update() {
-  // All at once: a slow list delays no figures.
+  // In parallel, so that a slow list does not delay the figures.
   const [newer, status, streams, log] =
     await Promise.allSettled([scrape(), json("status"), json("streams?order=held&limit=10"), json("log")]);
   if (newer.status === "rejected" || status.status === "rejected") {
@@ -79,7 +79,7 @@ async function update() {
     return showState("gone", `no answer since ${goneSince.toLocaleTimeString()}`, ["the page tries again each second"]);
   }
   goneSince = null;
-  take(newer.value);
+  add(newer.value);
   showReadiness(status.value);
   draw();
   if (document.hidden) return;
@@ -92,7 +92,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => card
 
 for (;;) {
   const began = performance.now();
-  await update().catch(console.error); // one bad answer must not be the last
+  await update().catch(console.error); // after a bad answer the page continues
   const left = Math.max(100, period - (performance.now() - began));
   await new Promise((resolve) => setTimeout(resolve, left));
 }

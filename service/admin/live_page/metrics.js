@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prometheus' text format, and what PromQL computes of it: sums, increases, quantiles. Pure.
+// Parses Prometheus' text format and computes sums, increases and quantiles like PromQL. Pure functions.
 
 const numbers = { "+Inf": Infinity, "-Inf": -Infinity };
 
-// One answer of /metrics: samples by the name of their family.
+// One answer of /metrics: the samples by the name of their family.
 export class Scrape {
-  // `time`: when the service collected them, in seconds of its steady clock.
+  // `time`: when the service collected the samples, in seconds of its steady clock.
   constructor(text, time) {
     this.time = time;
     this.families = new Map();
@@ -25,13 +25,13 @@ export class Scrape {
       wanted.every(([label, value]) => one.labels[label] === value));
   }
 
-  // Their sum; null if there is none.
+  // The sum of these samples; null if there are none.
   sum(name, labels) {
     const samples = this.samples(name, labels);
     return samples.length ? samples.reduce((sum, { value }) => sum + value, 0) : null;
   }
 
-  // The values of a label, in the order of the samples.
+  // The different values of a label, in the order of the samples.
   values(name, label) {
     return [...new Set(this.samples(name).map(({ labels }) => labels[label]))];
   }
@@ -44,25 +44,25 @@ function labelsOf(text) {
   return labels;
 }
 
-// Whether counters began again between two scrapes.
+// True if the process restarted between two scrapes, and the counters with it.
 export function restarted(newer, older) {
   const start = "process_start_time_seconds";
   return newer.time < older.time || newer.sum(start) !== older.sum(start);
 }
 
-// By how much counters grew between two scrapes of the same process; null if there are none.
+// The increase of counters between two scrapes of the same process; null if there are no such counters.
 export function increase(newer, older, name, labels) {
   const sum = newer.sum(name, labels);
   return sum === null ? null : sum - (older.sum(name, labels) ?? 0);
 }
 
-// The same per second.
+// The increase per second; null also if no time has passed.
 export function rate(newer, older, name, labels) {
   const grown = increase(newer, older, name, labels);
   return grown === null || newer.time <= older.time ? null : grown / (newer.time - older.time);
 }
 
-// By how much the buckets of a histogram grew: [upper bound, cumulative count], sorted.
+// The increases of the buckets of a histogram: [upper bound, cumulative count], sorted by bound.
 export function buckets(newer, older, name, labels) {
   const counts = new Map();
   for (const [scrape, sign] of [[newer, 1], [older, -1]])
@@ -73,8 +73,8 @@ export function buckets(newer, older, name, labels) {
   return [...counts].sort(([a], [b]) => a - b);
 }
 
-// As histogram_quantile() of Prometheus: linear within a bucket, the highest finite bound beyond it.
-// Null if nothing was counted.
+// Like histogram_quantile() of Prometheus: linear within a bucket; in the last bucket, its lower bound.
+// Null if the counts are 0.
 export function quantile(q, counts) {
   const total = counts.at(-1)?.[1] ?? 0;
   if (total <= 0) return null;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plot of a card, by dygraphs (global `Dygraph`).
+// The plot of a card, drawn by dygraphs (global `Dygraph`).
 
 const minute = 60_000;
 export const span = 5 * minute;
@@ -7,12 +7,12 @@ export const span = 5 * minute;
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const colors = (count) => Array.from({ length: count }, (_, i) => style(`--line-${i + 1}`));
 
-// The legend is the list of the card: the one of dygraphs is made with inline styles, which the page's
+// The list in the card is the legend. That of dygraphs uses inline styles, which the page's
 // Content-Security-Policy forbids.
 Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
 export class Plot {
-  // `hovered(i)`: the pointer is at point i of those drawn last; null: it has left.
+  // `hovered(i)` is called when the pointer is at point i of the last drawing, and with null when it leaves.
   constructor(element, card, hovered) {
     this.lines = card.lines.length;
     this.logscale = card.logscale;
@@ -21,7 +21,7 @@ export class Plot {
       labels: ["time", ...card.lines.map(({ key }) => key)],
       logscale: card.logscale,
       valueRange: this.range([]),
-      interactionModel: {}, // no zoom: the window moves on each second
+      interactionModel: {}, // no zoom: the window moves every second
       highlightCircleSize: 3,
       strokeWidth: 1.5,
       axisLabelFontSize: 11,
@@ -49,13 +49,13 @@ export class Plot {
     return [[now, ...Array(this.lines).fill(null)]];
   }
 
-  // Rows of [time in ms, a value of each line], up to `now`.
+  // `rows` are [time in ms, value of each line...], up to `now`.
   draw(rows, now) {
     const file = rows.length ? rows : this.empty(now);
     this.plot.updateOptions({ file, dateWindow: [now - span, now], valueRange: this.range(rows) });
   }
 
-  // From 0 to a little above the highest value; of a logarithmic axis, whole powers of ten.
+  // The range of the y axis: from 0 to a little above the highest value; if logarithmic, whole powers of ten.
   range(rows) {
     const values = rows.flatMap((row) => row.slice(1)).filter((value) => value > 0);
     if (values.length === 0) return this.logscale ? [0.01, 10] : [0, 1];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page shows: the document is changed here, and nowhere else.
+// The view of the page. Only this file changes the document.
 
 import { bytes, duration, number } from "./format.js";
 import { Plot } from "./plots.js";
 
 const $ = (id) => document.getElementById(id);
 
-// An element with properties and children; text is never read as HTML.
+// Makes an element with properties and children. Text is never parsed as HTML.
 function element(tag, properties, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
   made.append(...children);
@@ -21,7 +21,7 @@ export function showState(kind, text, reasons = []) {
   document.title = kind === "ready" ? "Millrace" : `${text} – Millrace`;
 }
 
-// What concerns the whole service: [name, value] pairs.
+// Shows the figures of the whole service.
 export function showService(scrape, cpu) {
   const labels = scrape.samples("millrace_build_info")[0]?.labels ?? {};
   const facts = [
@@ -39,13 +39,13 @@ export function showPipelines(names, selected, select) {
   const nav = $("pipelines");
   nav.hidden = names.length < 2;
   const now = names.join("\n") + "\n\n" + selected;
-  if (nav.dataset.shown === now) return; // a button stays while a pointer is on it
+  if (nav.dataset.shown === now) return; // unchanged: do not replace a button under the pointer
   nav.dataset.shown = now;
   nav.replaceChildren(...names.map((name) =>
     element("button", { type: "button", ariaPressed: String(name === selected), onclick: () => select(name) }, name)));
 }
 
-// The cards of one pipeline, with a plot each.
+// The cards of one pipeline, each with a plot.
 export class Cards {
   constructor(cards) {
     this.cards = cards.map((card) => this.make(card));
@@ -69,7 +69,7 @@ export class Cards {
     return { ...card, section, values, moment, canvas, rows: [], hovered: null };
   }
 
-  // `points`: { time, values by key } of the last five minutes, the last one is now.
+  // `points` are { time, values by key } of the last five minutes; the last one is the present.
   show(points, now) {
     for (const card of this.cards) {
       card.rows = points.map(({ time, values }) => [time, ...card.lines.map(({ key }) => values[key])]);
@@ -106,7 +106,7 @@ export function showStreams({ total, streams }) {
     [["Stream", "name"], ["Pipeline", "wide"], ["Holds", "number"], ["Backlog", "number"], ["Age", "number"], ["Client", "wide"]],
     streams.map((one) => [
       one.stream, one.pipeline, bytes(one.held_bytes), `${one.held_s.toFixed(2)} s`, duration(one.age_s),
-      !one.connected ? "has gone" : one.paused ? `${one.peer} (paused)` : one.peer]));
+      !one.connected ? "disconnected" : one.paused ? `${one.peer} (paused)` : one.peer]));
 }
 
 export function showLog({ log }) {

@@ -40,8 +40,8 @@ Result<AudioFile, std::string> AudioFile::open(const std::string& path) {
                    static_cast<std::uint32_t>(format.channels));
 }
 
-// As floats, in which libsndfile keeps every 16-bit sample exactly: asked for integers it would
-// wrap what is too loud, or scale a whole file by its loudest sample.
+// Reads floats, which represent every 16-bit sample exactly. If asked for integers, libsndfile
+// would wrap samples that are too loud, or scale the whole file by its loudest sample.
 Result<std::span<const std::int16_t>, std::string> AudioFile::read(std::size_t most) {
   floats_.resize(most * channels_);
   const auto got = sf_readf_float(file_.get(), floats_.data(), static_cast<sf_count_t>(most));

@@ -14,9 +14,9 @@ struct sf_private_tag;  // libsndfile's SNDFILE
 
 namespace millrace {
 
-// An audio file (WAV, FLAC, Ogg and whatever else libsndfile reads), from front to back, as a
-// client would stream it into a pipeline of s16: in the file's own rate and channels. Errors are
-// sentences without the file's name. Confined to one thread.
+// Reads an audio file (WAV, FLAC, Ogg and every other format of libsndfile) from front to back as
+// s16 frames, with the file's rate and channels. Errors are sentences without the file's name.
+// Confined to one thread.
 class AudioFile {
  public:
   static Result<AudioFile, std::string> open(const std::string& path);
@@ -25,8 +25,8 @@ class AudioFile {
   double rate() const { return rate_; }
   std::uint32_t channels() const { return channels_; }
 
-  // The next frames, at most `most`, behind one another channel by channel; empty at the end of
-  // the file. Valid until the next call.
+  // The next frames, at most `most`, with interleaved channels; empty at the end of the file. Valid
+  // until the next call.
   Result<std::span<const std::int16_t>, std::string> read(std::size_t most);
 
  private:

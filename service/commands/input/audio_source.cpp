@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-// A file that libsndfile reads.
+// A file in a format of libsndfile.
 class FileSource final : public AudioSource {
  public:
   explicit FileSource(AudioFile file)

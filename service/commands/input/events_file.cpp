@@ -27,7 +27,7 @@ Result<json::array, std::string> read_array(const std::string& path) {
 Result<void, std::string> add(const json::value& value, StreamEvents& to) {
   const json::array* pair = value.if_array();
   if (pair == nullptr || pair->size() != 2 || !pair->front().is_string())
-    return std::string("must be a pair [\"frames\", 1600] of what happens and a count");
+    return std::string("must be a pair of an event and a count, like [\"frames\", 1600]");
   boost::system::error_code error;
   const auto count = pair->back().to_number<std::uint64_t>(error);
   if (error) return json::serialize(pair->back()) + " must be a whole number, at least 0";

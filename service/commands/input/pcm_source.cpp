@@ -10,11 +10,11 @@
 namespace millrace {
 
 Result<std::optional<Bytes>, std::string> PcmSource::read(std::size_t most) {
-  buffer_.resize(most * format_.frame());
+  buffer_.resize(most * format_.frame_bytes());
   while (filled_ < buffer_.size() && left_ > 0) {
     if (!is_readable()) return std::optional<Bytes>();
-    const std::size_t room = std::min<std::uint64_t>(buffer_.size() - filled_, left_);
-    const ssize_t got = ::read(file_.get(), buffer_.data() + filled_, room);
+    const std::size_t size = std::min<std::uint64_t>(buffer_.size() - filled_, left_);
+    const ssize_t got = ::read(file_.get(), buffer_.data() + filled_, size);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return std::string("cannot be read: ") + std::strerror(errno);
     filled_ += static_cast<std::size_t>(got);

@@ -12,13 +12,13 @@
 
 namespace millrace {
 
-// PCM in a file or a pipe, from where the descriptor stands. What has not come yet is not waited
-// for.
+// PCM in a file or a pipe, from the present position of the descriptor. Does not wait for data that
+// has not arrived yet. Confined to one thread.
 class PcmSource final : public AudioSource {
  public:
   static constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
 
-  // At most so many bytes of it.
+  // Reads at most `bytes` bytes.
   PcmSource(FileDescriptor file, const PcmFormat& format, std::uint64_t bytes = all)
       : file_(std::move(file)), format_(format), left_(bytes) {}
 

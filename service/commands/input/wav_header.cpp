@@ -19,14 +19,14 @@ constexpr std::uint16_t pcm = 1, ieee_float = 3, extensible = 0xfffe;
 constexpr std::string_view convert =
     "; convert it: ffmpeg -i INPUT -ar RATE -ac CHANNELS -f wav - | millrace stream -";
 
-// Programs that write into a pipe do not know how long it becomes, and write a large number or 0.
+// Programs that write to a pipe do not know the final size, and write a large number or 0.
 constexpr std::uint32_t unknown_size = 0x7fff'0000;
 
 class Header {
  public:
   explicit Header(int descriptor) : descriptor_(descriptor) {}
 
-  // Its little-endian bytes as a number; 0 behind the end.
+  // The next little-endian number of `bytes` bytes; bytes after the end count as 0.
   std::uint32_t number(std::size_t bytes) {
     std::uint32_t value = 0;
     for (std::size_t i = 0; i < bytes; ++i) value |= std::uint32_t{byte()} << (8 * i);
@@ -61,12 +61,12 @@ class Header {
   std::array<std::uint8_t, 4096> buffer_{};
 };
 
-struct Described {
+struct FormatChunk {
   std::uint32_t kind = 0, channels = 0, rate = 0, bits = 0;
 };
 
-Described read_description(Header& header, std::uint32_t size) {
-  Described found;
+FormatChunk read_format_chunk(Header& header, std::uint32_t size) {
+  FormatChunk found;
   found.kind = header.number(2);
   found.channels = header.number(2);
   found.rate = header.number(4);
@@ -82,22 +82,22 @@ Described read_description(Header& header, std::uint32_t size) {
   return found;
 }
 
-// Nothing for what clients do not send.
-std::optional<PcmFormat> format_of(const Described& found) {
+// nullopt if the client protocol does not support the format.
+std::optional<PcmFormat> format_of(const FormatChunk& found) {
   PcmFormat format{.rate = static_cast<double>(found.rate), .channels = found.channels};
   if (found.kind == ieee_float && found.bits == 32) format.name = "f32le";
-  const bool taken = (found.kind == pcm && found.bits == 16) || format.name == "f32le";
-  if (!taken || found.rate == 0 || found.channels == 0) return std::nullopt;
+  const bool supported = (found.kind == pcm && found.bits == 16) || format.name == "f32le";
+  if (!supported || found.rate == 0 || found.channels == 0) return std::nullopt;
   return format;
 }
 
-std::string refusal(const Described& found) {
-  return "has WAV of kind " + std::to_string(found.kind) + " with " + std::to_string(found.bits) +
+std::string refusal(const FormatChunk& found) {
+  return "has WAV format " + std::to_string(found.kind) + " with " + std::to_string(found.bits) +
          " bits at " + std::to_string(found.rate) + " Hz, " + std::to_string(found.channels) +
-         " channels; 16-bit PCM and 32-bit float are taken" + std::string(convert);
+         " channels; supported: 16-bit PCM and 32-bit float" + std::string(convert);
 }
 
-std::string none() {
+std::string not_wav() {
   return "is not WAV; for raw PCM give --format s16le --rate 16000 --channels 1" +
          std::string(convert);
 }
@@ -108,14 +108,14 @@ Result<WavHeader, std::string> read_wav_header(int descriptor) {
   Header header(descriptor);
   const bool riff = header.name() == "RIFF";
   if (header.ended()) return std::string("is empty");
-  if (!riff) return none();
+  if (!riff) return not_wav();
   header.skip(4);
-  if (header.name() != "WAVE") return none();
-  for (std::optional<Described> found; !header.ended();) {
+  if (header.name() != "WAVE") return not_wav();
+  for (std::optional<FormatChunk> found; !header.ended();) {
     const std::string chunk = header.name();
     const std::uint32_t size = header.number(4);
     if (chunk == "fmt ") {
-      found = read_description(header, size);
+      found = read_format_chunk(header, size);
     } else if (chunk == "data" && found) {
       const auto format = format_of(*found);
       if (!format) return refusal(*found);

@@ -9,14 +9,14 @@
 
 namespace millrace {
 
-// What stands in front of the frames of a WAV stream.
+// The header of a WAV stream.
 struct WavHeader {
   PcmFormat format;
-  std::uint64_t bytes = 0;  // of the frames; the largest number if the stream does not say
+  std::uint64_t bytes = 0;  // of the frames; the largest number if the header does not have it
 };
 
-// Reads it off a descriptor, byte by byte behind one another and no further: so a pipe will do.
-// Waits. An error says what the stream has, and what would be accepted.
+// Reads a header from a descriptor and nothing after it, without seeking, so that a pipe works too.
+// Blocks until it has arrived. An error has the format of the stream and the supported formats.
 Result<WavHeader, std::string> read_wav_header(int descriptor);
 
 }  // namespace millrace

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "load/verdict.h"
+#include "load/evaluation.h"
 #include "service/config/units.h"
 
 namespace millrace {
@@ -43,7 +43,7 @@ json::value server_of(const LoadReport& report) {
   if (!bytes) return nullptr;
   const load::Usage& last = *report.counted.back().server;
   return json::object{
-      {"cpu_us_per_packet", microseconds(spent(report).server.value_or(Duration{}))},
+      {"cpu_us_per_packet", microseconds(cpu_cost(report).server.value_or(Duration{}))},
       {"bytes", last.bytes},
       {"bytes_per_idle_stream", bytes->idle},
       {"bytes_per_stream", bytes->streaming},
@@ -61,7 +61,7 @@ json::value worker_of(const LoadReport& report) {
                       {"ended", worker.ended},
                       {"unended", worker.unended},
                       {"shed_frames", worker.shed},
-                      {"cpu_us_per_packet", microseconds(spent(report).worker)}};
+                      {"cpu_us_per_packet", microseconds(cpu_cost(report).worker)}};
 }
 
 json::array windows_of(const LoadReport& report) {
@@ -89,20 +89,21 @@ void print_times(std::ostream& out, std::string_view name, const Histogram& time
 
 void print_counts(std::ostream& out, const LoadReport& report) {
   const auto& clients = report.clients;
-  out << clients.opened << " streams opened, " << clients.ended << " ended, " << clients.vanished
-      << " vanished, " << clients.broken << " broken";
+  out << clients.opened << " streams opened, " << clients.ended << " ended, "
+      << clients.disconnected << " vanished, " << clients.broken << " broken";
   if (!clients.why.empty()) out << " (" << clients.why << ")";
   for (const auto& [why, count] : clients.refused) out << ", " << count << " refused: " << why;
   out << '\n' << clients.packets << " packets sent, " << clients.answered << " results";
   if (clients.failed > 0) out << " (" << clients.failed << " of them errors)";
   out << "; frames lost " << lost_frames(report) << ", shed " << clients.shed;
   if (clients.answered > 0) out << ", rows unanswered " << clients.unanswered;
-  out << "; results twice or out of order " << clients.repeated << ", of another row "
+  out << "; results duplicate or out of order " << clients.repeated << ", of another row "
       << clients.wrong << '\n';
   if (const auto& worker = report.worker)
-    out << worker->framed << " rows in " << worker->batches << " batches; twice or out of order "
-        << worker->repeated << ", damaged " << worker->damaged << ", unknown " << worker->unknown
-        << ", streams without an end " << worker->unended << '\n';
+    out << worker->framed << " rows in " << worker->batches
+        << " batches; duplicate or out of order " << worker->repeated << ", damaged "
+        << worker->damaged << ", unknown " << worker->unknown << ", streams without an end "
+        << worker->unended << '\n';
 }
 
 void print_windows(std::ostream& out, const LoadReport& report) {
@@ -118,7 +119,7 @@ void print_windows(std::ostream& out, const LoadReport& report) {
 }
 
 void print_costs(std::ostream& out, const LoadReport& report) {
-  const load::Spent cpu = spent(report);
+  const load::CpuCost cpu = cpu_cost(report);
   out << "CPU per packet, us: clients " << microseconds(cpu.clients);
   if (report.worker) out << ", worker " << microseconds(cpu.worker);
   if (cpu.server) out << ", server " << microseconds(*cpu.server);
@@ -139,7 +140,7 @@ json::object to_json(const LoadReport& report) {
                    {"whole", is_whole(report)},
                    {"opened", clients.opened},
                    {"ended", clients.ended},
-                   {"vanished", clients.vanished},
+                   {"vanished", clients.disconnected},
                    {"broken", clients.broken},
                    {"why", clients.why},
                    {"refused", std::move(refused)},
@@ -151,7 +152,7 @@ json::object to_json(const LoadReport& report) {
                    {"lost_frames", lost_frames(report)},
                    {"shed_frames", clients.shed},
                    {"unanswered_rows", clients.unanswered},
-                   {"cpu_us_per_packet", microseconds(spent(report).clients)},
+                   {"cpu_us_per_packet", microseconds(cpu_cost(report).clients)},
                    {"lateness_us", times_of(clients.lateness.all())},
                    {"result_us", times_of(clients.results.all())}};
   if (report.worker) {
@@ -173,7 +174,7 @@ void print(std::ostream& out, const LoadReport& report) {
   out << std::setw(9) << "max" << '\n';
   print_times(out, "send delay of the generator itself", report.clients.lateness.all());
   if (report.worker) print_times(out, "taken by the worker", report.worker->rows.all());
-  print_times(out, "its result read by the client", report.clients.results.all());
+  print_times(out, "result read by the client", report.clients.results.all());
   if (report.worker) {
     print_times(out, "last row of a step", burst_times(report));
     print_times(out, "ABORT, since the client vanished", abort_times(report));

@@ -8,10 +8,10 @@
 
 namespace millrace {
 
-// docs/bench.md says what each member is. Times are microseconds.
+// The report as JSON; docs/bench.md describes each member. Times are in microseconds.
 boost::json::object to_json(const load::LoadReport& report);
 
-// For people.
+// Prints the report for people.
 void print(std::ostream& out, const load::LoadReport& report);
 
 }  // namespace millrace

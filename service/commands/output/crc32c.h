@@ -7,8 +7,7 @@
 
 namespace millrace {
 
-// The Castagnoli checksum as iSCSI, ext4 and most others give it: crc32c("123456789") = e3069283.
-// Pure.
+// The Castagnoli checksum in the variant of iSCSI and ext4: crc32c("123456789") = e3069283. Pure.
 std::uint32_t crc32c(Bytes bytes);
 
 }  // namespace millrace

@@ -9,14 +9,14 @@
 
 namespace millrace {
 
-// What a service says of one file's stream, as JSON lines: the messages of docs/protocol.md with
-// the file in front, and the stream's name. An answer in bytes has "bytes", in base64, in place of
-// "data". Confined to one thread.
+// Writes the messages of a service about one file's stream as JSON lines: the messages of
+// docs/protocol.md, preceded by the file and the stream's name. An answer of kind `bytes` has
+// "bytes", in base64, instead of "data". Confined to one thread.
 class EventLines {
  public:
   explicit EventLines(std::string_view file);
 
-  // Without a line's end; lives until the next call.
+  // The line without a newline. Valid until the next call.
   const std::string& line(const ClientEvent& event);
   const std::string& line(const StreamFailed& failed);
 
@@ -34,8 +34,8 @@ class EventLines {
   void add(const client_event::Goaway& goaway);
   void add(const client_event::Closed& closed);
 
-  std::string file_;    // as a member of an object
-  std::string stream_;  // likewise; empty before it has a name
+  std::string file_;    // the begin of each line: "{" and the member "file"
+  std::string stream_;  // then the member "stream"; empty until the stream has a name
   std::string line_;
 };
 

@@ -27,7 +27,7 @@ void SampleWindow::add(std::span<const std::int16_t> frames) {
 
 void SampleWindow::drop_before(std::uint64_t position) {
   const std::size_t dropped = (position - begin_) * channels_;
-  // Seldom, and then at least as much as has to move: constant time per frame.
+  // Erases only if at least as many samples are erased as moved: constant time per frame.
   if (2 * dropped < samples_.size()) return;
   samples_.erase(samples_.begin(), samples_.begin() + static_cast<std::ptrdiff_t>(dropped));
   begin_ = position;

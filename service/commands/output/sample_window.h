@@ -10,14 +10,14 @@
 
 namespace millrace {
 
-// The frames of a stream of audio that rows may still show. Confined to one thread.
+// The frames of an audio stream that later rows may need. Confined to one thread.
 class SampleWindow : public FrameValues {
  public:
   explicit SampleWindow(std::uint32_t channels) : channels_(channels) {}
 
-  // The stream's next frames, channel by channel.
+  // Appends the stream's next frames, with interleaved channels.
   void add(std::span<const std::int16_t> frames);
-  // What lies before `position` is not asked for any more.
+  // Forgets the frames before `position`, which are not needed any more.
   void drop_before(std::uint64_t position);
 
   void print(std::ostream& out, std::uint64_t position) const override;

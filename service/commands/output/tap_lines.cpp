@@ -15,7 +15,8 @@ namespace {
 
 using worker_protocol::RowEntry;
 
-// A watcher may miss the end of a stream: names of old ones are let go.
+// A watcher may miss the ends of streams, so the number of names is bounded: the oldest are
+// dropped.
 constexpr std::size_t most_names = 100'000;
 
 void append(std::string& line, std::string_view key, std::uint64_t value) {
@@ -37,7 +38,7 @@ void append_hex(std::string& line, std::uint32_t value) {
 
 }  // namespace
 
-void TapLines::read(const WorkerBatch& batch) {
+void TapLines::format(const WorkerBatch& batch) {
   for (const auto& stream : batch.opened()) names_[stream.stream] = stream.name;
   framed_.resize(batch.framed().size());
   marks_.resize(batch.marks().size());
@@ -66,7 +67,7 @@ void TapLines::read(const WorkerBatch& batch) {
   while (names_.size() > most_names) names_.erase(names_.begin());
 }
 
-// Everything but the end. Names of streams have no character that JSON escapes.
+// Writes the object without its end. Names of streams have no character that JSON escapes.
 void TapLines::write(const RowEntry& row, const WorkerBatch& batch, std::string& line) {
   line.assign("{\"stream\":\"").append(names_[row.stream]).append("\"");
   append(line, "seq", row.seq);

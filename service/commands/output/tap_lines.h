@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-// Each row of a worker's batches as one JSON object, which is also its answer:
+// Writes each row of a worker's batches as one JSON object, which is also the answer to the row:
 //
 //   {"stream":"mic-7","seq":0,"begin":0,"left":0,"size":1600,"right":0,"flags":["START","RESET"],
 //    "reason":"start","gap":0,"mark":null,"slot":5,"batch":1}
@@ -20,12 +20,14 @@ namespace millrace {
 // Confined to one thread. Reuses its memory from batch to batch.
 class TapLines {
  public:
-  // With `checksums`, "crc32c" follows: of the row as it lies in the tensor, null for a marker row.
+  // With `checksums`, adds the member "crc32c": the checksum of the row's bytes in the tensor; null
+  // for a marker row.
   explicit TapLines(bool checksums) : checksums_(checksums) {}
 
-  void read(const WorkerBatch& batch);
+  // Writes the lines of a batch.
+  void format(const WorkerBatch& batch);
 
-  // The lines of the batch read last, as answers to its framed and its marker rows.
+  // The lines of the last batch, as answers to its rows with frames and to its marker rows.
   std::span<const Answer> framed() const { return framed_; }
   std::span<const Answer> marks() const { return marks_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client beside a library that has Asio too: both work in one program at the same time.
+// A client and another library that uses Asio: both work in one program at the same time.
 #include <beats.h>
 #include <millrace/client.h>
 
@@ -12,7 +12,7 @@
 
 namespace {
 
-// How many results a second of audio has: ten chunks and the end.
+// The number of results of a second of audio: ten chunks and the end.
 int stream_to(const char* url) {
   millrace::Client client(url);
   millrace::ClientStream stream = client.open({.rate = 16000});

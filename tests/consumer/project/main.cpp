@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker of another project: it has nothing of Millrace but the installed files.
+// A worker of another project, which has only the installed files of Millrace.
 #include <millrace/worker.h>
 
 #include <cstdio>
@@ -7,7 +7,7 @@
 
 namespace {
 
-// What a worker does when there is a service; here it only has to compile and link.
+// The loop of a worker. Not called: it only has to compile and link.
 void serve(millrace::Worker& worker) {
   while (auto batch = worker.next()) {
     const std::vector<millrace::Answer> answers(batch->framed().size());

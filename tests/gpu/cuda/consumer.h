@@ -10,19 +10,20 @@
 
 namespace millrace::test {
 
-// A model's stream on a device, to look at what lies there.
+// A model's stream on a device, which reads device memory for tests.
 class Consumer {
  public:
   virtual ~Consumer() = default;
   virtual DeviceStream stream() = 0;
-  // Of the device's memory, once the stream has got here.
+  // Copies device memory to the host, after the work that is on the stream now.
   virtual std::vector<std::byte> fetch(const void* from, std::size_t bytes) = 0;
 };
 
-// For a device by its name; in consumer_absent.cpp or consumer_cuda.cpp, as the tests are built.
+// A consumer on a device, given by its name. Defined in consumer_cuda.cpp, or without CUDA in
+// consumer_absent.cpp.
 std::unique_ptr<Consumer> consumer_on(std::string_view device);
 
-// The host's, which has no stream.
+// A consumer on the host. It has no stream.
 std::unique_ptr<Consumer> host_consumer();
 
 }  // namespace millrace::test

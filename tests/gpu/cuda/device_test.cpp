@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every device does: the host, and each CUDA device that there is, or that is simulated.
+// Tests of all devices: the host, and each CUDA device of the machine or of the simulation.
 #include "gpu/host/device.h"
 
 #include <algorithm>
@@ -25,13 +25,13 @@ namespace {
 
 std::vector<std::string> all_devices() {
   std::vector<std::string> names{"host"};
-  for (const cuda::Found& device : cuda::look().devices) names.push_back(device.name);
-  if (names.size() == 1) std::cout << "the host alone: " << cuda::look().why_none << "\n";
+  for (const cuda::DeviceInfo& device : cuda::find_devices().devices) names.push_back(device.name);
+  if (names.size() == 1) std::cout << "the host alone: " << cuda::find_devices().why_none << "\n";
   return names;
 }
 
-// A ring on a device, with its reader and a model's stream. Throws where something is amiss: there
-// may be several, each with its thread.
+// A ring on a device, with its reader and a model's stream. Throws on failure instead of using
+// Catch's assertions, because a test may have several in different threads.
 class Lane {
  public:
   Lane(const std::string& name, const RowFormat& tensor, std::uint32_t slabs = 3,
@@ -45,7 +45,7 @@ class Lane {
         reader_(slabs_->reader(tensor)),
         consumer(consumer_on(name)) {}
 
-  // Lays the batch into the slab and starts its copy.
+  // Writes the batch into the slab and starts its copy.
   SlabShape write(std::uint32_t slab, const RandomBatch& batch) {
     const SlabShape shape = batch.write(device_->slab_format(tensor_), ring_.slab(slab));
     copying = slabs_->copy(slab, shape);
@@ -57,7 +57,7 @@ class Lane {
     reader_->use_on(slab, consumer->stream());
     return arrays;
   }
-  // Whether the batch is what the host writes of it, control arrays and all.
+  // True if tensor and control arrays are those that the host writes for the batch.
   bool holds(const DeviceArrays& at, const SlabShape& shape, const RandomBatch& batch) {
     std::vector<std::byte, Aligned> wanted(
         layout_of({shape.rows, shape.marks, shape.width, tensor_.values, tensor_.dtype}).bytes);
@@ -74,13 +74,13 @@ class Lane {
            same(at.right, layout.right, 4 * entries) && same(at.flags, layout.flags, entries) &&
            same(at.reset, layout.reset, entries);
   }
-  // Gives it back, and waits until it may be written again.
+  // Gives the slab back, and waits until it may be written again.
   void give_back(std::uint32_t slab) {
     reader_->give_back(slab);
     if (copying == Copying::under_way) wait_for<CopyEnded>(slab);
     if (!slabs_->give_back(slab)) wait_for<SlabFreed>(slab);
   }
-  // Until it is reported of this slab; what is reported of others is kept for them.
+  // Waits for a report of this slab. Keeps other reports for later calls.
   template <class Report>
   Report wait_for(std::uint32_t slab) {
     const auto is_it = [slab](const DeviceReport& report) {
@@ -130,13 +130,13 @@ constexpr RowFormat samples{.dtype = Element::f32, .context = 3};
 
 }  // namespace
 
-TEST_CASE("a device has the name by which it was opened") {
+TEST_CASE("a device has the name with which it was opened") {
   const std::string name = GENERATE(from_range(all_devices()));
   Devices devices({.use = DeviceRule::Use::automatic});
   CHECK((*devices.open(name))->name() == name);
 }
 
-TEST_CASE("a device takes frames as they are, or what the tensor holds") {
+TEST_CASE("a slab of a device holds unconverted frames, and one of the host the tensor") {
   const std::string name = GENERATE(from_range(all_devices()));
   Devices devices({.use = DeviceRule::Use::automatic});
   const auto device = std::move(*devices.open(name));
@@ -171,7 +171,7 @@ TEST_CASE("a batch becomes the same tensor on every device") {
   }
 }
 
-TEST_CASE("flags that change on the host after the copy reach the device when they are renewed") {
+TEST_CASE("renew_flags() sends flags that changed on the host after the copy to the device") {
   const std::string name = GENERATE(from_range(all_devices()));
   Lane lane(name, samples);
   const SlabShape shape = lane.write(0, RandomBatch(samples, 1, 5, 1));
@@ -190,7 +190,7 @@ TEST_CASE("flags that change on the host after the copy reach the device when th
   lane.reader().give_back(0);
 }
 
-TEST_CASE("each copy under way is reported once, with its bytes and when it had ended") {
+TEST_CASE("each copy is reported once, with its bytes and the time of its end") {
   const std::string name = GENERATE(from_range(all_devices()));
   Lane lane(name, samples);
   for (int round = 0; round < 5; ++round)
@@ -205,7 +205,7 @@ TEST_CASE("each copy under way is reported once, with its bytes and when it had 
     }
 }
 
-TEST_CASE("a copy leaves the slab as it was written") {
+TEST_CASE("a copy does not change the slab") {
   const std::string name = GENERATE(from_range(all_devices()));
   Lane lane(name, samples);
   const SlabShape shape = lane.write(0, RandomBatch(samples, 4, 8, 1));
@@ -215,7 +215,7 @@ TEST_CASE("a copy leaves the slab as it was written") {
   CHECK(std::ranges::equal(lane.ring().slab(0), written));
 }
 
-TEST_CASE("batches in all slabs are apart, whatever is written while others are read") {
+TEST_CASE("a batch in a slab stays unchanged while the other slabs are written and read") {
   const std::string name = GENERATE(from_range(all_devices()));
   Lane lane(name, samples);
   std::vector<RandomBatch> batches;
@@ -267,7 +267,7 @@ TEST_CASE("lanes of one device do not disturb each other") {
   CHECK(held == 4 * 30);
 }
 
-TEST_CASE("slabs end while copies are under way") {
+TEST_CASE("slabs can be destroyed while copies are under way") {
   const std::string name = GENERATE(from_range(all_devices()));
   for (int round = 0; round < 10; ++round) {
     Lane lane(name, samples);

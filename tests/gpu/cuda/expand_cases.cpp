@@ -11,7 +11,7 @@ namespace millrace::test {
 
 namespace {
 
-// A slab of bare rows: frames in the windows, anything elsewhere.
+// A slab of bare rows: frames in the windows, random values elsewhere.
 struct Slab {
   RowFormat format;  // of the tensor
   std::uint32_t width = 0;
@@ -34,7 +34,7 @@ std::uint32_t pick(std::mt19937& random, std::uint32_t n) {
   return static_cast<std::uint32_t>(random() % n);
 }
 
-// Row by row, of a slab that has its width and format: a padding row, a full one, or any.
+// Adds a row to a slab: a padding row, a full row, or a row with a random window.
 void add_row(Slab& slab, std::mt19937& random) {
   const std::uint32_t context = slab.format.context == 0 ? slab.width - 1 : slab.format.context;
   const std::uint32_t kind = pick(random, 4);
@@ -88,7 +88,7 @@ std::vector<std::byte> by_definition(const Slab& slab) {
   return tensor;
 }
 
-// Values of any bits: every one of 16 bits, and of f32 as many.
+// All values of a 16-bit type, or as many random bit patterns of f32.
 std::vector<std::byte> every_value(std::mt19937& random, Element element) {
   std::vector<std::byte> values(0x10000 * size_of(element));
   for (std::uint32_t i = 0; i < 0x10000; ++i) {

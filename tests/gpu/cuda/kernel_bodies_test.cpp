@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of kernels, every thread of it on the host.
+// The code of the kernels, with all of its threads on the host.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ using cuda::WideDivision;
 
 namespace {
 
-// Of exactly the bytes asked for, so that sanitizers see who reaches beyond; or with some behind
-// it, that show it without.
+// Memory of exactly `bytes` bytes, so that sanitizers detect accesses after its end; or with
+// `behind` more bytes of poison, which show writes without a sanitizer.
 class HostMemory : public KernelMemory {
  public:
   HostMemory(std::size_t bytes, std::size_t offset, std::size_t behind)
@@ -47,13 +47,14 @@ class HostMemory : public KernelMemory {
   std::byte* memory_;
 };
 
-// Each task as kernels.h would take it, or with the indices of what is large.
+// Runs each task as kernels.h would choose it, or with the 64-bit indices for large arrays.
 class Host : public KernelMachine {
   auto moves(const cuda::Arena& arena, const std::int32_t* slot, std::uint32_t rows,
              std::byte* other) const {
-    return [=, this]<cuda::Way way, class Unit, class D>(const cuda::MoveTask<way, Unit, D>& task) {
+    return [=, this]<cuda::Direction direction, class Unit, class D>(
+               const cuda::MoveTask<direction, Unit, D>& task) {
       if (!wide_) return run_here(task);
-      run_here(cuda::MoveTask<way, Unit, WideDivision>({arena, slot, rows}, other));
+      run_here(cuda::MoveTask<direction, Unit, WideDivision>({arena, slot, rows}, other));
     };
   }
 
@@ -101,7 +102,7 @@ Host host_under_test() {
   return Host(wide, behind);
 }
 
-// Addresses of so many bytes, of which those that are touched become memory.
+// A range of `bytes` addresses. Only the pages that are used take memory.
 class Sparse {
  public:
   explicit Sparse(std::size_t bytes)
@@ -120,7 +121,7 @@ class Sparse {
   std::byte* at_;
 };
 
-// The threads of one block.
+// Runs the threads of one block.
 template <class Task>
 void run_block(const Task& task, std::uint64_t block) {
   for (std::uint32_t index = 0; index < cuda::threads_per_block; ++index)
@@ -134,7 +135,7 @@ TEST_CASE("kernels convert every value as the host does") {
   check_values(host);
 }
 
-TEST_CASE("kernels lay rows out as the host does, whatever lies around their windows") {
+TEST_CASE("kernels lay rows out as the host does, with any padding around their windows") {
   Host host = host_under_test();
   check_windows(host);
 }
@@ -154,12 +155,12 @@ TEST_CASE("kernels reset, gather and scatter large state") {
   check_arenas(host);
 }
 
-TEST_CASE("kernels of nothing touch nothing") {
+TEST_CASE("kernels without work write no memory") {
   Host host = host_under_test();
   check_nothing(host);
 }
 
-TEST_CASE("division by multiplication is division") {
+TEST_CASE("division by multiplication gives the exact quotient") {
   std::mt19937_64 random(7);
   const auto check = [](std::uint64_t divisor, std::uint64_t n) {
     if (n >= FastDivision::bound) return;
@@ -181,12 +182,12 @@ TEST_CASE("division by multiplication is division") {
       if (divisor >= 1 && divisor <= FastDivision::bound) check_around(divisor);
 }
 
-TEST_CASE("the rows of a tensor may lie beyond 4 GiB") {
+TEST_CASE("the rows of a tensor may be beyond 4 GiB") {
   constexpr std::uint32_t width = 1 << 30;
   const Sparse frames(std::size_t{3} * width * 2), tensor(std::size_t{3} * width * 4);
   const std::vector<std::int32_t> left{0, 0, 0}, size{width, width, width - 1}, right{0, 0, 0};
   const cuda::SlabRows rows{frames.at(), left.data(), size.data(), right.data(), 3, width};
-  const std::size_t last = std::size_t{3} * width - 2;  // with a frame
+  const std::size_t last = std::size_t{3} * width - 2;  // the last value with a frame
   const std::int16_t samples[] = {16384, 77};
   std::memcpy(frames.at() + 2 * last, samples, 4);
   cuda::with_expand(rows, {.dtype = Element::f32}, tensor.at(),
@@ -195,7 +196,7 @@ TEST_CASE("the rows of a tensor may lie beyond 4 GiB") {
   CHECK(std::memcmp(tensor.at() + 4 * last, expected, 8) == 0);
 }
 
-TEST_CASE("the state of slots may lie beyond 4 GiB") {
+TEST_CASE("the state of slots may be beyond 4 GiB") {
   constexpr std::size_t row_bytes = std::size_t{5} << 30;
   const Sparse state(3 * row_bytes), rows(2 * row_bytes);
   const std::vector<std::int32_t> slot{0, 2};

@@ -3,22 +3,22 @@
 
 #include "tests/gpu/cuda/kernel_machine.h"
 
-// What kernels must do wherever they run. Each fails the test case that it is called in.
+// Tests of the kernels, for the host and for devices. A failure fails the calling test case.
 namespace millrace::test {
 
-// Every value of 16 bits, and f32 of any bits, in each conversion.
+// Each conversion, with all values of 16-bit types and random bits for f32.
 void check_values(KernelMachine& machine);
 
-// Rows of any width, with windows anywhere in them, garbage around them, and padding rows.
+// Random widths and windows, random values around the windows, and padding rows.
 void check_windows(KernelMachine& machine);
 
-// Batches of a usual size, which take many blocks.
+// Batches of usual sizes, which need many blocks.
 void check_batches(KernelMachine& machine);
 
-// Slots of any bytes at any address.
+// Slots of various sizes and alignments.
 void check_slots(KernelMachine& machine);
 
-// State of some megabytes, in few rows and in many.
+// Up to some megabytes of state, in few rows and in many.
 void check_arenas(KernelMachine& machine);
 
 // No rows, no bytes.

@@ -14,7 +14,7 @@ namespace millrace::test {
 
 inline constexpr std::byte poison{0x77};
 
-// Memory that kernels work on, full of poison at first.
+// Memory for kernels, initially all poison.
 class KernelMemory {
  public:
   virtual ~KernelMemory() = default;
@@ -22,18 +22,18 @@ class KernelMemory {
   virtual std::byte* at() const = 0;
   virtual void write(Bytes bytes) = 0;
   virtual std::vector<std::byte> read() const = 0;
-  // Whether there is poison still wherever somebody may look around it.
+  // True if the bytes around the memory are still poison, as far as they can be read.
   virtual bool kept() const = 0;
 };
 
-// Where kernels run: on the host, thread by thread, or on a device. Each call is done when it
-// returns.
+// Runs kernels on the host, thread by thread, or on a device. Each call returns when its kernel is
+// done.
 class KernelMachine {
  public:
   virtual ~KernelMachine() = default;
 
   virtual std::string name() const = 0;
-  // At an address `offset` behind a multiple of 16.
+  // Allocates memory at an address of a multiple of 16 plus `offset`.
   virtual std::unique_ptr<KernelMemory> memory(std::size_t bytes, std::size_t offset) = 0;
 
   virtual void expand(const cuda::SlabRows& rows, const RowFormat& format, std::byte* tensor) = 0;
@@ -45,7 +45,7 @@ class KernelMachine {
                             const std::byte* from) = 0;
 };
 
-// Some values in the memory of a machine.
+// Values in the memory of a machine.
 template <class T>
 class Placed {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels on the first device. Where there is none each case says so, and passes.
+// Kernels on the first device. Without a device each test case prints this and passes.
 #include "gpu/cuda/kernels.h"
 
 #include <cuda_runtime_api.h>
@@ -17,7 +17,7 @@ using cuda::check;
 
 namespace {
 
-// On a device, with poison around it.
+// Device memory with poison around it.
 class DeviceMemory : public KernelMemory {
  public:
   DeviceMemory(std::size_t bytes, std::size_t offset)
@@ -105,7 +105,8 @@ void on_device(void (*check_kernels)(KernelMachine&)) {
 
 TEST_CASE("a device's kernels convert every value as the host does") { on_device(check_values); }
 
-TEST_CASE("a device's kernels lay rows out as the host does, whatever lies around their windows") {
+TEST_CASE(
+    "a device's kernels lay rows out as the host does, with any padding around their windows") {
   on_device(check_windows);
 }
 
@@ -117,7 +118,7 @@ TEST_CASE("a device's kernels reset, gather and scatter slots of any size at any
 
 TEST_CASE("a device's kernels reset, gather and scatter large state") { on_device(check_arenas); }
 
-TEST_CASE("a device's kernels of nothing touch nothing") { on_device(check_nothing); }
+TEST_CASE("a device's kernels without work write no memory") { on_device(check_nothing); }
 
 TEST_CASE("a device's kernels expand a tensor beyond 4 GiB") {
   on_device([](KernelMachine& machine) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `run` of scripts/gpu-check makes of tests and benchmarks that pass, fail, or are skipped."""
+"""`run` of scripts/gpu-check, with tests and benchmarks that pass, fail or are skipped."""
 import os
 import shutil
 import subprocess

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slabs of this process that another one reads, on each CUDA device there is, or that is simulated.
+// Slabs of this process that another process reads, on each CUDA device of the machine or of the
+// simulation.
 #include <array>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -22,7 +23,7 @@ namespace {
 constexpr RowFormat format{.dtype = Element::f32};
 constexpr std::size_t slab_bytes = 65536;
 
-// The reader that is built beside this test, as it is.
+// The reader that is built together with this program: on real or on simulated devices.
 std::string name_of_reader() {
   return std::filesystem::read_symlink("/proc/self/exe").filename().string() + "_reader";
 }
@@ -36,7 +37,7 @@ std::string opening(const std::string& uuid, const DeviceHandles& handles) {
   return line.str();
 }
 
-// What the host makes of the batch, as the other process tells it.
+// The tensor that the host writes for the batch, in the reader's notation.
 std::string tensor_of(const RandomBatch& batch) {
   const SlabRing scratch(1, slab_bytes);
   const SlabShape shape = batch.write(format, scratch.slab(0));
@@ -45,10 +46,10 @@ std::string tensor_of(const RandomBatch& batch) {
 
 }  // namespace
 
-TEST_CASE("another process reads batches where they lie, and slabs are free when it has") {
+TEST_CASE("another process reads batches from the slabs, and then the slabs are free") {
   const Devices look(DeviceRule{});
   if (look.usable().empty()) return say_skipped(look.why_none());
-  for (const cuda::Found& found : look.usable()) {
+  for (const cuda::DeviceInfo& found : look.usable()) {
     Devices devices(DeviceRule{});
     const auto device = std::move(*devices.open(found.name));
     Queue<DeviceReport> reports(100);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another process that reads slabs, for tests: does what it is told on its input, a line for each,
-// and answers with one.
+// The process that reads slabs in tests. Executes a command per line of its input, and prints a
+// line as the answer:
 //
-//   open UUID SLAB_BYTES SLABS MEMORY COPIED… FINISHED…     by their handles
-//   read SLAB ROWS MARKS WIDTH                              the tensor, of f32
-//   leave SLAB
+//   open UUID SLAB_BYTES SLABS MEMORY COPIED… FINISHED…     opens the slabs by their handles
+//   read SLAB ROWS MARKS WIDTH                              prints the tensor, of f32
+//   leave SLAB                                              gives the slab back
 #include <algorithm>
 #include <exception>
 #include <iostream>
@@ -53,7 +53,7 @@ class SlabReader {
     DeviceHandles handles{.memory = handle(words), .copied = {}, .finished = {}};
     while (handles.copied.size() < slabs) handles.copied.push_back(handle(words));
     while (handles.finished.size() < slabs) handles.finished.push_back(handle(words));
-    for (const cuda::Found& device : cuda::look().devices) {
+    for (const cuda::DeviceInfo& device : cuda::find_devices().devices) {
       if (device.uuid != uuid) continue;
       reader_ = cuda::open_slabs(device, {.dtype = Element::f32}, slab_bytes, handles);
       model_ = consumer_on(device.name);

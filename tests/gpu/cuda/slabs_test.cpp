@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong on a device, on the simulated one: it does so when it is told.
+// Errors of devices and their order of events, on simulated devices.
 #include <cuda_runtime_api.h>
 
 #include <catch2/catch.hpp>
@@ -21,7 +21,7 @@ namespace {
 constexpr RowFormat format{.dtype = Element::f32};
 const RandomBatch batch(format, 4, 16, 1);
 
-// Also for the tests behind it.
+// Resets the simulation before and after a test.
 class FreshSimulation {
  public:
   FreshSimulation() { simulated_cuda::reset(); }
@@ -57,7 +57,7 @@ class RingUnderTest : FreshSimulation {
 
 }  // namespace
 
-TEST_CASE("where pages cannot be locked, copies go on without") {
+TEST_CASE("if pages cannot be locked, copies use pageable memory") {
   RingUnderTest r;
   simulated_cuda::fail("cudaHostRegister", cudaErrorNotSupported);
   r.attach();
@@ -66,7 +66,7 @@ TEST_CASE("where pages cannot be locked, copies go on without") {
   CHECK(r.next<CopyEnded>());
 }
 
-TEST_CASE("a device without memory gives no slabs, and goes on") {
+TEST_CASE("slabs for which a device has no memory are a recoverable error") {
   RingUnderTest r;
   simulated_cuda::fail("cudaMalloc", cudaErrorMemoryAllocation, 1);
   try {
@@ -74,14 +74,14 @@ TEST_CASE("a device without memory gives no slabs, and goes on") {
     FAIL("there was memory");
   } catch (const DeviceFailure& error) {
     CHECK(error.fault() == DeviceFault::out_of_memory);
-    CHECK(error.passes());
+    CHECK(error.recoverable());
   }
   CHECK(simulated_cuda::leaks().empty());
   r.attach();
   CHECK(r.copy(0) == Copying::under_way);
 }
 
-TEST_CASE("an error over new slabs costs these alone where the device still answers") {
+TEST_CASE("if the device still answers, an error while slabs are made affects only these") {
   RingUnderTest r;
   for (const char* call : {"cudaMalloc", "cudaStreamCreateWithFlags", "cudaEventCreateWithFlags"}) {
     simulated_cuda::fail(call, cudaErrorUnknown, 1);
@@ -90,7 +90,7 @@ TEST_CASE("an error over new slabs costs these alone where the device still answ
       FAIL("there was no error");
     } catch (const DeviceFailure& error) {
       CHECK(error.fault() == DeviceFault::lost);
-      CHECK(error.passes());
+      CHECK(error.recoverable());
     }
     CHECK(simulated_cuda::leaks().empty());
   }
@@ -98,7 +98,7 @@ TEST_CASE("an error over new slabs costs these alone where the device still answ
   CHECK(r.copy(0) == Copying::under_way);
 }
 
-TEST_CASE("an error over new slabs is the end of a device that does not answer") {
+TEST_CASE("if the device does not answer, an error while slabs are made is not recoverable") {
   RingUnderTest r;
   r.devices.make_ready("cuda:0");
   const auto device = std::move(*r.devices.open("cuda:0"));
@@ -107,11 +107,11 @@ TEST_CASE("an error over new slabs is the end of a device that does not answer")
     r.slabs = device->attach(r.ring, nullptr);
     FAIL("there was no error");
   } catch (const DeviceFailure& error) {
-    CHECK_FALSE(error.passes());
+    CHECK_FALSE(error.recoverable());
   }
 }
 
-TEST_CASE("slabs take no more of a device's memory than they may, and give it back") {
+TEST_CASE("slabs use at most [gpu] slab_bytes of a device's memory, and free it") {
   RingUnderTest r({.slab_bytes = std::uint64_t{2} << 20});
   r.attach();
   SlabRing another(3, 4096);
@@ -121,7 +121,7 @@ TEST_CASE("slabs take no more of a device's memory than they may, and give it ba
   CHECK_NOTHROW((*r.devices.open("cuda:0"))->attach(another, nullptr));
 }
 
-TEST_CASE("where nothing can be shared between processes there are no handles") {
+TEST_CASE("if memory cannot be shared between processes, there are no handles") {
   RingUnderTest r;
   simulated_cuda::fail("cudaIpcGetMemHandle", cudaErrorNotSupported);
   r.attach();
@@ -137,14 +137,14 @@ TEST_CASE("there are handles of the memory, and of two events for each slab") {
   CHECK(r.slabs->handles()->finished.size() == 3);
 }
 
-TEST_CASE("a copy that fails on a device that goes on ends these slabs alone") {
+TEST_CASE("if the device still works, a failed copy ends only its slabs") {
   RingUnderTest r;
   r.attach();
   simulated_cuda::fail("cudaMemcpyAsync", cudaErrorMemoryAllocation, 1);
   CHECK(r.copy(0) == Copying::failed);
   const auto lost = r.next<DeviceLost>();
   REQUIRE(lost);
-  CHECK(lost->goes_on);
+  CHECK(lost->device_works);
   CHECK(lost->fault == DeviceFault::out_of_memory);
   r.slabs.reset();
   CHECK(simulated_cuda::leaks().empty());
@@ -152,7 +152,7 @@ TEST_CASE("a copy that fails on a device that goes on ends these slabs alone") {
   CHECK(r.copy(0) == Copying::under_way);
 }
 
-TEST_CASE("where events cannot be shared between processes there are no handles") {
+TEST_CASE("if events cannot be shared between processes, there are no handles") {
   RingUnderTest r;
   simulated_cuda::fail("cudaIpcGetEventHandle", cudaErrorNotSupported, 1);
   r.attach();
@@ -161,7 +161,7 @@ TEST_CASE("where events cannot be shared between processes there are no handles"
   CHECK(r.next<CopyEnded>());
 }
 
-TEST_CASE("a device that fails reports it once, and copies no more") {
+TEST_CASE("the failure of a device is reported once, and nothing more is copied") {
   RingUnderTest r;
   r.attach();
   CHECK(r.copy(0) == Copying::under_way);
@@ -172,14 +172,14 @@ TEST_CASE("a device that fails reports it once, and copies no more") {
   const auto lost = r.next<DeviceLost>();
   REQUIRE(lost);
   CHECK(lost->fault == DeviceFault::ecc);
-  CHECK_FALSE(lost->goes_on);
+  CHECK_FALSE(lost->device_works);
   CHECK(r.copy(2) == Copying::failed);
   CHECK_FALSE(r.slabs->give_back(0));
   CHECK(r.silent());
   CHECK(simulated_cuda::calls("cudaMemcpyAsync") <= calls + 1);
 }
 
-TEST_CASE("a device that fails while it copies reports it, and is not called again") {
+TEST_CASE("a failure of a device during a copy is reported, and the device is not called again") {
   RingUnderTest r;
   r.attach();
   simulated_cuda::hold_copies();
@@ -193,13 +193,13 @@ TEST_CASE("a device that fails while it copies reports it, and is not called aga
   CHECK(simulated_cuda::calls("cudaFree") == frees);
 }
 
-TEST_CASE("what others on the device saw die is not called again") {
+TEST_CASE("after a failure that other slabs detected, the device is not called again") {
   RingUnderTest r;
   r.attach();
   SlabRing ring(3, 4096);
-  std::optional<DeviceFault> told;
-  auto others = (*r.devices.open("cuda:0"))->attach(ring, [&told](DeviceReport report) {
-    told = std::get<DeviceLost>(report).fault;
+  std::optional<DeviceFault> reported;
+  auto others = (*r.devices.open("cuda:0"))->attach(ring, [&reported](DeviceReport report) {
+    reported = std::get<DeviceLost>(report).fault;
   });
   simulated_cuda::kill_device(cudaErrorECCUncorrectable);
   CHECK(r.copy(0) == Copying::failed);
@@ -210,33 +210,33 @@ TEST_CASE("what others on the device saw die is not called again") {
   CHECK_FALSE(others->give_back(0));
   others.reset();
   r.slabs.reset();
-  CHECK(told.has_value());
+  CHECK(reported.has_value());
   CHECK(simulated_cuda::calls("cudaMemcpyAsync") == copies);
   CHECK(simulated_cuda::calls("cudaEventQuery") == queries);
   CHECK(simulated_cuda::calls("cudaFree") == 0);
   CHECK(simulated_cuda::calls("cudaHostUnregister") == 0);
 }
 
-TEST_CASE("a device that was given up is not opened again") {
+TEST_CASE("a device that was marked as lost is not opened again") {
   RingUnderTest r;
-  r.devices.give_up(0);
+  r.devices.mark_lost(0);
   const auto device = r.devices.open("cuda:0");
   REQUIRE_FALSE(device.has_value());
   CHECK(device.error().message == "device cuda:0 has failed");
-  CHECK((*r.devices.open("cuda:1"))->place() == 1u);
+  CHECK((*r.devices.open("cuda:1"))->device_index() == 1u);
 }
 
 TEST_CASE("a device is opened by its UUID, which is the same in every process") {
   RingUnderTest r;
-  const cuda::Found second = r.devices.usable().at(1);
+  const cuda::DeviceInfo second = r.devices.usable().at(1);
   CHECK(second.uuid.size() == std::string_view("GPU-01234567-0123-0123-0123-0123456789ab").size());
   Devices listed({.use = DeviceRule::Use::listed, .listed = {second.uuid}});
   CHECK((*listed.open(second.uuid))->name() == "cuda:1");
-  CHECK((*listed.open("cuda:1"))->place() == 0u);
+  CHECK((*listed.open("cuda:1"))->device_index() == 0u);
   CHECK_FALSE(listed.open("cuda:0").has_value());
 }
 
-TEST_CASE("a slow copy holds up nobody, and its slab is not free before it ends") {
+TEST_CASE("a slow copy delays no call, and its slab is not free before it ends") {
   RingUnderTest r;
   r.attach();
   simulated_cuda::hold_copies();
@@ -251,10 +251,11 @@ TEST_CASE("a slow copy holds up nobody, and its slab is not free before it ends"
     CHECK(ended.slab == slab);
     CHECK(ended.at >= released);
   }
-  CHECK(simulated_cuda::waiting_calls() - waiting <= 2);  // the thread's, one for each copy
+  CHECK(simulated_cuda::waiting_calls() - waiting <=
+        2);  // calls of the device's thread, one per copy
 }
 
-TEST_CASE("a slab that the model still reads is reported free once it does not") {
+TEST_CASE("a slab that the model still reads is reported free when the model has finished") {
   RingUnderTest r;
   r.attach();
   const auto reader = r.slabs->reader(format);
@@ -268,12 +269,12 @@ TEST_CASE("a slab that the model still reads is reported free once it does not")
   reader->give_back(0);
   CHECK_FALSE(r.slabs->give_back(0));
   CHECK(r.copy(1) == Copying::under_way);
-  CHECK(r.next<CopyEnded>());  // the next word is not of the slab, though its turn came first
+  CHECK(r.next<CopyEnded>());  // slab 0 is not reported, though it was given back before
   simulated_cuda::release(model->stream());
   CHECK(r.next<SlabFreed>().value().slab == 0);
 }
 
-TEST_CASE("slabs end though the model never finishes with them") {
+TEST_CASE("slabs can be destroyed while the model never finishes with them") {
   RingUnderTest r;
   r.attach();
   const auto model = consumer_on("cuda:0");
@@ -283,7 +284,7 @@ TEST_CASE("slabs end though the model never finishes with them") {
     REQUIRE(r.slabs->copy(0, shape) == Copying::under_way);
     const DeviceArrays arrays = reader->take(0, shape, r.ring.slab(0));
     CHECK(r.next<CopyEnded>());
-    // Whoever ends slabs has no kernel of its own under way on them.
+    // No kernel of the reader may be under way on the slabs when they end.
     REQUIRE(cudaEventSynchronize(static_cast<cudaEvent_t>(arrays.ready)) == cudaSuccess);
     simulated_cuda::hold(model->stream());
     reader->use_on(0, model->stream());
@@ -294,7 +295,7 @@ TEST_CASE("slabs end though the model never finishes with them") {
   }
 }
 
-TEST_CASE("on the way to the device nothing waits for it, and nothing is on the default stream") {
+TEST_CASE("the path to the device never waits for it, and never uses the default stream") {
   RingUnderTest r;
   r.attach();
   const auto reader = r.slabs->reader(format);
@@ -310,12 +311,13 @@ TEST_CASE("on the way to the device nothing waits for it, and nothing is on the 
     REQUIRE(r.next<CopyEnded>());
     if (!r.slabs->give_back(slab)) REQUIRE(r.next<SlabFreed>());
   }
-  CHECK(simulated_cuda::waiting_calls() - waiting == 30);  // the thread's, one for each copy
+  CHECK(simulated_cuda::waiting_calls() - waiting ==
+        30);  // calls of the device's thread, one per copy
   CHECK(simulated_cuda::pageable_copies() == 0);
   CHECK(simulated_cuda::count(simulated_cuda::Breach::default_stream) == 0);
 }
 
-TEST_CASE("everything that is taken of a device is given back") {
+TEST_CASE("all resources of a device are freed") {
   RingUnderTest r;
   r.attach();
   CHECK(r.copy(0) == Copying::under_way);

@@ -15,10 +15,10 @@ std::uint32_t pick(std::mt19937& random, std::uint32_t n) {
   return static_cast<std::uint32_t>(random() % n);
 }
 
-// A batch over slots, the last of which is the spare one.
+// A batch and the state of its slots. The last slot is the spare one.
 struct Batch {
   std::size_t row_bytes = 0;
-  std::size_t state_offset = 0, rows_offset = 0;  // behind a multiple of 16
+  std::size_t state_offset = 0, rows_offset = 0;  // from a multiple of 16
   std::vector<std::byte> state, rows;
   std::vector<std::int32_t> slot;
   std::vector<std::uint8_t> reset;
@@ -27,7 +27,7 @@ struct Batch {
   auto state_of(std::size_t row) const { return static_cast<std::size_t>(slot[row]) * row_bytes; }
 };
 
-// Real rows of distinct slots, then padding rows.
+// A batch of rows with distinct slots, followed by padding rows.
 Batch any_batch(std::mt19937& random, std::size_t row_bytes, std::uint32_t slots,
                 std::uint32_t rows, std::uint32_t padding) {
   Batch batch;
@@ -84,7 +84,7 @@ void check_scatter(KernelMachine& machine, const Batch& batch) {
   for (std::size_t row = 0; row < batch.count(); ++row)
     std::copy_n(batch.rows.data() + row * batch.row_bytes, batch.row_bytes,
                 expected.data() + batch.state_of(row));
-  const std::size_t spare = batch.state.size() - batch.row_bytes;  // has anything
+  const std::size_t spare = batch.state.size() - batch.row_bytes;  // its content is undefined
   expected.resize(spare);
   found.resize(spare);
   CHECK((found == expected));

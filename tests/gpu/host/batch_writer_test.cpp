@@ -13,7 +13,7 @@ namespace {
 
 using Numbers = std::vector<std::int32_t>;
 
-// A slab full of what an earlier batch left.
+// A slab with the remains of an earlier batch.
 class WrittenSlab {
  public:
   WrittenSlab() { std::ranges::fill(bytes(), std::byte{0x77}); }
@@ -31,7 +31,7 @@ class WrittenSlab {
 
 }  // namespace
 
-TEST_CASE("a batch is rows, padding rows, and marker rows behind them in the arrays only") {
+TEST_CASE("a batch has rows, padding rows, and then marker rows, which only the arrays contain") {
   WrittenSlab slab;
   BatchWriter writer(RowFormat{.context = 1}, 64);
   const auto a = bytes_of<std::int16_t>({1, 2, 3}), b = bytes_of<std::int16_t>({4, 5});
@@ -55,7 +55,7 @@ TEST_CASE("a batch is rows, padding rows, and marker rows behind them in the arr
   CHECK(slab.array<std::uint8_t>(layout.flags, 6) == std::vector<std::uint8_t>{5, 3, 0, 0, 16, 48});
 }
 
-TEST_CASE("a batch of marker rows alone has arrays and no tensor") {
+TEST_CASE("a batch with only marker rows has arrays and no tensor") {
   WrittenSlab slab;
   BatchWriter writer(RowFormat{}, 64);
   writer.begin(slab.bytes(), 0, 1, 4);
@@ -78,7 +78,7 @@ TEST_CASE("the tensor has the elements of the dtype") {
   CHECK(slab.array<float>(0, 8) == std::vector<float>{0.5f, -1, 0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("a writer lays one batch after the other") {
+TEST_CASE("a writer can write one batch after another") {
   WrittenSlab slab;
   BatchWriter writer(RowFormat{}, 64);
   const auto frames = bytes_of<std::int16_t>({1, 2});
@@ -92,7 +92,7 @@ TEST_CASE("a writer lays one batch after the other") {
   }
 }
 
-TEST_CASE("nothing is written behind the layout of the batch") {
+TEST_CASE("nothing is written after the end of the batch's layout") {
   WrittenSlab slab;
   BatchWriter writer(RowFormat{}, 64);
   writer.begin(slab.bytes(), 3, 1, 5);

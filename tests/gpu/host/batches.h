@@ -10,7 +10,7 @@
 
 namespace millrace::test {
 
-// A batch of random rows, to be laid into slabs of any format.
+// A batch of random rows that can be written into slabs of any format.
 class RandomBatch {
  public:
   struct Row {

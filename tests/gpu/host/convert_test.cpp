@@ -33,7 +33,7 @@ std::uint16_t half_of(float value) {
 
 }  // namespace
 
-TEST_CASE("a sample becomes a 32768th of itself") {
+TEST_CASE("a sample becomes its value divided by 32768") {
   const std::vector<std::int16_t> samples{0, 1, -1, 16384, 32767, -32768};
   CHECK(converted<float>(Element::s16, Element::f32, samples) ==
         std::vector<float>{0, 0x1p-15f, -0x1p-15f, 0.5f, 0.999969482421875f, -1});
@@ -53,21 +53,21 @@ TEST_CASE("every sample becomes the exact f32") {
     if (values[i] != samples[i] / 32768.0) FAIL("sample " << samples[i]);
 }
 
-TEST_CASE("an f32 becomes the nearest f16, in the middle the even one") {
+TEST_CASE("an f32 becomes the nearest f16, ties to even") {
   CHECK(half_of(1.0f) == 0x3c00);
   CHECK(half_of(-2.0f) == 0xc000);
   CHECK(half_of(0x1p-24f) == 0x0001);         // the smallest
-  CHECK(half_of(0x1p-25f) == 0x0000);         // in the middle to 0
+  CHECK(half_of(0x1p-25f) == 0x0000);         // halfway to 0
   CHECK(half_of(0x1.000002p-25f) == 0x0001);  // just above it
-  CHECK(half_of(3 * 0x1p-25f) == 0x0002);     // in the middle of 1 and 2
+  CHECK(half_of(3 * 0x1p-25f) == 0x0002);     // halfway between 1 and 2
   CHECK(half_of(0x1.ff8p-15f) == 0x03ff);     // the largest denormal
-  CHECK(half_of(0x1.ffcp-15f) == 0x0400);     // in the middle to the smallest normal
+  CHECK(half_of(0x1.ffcp-15f) == 0x0400);     // halfway to the smallest normal
   CHECK(half_of(1.0f + 0x1p-11f) == 0x3c00);
   CHECK(half_of(1.0f + 3 * 0x1p-11f) == 0x3c02);
   CHECK(half_of(-0.0f) == 0x8000);
 }
 
-TEST_CASE("what is beyond f16 becomes its largest value, never infinity") {
+TEST_CASE("a value beyond the range of f16 becomes its largest value, never infinity") {
   CHECK(half_of(65504.0f) == 0x7bff);
   CHECK(half_of(65519.9f) == 0x7bff);
   CHECK(half_of(65520.0f) == 0x7bff);
@@ -75,7 +75,7 @@ TEST_CASE("what is beyond f16 becomes its largest value, never infinity") {
   CHECK(half_of(std::numeric_limits<float>::infinity()) == 0x7bff);
 }
 
-TEST_CASE("an f32 around every f16, and around every middle, becomes the nearest") {
+TEST_CASE("an f32 near each f16, or near each midpoint, becomes the nearest f16") {
   std::vector<float> values;
   for (std::uint16_t half = 0; half < 0x7bff; ++half) {
     const auto value = static_cast<float>(value_of_half(half));
@@ -91,7 +91,7 @@ TEST_CASE("an f32 around every f16, and around every middle, becomes the nearest
     if (halves[i] != nearest_half(values[i])) FAIL("value " << values[i]);
 }
 
-TEST_CASE("f32 of any bits becomes the nearest f16") {
+TEST_CASE("an f32 with random bits becomes the nearest f16") {
   std::mt19937 random(1);
   std::vector<float> values;
   while (values.size() < 200'000) {
@@ -112,7 +112,7 @@ TEST_CASE("every finite f16 becomes the exact f32") {
     if (values[i] != value_of_half(halves[i])) FAIL("half " << halves[i]);
 }
 
-TEST_CASE("nothing becomes s16 but s16") {
+TEST_CASE("only s16 can be converted to s16") {
   CHECK(conversion(Element::s16, Element::s16) != nullptr);
   CHECK(conversion(Element::f16, Element::s16) == nullptr);
   CHECK(conversion(Element::f32, Element::s16) == nullptr);

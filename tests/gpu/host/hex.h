@@ -9,7 +9,7 @@
 
 namespace millrace::test {
 
-// Bytes as a word of text, for programs that speak in lines.
+// Bytes as hexadecimal text, for programs that exchange lines.
 inline std::string hex_of(Bytes bytes) {
   constexpr char digits[] = "0123456789abcdef";
   std::string text;

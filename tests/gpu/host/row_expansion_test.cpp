@@ -11,7 +11,7 @@ using namespace millrace::test;
 
 namespace {
 
-// Two rows of three columns and a padding row; what is in no window is 99.
+// Two rows of three columns and a padding row. Values outside of the windows are 99.
 const auto slab = bytes_of<std::int16_t>({99, 16384, -32768, 8192, 99, 99, 99, 99, 99});
 const std::vector<RowWindow> windows{{.left = 0, .size = 2}, {.left = 1}};
 
@@ -23,12 +23,12 @@ std::vector<float> expanded(const RowFormat& format) {
 
 }  // namespace
 
-TEST_CASE("bare rows become the tensor: frames converted, zeros around them, padding rows zeros") {
+TEST_CASE("bare rows become the tensor: converted frames, padded with zeros, and padding rows") {
   CHECK(expanded({.dtype = Element::f32, .context = 1}) ==
         std::vector<float>{0, 0.5f, -1, 0.25f, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("bare rows become the tensor: with frames repeated around them") {
+TEST_CASE("bare rows become the tensor: converted frames, padded by repeating them") {
   CHECK(expanded({.dtype = Element::f32, .context = 1, .repeat = true}) ==
         std::vector<float>{0.5f, 0.5f, -1, 0.25f, 0.25f, 0.25f, 0, 0, 0});
 }

@@ -14,13 +14,14 @@
 
 namespace millrace::test {
 
-// What frames may become what a tensor holds.
+// All conversions, from the type of the frames to that of the tensor.
 inline constexpr std::pair<Element, Element> conversions[] = {
     {Element::s16, Element::s16}, {Element::s16, Element::f32}, {Element::s16, Element::f16},
     {Element::f32, Element::f32}, {Element::f32, Element::f16}, {Element::f16, Element::f16},
     {Element::f16, Element::f32}};
 
-// The row as DESIGN says it, value by value in double precision. Requires: the window is finite.
+// The row by its definition, value by value in double precision. Requires: all values of the window
+// are finite.
 inline std::vector<std::byte> row_by_definition(const RowFormat& format, std::uint32_t width,
                                                 Bytes window, std::uint32_t left) {
   const std::size_t in = size_of(format.frames), out = size_of(format.dtype);
@@ -41,8 +42,8 @@ inline std::vector<std::byte> row_by_definition(const RowFormat& format, std::ui
   return row;
 }
 
-// A finite value, in the bits of that element: of f32 also such that f16 has as denormals, as zero,
-// or not.
+// The bits of a random finite value. Some f32 values become denormal or zero as f16, or are beyond
+// its range.
 inline std::uint32_t random_bits(std::mt19937& random, Element element) {
   const auto bits = static_cast<std::uint32_t>(random());
   if (element == Element::s16) return bits & 0xffff;
@@ -50,7 +51,7 @@ inline std::uint32_t random_bits(std::mt19937& random, Element element) {
   return (bits & 0x807f'ffff) | (97 + static_cast<std::uint32_t>(random() % 49)) << 23;
 }
 
-// So many of them, one behind the other.
+// `count` such values, contiguous.
 inline std::vector<std::byte> random_values(std::mt19937& random, Element element,
                                             std::size_t count) {
   std::vector<std::byte> values(count * size_of(element));

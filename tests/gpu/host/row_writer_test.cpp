@@ -13,7 +13,7 @@ namespace {
 
 using Samples = std::vector<std::int16_t>;
 
-// A row of `width` columns over poison, its window in two parts.
+// Writes a row of `width` columns over poison, with its window in two parts.
 Samples written(const RowFormat& format, std::uint32_t width, const Samples& first,
                 const Samples& second, std::uint32_t left) {
   std::vector<std::byte> row(width * format.values * 2, std::byte{0x77});
@@ -24,7 +24,7 @@ Samples written(const RowFormat& format, std::uint32_t width, const Samples& fir
 
 }  // namespace
 
-TEST_CASE("the body begins behind the columns of its context, zeros around the window") {
+TEST_CASE("the body begins after the columns of its context, with zeros around the window") {
   const RowFormat format{.context = 3};
   CHECK(written(format, 8, {1, 2, 3}, {}, 1) == Samples{0, 0, 1, 2, 3, 0, 0, 0});
 }
@@ -33,12 +33,12 @@ TEST_CASE("without columns for context the window begins at column 0") {
   CHECK(written({}, 5, {1, 2, 3}, {}, 2) == Samples{1, 2, 3, 0, 0});
 }
 
-TEST_CASE("padding by repeating takes the window's first and last frame") {
+TEST_CASE("padding by repetition uses the window's first and last frame") {
   const RowFormat format{.values = 2, .context = 2, .repeat = true};
   CHECK(written(format, 5, {1, 2, 3, 4}, {}, 1) == Samples{1, 2, 1, 2, 3, 4, 3, 4, 3, 4});
 }
 
-TEST_CASE("a window in two parts is one window") {
+TEST_CASE("a window in two parts is written as one") {
   const RowFormat format{.context = 2, .repeat = true};
   CHECK(written(format, 6, {1, 2}, {3}, 1) == Samples{1, 1, 2, 3, 3, 3});
   CHECK(written(format, 6, {1, 2, 3}, {}, 1) == Samples{1, 1, 2, 3, 3, 3});
@@ -49,7 +49,7 @@ TEST_CASE("a window as wide as the row fills it") {
   CHECK(written({.context = 1}, 3, {1, 2}, {3}, 1) == Samples{1, 2, 3});
 }
 
-TEST_CASE("rows of any size from any address hold what the plain reference says") {
+TEST_CASE("rows of any size and address equal those of a simple reference") {
   std::mt19937 random(3);
   const auto pick = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   for (int round = 0; round < 2000; ++round) {

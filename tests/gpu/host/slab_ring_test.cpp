@@ -24,7 +24,7 @@ using namespace millrace;
 
 namespace {
 
-// Bytes of the mapping that begins there which this process can use without a page fault.
+// The resident bytes of the mapping at `begin`, which this process can use without a page fault.
 std::size_t resident_bytes(const void* begin) {
   std::ostringstream head;
   head << std::hex << reinterpret_cast<std::uintptr_t>(begin) << '-';
@@ -37,8 +37,8 @@ std::size_t resident_bytes(const void* begin) {
   return 1024 * std::stoul(line.substr(4));
 }
 
-// While `work` runs, another thread maps and unmaps a page again and again. Returns its longest
-// wait as a part of the time of `work`.
+// Maps and unmaps a page in another thread again and again while `work` runs. Returns the longest
+// time that this took, as a part of the time of `work`.
 double longest_wait_beside(auto&& work) {
   std::atomic<bool> running = false;
   Duration longest{};
@@ -60,7 +60,7 @@ double longest_wait_beside(auto&& work) {
 
 }  // namespace
 
-TEST_CASE("the lowest free slab is given, and none when all are in use") {
+TEST_CASE("acquire() returns the lowest free slab, and nullopt when all are in use") {
   SlabRing ring(3, 100);
   CHECK(ring.acquire() == 0);
   CHECK(ring.acquire() == 1);
@@ -72,7 +72,7 @@ TEST_CASE("the lowest free slab is given, and none when all are in use") {
   CHECK(ring.acquire() == 2);
 }
 
-TEST_CASE("slabs lie on pages of their own, one behind the other") {
+TEST_CASE("slabs are on separate pages, one after another") {
   SlabRing ring(3, 5000);
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   CHECK(ring.slabs() == 3);
@@ -84,7 +84,7 @@ TEST_CASE("slabs lie on pages of their own, one behind the other") {
   CHECK(ring.slab(2).size() == ring.slab_bytes());
 }
 
-TEST_CASE("what is written into a slab is seen where its descriptor is mapped") {
+TEST_CASE("bytes written into a slab are visible where its descriptor is mapped") {
   SlabRing ring(2, 4096);
   const SharedMemory worker = SharedMemory::map(ring.descriptor(), ring.memory().size());
   REQUIRE(worker.bytes().data() != ring.memory().data());
@@ -92,7 +92,7 @@ TEST_CASE("what is written into a slab is seen where its descriptor is mapped") 
   CHECK(worker.bytes()[ring.slab_bytes() + 17] == std::byte{42});
 }
 
-TEST_CASE("a worker keeps its pages when the ring is dropped") {
+TEST_CASE("the worker's mapping stays valid when the ring is destroyed") {
   std::optional<SlabRing> ring(std::in_place, 1, 4096);
   const SharedMemory worker = SharedMemory::map(ring->descriptor(), ring->memory().size());
   ring->slab(0)[0] = std::byte{7};
@@ -100,19 +100,19 @@ TEST_CASE("a worker keeps its pages when the ring is dropped") {
   CHECK(worker.bytes()[0] == std::byte{7});
 }
 
-TEST_CASE("nobody can change the size of shared memory, or unseal it") {
+TEST_CASE("the size of shared memory cannot be changed, nor its seals") {
   const SharedMemory memory = SharedMemory::create(8192);
   CHECK(::ftruncate(memory.descriptor(), 4096) == -1);
   CHECK(::ftruncate(memory.descriptor(), 16384) == -1);
   CHECK(::fcntl(memory.descriptor(), F_ADD_SEALS, F_SEAL_WRITE) == -1);
 }
 
-TEST_CASE("a descriptor does not live through exec") {
+TEST_CASE("the descriptor of shared memory is closed by exec") {
   const SharedMemory memory = SharedMemory::create(4096);
   CHECK((::fcntl(memory.descriptor(), F_GETFD) & FD_CLOEXEC) != 0);
 }
 
-TEST_CASE("memory that is too small, or could shrink, is not mapped") {
+TEST_CASE("shared memory that is too small, or could shrink, is not mapped") {
   const SharedMemory memory = SharedMemory::create(4096);
   CHECK_THROWS_AS(SharedMemory::map(memory.descriptor(), 8192), std::system_error);
   const int open = ::memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -121,7 +121,7 @@ TEST_CASE("memory that is too small, or could shrink, is not mapped") {
   ::close(open);
 }
 
-TEST_CASE("memory of an impossible size is refused when it is made") {
+TEST_CASE("shared memory of an impossible size is an error when it is created") {
   CHECK_THROWS_AS(SharedMemory::create(0), std::system_error);
   CHECK_THROWS_AS(SharedMemory::create(~std::size_t{0}), std::system_error);
 }
@@ -137,8 +137,7 @@ TEST_CASE("shared memory moves with its descriptor and its mapping") {
   CHECK(first.bytes()[0] == std::byte{0});
 }
 
-TEST_CASE(
-    "shared memory has all its pages from the start, where it is made and where it is mapped") {
+TEST_CASE("shared memory has all its pages when it is created, and when it is mapped") {
   constexpr std::size_t bytes = std::size_t{4} << 20;
   const SharedMemory made = SharedMemory::create(bytes);
   const SharedMemory mapped = SharedMemory::map(made.descriptor(), bytes);
@@ -146,12 +145,12 @@ TEST_CASE(
   CHECK(resident_bytes(mapped.bytes().data()) == bytes);
 }
 
-TEST_CASE("while shared memory is mapped and unmapped, other threads map memory too") {
+TEST_CASE("while shared memory is mapped and unmapped, other threads can map memory") {
   constexpr std::size_t bytes = std::size_t{128} << 20;
-  constexpr double most = 0.6;  // of the time; it was all of it
+  constexpr double most = 0.6;  // a share of the time; 1 if one call maps or unmaps all pages
   const SharedMemory made = SharedMemory::create(bytes);
   double least = 1;
-  // The machine may be busy with something else.
+  // Several attempts, because the machine may be busy with other work.
   for (int attempt = 0; attempt < 5 && least >= most; ++attempt)
     least = std::min(least, longest_wait_beside([&] {
                        const auto mapped = SharedMemory::map(made.descriptor(), bytes);

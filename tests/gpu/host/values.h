@@ -11,7 +11,7 @@
 
 namespace millrace::test {
 
-// What the bits of an f16 stand for, by the definition of binary16 in double precision.
+// The value of an f16, by the definition of binary16 in double precision.
 inline double value_of_half(std::uint16_t half) {
   const int exponent = (half >> 10) & 0x1f, fraction = half & 0x3ff;
   const double magnitude =
@@ -19,7 +19,7 @@ inline double value_of_half(std::uint16_t half) {
   return (half & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-// The finite f16 nearest to a value, of two the even one, found by bisection.
+// The finite f16 nearest to a value, ties to even, found by bisection.
 inline std::uint16_t nearest_half(double value) {
   const double magnitude = std::abs(value);
   std::uint16_t below = 0, above = 0x7bff;  // magnitudes ascend with their bits

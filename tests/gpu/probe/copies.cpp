@@ -19,34 +19,34 @@ std::span<std::uint32_t> words(MutableBytes bytes) {
   return {reinterpret_cast<std::uint32_t*>(bytes.data()), bytes.size() / sizeof(std::uint32_t)};
 }
 
-struct Found {
-  std::uint64_t wrong = 0;    // copies that were not there, wholly or in part
-  std::uint64_t at_once = 0;  // events that had passed when they were asked for first
+struct Outcome {
+  std::uint64_t wrong = 0;    // copies that were missing or incomplete
+  std::uint64_t at_once = 0;  // events that had passed at the first query
 };
 
-void await(const cuda::Event& event, Found& found) {
+void await(const cuda::Event& event, Outcome& outcome) {
   if (cuda::has_passed(event.get(), "asking for a copy")) {
-    ++found.at_once;
+    ++outcome.at_once;
     return;
   }
   while (!cuda::has_passed(event.get(), "asking for a copy")) std::this_thread::yield();
 }
 
-Found compare(Channel& channel, const Opened& opened, MutableBytes host, const Plan& plan) {
-  Found found;
+Outcome compare(Channel& channel, const Opened& opened, MutableBytes host, const Plan& plan) {
+  Outcome outcome;
   for (std::uint32_t round = 1; round <= plan.rounds; ++round) {
     const auto pattern = channel.receive<std::uint32_t>();
-    await(opened.events.front(), found);
+    await(opened.events.front(), outcome);
     cuda::check(cudaMemcpyAsync(host.data(), opened.memory.get(), plan.bytes,
                                 cudaMemcpyDeviceToHost, opened.stream.get()),
                 "reading the device");
     cuda::check(cudaStreamSynchronize(opened.stream.get()), "reading the device");
     const auto read = words(host.first(plan.bytes));
     if (std::ranges::any_of(read, [&](std::uint32_t word) { return word != pattern; }))
-      ++found.wrong;
+      ++outcome.wrong;
     channel.send(true);
   }
-  return found;
+  return outcome;
 }
 
 void copy(Channel& channel, const Exported& exported, const Plan& plan) {
@@ -64,11 +64,11 @@ void copy(Channel& channel, const Exported& exported, const Plan& plan) {
 
 bool check_copies(Channel& channel, const Opened& opened, MutableBytes host, const Plan& plan) {
   channel.send(plan);
-  const Found found = compare(channel, opened, host, plan);
+  const Outcome outcome = compare(channel, opened, host, plan);
   say("%u copies of %zu KiB: %llu WRONG; for %llu the event had passed at the first query",
-      plan.rounds, plan.bytes >> 10, static_cast<unsigned long long>(found.wrong),
-      static_cast<unsigned long long>(found.at_once));
-  return found.wrong == 0;
+      plan.rounds, plan.bytes >> 10, static_cast<unsigned long long>(outcome.wrong),
+      static_cast<unsigned long long>(outcome.at_once));
+  return outcome.wrong == 0;
 }
 
 }  // namespace

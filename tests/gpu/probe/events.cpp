@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto longest_wait = 5s;  // for an event that nothing holds up
+constexpr auto longest_wait = 5s;  // for an event that can pass
 constexpr std::uint32_t most_events = 3;
 
 struct Plan {
@@ -22,69 +22,69 @@ struct Plan {
   std::uint32_t together = 0;  // records before the first of them can pass
 };
 
-// Of the process that records the events.
+// The results of queries in the process that records the events.
 struct OwnQueries {
-  std::uint64_t refused = 0;  // neither success nor cudaErrorNotReady
-  int code = cudaSuccess;     // the last such one
+  std::uint64_t refused = 0;  // queries with neither cudaSuccess nor cudaErrorNotReady
+  int code = cudaSuccess;     // of the last of them
 };
 
-struct Found {
+struct Outcome {
   std::uint64_t stale = 0, never = 0, refused = 0;
   int code = cudaSuccess;
   std::vector<Duration> delays;  // from the opening of the gate until the event was seen to pass
 };
 
-bool is_ready(const cuda::Event& event, Found& found) {
+bool is_ready(const cuda::Event& event, Outcome& outcome) {
   const cudaError_t error = cudaEventQuery(event.get());
   if (error == cudaSuccess || error == cudaErrorNotReady) return error == cudaSuccess;
-  found.code = error;
-  ++found.refused;
+  outcome.code = error;
+  ++outcome.refused;
   return false;
 }
 
-void wait_for(const cuda::Event& event, Found& found) {
+void wait_for(const cuda::Event& event, Outcome& outcome) {
   const Time begun = Clock::now();
-  while (!is_ready(event, found)) {
+  while (!is_ready(event, outcome)) {
     if (Clock::now() - begun > longest_wait) {
-      ++found.never;
+      ++outcome.never;
       return;
     }
     std::this_thread::yield();
   }
-  found.delays.push_back(Clock::now() - begun);
+  outcome.delays.push_back(Clock::now() - begun);
 }
 
-// Records come one behind the other, and each is asked for as soon as it was recorded: the gate in
-// front of it is still shut. Then the gates open in order.
+// The events are recorded one after another, each after a gate. Each is queried as soon as it was
+// recorded, while its gate is closed. Then the gates open in order.
 void watch_round(Channel& channel, const std::vector<cuda::Event>& events, const Plan& plan,
-                 std::uint32_t first, Found& found) {
+                 std::uint32_t first, Outcome& outcome) {
   for (std::uint32_t i = 0; i < plan.together; ++i)
-    found.stale += is_ready(events[channel.receive<std::uint32_t>()], found) ? 1 : 0;
+    outcome.stale += is_ready(events[channel.receive<std::uint32_t>()], outcome) ? 1 : 0;
   for (std::uint32_t i = 0; i < plan.together; ++i) {
     channel.send(first + i);
-    wait_for(events[i], found);
+    wait_for(events[i], outcome);
     for (std::uint32_t later = i + 1; later < plan.together; ++later)
-      found.stale += is_ready(events[later], found) ? 1 : 0;
+      outcome.stale += is_ready(events[later], outcome) ? 1 : 0;
   }
-  channel.send(true);  // nothing of the round is asked for any more
+  channel.send(true);  // the round has no more queries
 }
 
 double microseconds(Duration time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
-void print(const Plan& plan, Found& found) {
+void print(const Plan& plan, Outcome& outcome) {
   say("%u times %u record%s: %llu STALE, %llu never passed, %llu queries with another code (%s)",
       plan.rounds, plan.together, plan.together == 1 ? "" : "s at once",
-      static_cast<unsigned long long>(found.stale), static_cast<unsigned long long>(found.never),
-      static_cast<unsigned long long>(found.refused),
-      cudaGetErrorName(static_cast<cudaError_t>(found.code)));
-  if (found.delays.empty()) return;
-  std::ranges::sort(found.delays);
+      static_cast<unsigned long long>(outcome.stale),
+      static_cast<unsigned long long>(outcome.never),
+      static_cast<unsigned long long>(outcome.refused),
+      cudaGetErrorName(static_cast<cudaError_t>(outcome.code)));
+  if (outcome.delays.empty()) return;
+  std::ranges::sort(outcome.delays);
   const auto at = [&](double part) {
-    return microseconds(
-        found
-            .delays[static_cast<std::size_t>(part * static_cast<double>(found.delays.size() - 1))]);
+    return microseconds(outcome.delays[static_cast<std::size_t>(
+        part * static_cast<double>(outcome.delays.size() - 1))]);
   };
   say("seen after the gate opened: p50 %.1f us, p99 %.1f us, at most %.1f us", at(0.5), at(0.99),
       at(1));
@@ -92,17 +92,17 @@ void print(const Plan& plan, Found& found) {
 
 bool watch(Channel& channel, const std::vector<cuda::Event>& events, const Plan& plan) {
   channel.send(plan);
-  Found found;
+  Outcome outcome;
   std::uint32_t next = 1;
   for (std::uint32_t round = 0; round < plan.rounds; ++round, next += plan.together)
-    watch_round(channel, events, plan, next, found);
+    watch_round(channel, events, plan, next, outcome);
   const auto own = channel.receive<OwnQueries>();
-  print(plan, found);
+  print(plan, outcome);
   if (own.refused > 0)
     say("queries of the process that records: %llu with another code (%s)",
         static_cast<unsigned long long>(own.refused),
         cudaGetErrorName(static_cast<cudaError_t>(own.code)));
-  return found.stale == 0 && found.never == 0;
+  return outcome.stale == 0 && outcome.never == 0;
 }
 
 void query(const cuda::Event& event, OwnQueries& own) {
@@ -138,13 +138,13 @@ bool probe_events(const Settings& settings, bool disturbed) {
   Peer peer(disturbed ? "F" : "A");
   const Exported exported(2 << 20, most_events);
   exported.send(peer.channel());
-  const std::uint32_t usual = disturbed ? 10'000 : 100'000;  // allocations hold up each round
+  const std::uint32_t usual = disturbed ? 10'000 : 100'000;  // allocations slow down each round
   const std::uint32_t rounds = settings.quick ? 200 : usual;
   const bool alone = watch(peer.channel(), exported.events, {.rounds = rounds, .together = 1});
   const bool together =
       watch(peer.channel(), exported.events, {.rounds = rounds / 4, .together = most_events});
   peer.channel().send(Plan{});
-  (void)peer.channel().receive<bool>();  // it has closed what it had opened
+  (void)peer.channel().receive<bool>();  // the peer has closed the handles
   return alone && together;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t longest_wait_ns = 60'000'000'000;
 
-// Any module that the driver has to compile.
+// A module that the driver has to compile.
 constexpr char module_text[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry nothing() { ret; }\n";
 
@@ -56,8 +56,8 @@ void load_modules(const std::atomic<bool>& ends, int device) {
 }  // namespace
 
 struct Gate::Shared {
-  volatile std::uint32_t* opened = nullptr;           // in pages that the device reads
-  const volatile std::uint32_t* of_device = nullptr;  // the same
+  volatile std::uint32_t* opened = nullptr;           // in mapped host pages
+  const volatile std::uint32_t* of_device = nullptr;  // the same for the device
 };
 
 Gate::Gate() : shared_(std::make_unique<Shared>()) {
@@ -69,7 +69,7 @@ Gate::Gate() : shared_(std::make_unique<Shared>()) {
   shared_->of_device = static_cast<const volatile std::uint32_t*>(device);
 }
 
-// What the last kernels read stays: they may still wait.
+// Does not free the pages: the last kernels may still read them.
 Gate::~Gate() = default;
 
 void Gate::hold(cudaStream_t stream, std::uint32_t number) {
@@ -86,7 +86,7 @@ struct Disturbance::Threads {
 
 Disturbance::Disturbance() : threads_(std::make_unique<Threads>()) {
   int device = 0;
-  cuda::check(cudaGetDevice(&device), "asking for the current device");
+  cuda::check(cudaGetDevice(&device), "querying the current device");
   Threads& all = *threads_;
   all.capturing = std::jthread([&all, device] { capture_graphs(all.ends, device); });
   all.loading = std::jthread([&all, device] { load_modules(all.ends, device); });

@@ -8,8 +8,8 @@
 
 namespace millrace::probe {
 
-// Holds up streams of the current device with kernels that wait for the host, so that a probe knows
-// for certain that what is behind them on the stream has not been done. Confined to one thread.
+// Holds streams of the current device with kernels that wait for the host, so that the work after
+// them on the stream is certainly not done. Confined to one thread.
 class Gate {
  public:
   Gate();
@@ -17,7 +17,7 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  // Puts a kernel on `stream` that ends once open() was called with `number` or more, or after a
+  // Puts a kernel on `stream` that ends when open() is called with `number` or more, or after a
   // minute.
   void hold(cudaStream_t stream, std::uint32_t number);
   void open(std::uint32_t number);
@@ -27,8 +27,8 @@ class Gate {
   std::unique_ptr<Shared> shared_;
 };
 
-// As long as it lives, other threads of this process capture graphs in global mode, load modules,
-// and allocate and free memory of the current device.
+// While it lives, other threads of this process capture graphs in global mode, load modules, and
+// allocate and free memory of the current device.
 class Disturbance {
  public:
   Disturbance();

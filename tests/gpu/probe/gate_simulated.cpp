@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate on simulated devices, in place of probe_gate.cu.
+// The gate on simulated devices; gate.cu has the one for real devices.
 #include <atomic>
 #include <thread>
 
@@ -22,7 +22,7 @@ struct Gate::Shared {
 
 Gate::Gate() : shared_(std::make_unique<Shared>()) {}
 
-// What the last kernels read stays: they may still wait.
+// Leaks the memory that the last kernels read, because they may still wait.
 Gate::~Gate() { (void)shared_.release(); }
 
 void Gate::hold(cudaStream_t stream, std::uint32_t number) {

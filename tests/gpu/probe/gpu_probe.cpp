@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks a device what it does with events and memory that two processes share:
+// Probes how a device treats events and memory that two processes share:
 //
-//   gpu_probe [--quick] [PROBE…]     the probes A to F, or those named
+//   gpu_probe [--quick] [PROBE…]     runs the probes A to F, or those named
 //
-// Each runs in processes of its own, for a limited time. Exits 1 if one failed, 77 without a
-// device.
+// Each probe runs in separate processes, for a limited time. Exits with 1 if a probe failed, and
+// with 77 if there is no device.
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -63,8 +63,8 @@ const Probe probes[] = {
 
 struct Arguments {
   Settings settings;
-  int limit_s = 0;        // per probe; 0: the usual
-  std::string run, peer;  // one half of a probe, in this process
+  int limit_s = 0;        // per probe; 0: the default
+  std::string run, peer;  // run this half of a probe in this process
   int socket = -1;
   std::vector<std::string> names;
 };
@@ -98,7 +98,7 @@ const Probe* find(const std::string& name) {
 
 int run_here(const Probe& probe, const Arguments& arguments) {
   const bool is_peer = !arguments.peer.empty();
-  // It outlives what is said about a failure: once it is closed, both processes are ended.
+  // Closed after a failure is printed: closing it ends both processes.
   std::optional<Channel> channel;
   if (is_peer) channel.emplace(arguments.socket);
   try {
@@ -111,13 +111,14 @@ int run_here(const Probe& probe, const Arguments& arguments) {
   }
 }
 
-// The exit status; -1: it did not end in time, and was killed with its peer.
+// Waits for the end of a probe. Returns its status; -1 if it was killed after `limit_s`, with its
+// peer.
 int wait_for(pid_t process, int limit_s) {
   const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
   pollfd ended{descriptor, POLLIN, 0};
   const bool in_time = ::poll(&ended, 1, limit_s * 1000) == 1;
   ::kill(-process, SIGKILL);
-  // A process may hang in its driver for good: it is not waited for any longer.
+  // Do not wait longer: a process may hang in its driver forever.
   constexpr int death_ms = 5000;
   const bool gone = in_time || ::poll(&ended, 1, death_ms) == 1;
   ::close(descriptor);
@@ -156,7 +157,7 @@ bool run_beside(const Probe& probe, const Arguments& arguments) {
 }
 
 int run_all(const Arguments& arguments) {
-  const cuda::Machine machine = cuda::look();
+  const cuda::Machine machine = cuda::find_devices();
   if (machine.devices.empty()) {
     std::fprintf(stderr, "gpu_probe: no device: %s\n", machine.why_none.c_str());
     return no_device;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The probes of scripts/gpu-check on simulated devices: they pass, and see a fault that they look for."""
+"""The probes of scripts/gpu-check on simulated devices: they pass, and detect simulated faults."""
 import os
 import re
 import subprocess

@@ -18,7 +18,7 @@ double milliseconds(Duration time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
-// Prints the code that a query gives, and whenever it changes.
+// Queries an event again and again, and prints the code whenever it changes.
 void watch(const cuda::Event& event, Duration how_long) {
   int last = -1;
   const Time begun = Clock::now();
@@ -28,7 +28,7 @@ void watch(const cuda::Event& event, Duration how_long) {
     if (code != last)
       say("%8.1f ms: the event is %s", milliseconds(now - begun), cudaGetErrorName(code));
     last = code;
-    (void)::poll(nullptr, 0, 1);  // a millisecond
+    (void)::poll(nullptr, 0, 1);  // sleeps for a millisecond
   }
 }
 
@@ -64,7 +64,7 @@ bool probe_killed_worker(const Settings& settings) {
   Peer peer("C");
   Exported exported(64 << 20, 1);
   exported.send(peer.channel());
-  (void)peer.channel().receive<bool>();  // its kernel is on the device
+  (void)peer.channel().receive<bool>();  // its kernel was launched
   say("the worker is killed");
   peer.kill();
   watch(exported.events.front(), watched_for(settings));
@@ -88,7 +88,7 @@ bool probe_killed_service(const Settings& settings) {
   Peer peer("D");
   peer.channel().send(std::size_t{settings.quick ? 64u : 1024u} << 20);
   Opened opened(peer.channel());
-  (void)peer.channel().receive<bool>();  // its copies are on the device
+  (void)peer.channel().receive<bool>();  // its copies were started
   say("the service is killed");
   peer.kill();
   watch(opened.events.front(), watched_for(settings));

@@ -42,7 +42,7 @@ Peer::Peer(const std::string& role) : Peer(role, socket_pair()) {}
 
 Peer::Peer(const std::string& role, std::array<int, 2> ends) : channel_(ends[0]) {
   const int theirs = ends[1];
-  (void)::fcntl(theirs, F_SETFD, 0);  // it goes to the other process
+  (void)::fcntl(theirs, F_SETFD, 0);  // inherited by the other process
   std::string words[] = {"gpu_probe", "--peer", role, "--socket", std::to_string(theirs)};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());

@@ -45,18 +45,18 @@ class Channel {
   int descriptor_;
 };
 
-// The other process of a probe: this program again, started before this process calls CUDA for the
-// first time. Killed at the end.
+// The other process of a probe: a second process of this program. Start it before this process
+// calls CUDA for the first time. The destructor kills it.
 class Peer {
  public:
-  // Runs `role` there (gpu_probe --peer ROLE).
+  // Starts `gpu_probe --peer ROLE`.
   explicit Peer(const std::string& role);
   ~Peer() { kill(); }
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
   Channel& channel() { return channel_; }
-  // SIGKILL, and waits until the process is gone.
+  // Sends SIGKILL, and waits for the end of the process.
   void kill();
 
  private:
@@ -67,10 +67,10 @@ class Peer {
 };
 
 // Memory of the current device, events that can be shared, and locked pages, as the service has
-// them for a worker; and the same as the worker opens it.
+// them for a worker. `Opened` is the worker's side.
 struct Exported {
   Exported(std::size_t bytes, std::size_t count);
-  // Sends the other process what it needs to open them.
+  // Sends the handles to the other process.
   void send(Channel& channel) const;
 
   SharedMemory pages;

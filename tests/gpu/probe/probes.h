@@ -3,36 +3,39 @@
 
 #include "tests/gpu/probe/peer.h"
 
-// What two processes find out about the events and the memory of a device that they share. Each
-// probe asks something of CUDA that the service or the worker library relies on. A probe has two
-// halves: one prints what it found, the other is a Peer in the role that is named after it.
+// Probes of events and device memory that two processes share. Each probe tests a property of CUDA
+// that the service or the workers' library relies on. It has two halves: probe_…() prints the
+// findings, and peer_…() runs in a Peer.
 namespace millrace::probe {
 
 struct Settings {
-  bool quick = false;  // a few seconds in all
+  bool quick = false;  // a few seconds for all probes
 };
 
-// Prints a line, indented. printf's arguments.
+// Prints an indented line. Arguments are those of printf.
 [[gnu::format(printf, 1, 2)]] void say(const char* format, ...);
 
-// A: an event that a worker records again and again is never seen as it was before the last record.
-// F: the same while other threads of the worker capture graphs, load modules and allocate.
-// False: it was seen stale, or never passed.
+// A: the queries of an event that a worker records again and again are never stale: they see the
+// last record. F: the same while other threads of the worker capture graphs, load modules and
+// allocate. Returns false if a query was stale or an event never passed.
 bool probe_events(const Settings& settings, bool disturbed);
 void peer_of_events(Channel& channel, bool disturbed);
 
-// B: a copy is on the device once its event has passed for another process. False: it was not.
+// B: a copy is on the device when another process sees that its event has passed. Returns false if
+// one was not.
 bool probe_copies(const Settings& settings);
 void peer_of_copies(Channel& channel);
 
-// C: what a service sees of a worker that is killed in a kernel. D: what a worker sees of a service
-// that is killed in a copy. False: the device cannot be used any more by the process that lives on.
+// C: prints what a service sees when a worker is killed in a kernel. D: prints what a worker sees
+// when the service is killed in a copy. Return false if the other process cannot use the device any
+// longer.
 bool probe_killed_worker(const Settings& settings);
 void peer_killed_worker(Channel& channel);
 bool probe_killed_service(const Settings& settings);
 void peer_killed_service(Channel& channel);
 
-// E: how long CUDA's slow calls take, and how long others take meanwhile. Only prints.
+// E: prints how long CUDA's slow calls take, and how long calls in other threads take meanwhile.
+// Always returns true.
 bool probe_times(const Settings& settings);
 void peer_of_times(Channel& channel);
 

@@ -21,8 +21,8 @@ double milliseconds(Duration time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
-// What a home thread or a copy thread calls all the time, and how long each call took at most since
-// it was asked last.
+// A thread that makes the calls of a home thread and of a copy thread all the time. longest()
+// returns the longest time of each call since the last call of longest().
 class Others {
  public:
   Others() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
@@ -35,7 +35,7 @@ class Others {
 
  private:
   void run(const std::stop_token& stop) {
-    cuda::check(cudaSetDevice(0), "using a device");
+    cuda::check(cudaSetDevice(0), "selecting a device");
     const Exported own(mebi, 1);
     while (!stop.stop_requested()) {
       note(0, [&] { return cudaEventQuery(own.events.front().get()); });
@@ -57,7 +57,7 @@ class Others {
   }
 
   std::array<std::atomic<std::int64_t>, 3> longest_{};  // nanoseconds
-  std::jthread thread_;                                 // last: it uses the others
+  std::jthread thread_;                                 // last member: it uses the others
 };
 
 struct Step {
@@ -81,7 +81,7 @@ auto timed(const char* name, std::size_t bytes, Others& others, const Call& call
   return made;
 }
 
-// The other process locks the same pages, as a worker without IPC does.
+// Lets the other process lock the same pages, as a worker without IPC does.
 void lock_twice(Channel& channel, const SharedMemory& pages) {
   channel.send(pages.bytes().size());
   channel.send(::getpid());
@@ -117,7 +117,7 @@ bool lock_pages_of(pid_t process, int descriptor, std::size_t bytes) {
 
 bool probe_times(const Settings& settings) {
   Peer peer("E");
-  cuda::check(cudaFree(nullptr), "using a device");
+  cuda::check(cudaFree(nullptr), "selecting a device");
   Others others;
   for (const std::size_t size : {1u, 64u, 512u, 1024u})
     if (size <= (settings.quick ? 1u : 1024u)) measure(peer.channel(), size * mebi, others);

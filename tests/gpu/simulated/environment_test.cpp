@@ -16,7 +16,7 @@ using namespace millrace::test;
 
 namespace {
 
-// A program whose simulated devices are so configured.
+// The peer program with this configuration of its simulated devices.
 class Configured : public Program {
  public:
   explicit Configured(const std::string& text, const std::string& visible = "0,1,2,3")
@@ -28,7 +28,7 @@ std::string code(cudaError_t error) { return std::to_string(error); }
 
 }  // namespace
 
-TEST_CASE("a breach ends the program, which says why") {
+TEST_CASE("a breach of a rule ends the program with a message that names it") {
   Configured program("");
   REQUIRE(program.ask("allocate 100") == "0");
   CHECK(program.ask("default").empty());
@@ -37,14 +37,14 @@ TEST_CASE("a breach ends the program, which says why") {
         std::string::npos);
 }
 
-TEST_CASE("the environment says what is tolerated") {
+TEST_CASE("the environment sets which breaches are tolerated") {
   Configured program("tolerate=default_stream");
   REQUIRE(program.ask("allocate 100") == "0");
   CHECK(program.ask("default") == "0");
   CHECK(program.end() == 0);
 }
 
-TEST_CASE("the environment says what devices there are") {
+TEST_CASE("the environment sets the number and the memory of the devices") {
   Configured one("devices=1;memory=8192");
   CHECK(one.ask("devices") == "00 ");
   CHECK(one.ask("allocate 8193") == code(cudaErrorMemoryAllocation));
@@ -53,13 +53,14 @@ TEST_CASE("the environment says what devices there are") {
   CHECK(none.ask("allocate 1") == code(cudaErrorNoDevice));
 }
 
-TEST_CASE("CUDA_VISIBLE_DEVICES chooses among them and reorders them") {
+TEST_CASE("CUDA_VISIBLE_DEVICES selects and reorders the devices") {
   CHECK(Configured("devices=3", "2,0").ask("devices") == "02 00 ");
   CHECK(Configured("", "GPU-73696d75-6c61-7465-6420-435544410001").ask("devices") == "01 ");
-  CHECK(Configured("", "1,7,0").ask("devices") == "01 ");  // what follows one there is not is not
+  CHECK(Configured("", "1,7,0").ask("devices") ==
+        "01 ");  // a device that does not exist ends the list
 }
 
-TEST_CASE("the environment makes calls fail") {
+TEST_CASE("the environment can make calls fail") {
   Configured program("fail=cudaHostRegister:801;fail=cudaMalloc:2:1");
   CHECK(program.ask("register") == "801");
   CHECK(program.ask("register") == "801");
@@ -67,7 +68,7 @@ TEST_CASE("the environment makes calls fail") {
   CHECK(program.ask("allocate 1") == "0");
 }
 
-TEST_CASE("devices die when a file comes to be") {
+TEST_CASE("devices die when a file appears") {
   const TemporaryDirectory directory;
   const auto path = directory / "now";
   Configured program("dead-when=" + path + ":214");
@@ -78,7 +79,7 @@ TEST_CASE("devices die when a file comes to be") {
   CHECK(program.ask("sync") == "214");
 }
 
-TEST_CASE("devices die at a copy, and copies are held, as the environment says") {
+TEST_CASE("the environment can make devices die at a copy, and can hold copies") {
   const TemporaryDirectory directory;
   const auto path = directory / "held";
   std::ofstream(path).put('\n');
@@ -92,7 +93,7 @@ TEST_CASE("devices die at a copy, and copies are held, as the environment says")
   CHECK(program.ask("sync") == "700");
 }
 
-TEST_CASE("a program's calls are written down when it ends") {
+TEST_CASE("a program's calls are written to a file when it ends") {
   const TemporaryDirectory directory;
   const auto path = directory / "calls";
   Configured program("calls=" + path);
@@ -103,7 +104,7 @@ TEST_CASE("a program's calls are written down when it ends") {
   CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == "cudaMalloc 2\n");
 }
 
-TEST_CASE("a program that leaves something behind can be told so") {
+TEST_CASE("with check-leaks, a program that leaks ends with an error") {
   Configured program("check-leaks");
   REQUIRE(program.ask("allocate 100") == "0");
   CHECK(program.end() == 86);
@@ -111,7 +112,7 @@ TEST_CASE("a program that leaves something behind can be told so") {
   CHECK(Configured("check-leaks").end() == 0);
 }
 
-TEST_CASE("what the environment says must be understood") {
+TEST_CASE("an invalid setting in the environment is an error") {
   for (const char* text : {"device=1", "devices=x", "fail=cudaMalloc:", "tolerate=all"}) {
     Configured program(text);
     CHECK(program.ask("allocate 1").empty());

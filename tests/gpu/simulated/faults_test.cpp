@@ -17,11 +17,11 @@ namespace simulated = millrace::test::simulated_cuda;
 
 using Stage = SimulatedStage;
 
-TEST_CASE_METHOD(Stage, "our own code finds the simulated devices") {
-  const cuda::Machine machine = cuda::look();
+TEST_CASE_METHOD(Stage, "find_devices() finds the simulated devices") {
+  const cuda::Machine machine = cuda::find_devices();
   REQUIRE(machine.devices.size() == 2);
   std::set<std::string> uuids;
-  for (const cuda::Found& device : machine.devices) {
+  for (const cuda::DeviceInfo& device : machine.devices) {
     CHECK(device.uuid.starts_with("GPU-73696d75-"));
     CHECK(device.memory == std::uint64_t{1} << 30);
     uuids.insert(device.uuid);
@@ -37,12 +37,12 @@ TEST_CASE_METHOD(Stage, "a machine may have no device, or no driver") {
     simulated::fail("cudaGetDeviceCount", cudaErrorInsufficientDriver);
     why = "no driver for CUDA " + std::string(cuda::version()) + " or newer";
   }
-  const cuda::Machine machine = cuda::look();
+  const cuda::Machine machine = cuda::find_devices();
   CHECK(machine.devices.empty());
   CHECK(machine.why_none == why);
 }
 
-TEST_CASE_METHOD(Stage, "a device's memory ends") {
+TEST_CASE_METHOD(Stage, "an allocation beyond a device's memory fails") {
   simulated::set_memory(10 * 4096);
   std::byte* const first = memory(6 * 4096);
   void* second = nullptr;
@@ -55,7 +55,7 @@ TEST_CASE_METHOD(Stage, "a device's memory ends") {
   CHECK(cudaMalloc(&second, 5 * 4096) == cudaSuccess);
 }
 
-TEST_CASE_METHOD(Stage, "a call fails as often as it is told to, and does nothing") {
+TEST_CASE_METHOD(Stage, "a call fails as often as requested, and does nothing") {
   simulated::fail("cudaMalloc", cudaErrorMemoryAllocation, 2);
   void* device = nullptr;
   CHECK(cudaMalloc(&device, 100) == cudaErrorMemoryAllocation);
@@ -69,7 +69,7 @@ TEST_CASE_METHOD(Stage, "a call fails as often as it is told to, and does nothin
   CHECK(simulated::calls("cudaMalloc") == 5);
 }
 
-TEST_CASE_METHOD(Stage, "kernels fail as calls do") {
+TEST_CASE_METHOD(Stage, "kernels can fail like calls") {
   simulated::fail("reset_rows", cudaErrorLaunchOutOfResources);
   std::byte* const device = memory(64);
   const auto* slot = reinterpret_cast<std::int32_t*>(device);
@@ -77,7 +77,7 @@ TEST_CASE_METHOD(Stage, "kernels fail as calls do") {
   CHECK_THROWS_AS(cuda::reset_rows({device, 16}, slot, reset, 1, stream()), DeviceFailure);
 }
 
-TEST_CASE_METHOD(Stage, "a dead device does nothing and says so in every call") {
+TEST_CASE_METHOD(Stage, "a dead device does nothing and returns its error in every call") {
   const cudaStream_t on = stream();
   const cudaEvent_t done = event();
   std::byte* const device = memory(4);
@@ -93,12 +93,12 @@ TEST_CASE_METHOD(Stage, "a dead device does nothing and says so in every call") 
   CHECK(cudaMemcpyAsync(device, "dead", 4, cudaMemcpyHostToDevice, on) == cudaErrorIllegalAddress);
   CHECK(std::string(reinterpret_cast<char*>(simulated::host_view(device)), 4) == "live");
   CHECK(cudaGetLastError() == cudaErrorIllegalAddress);
-  CHECK(cudaGetLastError() == cudaErrorIllegalAddress);  // it stays
+  CHECK(cudaGetLastError() == cudaErrorIllegalAddress);  // is not cleared
   int count = 0;
   CHECK(cudaGetDeviceCount(&count) == cudaSuccess);
 }
 
-TEST_CASE_METHOD(Stage, "what a dead device has is no leak, and may be given back") {
+TEST_CASE_METHOD(Stage, "memory and streams of a dead device are no leaks, and may be freed") {
   const cudaStream_t on = stream();
   std::byte* const device = memory(4);
   CHECK(simulated::leaks() == "device memory of 4 bytes\n1 streams\n");
@@ -108,7 +108,7 @@ TEST_CASE_METHOD(Stage, "what a dead device has is no leak, and may be given bac
   CHECK(cudaStreamDestroy(on) == cudaErrorECCUncorrectable);
 }
 
-TEST_CASE_METHOD(Stage, "another device lives on") {
+TEST_CASE_METHOD(Stage, "when a device dies, another continues to work") {
   simulated::kill_device(cudaErrorIllegalAddress, 0);
   CHECK(cudaSetDevice(0) == cudaErrorIllegalAddress);
   REQUIRE(cudaSetDevice(1) == cudaSuccess);
@@ -123,12 +123,12 @@ TEST_CASE_METHOD(Stage, "a device dies at a copy") {
   std::byte* const device = memory(4);
   write(device, "once");
   write(device, "more");
-  (void)cudaMemcpyAsync(device, "last", 4, cudaMemcpyHostToDevice, on);  // may hear of it already
+  (void)cudaMemcpyAsync(device, "last", 4, cudaMemcpyHostToDevice, on);  // may fail already
   CHECK(cudaStreamSynchronize(on) == cudaErrorECCUncorrectable);
   CHECK(std::string(reinterpret_cast<char*>(simulated::host_view(device)), 4) == "more");
 }
 
-TEST_CASE_METHOD(Stage, "copies can be held, and nothing else") {
+TEST_CASE_METHOD(Stage, "copies can be held while other work continues") {
   simulated::hold_copies();
   const cudaStream_t copies = stream(), others = stream();
   const cudaEvent_t copied = event();
@@ -143,7 +143,7 @@ TEST_CASE_METHOD(Stage, "copies can be held, and nothing else") {
   CHECK(text(device, 4) == "slow");
 }
 
-TEST_CASE_METHOD(Stage, "guarded memory is reached by copies only") {
+TEST_CASE_METHOD(Stage, "guarded memory can be accessed only by copies") {
   simulated::guard(true);
   std::byte* const device = memory(4);
   CHECK(simulated::host_view(device) != device);
@@ -153,7 +153,7 @@ TEST_CASE_METHOD(Stage, "guarded memory is reached by copies only") {
   CHECK(cudaFree(device) == cudaSuccess);
 }
 
-TEST_CASE_METHOD(Stage, "what is not given back is named") {
+TEST_CASE_METHOD(Stage, "memory and events that are not freed are listed") {
   std::byte* const device = memory(100);
   const cudaEvent_t one = event();
   void* host = nullptr;

@@ -74,7 +74,7 @@ TEST_CASE_METHOD(Sharing, "another process waits for an event of this one") {
   CHECK(peer.ask("close") == good);
 }
 
-TEST_CASE_METHOD(Sharing, "this process sees the event that another one records") {
+TEST_CASE_METHOD(Sharing, "this process sees an event that another process records") {
   const cudaEvent_t finished = shared_event(), gate = shared_event();
   const cudaStream_t on = stream();
   Program peer("simulated_peer");
@@ -91,7 +91,7 @@ TEST_CASE_METHOD(Sharing, "this process sees the event that another one records"
 }
 
 TEST_CASE_METHOD(Sharing,
-                 "an event that a process recorded and did not live to pass never passes") {
+                 "an event never passes if the process that recorded it was killed before that") {
   const cudaEvent_t finished = shared_event(), gate = shared_event();
   const cudaStream_t on = stream();
   {
@@ -109,7 +109,7 @@ TEST_CASE_METHOD(Sharing,
   CHECK(cudaEventQuery(finished) == cudaErrorNotReady);
 }
 
-TEST_CASE_METHOD(Sharing, "what a process made it cannot open") {
+TEST_CASE_METHOD(Sharing, "a process cannot open its own handles") {
   std::byte* const device = memory(100);
   const cudaEvent_t event = shared_event();
   cudaIpcMemHandle_t of_memory;
@@ -125,21 +125,21 @@ TEST_CASE_METHOD(Sharing, "what a process made it cannot open") {
   CHECK(cudaIpcGetMemHandle(&handle, device + 10) == cudaErrorInvalidValue);
 }
 
-TEST_CASE_METHOD(Sharing, "only events made for it are shared") {
+TEST_CASE_METHOD(Sharing, "only events with the interprocess flag can be shared") {
   cudaIpcEventHandle_t handle;
   CHECK(cudaIpcGetEventHandle(&handle, event()) == cudaErrorInvalidValue);
 }
 
-TEST_CASE_METHOD(Sharing, "a handle of what is gone opens nothing") {
+TEST_CASE_METHOD(Sharing, "a handle of freed memory cannot be opened") {
   std::byte* const device = memory(100);
   const std::string handle = share(device);
   REQUIRE(cudaFree(device) == cudaSuccess);
-  (void)memory(100);  // may well get the descriptor that the other had
+  (void)memory(100);  // may get the same descriptor
   Program peer("simulated_peer");
   CHECK(peer.ask(handle) == code(cudaErrorMapBufferObjectFailed));
 }
 
-TEST_CASE_METHOD(Sharing, "memory is not freed while another process lives that has it open") {
+TEST_CASE_METHOD(Sharing, "memory must not be freed while a living process has it open") {
   simulated::tolerate(Breach::freed_while_open);
   std::byte* const device = memory(100);
   Program peer("simulated_peer");
@@ -160,7 +160,7 @@ TEST_CASE_METHOD(Sharing, "memory is not freed while another process lives that 
   }
 }
 
-TEST_CASE_METHOD(Sharing, "a process does not use events whose maker has destroyed them") {
+TEST_CASE_METHOD(Sharing, "a process must not use an event that its creator has destroyed") {
   const cudaEvent_t copied = shared_event();
   Program peer("simulated_peer");
   REQUIRE(peer.ask(share(copied)) == good);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another process with simulated devices, for tests: does what it is told on its input, a line
-// each, and answers with a line: CUDA's code, or what it found.
+// A second process with simulated devices, for tests. Executes a command per line of its input, and
+// prints a line as the answer: CUDA's code, or the result.
 //
-//   memory HEX | close | event HEX           opens and closes what the test shares
-//   wait N | record N | query N | destroy N  the N-th event that was opened
-//   read BYTES | write TEXT | sync           of the memory, by the one stream
-//   allocate BYTES | fill TEXT | idle        its own memory, by the same stream
-//   register | devices                       its own
-//   default                                  breaks a rule
+//   memory HEX | close | event HEX           opens and closes memory and events of the test
+//   wait N | record N | query N | destroy N  uses the N-th event that was opened
+//   read BYTES | write TEXT | sync           uses the opened memory, on its only stream
+//   allocate BYTES | fill TEXT | idle        uses its own memory, on the same stream
+//   register | devices                       locks a page; prints the numbers of its devices
+//   default                                  breaks a rule: uses the default stream
 #include <cuda_runtime_api.h>
 
 #include <deque>
@@ -51,7 +51,7 @@ class Peer {
  private:
   static std::string code(cudaError_t error) { return std::to_string(error); }
 
-  // Made when it is needed first.
+  // Created at its first use.
   cudaStream_t stream() {
     if (!stream_) (void)cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking);
     return stream_;
@@ -82,13 +82,14 @@ class Peer {
   }
 
   std::string write(void* to, const std::string& text) {
-    const std::string& kept = written_.emplace_back(text);  // until it is copied
+    const std::string& kept = written_.emplace_back(text);  // valid until it is copied
     return code(cudaMemcpyAsync(to, kept.data(), kept.size(), cudaMemcpyHostToDevice, stream()));
   }
 
   static std::string devices() {
     std::string text;
-    for (const auto& device : millrace::cuda::look().devices) text += device.uuid.substr(38) + ' ';
+    for (const auto& device : millrace::cuda::find_devices().devices)
+      text += device.uuid.substr(38) + ' ';
     return text;
   }
 

@@ -8,7 +8,7 @@
 
 namespace millrace::test {
 
-// A program beside the test's own, which answers each line of its input with one.
+// A program in the folder of the test, which answers each line of its input with a line.
 class Program {
  public:
   // `environment` is added to that of the test: NAME=VALUE.
@@ -18,12 +18,13 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Empty where it has ended.
+  // Sends a line and returns the answer; empty if the program has ended.
   std::string ask(const std::string& line);
   void kill();
-  // Closes its input and waits: the exit status, or the negative number of the signal.
+  // Closes the program's input and waits for its end. Returns the exit status, or the negative
+  // number of the signal.
   int end();
-  // What it wrote there until it ended.
+  // Waits like end(), and returns the program's stderr.
   std::string errors();
 
  private:

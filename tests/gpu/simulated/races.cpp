@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does what its argument says: scenes that are in order, or not, so that ThreadSanitizer may judge.
+// Plays the scene that its argument names. Some are data races for ThreadSanitizer, others are not.
 #include <cuda_runtime_api.h>
 
 #include <array>
@@ -46,7 +46,7 @@ struct Scene {
         on, [](void* scene) { ++static_cast<Scene*>(scene)->count; }, this));
   }
 
-  // Says, without putting anything in order, that the stream has come here.
+  // Sets the flag when the stream has reached this operation. The flag orders no other accesses.
   void put_flag(cudaStream_t on) {
     const auto raise = [](void* scene) {
       static_cast<Scene*>(scene)->flag.store(true, std::memory_order_relaxed);
@@ -54,7 +54,8 @@ struct Scene {
     must(cudaLaunchHostFunc(on, raise, this));
   }
 
-  // Two threads, the second after the first, and only this program knows that it is.
+  // Runs two functions in two threads, one after the other. ThreadSanitizer does not see this
+  // order.
   void in_turn(const std::function<void()>& one, const std::function<void()>& two) {
     std::atomic<bool> ready = false;
     std::jthread later([&] {

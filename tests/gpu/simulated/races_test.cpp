@@ -10,7 +10,7 @@ namespace {
 
 constexpr int tsan_exit_status = 66;
 
-// How the program ends that does this.
+// The exit status of the program that plays this scene.
 int end_of(const std::string& scene) {
   Program program("simulated_races", {"TSAN_OPTIONS=exitcode=66:atexit_sleep_ms=0"}, {scene});
   const int status = program.end();
@@ -20,7 +20,7 @@ int end_of(const std::string& scene) {
 
 }  // namespace
 
-TEST_CASE("what CUDA does not put in order is a data race") {
+TEST_CASE("accesses that CUDA does not order are a data race") {
   const std::string scene =
       GENERATE("a page is written while it is copied", "an earlier record was waited for",
                "another stream did not wait", "another stream waited before the record",
@@ -30,7 +30,7 @@ TEST_CASE("what CUDA does not put in order is a data race") {
   CHECK(end_of(scene) == tsan_exit_status);
 }
 
-TEST_CASE("what CUDA puts in order is none") {
+TEST_CASE("accesses that CUDA orders are not a data race") {
   const std::string scene =
       GENERATE("a page is written behind an event", "a page is written once an event has passed",
                "a page is written behind its stream", "a page is written behind the device",

@@ -17,14 +17,14 @@ using simulated::Breach;
 
 namespace {
 
-// Breaks rules, which are only counted.
+// Simulated devices on which broken rules are only counted.
 class Breaking : public SimulatedStage {
  public:
   Breaking() {
     for (int i = 0; i < simulated::breaches_known; ++i) simulated::tolerate(static_cast<Breach>(i));
   }
 
-  // Whether this rule was broken once since the test began, and no other.
+  // True if this rule was broken once since the test began, and no other.
   static bool broke(Breach breach) {
     std::uint64_t all = 0;
     for (int i = 0; i < simulated::breaches_known; ++i)
@@ -43,12 +43,12 @@ std::byte* pages(std::size_t bytes) {
 
 }  // namespace
 
-TEST_CASE_METHOD(Breaking, "nothing may be put on the default stream") {
+TEST_CASE_METHOD(Breaking, "work on the default stream is a breach") {
   CHECK(cudaMemsetAsync(memory(4), 0, 4, nullptr) == cudaSuccess);
   CHECK(broke(Breach::default_stream));
 }
 
-TEST_CASE_METHOD(Breaking, "a copy stays inside what was allocated") {
+TEST_CASE_METHOD(Breaking, "a copy beyond the allocated memory is a breach") {
   std::byte* const device = memory(100);
   const std::vector<char> host(200);
   CHECK(cudaMemcpyAsync(device + 50, host.data(), 51, cudaMemcpyHostToDevice, stream()) ==
@@ -56,14 +56,14 @@ TEST_CASE_METHOD(Breaking, "a copy stays inside what was allocated") {
   CHECK(broke(Breach::outside_allocation));
 }
 
-TEST_CASE_METHOD(Breaking, "a copy to a device goes to one") {
+TEST_CASE_METHOD(Breaking, "a copy to a device whose target is on the host is a breach") {
   std::vector<char> host(200);
   CHECK(cudaMemcpyAsync(host.data(), host.data() + 100, 100, cudaMemcpyHostToDevice, stream()) ==
         cudaErrorInvalidValue);
   CHECK(broke(Breach::outside_allocation));
 }
 
-TEST_CASE_METHOD(Breaking, "memory is not used once it is freed, nor freed twice") {
+TEST_CASE_METHOD(Breaking, "using or freeing freed memory is a breach") {
   std::byte* const device = memory(100);
   REQUIRE(cudaFree(device) == cudaSuccess);
   SECTION("used") { CHECK(cudaMemsetAsync(device + 10, 0, 4, stream()) == cudaErrorInvalidValue); }
@@ -71,7 +71,7 @@ TEST_CASE_METHOD(Breaking, "memory is not used once it is freed, nor freed twice
   CHECK(broke(Breach::use_after_free));
 }
 
-TEST_CASE_METHOD(Breaking, "a stream and an event are not used once they are destroyed") {
+TEST_CASE_METHOD(Breaking, "using a destroyed stream or event is a breach") {
   SECTION("stream") {
     const cudaStream_t on = stream();
     REQUIRE(cudaStreamDestroy(on) == cudaSuccess);
@@ -85,17 +85,17 @@ TEST_CASE_METHOD(Breaking, "a stream and an event are not used once they are des
   CHECK(broke(Breach::use_after_free));
 }
 
-TEST_CASE_METHOD(Breaking, "memory is not freed while a stream has work for it") {
+TEST_CASE_METHOD(Breaking, "freeing memory while a stream has work for it is a breach") {
   const cudaStream_t on = stream();
   std::byte* const device = memory(100);
   simulated::hold(on);
   REQUIRE(cudaMemsetAsync(device, 0, 100, on) == cudaSuccess);
   CHECK(cudaFree(device) == cudaSuccess);
   CHECK(broke(Breach::freed_in_use));
-  simulated::kill_device(cudaErrorUnknown);  // so that it is not written any more
+  simulated::kill_device(cudaErrorUnknown);  // drops the work
 }
 
-TEST_CASE_METHOD(Breaking, "pages stay locked while a stream has work for them") {
+TEST_CASE_METHOD(Breaking, "unlocking pages while a stream has work for them is a breach") {
   const cudaStream_t on = stream();
   std::byte* const device = memory(100);
   std::byte* const host = pages(4096);
@@ -109,7 +109,7 @@ TEST_CASE_METHOD(Breaking, "pages stay locked while a stream has work for them")
   ::munmap(host, 4096);
 }
 
-TEST_CASE_METHOD(Breaking, "pages are unlocked before they go") {
+TEST_CASE_METHOD(Breaking, "unmapping pages before they are unlocked is a breach") {
   std::byte* const host = pages(4096);
   REQUIRE(cudaHostRegister(host, 4096, cudaHostRegisterDefault) == cudaSuccess);
   ::munmap(host, 4096);
@@ -117,7 +117,7 @@ TEST_CASE_METHOD(Breaking, "pages are unlocked before they go") {
   CHECK(broke(Breach::unmapped_registered));
 }
 
-TEST_CASE_METHOD(Breaking, "nothing is written behind the end of a device's memory") {
+TEST_CASE_METHOD(Breaking, "a write after the end of device memory is a breach") {
   std::byte* const device = memory(100);
   *simulated::host_view(device + 99) = std::byte{1};
   *(simulated::host_view(device + 99) + 1) = std::byte{1};
@@ -125,7 +125,7 @@ TEST_CASE_METHOD(Breaking, "nothing is written behind the end of a device's memo
   CHECK(broke(Breach::overrun));
 }
 
-TEST_CASE_METHOD(Breaking, "memory, streams and events belong to one device") {
+TEST_CASE_METHOD(Breaking, "using memory or an event on a stream of another device is a breach") {
   const cudaStream_t on = stream();
   REQUIRE(cudaSetDevice(1) == cudaSuccess);
   SECTION("memory") { CHECK(cudaMemsetAsync(memory(4), 0, 4, on) == cudaSuccess); }
@@ -147,7 +147,7 @@ TEST_CASE_METHOD(Breaking, "a stream may wait for an event of another device") {
   CHECK(simulated::count(Breach::wrong_device) == 0);
 }
 
-TEST_CASE_METHOD(Breaking, "what runs on the host for a stream does not call CUDA") {
+TEST_CASE_METHOD(Breaking, "a CUDA call in a host function of a stream is a breach") {
   const cudaStream_t on = stream();
   cudaError_t error = cudaSuccess;
   REQUIRE(cudaLaunchHostFunc(on, call_cuda, &error) == cudaSuccess);
@@ -156,21 +156,21 @@ TEST_CASE_METHOD(Breaking, "what runs on the host for a stream does not call CUD
   CHECK(broke(Breach::call_in_host_function));
 }
 
-TEST_CASE_METHOD(Breaking, "a kernel stays inside of what it was given") {
+TEST_CASE_METHOD(Breaking, "a kernel that accesses memory outside its arguments is a breach") {
   std::byte* const state = memory(3 * 16);
   auto* const slot = reinterpret_cast<std::int32_t*>(memory(8));
   const std::int32_t slots[] = {0, 3};
   REQUIRE(cudaMemcpy(slot, slots, sizeof slots, cudaMemcpyHostToDevice) == cudaSuccess);
   const cudaStream_t on = stream();
-  SECTION("of the state") { cuda::gather_rows({state, 16}, slot, 2, memory(32), on); }
-  SECTION("of an array") {
+  SECTION("outside the state") { cuda::gather_rows({state, 16}, slot, 2, memory(32), on); }
+  SECTION("outside an array") {
     CHECK_THROWS_AS(cuda::gather_rows({state, 16}, slot, 3, memory(48), on), DeviceFailure);
   }
   REQUIRE(cudaStreamSynchronize(on) == cudaSuccess);
   CHECK(broke(Breach::outside_allocation));
 }
 
-TEST_CASE_METHOD(Breaking, "what CUDA refuses with a code is no breach") {
+TEST_CASE_METHOD(Breaking, "a call that CUDA refuses with an error code is no breach") {
   cudaEvent_t none = nullptr;
   CHECK(cudaEventCreateWithFlags(&none, cudaEventInterprocess) == cudaErrorInvalidValue);
   std::byte* const host = pages(8192);
@@ -179,7 +179,7 @@ TEST_CASE_METHOD(Breaking, "what CUDA refuses with a code is no breach") {
         cudaErrorHostMemoryAlreadyRegistered);
   CHECK(cudaHostUnregister(host + 1) == cudaErrorHostMemoryNotRegistered);
   CHECK(cudaMemcpyAsync(memory(8192), host, 8192, cudaMemcpyHostToDevice, stream()) ==
-        cudaErrorInvalidValue);  // pages that are locked in part
+        cudaErrorInvalidValue);  // partly locked pages
   CHECK(cudaHostUnregister(host) == cudaSuccess);
   void* much = nullptr;
   CHECK(cudaMalloc(&much, std::size_t{1} << 31) == cudaErrorMemoryAllocation);

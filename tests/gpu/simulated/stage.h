@@ -12,7 +12,7 @@
 
 namespace millrace::test {
 
-// Fresh simulated devices for a test, and what a test does with them in one line.
+// Fresh simulated devices for a test, and short forms of CUDA's calls that must succeed.
 class SimulatedStage {
  public:
   SimulatedStage() { simulated_cuda::reset(); }
@@ -33,7 +33,7 @@ class SimulatedStage {
     REQUIRE(cudaMalloc(&memory, bytes) == cudaSuccess);
     return static_cast<std::byte*>(memory);
   }
-  // What lies on a device.
+  // The content of device memory.
   static std::string text(const std::byte* memory, std::size_t bytes) {
     std::string text(bytes, ' ');
     REQUIRE(cudaMemcpy(text.data(), memory, bytes, cudaMemcpyDeviceToHost) == cudaSuccess);

@@ -16,7 +16,7 @@ namespace {
 
 using Stage = SimulatedStage;
 
-// Puts a function on the stream that adds a letter to a text.
+// The argument of write_letter(), which appends a letter to a text.
 struct Letter {
   std::string* text;
   char letter;
@@ -30,7 +30,7 @@ void count_up(void* argument) { ++*static_cast<std::atomic<int>*>(argument); }
 
 }  // namespace
 
-TEST_CASE_METHOD(Stage, "a stream does what was put on it one after the other") {
+TEST_CASE_METHOD(Stage, "a stream runs its work in order") {
   const cudaStream_t on = stream();
   std::string text;
   std::vector<Letter> letters;
@@ -42,7 +42,7 @@ TEST_CASE_METHOD(Stage, "a stream does what was put on it one after the other") 
   CHECK(cudaStreamDestroy(on) == cudaSuccess);
 }
 
-TEST_CASE_METHOD(Stage, "what is put on a stream does not happen in the call") {
+TEST_CASE_METHOD(Stage, "a stream does not run its work within the call") {
   const cudaStream_t on = stream();
   std::atomic<int> count = 0;
   simulated::hold(on);
@@ -55,7 +55,7 @@ TEST_CASE_METHOD(Stage, "what is put on a stream does not happen in the call") {
   CHECK(cudaStreamQuery(on) == cudaSuccess);
 }
 
-TEST_CASE_METHOD(Stage, "device memory is filled with what nobody writes") {
+TEST_CASE_METHOD(Stage, "new device memory is filled with a fixed value") {
   std::byte* const device = memory(3);
   CHECK(text(device, 3) == "\xCD\xCD\xCD");
   REQUIRE(cudaMemset(device, 'x', 2) == cudaSuccess);
@@ -63,7 +63,7 @@ TEST_CASE_METHOD(Stage, "device memory is filled with what nobody writes") {
   CHECK(reinterpret_cast<std::uintptr_t>(device) % 256 == 0);
 }
 
-TEST_CASE_METHOD(Stage, "an event passes after what was put before it, and not earlier") {
+TEST_CASE_METHOD(Stage, "an event passes after the work before it, and not earlier") {
   const cudaStream_t on = stream();
   const cudaEvent_t done = event();
   CHECK(cudaEventQuery(done) == cudaSuccess);  // never recorded
@@ -79,7 +79,7 @@ TEST_CASE_METHOD(Stage, "an event passes after what was put before it, and not e
   CHECK(cudaEventQuery(done) == cudaSuccess);
 }
 
-TEST_CASE_METHOD(Stage, "a stream that waits for an event goes on behind it") {
+TEST_CASE_METHOD(Stage, "a stream that waits for an event continues after it") {
   const cudaStream_t first = stream(), second = stream();
   const cudaEvent_t done = event();
   std::byte* const device = memory(5);
@@ -95,7 +95,7 @@ TEST_CASE_METHOD(Stage, "a stream that waits for an event goes on behind it") {
   CHECK(text(copy, 5) == "hello");
 }
 
-TEST_CASE_METHOD(Stage, "a stream waits for the record there was, not for a later one") {
+TEST_CASE_METHOD(Stage, "a stream waits for the record before its wait, not for a later one") {
   const cudaStream_t first = stream(), second = stream(), third = stream();
   const cudaEvent_t done = event();
   REQUIRE(cudaEventRecord(done, first) == cudaSuccess);
@@ -108,7 +108,9 @@ TEST_CASE_METHOD(Stage, "a stream waits for the record there was, not for a late
   CHECK(cudaEventSynchronize(done) == cudaSuccess);
 }
 
-TEST_CASE_METHOD(Stage, "an earlier record that has not passed still holds who waits for it") {
+TEST_CASE_METHOD(
+    Stage,
+    "a stream that waits for an earlier record still waits after the event is recorded again") {
   const cudaStream_t first = stream(), second = stream(), waiter = stream();
   const cudaEvent_t done = event();
   simulated::hold(first);
@@ -121,7 +123,7 @@ TEST_CASE_METHOD(Stage, "an earlier record that has not passed still holds who w
   CHECK(cudaStreamSynchronize(waiter) == cudaSuccess);
 }
 
-TEST_CASE_METHOD(Stage, "waiting for an event that was never recorded is nothing") {
+TEST_CASE_METHOD(Stage, "a wait for an event that was never recorded has no effect") {
   const cudaStream_t first = stream(), second = stream();
   const cudaEvent_t done = event();
   REQUIRE(cudaStreamWaitEvent(second, done, 0) == cudaSuccess);
@@ -130,7 +132,7 @@ TEST_CASE_METHOD(Stage, "waiting for an event that was never recorded is nothing
   CHECK(cudaStreamSynchronize(second) == cudaSuccess);
 }
 
-TEST_CASE_METHOD(Stage, "events with timing tell how long it took") {
+TEST_CASE_METHOD(Stage, "events with timing measure the time between them") {
   const cudaStream_t on = stream();
   const cudaEvent_t begin = event(cudaEventDefault), end = event(cudaEventDefault);
   float ms = -1;
@@ -165,7 +167,7 @@ TEST_CASE_METHOD(Stage, "a stream and an event may be destroyed before their wor
   CHECK(count == 1);
 }
 
-TEST_CASE_METHOD(Stage, "a device waits for all of its streams, and for those of no other") {
+TEST_CASE_METHOD(Stage, "synchronizing a device waits for its own streams only") {
   const cudaStream_t here = stream();
   REQUIRE(cudaSetDevice(1) == cudaSuccess);
   const cudaStream_t there = stream();
@@ -181,7 +183,7 @@ TEST_CASE_METHOD(Stage, "a device waits for all of its streams, and for those of
   CHECK(device == 1);
 }
 
-TEST_CASE_METHOD(Stage, "an application may use the streams that every device has") {
+TEST_CASE_METHOD(Stage, "an application may use the built-in streams of a device") {
   std::byte* const device = memory(2);
   REQUIRE(cudaMemsetAsync(device, 'a', 1, cudaStreamLegacy) == cudaSuccess);
   REQUIRE(cudaMemsetAsync(device + 1, 'b', 1, cudaStreamPerThread) == cudaSuccess);
@@ -190,7 +192,7 @@ TEST_CASE_METHOD(Stage, "an application may use the streams that every device ha
   CHECK(simulated::count(simulated::Breach::default_stream) == 0);
 }
 
-TEST_CASE_METHOD(Stage, "calls are counted, and those that wait") {
+TEST_CASE_METHOD(Stage, "calls are counted, and so are calls that wait") {
   const cudaStream_t on = stream();
   std::byte* const device = memory(4);
   const std::uint64_t before = simulated::waiting_calls();

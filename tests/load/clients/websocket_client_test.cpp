@@ -12,28 +12,28 @@ using namespace millrace::load;
 
 namespace {
 
-struct Heard final : ClientSink {
-  void opened(std::uint32_t, Time) override { said += "opened "; }
+struct RecordingSink final : ClientSink {
+  void opened(std::uint32_t, Time) override { record += "opened "; }
   void refused(std::uint32_t, std::string_view why, Time) override {
-    said += "refused:" + std::string(why) + " ";
+    record += "refused:" + std::string(why) + " ";
   }
-  void has_room(std::uint32_t) override { said += "room "; }
-  void told(std::uint32_t, const Told& told, Time) override {
-    said += "told:" + std::to_string(told.seq) + " ";
+  void writable(std::uint32_t) override { record += "writable "; }
+  void received(std::uint32_t, const ReceivedResult& result, Time) override {
+    record += "result:" + std::to_string(result.seq) + " ";
   }
   void rejected(std::uint32_t, std::uint64_t frames) override {
-    said += "rejected:" + std::to_string(frames) + " ";
+    record += "rejected:" + std::to_string(frames) + " ";
   }
   void closed(std::uint32_t, std::uint64_t frames, std::uint64_t rows, Time) override {
-    said += "closed:" + std::to_string(frames) + "/" + std::to_string(rows) + " ";
+    record += "closed:" + std::to_string(frames) + "/" + std::to_string(rows) + " ";
   }
   void broken(std::uint32_t, std::string_view why, Time) override {
-    said += "broken:" + std::string(why) + " ";
+    record += "broken:" + std::string(why) + " ";
   }
-  std::string said;
+  std::string record;
 };
 
-// A client whose service is the test.
+// A client and the other end of its connection.
 struct Pair {
   Pair() {
     int ends[2];
@@ -42,13 +42,13 @@ struct Pair {
     service = FileDescriptor(ends[1]);
   }
 
-  bool turn(bool readable = true) { return client->turn(readable, !readable, heard); }
-  // What the client hears of these bytes.
-  std::string says(std::string_view bytes) {
+  bool turn(bool readable = true) { return client->turn(readable, !readable, sink); }
+  // Sends these bytes to the client and returns the calls of its sink.
+  std::string effect_of(std::string_view bytes) {
     REQUIRE(::send(service.get(), bytes.data(), bytes.size(), 0) ==
             static_cast<ssize_t>(bytes.size()));
-    goes_on = turn();
-    return std::exchange(heard.said, {});
+    continues = turn();
+    return std::exchange(sink.record, {});
   }
   std::string read() {
     std::string bytes(1 << 16, '\0');
@@ -59,14 +59,15 @@ struct Pair {
   void open() {
     REQUIRE(turn(false));
     read();
-    REQUIRE(says("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n") == "opened ");
+    REQUIRE(effect_of("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n") ==
+            "opened ");
   }
 
   WebSocketScratch scratch;
   std::optional<WebSocketClient> client;
   FileDescriptor service;
-  Heard heard;
-  bool goes_on = true;
+  RecordingSink sink;
+  bool continues = true;
 };
 
 std::string text(std::string_view payload) {
@@ -78,81 +79,81 @@ constexpr std::string_view closed = R"({"type":"closed","frames":1600,"chunks":1
 
 }  // namespace
 
-TEST_CASE("the upgrade is sent once it is connected, and answered") {
+TEST_CASE("the upgrade is sent after the connection, and its answer is read") {
   Pair pair;
   CHECK(pair.client->waits_to_write());
   REQUIRE(pair.turn(false));
   CHECK_FALSE(pair.client->waits_to_write());
   CHECK(pair.read() == "GET / HTTP/1.1\r\n\r\n");
-  CHECK(pair.says("HTTP/1.1 101 Switch").empty());
-  CHECK(pair.says("ing Protocols\r\n\r\n") == "opened ");
+  CHECK(pair.effect_of("HTTP/1.1 101 Switch").empty());
+  CHECK(pair.effect_of("ing Protocols\r\n\r\n") == "opened ");
 }
 
-TEST_CASE("a refusal is told by its status") {
+TEST_CASE("a refusal has the HTTP status as its reason") {
   Pair pair;
   REQUIRE(pair.turn(false));
-  CHECK(pair.says("HTTP/1.1 503 Service Unavailable\r\n\r\n{}") == "refused:503 ");
-  CHECK_FALSE(pair.goes_on);
+  CHECK(pair.effect_of("HTTP/1.1 503 Service Unavailable\r\n\r\n{}") == "refused:503 ");
+  CHECK_FALSE(pair.continues);
 }
 
-TEST_CASE("an answer that is no HTTP is told so, however short") {
+TEST_CASE("an answer that is not HTTP is refused as invalid, however short") {
   Pair pair;
   REQUIRE(pair.turn(false));
-  CHECK(pair.says("x\r\n\r\n") == "refused:what it answered is not the protocol ");
+  CHECK(pair.effect_of("x\r\n\r\n") == "refused:invalid answer to the upgrade ");
 }
 
-TEST_CASE("messages are told however they are split") {
+TEST_CASE("messages are read however they are split") {
   Pair pair;
   pair.open();
   const std::string both = text(result) + text(R"({"type":"rejected","code":"format","frames":7})");
-  CHECK(pair.says(both) == "told:4 rejected:7 ");
+  CHECK(pair.effect_of(both) == "result:4 rejected:7 ");
   for (const char byte : text(result)) {
-    const std::string heard = pair.says({&byte, 1});
-    if (!heard.empty()) CHECK(heard == "told:4 ");
+    const std::string calls = pair.effect_of({&byte, 1});
+    if (!calls.empty()) CHECK(calls == "result:4 ");
   }
 }
 
 TEST_CASE("a ping is answered, masked") {
   Pair pair;
   pair.open();
-  CHECK(pair.says("\x89\x01x").empty());
+  CHECK(pair.effect_of("\x89\x01x").empty());
   const std::string pong = pair.read();
   REQUIRE(pong.size() == 7);
   CHECK(pong[0] == '\x8a');
   CHECK((pong[6] ^ pong[2]) == 'x');
 }
 
-TEST_CASE("after closed, a close ends it well") {
+TEST_CASE("a close after the message closed is a clean end") {
   Pair pair;
   pair.open();
-  CHECK(pair.says(text(closed)).empty());
-  CHECK(pair.says("\x88\x02\x03\xe8") == "closed:1600/1 ");
-  CHECK_FALSE(pair.goes_on);
+  CHECK(pair.effect_of(text(closed)).empty());
+  CHECK(pair.effect_of("\x88\x02\x03\xe8") == "closed:1600/1 ");
+  CHECK_FALSE(pair.continues);
 }
 
-TEST_CASE("any other end breaks it, and says what the service said") {
+TEST_CASE("any other end is broken, with the error code of the service") {
   SECTION("a close") {
     Pair pair;
     pair.open();
-    CHECK(pair.says(text(R"({"type":"error","code":"no_worker","message":"m"})") +
-                    "\x88\x02\x03\xe8") == "broken:no_worker ");
+    CHECK(pair.effect_of(text(R"({"type":"error","code":"no_worker","message":"m"})") +
+                         "\x88\x02\x03\xe8") == "broken:no_worker ");
   }
-  SECTION("nothing at all") {
+  SECTION("a lost connection") {
     Pair pair;
     pair.open();
     pair.service = FileDescriptor();
     CHECK_FALSE(pair.turn());
-    CHECK(pair.heard.said == "broken:it hung up ");
+    CHECK(pair.sink.record == "broken:the service disconnected ");
   }
-  SECTION("what is not the protocol") {
+  SECTION("an invalid message") {
     Pair pair;
     pair.open();
-    CHECK(pair.says("\xc1\x01x") == "broken:what it sent is not the protocol ");
-    CHECK_FALSE(pair.goes_on);
+    CHECK(pair.effect_of("\xc1\x01x") == "broken:invalid message from the service ");
+    CHECK_FALSE(pair.continues);
   }
 }
 
-TEST_CASE("what the socket does not take is kept, and room is told once it is gone") {
+TEST_CASE("unsent bytes are kept, and the client is writable once they are sent") {
   Pair pair;
   pair.open();
   const std::vector<std::byte> packet(60'000);
@@ -164,7 +165,7 @@ TEST_CASE("what the socket does not take is kept, and room is told once it is go
     for (std::string some = pair.read(); !some.empty(); some = pair.read()) read += some.size();
     REQUIRE(pair.turn(false));
   }
-  CHECK(pair.heard.said == "room ");
+  CHECK(pair.sink.record == "writable ");
   for (std::string some = pair.read(); !some.empty(); some = pair.read()) read += some.size();
   CHECK(read == sent * (packet.size() + 8));
 }

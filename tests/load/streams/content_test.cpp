@@ -14,12 +14,12 @@ namespace {
 constexpr FrameType audio{};
 constexpr FrameType features{.element = Element::f32, .values = 8, .rate = 100, .features = true};
 
-// The stream that begins with packet `first`, so many packets of it.
-std::vector<std::byte> stream(const Content& content, std::uint32_t place, std::uint64_t first,
+// The first `packets` packets of the stream that begins with packet `first`.
+std::vector<std::byte> stream(const Content& content, std::uint32_t client, std::uint64_t first,
                               std::size_t packets) {
   std::vector<std::byte> all(packets * content.packet_bytes());
   for (std::size_t i = 0; i < packets; ++i)
-    content.write(place, first + i,
+    content.write(client, first + i,
                   MutableBytes(all).subspan(i * content.packet_bytes(), content.packet_bytes()));
   return all;
 }
@@ -37,7 +37,7 @@ std::vector<std::byte> as_floats(Bytes samples) {
 
 }  // namespace
 
-TEST_CASE("a window of any length and place is recognized, and no other for it") {
+TEST_CASE("a window of any length and position is recognized, and no other is mistaken for it") {
   Schedule schedule({});
   schedule.start(Time{1h});
   for (const FrameType& type : {audio, features}) {
@@ -58,7 +58,7 @@ TEST_CASE("a window of any length and place is recognized, and no other for it")
   }
 }
 
-TEST_CASE("no two places send the same all the time") {
+TEST_CASE("no two clients send the same frames at the same time") {
   Schedule schedule({.streams = 40'000});
   constexpr FrameType wide{.element = Element::f32, .values = 80, .rate = 100, .features = true};
   for (const FrameType& type : {audio, wide}) {
@@ -76,7 +76,7 @@ TEST_CASE("no two places send the same all the time") {
   }
 }
 
-TEST_CASE("one value that is wrong is seen") {
+TEST_CASE("one wrong value is detected") {
   Schedule schedule({});
   const Content content(schedule, audio);
   auto sent = stream(content, 0, 0, 2);
@@ -84,7 +84,7 @@ TEST_CASE("one value that is wrong is seen") {
   CHECK_FALSE(content.matches(0, 0, 0, sent, Element::s16));
 }
 
-TEST_CASE("samples that became floats on the way are recognized") {
+TEST_CASE("samples that were converted to floats are recognized") {
   Schedule schedule({});
   const Content content(schedule, audio);
   auto floats = as_floats(stream(content, 1, 0, 2));
@@ -93,7 +93,7 @@ TEST_CASE("samples that became floats on the way are recognized") {
   CHECK_FALSE(content.matches(1, 0, 0, floats, Element::f32));
 }
 
-TEST_CASE("noise of samples says when its packet was due") {
+TEST_CASE("noise samples begin with the due time of their packet") {
   Schedule schedule({.streams = 2});
   schedule.start(Time{1h});
   const Content content(schedule, audio);
@@ -103,7 +103,7 @@ TEST_CASE("noise of samples says when its packet was due") {
   CHECK(from_wire(stamp) == schedule.due(1, 5));
 }
 
-TEST_CASE("files are sent as they are, from the front again at their end") {
+TEST_CASE("files are sent unchanged, and repeat at their end") {
   Schedule schedule({.packet = 100ms});
   std::vector<std::byte> file;
   for (int i = 0; i < 2 * 4000; ++i) file.push_back(static_cast<std::byte>(i * 31 >> 3));

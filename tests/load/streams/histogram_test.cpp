@@ -21,7 +21,7 @@ TEST_CASE("an empty histogram has zeros for quantiles") {
   CHECK(Histogram().greatest() == 0ns);
 }
 
-TEST_CASE("a time is kept to a sixty-fourth of it, from nanoseconds to hours") {
+TEST_CASE("a time is kept with a resolution of 1/64, from nanoseconds to hours") {
   for (Duration time : {1ns, 63ns, 64ns, 127ns, 128ns, 1000ns, 123'456'789ns}) {
     Histogram histogram;
     histogram.add(time);
@@ -33,7 +33,7 @@ TEST_CASE("a time is kept to a sixty-fourth of it, from nanoseconds to hours") {
   CHECK(is_near(histogram.quantile(0.5), 1h));
 }
 
-TEST_CASE("a quantile is the time that so large a part is not above") {
+TEST_CASE("quantiles of evenly spread times are exact within the resolution") {
   Histogram histogram;
   for (int i = 1; i <= 1000; ++i) histogram.add(i * 1us);
   CHECK(is_near(histogram.quantile(0.5), 501us));
@@ -43,7 +43,7 @@ TEST_CASE("a quantile is the time that so large a part is not above") {
   CHECK(histogram.count() == 1000);
 }
 
-TEST_CASE("what is beyond the scale counts as its end, and what is negative as nothing") {
+TEST_CASE("times beyond the scale count as its end, negative times as 0") {
   Histogram histogram;
   histogram.add(1000h);
   histogram.add(-5us);

@@ -20,7 +20,7 @@ struct Started : Schedule {
 
 }  // namespace
 
-TEST_CASE("in uniform phase the packets of all streams are evenly apart") {
+TEST_CASE("in uniform phase the packets of all streams are evenly spaced") {
   const Started schedule({.streams = 4, .packet = 100ms});
   CHECK(schedule.due(0, 0) == start);
   CHECK(schedule.due(1, 0) == start + 25ms);
@@ -30,29 +30,30 @@ TEST_CASE("in uniform phase the packets of all streams are evenly apart") {
 
 TEST_CASE("in step all streams send at the same moment") {
   const Started schedule({.streams = 4, .phase = Phase::step});
-  for (std::uint32_t place = 0; place < 4; ++place) CHECK(schedule.due(place, 3) == start + 300ms);
+  for (std::uint32_t client = 0; client < 4; ++client)
+    CHECK(schedule.due(client, 3) == start + 300ms);
 }
 
-TEST_CASE("random phases differ, lie in the first period, and are those of the seed") {
+TEST_CASE("random phases differ, are in the first period, and depend only on the seed") {
   const LoadPlan plan{.streams = 100, .phase = Phase::random, .seed = 7};
   const Started schedule(plan), again(plan);
   LoadPlan other = plan;
   other.seed = 8;
   const Started different(other);
   std::set<Time> seen;
-  for (std::uint32_t place = 0; place < plan.streams; ++place) {
-    const Time due = schedule.due(place, 0);
+  for (std::uint32_t client = 0; client < plan.streams; ++client) {
+    const Time due = schedule.due(client, 0);
     CHECK(due >= start);
     CHECK(due < start + plan.packet);
-    CHECK(due == again.due(place, 0));
-    CHECK(due != different.due(place, 0));
-    CHECK(schedule.due(place, 5) == due + 5 * plan.packet);
+    CHECK(due == again.due(client, 0));
+    CHECK(due != different.due(client, 0));
+    CHECK(schedule.due(client, 5) == due + 5 * plan.packet);
     seen.insert(due);
   }
   CHECK(seen.size() == plan.streams);
 }
 
-TEST_CASE("jitter delays each packet by itself, within its bound") {
+TEST_CASE("jitter delays each packet independently, within its bound") {
   const Started schedule({.streams = 1, .jitter = 10ms});
   std::set<Duration> late;
   for (std::uint64_t packet = 0; packet < 100; ++packet) {
@@ -64,7 +65,7 @@ TEST_CASE("jitter delays each packet by itself, within its bound") {
   CHECK(late.size() == 100);
 }
 
-TEST_CASE("the first packet from a moment on is the one due then or next") {
+TEST_CASE("the first packet from an instant on is the one due then or next") {
   const Started schedule({.streams = 2});
   CHECK(schedule.first_from(0, start - 1s) == 0);
   CHECK(schedule.first_from(0, start) == 0);
@@ -73,20 +74,20 @@ TEST_CASE("the first packet from a moment on is the one due then or next") {
   CHECK(schedule.first_from(1, start + 151ms) == 2);
 }
 
-TEST_CASE("lives have the mean that was asked for, and the part of them vanishes that should") {
+TEST_CASE("lifetimes have the requested mean, and the requested fraction disconnects") {
   const Started schedule({.life = 2s, .aborts = 0.25});
   double packets = 0;
-  int vanished = 0;
+  int disconnected = 0;
   constexpr int lives = 20'000;
   for (std::uint64_t first = 0; first < lives; ++first) {
     packets += static_cast<double>(schedule.packets_of_life(3, first));
-    vanished += schedule.vanishes(3, first);
+    disconnected += schedule.disconnects(3, first);
   }
   CHECK(packets / lives == Approx(20).epsilon(0.05));
-  CHECK(static_cast<double>(vanished) / lives == Approx(0.25).epsilon(0.05));
+  CHECK(static_cast<double>(disconnected) / lives == Approx(0.25).epsilon(0.05));
 }
 
-TEST_CASE("what is due in the warm-up or behind the end does not count") {
+TEST_CASE("packets due in the warm-up or after the end do not count") {
   const Started schedule({.warm_up = 1s, .length = 10s, .window = 4s});
   CHECK_FALSE(schedule.counts(start + 999ms));
   CHECK(schedule.counts(start + 1s));

@@ -13,7 +13,7 @@
 using namespace millrace;
 using namespace millrace::load;
 
-TEST_CASE("memory, descriptors and time that a process takes are seen") {
+TEST_CASE("memory, descriptors and CPU time of a process are measured") {
   const Usage before = usage_of(::getpid()).value();
   const FileDescriptor one(::open("/dev/null", O_RDONLY)), other(::open("/dev/null", O_RDONLY));
   std::vector<char> memory(64 << 20);
@@ -26,4 +26,4 @@ TEST_CASE("memory, descriptors and time that a process takes are seen") {
   CHECK(cpu_of_us() >= cpu_of_thread(::pthread_self()));
 }
 
-TEST_CASE("a process that is gone has no usage") { CHECK_FALSE(usage_of(0x3fffffff)); }
+TEST_CASE("a process that has ended has no usage") { CHECK_FALSE(usage_of(0x3fffffff)); }

@@ -16,7 +16,7 @@ TEST_CASE("a process that works is alive") {
   CHECK(page.body == "{\"alive\":true}\n");
 }
 
-TEST_CASE("a process whose device has failed is not alive, and says which") {
+TEST_CASE("a process whose device has failed is not alive, and names the device") {
   const HttpAnswer page = alive_page({"device cuda:0 has failed", "device cuda:2 has failed"});
   CHECK(page.status == 503);
   CHECK(page.type == "application/json");
@@ -25,7 +25,7 @@ TEST_CASE("a process whose device has failed is not alive, and says which") {
         "[\"device cuda:0 has failed\",\"device cuda:2 has failed\"]}\n");
 }
 
-TEST_CASE("a service is ready where nothing speaks against it") {
+TEST_CASE("a service is ready unless there is a reason against it") {
   CHECK(ready_page({}).status == 200);
   const HttpAnswer page = ready_page({"pipeline asr has no worker"});
   CHECK(page.status == 503);
@@ -82,7 +82,7 @@ TEST_CASE("the page of streams has no more lines than the limit") {
   CHECK(std::ranges::count(page, '{') == 1 + 10);
 }
 
-TEST_CASE("the page of workers has what each does, and its last failure") {
+TEST_CASE("the page of workers has the state of each worker and its last failure") {
   WorkerStatus worker;
   worker.name = "gpu-0";
   worker.slots = 64;

@@ -7,7 +7,7 @@ using namespace millrace;
 
 namespace {
 
-// "parameter: message", or "" for a query that is accepted.
+// "parameter: message", or "" if the query is accepted.
 std::string problem(std::string_view parameters) {
   const auto query = parse_stream_query("/streams?" + std::string(parameters));
   if (query) return {};
@@ -28,7 +28,7 @@ TEST_CASE("limit, order and pipeline are read, percent-encoded too") {
         StreamQuery{StreamOrder::name, 10'000, ""});
 }
 
-TEST_CASE("a limit that is no number from 1 to 10000 is refused, and the message says what is") {
+TEST_CASE("a limit that is not a number from 1 to 10000 is refused with the allowed range") {
   for (const char* limit : {"-1", "0", "10001", "1000000000", "99999999999999999999", "ten", "",
                             "1.5", "1%00", "+1", "0x10", " 1"})
     CHECK(problem("limit=" + std::string(limit)) ==
@@ -40,5 +40,5 @@ TEST_CASE("other wrong parameters are refused by name") {
   CHECK(problem("pipeline=") == "pipeline: must be the name of a pipeline");
   CHECK(problem("limit=1&limit=1") == "limit: given twice");
   CHECK(problem("limit=%zz") == "limit: malformed percent-encoding");
-  CHECK(problem("sort=age") == "sort: no such parameter; there are limit, order and pipeline");
+  CHECK(problem("sort=age") == "sort: no such parameter; allowed are limit, order and pipeline");
 }

@@ -12,27 +12,27 @@ using namespace millrace;
 
 namespace {
 
-// An admission with room for many streams.
-struct Crowd {
-  explicit Crowd(std::size_t streams) {
+// An admission that accepts many streams.
+struct ManyStreams {
+  explicit ManyStreams(std::size_t streams) {
     for (std::size_t i = 0; i < streams; ++i) open(std::to_string(i));
   }
-  ~Crowd() {
+  ~ManyStreams() {
     for (auto& client : t.clients) {
-      if (client.stream) AdmissionUnderTest::hang_up(client);
-      t.run();  // or its news would be too many for the pipelines
+      if (client.stream) AdmissionUnderTest::disconnect(client);
+      t.run();  // so that the messages do not exceed the queue of the pipeline
     }
   }
   AdmissionUnderTest::Client& open(std::string name, std::string pipeline = "default") {
-    for (auto& each : t.pipelines) each->hub().room().set_limit(100'000);
+    for (auto& each : t.pipelines) each->hub().stream_budget().set_limit(100'000);
     auto& client = t.open({.pipeline = std::move(pipeline), .id = std::move(name)});
     REQUIRE(client.stream);
-    t.run();  // its pipeline hears of it
+    t.run();  // its pipeline receives the stream
     return client;
   }
-  // Frames that are no row yet, so that the stream holds them.
+  // Sends frames that are in no row yet, so that the stream holds them.
   void hold(AdmissionUnderTest::Client& client, std::size_t frames) {
-    (void)client.told();  // unread messages would count, too
+    (void)client.received();  // unread messages would count too
     const std::vector<std::byte> bytes(2 * frames);
     client.stream->frames(bytes, Clock::now());
   }
@@ -57,56 +57,56 @@ struct Crowd {
 }  // namespace
 
 TEST_CASE("streams are listed by age, by the bytes that they hold, or by name") {
-  Crowd crowd(0);
-  auto& first = crowd.open("b");
-  (void)crowd.open("c").told();
-  auto& last = crowd.open("a");
-  crowd.hold(first, 1);
-  crowd.hold(last, 3);
-  CHECK(crowd.names({.order = StreamOrder::age}) == std::vector<std::string>{"b", "c", "a"});
-  CHECK(crowd.names({.order = StreamOrder::held}) == std::vector<std::string>{"a", "b", "c"});
-  CHECK(crowd.names({.order = StreamOrder::name}) == std::vector<std::string>{"a", "b", "c"});
-  const StreamList most = crowd.list({.order = StreamOrder::held, .limit = 1});
+  ManyStreams many(0);
+  auto& first = many.open("b");
+  (void)many.open("c").received();
+  auto& last = many.open("a");
+  many.hold(first, 1);
+  many.hold(last, 3);
+  CHECK(many.names({.order = StreamOrder::age}) == std::vector<std::string>{"b", "c", "a"});
+  CHECK(many.names({.order = StreamOrder::held}) == std::vector<std::string>{"a", "b", "c"});
+  CHECK(many.names({.order = StreamOrder::name}) == std::vector<std::string>{"a", "b", "c"});
+  const StreamList most = many.list({.order = StreamOrder::held, .limit = 1});
   REQUIRE(most.lines.size() == 1);
   CHECK(most.lines.front().held_bytes == 6);
   CHECK(most.total == 3);
 }
 
-TEST_CASE("a list of one pipeline has its streams alone, and counts no others") {
-  Crowd crowd(3);
-  crowd.open("vector", "features");
-  const StreamList list = crowd.list({.pipeline = "features"});
+TEST_CASE("a list of one pipeline has and counts only its streams") {
+  ManyStreams many(3);
+  many.open("vector", "features");
+  const StreamList list = many.list({.pipeline = "features"});
   REQUIRE(list.lines.size() == 1);
   CHECK(list.lines.front().name == "vector");
   CHECK(list.total == 1);
-  CHECK(crowd.list({}).total == 4);
+  CHECK(many.list({}).total == 4);
 }
 
 TEST_CASE("the first of many streams are listed, in many slices") {
   constexpr std::size_t streams = 5000;
-  Crowd crowd(streams);
-  const StreamList list = crowd.list({.limit = 1200});
+  ManyStreams many(streams);
+  const StreamList list = many.list({.limit = 1200});
   CHECK(list.total == streams);
   REQUIRE(list.lines.size() == 1200);
   CHECK(list.lines.front().name == "0");
   CHECK(list.lines.back().name == "1199");
-  CHECK(crowd.steps >= (streams + 1200) / StreamWalk::slice);
-  CHECK(crowd.names({.order = StreamOrder::name, .limit = 3}) ==
+  CHECK(many.steps >= (streams + 1200) / StreamWalk::slice);
+  CHECK(many.names({.order = StreamOrder::name, .limit = 3}) ==
         std::vector<std::string>{"0", "1", "10"});
 }
 
 TEST_CASE("streams that come and go between two slices make no stream be listed twice") {
-  Crowd crowd(2000);
-  const StreamTable& table = crowd.t.admission->table();
+  ManyStreams many(2000);
+  const StreamTable& table = many.t.admission->table();
   StreamWalk walk({.limit = 10'000}, Clock::now());
   CHECK_FALSE(walk.step(table));
   std::size_t streams = 2000;
   for (const auto buckets = table.buckets(); table.buckets() == buckets; ++streams)
-    crowd.open(std::to_string(streams));
+    many.open(std::to_string(streams));
   bool complete = false;
   for (std::size_t i = 0; !complete; ++i) {
     complete = walk.step(table);
-    if (i == 10) AdmissionUnderTest::hang_up(crowd.t.clients.front());
+    if (i == 10) AdmissionUnderTest::disconnect(many.t.clients.front());
   }
   StreamList list = walk.take();
   sort(list.lines, StreamOrder::name, list.lines.size());
@@ -114,21 +114,21 @@ TEST_CASE("streams that come and go between two slices make no stream be listed 
   CHECK(std::ranges::adjacent_find(list.lines, {}, &StreamLine::name) == list.lines.end());
 }
 
-// By hand: service_test '[figures]'
+// Run by hand: service_test '[figures]'
 TEST_CASE("the CPU time of the longest slice of a walk over 10 000 streams", "[.figures]") {
   const auto spent = [] {
     timespec time{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
   };
-  Crowd crowd(10'000);
+  ManyStreams many(10'000);
   for (const auto order : {StreamOrder::age, StreamOrder::held, StreamOrder::name})
     for (const std::uint32_t limit : {10u, 1000u, 10'000u}) {
       StreamWalk walk({.order = order, .limit = limit}, Clock::now());
       std::chrono::nanoseconds longest{}, all{};
       for (bool complete = false; !complete;) {
         const auto began = spent();
-        complete = walk.step(crowd.t.admission->table());
+        complete = walk.step(many.t.admission->table());
         longest = std::max(longest, spent() - began);
         all += spent() - began;
       }

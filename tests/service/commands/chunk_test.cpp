@@ -19,13 +19,13 @@ namespace {
 
 namespace json = boost::json;
 
-// What the command printed, and the exit code.
-struct Said {
+// The output of the command, and its exit code.
+struct Output {
   std::string out, err;
   int exit_code;
 };
 
-Said run(std::vector<std::string> arguments) {
+Output run(std::vector<std::string> arguments) {
   std::ostringstream out, err;
   Console console{out, err};
   CommandLine program;
@@ -36,19 +36,19 @@ Said run(std::vector<std::string> arguments) {
 }
 
 std::string rows(const std::vector<std::string>& arguments) {
-  const Said said = run(arguments);
-  CHECK(said.err == "");
-  CHECK(said.exit_code == 0);
-  return said.out;
+  const Output output = run(arguments);
+  CHECK(output.err == "");
+  CHECK(output.exit_code == 0);
+  return output.out;
 }
 
 std::string refusal(const std::vector<std::string>& arguments) {
-  const Said said = run(arguments);
-  CHECK(said.exit_code == 1);
-  return said.err;
+  const Output output = run(arguments);
+  CHECK(output.exit_code == 1);
+  return output.err;
 }
 
-// Files of one test.
+// The files of one test.
 struct Directory {
   TemporaryDirectory path;
 
@@ -70,7 +70,7 @@ struct Directory {
   }
 };
 
-// The samples 1 … n, exact in every kind of file.
+// The samples 1 … n, which are exact in every format.
 std::vector<float> ramp(int n) {
   std::vector<float> values;
   for (int i = 1; i <= n; ++i) values.push_back(static_cast<float>(i) / 32768);
@@ -92,7 +92,7 @@ json::value vectors() {
   return json::parse(std::string(std::istreambuf_iterator<char>(in), {}));
 }
 
-// Rows, and where `values` is given those behind them.
+// The rows as lines, with `values` as their last elements unless it is null.
 std::string lines(const json::array& rows, const json::array* values) {
   std::string text;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -103,7 +103,7 @@ std::string lines(const json::array& rows, const json::array* values) {
   return text;
 }
 
-TEST_CASE("chunk: events give the rows of every vector") {
+TEST_CASE("chunk: events give the rows of every conformance case") {
   const Directory directory;
   const json::value all = vectors();
   for (const json::value& one : all.at("cases").as_array()) {
@@ -113,7 +113,7 @@ TEST_CASE("chunk: events give the rows of every vector") {
   }
 }
 
-TEST_CASE("chunk: --values gives the values of every vector") {
+TEST_CASE("chunk: --values gives the values of every conformance case") {
   const Directory directory;
   const json::value all = vectors();
   for (const json::value& one : all.at("values").as_array()) {
@@ -126,7 +126,7 @@ TEST_CASE("chunk: --values gives the values of every vector") {
   }
 }
 
-TEST_CASE("chunk: --frames is a stream of so many frames") {
+TEST_CASE("chunk: --frames sets the length of the stream") {
   CHECK(rows({"--spec", "size=4,left=1", "--frames", "6"}) ==
         "[0,0,0,4,0,7,0]\n[1,4,1,2,0,48,0]\n");
   CHECK(rows({"--spec", "size=4,left=1", "--frames", "5", "--values"}) ==
@@ -134,14 +134,14 @@ TEST_CASE("chunk: --frames is a stream of so many frames") {
   CHECK(rows({"--spec", "size=4", "--frames", "0", "--values"}) == "[0,0,0,0,0,55,0,null]\n");
 }
 
-TEST_CASE("chunk: times count at the rate") {
+TEST_CASE("chunk: times are converted to frames at the rate") {
   CHECK(rows({"--spec", "size=1s", "--frames", "16000"}) ==
         "[0,0,0,16000,0,7,0]\n[1,16000,0,0,0,48,0]\n");
   CHECK(rows({"--spec", "size=80ms", "--rate", "12.5", "--frames", "1"}) ==
         "[0,0,0,1,0,7,0]\n[1,1,0,0,0,48,0]\n");
 }
 
-TEST_CASE("chunk: a preset counts the model's own frames, or at a rate those of audio") {
+TEST_CASE("chunk: a preset counts frames of the model, or with --rate frames of audio") {
   CHECK(rows({"--preset", "zipformer-32", "--frames", "45"}) ==
         "[0,0,0,32,13,7,0]\n[1,32,0,13,0,48,0]\n");
   CHECK(rows({"--preset", "moshi-80ms", "--frames", "5"}) == "[0,0,0,5,0,55,0]\n");
@@ -149,7 +149,7 @@ TEST_CASE("chunk: a preset counts the model's own frames, or at a rate those of 
         "[0,0,0,5120,2320,7,0]\n[1,5120,0,2320,0,48,0]\n");
 }
 
-TEST_CASE("chunk: a row is as wide as the widest size that the events give") {
+TEST_CASE("chunk: a row is as wide as the largest size that the events set") {
   const Directory directory;
   const std::string events =
       directory.text(R"([["frames",1],["size",1],["frames",1],["size",3],["end",0]])");
@@ -157,7 +157,7 @@ TEST_CASE("chunk: a row is as wide as the widest size that the events give") {
         "[0,0,0,1,0,7,0,[1,0,0]]\n[1,1,0,1,0,0,0,[2,0,0]]\n[2,2,0,0,0,48,0,null]\n");
 }
 
-TEST_CASE("chunk: events behind the end are not looked at, and a stream may stay open") {
+TEST_CASE("chunk: events after the end are ignored, and a stream may stay open") {
   const Directory directory;
   CHECK(rows({"--spec", "size=2", "--events",
               directory.text(R"([["abort",0],["nonsense",-1]])")}) == "[0,0,0,0,0,119,0]\n");
@@ -173,14 +173,14 @@ TEST_CASE("chunk: a file gives its frames and its samples") {
         "[0,0,0,3,0,7,0,[1,2,3]]\n[1,3,0,2,0,48,0,[4,5,5]]\n");
 }
 
-TEST_CASE("chunk: a frame of more channels is an array of them") {
+TEST_CASE("chunk: a frame of several channels is an array") {
   const Directory directory;
   const std::string file = directory.wav(ramp(6), 2, 8000, SF_FORMAT_PCM_24);
   CHECK(rows({"--spec", "size=2", file, "--values"}) ==
         "[0,0,0,2,0,7,0,[[1,2],[3,4]]]\n[1,2,0,1,0,48,0,[[5,6],[0,0]]]\n");
 }
 
-TEST_CASE("chunk: samples that are too loud are cut, not wrapped") {
+TEST_CASE("chunk: samples that are too loud are clamped, not wrapped") {
   const Directory directory;
   const std::string file = directory.wav({2, -2, 0.5}, 1, 8000, SF_FORMAT_FLOAT);
   CHECK(rows({"--spec", "size=3", file, "--values"}) ==
@@ -198,30 +198,31 @@ TEST_CASE("chunk: a file longer than a block keeps its context") {
   CHECK(std::count(shown.begin(), shown.end(), '1') > 16000 + 32000 + 48000 + 34000);
 }
 
-TEST_CASE("chunk: the file's rate counts, and is not converted") {
+TEST_CASE("chunk: --rate must be the rate of the file, because chunk does not resample") {
   const Directory directory;
   const std::string file = directory.wav(ramp(5), 1, 8000, SF_FORMAT_PCM_16);
   CHECK(rows({"--spec", "size=1ms", "--rate", "8000", file}) == "[0,0,0,5,0,55,0]\n");
   CHECK(refusal({"--spec", "size=1ms", "--rate", "16000", file}) ==
         "millrace chunk: " + file +
-            ": has 8000 frames per second, which must be --rate: nothing is resampled here\n");
+            ": has 8000 frames per second; --rate must be the same: chunk does not resample\n");
   CHECK(refusal({"--preset", "silero-16k", file}) ==
         "millrace chunk: preset = \"silero-16k\" takes audio at 16000 frames per second, not audio "
         "at 8000 frames per second\n");
 }
 
-TEST_CASE("chunk: what is missing or too much is asked for") {
-  const std::string rule = "millrace chunk: one of --spec and --preset must be given\n";
+TEST_CASE("chunk: a missing or superfluous option is an error") {
+  const std::string rule = "millrace chunk: exactly one of --spec and --preset must be given\n";
   CHECK(refusal({"--frames", "4"}) == rule);
   CHECK(refusal({"--spec", "size=4", "--preset", "silero-16k", "--frames", "4"}) == rule);
-  const std::string stream = "millrace chunk: one of FILE, --frames and --events must be given\n";
+  const std::string stream =
+      "millrace chunk: exactly one of FILE, --frames and --events must be given\n";
   CHECK(refusal({"--spec", "size=4"}) == stream);
   CHECK(refusal({"--spec", "size=4", "--frames", "4", "--events", "x"}) == stream);
 }
 
 TEST_CASE("chunk: a wrong rule, count or rate is named") {
   CHECK(refusal({"--spec", "size=4,left", "--frames", "4"}) ==
-        "millrace chunk: --spec: \"left\" must be KEY=VALUE, several with commas between them\n");
+        "millrace chunk: --spec: \"left\" must be KEY=VALUE; separate several by commas\n");
   CHECK(refusal({"--spec", "size=0", "--frames", "4"}) ==
         "millrace chunk: size = \"0\" must be at least 1 frame\n");
   for (const char* count : {"-1", "x", "1.5", "9007199254740993"}) {
@@ -231,7 +232,7 @@ TEST_CASE("chunk: a wrong rule, count or rate is named") {
   }
   for (const char* rate : {"0", "-1", "nan", "inf"}) {
     CHECK(refusal({"--spec", "size=4", "--frames", "4", "--rate", rate}) ==
-          "millrace chunk: --rate must be frames per second, more than 0 and at most 1e9\n");
+          "millrace chunk: --rate: must be above 0 and at most 1e9 frames per second\n");
   }
 }
 
@@ -248,20 +249,20 @@ TEST_CASE("chunk: a file that cannot be read is named") {
         std::string::npos);
 }
 
-TEST_CASE("chunk: an event that is none is named") {
+TEST_CASE("chunk: an invalid event is named") {
   const Directory directory;
   const auto refused = [&](const std::string& events, const std::string& spec = "size=4") {
     const std::string file = directory.text(events);
-    const std::string said = refusal({"--spec", spec, "--events", file});
+    const std::string output = refusal({"--spec", spec, "--events", file});
     const std::string begin = "millrace chunk: " + file + ": ";
-    CHECK(said.starts_with(begin));
-    return said.substr(begin.size());
+    CHECK(output.starts_with(begin));
+    return output.substr(begin.size());
   };
   CHECK(refused("") == "is not JSON: incomplete JSON\n");
   CHECK(refused("[") == "is not JSON: incomplete JSON\n");
   CHECK(refused("{}") == "must be a JSON array of events\n");
   CHECK(refused(R"([["frames",1],["frames"]])") ==
-        "event 1: must be a pair [\"frames\", 1600] of what happens and a count\n");
+        "event 1: must be a pair of an event and a count, like [\"frames\", 1600]\n");
   CHECK(refused(R"([["stop",0]])") ==
         "event 0: \"stop\" must be \"frames\", \"size\", \"flush\", \"reset\", \"gap\", \"end\" or "
         "\"abort\"\n");
@@ -269,12 +270,12 @@ TEST_CASE("chunk: an event that is none is named") {
   CHECK(refused(R"([["frames","1"]])") == "event 0: \"1\" must be a whole number, at least 0\n");
   CHECK(refused(R"([["gap",0]])") == "event 0: a gap must have at least 1 frame\n");
   CHECK(refused(R"([["size",2]])", "size=4,step=2") ==
-        "event 0: step = \"2\" must be 0 where sizes change\n");
+        "event 0: step = \"2\" must be 0 if sizes change\n");
   CHECK(refused(R"([["gap",9007199254740992],["frames",1]])") ==
         "event 1: the stream must have at most 9007199254740992 frames\n");
 }
 
-TEST_CASE("chunk: rows that nobody takes end it") {
+TEST_CASE("chunk: it ends if its rows cannot be written") {
   std::ostringstream out, err;
   out.setstate(std::ios::badbit);
   Console console{out, err};

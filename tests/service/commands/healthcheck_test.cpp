@@ -17,7 +17,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-// Listens on a free port of loopback; accepts when it is told to.
+// Listens on a free port of loopback. answer() accepts one connection.
 struct Listener {
   FileDescriptor socket{::socket(AF_INET, SOCK_STREAM, 0)};
   std::uint16_t port = 0;
@@ -33,7 +33,7 @@ struct Listener {
     port = ntohs(address.sin_port);
   }
 
-  // Answers one request, and gives what was asked.
+  // Answers one request, and returns the request.
   std::string answer(const std::string& text) const {
     const FileDescriptor peer(::accept(socket.get(), nullptr, nullptr));
     char request[1024];
@@ -45,12 +45,12 @@ struct Listener {
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port) + "/readyz"; }
 };
 
-struct Said {
+struct Output {
   std::string err;
   int exit_code;
 };
 
-Said healthcheck(const std::string& url, const std::string& timeout = "2s") {
+Output healthcheck(const std::string& url, const std::string& timeout = "2s") {
   std::ostringstream out, err;
   Console console{out, err};
   CommandLine program;
@@ -59,50 +59,50 @@ Said healthcheck(const std::string& url, const std::string& timeout = "2s") {
   return {err.str(), console.exit_code};
 }
 
-Said healthcheck_of(const std::string& answer, std::string* asked = nullptr) {
+Output healthcheck_of(const std::string& answer, std::string* asked = nullptr) {
   const Listener listener;
   std::string request;
   std::jthread server([&] { request = listener.answer(answer); });
-  const Said said = healthcheck(listener.url());
+  const Output output = healthcheck(listener.url());
   server.join();
   if (asked != nullptr) *asked = request;
-  return said;
+  return output;
 }
 
 }  // namespace
 
 TEST_CASE("a service that is ready is healthy") {
   std::string asked;
-  const Said said = healthcheck_of("HTTP/1.1 200 OK\r\n\r\n", &asked);
-  CHECK(said.err == "");
-  CHECK(said.exit_code == 0);
+  const Output output = healthcheck_of("HTTP/1.1 200 OK\r\n\r\n", &asked);
+  CHECK(output.err == "");
+  CHECK(output.exit_code == 0);
   CHECK_THAT(asked, Catch::Matchers::StartsWith("GET /readyz HTTP/1.1\r\nHost: 127.0.0.1:"));
 }
 
-TEST_CASE("every other status is not") {
-  const Said said = healthcheck_of("HTTP/1.1 503 Service Unavailable\r\n\r\n");
-  CHECK(said.exit_code == 1);
-  CHECK_THAT(said.err, Contains("/readyz: status 503\n"));
+TEST_CASE("every other status is not healthy") {
+  const Output output = healthcheck_of("HTTP/1.1 503 Service Unavailable\r\n\r\n");
+  CHECK(output.exit_code == 1);
+  CHECK_THAT(output.err, Contains("/readyz: status 503\n"));
 }
 
-TEST_CASE("what is no HTTP is not healthy") {
-  CHECK_THAT(healthcheck_of("SSH-2.0-OpenSSH_9.2\r\n").err, Contains("this is no HTTP"));
+TEST_CASE("an answer that is not HTTP is not healthy") {
+  CHECK_THAT(healthcheck_of("SSH-2.0-OpenSSH_9.2\r\n").err, Contains("the answer is not HTTP"));
   CHECK_THAT(healthcheck_of("HTTP/1.1 2").err, Contains("Connection reset"));
 }
 
-TEST_CASE("nobody there, or nobody who answers in time, is not healthy") {
+TEST_CASE("a service that is absent or too slow is not healthy") {
   const Listener listener;
-  const Said silent = healthcheck(listener.url(), "20ms");
+  const Output silent = healthcheck(listener.url(), "20ms");
   CHECK(silent.exit_code == 1);
   CHECK_THAT(silent.err, Contains("timed out"));
-  const Said refused = healthcheck("http://127.0.0.1:1/readyz");
+  const Output refused = healthcheck("http://127.0.0.1:1/readyz");
   CHECK(refused.exit_code == 1);
   CHECK_THAT(refused.err, Contains("Connection refused"));
 }
 
-TEST_CASE("a wrong URL or time is named") {
+TEST_CASE("an invalid URL or time is named") {
   CHECK(healthcheck("https://127.0.0.1:1/").err ==
-        "millrace healthcheck: \"https://127.0.0.1:1/\" must be http://ADDRESS:PORT/PATH\n");
+        "millrace healthcheck: --url: \"https://127.0.0.1:1/\" must be http://ADDRESS:PORT/PATH\n");
   CHECK(healthcheck("http://127.0.0.1:1/", "2").err ==
-        "millrace healthcheck: --timeout: \"2\" must be a time, like 2s\n");
+        "millrace healthcheck: --timeout: \"2\" must be a time such as 2s\n");
 }

@@ -20,7 +20,7 @@ namespace json = boost::json;
 
 namespace {
 
-// A service of echoes that runs beside the command.
+// An echo service that runs on another thread than the command.
 struct StreamCommandFixture : ServerFixture {
   StreamCommandFixture() {
     context.restart();
@@ -71,7 +71,8 @@ struct StreamCommandFixture : ServerFixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(StreamCommandFixture, "a file is streamed in packets, and every message printed") {
+TEST_CASE_METHOD(StreamCommandFixture,
+                 "a file is streamed in packets, and every message is printed") {
   const std::string file = audio("a.wav", 4000);
   CHECK(millrace_stream({file}) == 0);
   const auto seen = lines();
@@ -88,7 +89,7 @@ TEST_CASE_METHOD(StreamCommandFixture, "a file is streamed in packets, and every
 }
 
 TEST_CASE_METHOD(StreamCommandFixture,
-                 "files are streamed as often and as many at a time as asked") {
+                 "files are streamed with the requested number of streams and repetitions") {
   const auto closed = [this](std::vector<std::string> arguments) {
     out.str("");
     CHECK(millrace_stream(arguments) == 0);
@@ -102,7 +103,7 @@ TEST_CASE_METHOD(StreamCommandFixture,
   CHECK(closed({a, "--repeat", "3"}) == 3);
 }
 
-TEST_CASE_METHOD(StreamCommandFixture, "a stream that fails is told, and the others go on") {
+TEST_CASE_METHOD(StreamCommandFixture, "a stream that fails is reported, and the others continue") {
   CHECK(millrace_stream({audio("a.wav", 100), "absent.wav"}) == 1);
   CHECK_THAT(err.str(), Catch::StartsWith("millrace stream: absent.wav: "));
   CHECK(lines().back().at("type") == "closed");
@@ -124,13 +125,13 @@ TEST_CASE("an answer in bytes is a line with the bytes in base64") {
   CHECK(printed(std::string("\xff\0\xfe\x01", 4)) == "/wD+AQ==");
 }
 
-TEST_CASE_METHOD(StreamCommandFixture, "a refusal is told with its reason") {
+TEST_CASE_METHOD(StreamCommandFixture, "a refusal is reported with its reason") {
   CHECK(millrace_stream({audio("a.wav", 100), "--pipeline", "none"}) == 1);
   CHECK_THAT(err.str(), Catch::Contains("refused as unknown_pipeline: ") &&
                             Catch::Contains("no such pipeline"));
 }
 
-TEST_CASE_METHOD(StreamCommandFixture, "a url or a packet that is none is refused") {
+TEST_CASE_METHOD(StreamCommandFixture, "an invalid URL or packet length is refused") {
   CHECK(millrace_stream({audio("a.wav", 100), "--url", "http://here"}) == 1);
   CHECK(err.str() ==
         "millrace stream: --url: \"http://here\" must be ws://HOST:PORT or tcp://HOST:PORT\n");
@@ -139,7 +140,8 @@ TEST_CASE_METHOD(StreamCommandFixture, "a url or a packet that is none is refuse
   CHECK(err.str() == "millrace stream: --packet: \"100\" must be a time such as 100ms\n");
 }
 
-TEST_CASE_METHOD(StreamCommandFixture, "in real time a file takes as long as it is") {
+TEST_CASE_METHOD(StreamCommandFixture,
+                 "with --realtime a file is sent in the time of its duration") {
   const Time begin = Clock::now();
   CHECK(millrace_stream({audio("a.wav", 1600), "--realtime", "--packet", "20ms"}) == 0);
   CHECK(Clock::now() - begin >= std::chrono::milliseconds(100));

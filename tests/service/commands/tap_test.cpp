@@ -35,9 +35,9 @@ HandedBatch tapped_batch(std::uint64_t id) {
   return batch;
 }
 
-// A batch as a worker takes it, over a tensor of 2 rows of 3 values.
-struct Taken {
-  explicit Taken(HandedBatch message) : batch(std::move(message), {}, {}) {
+// A batch as a worker receives it, with a tensor of 2 rows of 3 values.
+struct ReceivedBatch {
+  explicit ReceivedBatch(HandedBatch message) : batch(std::move(message), {}, {}) {
     std::memcpy(tensor.data(), "123456789...", tensor.size());
     BatchArrays arrays;
     arrays.data = tensor;
@@ -47,7 +47,7 @@ struct Taken {
   WorkerBatch batch;
 };
 
-// `tap` on a thread of its own, and what it printed and how it ended once it has.
+// Runs `tap` on its own thread. After join(): its output and its error.
 class RunningTap {
  public:
   explicit RunningTap(const FakeService& service) : RunningTap(service.url()) {}
@@ -63,7 +63,7 @@ class RunningTap {
 
   void join() { thread_.join(); }
   std::string printed() const { return out_.str(); }
-  std::string said() const { return err_.str(); }
+  std::string warnings() const { return err_.str(); }
   const std::string& error() const { return error_; }
 
  private:
@@ -89,18 +89,18 @@ TEST_CASE("crc32c is that of iSCSI") {
   CHECK(crc32c({}) == 0);
 }
 
-TEST_CASE("each row of a batch is one line of JSON, marker rows behind") {
+TEST_CASE("each row of a batch is one line of JSON, marker rows last") {
   TapLines tap_lines(false);
-  tap_lines.read(Taken(tapped_batch(1)).batch);
+  tap_lines.format(ReceivedBatch(tapped_batch(1)).batch);
   REQUIRE(tap_lines.framed().size() == 1);
   REQUIRE(tap_lines.marks().size() == 1);
   CHECK(tap_lines.framed()[0] == Answer{Answer::Kind::json, framed_line});
   CHECK(tap_lines.marks()[0] == Answer{Answer::Kind::json, marker_line});
 }
 
-TEST_CASE("a checksum is of the row as it lies in the tensor, null for a marker row") {
+TEST_CASE("a checksum covers the bytes of the row in the tensor, and is null for a marker row") {
   TapLines tap_lines(true);
-  tap_lines.read(Taken(tapped_batch(1)).batch);
+  tap_lines.format(ReceivedBatch(tapped_batch(1)).batch);
   // crc32c("123456")
   CHECK_THAT(tap_lines.framed()[0].data, Catch::EndsWith(R"("batch":1,"crc32c":"41357186"})"));
   CHECK_THAT(tap_lines.marks()[0].data, Catch::EndsWith(R"("batch":1,"crc32c":null})"));
@@ -108,10 +108,10 @@ TEST_CASE("a checksum is of the row as it lies in the tensor, null for a marker 
 
 TEST_CASE("a stream keeps its name until it ends") {
   TapLines tap_lines(false);
-  tap_lines.read(Taken(tapped_batch(1)).batch);
+  tap_lines.format(ReceivedBatch(tapped_batch(1)).batch);
   HandedBatch batch = example_batch(2);
   batch.marks[0].flags = flag::last | flag::end;
-  tap_lines.read(Taken(batch).batch);
+  tap_lines.format(ReceivedBatch(batch).batch);
   CHECK_THAT(tap_lines.marks()[0].data, Catch::StartsWith(R"({"stream":"mic-7",)"));
 }
 
@@ -130,7 +130,8 @@ TEST_CASE("tap prints a batch before it answers it with the same lines") {
   CHECK(tap.error().empty());
 }
 
-TEST_CASE("tap in company says bye, and watches once its streams have moved") {
+TEST_CASE(
+    "tap sends Bye when another worker is attached, and watches when its streams have moved") {
   FakeService service;
   RunningTap tap(service);
   service.expect_worker();
@@ -155,7 +156,7 @@ TEST_CASE("tap in company says bye, and watches once its streams have moved") {
   CHECK(tap.error().empty());
 }
 
-TEST_CASE("SIGTERM makes tap answer what it has, say bye and return") {
+TEST_CASE("at SIGTERM tap answers its batches, sends Bye and returns") {
   FakeService service;
   RunningTap tap(service);
   service.expect_worker();
@@ -169,17 +170,17 @@ TEST_CASE("SIGTERM makes tap answer what it has, say bye and return") {
   CHECK(tap.error().empty());
 }
 
-TEST_CASE("SIGTERM ends a tap that waits for a service, and the wait was said") {
+TEST_CASE("SIGTERM ends a tap that waits for a service, after a line about the wait") {
   const TemporaryDirectory directory;
   RunningTap tap("unix:" + (directory / "workers.sock"));
   ::kill(::getpid(), SIGTERM);
   tap.join();
   CHECK(tap.error().empty());
-  CHECK_THAT(tap.said(), Catch::StartsWith("millrace tap: no service at unix:") &&
-                             Catch::EndsWith("waiting for it for up to 30s\n"));
+  CHECK_THAT(tap.warnings(), Catch::StartsWith("millrace tap: no service at unix:") &&
+                                 Catch::EndsWith("waiting for up to 30s\n"));
 }
 
-TEST_CASE("a service that vanishes under tap is an error") {
+TEST_CASE("tap reports an error if the service ends") {
   FakeService service;
   RunningTap tap(service);
   service.expect_worker();

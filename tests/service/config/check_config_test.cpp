@@ -16,13 +16,13 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-struct Said {
+struct Output {
   std::string out, err;
   int exit_code;
 };
 
-// What the command says of a file with this text.
-Said check(const std::string& text) {
+// The output of the command for a file with this text.
+Output check(const std::string& text) {
   const TemporaryDirectory directory;
   const std::string file = directory / "millrace.toml";
   std::ofstream(file) << text;
@@ -44,16 +44,16 @@ std::string effective(const std::string& text) {
 }  // namespace
 
 TEST_CASE("check-config prints every value that is in force") {
-  const Said said = check(R"([listen]
+  const Output output = check(R"([listen]
 workers = "unix:/run/w.sock"
 threads = 2
 [[pipeline]]
 name = "vad"
 chunk = { preset = "silero-16k" }
 )");
-  CHECK(said.err == "");
-  CHECK(said.exit_code == 0);
-  CHECK(said.out == R"([listen]
+  CHECK(output.err == "");
+  CHECK(output.exit_code == 0);
+  CHECK(output.out == R"([listen]
 websocket = "127.0.0.1:8080"
 zeromq = "tcp://127.0.0.1:5555"
 admin = "127.0.0.1:9464"
@@ -105,7 +105,7 @@ batch = { rows = 16, max_wait = "2ms" }
 )");
 }
 
-TEST_CASE("what workers on other machines may have said and nobody has read counts as memory") {
+TEST_CASE("incomplete messages of workers on other machines count as memory") {
   const std::string remote = "[listen]\nworkers_remote = \"tcp://127.0.0.1:5556\"\n";
   CHECK_THAT(effective(remote), Contains("results 2.471 GiB"));
   CHECK_THAT(effective(remote + "[limits]\nslab_bytes = \"1MiB\""), Contains("results 1.533 GiB"));
@@ -130,16 +130,17 @@ TEST_CASE("check-config takes the file by position and by name") {
   }
 }
 
-TEST_CASE("check-config fails with the one line that says what is wrong") {
-  const Said said = check("[listen]\nthreads = 0\n");
-  CHECK(said.exit_code == 1);
-  CHECK(said.out == "");
-  CHECK_THAT(said.err, Contains(".toml:2: key 'listen.threads' = 0: must be a whole number from 1 "
-                                "to 1024\n"));
+TEST_CASE("check-config fails with one line about the error") {
+  const Output output = check("[listen]\nthreads = 0\n");
+  CHECK(output.exit_code == 1);
+  CHECK(output.out == "");
+  CHECK_THAT(output.err,
+             Contains(".toml:2: key 'listen.threads' = 0: must be a whole number from 1 "
+                      "to 1024\n"));
 }
 
-TEST_CASE("check-config tells what is not built yet, and succeeds") {
-  const Said said = check("[[pipeline]]\nendpoint = { silence = \"500ms\" }\n");
-  CHECK(said.exit_code == 0);
-  CHECK_THAT(said.err, Contains("warning: ") && Contains("not built yet, ignored\n"));
+TEST_CASE("check-config warns of keys that are not implemented, and succeeds") {
+  const Output output = check("[[pipeline]]\nendpoint = { silence = \"500ms\" }\n");
+  CHECK(output.exit_code == 0);
+  CHECK_THAT(output.err, Contains("warning: ") && Contains("not implemented yet, ignored\n"));
 }

@@ -9,13 +9,13 @@
 
 using namespace millrace;
 
-TEST_CASE("some descriptors are kept for workers, and some clients have no stream yet") {
+TEST_CASE("some descriptors are reserved for workers, and some for clients without a stream") {
   CHECK(client_sockets(20'000) == 18'976);
   CHECK(client_streams(20'000) == 18'464);
   CHECK(client_sockets(1'048'576) == 1'048'576 - 1024);
 }
 
-TEST_CASE("where descriptors are few, half of them are kept") {
+TEST_CASE("if descriptors are few, clients get half of them") {
   CHECK(client_sockets(2'048) == 1'024);
   CHECK(client_streams(2'048) == 512);
   CHECK(client_sockets(256) == 128);
@@ -31,7 +31,7 @@ TEST_CASE("ZeroMQ connections take at most half of the sockets of clients") {
   CHECK(zeromq_connections(524'288, 1) == 1);
 }
 
-TEST_CASE("so many descriptors as are said to be needed are enough") {
+TEST_CASE("the number of descriptors that is reported as needed is enough") {
   for (const std::uint64_t streams : {1, 50, 511, 512, 513, 1'000, 10'000, 60'000}) {
     CHECK(client_streams(descriptors_for(streams)) == streams);
     CHECK(client_streams(descriptors_for(streams) - 4) < streams);

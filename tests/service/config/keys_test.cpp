@@ -24,7 +24,7 @@ std::string text_of(const std::string& path) {
   return std::move(text).str();
 }
 
-// The matches of the first group.
+// All matches of the first group of `pattern`.
 Keys all_of(const std::string& text, const char* pattern) {
   const std::regex regex(pattern, std::regex::multiline);
   Keys found;
@@ -33,7 +33,7 @@ Keys all_of(const std::string& text, const char* pattern) {
   return found;
 }
 
-// As the error about an unknown key lists them.
+// The keys that the error about an unknown key lists.
 Keys known_in(const std::string& section) {
   const auto read = parse_options(section + "\nzzzzzzzzzzzz = 1\n", "f");
   REQUIRE_FALSE(read.has_value());
@@ -43,7 +43,7 @@ Keys known_in(const std::string& section) {
   return all_of(std::regex_replace(list, std::regex(" and "), ", "), "([a-z_]+)");
 }
 
-// The keys of the document's table whose head begins with `head`.
+// The keys in the table of docs/configuration.md whose head begins with `head`.
 Keys documented(const std::string& head) {
   const std::string page = text_of("docs/configuration.md");
   const auto begin = page.find("\n| " + head + " |");
@@ -54,8 +54,8 @@ Keys documented(const std::string& head) {
 
 const std::string sections[] = {"[listen]", "[[pipeline]]", "[limits]", "[gpu]", "[log]"};
 
-// Keys that have no effect yet; the document says so.
-const Keys not_built = {"endpoint", "profile", "record", "rule", "width_buckets"};
+// Keys that have no effect yet; the document marks them as not implemented.
+const Keys not_implemented = {"endpoint", "profile", "record", "rule", "width_buckets"};
 
 const char* const every_key = "tests/fuzz/corpus/configuration/every_key.toml";
 
@@ -82,10 +82,10 @@ TEST_CASE("the document has a row for each key of a chunk rule, and for no other
   CHECK(documented("key of `chunk`") == known);
 }
 
-TEST_CASE("the document names each key of batch, and each key that is not built") {
+TEST_CASE("the document names each key of batch, and each key that is not implemented") {
   const std::string page = text_of("docs/configuration.md");
   Keys keys = known_in("[[pipeline]]\n[pipeline.batch]");
-  keys.insert(not_built.begin(), not_built.end());
+  keys.insert(not_implemented.begin(), not_implemented.end());
   for (const std::string& key : keys) {
     CAPTURE(key);
     CHECK(page.find("`" + key + "`") != std::string::npos);
@@ -97,17 +97,17 @@ TEST_CASE("a configuration with each key off its default is printed and read bac
   CHECK(options_of(to_toml(options)) == options);
 }
 
-TEST_CASE("that configuration sets each key that is built") {
+TEST_CASE("the configuration of this test sets each implemented key") {
   Keys known = known_in("[[pipeline]]\n[pipeline.chunk]");
   known.merge(known_in("[[pipeline]]\n[pipeline.batch]"));
   for (const std::string& section : sections) known.merge(known_in(section));
-  for (const std::string& key : not_built) known.erase(key);
-  known.erase("chunk");  // tables there
+  for (const std::string& key : not_implemented) known.erase(key);
+  known.erase("chunk");  // these are tables in the printed text
   known.erase("batch");
   CHECK(all_of(text_of(every_key), "^([a-z_]+) = ") == known);
 }
 
-TEST_CASE("without any one of its lines that configuration has another effect, or none") {
+TEST_CASE("without any one of its lines, this configuration is different or invalid") {
   const std::string text = text_of(every_key);
   const Options options = options_of(text);
   std::istringstream lines(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is refused, and in which words.
+// Invalid configurations, and their error messages.
 #include "service/config/options.h"
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ std::string error_of(std::string_view text) {
   return result ? "no error" : result.error();
 }
 
-// Keys that stand on line 2, in a [[pipeline]].
+// The error for these keys on line 2, in a [[pipeline]].
 std::string pipeline_error(const std::string& keys) { return error_of("[[pipeline]]\n" + keys); }
 std::string listen_error(const std::string& keys) { return error_of("[listen]\n" + keys); }
 std::string gpu_error(const std::string& keys) { return error_of("[gpu]\n" + keys); }
@@ -23,7 +23,7 @@ std::string limits_error(const std::string& keys) { return error_of("[limits]\n"
 
 }  // namespace
 
-TEST_CASE("a key that is not one is named, with the nearest that is") {
+TEST_CASE("an unknown key is named, with the nearest known one") {
   CHECK(listen_error("websokcet = \"127.0.0.1:1\"") ==
         "m.toml:2: key 'listen.websokcet' = \"127.0.0.1:1\": unknown; "
         "did you mean 'websocket'?");
@@ -49,11 +49,11 @@ TEST_CASE("a wrong type is named with what is allowed") {
   CHECK(error_of("[pipeline]") ==
         "m.toml:1: key 'pipeline' = {}: must be tables, each headed [[pipeline]]");
   CHECK(error_of("pipeline = []") ==
-        "m.toml:1: key 'pipeline' = []: must be at least one [[pipeline]]");
+        "m.toml:1: key 'pipeline' = []: must have at least one [[pipeline]]");
   CHECK(error_of("pipeline = [1]") ==
         "m.toml:1: key 'pipeline' = [1]: must be tables, each headed [[pipeline]]");
   CHECK(listen_error("websocket = 8080") ==
-        "m.toml:2: key 'listen.websocket' = 8080: must be a text in quotes");
+        "m.toml:2: key 'listen.websocket' = 8080: must be a string in quotes");
   CHECK(listen_error("plain = 1") == "m.toml:2: key 'listen.plain' = 1: must be true or false");
   CHECK(listen_error("threads = \"2\"") ==
         "m.toml:2: key 'listen.threads' = \"2\": must be a whole number from 1 to 1024");
@@ -64,7 +64,7 @@ TEST_CASE("a wrong type is named with what is allowed") {
   CHECK(pipeline_error("chunk = \"100ms\"") ==
         "m.toml:2: key 'pipeline.chunk' = \"100ms\": must be a table, like { size = \"100ms\" }");
   CHECK(pipeline_error("chunk = { size = true }") ==
-        "m.toml:2: key 'pipeline.chunk.size' = true: must be a text or a whole number");
+        "m.toml:2: key 'pipeline.chunk.size' = true: must be a string or a whole number");
   CHECK(pipeline_error("batch = { row_buckets = [1, \"8\"] }") ==
         "m.toml:2: key 'pipeline.batch.row_buckets' = [1, \"8\"]: "
         "must be whole numbers above 0, like [1, 8, 16]");
@@ -89,10 +89,10 @@ TEST_CASE("a value out of range is named with the range") {
   CHECK(pipeline_error("batch = { rows = 0 }") ==
         "m.toml:2: key 'pipeline.batch.rows' = 0: must be a whole number from 1 to 65536");
   CHECK(pipeline_error("name = \"\"") ==
-        "m.toml:2: key 'pipeline.name' = \"\": must be 1 to 128 of A-Z a-z 0-9 . _ -");
+        "m.toml:2: key 'pipeline.name' = \"\": must be 1 to 128 characters of A-Z a-z 0-9 . _ -");
   CHECK(pipeline_error("name = \"a{b=\\\"c\\\"}\"") ==
         "m.toml:2: key 'pipeline.name' = \"a{b=\\\"c\\\"}\": "
-        "must be 1 to 128 of A-Z a-z 0-9 . _ -");
+        "must be 1 to 128 characters of A-Z a-z 0-9 . _ -");
   CHECK(pipeline_error("frames = \"s24\"") ==
         "m.toml:2: key 'pipeline.frames' = \"s24\": must be \"s16\", \"f32\" or \"f16\"");
   CHECK(pipeline_error("state = \"some\"") ==
@@ -117,7 +117,7 @@ TEST_CASE("a time or a size without its unit is named") {
         "must be a size with its unit (B, KiB, MiB, GiB, TiB), like \"64KiB\", from 1KiB to 1MiB");
 }
 
-TEST_CASE("a chunk that cannot be is named as the chunker says it") {
+TEST_CASE("an impossible chunk rule is an error with the chunker's message") {
   CHECK(pipeline_error("chunk = { size = 0 }") ==
         "m.toml:2: key 'pipeline.chunk.size' = 0: must be at least 1 frame");
   CHECK(pipeline_error("chunk = { size = \"33m\" }") ==
@@ -132,31 +132,32 @@ TEST_CASE("a chunk that cannot be is named as the chunker says it") {
         "m.toml:2: key 'pipeline.chunk.size': size is missing: "
         "a chunk rule needs size or preset");
   CHECK(pipeline_error("dim = 80\nrate = 12.5") ==
-        "m.toml:1: key 'pipeline.chunk': unless said { size = \"100ms\" }, and that must be whole "
+        "m.toml:1: key 'pipeline.chunk': the default is { size = \"100ms\" }, which must be whole "
         "frames, at most 2147483647: at 12.5 frames per second it is 1.25");
 }
 
-TEST_CASE("a number with a point is shown with it") {
+TEST_CASE("a number with a decimal point is shown with it") {
   CHECK(limits_error("connections = 5.0") ==
         "m.toml:2: key 'limits.connections' = 5.0: must be a whole number from 1 to 1000000");
 }
 
 TEST_CASE("a frame that fits into no message is named with the limit") {
-  CHECK(pipeline_error("dim = 16385\nchunk = { size = 2 }\nslots = 2") ==
-        "m.toml:2: key 'pipeline.dim' = 16385: a frame takes 65540 bytes as f32; must be at most "
-        "limits.message, which is 64KiB");
+  CHECK(
+      pipeline_error("dim = 16385\nchunk = { size = 2 }\nslots = 2") ==
+      "m.toml:2: key 'pipeline.dim' = 16385: a frame takes 65540 bytes as f32; it must be at most "
+      "limits.message, which is 64KiB");
   CHECK(pipeline_error("dim = 16384\nchunk = { size = 2 }\nslots = 2") == "no error");
   CHECK(error_of("[limits]\nmessage = \"1KiB\"\n[[pipeline]]\nchannels = 256") == "no error");
 }
 
-TEST_CASE("a key of any depth is an error of its line") {
+TEST_CASE("a key with too many dots is an error with its line") {
   std::string dots;
   for (int i = 0; i < 100'000; ++i) dots += "a.";
   const std::string deep = "more than 64 dots in the keys of a line";
   CHECK(error_of("[listen]\n[" + dots + "b]") == "m.toml:2: " + deep);
   CHECK(error_of(dots + "b = 1") == "m.toml:1: " + deep);
   CHECK(error_of("x = {" + dots + "b = 1}") == "m.toml:1: " + deep);
-  // Neither a string nor a comment has any keys.
+  // Dots in a string or a comment are not counted.
   CHECK(error_of("# " + dots + "\nx = \"\\\"" + dots + "\"").find(deep) == std::string::npos);
   CHECK(error_of("x = '" + dots + "'").find(deep) == std::string::npos);
   std::string nested = "x = ";
@@ -167,12 +168,12 @@ TEST_CASE("a key of any depth is an error of its line") {
 TEST_CASE("each of many pipelines is read once") {
   std::string text;
   for (int i = 0; i < 20'000; ++i) text += "[[pipeline]]\nname = \"p" + std::to_string(i) + "\"\n";
-  CHECK(error_of(text).ends_with("what limits.slab_bytes leaves"));
+  CHECK(error_of(text).ends_with("the rest of limits.slab_bytes"));
   CHECK(error_of("[limits]\nslab_bytes = \"1TiB\"\n[gpu]\ndevices = \"host\"\n" + text) ==
         "no error");
 }
 
-TEST_CASE("linger and notice that leave too little of drain are named") {
+TEST_CASE("linger and notice that leave too little of drain are an error") {
   CHECK(limits_error("drain = \"20s\"\nlinger = \"5s\"\nnotice = \"10s\"") == "no error");
   CHECK(limits_error("drain = \"20s\"\nlinger = \"5s\"\nnotice = \"11s\"") ==
         "m.toml:4: key 'limits.notice' = \"11s\": linger and notice are parts of drain, which is "
@@ -182,50 +183,51 @@ TEST_CASE("linger and notice that leave too little of drain are named") {
                       "is 25s"));
 }
 
-TEST_CASE("contradictions are named with their other side") {
+TEST_CASE("a contradiction is an error that names the other key") {
   CHECK(pipeline_error("dim = 80\nchannels = 2") ==
-        "m.toml:2: key 'pipeline.dim' = 80: must not stand beside channels: "
-        "frames are features or audio");
+        "m.toml:2: key 'pipeline.dim' = 80: cannot be combined with channels: "
+        "frames are features (dim) or audio (channels)");
   CHECK(pipeline_error("frames = \"f32\"\ndtype = \"s16\"") ==
-        "m.toml:3: key 'pipeline.dtype' = \"s16\": must be \"f32\" as the pipeline's frames are: "
-        "only s16 is converted");
+        "m.toml:3: key 'pipeline.dtype' = \"s16\": must be \"f32\", like frames: "
+        "only s16 frames are converted");
   CHECK(pipeline_error("batch = { rows = 16, row_buckets = [1, 8] }") ==
         "m.toml:2: key 'pipeline.batch.row_buckets' = [1, 8]: "
-        "the last must be rows, which is 16");
+        "the last value must be rows, which is 16");
   CHECK(pipeline_error("batch = { row_buckets = [8, 1, 16] }") ==
-        "m.toml:2: key 'pipeline.batch.row_buckets' = [8, 1, 16]: must ascend");
+        "m.toml:2: key 'pipeline.batch.row_buckets' = [8, 1, 16]: must be in ascending order");
   CHECK(pipeline_error("slots = 8\nbatch = { rows = 16 }") ==
         "m.toml:3: key 'pipeline.batch.rows' = 16: must be at most slots, which is 8: "
         "a stream has at most one row in a batch");
   CHECK(pipeline_error("chunk = { size = \"6s\" }") ==
         "m.toml:2: key 'pipeline.chunk' = {size = \"6s\"}: a window has 96000 frames; "
-        "must be at most 80000, limits.stream_buffer is 5s");
+        "it must have at most 80000, as limits.stream_buffer is 5s");
   CHECK(error_of("[[pipeline]]\nshed_after = \"4s\"") ==
         "m.toml:2: key 'pipeline.shed_after' = \"4s\": needs limits.stream_buffer of at least "
-        "5350ms, which is 5s");
+        "5350ms; it is 5s");
   CHECK(error_of("[limits]\nstream_buffer = \"6s\"\n[[pipeline]]\nchunk = { size = \"6s\" }") ==
         "no error");
   CHECK(pipeline_error("channels = 256\nslots = 4096\nbatch = { rows = 4096 }") ==
         "m.toml:4: key 'pipeline.batch' = {rows = 4096}: the slabs of one worker take 9.375 GiB; "
-        "must be at most 1 GiB, what limits.slab_bytes leaves");
+        "must be at most 1 GiB, the rest of limits.slab_bytes");
   CHECK(error_of("[[pipeline]]\nname = \"a\"\n[[pipeline]]\nname = \"b\"\n"
                  "[[pipeline]]\nname = \"a\"\n") ==
-        "m.toml:6: key 'pipeline.name' = \"a\": must differ from the pipelines before it");
+        "m.toml:6: key 'pipeline.name' = \"a\": must differ from the names of the pipelines before "
+        "it");
 }
 
-TEST_CASE("a key that is not built yet and cannot be ignored safely is an error") {
+TEST_CASE("a key that is not implemented and cannot be ignored safely is an error") {
   CHECK(limits_error("profile = \"public\"") ==
-        "m.toml:2: key 'limits.profile' = \"public\": not built yet, and cannot be ignored: "
+        "m.toml:2: key 'limits.profile' = \"public\": not implemented yet, and cannot be ignored: "
         "limits per peer and per second would be missing");
   CHECK(limits_error("profile = \"private\"") == "no error");
   for (const std::string value : {"true", "{ share = 0.05 }"})
     CHECK_THAT(pipeline_error("record = " + value),
-               Catch::EndsWith("not built yet, and cannot be ignored: "
+               Catch::EndsWith("not implemented yet, and cannot be ignored: "
                                "streams would be lost instead of recorded"));
   CHECK(pipeline_error("record = false") == "no error");
 }
 
-TEST_CASE("devices that cannot be are named with what is allowed") {
+TEST_CASE("invalid devices are named with the allowed values") {
   const std::string allowed =
       ": must be \"auto\", \"host\", or a list of devices, each once, like [\"cuda:0\"] or "
       "[\"GPU-...\"]";
@@ -244,7 +246,7 @@ TEST_CASE("devices that cannot be are named with what is allowed") {
         "TiB), like \"64KiB\", from 2MiB to 1TiB");
 }
 
-TEST_CASE("a device has room for the slabs of a worker") {
+TEST_CASE("[gpu] slab_bytes must hold the slabs of a worker") {
   const std::string keys =
       "slab_bytes = \"2MiB\"\n[[pipeline]]\nname = \"wide\"\nchannels = 16\nchunk = { size = "
       "1600 }\n";
@@ -254,7 +256,7 @@ TEST_CASE("a device has room for the slabs of a worker") {
   CHECK(gpu_error("devices = \"host\"\n" + keys) == "no error");
 }
 
-TEST_CASE("origins are as browsers send them") {
+TEST_CASE("origins must have the form in which browsers send them") {
   CHECK(listen_error(R"(origins = ["https://app.example", "http://127.0.0.1:8000", "app://x"])") ==
         "no error");
   for (const char* bad :
@@ -264,10 +266,10 @@ TEST_CASE("origins are as browsers send them") {
                Catch::Contains("must be a list of origins in lower case without a path"));
 }
 
-TEST_CASE("listeners are on loopback, and each on its own address") {
+TEST_CASE("listeners must be on loopback, and each on a different address") {
   CHECK(listen_error("websocket = \"0.0.0.0:8080\"") ==
         "m.toml:2: key 'listen.websocket' = \"0.0.0.0:8080\": must be on loopback "
-        "(127.0.0.1, [::1]), or plain = true beside it");
+        "(127.0.0.1, [::1]); other addresses need plain = true");
   CHECK(listen_error("websocket = \"0.0.0.0:8080\"\nplain = true") == "no error");
   CHECK(listen_error("websocket = \"127.0.0.1:9464\"") ==
         "m.toml:2: key 'listen.websocket' = \"127.0.0.1:9464\": must differ from admin, "
@@ -277,25 +279,25 @@ TEST_CASE("listeners are on loopback, and each on its own address") {
         "which is 127.0.0.1:8080");
   CHECK(listen_error("admin = \"127.0.0.1:0\"\nwebsocket = \"127.0.0.1:0\"") == "no error");
   CHECK(listen_error("zeromq = \"127.0.0.1:5555\"") ==
-        "m.toml:2: key 'listen.zeromq' = \"127.0.0.1:5555\": must be like tcp://127.0.0.1:5555 "
-        "(only TCP is listened on), or off");
+        "m.toml:2: key 'listen.zeromq' = \"127.0.0.1:5555\": must be \"off\" or "
+        "tcp://ADDRESS:PORT, like tcp://127.0.0.1:5555");
   CHECK(listen_error("zeromq = \"ipc:///run/millrace.sock\"") ==
-        "m.toml:2: key 'listen.zeromq' = \"ipc:///run/millrace.sock\": must be like "
-        "tcp://127.0.0.1:5555 (only TCP is listened on), or off");
+        "m.toml:2: key 'listen.zeromq' = \"ipc:///run/millrace.sock\": must be "
+        "\"off\" or tcp://ADDRESS:PORT, like tcp://127.0.0.1:5555");
   CHECK(listen_error("zeromq = \"tcp://0.0.0.0:5555\"") ==
         "m.toml:2: key 'listen.zeromq' = \"tcp://0.0.0.0:5555\": must be on loopback "
-        "(127.0.0.1, [::1]), or plain = true beside it");
+        "(127.0.0.1, [::1]); other addresses need plain = true");
   CHECK(listen_error("zeromq = \"tcp://127.0.0.1:8080\"") ==
         "m.toml:1: key 'listen.websocket': must differ from zeromq, which is 127.0.0.1:8080");
   CHECK(listen_error("admin = \"example.org:80\"") ==
         "m.toml:2: key 'listen.admin' = \"example.org:80\": must be an address and a port, "
         "like 127.0.0.1:8080");
   CHECK(listen_error("workers = \"/run/x\"") ==
-        "m.toml:2: key 'listen.workers' = \"/run/x\": must be unix: and a path of at most "
+        "m.toml:2: key 'listen.workers' = \"/run/x\": must be unix:PATH, with a path of 1 to "
         "107 bytes");
 }
 
-TEST_CASE("what is not TOML is named by its line") {
+TEST_CASE("text that is not TOML is an error with its line") {
   CHECK(error_of("a = 1\na = 2").starts_with("m.toml:2: "));
   CHECK(error_of("[listen\n").starts_with("m.toml:1: "));
   CHECK(error_of(std::string("\0", 1)).starts_with("m.toml:1: "));

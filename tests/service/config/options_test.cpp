@@ -28,7 +28,7 @@ PipelineOptions pipeline(const std::string& keys) {
 
 }  // namespace
 
-TEST_CASE("without a word there is a working default on loopback") {
+TEST_CASE("an empty configuration has defaults that work, on loopback") {
   const Options options = parsed("");
   CHECK(options.listen.websocket == TcpAddress{"127.0.0.1", 8080});
   CHECK(options.listen.zeromq == TcpAddress{"127.0.0.1", 5555});
@@ -65,7 +65,7 @@ TEST_CASE("the try page is off by default") {
   CHECK(parsed("[listen]\ntry_page = true").listen.try_page);
 }
 
-TEST_CASE("the ZeroMQ door can be off") {
+TEST_CASE("the ZeroMQ listener can be off") {
   CHECK(parsed("[listen]\nzeromq = \"off\"").listen.zeromq == std::nullopt);
   CHECK(parsed("[listen]\nzeromq = \"tcp://[::1]:0\"").listen.zeromq == TcpAddress{"::1", 0});
 }
@@ -100,13 +100,13 @@ batch = { rows = 8, max_wait = "5ms" }
   CHECK(result->warnings.empty());
 }
 
-TEST_CASE("workers of other machines are asked for") {
+TEST_CASE("the listener for workers on other machines is off by default") {
   CHECK(!parsed("").listen.workers_remote);
   CHECK(parsed("[listen]\nworkers_remote = \"tcp://[::1]:7000\"").listen.workers_remote ==
         TcpAddress{"::1", 7000});
 }
 
-TEST_CASE("the rest of the keys of a pipeline") {
+TEST_CASE("the remaining keys of a pipeline are read") {
   const PipelineOptions audio = pipeline(R"(
 channels = 2
 frames = "s16"
@@ -138,16 +138,16 @@ TEST_CASE("dim makes features, whose rate may be fractional") {
   CHECK(features.stream_frames == 62);
 }
 
-TEST_CASE("a preset is a rule") {
+TEST_CASE("a preset sets the chunk rule") {
   CHECK(pipeline("chunk = { preset = \"silero-16k\" }").chunk.spec.size == 512);
 }
 
-TEST_CASE("rows follow the slots and the buckets unless said") {
+TEST_CASE("the default of rows follows the slots and the buckets") {
   CHECK(pipeline("slots = 4").batch.rows == 4);
   CHECK(pipeline("batch = { row_buckets = [1, 20] }").batch.rows == 20);
 }
 
-TEST_CASE("shedding is off unless said") {
+TEST_CASE("shedding is off by default") {
   CHECK(!pipeline("").shed_after);
   CHECK(pipeline("shed_after = \"2s\"").shed_after == 2s);
 }
@@ -175,7 +175,7 @@ notice = "5s")")
   CHECK(limits.notice == 5s);
 }
 
-TEST_CASE("devices are those that there are, none, or those listed") {
+TEST_CASE("devices can be all available ones, none, or those listed") {
   CHECK(parsed("").gpu == DeviceRule{});
   const DeviceRule host = parsed("[gpu]\ndevices = \"host\"\npageable = \"refuse\"").gpu;
   CHECK(host.use == DeviceRule::Use::host);
@@ -188,20 +188,23 @@ TEST_CASE("devices are those that there are, none, or those listed") {
   CHECK(listed.pageable);
 }
 
-TEST_CASE("a device gives slabs as much memory as the host unless said") {
+TEST_CASE("the default of [gpu] slab_bytes is that of the host") {
   CHECK(parsed("[limits]\nslab_bytes = \"3GiB\"").gpu.slab_bytes == 3ull << 30);
   CHECK(parsed("[limits]\nslab_bytes = \"3MiB\"").gpu.slab_bytes == 4 << 20);  // in whole blocks
 }
 
-TEST_CASE("a key that is not built yet and can be ignored safely is a warning with its place") {
-  CHECK(warnings_of(R"([[pipeline]]
+TEST_CASE("a key that is not implemented and can be ignored safely is a warning with its line") {
+  CHECK(
+      warnings_of(R"([[pipeline]]
 endpoint = { silence = "500ms" }
 chunk = { rule = "adaptive", size = 1600 }
 batch = { width_buckets = [800, 1600] }
-)") == std::vector<std::string>{
-           "m.toml:4: key 'pipeline.batch.width_buckets' = [800, 1600]: not built yet, ignored",
-           "m.toml:3: key 'pipeline.chunk.rule' = \"adaptive\": not built yet, ignored",
-           "m.toml:2: key 'pipeline.endpoint' = {silence = \"500ms\"}: not built yet, ignored",
-       });
+)") ==
+      std::vector<std::string>{
+          "m.toml:4: key 'pipeline.batch.width_buckets' = [800, 1600]: not implemented yet, "
+          "ignored",
+          "m.toml:3: key 'pipeline.chunk.rule' = \"adaptive\": not implemented yet, ignored",
+          "m.toml:2: key 'pipeline.endpoint' = {silence = \"500ms\"}: not implemented yet, ignored",
+      });
   CHECK(warnings_of("[limits]\nprofile = \"private\"").empty());
 }

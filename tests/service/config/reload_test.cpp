@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which changes of the configuration file a running service takes over.
+// Changes of the configuration file that a running service applies or refuses.
 #include "service/config/reload.h"
 
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ Configuration parsed(const std::string& text) {
   return *configuration;
 }
 
-// The keys that change, or the error.
+// The changed keys, or the error.
 std::string change(const std::string& from, const std::string& to) {
   const auto reloaded = compare(parsed(from), parsed(to));
   if (!reloaded) return reloaded.error();
@@ -35,7 +35,7 @@ std::string change(const std::string& from, const std::string& to) {
 
 std::string cannot(const std::string& key, const std::string& value, const std::string& before) {
   return "m.toml: key '" + key + "' = " + value + ": cannot change from " + before +
-         " while the service runs";
+         " while the service runs; restart it";
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ TEST_CASE("any other key cannot change, and is named") {
              Contains("key 'pipeline' = [{...}, {...}]: cannot change from [{...}]"));
 }
 
-TEST_CASE("the memory of devices for slabs follows that of the limits, unless it is given") {
+TEST_CASE("[gpu] slab_bytes follows [limits] slab_bytes unless it is set") {
   const std::string more = "[limits]\nslab_bytes = \"2GiB\"\n";
   CHECK(change("", more) == "limits.slab_bytes gpu.slab_bytes ");
   CHECK(change("", "[gpu]\nslab_bytes = \"1GiB\"") == "");  // the same value

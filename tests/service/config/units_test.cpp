@@ -30,7 +30,7 @@ TEST_CASE("a size has a unit of powers of two") {
     CHECK(parse_bytes(text) == std::nullopt);
 }
 
-TEST_CASE("times and sizes are told in the largest unit that leaves them whole") {
+TEST_CASE("times and sizes are printed in the largest unit in which they are whole") {
   CHECK(readable(Duration(100ms)) == "100ms");
   CHECK(readable(Duration(1500ms)) == "1500ms");
   CHECK(readable(Duration(120s)) == "2min");
@@ -42,7 +42,7 @@ TEST_CASE("times and sizes are told in the largest unit that leaves them whole")
   CHECK(rounded_bytes(0) == "0 B");
 }
 
-TEST_CASE("an address is a number and a port") {
+TEST_CASE("an address is an IP address or localhost, and a port") {
   CHECK(parse_tcp("127.0.0.1:8080") == TcpAddress{"127.0.0.1", 8080});
   CHECK(parse_tcp("[0:0:0:0:0:0:0:1]:0") == TcpAddress{"::1", 0});
   CHECK(parse_tcp("localhost:1") == TcpAddress{"127.0.0.1", 1});
@@ -52,8 +52,10 @@ TEST_CASE("an address is a number and a port") {
     CHECK(parse_tcp(text) == std::nullopt);
 }
 
-TEST_CASE("listeners meet on one port where one takes every address") {
-  const auto meet = [](const char* a, const char* b) { return parse_tcp(a)->meets(*parse_tcp(b)); };
+TEST_CASE("listeners on one port conflict if one has every address") {
+  const auto meet = [](const char* a, const char* b) {
+    return parse_tcp(a)->conflicts_with(*parse_tcp(b));
+  };
   CHECK(meet("127.0.0.1:80", "127.0.0.1:80"));
   CHECK(meet("0.0.0.0:80", "127.0.0.1:80"));
   CHECK(meet("127.0.0.1:80", "[::]:80"));

@@ -32,7 +32,7 @@ boost::json::object object_of(const std::string& text) {
   return boost::json::parse(text).as_object();
 }
 
-// Waits until the thread of the writer has counted so many dropped lines.
+// Waits until the thread of the writer has counted `lines` dropped lines.
 void await_dropped(const LogWriter& writer, std::uint64_t lines) {
   while (writer.stats().dropped.value() < lines) std::this_thread::yield();
 }
@@ -47,13 +47,13 @@ TEST_CASE("a line has a time, a level, the event and its fields") {
   CHECK_THAT(text, EndsWith("Z level=warning event=\"worker lost\" pipeline=asr stream=s-1\n"));
 }
 
-TEST_CASE("what a peer sent cannot make a line of its own") {
+TEST_CASE("text from a peer cannot begin a new line of the log") {
   Logged logged;
   logged.log->info("refused", {{"why", "x\ntime=1 level=error"}});
   CHECK_THAT(logged.text(), EndsWith("why=\"x\\u000atime=1 level=error\"\n"));
 }
 
-TEST_CASE("what a peer sent commands no terminal, and is UTF-8 in the log") {
+TEST_CASE("text from a peer cannot control a terminal, and is UTF-8 in the log") {
   Logged logged;
   logged.log->info("refused", {{"c1", "a\u009b31m"},
                                {"turned", "\u202egpj"},
@@ -83,8 +83,7 @@ TEST_CASE("four workers that attach within a second are all named") {
   CHECK_THAT(text, !Contains("held_back"));
 }
 
-TEST_CASE(
-    "of one event four lines are written a second, the others are summed up by number and names") {
+TEST_CASE("four lines of one event are written per second, and the others are summed up by name") {
   Logged logged;
   const Time begin(1000s);
   for (const char* name : {"a", "b", "c", "d", "e", "f", "e"})
@@ -99,7 +98,7 @@ TEST_CASE(
   CHECK_THAT(text, EndsWith("event=\"worker lost\" worker=g\n"));
 }
 
-TEST_CASE("warnings are written however much information there is of the same event") {
+TEST_CASE("warnings are written even if lines of level info of the same event are held back") {
   Logged logged;
   const Time begin(1000s);
   for (int i = 0; i < 6; ++i) logged.log->info("stream refused", {{"why", "a name"}}, begin);
@@ -109,7 +108,7 @@ TEST_CASE("warnings are written however much information there is of the same ev
                                 Contains("level=info event=\"stream refused\" held_back=2\n"));
 }
 
-TEST_CASE("what was held back is summed up when its second is over, though nothing follows") {
+TEST_CASE("lines held back are summed up after their second, even if no line follows") {
   Logged logged;
   const Time begin(1000s);
   for (int i = 0; i < 5; ++i) logged.log->info("stream refused", {{"why", "no room"}}, begin);
@@ -118,14 +117,14 @@ TEST_CASE("what was held back is summed up when its second is over, though nothi
   CHECK_THAT(logged.text(), EndsWith("level=info event=\"stream refused\" held_back=1\n"));
 }
 
-TEST_CASE("a log that ends sums up what it has held back") {
+TEST_CASE("a log that ends sums up the lines that it has held back") {
   Logged logged;
   for (const char* name : {"a", "b", "c", "d", "e"})
     logged.log->info("stream ended", {{"stream", name}}, Time(1000s));
   CHECK_THAT(logged.text(), EndsWith("held_back=1 streams=\"e\"\n"));
 }
 
-TEST_CASE("the names in a sum are bounded in number and length") {
+TEST_CASE("the names in a summary line are limited in number and length") {
   Logged logged;
   for (int i = 0; i < 1000; ++i)
     logged.log->info("stream ended", {{"stream", std::to_string(i) + std::string(300, 'x')}},
@@ -135,7 +134,7 @@ TEST_CASE("the names in a sum are bounded in number and length") {
   CHECK(text.substr(text.find("held_back")).size() < 1200);
 }
 
-TEST_CASE("warnings and errors count, information does not") {
+TEST_CASE("warnings and errors are counted, and lines of level info are not") {
   Logged logged;
   logged.log->info("a", {});
   logged.log->warning("b", {});
@@ -143,7 +142,7 @@ TEST_CASE("warnings and errors count, information does not") {
   CHECK(logged.stats.logged[LogLevel::error].value() == 0);
 }
 
-TEST_CASE("what happens a few times in a life is never held back") {
+TEST_CASE("rare lines are never held back") {
   Logged logged;
   for (const char* device : {"cuda:0", "cuda:1"}) {
     logged.log->rare_info("device", {{"device", device}});
@@ -157,7 +156,7 @@ TEST_CASE("what happens a few times in a life is never held back") {
                        Contains("level=error event=\"device failed\" device=cuda:1\n"));
 }
 
-TEST_CASE("lines that nobody reads any more are dropped") {
+TEST_CASE("lines without a reader are dropped") {
   Logged logged;
   logged.reader = FileDescriptor();
   logged.writer->write("line");
@@ -165,7 +164,7 @@ TEST_CASE("lines that nobody reads any more are dropped") {
   SUCCEED("and the program goes on");
 }
 
-TEST_CASE("a reader that does not read holds up nobody") {
+TEST_CASE("a reader that does not read blocks no writer") {
   Logged logged;
   const std::string line(4000, 'x');
   for (int i = 0; i < 5000; ++i) logged.writer->write(line);
@@ -221,7 +220,7 @@ TEST_CASE("in JSON a line with long values is whole, and fits into one write to 
   CHECK(object_of(text)["a"].as_string().ends_with("\x01..."));
 }
 
-TEST_CASE("in JSON a sum has the number and the names of what was held back") {
+TEST_CASE("in JSON a summary line has the number and the names of the lines held back") {
   Logged logged(json);
   for (const char* name : {"a", "b", "c", "d", "e", "f"})
     logged.log->warning("worker lost", {{"worker", name}}, Time(1000s));
@@ -231,7 +230,7 @@ TEST_CASE("in JSON a sum has the number and the names of what was held back") {
   CHECK(sum["workers"] == "e, f");
 }
 
-TEST_CASE("below the level of the log nothing is written, and warnings count all the same") {
+TEST_CASE("lines below the level of the log are not written, but warnings are counted") {
   Logged logged({.level = LogLevel::error});
   logged.log->info("a", {});
   logged.log->warning("b", {});
@@ -243,7 +242,7 @@ TEST_CASE("below the level of the log nothing is written, and warnings count all
                        !Contains("event=c"));
 }
 
-TEST_CASE("level and format hold from the next line on") {
+TEST_CASE("a new level or format applies from the next line on") {
   Logged logged;
   logged.log->info("a", {});
   logged.writer->set_options({.level = LogLevel::warning, .format = LogFormat::json});
@@ -273,17 +272,17 @@ TEST_CASE("the last hundred warnings and errors are kept, whatever the level of 
   CHECK(line(99).at("event") == "device failed");
 }
 
-TEST_CASE("lines that nobody collects are bounded") {
+TEST_CASE("the number of recent lines that are not collected is limited") {
   Logged logged;
   RecentLog recent(*logged.writer);
-  for (int i = 0; i < 1000; ++i) logged.writer->remember(std::to_string(i));
+  for (int i = 0; i < 1000; ++i) logged.writer->add_recent(std::to_string(i));
   recent.collect();
   CHECK(recent.lines().size() == 100);
   CHECK(recent.lines().back() == "255");
 }
 
-TEST_CASE("lines that cannot be written are counted, and a line says how many when it can be") {
-  // A file that may have 50 bytes, as on a full disk.
+TEST_CASE("lines that cannot be written are counted, and a later line has their number") {
+  // The file size limit of 50 bytes fails writes as a full disk does.
   std::signal(SIGXFSZ, SIG_IGN);
   const TemporaryDirectory folder;
   const FileDescriptor file(
@@ -294,7 +293,7 @@ TEST_CASE("lines that cannot be written are counted, and a line says how many wh
   LogWriter writer({}, file.get());
   ::setrlimit(RLIMIT_FSIZE, &full);
   writer.write(std::string(45, 'a'));
-  writer.write(std::string(45, 'b'));  // a part of it finds room
+  writer.write(std::string(45, 'b'));  // the file has space for 4 bytes of it
   writer.write(std::string(45, 'c'));
   await_dropped(writer, 2);
   ::setrlimit(RLIMIT_FSIZE, &limit);
@@ -310,7 +309,7 @@ TEST_CASE("lines that cannot be written are counted, and a line says how many wh
                        Contains(" level=warning event=\"log lines dropped\" count=2\ne\n"));
 }
 
-TEST_CASE("lines that nobody can read are counted") {
+TEST_CASE("lines without a reader are counted") {
   Logged logged;
   logged.reader = FileDescriptor();
   logged.log->info("a", {});

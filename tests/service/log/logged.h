@@ -14,7 +14,7 @@
 
 namespace millrace::test {
 
-// A log into a pipe.
+// A log that writes to a pipe.
 struct Logged {
   FileDescriptor reader, end;
   ThreadStats stats;
@@ -30,7 +30,7 @@ struct Logged {
     log = std::make_unique<Log>(*writer, stats);
   }
 
-  // Everything that was logged, once the writer has ended.
+  // Ends the log and its writer, and returns all that they wrote.
   std::string text() {
     log.reset();
     writer.reset();

@@ -19,15 +19,15 @@
 
 namespace millrace {
 
-// The admission to a pipeline of audio with two slots, and one of features. The test is the
-// clients, the worker and both threads.
+// The admission of an audio pipeline with two slots, and of a pipeline of features. The test acts
+// as the clients, the worker and both threads.
 class AdmissionUnderTest {
  public:
   explicit AdmissionUnderTest(std::uint64_t connections = 3, bool explain = false)
       : shared{.names = {},
                .connections = Budget(connections),
                .gate = {.sockets = Budget(9)},
-               .made_up = "s-",
+               .name_prefix = "s-",
                .explain = explain} {
     const auto configuration = parse_options(R"([[pipeline]]
 slots = 2
@@ -41,14 +41,14 @@ dim = 3
     for (const PipelineOptions& options : configuration->options.pipelines)
       pipelines.push_back(
           std::make_unique<Pipeline>(options, io, SlabSupply{devices, slab_bytes, slab_threads}, 10,
-                                     PipelineCalls{.log = [](const WorkerEvent&) {}}));
+                                     PipelineCallbacks{.log = [](const WorkerEvent&) {}}));
     admission.emplace(pipelines, ThreadAdmission::Thread{shared, returns, *logged.log, 0, 1});
   }
 
   struct Client {
     explicit Client(SessionScope& scope) : outbox(scope, "") {}
-    // Reads what waits, and what follows from that.
-    std::vector<std::string> told() {
+    // Reads the queued messages, and those that follow when they are written.
+    std::vector<std::string> received() {
       std::vector<std::string> messages;
       SessionQueue& queue = outbox.queue();
       while (!queue.empty()) {
@@ -74,7 +74,7 @@ dim = 3
       client.error = opened.error();
     return client;
   }
-  static void hang_up(Client& client) {
+  static void disconnect(Client& client) {
     client.stream->lost(false, Clock::now());
     client.stream.reset();
   }
@@ -95,12 +95,12 @@ dim = 3
       io.restart();
       io.run_one_for(std::chrono::milliseconds(5));
     }
-    (void)worker.take<worker_protocol::Welcome>();
+    (void)worker.receive<worker_protocol::Welcome>();
     return worker;
   }
-  // The next batch is done.
+  // Answers the worker's next batch.
   void answer(test::Link& worker, std::vector<Answer> answers = {}) {
-    const auto batch = worker.take<worker_protocol::HandedBatch>();
+    const auto batch = worker.receive<worker_protocol::HandedBatch>();
     hub().receive(worker, worker_protocol::Done{.batch = batch.id,
                                                 .answers = std::move(answers),
                                                 .mark_answers = {},
@@ -108,7 +108,7 @@ dim = 3
                                                 .done = {}});
     run();
   }
-  // Everything that was logged. The last call: the clients hang up.
+  // Disconnects the clients and returns the whole log. The last call.
   std::string log() {
     clients.clear();
     return logged.text();
@@ -125,14 +125,14 @@ dim = 3
   Devices devices;
   Budget slab_bytes{1 << 20};
   ConnectionLimits limits;
-  DoorStats door_stats;
-  SessionScope scope{io.get_executor(), limits, door_stats};
+  TransportStats transport_stats;
+  SessionScope scope{io.get_executor(), limits, transport_stats};
   SharedAdmission shared;
   std::vector<std::unique_ptr<Pipeline>> pipelines;
   test::Logged logged;
   SlabThreads slab_threads{0};
   ReturnBox returns{io, 1000,
-                    [this](std::vector<Returned>& some) { admission->table().take(some); }};
+                    [this](std::vector<Returned>& some) { admission->table().deliver(some); }};
   std::optional<ThreadAdmission> admission;
   std::deque<Client> clients;
   std::deque<test::Link> workers;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an io thread does when memory is short, and when the service stops.
+// An io thread when memory is short, and when the service stops.
 #include "service/pipelines/io_thread.h"
 
 #include <fcntl.h>
@@ -28,14 +28,14 @@ void listen_on_loopback(IoThread& thread, ClientGate& gate) {
   thread.listen(std::move(listen_on({net::ip::address_v4::loopback(), 0}, contexts).front()), gate);
 }
 
-// One with streams of two clients, that is not run: the test is the thread.
+// An io thread with the streams of two clients. run() is not called: the test acts as the thread.
 struct ThreadUnderTest {
   ThreadUnderTest() {
     const auto configuration = parse_options("[[pipeline]]\nchunk = { size = 4 }\n", "test.toml");
     pipelines.push_back(
         std::make_unique<Pipeline>(configuration->options.pipelines.front(), thread->context(),
                                    SlabSupply{devices, slab_bytes, slab_threads}, 10,
-                                   PipelineCalls{.log = [](const WorkerEvent&) {}}));
+                                   PipelineCallbacks{.log = [](const WorkerEvent&) {}}));
     thread->set_pipelines(pipelines, admission, 1);
     open("small", 20'000);
     open("large", 40'000);
@@ -50,7 +50,7 @@ struct ThreadUnderTest {
   }
   void run() { thread->context().poll(); }
   bool ended(std::size_t client) { return outboxes[client].queue().closing().has_value(); }
-  // How many goaways wait for the clients.
+  // The number of goaways queued for the clients.
   int goaways() {
     int count = 0;
     for (auto& outbox : outboxes)
@@ -60,7 +60,7 @@ struct ThreadUnderTest {
       }
     return count;
   }
-  // Everything that was logged. The last call: the clients hang up.
+  // Disconnects the clients and returns the whole log. The last call.
   std::string logged() {
     streams.clear();
     writer.reset();
@@ -74,9 +74,9 @@ struct ThreadUnderTest {
   Devices devices;
   Budget slab_bytes{1 << 20};
   ConnectionLimits limits;
-  DoorStats stats;
+  TransportStats stats;
   SharedAdmission admission{
-      .names = {}, .connections = Budget(9), .gate = {.sockets = Budget(9)}, .made_up = "s-"};
+      .names = {}, .connections = Budget(9), .gate = {.sockets = Budget(9)}, .name_prefix = "s-"};
   std::unique_ptr<IoThread> thread = std::make_unique<IoThread>(0, 10, limits, *writer);
   SessionScope scope{thread->context().get_executor(), limits, stats};
   std::vector<std::unique_ptr<Pipeline>> pipelines;
@@ -85,7 +85,7 @@ struct ThreadUnderTest {
   std::vector<StreamHandle> streams;
 };
 
-// One without clients, with the doors that listen.
+// An io thread without clients, with its listeners.
 struct Idle {
   Idle() {
     thread->set_pipelines({}, admission, 1);
@@ -95,13 +95,13 @@ struct Idle {
 
   LogWriter writer;
   SharedAdmission admission{
-      .names = {}, .connections = Budget(9), .gate = {.sockets = Budget(9)}, .made_up = "s-"};
+      .names = {}, .connections = Budget(9), .gate = {.sockets = Budget(9)}, .name_prefix = "s-"};
   std::unique_ptr<IoThread> thread = std::make_unique<IoThread>(0, 10, ConnectionLimits{}, writer);
 };
 
 }  // namespace
 
-TEST_CASE("a drain ends when its cut-off has given up the streams that workers still have") {
+TEST_CASE("a drain ends when its cut-off has dropped the streams that workers still have") {
   ThreadUnderTest t;
   listen_on_loopback(*t.thread, t.admission.gate);
   bool drained = false;
@@ -113,7 +113,7 @@ TEST_CASE("a drain ends when its cut-off has given up the streams that workers s
   CHECK(drained);
 }
 
-TEST_CASE("until a notice is over streams continue, and when none is left the drain goes on") {
+TEST_CASE("streams continue during a notice, and the drain continues when no stream is left") {
   ThreadUnderTest t;
   listen_on_loopback(*t.thread, t.admission.gate);
   bool drained = false;
@@ -128,7 +128,7 @@ TEST_CASE("until a notice is over streams continue, and when none is left the dr
   CHECK(drained);
 }
 
-TEST_CASE("a cut-off ends a notice") {
+TEST_CASE("a cut-off ends the notice of a drain") {
   ThreadUnderTest t;
   listen_on_loopback(*t.thread, t.admission.gate);
   bool drained = false;
@@ -148,40 +148,40 @@ TEST_CASE("a cut-off of a thread without clients cuts nothing") {
 TEST_CASE("a thread that is stopped in the middle of its work leaves no coroutine behind") {
   const Idle idle;
   idle.thread->run();
-  idle.thread->stop();  // its scope asserts that all have ended
+  idle.thread->stop();  // the scope asserts that all coroutines have ended
 }
 
-TEST_CASE("the largest stream of a thread ends where that was said, and the log says which") {
+TEST_CASE("the largest stream of the chosen thread is evicted, and the log names it") {
   ThreadUnderTest t;
-  t.thread->relieve(Overload::reset_largest, 0, false);
+  t.thread->apply_pressure(Overload::reset_largest, 0, false);
   t.run();
-  CHECK(t.thread->largest() >= 40'000);
-  t.thread->relieve(Overload::reset_largest, 0, true);
+  CHECK(t.thread->largest_stream_bytes() >= 40'000);
+  t.thread->apply_pressure(Overload::reset_largest, 0, true);
   t.run();
   CHECK(t.ended(1));
   CHECK_FALSE(t.ended(0));
-  CHECK(t.thread->largest() < 40'000);
-  CHECK_THAT(t.logged(),
-             Catch::Contains("for want of memory") && Catch::Contains("stream=large bytes=40"));
+  CHECK(t.thread->largest_stream_bytes() < 40'000);
+  CHECK_THAT(t.logged(), Catch::Contains("stream evicted: memory is short") &&
+                             Catch::Contains("stream=large bytes=40"));
 }
 
-TEST_CASE("a thread that is late ends its largest stream all the same, once") {
+TEST_CASE("a late thread still evicts its largest stream, once") {
   ThreadUnderTest t;
-  t.thread->relieve(Overload::reset_largest, 0, true);
-  t.thread->relieve(Overload::reset_largest, 0, false);
+  t.thread->apply_pressure(Overload::reset_largest, 0, true);
+  t.thread->apply_pressure(Overload::reset_largest, 0, false);
   t.run();
-  t.thread->relieve(Overload::reset_largest, 0, false);
+  t.thread->apply_pressure(Overload::reset_largest, 0, false);
   t.run();
   CHECK(t.ended(1));
   CHECK_FALSE(t.ended(0));
 }
 
-TEST_CASE("a thread that is late ends no stream that need not end any more") {
+TEST_CASE("a late thread evicts no stream if the action has ended") {
   ThreadUnderTest t;
-  t.thread->relieve(Overload::reset_largest, 0, true);
-  t.thread->relieve(Overload::close_idle, 0, false);
+  t.thread->apply_pressure(Overload::reset_largest, 0, true);
+  t.thread->apply_pressure(Overload::close_idle, 0, false);
   t.run();
-  t.thread->relieve(Overload::reset_largest, 0, false);
+  t.thread->apply_pressure(Overload::reset_largest, 0, false);
   t.run();
   CHECK_FALSE(t.ended(1));
 }
@@ -204,7 +204,7 @@ TEST_CASE("while an io thread does not answer, requests for lists wait for it on
   t.thread = std::move(threads.front());
 }
 
-TEST_CASE("of many different lists of streams only 20 are collected in a second") {
+TEST_CASE("at most 20 different lists of streams are collected in a second") {
   LiveLists lists({}, {});
   const Time now = Clock::now();
   for (int limit = 1; limit <= 20; ++limit)
@@ -212,6 +212,6 @@ TEST_CASE("of many different lists of streams only 20 are collected in a second"
   const HttpAnswer refused = lists.streams("/streams?limit=21", now);
   CHECK(refused.status == 503);
   CHECK(refused.fields == HttpFields{{"Retry-After", "1"}});
-  CHECK(lists.streams("/streams?limit=20", now).status == 200);  // it is kept
+  CHECK(lists.streams("/streams?limit=20", now).status == 200);  // this list is cached
   CHECK(lists.streams("/streams?limit=22", now + 1s).status == 200);
 }

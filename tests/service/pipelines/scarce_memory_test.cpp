@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who gets no stream for want of memory, and whose ends for it.
+// Refusals and evictions of streams when memory is short.
 #include <catch2/catch.hpp>
 
 #include "streams/stream.h"
@@ -8,7 +8,7 @@
 using namespace millrace;
 using test::Link;
 
-TEST_CASE("while memory is short nobody gets a stream, and who has one keeps it") {
+TEST_CASE("while memory is short new streams are refused, and open ones continue") {
   AdmissionUnderTest d;
   auto& first = d.open();
   d.shared.gate.memory_short = true;
@@ -23,7 +23,7 @@ TEST_CASE("while memory is short nobody gets a stream, and who has one keeps it"
   CHECK(d.open({.id = "late"}).stream);
 }
 
-TEST_CASE("the largest stream is that which holds the most and was not ended") {
+TEST_CASE("the largest stream is the one that holds the most and was not evicted") {
   AdmissionUnderTest d;
   auto& small = d.open({.id = "small"});
   auto& large = d.open({.id = "large"});
@@ -39,11 +39,11 @@ TEST_CASE("the largest stream is that which holds the most and was not ended") {
   largest->evict(Clock::now());
   CHECK(large.outbox.queue().closing()->code == 1013);
   CHECK(d.admission->table().largest()->settings().name == "small");
-  AdmissionUnderTest::hang_up(small);
+  AdmissionUnderTest::disconnect(small);
   CHECK(d.admission->table().largest() == nullptr);
 }
 
-TEST_CASE("results that nobody has taken make a stream large too, until it is ended for that") {
+TEST_CASE("unwritten results count in the size of a stream, and its eviction drops them") {
   AdmissionUnderTest d;
   Link& worker = d.attach();
   auto& client = d.open();
@@ -54,14 +54,14 @@ TEST_CASE("results that nobody has taken make a stream large too, until it is en
   CHECK(largest->reclaimable() > 20'000);
   largest->evict(Clock::now());
   CHECK(client.outbox.queue().unsent() < 1'000);
-  const auto told = client.told();
-  REQUIRE(told.size() == 1);
-  CHECK_THAT(told.front(), Catch::Contains("no_room"));
-  AdmissionUnderTest::hang_up(client);
+  const auto received = client.received();
+  REQUIRE(received.size() == 1);
+  CHECK_THAT(received.front(), Catch::Contains("no_room"));
+  AdmissionUnderTest::disconnect(client);
   CHECK(d.stats().results.value() == 0);
 }
 
-TEST_CASE("a client is sent the end when it has all results, and then loses nothing more") {
+TEST_CASE("a stream that has sent all results and its end is not evicted") {
   AdmissionUnderTest d;
   Link& worker = d.attach();
   auto& client = d.open();
@@ -73,16 +73,16 @@ TEST_CASE("a client is sent the end when it has all results, and then loses noth
   REQUIRE(stream);
   d.answer(worker);                                 // END
   CHECK(d.admission->table().largest() == stream);  // the result waits
-  const auto told = client.told();
+  const auto received = client.received();
   CHECK(d.admission->table().largest() == nullptr);
   stream->evict(Clock::now());
-  REQUIRE(told.size() == 3);
-  CHECK_THAT(told[1], Catch::Contains(R"("seq":0)"));
-  CHECK_THAT(told[2], Catch::Contains("closed"));
+  REQUIRE(received.size() == 3);
+  CHECK_THAT(received[1], Catch::Contains(R"("seq":0)"));
+  CHECK_THAT(received[2], Catch::Contains("closed"));
   CHECK(client.outbox.queue().closing()->code == 1000);
 }
 
-TEST_CASE("a client without a worker is told so, however short memory is") {
+TEST_CASE("a client without a worker receives that error even if memory is short") {
   AdmissionUnderTest d;
   auto& client = d.open();
   const std::vector<std::byte> some(20'000);
@@ -92,10 +92,10 @@ TEST_CASE("a client without a worker is told so, however short memory is") {
   stream->dropped(ErrorCode::no_worker, Clock::now());
   CHECK(d.admission->table().largest() == nullptr);
   stream->evict(Clock::now());
-  CHECK_THAT(client.told().back(), Catch::Contains("no_worker"));
+  CHECK_THAT(client.received().back(), Catch::Contains("no_worker"));
 }
 
-TEST_CASE("frames of a client that has ended make no stream large: its end needs them") {
+TEST_CASE("frames of an ended stream do not count in its size, because its end needs them") {
   AdmissionUnderTest d;
   auto& client = d.open();
   const std::vector<std::byte> some(20'000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who gets a stream, and what a stream takes with it when it goes.
+// Accepted and refused streams, and the resources that they hold until they end.
 #include "service/pipelines/thread_admission.h"
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ using test::Link;
 
 namespace {
 
-// Status, parameter.
+// Status and parameter of an error.
 using Refused = std::pair<unsigned, std::string>;
 
 Refused refusal(AdmissionUnderTest& d, StreamRequest request) {
@@ -24,7 +24,7 @@ Refused refusal(AdmissionUnderTest& d, StreamRequest request) {
 
 }  // namespace
 
-TEST_CASE("what the pipeline does not take is refused by the parameter's name") {
+TEST_CASE("a request that does not match the pipeline is refused, and its parameter is named") {
   AdmissionUnderTest d;
   CHECK(refusal(d, {.pipeline = "other"}) == Refused(404, "pipeline"));
   CHECK(refusal(d, {.format = "opus"}) == Refused(415, "format"));
@@ -36,7 +36,7 @@ TEST_CASE("what the pipeline does not take is refused by the parameter's name") 
   CHECK(refusal(d, {.pipeline = "features", .channels = 1}) == Refused(415, "channels"));
   CHECK(refusal(d, {.pipeline = "features", .dim = 4}) == Refused(415, "dim"));
   CHECK(d.shared.connections.taken() == 0);
-  CHECK(d.hub().room().taken() == 0);
+  CHECK(d.hub().stream_budget().taken() == 0);
   CHECK(d.live() == 0);
 }
 
@@ -53,54 +53,54 @@ TEST_CASE("no more streams are opened than there is memory for") {
   CHECK(d.open().stream);
 }
 
-TEST_CASE("what the pipeline takes may be said") {
+TEST_CASE("a request may repeat the values of the pipeline") {
   AdmissionUnderTest d;
   CHECK(d.open({.format = "f32le", .rate = 16000, .channels = 1}).stream);
   CHECK(d.open({.pipeline = "features", .rate = 100, .dim = 3}).stream);
 }
 
-TEST_CASE("explanations are refused by the parameter's name where they are not allowed") {
+TEST_CASE("if explanations are not allowed, they are refused, and the parameter is named") {
   AdmissionUnderTest d;
   CHECK(refusal(d, {.explain = true}) == Refused(400, "explain"));
   CHECK(d.shared.connections.taken() == 0);
 }
 
-TEST_CASE("results are explained to the stream that asked, not to the one beside it") {
+TEST_CASE("only a stream that asks for explanations receives them") {
   AdmissionUnderTest d(3, true);
   Link& worker = d.attach();
   auto& plain = d.open();
   auto& asked = d.open({.explain = true});
-  (void)plain.told();
-  (void)asked.told();
+  (void)plain.received();
+  (void)asked.received();
   d.send_row(plain);
   d.send_row(asked);
   d.answer(worker, {{Answer::Kind::json, "1"}});
   d.answer(worker, {{Answer::Kind::json, "2"}});
-  CHECK_THAT(plain.told().at(0), !Contains("explain"));
+  CHECK_THAT(plain.received().at(0), !Contains("explain"));
   CHECK_THAT(
-      asked.told().at(0),
+      asked.received().at(0),
       Contains(R"("explain":{"slot":1,"batch":2,"rows":1,"trigger":"deadline","ms":{"chunk":)"));
 }
 
-TEST_CASE("a stream that opens is told its name first, and where to send from") {
+TEST_CASE("the first message of a stream has its name and its position") {
   AdmissionUnderTest d;
-  CHECK(d.open({.id = "mic"}).told() ==
+  CHECK(d.open({.id = "mic"}).received() ==
         std::vector<std::string>{
             R"({"type":"ready","stream":"mic","pipeline":"default","frames":0})"});
-  CHECK_THAT(d.open().told().front(), Catch::Contains(R"("stream":"s-)"));
+  CHECK_THAT(d.open().received().front(), Catch::Contains(R"("stream":"s-)"));
 }
 
-TEST_CASE("a name is its connection's until that is gone, whatever becomes of the stream") {
+TEST_CASE("a name belongs to its connection until that ends, even if the stream ends earlier") {
   AdmissionUnderTest d;
   auto& first = d.open({.id = "mic"});
   CHECK(refusal(d, {.id = "mic"}) == Refused(409, "id"));
   CHECK(d.shared.connections.taken() == 1);
-  CHECK(d.hub().room().taken() == 1);
-  AdmissionUnderTest::hang_up(first);
+  CHECK(d.hub().stream_budget().taken() == 1);
+  AdmissionUnderTest::disconnect(first);
   CHECK(d.open({.id = "mic"}).stream);
 }
 
-TEST_CASE("a name that is taken is refused with the time when to come again") {
+TEST_CASE("a name that is in use is refused with a time to retry") {
   AdmissionUnderTest d;
   REQUIRE(d.open({.id = "mic"}).stream);
   const auto& refused = d.open({.id = "mic"}).error;
@@ -108,7 +108,7 @@ TEST_CASE("a name that is taken is refused with the time when to come again") {
   CHECK(refused->retry_after.has_value());
 }
 
-TEST_CASE("clients that are refused at once come again at different times") {
+TEST_CASE("clients that are refused at the same time receive different times to retry") {
   AdmissionUnderTest d(1);
   REQUIRE(d.open().stream);
   std::set<std::chrono::seconds> usual, memory_short;
@@ -122,19 +122,19 @@ TEST_CASE("clients that are refused at once come again at different times") {
   CHECK(*memory_short.rbegin() == seconds(15));
 }
 
-TEST_CASE("a refusal says which pipelines there are") {
+TEST_CASE("the refusal of an unknown pipeline lists the pipelines") {
   AdmissionUnderTest d;
   CHECK(d.open({.pipeline = "asr"}).error->message ==
         "there is no pipeline asr; there are: default, features");
 }
 
-TEST_CASE("a made-up name never is one that a client has") {
+TEST_CASE("a name chosen by the service differs from the names of clients") {
   AdmissionUnderTest d;
   REQUIRE(d.open({.id = "s-2"}).stream);
-  CHECK_THAT(d.open().told().front(), Catch::Contains(R"("stream":"s-2x")"));
+  CHECK_THAT(d.open().received().front(), Catch::Contains(R"("stream":"s-2x")"));
 }
 
-TEST_CASE("who finds no room is refused, gets nothing, and may come again") {
+TEST_CASE("a stream without capacity is refused, changes nothing, and may be opened again") {
   AdmissionUnderTest d;
   auto& first = d.open();
   REQUIRE(d.open().stream);
@@ -143,19 +143,19 @@ TEST_CASE("who finds no room is refused, gets nothing, and may come again") {
   CHECK(refused->reason == Refusal::no_room);
   CHECK(refused->retry_after.has_value());
   CHECK(d.shared.connections.taken() == 2);
-  // No worker had a row of it: its room is free when the lanes have heard of it.
-  AdmissionUnderTest::hang_up(first);
+  // No worker had a row of it: its slot is free when the lanes have received the abort.
+  AdmissionUnderTest::disconnect(first);
   d.run();
   CHECK(d.open({.id = "late"}).stream);
 }
 
-TEST_CASE("the process has so many connections, whatever their pipelines") {
+TEST_CASE("the limit on connections counts the streams of all pipelines") {
   AdmissionUnderTest d(2);
   REQUIRE(d.open().stream);
   auto& second = d.open({.pipeline = "features"});
   CHECK(d.open().error->reason == Refusal::limit_global);
-  CHECK(d.hub().room().taken() == 1);
-  AdmissionUnderTest::hang_up(second);
+  CHECK(d.hub().stream_budget().taken() == 1);
+  AdmissionUnderTest::disconnect(second);
   d.run();
   CHECK(d.open().stream);
 }
@@ -168,15 +168,15 @@ TEST_CASE("when the service stops, every stream is refused") {
   CHECK(error->reason == Refusal::draining);
 }
 
-TEST_CASE("results reach the client in order, and count as written when they are") {
+TEST_CASE("results reach the client in order, and count as written when they are written") {
   AdmissionUnderTest d;
   Link& worker = d.attach();
   auto& client = d.open({.id = "mic"});
-  (void)client.told();
+  (void)client.received();
   d.send_row(client);
   d.answer(worker, {{Answer::Kind::text, "a"}});
   CHECK(d.stats().results.value() == 1);
-  CHECK_THAT(client.told().front(), Catch::Contains(R"("seq":0)") && Catch::Contains(R"("a")"));
+  CHECK_THAT(client.received().front(), Catch::Contains(R"("seq":0)") && Catch::Contains(R"("a")"));
   CHECK(d.stats().results.value() == 0);
   CHECK(d.stats().latency.sum() > 0);
 }
@@ -186,7 +186,7 @@ TEST_CASE("a stream outlives its connection until its rows are done") {
   Link& worker = d.attach();
   auto& client = d.open();
   d.send_row(client);
-  AdmissionUnderTest::hang_up(client);
+  AdmissionUnderTest::disconnect(client);
   d.run();
   CHECK(d.live() == 1);
   CHECK(d.shared.connections.taken() == 1);
@@ -195,12 +195,12 @@ TEST_CASE("a stream outlives its connection until its rows are done") {
   d.answer(worker);  // ABORT
   CHECK(d.live() == 0);
   CHECK(d.shared.connections.taken() == 0);
-  CHECK(d.hub().room().taken() == 0);
+  CHECK(d.hub().stream_budget().taken() == 0);
   CHECK(d.stats().open.value() == 0);
   CHECK(d.stats().buffer.value() == 0);
 }
 
-TEST_CASE("a stream that gets no session is lost") {
+TEST_CASE("a stream whose session is destroyed ends as lost") {
   AdmissionUnderTest d;
   Link& worker = d.attach();
   auto& client = d.open();
@@ -211,44 +211,44 @@ TEST_CASE("a stream that gets no session is lost") {
   d.answer(worker);  // ABORT
   CHECK(d.live() == 0);
   CHECK(d.shared.connections.taken() == 0);
-  CHECK(d.hub().room().taken() == 0);
+  CHECK(d.hub().stream_budget().taken() == 0);
   CHECK(d.stats().closed[StreamClosing::client_gone].value() == 1);
 }
 
-TEST_CASE("a stream whose connection is too old ends as at a drain") {
+TEST_CASE("a stream whose connection is too old ends as in a drain") {
   AdmissionUnderTest d;
   Link& worker = d.attach();
   auto& client = d.open();
   d.send_row(client);
-  (void)client.told();
+  (void)client.received();
   client.stream->drain(Clock::now());
   d.admission->table().drain(Clock::now());  // the service stops too
-  const auto told = client.told();
-  REQUIRE(told.size() == 1);
-  CHECK_THAT(told[0], Catch::StartsWith(R"({"type":"goaway","retry_after_ms":)"));
-  d.send_row(client);  // what was on its way
+  const auto received = client.received();
+  REQUIRE(received.size() == 1);
+  CHECK_THAT(received[0], Catch::StartsWith(R"({"type":"goaway","retry_after_ms":)"));
+  d.send_row(client);  // frames that were on their way
   d.answer(worker);
   d.answer(worker);  // END
-  CHECK(client.told().back() == R"({"type":"closed","frames":4,"chunks":1})");
+  CHECK(client.received().back() == R"({"type":"closed","frames":4,"chunks":1})");
   CHECK(client.outbox.queue().closing()->code == 1012);
   CHECK(d.stats().closed[StreamClosing::drain].value() == 1);
 }
 
-TEST_CASE("a stream whose rows are done is kept until its connection is gone") {
+TEST_CASE("a stream whose rows are done is kept until its connection has ended") {
   AdmissionUnderTest d;
   Link& worker = d.attach();
   auto& client = d.open();
   client.stream->end(Clock::now());
   d.run();
   d.answer(worker);
-  CHECK(d.hub().room().taken() == 0);
-  CHECK(client.told().back() == R"({"type":"closed","frames":0,"chunks":0})");
+  CHECK(d.hub().stream_budget().taken() == 0);
+  CHECK(client.received().back() == R"({"type":"closed","frames":0,"chunks":0})");
   CHECK(d.live() == 1);
-  AdmissionUnderTest::hang_up(client);
+  AdmissionUnderTest::disconnect(client);
   CHECK(d.live() == 0);
 }
 
-TEST_CASE("a stream that is refused leaves a line, with room as a warning") {
+TEST_CASE("a refused stream is logged, and as a warning if capacity is the reason") {
   AdmissionUnderTest d;
   d.open({.id = "mic", .rate = 8000});
   CHECK(d.logged.stats.logged[LogLevel::warning].value() == 0);
@@ -258,21 +258,21 @@ TEST_CASE("a stream that is refused leaves a line, with room as a warning") {
   CHECK_THAT(text, Contains("level=info event=\"stream refused\" pipeline=default stream=mic "
                             "parameter=rate why=\"the pipeline takes 16000\"\n"));
   CHECK_THAT(text, Contains("level=warning event=\"stream refused\" pipeline=default "
-                            "why=\"the pipeline has no room for another stream\"\n"));
+                            "why=\"the pipeline has no free slot for another stream\"\n"));
 }
 
-TEST_CASE("a stream that ends by an error leaves a line with its name and the reason") {
+TEST_CASE("a stream that ends with an error is logged with its name and the reason") {
   AdmissionUnderTest d;
   auto& client = d.open({.id = "mic"});
   client.stream->fail(ErrorCode::schema, "not a JSON object", Clock::now());
-  AdmissionUnderTest::hang_up(client);
+  AdmissionUnderTest::disconnect(client);
   const std::string text = d.log();
   CHECK_THAT(text, Contains("level=info event=\"stream ended\" pipeline=default stream=mic "
                             "code=schema why=\"not a JSON object\"\n"));
   CHECK_THAT(text, !Contains("stream aborted"));
 }
 
-TEST_CASE("a stream that no worker came for leaves a warning") {
+TEST_CASE("a stream that no worker was available for is logged as a warning") {
   AdmissionUnderTest d;
   d.open({.id = "mic"});
   d.run();
@@ -282,7 +282,7 @@ TEST_CASE("a stream that no worker came for leaves a warning") {
                                "stream=mic code=no_worker"));
 }
 
-TEST_CASE("a stream whose rows workers were lost over leaves a warning") {
+TEST_CASE("a stream that fails because workers were lost is logged as a warning") {
   AdmissionUnderTest d;
   auto& client = d.open({.id = "mic"});
   const std::vector<std::byte> some(20'000);
@@ -294,31 +294,30 @@ TEST_CASE("a stream whose rows workers were lost over leaves a warning") {
                                "stream=mic code=worker_failed"));
 }
 
-TEST_CASE("a stream whose client vanishes leaves a line, one that has its results does not") {
+TEST_CASE("a stream whose client disconnects early is logged, and one with all results is not") {
   AdmissionUnderTest d;
-  AdmissionUnderTest::hang_up(d.open({.id = "mic"}));
+  AdmissionUnderTest::disconnect(d.open({.id = "mic"}));
   d.run();
   Link& worker = d.attach();
   auto& whole = d.open({.id = "whole"});
   whole.stream->end(Clock::now());
   d.run();
   d.answer(worker);
-  AdmissionUnderTest::hang_up(whole);
+  AdmissionUnderTest::disconnect(whole);
   const std::string text = d.log();
   CHECK_THAT(text, Contains("event=\"stream aborted\" pipeline=default stream=mic"));
   CHECK_THAT(text, !Contains("whole"));
 }
 
-TEST_CASE(
-    "a stream whose samples have another scale causes a message to its client and a line in the "
-    "log") {
+TEST_CASE("samples of another scale cause a warning to the client and a line in the log") {
   AdmissionUnderTest d;
   auto& client = d.open({.id = "mic", .format = "f32le"});
   const std::vector<float> undivided(4000, 3000.0f);  // a quarter of a second
   client.stream->frames(test::bytes_of(undivided), Clock::now());
-  CHECK(client.told().back() == R"({"type":"warning","code":"values","message":)"
-                                R"("most values were clamped; f32 audio lies between -1 and 1"})");
+  CHECK(client.received().back() ==
+        R"({"type":"warning","code":"values","message":)"
+        R"("most values were clamped; f32 audio must be between -1 and 1"})");
   CHECK_THAT(
       d.log(),
-      Contains("level=warning event=\"stream sends wrong values\" pipeline=default stream=mic"));
+      Contains("level=warning event=\"stream values out of range\" pipeline=default stream=mic"));
 }

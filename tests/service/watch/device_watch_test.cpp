@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against simulated devices.
+// Uses simulated devices.
 #include "service/watch/device_watch.h"
 
 #include <catch2/catch.hpp>
@@ -19,13 +19,13 @@ DeviceRule listing(std::vector<std::string> names) {
   return {.use = DeviceRule::Use::listed, .listed = std::move(names)};
 }
 
-// A machine with so many devices.
+// A machine with this number of devices.
 struct Machine {
   explicit Machine(int devices) { simulated::set_devices(devices); }
   ~Machine() { simulated::reset(); }
 };
 
-std::string why_not(const DeviceRule& rule) {
+std::string error_for(const DeviceRule& rule) {
   Logged logged;
   try {
     const DeviceWatch watch(rule, *logged.log);
@@ -38,11 +38,11 @@ std::string why_not(const DeviceRule& rule) {
 
 }  // namespace
 
-TEST_CASE("the log says which devices there are") {
+TEST_CASE("the log lists the devices") {
   const Machine machine(2);
   Logged logged;
   DeviceWatch watch({}, *logged.log);
-  watch.introduce();
+  watch.log_devices();
   CHECK(watch.failures().empty());
   REQUIRE(watch.stats().size() == 2);
   CHECK(watch.stats()[0].healthy.value() == 1);
@@ -52,49 +52,49 @@ TEST_CASE("the log says which devices there are") {
                                 EndsWith(" memory=\"1 GiB\"\n"));
 }
 
-TEST_CASE("where there is none, the log says why, once") {
+TEST_CASE("without a device, the log has the reason, once") {
   const Machine machine(0);
   Logged logged;
-  DeviceWatch({}, *logged.log).introduce();
+  DeviceWatch({}, *logged.log).log_devices();
   const std::string text = logged.text();
   CHECK_THAT(text, Contains("level=info event=\"no device\" why=\"no CUDA device"));
   CHECK(text.find("no device") == text.rfind("no device"));
 }
 
-TEST_CASE("who asks for none hears of none, and the driver is not asked") {
+TEST_CASE("with devices = \"host\" no device is logged, and the driver is not called") {
   const Machine machine(2);
   Logged logged;
   DeviceWatch watch({.use = DeviceRule::Use::host}, *logged.log);
-  watch.introduce();
+  watch.log_devices();
   CHECK(watch.stats().empty());
   CHECK(logged.text().empty());
   CHECK(simulated::calls("cudaGetDeviceCount") == 0);
 }
 
-TEST_CASE("a listed device that is not there, or there twice, is no device") {
+TEST_CASE("a listed device that does not exist, or is listed twice, is an error") {
   const Machine machine(1);
-  CHECK_THAT(why_not(listing({"cuda:1"})),
-             Contains("device \"cuda:1\" is not there: there are host, cuda:0 (GPU-"));
+  CHECK_THAT(error_for(listing({"cuda:1"})),
+             Contains("device \"cuda:1\" is not available: the devices are host, cuda:0 (GPU-"));
   Logged logged;
   const std::string uuid = DeviceWatch({}, *logged.log).devices().usable().front().uuid;
-  CHECK(why_not(listing({uuid})) == "no error");
-  CHECK(why_not(listing({"cuda:0", uuid})) == "device \"" + uuid + "\" is listed twice");
+  CHECK(error_for(listing({uuid})) == "no error");
+  CHECK(error_for(listing({"cuda:0", uuid})) == "device \"" + uuid + "\" is listed twice");
 }
 
-TEST_CASE("a listed device is not there without a driver") {
+TEST_CASE("without a driver a listed device does not exist") {
   const Machine machine(1);
   constexpr int no_driver = 35;  // cudaErrorInsufficientDriver
   simulated::fail("cudaGetDeviceCount", no_driver);
-  CHECK_THAT(why_not(listing({"cuda:0"})),
-             Contains("device \"cuda:0\" is not there: ") && Contains("driver"));
+  CHECK_THAT(error_for(listing({"cuda:0"})),
+             Contains("device \"cuda:0\" is not available: ") && Contains("driver"));
 }
 
-TEST_CASE("a device that has failed is told of once, and is not healthy") {
+TEST_CASE("a failed device is logged once, and is not healthy") {
   const Machine machine(2);
   Logged logged;
   DeviceWatch watch({}, *logged.log);
-  watch.lost(1, {DeviceFault::ecc, "copying to the device: uncorrectable ECC error"});
-  watch.lost(1, {DeviceFault::other, "again"});
+  watch.failed(1, {DeviceFault::ecc, "copying to the device: uncorrectable ECC error"});
+  watch.failed(1, {DeviceFault::other, "again"});
   CHECK(watch.failures() == std::vector<std::string>{"device cuda:1 has failed"});
   CHECK(watch.stats()[0].healthy.value() == 1);
   CHECK(watch.stats()[1].healthy.value() == 0);
@@ -103,12 +103,12 @@ TEST_CASE("a device that has failed is told of once, and is not healthy") {
                                      "why=\"copying to the device: uncorrectable ECC error\"\n"));
 }
 
-TEST_CASE("a second device that fails right behind the first is told of too") {
+TEST_CASE("a second device that fails right after the first is logged too") {
   const Machine machine(2);
   Logged logged;
   DeviceWatch watch({}, *logged.log);
-  watch.lost(1, {DeviceFault::lost, "a reset"});
-  watch.lost(0, {DeviceFault::lost, "a reset"});
+  watch.failed(1, {DeviceFault::lost, "a reset"});
+  watch.failed(0, {DeviceFault::lost, "a reset"});
   CHECK(watch.failures().size() == 2);
   CHECK_THAT(logged.text(), Contains("device=cuda:1 error=lost why=\"a reset\"\n") &&
                                 Contains("device=cuda:0 error=lost why=\"a reset\"\n"));

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t mebi = 1 << 20;
 
-// A machine with 1000 MiB to spare, on which the process has 100 pages.
+// A machine with 1000 MiB available, on which the process has 100 resident pages.
 struct Machine {
   Machine() {
     write("proc/self/statm", "5000 100 50 1 0 900 0\n");
@@ -28,14 +28,14 @@ struct Machine {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;
   }
-  // MiB that are free.
+  // Free memory in MiB.
   std::uint64_t free() {
     const auto use = memory_use(root.path());
     REQUIRE(use);
     CHECK(use->used == 100 * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
-    return (use->most - use->used) / mebi;
+    return (use->limit - use->used) / mebi;
   }
-  // In MiB; a limit of 0 is none.
+  // Sizes in MiB. A limit of 0 means no limit.
   void group(const std::string& name, std::uint64_t limit, std::uint64_t usage,
              std::uint64_t cache = 0, std::uint64_t active = 0, std::uint64_t slab = 0) {
     const std::string folder = "sys/fs/cgroup/" + name + "/";
@@ -62,14 +62,14 @@ struct Machine {
 
 }  // namespace
 
-TEST_CASE("without a control group a process can have what the machine has available") {
+TEST_CASE("without a control group the free memory is that of the machine") {
   Machine machine;
   CHECK(machine.free() == 1000);
   machine.write("proc/self/cgroup", "0::/\n");
   CHECK(machine.free() == 1000);
 }
 
-TEST_CASE("a machine that has nothing left is told from one that does not say") {
+TEST_CASE("no available memory differs from an unknown amount") {
   Machine machine;
   machine.write("proc/meminfo", "MemAvailable:          0 kB\n");
   CHECK(machine.free() == 0);
@@ -80,7 +80,7 @@ TEST_CASE("a machine that has nothing left is told from one that does not say") 
   CHECK(machine.free() == 200);
 }
 
-TEST_CASE("a control group leaves what it has not used, and what the kernel keeps of files") {
+TEST_CASE("the free memory of a control group includes cached pages of files") {
   Machine machine;
   machine.write("proc/self/cgroup", "0::/a\n");
   machine.group("a", 300, 120, 20);
@@ -93,7 +93,7 @@ TEST_CASE("a control group leaves what it has not used, and what the kernel keep
   CHECK(machine.free() == 1000);
 }
 
-TEST_CASE("of control groups in each other the fullest counts") {
+TEST_CASE("among nested control groups, the one with the least free memory counts") {
   Machine machine;
   machine.write("proc/self/cgroup", "0::/a/b\n");
   machine.group("a/b", 0, 100);
@@ -103,7 +103,7 @@ TEST_CASE("of control groups in each other the fullest counts") {
   CHECK(machine.free() == 30);
 }
 
-TEST_CASE("the limit of a control group is where it is slowed down, if that is less") {
+TEST_CASE("the limit of a control group is memory.high if that is less") {
   Machine machine;
   machine.write("proc/self/cgroup", "0::/a\n");
   machine.group("a", 300, 100);
@@ -115,14 +115,14 @@ TEST_CASE("the limit of a control group is where it is slowed down, if that is l
   CHECK(machine.free() == 150);
 }
 
-TEST_CASE("in a container the group is at the root, whatever it is called") {
+TEST_CASE("in a container the group is at the root, whatever its name") {
   Machine machine;
   machine.write("proc/self/cgroup", "0::/system.slice/docker-1.scope\n");
   machine.group(".", 64, 60);
   CHECK(machine.free() == 4);
 }
 
-TEST_CASE("control groups of version 1 are understood, beside others") {
+TEST_CASE("the memory control group of version 1 is found among other groups") {
   Machine machine;
   machine.write("proc/self/cgroup", "9:cpu:/x\n4:hugetlb,memory:/a\n1:name=systemd:/y\n0::/\n");
   machine.old_group("a", 500, 101);
@@ -130,7 +130,7 @@ TEST_CASE("control groups of version 1 are understood, beside others") {
   CHECK(machine.free() == 402);
 }
 
-TEST_CASE("resource limits leave what the process has not mapped") {
+TEST_CASE("resource limits on address space and data limit the free memory") {
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));  // 5000 mapped, 900 data
   const auto limits = [](const std::string& address_space, const std::string& data) {
     return "Limit                     Soft Limit           Hard Limit           Units     \n"
@@ -154,27 +154,27 @@ TEST_CASE("resource limits leave what the process has not mapped") {
   CHECK(machine.free() == 1000);
 }
 
-TEST_CASE("what is no list of groups is none") {
+TEST_CASE("an invalid list of control groups is ignored") {
   Machine machine;
   machine.write("proc/self/cgroup", "nonsense\n::\n4:memory\n\n");
   CHECK(machine.free() == 1000);
 }
 
-TEST_CASE("where nothing is to be read nothing is known") {
+TEST_CASE("without /proc the memory use is unknown") {
   const TemporaryDirectory empty;
   CHECK_FALSE(memory_use(empty.path()));
 }
 
-TEST_CASE("a limit that cannot be read for want of descriptors is not taken for none") {
+TEST_CASE("a limit that cannot be read for lack of descriptors is an error") {
   Machine machine;
   REQUIRE(memory_use(machine.root.path()));
   const DescriptorLimit none(0);
   CHECK_THROWS_AS(memory_use(machine.root.path()), std::system_error);
 }
 
-TEST_CASE("this process has memory, and could have more") {
+TEST_CASE("this process uses memory, and more is available") {
   const auto use = memory_use();
   REQUIRE(use);
   CHECK(use->used > mebi);
-  CHECK(use->most > use->used);
+  CHECK(use->limit > use->used);
 }

@@ -8,41 +8,41 @@ using namespace millrace;
 
 namespace {
 
-// What is done as these parts of 100 bytes are used, one after the other.
-std::vector<std::string_view> measures(std::vector<std::uint64_t> used) {
+// The actions while these numbers of 100 bytes are used, one after the other.
+std::vector<std::string_view> actions(std::vector<std::uint64_t> used) {
   MemoryPressure pressure;
   std::vector<std::string_view> names;
-  for (const std::uint64_t bytes : used) names.push_back(name_of(pressure.look(bytes, 100)));
+  for (const std::uint64_t bytes : used) names.push_back(name_of(pressure.update(bytes, 100)));
   return names;
 }
 using Names = std::vector<std::string_view>;
 
 }  // namespace
 
-TEST_CASE("the more memory is used, the more is done") {
-  CHECK(measures({0, 79, 80, 89, 90, 94, 95, 100}) ==
+TEST_CASE("the more memory is used, the stronger is the action") {
+  CHECK(actions({0, 79, 80, 89, 90, 94, 95, 100}) ==
         Names{"none", "none", "reject_streams", "reject_streams", "close_idle", "close_idle",
               "reset_largest", "reset_largest"});
 }
 
-TEST_CASE("a measure ends when memory is well below where it begins") {
-  CHECK(measures({95, 91, 90, 89, 86, 85, 84, 80, 75, 74}) ==
+TEST_CASE("an action ends when memory use is well below its threshold") {
+  CHECK(actions({95, 91, 90, 89, 86, 85, 84, 80, 75, 74}) ==
         Names{"reset_largest", "reset_largest", "reset_largest", "close_idle", "close_idle",
               "close_idle", "reject_streams", "reject_streams", "reject_streams", "none"});
 }
 
-TEST_CASE("measures are taken and ended at once where memory leaps") {
-  CHECK(measures({10, 99, 10, 92, 10}) ==
+TEST_CASE("actions begin and end at once if memory use jumps") {
+  CHECK(actions({10, 99, 10, 92, 10}) ==
         Names{"none", "reset_largest", "none", "close_idle", "none"});
 }
 
-TEST_CASE("what may be taken ends where something would have to be done") {
+TEST_CASE("spare memory is limited by the threshold of the first action") {
   CHECK(MemoryPressure::spare(1'000, 10'000) == 7'000);
   CHECK(MemoryPressure::spare(9'000, 10'000) == 0);
   CHECK(MemoryPressure::spare(0, 0) == 0);
 }
 
-TEST_CASE("what may be taken is dealt out to new streams, to those that are open, and to frames") {
+TEST_CASE("spare memory is divided among new streams, open streams and frames") {
   const Allowance first = allowance(80'000, 0, 40, 60);
   CHECK(first.streams == 200);
   CHECK(first.bytes == 60'000);
@@ -57,18 +57,18 @@ TEST_CASE("what may be taken is dealt out to new streams, to those that are open
   CHECK(none.bytes == 0);
 }
 
-TEST_CASE("where there is no memory at all everything is done") {
-  CHECK(MemoryPressure().look(0, 0) == Overload::reset_largest);
-  CHECK(MemoryPressure().look(200, 100) == Overload::reset_largest);
+TEST_CASE("without any memory the strongest action applies") {
+  CHECK(MemoryPressure().update(0, 0) == Overload::reset_largest);
+  CHECK(MemoryPressure().update(200, 100) == Overload::reset_largest);
 }
 
-TEST_CASE("what takes the locks of the allocator is done in one of four looks at most") {
-  Turn trim(4);
-  std::vector<int> looks;
-  for (int look = 0; look < 10; ++look) {
-    trim.look();
-    const bool wanted = look != 0;  // memory becomes short at the second look
-    if (wanted && trim.take()) looks.push_back(look);
+TEST_CASE("an operation with a cooldown of four ticks starts at most once in four") {
+  Cooldown trim(4);
+  std::vector<int> started;
+  for (int tick = 0; tick < 10; ++tick) {
+    trim.tick();
+    const bool wanted = tick != 0;  // memory becomes short at the second check
+    if (wanted && trim.try_start()) started.push_back(tick);
   }
-  CHECK(looks == std::vector{1, 5, 9});
+  CHECK(started == std::vector{1, 5, 9});
 }

@@ -11,22 +11,22 @@ TEST_CASE("threads that tick are not silent") {
   ThreadWatch watch;
   CHECK(watch.silence() == 0s);
   for (std::uint64_t i = 1; i < 10; ++i) {
-    watch.look(std::array{i, 2 * i}, 1s);
+    watch.update(std::array{i, 2 * i}, 1s);
     CHECK(watch.silence() == 0s);
   }
 }
 
-TEST_CASE("one thread that does not tick is noticed, until it ticks again") {
+TEST_CASE("a thread that does not tick is detected, until it ticks again") {
   ThreadWatch watch;
-  for (std::uint64_t i = 1; i <= 4; ++i) watch.look(std::array<std::uint64_t, 2>{i, 7}, 500ms);
+  for (std::uint64_t i = 1; i <= 4; ++i) watch.update(std::array<std::uint64_t, 2>{i, 7}, 500ms);
   CHECK(watch.silence() == 1500ms);
-  watch.look(std::array<std::uint64_t, 2>{5, 8}, 500ms);
+  watch.update(std::array<std::uint64_t, 2>{5, 8}, 500ms);
   CHECK(watch.silence() == 0s);
 }
 
-TEST_CASE("a look that comes late counts as one") {
+TEST_CASE("a late check adds only one interval to the silence") {
   ThreadWatch watch;
-  watch.look(std::array<std::uint64_t, 1>{1}, 1s);
-  watch.look(std::array<std::uint64_t, 1>{1}, 1s);  // an hour later: the process was stopped
+  watch.update(std::array<std::uint64_t, 1>{1}, 1s);
+  watch.update(std::array<std::uint64_t, 1>{1}, 1s);  // an hour later: the process was stopped
   CHECK(watch.silence() == 1s);
 }

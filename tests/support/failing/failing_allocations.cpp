@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes one allocation of the whole process fail, on whatever thread it is: the nth from the moment
-// that another process says so. MILLRACE_FAILING names a file of 16 bytes that both have mapped:
+// Makes one allocation of the process fail, on any thread: the nth after another process has
+// requested it. MILLRACE_FAILING names a file of 16 bytes that both processes have mapped:
 //
-//   int64   allocations until the one that fails, counted down; nothing fails from 0 on
+//   int64   allocations until the one that fails, counted down; 0 or less: no allocation fails
 //   uint64  allocations so far
 #include <fcntl.h>
 #include <malloc.h>
@@ -57,7 +57,7 @@ constexpr std::size_t usual = alignof(std::max_align_t);
 
 }  // namespace
 
-// What Asio calls.
+// Called by Asio.
 extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
   void* const memory = allocated(size, alignment);
   if (!memory) errno = ENOMEM;

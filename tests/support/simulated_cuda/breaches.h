@@ -9,8 +9,7 @@
 
 namespace millrace::test::simulated_cuda {
 
-// Says on stderr what the program did wrong, and ends it; where that is tolerated, counts it and
-// returns the code.
+// Counts a breach. Returns `code` if it is tolerated; otherwise prints `what` to stderr and aborts.
 cudaError_t breach(Breach breach, const std::string& what, cudaError_t code);
 
 void forget_breaches();

@@ -79,14 +79,14 @@ cudaError_t enter(const char* name, WhenDead when_dead) {
   if (device_count() == 0) return cudaErrorNoDevice;
   mark_in_use(device);
   if (when_dead == WhenDead::refuse) return death_of(device);
-  settle_dead_streams();  // they may be in the midst of what is given back
+  settle_dead_streams();  // they may still use the memory that is freed
   return cudaSuccess;
 }
 
 cudaError_t leave(cudaError_t error, WhenDead when_dead) {
   if (when_dead != WhenDead::answer && !in_host_function) {
     if (const cudaError_t dead = death_of(device)) error = dead;
-    // Where a call says that the device is dead, the caller may free what copies used.
+    // After a call has reported a dead device, the caller may free the memory of copies.
     if (error != cudaSuccess && error != cudaErrorNotReady) settle_dead_streams();
   }
   if (error != cudaSuccess) last_error = error;

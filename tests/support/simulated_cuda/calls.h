@@ -5,19 +5,19 @@
 
 #include <string>
 
-// What is around every call of CUDA: it is counted, may be made to fail, is refused by a device
-// that is dead, and leaves its error for cudaGetLastError.
+// The code around every call of CUDA: counts it, makes it fail if a test requests that, refuses it
+// if the device is dead, and stores its error for cudaGetLastError.
 namespace millrace::test::simulated_cuda {
 
 enum class WhenDead {
   refuse,  // does nothing
-  let_go,  // gives back what it is given, and returns the death all the same
-  answer,  // asks no device
+  let_go,  // frees its argument, but returns the error of the dead device
+  answer,  // does not use the device
 };
 
-// Begins a call; unless cudaSuccess, it must not go on.
+// Begins a call. The call must not continue unless this returns cudaSuccess.
 cudaError_t enter(const char* function, WhenDead when_dead);
-// Ends it with its error.
+// Ends a call with its error, and returns the error for the caller.
 cudaError_t leave(cudaError_t error, WhenDead when_dead);
 
 template <class Body>
@@ -32,13 +32,13 @@ cudaError_t call(const char* function, const Body& body) {
   return call(function, WhenDead::refuse, body);
 }
 
-// The one that this thread is in, or was in last.
+// The current or last call of this thread.
 const char* current_call();
 
-// Of this thread.
+// The current device of this thread.
 int current_device();
 void set_current_device(int device);
-// Whether any call has made the device's context.
+// True if any call has created the device's context.
 void mark_in_use(int device);
 bool is_in_use(int device);
 
@@ -46,7 +46,7 @@ bool is_in_use(int device);
 void enter_host_function();
 void leave_host_function();
 
-// At exit, "function count" lines.
+// Writes lines "function count" to this file at exit.
 void write_calls_at_exit(std::string path);
 
 void forget_calls();

@@ -9,7 +9,7 @@
 #include "tests/support/simulated_cuda/calls.h"
 #include "tests/support/simulated_cuda/copies.h"
 #include "tests/support/simulated_cuda/faults.h"
-#include "tests/support/simulated_cuda/place.h"
+#include "tests/support/simulated_cuda/location.h"
 #include "tests/support/simulated_cuda/streams.h"
 
 namespace millrace::test::simulated_cuda {
@@ -18,10 +18,10 @@ namespace {
 
 std::atomic<std::uint64_t> pageable{0};
 
-bool on_device(const Place& place) { return place.kind == Place::Kind::device; }
+bool on_device(const Location& location) { return location.kind == Location::Kind::device; }
 
-// Whether the ends are those that the call speaks of.
-bool fits(cudaMemcpyKind kind, const Place& to, const Place& from) {
+// True if source and target match the kind of the copy.
+bool fits(cudaMemcpyKind kind, const Location& to, const Location& from) {
   switch (kind) {
     case cudaMemcpyHostToHost: return !on_device(to) && !on_device(from);
     case cudaMemcpyHostToDevice: return on_device(to) && !on_device(from);
@@ -31,7 +31,7 @@ bool fits(cudaMemcpyKind kind, const Place& to, const Place& from) {
   }
 }
 
-// In two parts with a pause between: who looks too early finds half of it.
+// Copies in two parts with a pause between them, so that a reader that does not wait sees half.
 void copy_bytes(Stream& stream, std::byte* to, const std::byte* from, std::size_t bytes) {
   const std::size_t half = bytes / 2;
   std::memcpy(to, from, half);
@@ -40,12 +40,12 @@ void copy_bytes(Stream& stream, std::byte* to, const std::byte* from, std::size_
 }
 
 void count_pageable(const void* end, std::size_t bytes) {
-  if (bytes > 0 && place_of(end, bytes).kind == Place::Kind::pageable)
+  if (bytes > 0 && location_of(end, bytes).kind == Location::Kind::pageable)
     pageable.fetch_add(1, std::memory_order_relaxed);
 }
 
-void add_use(Operation& operation, const Place& place) {
-  if (place.uses) operation.uses.emplace_back(*place.uses);
+void add_use(Operation& operation, const Location& location) {
+  if (location.uses) operation.uses.emplace_back(*location.uses);
 }
 
 cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
@@ -53,14 +53,14 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
   if (bytes == 0) return cudaSuccess;
   Stream* stream = find_stream(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
-  const Place target = place_of(to, bytes), source = place_of(from, bytes);
+  const Location target = location_of(to, bytes), source = location_of(from, bytes);
   if (target.error != cudaSuccess) return target.error;
   if (source.error != cudaSuccess) return source.error;
   if (!fits(kind, target, source))
     return breach(Breach::outside_allocation, "no memory of the kind that the copy speaks of",
                   cudaErrorInvalidValue);
-  for (const Place* place : {&target, &source})
-    if (on_device(*place) && place->device != stream->device())
+  for (const Location* location : {&target, &source})
+    if (on_device(*location) && location->device != stream->device())
       (void)breach(Breach::wrong_device, "memory of another than the stream's", cudaSuccess);
 
   auto operation = std::make_unique<Operation>(
@@ -76,7 +76,7 @@ cudaError_t set(void* to, int value, std::size_t bytes, cudaStream_t handle) {
   if (bytes == 0) return cudaSuccess;
   Stream* stream = find_stream(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
-  const Place target = place_on(stream->device(), to, bytes);
+  const Location target = location_on(stream->device(), to, bytes);
   if (target.error != cudaSuccess) return target.error;
   auto operation = std::make_unique<Operation>(
       Operation::Kind::kernel,

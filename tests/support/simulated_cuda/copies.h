@@ -3,7 +3,7 @@
 
 namespace millrace::test::simulated_cuda {
 
-// Counts from 0 again.
+// Resets the counter of pageable copies.
 void forget_copies();
 
 }  // namespace millrace::test::simulated_cuda

@@ -18,7 +18,7 @@ namespace millrace::test::simulated_cuda {
 namespace {
 
 constexpr char product[] = "Simulated GPU";
-// Any values that a device of today might have.
+// Plausible values of a current device.
 constexpr int major = 9, minor = 0, processors = 132, copy_engines = 3, warp = 32, bus = 0x10;
 
 bool exists(int device) { return device >= 0 && device < device_count(); }

@@ -6,9 +6,9 @@
 
 namespace millrace::test::simulated_cuda {
 
-// Of a device of the machine, by its number there; the same in every process.
+// The UUID of a device, by its number on the machine; the same in every process.
 std::array<char, 16> uuid_of(int physical);
-// As CUDA_VISIBLE_DEVICES has it: GPU-…
+// The UUID in the format of CUDA_VISIBLE_DEVICES: GPU-…
 std::string uuid_text(int physical);
 
 }  // namespace millrace::test::simulated_cuda

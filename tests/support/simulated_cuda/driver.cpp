@@ -11,7 +11,7 @@ using namespace millrace::test::simulated_cuda;
 
 namespace {
 
-// Of the driver's own functions, the one that tells whether a device is in use in this process.
+// The driver's function that reports whether a device is in use in this process.
 CUresult primary_context_state(CUdevice device, unsigned* flags, int* active) {
   if (device < 0 || device >= device_count()) return CUDA_ERROR_INVALID_DEVICE;
   *flags = 0;

@@ -38,7 +38,7 @@ std::uint64_t number(std::string_view text) {
   return value;
 }
 
-// What stands before the first such character, and what behind it.
+// The text before the first character `at`, and the text after it.
 std::pair<std::string_view, std::string_view> cut(std::string_view text, char at) {
   const std::size_t end = text.find(at);
   if (end == std::string_view::npos) return {text, ""};

@@ -3,8 +3,8 @@
 
 namespace millrace::test::simulated_cuda {
 
-// Applies MILLRACE_SIMULATED_CUDA (simulated_cuda.h) and CUDA_VISIBLE_DEVICES, the first time. Ends
-// the process where it does not understand them.
+// Applies MILLRACE_SIMULATED_CUDA (simulated_cuda.h) and CUDA_VISIBLE_DEVICES at the first call.
+// Aborts if an entry is invalid.
 void configure_once();
 
 }  // namespace millrace::test::simulated_cuda

@@ -13,11 +13,11 @@ namespace millrace::test::simulated_cuda {
 
 namespace {
 
-constexpr long look_again_ns = 2'000'000;
+constexpr long poll_period_ns = 2'000'000;
 
-// Not private to the process, unlike what std::atomic waits by.
+// A futex that processes share, unlike that of std::atomic::wait().
 void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t value) {
-  const timespec at_most{0, look_again_ns};
+  const timespec at_most{0, poll_period_ns};
   ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, value, &at_most,
             nullptr, 0);
 }
@@ -34,7 +34,7 @@ bool before(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>
 void EventPage::pass(std::uint32_t number) {
   std::atomic<std::uint32_t>& slot = passed[number % records];
   std::uint32_t latest = slot.load(std::memory_order_relaxed);
-  // What was done before it comes before whatever waits for it.
+  // The release orders all operations before the record before every wait for it.
   while (before(latest, number) &&
          !slot.compare_exchange_weak(latest, number, std::memory_order_release,
                                      std::memory_order_relaxed)) {
@@ -47,11 +47,11 @@ bool EventPage::has_passed(std::uint32_t number) const {
   return !before(passed[number % records].load(std::memory_order_acquire), number);
 }
 
-bool EventPage::wait(std::uint32_t number, const std::function<bool()>& given_up) {
+bool EventPage::wait(std::uint32_t number, const std::function<bool()>& cancelled) {
   while (true) {
     const std::uint32_t seen = changes.load(std::memory_order_relaxed);
     if (has_passed(number)) return true;
-    if (given_up()) return false;
+    if (cancelled()) return false;
     sleep_on(changes, seen);
   }
 }

@@ -23,7 +23,7 @@ namespace {
 
 struct Events {
   std::mutex mutex;
-  // By handle: one that was destroyed is never given again.
+  // By handle. Handles are never reused.
   std::map<std::uintptr_t, Event*> live;
   std::vector<std::unique_ptr<Event>> every;
   std::uintptr_t next = 0x8000'0000;

@@ -11,9 +11,9 @@
 // The events of the process. Thread-safe.
 namespace millrace::test::simulated_cuda {
 
-// Its handle.
+// Adds an event and returns its handle.
 cudaEvent_t add(std::unique_ptr<Event> event);
-// What a program's handle means; null, and said, where there is no such event (any more).
+// The event of a handle; null, with a breach, if there is no such event (any more).
 Event* find_event(cudaEvent_t handle);
 
 std::size_t events_left();

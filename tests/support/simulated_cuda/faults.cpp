@@ -25,14 +25,14 @@ struct Faults {
   std::mutex mutex;
   std::map<std::string, Rule, std::less<>> rules;
   std::array<std::atomic<int>, most_devices> deaths{};
-  std::atomic<std::int64_t> copies_to_live{-1};  // negative: for ever
+  std::atomic<std::int64_t> copies_to_live{-1};  // negative: no limit
   std::atomic<int> copies_error{0};
-  std::atomic<std::uint64_t> stale_queries{0};  // every so many; 0: none
+  std::atomic<std::uint64_t> stale_queries{0};  // every n-th query; 0: no query
   std::atomic<std::uint64_t> queries{0};
   std::atomic<bool> held{false};  // copies
   std::atomic<bool> starts_held{false};
   std::atomic<bool> queries_held{false};
-  // Written once, before there is a stream.
+  // Written once, before the first stream exists.
   std::string death_path, hold_path;
   int death_path_error = 0;
 };
@@ -71,7 +71,7 @@ cudaError_t death_of(int device) {
 
 void kill_device(int error, int device) {
   const Unseen unseen;
-  int alive = cudaSuccess;  // what killed it first stays the reason
+  int alive = cudaSuccess;  // the first error remains the reason
   if (faults().deaths[static_cast<std::size_t>(device)].compare_exchange_strong(alive, error))
     wake_streams();
 }

@@ -7,21 +7,21 @@
 #include <string>
 #include <string_view>
 
-// What goes wrong because a test wants it to. Thread-safe, and orders nothing.
+// The faults that a test has requested. Thread-safe. Uses no memory order that would hide races.
 namespace millrace::test::simulated_cuda {
 
 inline constexpr int most_devices = 16;
 
-// What a call of the function is to return instead of doing anything; cudaSuccess: it goes on.
+// The error that a call of the function must return without doing anything, or cudaSuccess.
 cudaError_t injected(const char* function);
 
-// What killed the device; cudaSuccess while it lives.
+// The error that killed the device; cudaSuccess while it is alive.
 cudaError_t death_of(int device);
 
-// Until devices may come into use.
+// Waits until devices may be used: see hold_starts().
 void wait_for_start();
 
-// Until the function may go on.
+// Waits until the function may continue: see hold_queries().
 void wait_while_held(std::string_view function);
 
 bool copies_held();
@@ -32,7 +32,7 @@ void copy_begins(int device);
 bool query_is_stale();
 void make_queries_stale(std::uint64_t every);
 
-// By the existence of files.
+// Faults that depend on the existence of a file.
 void die_when_exists(const std::string& path, int error);
 void hold_copies_while_exists(const std::string& path);
 

@@ -25,7 +25,7 @@ using Address = std::uintptr_t;
 struct HostMemory {
   std::mutex mutex;
   std::map<Address, std::unique_ptr<Pinned>> live;
-  std::vector<std::unique_ptr<Pinned>> gone;  // something on a stream may still look at its count
+  std::vector<std::unique_ptr<Pinned>> gone;  // operations on streams may still read `uses`
 };
 
 HostMemory& memory() {
@@ -35,7 +35,7 @@ HostMemory& memory() {
 
 Address address(const void* pointer) { return reinterpret_cast<Address>(pointer); }
 
-// Whether all pages of it are there.
+// True if all pages of the range are mapped.
 bool is_mapped(const std::byte* base, std::size_t bytes) {
   const Address first = address(base) / page_bytes * page_bytes;
   const std::size_t length = address(base) + bytes - first;

@@ -5,18 +5,18 @@
 #include <cstddef>
 #include <string>
 
-// Pages of the host that are locked for devices. Thread-safe.
+// The locked pages of the host. Thread-safe.
 namespace millrace::test::simulated_cuda {
 
 struct Pinned {
   std::byte* base = nullptr;
   std::size_t bytes = 0;
-  int device = 0;           // that was current
+  int device = 0;           // the device that was current
   bool registered = false;  // the program's own pages
   std::atomic<int> uses = 0;
 };
 
-// The one that has any of these bytes, or null.
+// The locked range that contains any of these bytes, or null.
 Pinned* pinned_at(const void* pointer, std::size_t bytes);
 
 std::string host_memory_left();

@@ -21,7 +21,7 @@ namespace millrace::test::simulated_cuda {
 
 namespace {
 
-// What CUDA says of a handle that this process cannot open, if there is anything.
+// The error that CUDA returns if this process cannot open the handle.
 cudaError_t check(const IpcHandle& handle, IpcHandle::Kind kind) {
   if (handle.kind != kind) return cudaErrorInvalidResourceHandle;
   if (handle.process == ::getpid()) return cudaErrorDeviceUninitialized;
@@ -30,8 +30,8 @@ cudaError_t check(const IpcHandle& handle, IpcHandle::Kind kind) {
   return cudaSuccess;
 }
 
-// Its maker must not free the memory while a process lives that has it open; the kernel ends the
-// lock with the process.
+// Locks the memory against being freed by its maker while this process has it open. The kernel ends
+// the lock when the process ends.
 bool lock_open(int descriptor) {
   struct flock lock {};
   lock.l_type = F_RDLCK;

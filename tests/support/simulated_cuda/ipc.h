@@ -7,8 +7,8 @@
 
 namespace millrace::test::simulated_cuda {
 
-// What is in the 64 bytes that another process opens memory or an event by: where the process that
-// made it has its file, and the tag that this file must have.
+// The content of the 64-byte handle with which another process opens memory or an event: the
+// maker's process and descriptor of the file, and the tag that the file must have.
 struct IpcHandle {
   enum class Kind : std::uint32_t { memory = 0x4D43'5553, event = 0x4543'5553 };
 
@@ -32,7 +32,7 @@ struct IpcHandle {
     std::memcpy(opaque.reserved, this, sizeof *this);
   }
 
-  // Its file, if it still is the one that was meant: the tag lies there at `tag_at`. -1: it is not.
+  // Opens the file. -1 if it is not the same file any more: the tag at `tag_at` must match.
   int open_file(std::size_t tag_at) const;
 };
 

@@ -13,17 +13,18 @@
 #include "gpu/cuda/row_kernels.h"
 #include "tests/support/simulated_cuda/breaches.h"
 #include "tests/support/simulated_cuda/calls.h"
-#include "tests/support/simulated_cuda/place.h"
+#include "tests/support/simulated_cuda/location.h"
 #include "tests/support/simulated_cuda/streams.h"
 
-// The threads of a kernel one after the other, in the stream's. The addresses are checked first.
+// The kernels: the stream's thread runs the threads of a kernel one after the other. The addresses
+// are checked before.
 namespace millrace::cuda {
 
 namespace {
 
 using namespace test::simulated_cuda;
 
-// A kernel that is about to be put on a stream.
+// A kernel before it is enqueued on a stream.
 class Launch {
  public:
   explicit Launch(DeviceStream stream) : handle_(static_cast<cudaStream_t>(stream)) {
@@ -35,15 +36,15 @@ class Launch {
                       cudaErrorInvalidResourceHandle);
   }
 
-  // The array where the kernel finds it; counted as in use until it has run.
+  // The address of the array for the kernel. Counts the array as in use until the kernel has run.
   template <class T>
   T* reach(T* array, std::size_t count) {
-    return reinterpret_cast<T*>(place(array, sizeof(T) * count).at);
+    return reinterpret_cast<T*>(locate(array, sizeof(T) * count).at);
   }
-  // The state of slots, and how many bytes of it there are.
+  // The state of the slots, and its size in bytes.
   std::pair<Arena, std::size_t> reach(const Arena& arena) {
-    const Place found = place(arena.state, arena.row_bytes);
-    return {{.state = found.at, .row_bytes = arena.row_bytes}, found.room};
+    const Location found = locate(arena.state, arena.row_bytes);
+    return {{.state = found.at, .row_bytes = arena.row_bytes}, found.bytes_left};
   }
 
   template <class Task>
@@ -56,9 +57,9 @@ class Launch {
   cudaError_t error() const { return error_; }
 
  private:
-  Place place(const void* pointer, std::size_t bytes) {
+  Location locate(const void* pointer, std::size_t bytes) {
     if (error_ != cudaSuccess || bytes == 0) return {};
-    const Place found = place_on(stream_->device(), pointer, bytes);
+    const Location found = location_on(stream_->device(), pointer, bytes);
     error_ = found.error;
     if (found.error == cudaSuccess) uses_.emplace_back(*found.uses);
     return found;
@@ -67,16 +68,17 @@ class Launch {
   cudaStream_t handle_;
   test::simulated_cuda::Stream* stream_ = nullptr;
   cudaError_t error_ = cudaSuccess;
-  std::vector<Use> uses_;
+  std::vector<MemoryUse> uses_;
 };
 
 constexpr auto here = [](const auto& task) { run_here(task); };
 
-// Whether every slot lies in the state. Only the device can know: it is asked when the kernel runs.
-bool lie_inside(const Arena& arena, std::size_t room, const std::int32_t* slot,
+// True if every slot is inside the state. Checked when the kernel runs, because the slots are in
+// device memory.
+bool lie_inside(const Arena& arena, std::size_t bytes_left, const std::int32_t* slot,
                 std::uint32_t rows) {
   for (std::uint32_t row = 0; row < rows; ++row)
-    if (slot[row] < 0 || (static_cast<std::size_t>(slot[row]) + 1) * arena.row_bytes > room) {
+    if (slot[row] < 0 || (static_cast<std::size_t>(slot[row]) + 1) * arena.row_bytes > bytes_left) {
       (void)breach(Breach::outside_allocation, "a slot that the state has not", cudaSuccess);
       return false;
     }
@@ -107,11 +109,11 @@ void reset_rows(const Arena& arena, const std::int32_t* slot, const std::uint8_t
                 std::uint32_t rows, DeviceStream stream) {
   const auto put = [&] {
     Launch launch(stream);
-    const auto [state, room] = launch.reach(arena);
+    const auto [state, bytes_left] = launch.reach(arena);
     const std::int32_t* slots = launch.reach(slot, rows);
     const std::uint8_t* resets = launch.reach(reset, rows);
-    launch.run([state = state, room = room, slots, resets, rows] {
-      if (lie_inside(state, room, slots, rows)) with_reset(state, slots, resets, rows, here);
+    launch.run([state = state, bytes_left = bytes_left, slots, resets, rows] {
+      if (lie_inside(state, bytes_left, slots, rows)) with_reset(state, slots, resets, rows, here);
     });
     return launch.error();
   };
@@ -122,11 +124,11 @@ void gather_rows(const Arena& arena, const std::int32_t* slot, std::uint32_t row
                  DeviceStream stream) {
   const auto put = [&] {
     Launch launch(stream);
-    const auto [state, room] = launch.reach(arena);
+    const auto [state, bytes_left] = launch.reach(arena);
     const std::int32_t* slots = launch.reach(slot, rows);
     std::byte* const out = launch.reach(to, rows * arena.row_bytes);
-    launch.run([state = state, room = room, slots, out, rows] {
-      if (lie_inside(state, room, slots, rows)) with_gather(state, slots, rows, out, here);
+    launch.run([state = state, bytes_left = bytes_left, slots, out, rows] {
+      if (lie_inside(state, bytes_left, slots, rows)) with_gather(state, slots, rows, out, here);
     });
     return launch.error();
   };
@@ -137,11 +139,11 @@ void scatter_rows(const Arena& arena, const std::int32_t* slot, std::uint32_t ro
                   const std::byte* from, DeviceStream stream) {
   const auto put = [&] {
     Launch launch(stream);
-    const auto [state, room] = launch.reach(arena);
+    const auto [state, bytes_left] = launch.reach(arena);
     const std::int32_t* slots = launch.reach(slot, rows);
     const std::byte* const in = launch.reach(from, rows * arena.row_bytes);
-    launch.run([state = state, room = room, slots, in, rows] {
-      if (lie_inside(state, room, slots, rows)) with_scatter(state, slots, rows, in, here);
+    launch.run([state = state, bytes_left = bytes_left, slots, in, rows] {
+      if (lie_inside(state, bytes_left, slots, rows)) with_scatter(state, slots, rows, in, here);
     });
     return launch.error();
   };

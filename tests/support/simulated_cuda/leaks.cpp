@@ -23,7 +23,7 @@ std::string leaks() {
 
 void reset() {
   for (int device = 0; device < most_devices; ++device)
-    kill_device(cudaErrorUnknown, device);  // so that streams drop what they have
+    kill_device(cudaErrorUnknown, device);  // so that streams drop their operations
   forget_streams();
   forget_events();
   forget_memory();

@@ -23,7 +23,7 @@ using Address = std::uintptr_t;
 struct Memory {
   std::mutex mutex;
   std::map<Address, std::unique_ptr<Allocation>> live;
-  // Something on a stream may still look at its count.
+  // Operations on streams may still read `uses`.
   std::vector<std::unique_ptr<Allocation>> freed;
 };
 
@@ -126,7 +126,7 @@ void forget_memory() {
     for (const auto& [key, allocation] : memory().live) left.push_back(allocation.get());
   }
   for (Allocation* allocation : left) retire(*allocation);
-  // Nothing is on a stream any more, so that the addresses, too, can go.
+  // No operation is on a stream any more, so the addresses can be released too.
   for (const auto& allocation : memory().freed) ::munmap(allocation->pointer, allocation->mapped());
   memory().freed.clear();
 }

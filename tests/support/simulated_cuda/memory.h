@@ -12,15 +12,15 @@
 // The memory of devices. Thread-safe.
 namespace millrace::test::simulated_cuda {
 
-// In a file: the memory, rounded up to pages, then a page that begins with `tag`.
+// A file with the memory, rounded up to pages, then a page that begins with `tag`.
 struct Allocation {
-  std::byte* pointer = nullptr;  // the program's
-  std::byte* inside = nullptr;   // where copies and kernels find it; elsewhere where it is guarded
+  std::byte* pointer = nullptr;  // the address for the program
+  std::byte* inside = nullptr;   // the address for copies and kernels; another one if guarded
   std::size_t bytes = 0;
   int descriptor = -1;
   int device = 0;
   std::uint64_t tag = 0;
-  int opened = 0;  // times, where another process made it
+  int opened = 0;  // number of opens, if another process made it
   std::atomic<int> uses = 0;
 
   std::size_t mapped() const;
@@ -29,20 +29,20 @@ struct Allocation {
 
 inline constexpr std::size_t page_bytes = 4096;
 
-// Whether something on a stream will use it. What a dead device still has on its streams it drops.
+// True if an operation on a stream uses it. A dead device drops its operations, so it uses nothing.
 bool in_use(const std::atomic<int>& uses, int device);
 
-// Maps what the descriptor has; false: it cannot be.
+// Maps the file of the descriptor; false if that fails.
 bool map(Allocation& allocation);
 
 void add(std::unique_ptr<Allocation> allocation);
-// The one that the pointer points into, or null.
+// The allocation that the pointer points into, or null.
 Allocation* allocation_at(const void* pointer);
-// The opened one with this tag, or null.
+// The opened allocation with this tag, or null.
 Allocation* opened_by_tag(std::uint64_t tag);
-// Its address is never given again: nobody reaches anything there any more.
+// Frees an allocation. Its address is not reused, and every access to it faults.
 void retire(Allocation& allocation);
-// Whether the pointer points into memory that was freed.
+// True if the pointer points into freed memory.
 bool was_freed(const void* pointer);
 
 std::uint64_t device_bytes_used(int device);

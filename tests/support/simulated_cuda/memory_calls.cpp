@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::byte untouched{0xCD};
 
-// The file of an allocation, mapped.
+// Creates and maps the file of an allocation.
 bool make(Allocation& allocation) {
   allocation.descriptor = ::memfd_create("simulated CUDA", MFD_CLOEXEC);
   if (allocation.descriptor < 0) return false;
@@ -52,7 +52,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes) {
   return cudaSuccess;
 }
 
-// Whether a living process has it open: it holds a lock for as long.
+// True if a living process has the allocation open: it then holds a lock.
 bool open_elsewhere(const Allocation& allocation) {
   struct flock lock {};
   lock.l_type = F_WRLCK;

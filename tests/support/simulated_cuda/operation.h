@@ -11,16 +11,16 @@ namespace millrace::test::simulated_cuda {
 
 class Stream;
 
-// That something on a stream will read or write a piece of memory, while it lives. Counted relaxed,
-// because what it is for is a check, and must not order anything.
-class Use {
+// While it exists, a piece of memory counts as used by an operation on a stream. The count is
+// relaxed: it serves a check and must not order anything.
+class MemoryUse {
  public:
-  explicit Use(std::atomic<int>& count) : count_(&count) {
+  explicit MemoryUse(std::atomic<int>& count) : count_(&count) {
     count_->fetch_add(1, std::memory_order_relaxed);
   }
-  Use(Use&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
-  Use& operator=(Use&&) = delete;
-  ~Use() {
+  MemoryUse(MemoryUse&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
+  MemoryUse& operator=(MemoryUse&&) = delete;
+  ~MemoryUse() {
     if (count_) count_->fetch_sub(1, std::memory_order_relaxed);
   }
 
@@ -28,13 +28,13 @@ class Use {
   std::atomic<int>* count_;
 };
 
-// One thing on a stream.
+// One operation on a stream.
 struct Operation {
   enum class Kind : std::uint8_t { copy, kernel, host_function, record, wait };
 
   Kind kind;
   std::function<void(Stream&)> run;
-  std::vector<Use> uses = {};
+  std::vector<MemoryUse> uses = {};
   std::atomic<bool> put = false;
 
   bool touches_memory() const { return kind == Kind::copy || kind == Kind::kernel; }

@@ -31,7 +31,7 @@ Settings& settings() {
   return settings;
 }
 
-// The device that an entry of CUDA_VISIBLE_DEVICES names; -1: none.
+// The device that an entry of CUDA_VISIBLE_DEVICES names, or -1.
 int device_named(std::string_view name, int count) {
   for (int device = 0; device < count; ++device)
     if (name == uuid_text(device)) return device;

@@ -7,112 +7,115 @@
 #include <string_view>
 
 // A CUDA runtime without a device, for tests: the functions of cudart that gpu/ calls and those of
-// gpu/cuda/kernels.h, as an object library. Linked into a program it takes the place of both, so
-// that our own CUDA code runs as it was compiled, on any machine and under the sanitizers.
+// gpu/cuda/kernels.h, as an object library. A program that is linked with it uses it in place of
+// both, so that our own CUDA code runs unchanged, on any machine and under the sanitizers.
 //
 // Device memory is host memory in a memfd, filled with 0xCD; a device pointer points to it. A
-// stream is a thread that does what was put on it in order, late, and with pauses. Memory and
-// events can be opened by other processes that are linked with this. What CUDA promises about
-// order, and nothing else of what happens in here, is visible to ThreadSanitizer: a copy that
-// nobody waited for is a data race. What CUDA forbids ends the process (see Breach), or fails with
-// the code that CUDA has for it.
+// stream is a thread that runs its operations in order, late, and with pauses. Memory and events
+// can be opened by other processes that are linked with this library. ThreadSanitizer sees only the
+// order that CUDA guarantees, and no other synchronization of the simulation: use of a copy without
+// waiting for it is a data race. Forbidden calls end the process (see Breach), or fail with the
+// code that CUDA has for them.
 //
-// Not simulated: that the legacy stream waits for others, and they for it.
+// Not simulated: the legacy stream waits for other streams, and they wait for it.
 //
-// The environment configures whole programs, when they first call CUDA; entries end with `;`:
+// An environment variable configures whole programs at their first call of CUDA. Entries end with
+// `;`:
 //
 //   MILLRACE_SIMULATED_CUDA="devices=1;fail=cudaHostRegister:801"
 //
-//   devices=N                  devices of the machine; 2. CUDA_VISIBLE_DEVICES chooses among them
-//   memory=BYTES               of each device; 1 GiB
-//   seed=N                     of the pauses; 1
-//   pauses=MICROSECONDS        the longest pause; 200, and 0 for none
+//   devices=N                  devices of the machine, default 2; CUDA_VISIBLE_DEVICES selects some
+//   memory=BYTES               memory of each device, default 1 GiB
+//   seed=N                     random seed of the pauses, default 1
+//   pauses=MICROSECONDS        the longest pause, default 200; 0: no pauses
 //   fail=FUNCTION:ERROR[:N]    the next N calls, or all, return this code and do nothing
-//   dead-after-copies=N:ERROR  the copy after these kills its device
+//   dead-after-copies=N:ERROR  the copy after N others kills its device
 //   dead-when=PATH:ERROR       all devices die once this file exists
 //   hold-copies                no copy begins
 //   hold-copies-while=PATH     no copy begins while this file exists
 //   stale-queries=N            every N-th query of a shared event does not see its last record
-//   tolerate=BREACH            is counted only, by its name as in Breach
-//   guard                      device memory cannot be touched by the host
-//   calls=PATH                 at exit "FUNCTION COUNT" is written there, a line for each
-//   check-leaks                at exit what was not given back ends the process with 86
+//   tolerate=BREACH            this breach (a name of enum Breach) is only counted
+//   guard                      the host cannot access device memory
+//   calls=PATH                 at exit, lines "FUNCTION COUNT" are written to this file
+//   check-leaks                at exit, the process ends with 86 if a resource was not freed
 //
-// Thread-safe, but for reset().
+// Thread-safe, except for reset().
 namespace millrace::test::simulated_cuda {
 
-// What no program may do, and what CUDA might not notice. The text on stderr says what and where.
+// Errors that no program may make, and that CUDA might not notice. A text on stderr describes the
+// error and its place.
 enum class Breach : std::uint8_t {
-  default_stream,         // something was put on stream 0
-  outside_allocation,     // a copy or a kernel reaches past what was allocated
-  use_after_free,         // of memory, a stream or an event
-  freed_in_use,           // memory that something on a stream still reads or writes
-  freed_while_open,       // memory that another process has open
-  unregistered_in_use,    // pages that something on a stream still reads or writes
-  unmapped_registered,    // pages went before they were unregistered
-  overrun,                // a kernel wrote behind the end of its memory
-  wrong_device,           // memory, stream or event of a device other than that of the call
-  destroyed_elsewhere,    // an event whose maker has destroyed it
-  call_in_host_function,  // CUDA is called from what cudaLaunchHostFunc runs
+  default_stream,         // use of stream 0
+  outside_allocation,     // a copy or a kernel accesses memory outside an allocation
+  use_after_free,         // use of freed memory, or of a destroyed stream or event
+  freed_in_use,           // freed memory that an operation on a stream still uses
+  freed_while_open,       // freed memory that another process has open
+  unregistered_in_use,    // unregistered pages that an operation on a stream still uses
+  unmapped_registered,    // pages were unmapped before they were unregistered
+  overrun,                // a kernel wrote past the end of its memory
+  wrong_device,           // memory, stream or event of another device than that of the call
+  destroyed_elsewhere,    // use of an event that its creator destroyed
+  call_in_host_function,  // a call of CUDA from a function run by cudaLaunchHostFunc
 };
 inline constexpr int breaches_known = 11;
 
 std::string_view name_of(Breach breach);
 
-// From now on it is counted and goes on, with the code that CUDA has for it if any.
+// From now on the breach is only counted; the call returns the code that CUDA has for it, if any.
 void tolerate(Breach breach);
 std::uint64_t count(Breach breach);
 
-// As a process that has not called CUDA, and without the environment. What is left is freed.
-// Requires: no other thread calls CUDA, and no other process has anything of this one's open.
+// Restores the state before the first call of CUDA, without the environment, and frees everything.
+// Requires: no other thread calls CUDA, and no other process has memory or events of this one open.
 void reset();
 
-// Devices have the ordinals 0 … and UUIDs that are the same in every process.
+// Devices have ordinals from 0 on, and UUIDs that are the same in every process.
 void set_devices(int count);
 void set_memory(std::uint64_t bytes);
 void set_pauses(std::uint64_t seed, unsigned longest_us);
 
-// The next `calls` calls of the function return this cudaError_t and do nothing; 0: no longer.
+// The next `calls` calls of the function return this cudaError_t and do nothing. 0 cancels this.
 inline constexpr std::uint64_t all_calls = ~std::uint64_t{0};
 void fail(std::string_view function, int error, std::uint64_t calls = all_calls);
 
-// The device dies as by a kernel that went wrong: what is on its streams is dropped, events do not
-// pass any more, and every call returns this cudaError_t, though those that give something back do.
+// Kills the device like a faulty kernel: operations on its streams are dropped, its events do not
+// pass any more, and every call returns this cudaError_t. Calls that free resources still do so.
 void kill_device(int error, int device = 0);
-// The same at the copy after the next `copies`, in place of it.
+// The same at the copy after the next `copies`, in place of this copy.
 void kill_device_after(std::uint64_t copies, int error);
 
-// The first call that uses a device, as with a slow driver, does not return until it is released.
+// The first call that uses a device does not return until release_starts(), as with a slow driver.
 void hold_starts();
 void release_starts();
 
-// No cudaEventQuery returns until they are released.
+// cudaEventQuery does not return until release_queries().
 void hold_queries();
 void release_queries();
 
-// No copy begins until they are released.
+// No copy begins until release_copies().
 void hold_copies();
 void release_copies();
-// Nothing that is on the stream begins until it is released. `stream` is a cudaStream_t.
+// No operation on the stream begins until release(). `stream` is a cudaStream_t.
 void hold(void* stream);
 void release(void* stream);
 
-// Whether device memory that is allocated from now on is out of the host's reach: a program that
-// takes a device pointer for one of its own ends with SIGSEGV.
+// If true, the host cannot access device memory allocated from now on: a program that dereferences
+// a device pointer ends with SIGSEGV.
 void guard(bool on);
-// Where the host reaches it nevertheless. Requires: it is memory of a device, or opened.
+// The same memory at an address that the host can access even if it is guarded. Requires: it is
+// memory of a device, or opened.
 std::byte* host_view(const void* device_pointer);
 
-// Calls so far: of a function of CUDA or of gpu/cuda/kernels.h, by its name.
+// Calls of a function of CUDA or gpu/cuda/kernels.h so far.
 std::uint64_t calls(std::string_view function);
-// Those that wait for the device, or may: sync, event sync, blocking copies, and all that allocate,
-// free, register or unregister memory. A hot path has none.
+// Calls so far that wait for the device, or may wait: sync, event sync, blocking copies, and calls
+// that allocate, free, register or unregister memory. A hot path has none.
 std::uint64_t waiting_calls();
 // Asynchronous copies from or to pages that are not locked: CUDA may wait in them.
 std::uint64_t pageable_copies();
 
-// What was not given back, a line for each; empty where all was. What a dead device had is lost
-// anyway, and does not count.
+// The resources that were not freed, a line each; empty if all were. Resources of a dead device are
+// lost anyway and do not count.
 std::string leaks();
 
 }  // namespace millrace::test::simulated_cuda

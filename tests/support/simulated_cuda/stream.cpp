@@ -16,18 +16,18 @@ namespace millrace::test::simulated_cuda {
 
 namespace {
 
-// Death and holds may come by a file, of which nobody tells.
-constexpr std::chrono::milliseconds look_again{2};
+// Death and holds may depend on a file, whose change wakes no thread.
+constexpr std::chrono::milliseconds poll_period{2};
 
 }  // namespace
 
 Stream::Stream(int device, std::uint64_t seed)
     : device_(device), random_(static_cast<std::minstd_rand::result_type>(seed)) {
-  // The driver's threads take no signals of the program, nor do these.
+  // Like the driver's threads, these do not receive signals of the program.
   sigset_t every, before;
   ::sigfillset(&every);
   ::pthread_sigmask(SIG_SETMASK, &every, &before);
-  // Detached, as the object lives on and nobody waits for what is left on a destroyed stream.
+  // Detached: the object is never deleted, and no code waits for a destroyed stream.
   std::thread([this] { run(); }).detach();
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -70,30 +70,30 @@ cudaError_t Stream::wait() {
   const std::uint64_t put = put_.load(std::memory_order_relaxed);
   while (done_.load(std::memory_order_relaxed) < put) {
     if (const cudaError_t death = death_of(device_)) return death;
-    stand(look_again);
+    wait_for_change(poll_period);
   }
-  (void)done_.load(std::memory_order_acquire);  // only now: what is not done is in no order
+  (void)done_.load(std::memory_order_acquire);  // only now: unfinished operations are not ordered
   return death_of(device_);
 }
 
 void Stream::settle() {
-  while (touches_memory_.load(std::memory_order_seq_cst)) stand(look_again);
+  while (touches_memory_.load(std::memory_order_seq_cst)) wait_for_change(poll_period);
 }
 
-void Stream::stand(std::chrono::microseconds at_most) {
+void Stream::wait_for_change(std::chrono::microseconds at_most) {
   Locked locked(mutex_);
   changed_.wait_for(locked.lock(), at_most);
 }
 
 void Stream::pause() {
   const unsigned longest = longest_pause_us();
-  // Half of them are none, so that both orders of things come up.
+  // Half of the pauses are skipped, so that both orders of events occur.
   if (longest == 0 || random_() % 2 == 0 || dead()) return;
-  stand(std::chrono::microseconds(random_() % longest));
+  wait_for_change(std::chrono::microseconds(random_() % longest));
 }
 
 void Stream::wait_while_copies_are_held() {
-  while (copies_held() && !dead()) stand(look_again);
+  while (copies_held() && !dead()) wait_for_change(poll_period);
 }
 
 std::unique_ptr<Operation> Stream::next() {
@@ -103,7 +103,7 @@ std::unique_ptr<Operation> Stream::next() {
     if (waiting_.empty())
       changed_.wait(locked.lock());
     else
-      changed_.wait_for(locked.lock(), look_again);
+      changed_.wait_for(locked.lock(), poll_period);
   }
   std::unique_ptr<Operation> operation = std::move(waiting_.front());
   waiting_.pop_front();
@@ -112,7 +112,8 @@ std::unique_ptr<Operation> Stream::next() {
 
 void Stream::execute(Operation& operation) {
   if (operation.kind == Operation::Kind::copy) wait_while_copies_are_held();
-  // Before it asks for death, so that settle() after a death finds it or it finds the death.
+  // Before the check for death: after a death, either settle() sees this or the check sees the
+  // death.
   touches_memory_.store(operation.touches_memory(), std::memory_order_seq_cst);
   if (operation.kind == Operation::Kind::copy) copy_begins(device_);
   if (!dead()) operation.run(*this);
@@ -122,11 +123,11 @@ void Stream::execute(Operation& operation) {
 void Stream::run() {
   ::pthread_setname_np(::pthread_self(), "cuda-stream");
   while (std::unique_ptr<Operation> operation = next()) {
-    // What the program did before it put this comes before it, and nothing else does.
+    // Orders only what the program did before it enqueued this operation.
     (void)operation->put.load(std::memory_order_acquire);
     pause();
     execute(*operation);
-    operation.reset();  // its uses end before anybody sees that it has
+    operation.reset();  // its uses end before its end is visible
     done_.fetch_add(1, std::memory_order_release);
     wake();
   }

@@ -15,12 +15,13 @@
 
 namespace millrace::test::simulated_cuda {
 
-// A stream: a thread that does one operation after the other, with pauses. Once the device is dead
-// it drops them. Its thread ends after close(), when nothing is left; the object is never
-// destroyed.
+// A stream: a thread that runs one operation after the other, with pauses. Once the device is dead,
+// it drops its operations. The thread ends after close(), when no operation is left; the object is
+// never destroyed.
 //
-// To ThreadSanitizer an operation comes after what the thread that put it did before, and after the
-// operations before it; nothing comes after an operation but by wait() and what it signals itself.
+// For ThreadSanitizer, an operation happens after everything that the enqueuing thread did before,
+// and after the previous operations. Nothing happens after an operation, except by wait() and by
+// what the operation itself signals.
 //
 // Thread-safe.
 class Stream {
@@ -30,22 +31,22 @@ class Stream {
   int device() const { return device_; }
 
   void put(std::unique_ptr<Operation> operation);
-  // No more is put: it ends.
+  // Ends the stream after its operations. No operation may be enqueued after that.
   void close();
   void hold(bool held);
-  // To be called when something that a stream looks at has changed.
+  // Call it when a condition that streams wait for has changed.
   void wake();
 
-  // Whether all that was put has ended.
+  // True if all enqueued operations have ended.
   bool idle() const;
-  // Until all has that was put so far; or why it never will.
+  // Waits for all operations enqueued so far; returns the error if they will never end.
   cudaError_t wait();
-  // Until it touches no memory. Requires: its device is dead.
+  // Waits until the stream uses no memory. Requires: its device is dead.
   void settle();
-  // Whether its thread is gone.
+  // True if the thread has ended.
   bool ended() const { return thread_ended_.load(std::memory_order_acquire); }
 
-  // For operations that run: a random pause, and whether they are to give up.
+  // For running operations: a random pause, and whether they must stop.
   void pause();
   bool dead() const;
 
@@ -54,7 +55,7 @@ class Stream {
   std::unique_ptr<Operation> next();
   void execute(Operation& operation);
   void wait_while_copies_are_held();
-  void stand(std::chrono::microseconds at_most);
+  void wait_for_change(std::chrono::microseconds at_most);
 
   const int device_;
   std::minstd_rand random_;

@@ -21,10 +21,10 @@ namespace {
 
 struct Streams {
   std::mutex mutex;
-  // By handle: one that was destroyed is never given again.
+  // By handle. Handles are never reused.
   std::map<std::uintptr_t, Stream*> made;
   std::map<std::pair<int, std::uintptr_t>, Stream*> of_devices;
-  std::vector<Stream*> every;  // also those that were destroyed
+  std::vector<Stream*> every;  // including destroyed ones
   std::uintptr_t next = 0x5000;
   std::uint64_t seed = 0;
 };
@@ -37,7 +37,7 @@ Streams& streams() {
 const auto legacy = reinterpret_cast<std::uintptr_t>(cudaStreamLegacy);
 const auto per_thread = reinterpret_cast<std::uintptr_t>(cudaStreamPerThread);
 
-// Requires: the lock.
+// Requires: the mutex is locked.
 Stream* start_stream(int device) {
   Streams& all = streams();
   return all.every.emplace_back(new Stream(device, pause_seed() + ++all.seed));
@@ -144,7 +144,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   return call("cudaStreamCreateWithFlags", [&] { return create(stream, flags); });
 }
 
-// Priorities are ignored, as they may be.
+// Priorities are only hints in CUDA, and are ignored here.
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
   return call("cudaStreamCreateWithPriority", [&] { return create(stream, flags); });
 }

@@ -12,19 +12,19 @@
 // The streams of the process. Thread-safe.
 namespace millrace::test::simulated_cuda {
 
-// What a program's handle means; null, and said, where there is no such stream (any more). Those
-// that every device has are the current device's.
+// The stream of a handle; null, with a breach, if there is no such stream (any more). The default
+// streams are those of the current device.
 Stream* find_stream(cudaStream_t handle);
 
-// Puts it on a stream; the error that the call is to return.
+// Enqueues an operation on a stream. Returns the error for the caller.
 cudaError_t put(cudaStream_t handle, std::unique_ptr<Operation> operation);
 
 void wake_streams();
-// Until those of dead devices touch no memory.
+// Waits until the streams of dead devices use no memory.
 void settle_dead_streams();
 
 std::size_t streams_left();
-// Ends them all. Requires: nothing is on any that waits for what will not come.
+// Ends all streams. Requires: no operation waits for an event that will never pass.
 void forget_streams();
 
 }  // namespace millrace::test::simulated_cuda

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/simulated_cuda/unseen.h"
 
-// ThreadSanitizer's runtime has these; without it they are null.
+// Functions of ThreadSanitizer's runtime; null without it.
 extern "C" {
 [[gnu::weak]] void AnnotateIgnoreReadsBegin(const char* file, int line);
 [[gnu::weak]] void AnnotateIgnoreReadsEnd(const char* file, int line);

@@ -5,12 +5,11 @@
 
 namespace millrace::test::simulated_cuda {
 
-// Whether this program was built for ThreadSanitizer.
+// True if this program was built for ThreadSanitizer.
 bool races_are_found();
 
-// While it lives, ThreadSanitizer looks at no memory that this thread touches and takes no lock or
-// atomic for an order. The simulation's own locks would otherwise order the threads of the program
-// and hide the races that it is there to find.
+// While it exists, ThreadSanitizer ignores the memory accesses, locks and atomics of this thread.
+// Otherwise the simulation's own locks would order the threads of the program and hide races.
 class Unseen {
  public:
   Unseen();
@@ -19,7 +18,7 @@ class Unseen {
   Unseen& operator=(const Unseen&) = delete;
 };
 
-// A lock that orders nothing but what it guards.
+// A lock that ThreadSanitizer does not see.
 class Locked {
  public:
   explicit Locked(std::mutex& mutex) : lock_(mutex) {}
@@ -27,7 +26,7 @@ class Locked {
   std::unique_lock<std::mutex>& lock() { return lock_; }
 
  private:
-  Unseen unseen_;  // first, so that it lasts longer
+  Unseen unseen_;  // first, to be destroyed after lock_
   std::unique_lock<std::mutex> lock_;
 };
 

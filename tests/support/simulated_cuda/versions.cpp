@@ -14,7 +14,7 @@ struct Known {
   const char *name, *text;
 };
 
-// Those that come up in a program's life; the text is CUDA's.
+// The errors that programs usually get, with CUDA's texts.
 constexpr std::array known = {
     Known{cudaSuccess, "cudaSuccess", "no error"},
     Known{cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},

@@ -14,7 +14,7 @@ inline Task<Socket> connect_to(Tcp::endpoint endpoint) {
   co_return socket;
 }
 
-// What comes until the other side closes; "<reset>" behind it where it does so rudely.
+// All bytes until the other side closes; followed by "<reset>" if it resets the connection.
 inline Task<std::string> read_all(Socket& socket) {
   std::string all;
   for (;;) {
@@ -25,7 +25,7 @@ inline Task<std::string> read_all(Socket& socket) {
   }
 }
 
-// Sends bytes over a connection of their own and returns the whole answer.
+// Sends bytes over a new connection and returns the whole answer.
 inline Task<std::string> exchange(Tcp::endpoint endpoint, std::string bytes) {
   Socket socket = co_await connect_to(endpoint);
   co_await net::async_write(socket, net::buffer(bytes), no_throw);

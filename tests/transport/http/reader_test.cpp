@@ -13,7 +13,7 @@ namespace {
 
 using Outcome = Result<HttpQuery, HttpFault>;
 
-// What the reader says once it has said something, to bytes that come in pieces of `piece`.
+// Adds `bytes` in pieces of `piece` bytes until the reader has a result.
 std::optional<Outcome> give(HttpReader& reader, std::string_view bytes, std::size_t piece) {
   while (!bytes.empty()) {
     const auto space = reader.space();
@@ -32,13 +32,13 @@ HttpFault fault_of(std::string_view bytes) {
   return outcome->error();
 }
 
-// A header of so many bytes.
+// A header of `size` bytes.
 std::string header_of(std::size_t size) {
   const std::string begin = "GET / HTTP/1.1\r\nX: ", end = "\r\n\r\n";
   return begin + std::string(size - begin.size() - end.size(), 'x') + end;
 }
 
-TEST_CASE("a header is the same in any pieces, and what is behind it stays") {
+TEST_CASE("a header is read the same if it arrives in pieces of any size") {
   const std::size_t piece = GENERATE(1, 2, 3, 7, 50, 1000);
   HttpReader reader;
   const auto query = give(reader, "GET /a?b=c HTTP/1.1\r\nHost: h\r\nX: 1\r\nx: 2\r\n\r\n", piece);
@@ -51,13 +51,13 @@ TEST_CASE("a header is the same in any pieces, and what is behind it stays") {
   CHECK(reader.rest().empty());
 }
 
-TEST_CASE("what comes behind a header is kept") {
+TEST_CASE("bytes after a header are kept") {
   HttpReader reader;
   REQUIRE(give(reader, "GET / HTTP/1.1\r\n\r\nframes", 100));
   CHECK(reader.rest() == "frames");
 }
 
-TEST_CASE("a header has as many bytes as it may have, and not one more, in any pieces") {
+TEST_CASE("a header may have the maximum size, and not one byte more, in pieces of any size") {
   const std::size_t piece = GENERATE(1, 16, 100, 2048);
   HttpReader whole, over;
   const auto query = give(whole, header_of(max_header_bytes), piece);
@@ -68,19 +68,19 @@ TEST_CASE("a header has as many bytes as it may have, and not one more, in any p
   CHECK(fault->error() == HttpFault::too_long);
 }
 
-TEST_CASE("a header that has no end is not waited for") {
+TEST_CASE("a header without an end is refused when it is too long") {
   CHECK(fault_of("GET / HTTP/1.1\r\nX: " + std::string(max_header_bytes, 'x')) ==
         HttpFault::too_long);
 }
 
-TEST_CASE("a request with a body, or that is none, is malformed") {
+TEST_CASE("a request with a body, or that is not HTTP, is malformed") {
   CHECK(fault_of("GET / HTTP/1.1\r\nContent-Length: 1\r\n\r\n") == HttpFault::malformed);
   CHECK(fault_of("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n") == HttpFault::malformed);
   CHECK(fault_of("GET / HTTP/3.0\r\n\r\n") == HttpFault::malformed);
   CHECK(fault_of("\x16\x03\x01\x02") == HttpFault::malformed);
 }
 
-TEST_CASE("a request has 64 fields, and not one more") {
+TEST_CASE("a request may have 64 fields, and not one more") {
   const auto fields = [](int n) {
     std::string text = "GET / HTTP/1.1\r\n";
     while (n-- > 0) text += "a:b\r\n";
@@ -93,7 +93,7 @@ TEST_CASE("a request has 64 fields, and not one more") {
   CHECK(fault_of(fields(65)) == HttpFault::too_long);
 }
 
-TEST_CASE("a peer that stops in the middle sent no request, one that sent nothing is gone") {
+TEST_CASE("an end within a request is the fault malformed, and an end before it the fault gone") {
   HttpReader reader;
   CHECK(reader.end() == HttpFault::gone);
   CHECK_FALSE(give(reader, "GET / HT", 100));

@@ -56,12 +56,12 @@ struct AdminFixture {
   HttpServer server;
 };
 
-// Gives nobody long.
+// A server with short time limits.
 struct ImpatientFixture : AdminFixture {
   ImpatientFixture()
       : AdminFixture({std::chrono::milliseconds(50), patience, std::chrono::milliseconds(50)}) {}
 
-  // What a client is answered that comes behind 200 which send this and never hang up.
+  // The answer to a client that connects after 200 others, which send `bytes` and never close.
   std::string ask_behind(std::string_view bytes) {
     const auto crowd = [](Tcp::endpoint endpoint, std::string_view sent) -> Task<std::string> {
       std::vector<Socket> open;
@@ -86,7 +86,7 @@ TEST_CASE_METHOD(AdminFixture, "a GET is answered") {
                         Catch::EndsWith("\r\n\r\nyou asked /metrics?a=b"));
 }
 
-TEST_CASE_METHOD(AdminFixture, "anything else is refused") {
+TEST_CASE_METHOD(AdminFixture, "a request other than a GET from an allowed host is refused") {
   CHECK_THAT(ask("POST / HTTP/1.1\r\nHost: localhost\r\n\r\n"), Catch::StartsWith("HTTP/1.1 405"));
   CHECK_THAT(ask("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
              Catch::StartsWith("HTTP/1.1 405") && Catch::EndsWith("\r\n\r\n"));
@@ -98,7 +98,7 @@ TEST_CASE_METHOD(AdminFixture, "anything else is refused") {
              Catch::StartsWith("HTTP/1.1 431"));
 }
 
-TEST_CASE_METHOD(AdminFixture, "an answer that throws is our fault, and the server goes on") {
+TEST_CASE_METHOD(AdminFixture, "an answer that throws is status 500, and the server continues") {
   for (int i = 0; i < 5; ++i)
     CHECK_THAT(ask("GET /fails HTTP/1.1\r\nHost: localhost\r\n\r\n"),
                Catch::StartsWith("HTTP/1.1 500"));
@@ -106,7 +106,7 @@ TEST_CASE_METHOD(AdminFixture, "an answer that throws is our fault, and the serv
 }
 
 TEST_CASE_METHOD(AdminFixture,
-                 "a request that there is no memory for ends, and the server goes on") {
+                 "a request for which there is no memory ends, and the server continues") {
   const std::string request = "GET /x HTTP/1.1\r\nHost: localhost\r\nA: " + std::string(7000, 'a');
   for (int i = 0; i < 5; ++i) {
     std::string copy = request;
@@ -116,7 +116,8 @@ TEST_CASE_METHOD(AdminFixture,
   CHECK_THAT(ask(request + "\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));
 }
 
-TEST_CASE_METHOD(AdminFixture, "four large answers are sent at a time, small ones beside them") {
+TEST_CASE_METHOD(AdminFixture,
+                 "at most four large answers are sent at a time, and small ones at any time") {
   const std::string large_one = "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n";
   std::vector<Socket> readers;
   for (int i = 0; i < 4; ++i) {
@@ -140,7 +141,8 @@ TEST_CASE_METHOD(AdminFixture, "four large answers are sent at a time, small one
   CHECK(ask(large_one).size() > std::size_t{8} << 20);
 }
 
-TEST_CASE_METHOD(AdminFixture, "a server that had no memory for a client serves the next") {
+TEST_CASE_METHOD(AdminFixture,
+                 "if there is no memory for a client, the server serves the next one") {
   for (std::size_t nth = 1; nth < 80; ++nth) {
     Socket client = test::connect_while_failing(context, server.endpoint(), nth);
     INFO(nth);
@@ -150,11 +152,14 @@ TEST_CASE_METHOD(AdminFixture, "a server that had no memory for a client serves 
   }
 }
 
-TEST_CASE_METHOD(ImpatientFixture, "clients that say nothing make room when their time is over") {
+TEST_CASE_METHOD(ImpatientFixture,
+                 "clients that send nothing are closed after their time, and others are served") {
   CHECK_THAT(ask_behind(""), Catch::StartsWith("HTTP/1.1 200"));
 }
 
-TEST_CASE_METHOD(ImpatientFixture, "clients that stay when they were answered make room soon") {
+TEST_CASE_METHOD(
+    ImpatientFixture,
+    "clients that do not close after their answer are closed soon, and others are served") {
   CHECK_THAT(ask_behind("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"),
              Catch::StartsWith("HTTP/1.1 200"));
   CHECK_THAT(ask_behind("hello\r\n\r\n"), Catch::StartsWith("HTTP/1.1 200"));

@@ -35,7 +35,7 @@ struct Pair {
 
 Bytes bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-// The next message as text; "" where none is complete.
+// The next message as text; "" if none is complete.
 std::string receive(FramedSocket& socket) {
   const auto message = socket.try_receive();
   REQUIRE(message.has_value());
@@ -49,11 +49,11 @@ void write_raw(const FileDescriptor& socket, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("messages arrive whole, in order, and nothing when there is none") {
+TEST_CASE("messages arrive whole and in order, and without one the result is nullopt") {
   Pair pair;
   CHECK(receive(pair.b).empty());
-  CHECK(pair.a.try_send(bytes("one")) == Sent::taken);
-  CHECK(pair.a.try_send(bytes("two!")) == Sent::taken);
+  CHECK(pair.a.try_send(bytes("one")) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes("two!")) == Sent::accepted);
   CHECK(receive(pair.b) == "one");
   CHECK(receive(pair.b) == "two!");
   CHECK(receive(pair.b).empty());
@@ -74,18 +74,18 @@ TEST_CASE("a message that arrives byte by byte is one message") {
 TEST_CASE("a message into an empty buffer begins at an aligned address") {
   Pair pair;
   for (int i = 0; i < 3; ++i) {
-    CHECK(pair.a.try_send(bytes("xyz")) == Sent::taken);
+    CHECK(pair.a.try_send(bytes("xyz")) == Sent::accepted);
     const auto message = pair.b.try_receive();
     CHECK(reinterpret_cast<std::uintptr_t>((*message)->data()) % 8 == 0);
     CHECK(receive(pair.b).empty());
   }
 }
 
-TEST_CASE("a message larger than every buffer goes in pieces") {
+TEST_CASE("a message larger than every buffer is sent in pieces") {
   Pair pair;
   const std::string big(3'000'000, 'x');
-  CHECK(pair.a.try_send(bytes(big)) == Sent::taken);
-  CHECK(pair.a.try_send(bytes("behind")) == Sent::taken);
+  CHECK(pair.a.try_send(bytes(big)) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes("behind")) == Sent::accepted);
   CHECK(pair.a.has_output());
   std::string got;
   while (got.empty()) {
@@ -97,11 +97,11 @@ TEST_CASE("a message larger than every buffer goes in pieces") {
   CHECK_FALSE(pair.a.has_output());
 }
 
-TEST_CASE("output that nobody reads is bounded") {
+TEST_CASE("output to a peer that does not read is limited") {
   Pair pair({.max_outgoing = 10'000});
   const std::string piece(5'000, 'x');
   int sent = 0;
-  while (pair.a.try_send(bytes(piece)) == Sent::taken) ++sent;
+  while (pair.a.try_send(bytes(piece)) == Sent::accepted) ++sent;
   CHECK(pair.a.try_send(bytes(piece)) == Sent::full);
   int received = 0;
   while (pair.a.has_output() || received < sent) {
@@ -109,7 +109,7 @@ TEST_CASE("output that nobody reads is bounded") {
     REQUIRE(pair.a.flush());
   }
   CHECK(received == sent);
-  CHECK(pair.a.try_send(bytes(piece)) == Sent::taken);
+  CHECK(pair.a.try_send(bytes(piece)) == Sent::accepted);
 }
 
 TEST_CASE("a message longer than the limit is an error before it is read") {
@@ -120,7 +120,7 @@ TEST_CASE("a message longer than the limit is an error before it is read") {
   CHECK(reader.try_receive().error() == FramedError::too_long);
 }
 
-TEST_CASE("a limit that is set later holds for what is received from then on") {
+TEST_CASE("a new limit applies to messages received from then on") {
   auto [raw, socket] = raw_pair();
   FramedSocket reader(std::move(socket), {.max_message = 3});
   write_raw(raw, std::string("\3\0\0\0abc", 7));
@@ -130,13 +130,14 @@ TEST_CASE("a limit that is set later holds for what is received from then on") {
   CHECK(receive(reader) == "abcd");
 }
 
-TEST_CASE("received bytes beyond a socket's own take from the shared budget until they are read") {
+TEST_CASE(
+    "received bytes above a socket's own share count in the shared budget until they are read") {
   Budget budget(2'000'000);
   const FramedLimits limits{.incoming = &budget, .unshared = 200'000};
   Pair first(limits), second(limits);
   const std::string small(100'000, 'x'), big(1'000'000, 'y');
   const auto pass = [](Pair& pair, const std::string& text) {
-    CHECK(pair.a.try_send(bytes(text)) == Sent::taken);
+    CHECK(pair.a.try_send(bytes(text)) == Sent::accepted);
     std::string got;
     while ((got = receive(pair.b)).empty()) REQUIRE(pair.a.flush());
     CHECK((got == text));
@@ -150,7 +151,7 @@ TEST_CASE("received bytes beyond a socket's own take from the shared budget unti
 
   budget.set_limit(100'000);
   pass(second, small);
-  CHECK(second.a.try_send(bytes(big)) == Sent::taken);
+  CHECK(second.a.try_send(bytes(big)) == Sent::accepted);
   auto received = second.b.try_receive();
   for (; received && !*received; received = second.b.try_receive()) REQUIRE(second.a.flush());
   CHECK(received.error() == FramedError::no_room);
@@ -159,7 +160,7 @@ TEST_CASE("received bytes beyond a socket's own take from the shared budget unti
 TEST_CASE("one flush sends no more than 1 MiB") {
   Pair pair;
   const std::string big(8 << 20, 'x');
-  CHECK(pair.a.try_send(bytes(big)) == Sent::taken);
+  CHECK(pair.a.try_send(bytes(big)) == Sent::accepted);
   while (receive(pair.b).empty()) {
     const std::size_t before = pair.a.unsent();
     REQUIRE(pair.a.flush());
@@ -167,7 +168,7 @@ TEST_CASE("one flush sends no more than 1 MiB") {
   }
 }
 
-TEST_CASE("an end between messages differs from one in the middle") {
+TEST_CASE("an end between messages differs from an end within a message") {
   for (const auto& [sent, expected] : {std::pair{std::string(), FramedError::closed},
                                        {std::string("\3\0\0\0a", 5), FramedError::lost}}) {
     auto [raw, socket] = raw_pair();
@@ -178,26 +179,26 @@ TEST_CASE("an end between messages differs from one in the middle") {
   }
 }
 
-TEST_CASE("a socket that ends is read to its last message, then the peer knows") {
+TEST_CASE("a socket that ends is read to its last message, and then its peer receives the end") {
   Pair pair;
-  CHECK(pair.a.try_send(bytes("last")) == Sent::taken);
+  CHECK(pair.a.try_send(bytes("last")) == Sent::accepted);
   pair.a.end();
   CHECK(receive(pair.b) == "last");
   CHECK(pair.b.try_receive().error() == FramedError::closed);
   CHECK(pair.a.try_receive().error() == FramedError::closed);
 }
 
-TEST_CASE("sending to a peer that is gone fails without a signal") {
+TEST_CASE("sending to a peer that has disconnected fails without a signal") {
   Pair pair;
   { const auto gone = std::move(pair.b); }
   CHECK(pair.a.try_send(bytes("x")) == Sent::failed);
 }
 
 TEST_CASE("a descriptor arrives with its message") {
-  Pair pair({.takes_descriptor = true});
+  Pair pair({.accepts_descriptor = true});
   const FileDescriptor memory(::memfd_create("test", MFD_CLOEXEC));
-  CHECK(pair.a.try_send(bytes("before")) == Sent::taken);
-  CHECK(pair.a.try_send(bytes("slabs"), memory.get()) == Sent::taken);
+  CHECK(pair.a.try_send(bytes("before")) == Sent::accepted);
+  CHECK(pair.a.try_send(bytes("slabs"), memory.get()) == Sent::accepted);
   CHECK(receive(pair.b) == "before");
   CHECK(receive(pair.b) == "slabs");
   const FileDescriptor got = pair.b.take_descriptor();
@@ -209,17 +210,17 @@ TEST_CASE("a descriptor arrives with its message") {
   CHECK_FALSE(pair.b.take_descriptor());
 }
 
-TEST_CASE("a descriptor that nobody asked for ends the connection") {
+TEST_CASE("an unexpected descriptor ends the connection") {
   Pair pair;
   const FileDescriptor memory(::memfd_create("test", MFD_CLOEXEC));
-  CHECK(pair.a.try_send(bytes("x"), memory.get()) == Sent::taken);
+  CHECK(pair.a.try_send(bytes("x"), memory.get()) == Sent::accepted);
   CHECK(pair.b.try_receive().error() == FramedError::descriptor);
 }
 
-TEST_CASE("a descriptor that the process has no room for ends the connection") {
-  Pair pair({.takes_descriptor = true});
+TEST_CASE("a descriptor beyond the process's limit ends the connection") {
+  Pair pair({.accepts_descriptor = true});
   const FileDescriptor memory(::memfd_create("test", MFD_CLOEXEC));
-  CHECK(pair.a.try_send(bytes("slabs"), memory.get()) == Sent::taken);
+  CHECK(pair.a.try_send(bytes("slabs"), memory.get()) == Sent::accepted);
   const auto received = [&] {
     const DescriptorLimit full(0);
     return pair.b.try_receive();
@@ -227,14 +228,14 @@ TEST_CASE("a descriptor that the process has no room for ends the connection") {
   CHECK(received.error() == FramedError::descriptor);
 }
 
-TEST_CASE("a descriptor does not overtake what waits") {
-  Pair pair({.takes_descriptor = true});
+TEST_CASE("a descriptor does not overtake queued output") {
+  Pair pair({.accepts_descriptor = true});
   const FileDescriptor memory(::memfd_create("test", MFD_CLOEXEC));
-  CHECK(pair.a.try_send(bytes(std::string(3'000'000, 'x'))) == Sent::taken);
+  CHECK(pair.a.try_send(bytes(std::string(3'000'000, 'x'))) == Sent::accepted);
   CHECK(pair.a.try_send(bytes("slabs"), memory.get()) == Sent::full);
 }
 
-TEST_CASE("connecting where nobody listens names the path") {
+TEST_CASE("the error of connecting without a listener names the path") {
   CHECK_THROWS_WITH(FramedSocket::connect("/tmp/nobody-listens.sock", {}),
                     Catch::Contains("/tmp/nobody-listens.sock"));
   CHECK_THROWS_WITH(FramedSocket::connect(std::string(108, 'a'), {}), Catch::Contains("107 bytes"));

@@ -18,7 +18,7 @@ const Tcp::endpoint any_port(net::ip::address_v4::loopback(), 0);
 
 }  // namespace
 
-TEST_CASE("several threads listen on one address") {
+TEST_CASE("several threads can listen on one address") {
   net::io_context first(1), second(1);
   const std::array contexts{&first, &second};
   const auto acceptors = listen_on(any_port, contexts);
@@ -27,7 +27,7 @@ TEST_CASE("several threads listen on one address") {
   CHECK(acceptors[0].local_endpoint() == acceptors[1].local_endpoint());
 }
 
-TEST_CASE("an address in use is an error that names it, even where its owner would share it") {
+TEST_CASE("an address in use is an error that names it, even if its owner allows sharing") {
   net::io_context context(1);
   const std::array contexts{&context};
   const auto owner = listen_on(any_port, contexts);
@@ -37,7 +37,7 @@ TEST_CASE("an address in use is an error that names it, even where its owner wou
       "cannot listen on 127.0.0.1:" + std::to_string(endpoint.port()) + ": Address already in use");
 }
 
-TEST_CASE("what the kernel keeps of a client is bounded, and a host that vanishes is noticed") {
+TEST_CASE("kernel buffers of a client are limited, and a host that vanishes is detected") {
   net::io_context context(1);
   const std::array contexts{&context};
   const SocketLimits limits{.receive_buffer = 64 * 1024};
@@ -83,7 +83,7 @@ void run_until(net::io_context& context, Done done) {
 
 }  // namespace
 
-TEST_CASE("where no descriptor is left, who comes waits until there is one, and costs little") {
+TEST_CASE("without a free descriptor, a client waits for one, and this takes little CPU time") {
   net::io_context context(1);
   const std::array contexts{&context};
   auto acceptors = listen_on(any_port, contexts);
@@ -104,7 +104,7 @@ TEST_CASE("where no descriptor is left, who comes waits until there is one, and 
     for (const Time soon = Clock::now() + std::chrono::milliseconds(150); Clock::now() < soon;)
       steps += context.run_one_until(soon);
   }
-  CHECK(steps < 40);  // of trying again, not of nothing else
+  CHECK(steps < 40);  // including the retries
   CHECK(accepted.size() == 1);
   run_until(context, [&] { return accepted.size() == 2; });
   acceptors.front().close();

@@ -31,14 +31,14 @@ mode_t mode_of(const std::string& path) {
 }
 bool exists(const std::string& path) { return std::filesystem::exists(path); }
 
-// What a process that was killed leaves: the file of a socket that nobody listens on.
+// Creates the file of a socket on which no process listens, as after a killed process.
 void leave_stale_socket(const std::string& path) {
   const FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM, 0));
   const sockaddr_un address = local_address(path);
   REQUIRE(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
 }
 
-// An environment variable as it was, at the end.
+// Sets an environment variable and restores it at the end.
 class Environment {
  public:
   Environment(const char* name, const char* value) : name_(name) {
@@ -64,7 +64,7 @@ class Environment {
 
 }  // namespace
 
-TEST_CASE("a listener accepts who connects, and says so when nobody does") {
+TEST_CASE("a listener accepts connections, and returns nullopt when none waits") {
   const TemporaryDirectory directory;
   LocalListener listener(directory / "workers.sock");
   CHECK_FALSE((*try_accept(listener.native_handle())).has_value());
@@ -72,7 +72,7 @@ TEST_CASE("a listener accepts who connects, and says so when nobody does") {
   auto accepted = *try_accept(listener.native_handle());
   REQUIRE(accepted.has_value());
   FramedSocket server(std::move(*accepted), {});
-  CHECK(client.try_send(Bytes()) == FramedSocket::Sent::taken);
+  CHECK(client.try_send(Bytes()) == FramedSocket::Sent::accepted);
   CHECK((*server.try_receive()).has_value());
 }
 
@@ -83,13 +83,13 @@ TEST_CASE("the socket and the directory made for it are this user's alone") {
   CHECK(mode_of(directory / "millrace/workers.sock") == 0600);
 }
 
-TEST_CASE("the file is gone with its listener") {
+TEST_CASE("the file is removed with its listener") {
   const TemporaryDirectory directory;
   { const LocalListener listener(directory / "workers.sock"); }
   CHECK_FALSE(exists(directory / "workers.sock"));
 }
 
-TEST_CASE("the file that a dead process left is replaced") {
+TEST_CASE("a file that a dead process left is replaced") {
   const TemporaryDirectory directory;
   leave_stale_socket(directory / "workers.sock");
   const LocalListener listener(directory / "workers.sock");
@@ -104,7 +104,7 @@ TEST_CASE("a socket in use is an error that names it and leaves it alone") {
   CHECK_NOTHROW(FramedSocket::connect(first.path(), {}));
 }
 
-TEST_CASE("a file that is no socket is never removed") {
+TEST_CASE("a file that is not a socket is never removed") {
   const TemporaryDirectory directory;
   std::ofstream(directory / "workers.sock") << "precious";
   CHECK_THROWS(LocalListener(directory / "workers.sock"));
@@ -125,7 +125,7 @@ TEST_CASE("a directory that others may write to is refused") {
   for (const mode_t mode : {0777, 0770, 0702, 01777}) {
     REQUIRE(::chmod(directory.path().c_str(), mode) == 0);
     CHECK_THROWS_WITH(LocalListener(directory / "workers.sock"),
-                      Catch::Contains("others may write") && Catch::Contains("chmod go-w"));
+                      Catch::Contains("other users can write") && Catch::Contains("chmod go-w"));
     CHECK_THROWS(check_private_directory(directory / "workers.sock"));
   }
   REQUIRE(::chmod(directory.path().c_str(), 0755) == 0);
@@ -148,7 +148,7 @@ TEST_CASE("a directory of another user is refused, also by root") {
                     Catch::Contains("another user"));
 }
 
-TEST_CASE("of two listeners that start at once over a dead one's file one listens") {
+TEST_CASE("if two listeners start at once on the file of a dead one, one of them listens") {
   const TemporaryDirectory directory;
   const std::string path = directory / "workers.sock";
   for (int round = 0; round < 100; ++round) {
@@ -171,12 +171,12 @@ TEST_CASE("of two listeners that start at once over a dead one's file one listen
   }
 }
 
-TEST_CASE("a path too long for a socket is an error that says how long it may be") {
+TEST_CASE("a path too long for a socket is an error that names the limit") {
   const TemporaryDirectory directory;
   CHECK_THROWS_WITH(LocalListener(directory / std::string(107, 'a')), Catch::Contains("107 bytes"));
 }
 
-TEST_CASE("workers and the service meet at the environment's path, or the user's own") {
+TEST_CASE("workers and the service use the path of the environment, or the default of the user") {
   const Environment named("MILLRACE_WORKERS", nullptr);
   const Environment runtime("XDG_RUNTIME_DIR", "/run/user/7");
   CHECK(default_workers_url() == "unix:/run/user/7/millrace/workers.sock");

@@ -39,7 +39,7 @@ struct WakeupFixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(WakeupFixture, "the woken run later, in the order in which they were woken") {
+TEST_CASE_METHOD(WakeupFixture, "woken coroutines run later, in the order of their notifications") {
   begin('a', 1);
   begin('b', 1);
   begin('c', 1);
@@ -55,7 +55,7 @@ TEST_CASE_METHOD(WakeupFixture, "the woken run later, in the order in which they
   CHECK(ran == "cab");
 }
 
-TEST_CASE_METHOD(WakeupFixture, "many notifications are one, also of who does not wait yet") {
+TEST_CASE_METHOD(WakeupFixture, "several notifications count as one, also before the wait") {
   begin('a', 3);
   wakeups[0].notify();
   wakeups[0].notify();
@@ -74,7 +74,7 @@ TEST_CASE_METHOD(WakeupFixture, "a woken coroutine that never runs is destroyed"
   CHECK(ran.empty());
 }
 
-TEST_CASE_METHOD(WakeupFixture, "where one throws, the others run the next time") {
+TEST_CASE_METHOD(WakeupFixture, "if a woken coroutine throws, the others run the next time") {
   wakeups.emplace_back(context.get_executor());
   spawn(context.get_executor(), fail('a'));
   begin('b', 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A protocol whose streams are opened by messages, one after the other on one connection.
+// A protocol whose streams are opened by messages, one after another on one connection.
 #include "transport/sessions/conversation.h"
 
 #include <catch2/catch.hpp>
@@ -85,7 +85,7 @@ struct TalkFixture {
     client.text(std::move(text));
     settle();
   }
-  // The lane of stream `i` is done with its next row.
+  // The next row of stream `i` is done.
   void answer(std::size_t i, std::string text) {
     test::PlainStream& stream = *admission.streams[i];
     stream.stream.taken(stream.answered, Clock::now());
@@ -99,7 +99,7 @@ struct TalkFixture {
   using Lines = std::vector<std::string>;
   net::io_context context{1};
   ConnectionLimits limits;
-  DoorStats stats;
+  TransportStats stats;
   SessionScope scope{context.get_executor(), limits, stats};
   test::PlainAdmission admission{{.size = 2}, 100};
   Talk talk{scope, admission};
@@ -108,8 +108,7 @@ struct TalkFixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(TalkFixture,
-                 "streams open after the upgrade, one after the other on a connection") {
+TEST_CASE_METHOD(TalkFixture, "streams open after the upgrade, one after another on a connection") {
   says("abcd");
   CHECK(seen() == Lines{"no stream is open"});
 
@@ -133,7 +132,8 @@ TEST_CASE_METHOD(TalkFixture,
   CHECK(stats.closed[Closing::client].value() == 1);
 }
 
-TEST_CASE_METHOD(TalkFixture, "unwritten results of a failed stream are none of the next stream") {
+TEST_CASE_METHOD(TalkFixture,
+                 "unwritten results of a failed stream do not count for the next stream") {
   says("open a");
   says("abcd");
   client.stop_reading();
@@ -170,7 +170,7 @@ TEST_CASE_METHOD(TalkFixture, "when the service stops, a connection without a st
   CHECK(stats.closed[Closing::drain].value() == 1);
 }
 
-TEST_CASE_METHOD(TalkFixture, "when the service stops, a stream ends, and its connection with it") {
+TEST_CASE_METHOD(TalkFixture, "when the service stops, a stream ends, and its connection closes") {
   says("open a");
   scope.drain();
   scope.sweep(Clock::now());
@@ -181,7 +181,7 @@ TEST_CASE_METHOD(TalkFixture, "when the service stops, a stream ends, and its co
   CHECK(client.closed == 1012);
 }
 
-TEST_CASE_METHOD(TalkFixture, "a lost connection aborts the stream that is open, and no other") {
+TEST_CASE_METHOD(TalkFixture, "a lost connection aborts the open stream, and no other") {
   says("open a");
   says("end");
   answer(0, "last");

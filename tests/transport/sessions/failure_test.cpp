@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fails for our fault ends one connection, and no other.
+// A failure in the service ends one connection, and no other.
 #include <catch2/catch.hpp>
 #include <new>
 
@@ -21,8 +21,7 @@ struct ScarcityFixture : ServerFixture {
     deliver(client, bytes);
     return client;
   }
-  // Runs the server as its io thread does: what does not get its memory deep in the library is
-  // thrown out of it.
+  // Runs the server as its io thread does: a failed allocation inside Asio leaves run().
   std::size_t thrown_while_scarce() {
     const test::Scarcity scarcity(large);
     std::size_t thrown = 0;
@@ -38,7 +37,7 @@ struct ScarcityFixture : ServerFixture {
   }
 };
 
-// Lets everybody in, and then there is no memory for them.
+// Accepts each stream, then fails to allocate it.
 class ScarceAdmission final : public StreamAdmission {
  public:
   Result<StreamHandle, RequestError> open(StreamRequest, ClientOutput& output) override {
@@ -51,7 +50,7 @@ class ScarceAdmission final : public StreamAdmission {
 
 }  // namespace
 
-TEST_CASE_METHOD(ServerFixture, "a stream that there is no memory to begin is lost") {
+TEST_CASE_METHOD(ServerFixture, "a stream that fails to begin for lack of memory is lost") {
   ScarceAdmission scarce;
   MillraceV1 scarce_protocol(scarce);
   StreamServer other(scope, loopback(context), scarce_protocol, gate);
@@ -66,7 +65,8 @@ TEST_CASE_METHOD(ServerFixture, "a stream that there is no memory to begin is lo
   context.poll();
 }
 
-TEST_CASE_METHOD(ServerFixture, "a server that had no memory for a client accepts the next") {
+TEST_CASE_METHOD(ServerFixture,
+                 "if there is no memory for a client, the server accepts the next one") {
   for (std::size_t nth = 1; nth < 60; ++nth) {
     const Socket client = test::connect_while_failing(context, server.endpoint(), nth);
     INFO(nth);
@@ -75,7 +75,8 @@ TEST_CASE_METHOD(ServerFixture, "a server that had no memory for a client accept
   }
 }
 
-TEST_CASE_METHOD(ServerFixture, "time limits hold after an allocation has failed in their sweep") {
+TEST_CASE_METHOD(ServerFixture,
+                 "time limits still apply after an allocation failed in their sweep") {
   limits.handshake = std::chrono::milliseconds(0);
   for (std::size_t nth = 1; nth < 4; ++nth) {
     const test::FailingAllocation failing(nth);
@@ -91,7 +92,7 @@ TEST_CASE_METHOD(ServerFixture, "time limits hold after an allocation has failed
 }
 
 TEST_CASE_METHOD(ScarcityFixture,
-                 "a message that there is no memory for ends its connection only") {
+                 "a message for which there is no memory ends only its connection") {
   Socket good = connected();
   Socket bad = connected();
   REQUIRE(scope.connections() == 2);
@@ -107,7 +108,7 @@ TEST_CASE_METHOD(ScarcityFixture,
 }
 
 TEST_CASE_METHOD(ServerFixture,
-                 "a result that finds no memory is not the beginning of the next message") {
+                 "a result for which there is no memory leaves no part in the next message") {
   const Answer answer{Answer::Kind::text, std::string(5'000, 'x')};
   for (std::size_t nth = 1; nth < 8; ++nth) {
     INFO(nth);
@@ -125,7 +126,8 @@ TEST_CASE_METHOD(ServerFixture,
   }
 }
 
-TEST_CASE_METHOD(SessionFixture, "a stream that fails ends its connection, and that is told") {
+TEST_CASE_METHOD(SessionFixture,
+                 "a stream that throws ends its connection, and the error is reported") {
   stream.fails = true;
   client_sends(1);
   CHECK(client.aborted);
@@ -135,7 +137,8 @@ TEST_CASE_METHOD(SessionFixture, "a stream that fails ends its connection, and t
   CHECK(reports == std::vector<std::string>{"too much"});
 }
 
-TEST_CASE_METHOD(SessionFixture, "what fails while it sends or waits is no fault of the client") {
+TEST_CASE_METHOD(SessionFixture,
+                 "a failure while sending or waiting is not counted as the client's") {
   SECTION("sends") {
     stream.fails = true;
     result("1");
@@ -152,7 +155,7 @@ TEST_CASE_METHOD(SessionFixture, "what fails while it sends or waits is no fault
   CHECK(stats.closed[Closing::internal].value() == 1);
 }
 
-TEST_CASE_METHOD(SessionFixture, "a time limit that fails ends what it is of") {
+TEST_CASE_METHOD(SessionFixture, "a check of time limits that throws ends its session") {
   struct Failing : SessionScope::Watched {
     using Watched::Watched;
     void check(Time) override { throw std::bad_alloc(); }
@@ -162,5 +165,5 @@ TEST_CASE_METHOD(SessionFixture, "a time limit that fails ends what it is of") {
   after(std::chrono::seconds(31));
   CHECK(failing.aborted);
   CHECK(reports.size() == 1);
-  CHECK(stream.calls == Calls{"failed idle", "lost"});  // all others are looked after
+  CHECK(stream.calls == Calls{"failed idle", "lost"});  // the others are still checked
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number that is used again while a worker still has rows of the stream that had it before.
+// A stream number that is reused while a worker still has rows of the previous stream.
 #include <catch2/catch.hpp>
 
 #include "tests/transport/sessions/peer_fixture.h"
@@ -35,29 +35,30 @@ struct Again {
     plain.stream.done({.seq = 0, .answer = {Answer::Kind::text, std::move(data)}, .at = {}}, now);
     peer.flush(now);
   }
-  Lines told() { return std::exchange(wire.lines, {}); }
+  Lines received() { return std::exchange(wire.lines, {}); }
 
   ConnectionLimits limits;
-  DoorStats stats;
+  TransportStats stats;
   cp::Encoder encoder;
   test::PlainAdmission admission{{.size = 10}, 100};
   test::MemoryWire wire;
   RetryTimes retry_times;
-  PeerPlace place{admission, encoder, limits, stats, retry_times};
+  PeerContext context{admission, encoder, limits, stats, retry_times};
   Time now{std::chrono::hours(1)};
-  ClientPeer peer{wire, place, now};
+  ClientPeer peer{wire, context, now};
 };
 
 }  // namespace
 
-TEST_CASE_METHOD(Again, "an old answer is not for the stream that has its number now") {
-  CHECK(told() == Lines{"ready 1 s default 0 2", "credit 1 100", "error 1 values",
-                        "ready 1 s default 0 2", "credit 1 100"});
+TEST_CASE_METHOD(Again,
+                 "an answer for an old stream is not sent to the new stream with its number") {
+  CHECK(received() == Lines{"ready 1 s default 0 2", "credit 1 100", "error 1 values",
+                            "ready 1 s default 0 2", "credit 1 100"});
   sends_row();
   answers(before(), "of the one before");
-  CHECK(told().empty());
+  CHECK(received().empty());
   CHECK(before().stats.dropped[ResultLoss::stream_closed].value() == 1);
   after().stream.taken(0, now);
   answers(after(), "mine");
-  CHECK(told() == Lines{"result 1 0 mine"});
+  CHECK(received() == Lines{"result 1 0 mine"});
 }

@@ -51,17 +51,17 @@ struct LineOf {
   }
 };
 
-// A wire whose other end is the test, which reads a line for each message.
+// A wire to the test, which receives each message as a line.
 class MemoryWire final : public PeerWire {
  public:
   Sent send(Bytes message) override {
     if (!reads || room == 0) return Sent::full;
     --room;
     taken += message.size();
-    if (quiet) return Sent::taken;
+    if (quiet) return Sent::accepted;
     const auto decoded = decoder_.to_client(message);
     lines.push_back(decoded ? std::visit(LineOf(), *decoded) : "no message");
-    return Sent::taken;
+    return Sent::accepted;
   }
   std::string address() const override { return "192.0.2.1:40000"; }
   std::uint64_t acknowledged() const override { return taken; }
@@ -72,8 +72,8 @@ class MemoryWire final : public PeerWire {
   Lines lines;
   bool reads = true;
   std::size_t room = std::numeric_limits<std::size_t>::max();  // messages
-  bool written = true;                                         // what it took has left the process
-  bool quiet = false;       // nothing is kept of what it was given
+  bool written = true;      // all accepted messages are written to the socket
+  bool quiet = false;       // messages are not recorded
   std::uint64_t taken = 0;  // bytes
   int woken = 0;
   int cuts = 0;
@@ -82,23 +82,23 @@ class MemoryWire final : public PeerWire {
   cp::Decoder decoder_{std::size_t{1} << 24};
 };
 
-// What a stream was told, a line a call; and what it says of itself.
-struct Told {
+// The calls that a stream received, a line each, and the values that it returns.
+struct RecordedStream {
   Lines calls;
-  std::uint64_t room = 100;
+  std::uint64_t credit = 100;
   bool overrun = false;
-  bool fails = false;  // to reset
-  bool quiet = false;  // nothing is kept of what it was told
+  bool fails = false;  // reset() throws
+  bool quiet = false;  // frames() is not recorded
   std::size_t written = 0;
   ClientOutput* outbox = nullptr;
 };
 
-class ToldStream final : public QuietStream {
+class RecordingStream final : public QuietStream {
  public:
-  explicit ToldStream(Told& told) : told_(told) {}
+  explicit RecordingStream(RecordedStream& stream) : record_(stream) {}
 
   void frames(Bytes bytes, Time) override {
-    if (told_.quiet) return;
+    if (record_.quiet) return;
     say("frames " + std::to_string(bytes.size()) + " from " +
         std::to_string(static_cast<int>(bytes[0])));
   }
@@ -106,7 +106,7 @@ class ToldStream final : public QuietStream {
     say("flush" + (mark ? " " + std::to_string(*mark) : std::string()));
   }
   void reset(Time) override {
-    if (told_.fails) throw std::length_error("too much");
+    if (record_.fails) throw std::length_error("too much");
     say("reset");
   }
   void gap(std::uint64_t frames, Time) override { say("gap " + std::to_string(frames)); }
@@ -118,50 +118,49 @@ class ToldStream final : public QuietStream {
   void lost(bool clean, Time) override { say(clean ? "lost clean" : "lost"); }
   void reject(ErrorCode code, std::string_view message, std::uint64_t frames, Time) override {
     say("reject " + std::string(name_of(code)) + " " + std::to_string(frames));
-    told_.outbox->rejected(code, message, frames);
+    record_.outbox->rejected(code, message, frames);
   }
-  std::uint64_t room() const override { return told_.room; }
-  bool overrun() const override { return told_.overrun; }
+  std::uint64_t credit() const override { return record_.credit; }
+  bool overrun() const override { return record_.overrun; }
   void tick(Time) override { say("tick"); }
-  void written(std::size_t results, Time) override { told_.written += results; }
+  void written(std::size_t results, Time) override { record_.written += results; }
 
  private:
-  void say(std::string call) { told_.calls.push_back(std::move(call)); }
-  Told& told_;
+  void say(std::string call) { record_.calls.push_back(std::move(call)); }
+  RecordedStream& record_;
 };
 
-// Lets in whoever names no pipeline but "default", and calls streams s0, s1 … Frames have two
-// bytes.
-class ToldAdmission final : public StreamAdmission {
+// Accepts all streams, unless `error` is set, and names them s0, s1 … Frames have two bytes.
+class RecordingAdmission final : public StreamAdmission {
  public:
   Result<StreamHandle, RequestError> open(StreamRequest request, ClientOutput& outbox) override {
     if (error) return *error;
     requests.push_back(request);
-    Told& told = streams.emplace_back();
-    told.room = room;
-    told.outbox = &outbox;
+    RecordedStream& stream = streams.emplace_back();
+    stream.credit = credit;
+    stream.outbox = &outbox;
     outbox.ready("s" + std::to_string(streams.size() - 1), request.pipeline, 0, 2);
     if (fails) throw std::bad_alloc();
-    return StreamHandle(new ToldStream(told));
+    return StreamHandle(new RecordingStream(stream));
   }
 
   std::optional<RequestError> error;
   bool fails = false;  // after ready()
-  std::uint64_t room = 100;
+  std::uint64_t credit = 100;
   std::vector<StreamRequest> requests;
-  std::deque<Told> streams;  // in the order of their opening
+  std::deque<RecordedStream> streams;  // in the order of their opening
 };
 
-// A peer, its wire and its streams' owner. The clock stands still unless it is moved.
+// A peer, its wire and the owner of its streams. The clock moves only in after().
 struct PeerFixture {
-  // What is said is brought out at once.
+  // The peer sends a message; the answers are sent at once.
   template <class Message>
   void says(const Message& message) {
     peer.received(cp::ToService(message), now);
     peer.flush(now);
   }
   void opens(std::uint64_t number) { says(cp::Open{.stream = number}); }
-  // So many frames of two bytes; each first byte is its position.
+  // Sends frames of two bytes; the first byte of each is its position.
   void sends(std::uint64_t number, std::uint64_t at, std::size_t frames) {
     sends_bytes(number, at, 2 * frames);
   }
@@ -182,18 +181,18 @@ struct PeerFixture {
     peer.check(now);
     peer.flush(now);
   }
-  Lines told() { return std::exchange(wire.lines, {}); }
+  Lines received() { return std::exchange(wire.lines, {}); }
   Lines calls(std::size_t stream) { return std::exchange(admission.streams[stream].calls, {}); }
 
   ConnectionLimits limits;
-  DoorStats stats;
+  TransportStats stats;
   cp::Encoder encoder;
-  ToldAdmission admission;
+  RecordingAdmission admission;
   MemoryWire wire;
   RetryTimes retry_times;
-  PeerPlace place{admission, encoder, limits, stats, retry_times};
+  PeerContext context{admission, encoder, limits, stats, retry_times};
   Time now{std::chrono::hours(1)};
-  ClientPeer peer{wire, place, now};
+  ClientPeer peer{wire, context, now};
 };
 
 }  // namespace millrace::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a peer's frames go by their positions, and how many it may send.
+// The positions of a peer's frames, and its credit.
 #include <catch2/catch.hpp>
 
 #include "tests/transport/sessions/peer_fixture.h"
@@ -11,11 +11,11 @@ namespace cp = client_protocol;
 
 namespace {
 
-// With one stream open, number 7, that was told how much it may send: 100 frames.
+// With one open stream, number 7, which has received a credit of 100 frames.
 struct OpenStream : PeerFixture {
   OpenStream() {
     opens(7);
-    (void)told();
+    (void)received();
   }
   const Counter& rejected(MessageFault fault) { return stats.rejected[fault]; }
 };
@@ -24,10 +24,9 @@ constexpr std::uint64_t last = std::uint64_t{1} << 53;
 
 }  // namespace
 
-TEST_CASE_METHOD(PeerFixture,
-                 "who opens a stream is told its name, its frames and how many it may send") {
+TEST_CASE_METHOD(PeerFixture, "an opened stream receives its name, its frames and its credit") {
   opens(7);
-  CHECK(told() == Lines{"ready 7 s0 default 0 2", "credit 7 100"});
+  CHECK(received() == Lines{"ready 7 s0 default 0 2", "credit 7 100"});
 }
 
 TEST_CASE_METHOD(OpenStream, "frames that follow each other go to the stream") {
@@ -37,16 +36,16 @@ TEST_CASE_METHOD(OpenStream, "frames that follow each other go to the stream") {
   CHECK(stats.messages[MessageType::data].value() == 2);
 }
 
-TEST_CASE_METHOD(OpenStream, "frames that were there are dropped and counted") {
+TEST_CASE_METHOD(OpenStream, "frames before the position are dropped and counted") {
   sends(7, 0, 10);
   sends(7, 0, 10);
   sends(7, 4, 10);
   CHECK(calls(0) == Lines{"frames 20 from 0", "frames 8 from 10"});
   CHECK(rejected(MessageFault::position).value() == 2);
-  CHECK(told().empty());
+  CHECK(received().empty());
 }
 
-TEST_CASE_METHOD(OpenStream, "frames that are missing are a gap") {
+TEST_CASE_METHOD(OpenStream, "missing frames become a gap") {
   sends(7, 0, 10);
   sends(7, 15, 5);
   sends(7, 10, 5);
@@ -54,11 +53,11 @@ TEST_CASE_METHOD(OpenStream, "frames that are missing are a gap") {
   CHECK(rejected(MessageFault::position).value() == 1);
 }
 
-TEST_CASE_METHOD(OpenStream, "a gap moves the position, and costs nothing") {
+TEST_CASE_METHOD(OpenStream, "a gap moves the position, and uses no credit") {
   says(cp::Gap{.stream = 7, .frames = 1000});
   sends(7, 1000, 5);
   CHECK(calls(0).front() == "gap 1000");
-  CHECK(told().empty());
+  CHECK(received().empty());
 }
 
 TEST_CASE_METHOD(OpenStream, "positions end at 2^53") {
@@ -68,91 +67,92 @@ TEST_CASE_METHOD(OpenStream, "positions end at 2^53") {
   sends(7, ~std::uint64_t{0}, 1);
   CHECK(calls(0) == Lines{"reject values 0", "reject values 0"});
   CHECK(rejected(MessageFault::position).value() == 2);
-  CHECK(told() == Lines{"rejected 7 values 0", "rejected 7 values 0"});
+  CHECK(received() == Lines{"rejected 7 values 0", "rejected 7 values 0"});
 }
 
 TEST_CASE_METHOD(OpenStream,
-                 "a message of part of a frame is refused, its whole frames are a gap") {
+                 "a message with part of a frame is refused, and its whole frames become a gap") {
   sends_bytes(7, 0, 9);
   sends(7, 4, 1);
   CHECK(calls(0) == Lines{"reject values 4", "frames 2 from 4"});
-  CHECK(told() == Lines{"rejected 7 values 4"});
+  CHECK(received() == Lines{"rejected 7 values 4"});
   CHECK(rejected(MessageFault::format).value() == 1);
 }
 
-TEST_CASE_METHOD(OpenStream, "a message that is too long is refused, its frames are a gap") {
+TEST_CASE_METHOD(OpenStream, "a message that is too long is refused, and its frames become a gap") {
   limits.message = 20;
   sends(7, 3, 11);
   CHECK(calls(0) == Lines{"gap 3", "reject too_long 11"});
   CHECK(rejected(MessageFault::size).value() == 1);
 }
 
-TEST_CASE_METHOD(OpenStream, "an empty message is a sign of life, wherever it says it is") {
+TEST_CASE_METHOD(OpenStream, "an empty message keeps a stream alive, at any position") {
   sends_bytes(7, 50, 0);
   sends(7, 0, 1);
   CHECK(calls(0) == Lines{"frames 2 from 0"});
   CHECK(stats.messages[MessageType::control].value() == 1);
 }
 
-TEST_CASE_METHOD(OpenStream, "credit is given again when half of what there is room for was used") {
-  admission.streams[0].room = 80;
+TEST_CASE_METHOD(OpenStream, "credit is granted again when half of the capacity was used") {
+  admission.streams[0].credit = 80;
   sends(7, 0, 59);
-  CHECK(told().empty());
+  CHECK(received().empty());
   sends(7, 59, 1);
-  CHECK(told() == Lines{"credit 7 40"});
+  CHECK(received() == Lines{"credit 7 40"});
 }
 
 TEST_CASE_METHOD(OpenStream,
-                 "no credit is given while there is no room, and as much as there is afterwards") {
-  admission.streams[0].room = 0;
+                 "no credit is granted while none is available, and all of it afterwards") {
+  admission.streams[0].credit = 0;
   sends(7, 0, 100);
-  CHECK(told().empty());
-  admission.streams[0].room = 70;
-  admission.streams[0].outbox->has_room();
+  CHECK(received().empty());
+  admission.streams[0].credit = 70;
+  admission.streams[0].outbox->credit_available();
   peer.flush(now);
-  CHECK(told() == Lines{"credit 7 70"});
+  CHECK(received() == Lines{"credit 7 70"});
 }
 
-TEST_CASE_METHOD(OpenStream, "what is sent beyond the credit is refused, and a gap") {
-  admission.streams[0].room = 0;
+TEST_CASE_METHOD(OpenStream, "frames beyond the credit are rejected, and become a gap") {
+  admission.streams[0].credit = 0;
   sends(7, 0, 60);
   sends(7, 60, 41);
   CHECK(calls(0) == Lines{"frames 120 from 0", "reject too_fast 41"});
-  CHECK(told() == Lines{"rejected 7 too_fast 41"});
+  CHECK(received() == Lines{"rejected 7 too_fast 41"});
   CHECK(rejected(MessageFault::rate_limit).value() == 1);
-  // It cost credit all the same: both ends count alike.
-  admission.streams[0].room = 100;
+  // Rejected frames use credit too: both ends must count the same.
+  admission.streams[0].credit = 100;
   after(std::chrono::milliseconds(250));
-  CHECK(told() == Lines{"credit 7 101"});
+  CHECK(received() == Lines{"credit 7 101"});
 }
 
-TEST_CASE_METHOD(OpenStream,
-                 "frames that were there, or were refused, cost credit that comes back") {
+TEST_CASE_METHOD(
+    OpenStream,
+    "frames before the position and refused frames use credit, which is granted again") {
   sends(7, 0, 30);
   sends(7, 0, 30);
   sends_bytes(7, 30, 1);
-  CHECK(told() == Lines{"credit 7 60", "rejected 7 values 0"});
+  CHECK(received() == Lines{"credit 7 60", "rejected 7 values 0"});
 }
 
-TEST_CASE_METHOD(OpenStream, "who does not read gets no credit") {
+TEST_CASE_METHOD(OpenStream, "a client that does not read receives no credit") {
   wire.reads = false;
   result(0, std::string(limits.unsent, 'x'));
   sends(7, 0, 100);
   result(0, "b", 1);
   wire.reads = true;
   peer.flush(now);
-  CHECK(told()[1] == "result 7 1 b");
+  CHECK(received()[1] == "result 7 1 b");
   sends_bytes(7, 100, 0);
   CHECK(peer.streams() == 1);
 }
 
-TEST_CASE_METHOD(OpenStream, "of an answer that is too long, or failed, an error is sent") {
-  limits.told = 500;
+TEST_CASE_METHOD(OpenStream, "an answer that is too long or has failed is sent as an error") {
+  limits.max_message_sent = 500;
   result(0, "a");
   for (const Answer::Kind kind : {Answer::Kind::text, Answer::Kind::error})
     admission.streams[0].outbox->result({.seq = 1}, {kind, std::string(2000, 'x')});
   peer.flush(now);
-  CHECK(told() == Lines{"result 7 0 a", "result 7 1 too_long", "result 7 1 worker_failed"});
+  CHECK(received() == Lines{"result 7 0 a", "result 7 1 too_long", "result 7 1 worker_failed"});
 }
 
 TEST_CASE_METHOD(OpenStream, "commands reach their stream") {
@@ -165,16 +165,17 @@ TEST_CASE_METHOD(OpenStream, "commands reach their stream") {
   CHECK(stats.messages[MessageType::close].value() == 1);
 }
 
-TEST_CASE_METHOD(OpenStream, "after the end another one is harmless, and all else refused") {
+TEST_CASE_METHOD(OpenStream,
+                 "after the end, another end is ignored, and all other messages are refused") {
   says(cp::End{.stream = 7});
   says(cp::End{.stream = 7});
   sends(7, 0, 1);
   says(cp::Flush{.stream = 7});
   CHECK(calls(0) == Lines{"end"});
-  CHECK(told() == Lines{"rejected 7 unknown_stream 0", "rejected 7 unknown_stream 0"});
+  CHECK(received() == Lines{"rejected 7 unknown_stream 0", "rejected 7 unknown_stream 0"});
 }
 
-TEST_CASE_METHOD(OpenStream, "answers to what follows an end are not piled up") {
+TEST_CASE_METHOD(OpenStream, "answers to messages after an end do not accumulate") {
   wire.reads = false;
   limits.unsent = 1000;
   says(cp::End{.stream = 7});
@@ -183,9 +184,9 @@ TEST_CASE_METHOD(OpenStream, "answers to what follows an end are not piled up") 
   CHECK(calls(0) == Lines{"end", "failed slow_reader"});
 }
 
-TEST_CASE_METHOD(OpenStream, "who sends commands without end has its stream ended") {
+TEST_CASE_METHOD(OpenStream, "a stream with endless commands is ended") {
   admission.streams[0].overrun = true;
   says(cp::Flush{.stream = 7});
-  CHECK(told() == Lines{"error 7 too_fast"});
+  CHECK(received() == Lines{"error 7 too_fast"});
   CHECK(calls(0) == Lines{"failed too_fast", "lost clean"});
 }

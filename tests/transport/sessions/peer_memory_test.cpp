@@ -11,7 +11,7 @@ using test::Lines;
 using test::PeerFixture;
 namespace cp = client_protocol;
 
-TEST_CASE("a peer that has no memory to open a stream is lost without harm") {
+TEST_CASE("a peer can be lost safely after any allocation of its Open has failed") {
   for (std::size_t nth = 1; nth < 40; ++nth) {
     INFO(nth);
     PeerFixture fixture;
@@ -29,7 +29,7 @@ TEST_CASE("a peer that has no memory to open a stream is lost without harm") {
 TEST_CASE_METHOD(PeerFixture, "a stream that is evicted drops its results and no other stream's") {
   opens(1);
   opens(2);
-  (void)told();
+  (void)received();
   wire.room = 2;
   for (std::uint64_t row = 0; row < 4; ++row) {
     result(0, "large", row);
@@ -42,29 +42,30 @@ TEST_CASE_METHOD(PeerFixture, "a stream that is evicted drops its results and no
   const auto all = stats.send_buffer.value(),
              held = static_cast<std::int64_t>(evicted.reclaimable());
   CHECK(held > 0);
-  evicted.drop_untaken();
+  evicted.drop_queued();
   CHECK(evicted.reclaimable() == 0);
   CHECK(stats.send_buffer.value() == all - held);
   evicted.error(ErrorCode::no_room, "memory is short");
   wire.room = 100;
   peer.flush(now);
-  CHECK(told() == Lines{"result 1 0 large", "result 2 0 kept", "result 2 1 kept", "result 2 2 kept",
-                        "result 2 3 kept", "result 2 4 kept", "error 1 no_room"});
+  CHECK(received() == Lines{"result 1 0 large", "result 2 0 kept", "result 2 1 kept",
+                            "result 2 2 kept", "result 2 3 kept", "result 2 4 kept",
+                            "error 1 no_room"});
   CHECK(peer.streams() == 1);
   CHECK(stats.send_buffer.value() == 0);
 }
 
-TEST_CASE_METHOD(PeerFixture, "a stream that has got its last message has nothing to drop") {
+TEST_CASE_METHOD(PeerFixture, "a stream whose last message is queued has nothing to drop") {
   opens(1);
-  (void)told();
+  (void)received();
   wire.reads = false;
   result(0, "a");
   admission.streams[0].outbox->closed(1, 1, false);
   CHECK(admission.streams[0].outbox->reclaimable() == 0);
-  admission.streams[0].outbox->drop_untaken();
+  admission.streams[0].outbox->drop_queued();
   wire.reads = true;
   peer.flush(now);
-  CHECK(told() == Lines{"result 1 0 a", "closed 1 1 1"});
+  CHECK(received() == Lines{"result 1 0 a", "closed 1 1 1"});
 }
 
 TEST_CASE_METHOD(PeerFixture, "dropping results needs no memory") {
@@ -74,17 +75,17 @@ TEST_CASE_METHOD(PeerFixture, "dropping results needs no memory") {
   result(0, std::string(1 << 20, 'x'));
   result(1, std::string(1 << 16, 'x'));
   const test::Scarcity scarcity(1);
-  admission.streams[0].outbox->drop_untaken();
+  admission.streams[0].outbox->drop_queued();
   CHECK(admission.streams[0].outbox->reclaimable() == 0);
 }
 
-TEST_CASE("a result that finds no memory leaves no part of itself in front of the next message") {
+TEST_CASE("a result for which there is no memory leaves no part before the next message") {
   for (std::size_t i = 0; i < 60; ++i) {
     const std::size_t waiting = i % 10, nth = 1 + i / 10;
     INFO(waiting << " waiting, allocation " << nth);
     PeerFixture fixture;
     fixture.opens(1);
-    (void)fixture.told();
+    (void)fixture.received();
     for (std::size_t before = 0; before < waiting; ++before) fixture.result(0, "a");
     std::string large(5'000, 'x');
     try {
@@ -95,7 +96,7 @@ TEST_CASE("a result that finds no memory leaves no part of itself in front of th
       fixture.peer.flush(fixture.now);
       Lines expected(waiting, "result 1 0 a");
       expected.emplace_back("error 1 internal");
-      CHECK(fixture.told() == expected);
+      CHECK(fixture.received() == expected);
     }
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever several peers send on their streams, and in whatever order it comes.
+// Random messages of several peers on their streams, in random order.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
@@ -17,16 +17,16 @@ namespace cp = client_protocol;
 
 namespace {
 
-// One stream as its client has it, and what the service is to make of what it sends.
+// One stream as its client sees it, and the events that its messages must cause.
 struct Sender {
   std::uint64_t number = 0;
   PlainStream* plain = nullptr;
   bool obeys = true;
-  std::uint64_t position = 0;            // where the service is
-  std::int64_t granted = 0;              // as the service counts
-  std::int64_t heard = 0;                // of that, what the client has read
+  std::uint64_t position = 0;            // in the service
+  std::int64_t granted = 0;              // as counted by the service
+  std::int64_t credit_read = 0;          // the part that the client has read
   std::uint64_t lost = 0, received = 0;  // frames
-  std::uint64_t had = 0;                 // messages of some frames that were there
+  std::uint64_t had = 0;                 // messages with frames before the position
   std::vector<Event> events;
   bool ended = false;
   test::Lines said{};
@@ -40,7 +40,7 @@ struct Client {
   bool lost = false;
 };
 
-// Of no two streams of a client the same.
+// Different for any two streams of a client.
 std::int16_t value_at(std::uint64_t stream, std::uint64_t position) {
   return static_cast<std::int16_t>((stream * 1'000 + position) % 30'000 + 1);
 }
@@ -50,7 +50,7 @@ class Play {
   explicit Play(std::uint32_t seed) : random_(seed), spec_(rule()), admission_(spec_, limit()) {
     for (Client& client : clients_) {
       client.obeys = chance(60);
-      client.peer = std::make_unique<ClientPeer>(client.wire, place_, now_);
+      client.peer = std::make_unique<ClientPeer>(client.wire, context_, now_);
       const std::uint32_t streams = draw(1, 3);
       for (std::uint32_t i = 0; i < streams; ++i) open(client);
     }
@@ -95,7 +95,7 @@ class Play {
     Client& client = clients_[draw(0, 2)];
     Sender& sender = client.senders[draw(0, static_cast<std::uint32_t>(client.senders.size()) - 1)];
     if (chance(40)) return serve(client, sender);
-    if (chance(50)) sender.heard = sender.granted;  // it reads its credits
+    if (chance(50)) sender.credit_read = sender.granted;  // it reads its credits
     if (client.lost || sender.ended) return;
     const std::uint32_t what = draw(1, 100);
     if (what <= 75) return frames(client, sender);
@@ -106,14 +106,14 @@ class Play {
     if (what == 97 && chance(30)) return lose(client);
   }
 
-  // At the right place or not, whole or not, and as many as it may send or, if it obeys nothing,
-  // any number.
+  // Sends frames at the right position or not, whole or not. Their number is within the credit, or
+  // random if the sender does not obey it.
   void frames(Client& client, Sender& sender) {
     std::uint64_t at = sender.position;
     if (chance(20)) at -= std::min<std::uint64_t>(at, draw(1, 30));
     if (chance(10)) at += draw(1, 30);
     std::uint64_t count = draw(1, 60);
-    if (sender.obeys) count = std::min(count, static_cast<std::uint64_t>(sender.heard));
+    if (sender.obeys) count = std::min(count, static_cast<std::uint64_t>(sender.credit_read));
     const bool whole = !chance(3) && count > 0;
     std::vector<std::int16_t> values(count);
     for (std::uint64_t i = 0; i < count; ++i) values[i] = value_at(sender.number, at + i);
@@ -127,7 +127,7 @@ class Play {
   static void expect(Sender& sender, std::uint64_t at, std::uint64_t count, bool whole) {
     const bool within = static_cast<std::int64_t>(count) <= sender.granted;
     sender.granted -= static_cast<std::int64_t>(count);
-    sender.heard -= static_cast<std::int64_t>(count);
+    sender.credit_read -= static_cast<std::int64_t>(count);
     if (at > sender.position) lose_frames(sender, Cause::client, at - sender.position);
     const std::uint64_t had = std::min(count, sender.position - at);
     if (had > 0) ++sender.had;
@@ -165,7 +165,7 @@ class Play {
   void lose(Client& client) {
     client.lost = true;
     for (Sender& sender : client.senders) {
-      // An abort overtakes what waits where nobody has begun with it: then there is nothing to see.
+      // If no row was taken, an abort drops the waiting events, and the rows cannot be checked.
       if (!sender.ended && sender.plain->taken > 0)
         sender.events.push_back({.kind = Kind::abort, .cause = Cause::connection});
       else if (!sender.ended)
@@ -174,7 +174,7 @@ class Play {
     client.peer->lost(now_);
   }
 
-  // The lane takes a row, or is done with one.
+  // The lane takes or finishes a row of the stream.
   void serve(Client& client, Sender& sender) {
     PlainStream* const plain = sender.plain;
     if (!plain) return;
@@ -195,7 +195,7 @@ class Play {
         if (value != value_at(sender.number, position++)) FAIL("a value of row " << ready.row.seq);
   }
 
-  // What the client is told reaches it; of credit the client knows when it reads it.
+  // The client receives its messages. Credit counts for the client only once it reads it.
   void settle(Client& client) {
     client.peer->flush(now_);
     for (const std::string& line : std::exchange(client.wire.lines, {})) {
@@ -212,7 +212,7 @@ class Play {
     }
     for (const Sender& sender : client.senders)
       if (sender.plain && sender.obeys && !sender.ended) {
-        REQUIRE(sender.heard >= 0);
+        REQUIRE(sender.credit_read >= 0);
         REQUIRE_FALSE((sender.granted < 0 || sender.granted > static_cast<std::int64_t>(limit_)));
         REQUIRE(sender.plain->stats.buffer.value() <= bound());
       }
@@ -264,17 +264,16 @@ class Play {
   test::PlainAdmission admission_;
   cp::Encoder encoder_;
   ConnectionLimits limits_;
-  DoorStats stats_;
+  TransportStats stats_;
   RetryTimes retry_times_;
-  PeerPlace place_{admission_, encoder_, limits_, stats_, retry_times_};
+  PeerContext context_{admission_, encoder_, limits_, stats_, retry_times_};
   Time now_{std::chrono::hours(1)};
   std::array<Client, 3> clients_;
 };
 
 }  // namespace
 
-TEST_CASE(
-    "rows are those of what peers sent, whatever they repeat, leave out or send too much of") {
+TEST_CASE("rows match the messages of peers, with any repeated, missing or excess frames") {
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
     Play(seed).check();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results on their way to clients that read as fast as they like, over WebSocket and over ZeroMQ.
+// Results to clients that read at random speeds, over WebSocket and over ZeroMQ.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
@@ -19,10 +19,11 @@ namespace {
 
 constexpr std::size_t row_frames = 10;
 constexpr std::uint64_t frames_limit = 1000;
-constexpr ConnectionLimits patient{
-    .ping = std::chrono::hours(24), .idle = std::chrono::hours(24), .mute = std::chrono::hours(24)};
+constexpr ConnectionLimits patient{.ping = std::chrono::hours(24),
+                                   .idle = std::chrono::hours(24),
+                                   .message_idle = std::chrono::hours(24)};
 
-// A connected client with one stream. It reads what it is told to read: "result 0", "result 1",
+// A connected client with one stream. It reads when the test requests it: "result 0", "result 1",
 // "closed", "error slow_reader".
 class Way {
  public:
@@ -99,7 +100,7 @@ class WebSocketWay final : public Way {
   const Time now_;
   const ConnectionLimits limits_ = patient;
   net::io_context context_{1};
-  DoorStats stats_;
+  TransportStats stats_;
   SessionScope scope_{context_.get_executor(), limits_, stats_};
   test::PlainAdmission admission_{{.size = row_frames}, frames_limit};
   MillraceV1Conversation outbox_{scope_, ""};
@@ -124,7 +125,7 @@ class ZeromqWay final : public Way {
   }
   void reads_all() override { reads(std::size_t{1} << 20); }
   void takes_nothing(Duration time) override {
-    peer_.check(now_);  // since when
+    peer_.check(now_);  // starts the time limit
     now_ += time;
     peer_.check(now_);
     settle();
@@ -155,13 +156,13 @@ class ZeromqWay final : public Way {
 
   Time now_;
   const ConnectionLimits limits_ = patient;
-  DoorStats stats_;
+  TransportStats stats_;
   cp::Encoder encoder_;
   test::PlainAdmission admission_{{.size = row_frames}, frames_limit};
   test::MemoryWire wire_;
   RetryTimes retry_times_;
-  PeerPlace place_{admission_, encoder_, limits_, stats_, retry_times_};
-  ClientPeer peer_{wire_, place_, now_};
+  PeerContext context_{admission_, encoder_, limits_, stats_, retry_times_};
+  ClientPeer peer_{wire_, context_, now_};
 };
 
 // One stream with a worker that answers at random lengths, and a client that reads now and then.
@@ -195,7 +196,7 @@ class Play {
     way_.reads(1);
   }
 
-  // While the client is full nothing new is handed over, whatever comes.
+  // While the client's queue is full, no further row is handed over.
   void send() {
     if (ended_ || position_ >= frames_limit / 2) return;
     const std::size_t before = way_.plain().lane.rows.size();
@@ -243,16 +244,16 @@ class Play {
     CHECK(plain.stats.results.value() == 0);
   }
 
-  // It takes nothing any more, until it is too late.
+  // The client stops reading until its time limit has passed.
   void give_up() {
     for (int i = 0; i < 200; ++i) answer();
     const Lines before = way_.said();
     way_.takes_nothing(11s);
     way_.reads_all();
     const Lines said = way_.said();
-    if (said == before) return;  // nothing waited: it is not slow
+    if (said == before) return;  // no message waited, so the client is not slow
     REQUIRE(std::ranges::count(said, "closed") == (said.back() == "closed"));
-    if (said.back() == "closed") {  // that alone waited
+    if (said.back() == "closed") {  // only that message waited
       CHECK(Lines(said.begin(), said.end() - 1) == results_);
       return;
     }
@@ -272,9 +273,8 @@ class Play {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE(
-    "every result reaches its client in order, or the stream ends with an error that says so", "",
-    WebSocketWay, ZeromqWay) {
+TEMPLATE_TEST_CASE("every result reaches its client in order, or the stream ends with slow_reader",
+                   "", WebSocketWay, ZeromqWay) {
   for (std::uint32_t seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);
     TestType way(Clock::now());

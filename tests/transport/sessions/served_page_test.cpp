@@ -21,7 +21,7 @@ struct PageFixture : ServerFixture {
   std::string get(const std::string& path, const std::string& fields = "Host: 127.0.0.1\r\n") {
     return send("GET " + path + " HTTP/1.1\r\n" + fields + "\r\n");
   }
-  // Of an upgrade from a page of `origin`, loaded from `host`.
+  // The status of an upgrade from a page of `origin`, loaded from `host`.
   std::string status(const std::string& host, const std::string& origin) {
     std::string bytes = request("/v1/stream", "Origin: " + origin + "\r\n");
     bytes.replace(bytes.find("localhost"), 9, host);
@@ -37,7 +37,7 @@ bool is_own(std::string host, std::string origin) {
 
 }  // namespace
 
-TEST_CASE_METHOD(PageFixture, "the files of a page are served, and count as no refusal") {
+TEST_CASE_METHOD(PageFixture, "the files of a page are served, and do not count as refusals") {
   CHECK_THAT(get("/"), StartsWith("HTTP/1.1 200 OK") && EndsWith("\r\n\r\n<p>try") &&
                            Contains("Content-Security-Policy: default-src 'self'\r\n") &&
                            Contains("Content-Type: text/html\r\n") && Contains("ETag: \"1\"\r\n"));
@@ -49,14 +49,14 @@ TEST_CASE_METHOD(PageFixture, "the files of a page are served, and count as no r
              StartsWith("HTTP/1.1 403 "));
 }
 
-TEST_CASE_METHOD(PageFixture, "a file that the browser has is not sent again") {
+TEST_CASE_METHOD(PageFixture, "a file that the browser has cached is not sent again") {
   const std::string answer = get("/a.js", "Host: localhost\r\nIf-None-Match: \"2\"\r\n");
   CHECK_THAT(answer, StartsWith("HTTP/1.1 304 ") && EndsWith("\r\n\r\n"));
   CHECK_THAT(get("/a.js", "Host: localhost\r\nIf-None-Match: \"1\"\r\n"),
              StartsWith("HTTP/1.1 200 "));
 }
 
-TEST_CASE_METHOD(PageFixture, "the page that is served may open streams, others must be listed") {
+TEST_CASE_METHOD(PageFixture, "the served page may open streams, and other pages must be listed") {
   CHECK(status("127.0.0.1:80", "http://127.0.0.1:80") == "101");
   CHECK(status("localhost", "http://localhost") == "101");
   CHECK(status("localhost", "https://good.example") == "101");
@@ -65,12 +65,12 @@ TEST_CASE_METHOD(PageFixture, "the page that is served may open streams, others 
   CHECK(status("localhost", "null") == "403");
 }
 
-TEST_CASE_METHOD(ServerFixture, "without a page no path but that of streams is served") {
+TEST_CASE_METHOD(ServerFixture, "without a page, only the path of streams is served") {
   CHECK_THAT(send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), StartsWith("HTTP/1.1 404 "));
   CHECK(send(request("/v1/stream", "Origin: http://localhost\r\n")).substr(9, 3) == "403");
 }
 
-TEST_CASE("a page is the listener's own if its host is an address, not a name of others") {
+TEST_CASE("a page is the listener's own only if its host is an address or localhost") {
   CHECK(is_own("192.168.1.5:8080", "http://192.168.1.5:8080"));
   CHECK(is_own("[::1]:8080", "https://[::1]:8080"));
   CHECK(is_own("localhost:8080", "http://localhost:8080"));

@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-// A good upgrade.
+// A valid upgrade.
 inline std::string request(std::string target, std::string fields = {}) {
   return "GET " + target +
          " HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -20,7 +20,7 @@ inline std::string request(std::string target, std::string fields = {}) {
          fields + "\r\n";
 }
 
-// Answers each message of frames with its length, and notes how its streams were lost.
+// Answers each message of frames with its length, and records how its streams were lost.
 class EchoStream final : public test::QuietStream {
  public:
   EchoStream(ClientOutput& output, std::vector<std::string>& lost) : output_(output), lost_(lost) {}
@@ -91,7 +91,7 @@ struct ServerFixture {
     co_return true;
   }
 
-  // Runs whatever can run, until `done`; false where that takes too long.
+  // Runs the context until `done`; false if that takes too long.
   template <class Done>
   bool eventually(Done done) {
     context.restart();
@@ -100,7 +100,7 @@ struct ServerFixture {
     return true;
   }
 
-  // Lets the server read what a client sends now.
+  // Sends bytes of a client, and lets the server read them.
   void deliver(Socket& client, const std::string& bytes) {
     net::write(client, net::buffer(bytes));
     const Time soon = Clock::now() + std::chrono::milliseconds(20);
@@ -116,7 +116,7 @@ struct ServerFixture {
 
   net::io_context context{1};
   ConnectionLimits limits;
-  DoorStats stats;
+  TransportStats stats;
   EchoAdmission admission;
   SessionScope scope{context.get_executor(), limits, stats};
   ClientGate gate;

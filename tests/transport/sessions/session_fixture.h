@@ -16,12 +16,12 @@ class LoggingStream;
 
 // The calls of a session to its stream, one line each.
 struct StreamLog {
-  void pause(bool paused);  // nothing if the stream is gone
+  void pause(bool paused);  // has no effect after the stream was destroyed
 
   LoggingStream* stream = nullptr;
   std::vector<std::string> calls;
   std::size_t written = 0;
-  bool fails = false;               // to take frames, a tick, or the number of written results
+  bool fails = false;               // frames(), tick() and written() throw
   ClientOutput* rejects = nullptr;  // rejects frames there
 };
 
@@ -86,7 +86,8 @@ class LoggingAdmission final : public StreamAdmission {
   StreamLog& log_;
 };
 
-// A session between a client and a stream that are both the test. Nothing waits for the clock.
+// A session between a client and a stream that are both parts of the test. Tests do not wait:
+// after() passes a time.
 struct SessionFixture {
   explicit SessionFixture(ConnectionLimits chosen = {}) : limits(chosen) {
     (void)outbox.open(admission, {});
@@ -100,7 +101,7 @@ struct SessionFixture {
     settle();
   }
 
-  // Runs until everybody waits.
+  // Runs until all coroutines wait.
   void settle() {
     context.restart();
     context.poll();
@@ -121,7 +122,7 @@ struct SessionFixture {
     outbox.result({.flags = 0}, {Answer::Kind::json, std::move(json)});
     settle();
   }
-  // The time limits as if so much time had passed.
+  // Checks the time limits as if `time` had passed.
   void after(std::chrono::milliseconds time) {
     scope.sweep(Clock::now() + time);
     settle();
@@ -130,7 +131,7 @@ struct SessionFixture {
   using Calls = std::vector<std::string>;
   ConnectionLimits limits;
   net::io_context context{1};
-  DoorStats stats;
+  TransportStats stats;
   StreamLog stream;
   std::vector<std::string> reports;
   SessionScope scope{context.get_executor(), limits, stats,

@@ -34,7 +34,7 @@ struct ScopeFixture {
   void watch(int count) {
     for (int i = 0; i < count; ++i) watched.push_back(std::make_unique<Counted>(scope, checks));
   }
-  // The most that were checked at once, until `done`.
+  // The most objects checked at once, until `done`.
   template <class Done>
   int most_at_once(Done done) {
     int most = 0, turns = 0;
@@ -48,7 +48,7 @@ struct ScopeFixture {
 
   net::io_context context{1};
   ConnectionLimits limits;
-  DoorStats stats;
+  TransportStats stats;
   SessionScope scope{context.get_executor(), limits, stats};
   int checks = 0;
   std::vector<std::unique_ptr<Counted>> watched;
@@ -57,7 +57,7 @@ struct ScopeFixture {
 }  // namespace
 
 TEST_CASE_METHOD(ScopeFixture,
-                 "of many connections only a part is looked at in one go, and each in its turn") {
+                 "many connections are checked in parts, each the same number of times") {
   watch(1000);
   scope.start();
   const int most = most_at_once([this] { return checks >= 2000; });
@@ -66,7 +66,7 @@ TEST_CASE_METHOD(ScopeFixture,
 }
 
 TEST_CASE_METHOD(ScopeFixture,
-                 "connections that come and go do not keep others from being looked at") {
+                 "connections that open and close do not prevent the checks of others") {
   watch(300);
   scope.start();
   most_at_once([this] { return checks >= 128; });
@@ -77,7 +77,7 @@ TEST_CASE_METHOD(ScopeFixture,
   });
 }
 
-TEST_CASE_METHOD(ScopeFixture, "a thread that was busy makes up for the parts that are late") {
+TEST_CASE_METHOD(ScopeFixture, "after a thread was busy, it catches up on the late parts") {
   watch(1000);
   scope.start();
   const Time limit = Clock::now() + patience;

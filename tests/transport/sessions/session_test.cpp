@@ -9,7 +9,7 @@
 using namespace millrace;
 using How = Connection::Ended::How;
 
-TEST_CASE_METHOD(SessionFixture, "what the client says reaches the stream in order") {
+TEST_CASE_METHOD(SessionFixture, "the client's messages reach the stream in order") {
   client.binary("abcd");
   client.text(R"({"type":"flush","mark":7})");
   client.text(R"({"type":"flush"})");
@@ -41,7 +41,7 @@ TEST_CASE_METHOD(SessionFixture, "a rejected message is received, but not accept
   CHECK(stats.message.sum() == 0);
 }
 
-TEST_CASE_METHOD(SessionFixture, "rejected messages are counted by what was wrong with them") {
+TEST_CASE_METHOD(SessionFixture, "rejected messages are counted by their fault") {
   outbox.rejected(ErrorCode::values, "half a frame", 0);
   outbox.rejected(ErrorCode::values, "NaN", 3);
   outbox.rejected(ErrorCode::too_long, "too long", 0);
@@ -52,7 +52,7 @@ TEST_CASE_METHOD(SessionFixture, "rejected messages are counted by what was wron
   CHECK(stats.rejected[MessageFault::unknown_stream].value() == 1);
 }
 
-TEST_CASE_METHOD(SessionFixture, "what is put into the outbox is written in order") {
+TEST_CASE_METHOD(SessionFixture, "messages in the outbox are written in order") {
   outbox.ready("kitchen", "default", 0, 2);
   outbox.result({.seq = 0, .end = 1600}, {Answer::Kind::json, "1"});
   outbox.flushed(7);
@@ -92,7 +92,7 @@ TEST_CASE_METHOD(SessionFixture, "the client's own close with 1000 is clean") {
   CHECK(stream.calls == Calls{"lost clean"});
 }
 
-TEST_CASE_METHOD(SessionFixture, "any other end is not clean") {
+TEST_CASE_METHOD(SessionFixture, "any end other than a close with 1000 is not clean") {
   const auto [how, code, reason] = GENERATE(
       table<How, std::uint16_t, Closing>({{How::closed, std::uint16_t{1001}, Closing::client},
                                           {How::closed, std::uint16_t{1005}, Closing::client},
@@ -104,17 +104,19 @@ TEST_CASE_METHOD(SessionFixture, "any other end is not clean") {
   CHECK(stats.closed[reason].value() == 1);
 }
 
-TEST_CASE_METHOD(SessionFixture, "a message that is none of the protocol ends the stream") {
+TEST_CASE_METHOD(SessionFixture, "an invalid message ends the stream") {
   client_says(R"({"type":"flash"})");
   CHECK(stream.calls == Calls{"failed schema", "lost"});
-  CHECK(client.seen ==
-        Calls{R"({"type":"error","code":"schema","message":"unknown type of message"})"});
+  CHECK(
+      client.seen ==
+      Calls{
+          R"({"type":"error","code":"schema","message":"unknown type; must be flush, gap, reset, keepalive or end"})"});
   CHECK(client.closed == 4400);
   CHECK(stats.rejected[MessageFault::schema].value() == 1);
   CHECK(stats.closed[Closing::protocol].value() == 1);
 }
 
-TEST_CASE_METHOD(SessionFixture, "nothing is heard between an error and the close") {
+TEST_CASE_METHOD(SessionFixture, "messages between an error and the close are ignored") {
   client.answers_close = false;
   client_says("no JSON");
   client_sends(4);
@@ -122,7 +124,7 @@ TEST_CASE_METHOD(SessionFixture, "nothing is heard between an error and the clos
   CHECK(stream.calls == Calls{"failed schema"});
 }
 
-TEST_CASE_METHOD(SessionFixture, "after its end a stream takes only another end") {
+TEST_CASE_METHOD(SessionFixture, "after its end, a stream accepts only another end") {
   client_says(R"({"type":"end"})");
   client_says(R"({"type":"end"})");
   client_says(R"({"type":"keepalive"})");
@@ -140,12 +142,12 @@ TEST_CASE_METHOD(SessionFixture, "a paused stream's client is not read until it 
   client_sends(2);
   client_sends(3);
   CHECK(stream.calls == Calls{"frames 1"});
-  CHECK(client.unheard() == 2);
+  CHECK(client.unreceived() == 2);
   CHECK(stats.paused.value() == 1);
 
   outbox.resume();  // but it is still full
   settle();
-  CHECK(client.unheard() == 2);
+  CHECK(client.unreceived() == 2);
 
   stream.pause(false);
   outbox.resume();
@@ -155,7 +157,7 @@ TEST_CASE_METHOD(SessionFixture, "a paused stream's client is not read until it 
   CHECK(stats.paused_time.value() > 0);
 }
 
-TEST_CASE_METHOD(SessionFixture, "results go on while the client is not read") {
+TEST_CASE_METHOD(SessionFixture, "results are sent while the client is not read") {
   stream.pause(true);
   client_sends(1);
   result("1");
@@ -168,15 +170,15 @@ TEST_CASE_METHOD(SessionFixture, "a client that does not read its results is not
   CHECK(outbox.full());
   client_sends(1);
   client_sends(2);
-  CHECK(client.unheard() == 1);
+  CHECK(client.unreceived() == 1);
 
   client.read_again();
   settle();
   CHECK_FALSE(outbox.full());
-  CHECK(client.unheard() == 0);
+  CHECK(client.unreceived() == 0);
 }
 
-TEST_CASE_METHOD(SessionFixture, "a client is read again when half of what was full is sent") {
+TEST_CASE_METHOD(SessionFixture, "a client is read again when half of a full queue is sent") {
   MillraceV1Conversation outbox_of_another(scope, "");
   const std::string answer = '"' + std::string(16 * 1024, 'x') + '"';
   for (int i = 0; i < 4; ++i) outbox_of_another.result({}, {Answer::Kind::json, answer});
@@ -191,14 +193,14 @@ TEST_CASE_METHOD(SessionFixture, "a client is read again when half of what was f
 TEST_CASE_METHOD(SessionFixture, "an error reaches a client that is not read") {
   stream.pause(true);
   client_sends(1);
-  outbox.error(ErrorCode::no_worker, "no worker came in time");
+  outbox.error(ErrorCode::no_worker, "no worker was available in time");
   settle();
   CHECK(client.closed == 1013);
   CHECK(stream.calls == Calls{"frames 1", "lost"});
   CHECK(stats.closed[Closing::policy].value() == 1);
 }
 
-TEST_CASE_METHOD(SessionFixture, "after an error nothing more is taken") {
+TEST_CASE_METHOD(SessionFixture, "after an error, no more messages are queued") {
   outbox.error(ErrorCode::internal, "sorry");
   outbox.result({}, {Answer::Kind::json, "1"});
   outbox.closed(1, 1, false);
@@ -208,7 +210,7 @@ TEST_CASE_METHOD(SessionFixture, "after an error nothing more is taken") {
   CHECK(stats.closed[Closing::internal].value() == 1);
 }
 
-TEST_CASE_METHOD(SessionFixture, "stopping cuts the connection, whatever waits") {
+TEST_CASE_METHOD(SessionFixture, "a stop cuts the connection, whatever waits") {
   client.stop_reading();
   result("1");
   stream.pause(true);
@@ -220,7 +222,7 @@ TEST_CASE_METHOD(SessionFixture, "stopping cuts the connection, whatever waits")
   CHECK(scope.connections() == 0);
 }
 
-TEST_CASE_METHOD(SessionFixture, "what a client that is gone was not sent is not written") {
+TEST_CASE_METHOD(SessionFixture, "unsent messages to a lost client do not count as written") {
   client.stop_reading();
   result("1");
   CHECK(stats.send_buffer.value() > 0);
@@ -229,7 +231,7 @@ TEST_CASE_METHOD(SessionFixture, "what a client that is gone was not sent is not
   CHECK(stream.written == 0);
 }
 
-TEST_CASE_METHOD(SessionFixture, "what lies in an outbox counts no more when the outbox goes") {
+TEST_CASE_METHOD(SessionFixture, "messages in an outbox no longer count when it is destroyed") {
   {
     MillraceV1Conversation other(scope, "");
     other.flushed(7);
@@ -252,7 +254,7 @@ TEST_CASE_METHOD(SessionFixture, "a send that fails ends a connection that is no
   CHECK(scope.connections() == 0);
 }
 
-TEST_CASE_METHOD(SessionFixture, "what a task throws is told and goes no further") {
+TEST_CASE_METHOD(SessionFixture, "an exception of a task is reported and not passed on") {
   scope.spawn([]() -> Task<> {
     throw std::runtime_error("no memory");
     co_return;
@@ -279,8 +281,8 @@ TEST_CASE_METHOD(SessionFixture, "an answer of bytes is a binary message") {
   CHECK(result->data.size() == 2);
 }
 
-TEST_CASE("a result that is longer than a message may be is an error, as text") {
-  SessionFixture session(ConnectionLimits{.told = 300});
+TEST_CASE("a result longer than the limit of a message is sent as an error in a text message") {
+  SessionFixture session(ConnectionLimits{.max_message_sent = 300});
   const auto answered = [&](Answer::Kind kind, std::string data) {
     session.outbox.result({}, {kind, std::move(data)});
     session.settle();

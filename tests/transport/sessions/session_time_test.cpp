@@ -6,7 +6,7 @@
 using namespace millrace;
 using namespace std::chrono_literals;
 
-TEST_CASE_METHOD(SessionFixture, "a silent client is pinged, then given up") {
+TEST_CASE_METHOD(SessionFixture, "a silent client is pinged, and then its stream ends") {
   after(9s);
   CHECK(client.seen.empty());
   after(11s);
@@ -27,9 +27,9 @@ TEST_CASE_METHOD(SessionFixture, "a silent client is pinged every ten seconds, n
   CHECK(client.seen == Calls{"<ping>", "<ping>"});
 }
 
-TEST_CASE_METHOD(SessionFixture, "pongs alone do not keep a stream open, a keepalive does") {
+TEST_CASE_METHOD(SessionFixture, "a keepalive keeps a stream open, and pongs alone do not") {
   const Time start = Clock::now();
-  client.heard_at = start + 25s;  // a pong
+  client.last_received_at = start + 25s;  // a pong
   scope.sweep(start + 29s);
   client_says(R"({"type":"keepalive"})");
   CHECK(stream.calls.empty());
@@ -37,16 +37,16 @@ TEST_CASE_METHOD(SessionFixture, "pongs alone do not keep a stream open, a keepa
   CHECK(stream.calls.front() == "failed idle");
 }
 
-TEST_CASE_METHOD(SessionFixture, "after its end a client need only answer pings") {
+TEST_CASE_METHOD(SessionFixture, "after its end, a client has only to answer pings") {
   client_says(R"({"type":"end"})");
-  client.heard_at = Clock::now() + 60s;
+  client.last_received_at = Clock::now() + 60s;
   after(80s);
   CHECK(stream.calls == Calls{"end"});
   after(91s);
   CHECK(stream.calls == Calls{"end", "failed idle", "lost"});
 }
 
-TEST_CASE_METHOD(SessionFixture, "a message must be whole in time") {
+TEST_CASE_METHOD(SessionFixture, "a message that is not complete in time ends its stream") {
   client.incomplete_since = Clock::now();
   after(4s);
   CHECK(stream.calls.empty());
@@ -55,12 +55,12 @@ TEST_CASE_METHOD(SessionFixture, "a message must be whole in time") {
   CHECK(client.closed == 4408);
 }
 
-TEST_CASE_METHOD(SessionFixture, "no time limit of the client runs while it is not read") {
+TEST_CASE_METHOD(SessionFixture, "the time limits of a client do not run while it is not read") {
   stream.pause(true);
   client_sends(1);
   client.incomplete_since = Clock::now();
   after(1h);
-  CHECK(stream.calls == Calls{"frames 1", "tick"});  // which may shed what it holds
+  CHECK(stream.calls == Calls{"frames 1", "tick"});  // which may shed its frames
   CHECK(client.seen == Calls{"<ping>"});
 
   client.incomplete_since.reset();
@@ -71,11 +71,11 @@ TEST_CASE_METHOD(SessionFixture, "no time limit of the client runs while it is n
   CHECK(stream.calls == Calls{"frames 1", "tick"});
 }
 
-TEST_CASE_METHOD(SessionFixture, "after a pause the client's time limits begin anew") {
+TEST_CASE_METHOD(SessionFixture, "after a pause, the time limits of the client start again") {
   stream.pause(true);
   client_says(R"({"type":"end"})");  // from now on a pong is enough
   const Time resumed = Clock::now();
-  client.heard_at = resumed - 25s;
+  client.last_received_at = resumed - 25s;
   client.incomplete_since = resumed - 4s;
   stream.pause(false);
   outbox.resume();
@@ -88,20 +88,20 @@ TEST_CASE_METHOD(SessionFixture, "after a pause the client's time limits begin a
   CHECK(stream.calls == Calls{"end", "failed idle", "lost"});
 }
 
-TEST_CASE("a client that may speak can be given up sooner than one that has ended") {
-  SessionFixture fixture({.mute = 15s});
+TEST_CASE("the idle limit of an open stream can be shorter than that of an ended one") {
+  SessionFixture fixture({.message_idle = 15s});
   fixture.after(14s);
   CHECK(fixture.stream.calls.empty());
   fixture.after(16s);
   CHECK(fixture.stream.calls == SessionFixture::Calls{"failed idle", "lost"});
-  SessionFixture ended({.mute = 15s});
+  SessionFixture ended({.message_idle = 15s});
   ended.client_says(R"({"type":"end"})");
   ended.after(29s);
   CHECK(ended.stream.calls == SessionFixture::Calls{"end"});
 }
 
-TEST_CASE("a connection is retired after four hours, give or take a tenth") {
-  SessionFixture fixture({.ping = 24h, .idle = 24h, .mute = 24h});
+TEST_CASE("a connection is retired after four hours, plus or minus a tenth") {
+  SessionFixture fixture({.ping = 24h, .idle = 24h, .message_idle = 24h});
   fixture.after(3h + 35min);
   CHECK(fixture.stream.calls.empty());
   fixture.after(4h + 25min);
@@ -113,10 +113,10 @@ TEST_CASE("a connection is retired after four hours, give or take a tenth") {
   CHECK(fixture.stats.closed[Closing::drain].value() == 1);
 }
 
-TEST_CASE("connections that were opened together are not retired together") {
+TEST_CASE("connections that were opened together are retired at different times") {
   int retired = 0;
   for (int i = 0; i < 100; ++i) {
-    SessionFixture fixture({.ping = 24h, .idle = 24h, .mute = 24h});
+    SessionFixture fixture({.ping = 24h, .idle = 24h, .message_idle = 24h});
     fixture.after(4h);
     if (!fixture.stream.calls.empty()) ++retired;
   }
@@ -124,15 +124,15 @@ TEST_CASE("connections that were opened together are not retired together") {
   CHECK(retired < 90);
 }
 
-TEST_CASE_METHOD(SessionFixture, "a retired connection's client need only answer pings") {
-  client.heard_at = Clock::now() + 5h;
+TEST_CASE_METHOD(SessionFixture, "the client of a retired connection has only to answer pings") {
+  client.last_received_at = Clock::now() + 5h;
   after(4h + 25min);
   CHECK(stream.calls == Calls{"drain"});
   after(5h + 31s);
   CHECK(stream.calls == Calls{"drain", "failed idle", "lost"});
 }
 
-TEST_CASE_METHOD(SessionFixture, "a client that takes no byte for long is a slow reader") {
+TEST_CASE_METHOD(SessionFixture, "a client that takes no bytes for long is a slow reader") {
   client.stop_reading();
   result("1");
   result("2");
@@ -162,10 +162,10 @@ TEST_CASE_METHOD(SessionFixture,
   CHECK(stream.calls == Calls{"frames 1", "tick", "lost"});
 }
 
-TEST_CASE_METHOD(SessionFixture, "a client that hung up is given up, though what it sent waits") {
+TEST_CASE_METHOD(SessionFixture, "a client that has closed is dropped, even if its messages wait") {
   stream.pause(true);
   client_sends(1);
-  client.hung_up = Clock::now();
+  client.peer_closed = Clock::now();
   result("1");
   CHECK(stream.written == 0);
   after(4s);
@@ -175,7 +175,7 @@ TEST_CASE_METHOD(SessionFixture, "a client that hung up is given up, though what
   CHECK(stats.closed[Closing::client].value() == 1);
 }
 
-TEST_CASE_METHOD(SessionFixture, "every result is kept until its client has read it") {
+TEST_CASE_METHOD(SessionFixture, "every result is kept until the client has read it") {
   client.stop_reading();
   const std::string large = '"' + std::string(100'000, 'x') + '"';
   for (int i = 0; i < 100; ++i) result(large);
@@ -189,7 +189,7 @@ TEST_CASE_METHOD(SessionFixture, "every result is kept until its client has read
   CHECK(stats.send_buffer.value() == 0);
 }
 
-TEST_CASE_METHOD(SessionFixture, "the stream learns what was written before all of it is") {
+TEST_CASE_METHOD(SessionFixture, "the stream learns of written messages before all are written") {
   client.stop_reading();
   const std::string large = '"' + std::string(100'000, 'x') + '"';
   for (int i = 0; i < 3; ++i) result(large);
@@ -199,23 +199,23 @@ TEST_CASE_METHOD(SessionFixture, "the stream learns what was written before all 
   CHECK(outbox.full());
 }
 
-TEST_CASE("a client is no slow reader while its host takes bytes") {
-  SessionFixture session({.mute = 24h});
+TEST_CASE("a client is not a slow reader while its host takes bytes") {
+  SessionFixture session({.message_idle = 24h});
   session.client.stop_reading();
   session.result("1");
   session.client.stuck_since = Clock::now();
-  session.client.under_way = 100;
+  session.client.unacknowledged_bytes = 100;
   for (const auto time : {1s, 9s, 17s, 25s}) {
     session.after(time);
     CHECK(session.stream.calls.empty());
-    --session.client.under_way;
+    --session.client.unacknowledged_bytes;
   }
   session.after(34s);
   session.after(45s);
   CHECK(session.stream.calls == SessionFixture::Calls{"failed slow_reader"});
 }
 
-TEST_CASE_METHOD(SessionFixture, "a close that is not answered is waited for, not for ever") {
+TEST_CASE_METHOD(SessionFixture, "the wait for the answer to a close ends after five seconds") {
   client.answers_close = false;
   outbox.closed(0, 0, false);
   settle();
@@ -228,43 +228,43 @@ TEST_CASE_METHOD(SessionFixture, "a close that is not answered is waited for, no
 }
 
 TEST_CASE_METHOD(SessionFixture,
-                 "a client that still reads what came before the close has time for it") {
+                 "a client that still reads the messages before the close is not cut") {
   client.answers_close = false;
-  client.under_way = 30;
+  client.unacknowledged_bytes = 30;
   outbox.closed(0, 0, false);
   settle();
   for (const auto time : {1s, 5s, 9s, 13s, 17s, 21s, 25s, 29s}) {
     after(time);
     CHECK_FALSE(client.aborted);
-    --client.under_way;
+    --client.unacknowledged_bytes;
   }
   after(33s);
   CHECK_FALSE(client.aborted);
-  after(39s);  // it has stopped
+  after(39s);  // the client has stopped reading
   CHECK(client.aborted);
 }
 
-TEST_CASE_METHOD(SessionFixture, "a client whose stream failed has 30 s for what is left") {
+TEST_CASE_METHOD(SessionFixture, "a client whose stream failed has 30 s to read the rest") {
   client.answers_close = false;
-  client.under_way = 30;
+  client.unacknowledged_bytes = 30;
   outbox.error(ErrorCode::no_room, "it held the most");
   settle();
   for (const auto time : {1s, 5s, 9s, 13s, 17s, 21s, 25s, 29s}) {
     after(time);
     CHECK_FALSE(client.aborted);
-    --client.under_way;
+    --client.unacknowledged_bytes;
   }
   after(31s);
   CHECK(client.aborted);
 }
 
-TEST_CASE_METHOD(SessionFixture, "a client that reads no more has five seconds for its close") {
+TEST_CASE_METHOD(SessionFixture, "a client that stops reading has five seconds for its close") {
   client.answers_close = false;
-  client.under_way = 30;
+  client.unacknowledged_bytes = 30;
   outbox.closed(0, 0, false);
   settle();
   after(4s);
-  client.under_way = 20;
+  client.unacknowledged_bytes = 20;
   after(5s);
   after(9s);
   CHECK_FALSE(client.aborted);
@@ -273,13 +273,13 @@ TEST_CASE_METHOD(SessionFixture, "a client that reads no more has five seconds f
 }
 
 TEST_CASE_METHOD(SessionFixture,
-                 "a client whose stream failed has no longer for what is left than for a close") {
+                 "a client whose stream failed and that does not read has five seconds") {
   client.stop_reading();
   result("1");
   outbox.error(ErrorCode::no_room, "it held the most");
-  client.under_way = 30;
+  client.unacknowledged_bytes = 30;
   after(0s);
-  client.stuck_since = Clock::now() + 5s;  // it takes a byte now and then
+  client.stuck_since = Clock::now() + 5s;  // the client sometimes reads a byte
   after(4s);
   CHECK_FALSE(client.aborted);
   after(6s);
@@ -287,7 +287,7 @@ TEST_CASE_METHOD(SessionFixture,
 }
 
 TEST_CASE_METHOD(SessionFixture,
-                 "an ended stream's client that takes no byte is cut without a word") {
+                 "the client of an ended stream that takes no bytes is cut without an error") {
   client.stop_reading();
   result("1");
   outbox.closed(0, 0, false);

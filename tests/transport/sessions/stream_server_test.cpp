@@ -31,7 +31,7 @@ int close_code_in(const std::string& reply) {
 
 }  // namespace
 
-TEST_CASE_METHOD(ServerFixture, "a client streams in and reads its results") {
+TEST_CASE_METHOD(ServerFixture, "a client sends a stream and receives its results") {
   const auto reply = send(request("/v1/stream?id=kitchen") + frame(0x82, "abcd") +
                           frame(0x81, R"({"type":"flush","mark":7})") +
                           frame(0x81, R"({"type":"end"})") + close_normal);
@@ -49,7 +49,8 @@ TEST_CASE_METHOD(ServerFixture, "a client streams in and reads its results") {
   CHECK(stats.closed[Closing::client].value() == 1);
 }
 
-TEST_CASE_METHOD(ServerFixture, "our subprotocol is echoed, an extension is not negotiated") {
+TEST_CASE_METHOD(ServerFixture,
+                 "the subprotocol millrace.v1 is echoed, and no extension is negotiated") {
   const auto reply = send(request("/v1/stream",
                                   "Sec-WebSocket-Protocol: chat, millrace.v1\r\n"
                                   "Sec-WebSocket-Extensions: permessage-deflate\r\n") +
@@ -62,7 +63,8 @@ TEST_CASE_METHOD(ServerFixture, "a wrong upgrade is refused with a status and a 
   CHECK_THAT(
       send(request("/v1/stream?rate=fast")),
       StartsWith("HTTP/1.1 400 ") && Contains("Content-Type: application/json\r\n") &&
-          EndsWith(R"({"error":{"code":"schema","parameter":"rate","message":"not a number"}})"));
+          EndsWith(
+              R"({"error":{"code":"schema","parameter":"rate","message":"must be a number"}})"));
   CHECK_THAT(send(request("/v1/stream?pipeline=none")),
              StartsWith("HTTP/1.1 404 ") && Contains(R"("parameter":"pipeline")"));
   CHECK_THAT(send(request("/")), StartsWith("HTTP/1.1 404 ") && Contains(R"("code":"schema")"));
@@ -80,7 +82,7 @@ TEST_CASE_METHOD(ServerFixture, "a wrong upgrade is refused with a status and a 
   CHECK(admission.lost.empty());
 }
 
-TEST_CASE_METHOD(ServerFixture, "what is no HTTP, or more than a header, is refused") {
+TEST_CASE_METHOD(ServerFixture, "bytes that are not HTTP, and too long headers, are refused") {
   const std::string hello("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
   CHECK_THAT(send(hello + "\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
   CHECK_THAT(send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
@@ -100,7 +102,7 @@ TEST_CASE_METHOD(ServerFixture, "what is no HTTP, or more than a header, is refu
   CHECK(stats.refused[Refusal::handshake].value() == 8);
 }
 
-TEST_CASE_METHOD(ServerFixture, "what is not WebSocket is closed with its code") {
+TEST_CASE_METHOD(ServerFixture, "invalid frames are closed with their code") {
   const auto code = [this](std::string frames) {
     return close_code_in(send(request("/v1/stream") + frames));
   };
@@ -118,13 +120,13 @@ TEST_CASE_METHOD(ServerFixture, "what is not WebSocket is closed with its code")
   CHECK(eventually([&] { return stats.connections.value() == 0; }));
 }
 
-TEST_CASE_METHOD(ServerFixture, "a message may come in fragments, and pings between them") {
+TEST_CASE_METHOD(ServerFixture, "a message may be sent in fragments, with pings between them") {
   const auto reply = send(request("/v1/stream") + frame(0x02, "ab") + frame(0x89, "p") +
                           frame(0x00, "") + frame(0x80, "c") + close_normal);
   CHECK_THAT(reply, Contains(R"("end":3,)") && Contains("\x8a\x01p"));
 }
 
-TEST_CASE_METHOD(ServerFixture, "a client that vanishes is noticed at once") {
+TEST_CASE_METHOD(ServerFixture, "a client that vanishes is detected at once") {
   const auto vanish = [](Tcp::endpoint endpoint) -> Task<bool> {
     Socket socket = co_await connect_to(endpoint);
     const std::string bytes = request("/v1/stream") + frame(0x82, "abcd") + "\x82";
@@ -135,7 +137,7 @@ TEST_CASE_METHOD(ServerFixture, "a client that vanishes is noticed at once") {
   CHECK(eventually([&] { return admission.lost == std::vector<std::string>{"lost"}; }));
 }
 
-TEST_CASE_METHOD(ServerFixture, "an upgrade must be there in time") {
+TEST_CASE_METHOD(ServerFixture, "a connection without a complete upgrade is closed in time") {
   const auto linger = [](Tcp::endpoint endpoint) -> Task<std::string> {
     co_return co_await exchange(endpoint, "GET /v1/stream HTT");
   };
@@ -151,8 +153,9 @@ TEST_CASE_METHOD(ServerFixture, "an upgrade must be there in time") {
   CHECK(eventually([&] { return stats.refused[Refusal::handshake].value() == 1; }));
 }
 
-TEST_CASE_METHOD(ServerFixture,
-                 "a client beyond the sockets there may be gets a 503, those before go on") {
+TEST_CASE_METHOD(
+    ServerFixture,
+    "a client beyond the limit of sockets receives 503, and earlier clients continue") {
   gate.sockets.set_limit(1);
   Socket first(context);
   first.connect(server.endpoint());
@@ -169,7 +172,7 @@ TEST_CASE_METHOD(ServerFixture,
 }
 
 TEST_CASE_METHOD(ServerFixture,
-                 "while memory is short who comes is refused before anything is read") {
+                 "while memory is short, a new connection is refused before anything is read") {
   gate.memory_short = true;
   Socket silent(context);
   silent.connect(server.endpoint());
@@ -210,7 +213,8 @@ TEST_CASE_METHOD(ServerFixture, "a page opens a stream only if its origin is lis
   CHECK(stats.refused[Refusal::handshake].value() == 8);
 }
 
-TEST_CASE_METHOD(ServerFixture, "an absolute target is its path, and its host counts") {
+TEST_CASE_METHOD(ServerFixture,
+                 "an absolute target is reduced to its path, and its host is checked") {
   CHECK_THAT(send(request("http://localhost:8080/v1/stream?id=a") + close_normal),
              StartsWith("HTTP/1.1 101 ") && Contains(R"("stream":"a")"));
   CHECK_THAT(send(request("http://evil.example/v1/stream")), StartsWith("HTTP/1.1 421 "));
@@ -230,11 +234,11 @@ TEST_CASE_METHOD(ServerFixture, "a refusal is reported with the address of its p
   });
   (void)send(request("/v1/stream?rate=fast"));
   (void)send("hello\r\n\r\n");
-  CHECK(reports == std::vector<std::string>{"127.0.0.1 not a number",
-                                            "127.0.0.1 not an HTTP request without a body"});
+  CHECK(reports == std::vector<std::string>{"127.0.0.1 must be a number",
+                                            "127.0.0.1 must be an HTTP request without a body"});
 }
 
-TEST_CASE_METHOD(ServerFixture, "a scope looks after its time limits by itself") {
+TEST_CASE_METHOD(ServerFixture, "a session scope checks its time limits by itself") {
   limits.handshake = std::chrono::milliseconds(0);
   Socket silent(context);
   silent.connect(server.endpoint());
@@ -242,7 +246,8 @@ TEST_CASE_METHOD(ServerFixture, "a scope looks after its time limits by itself")
   CHECK(stats.refused[Refusal::handshake].value() == 1);
 }
 
-TEST_CASE_METHOD(ServerFixture, "a message that trickles in is given up after five seconds") {
+TEST_CASE_METHOD(ServerFixture,
+                 "a message that is not complete after five seconds ends its stream") {
   Socket client(context);
   client.connect(server.endpoint());
   deliver(client, request("/v1/stream"));
@@ -255,7 +260,7 @@ TEST_CASE_METHOD(ServerFixture, "a message that trickles in is given up after fi
   CHECK(admission.lost == std::vector<std::string>{"idle"});
 }
 
-TEST_CASE_METHOD(ServerFixture, "pings give a message no more time") {
+TEST_CASE_METHOD(ServerFixture, "pings do not extend the time of a message") {
   Socket client(context);
   client.connect(server.endpoint());
   deliver(client, request("/v1/stream"));
@@ -267,7 +272,7 @@ TEST_CASE_METHOD(ServerFixture, "pings give a message no more time") {
   CHECK(admission.lost == std::vector<std::string>{"idle"});
 }
 
-TEST_CASE_METHOD(ServerFixture, "after a whole message a ping is no begin of another") {
+TEST_CASE_METHOD(ServerFixture, "a ping after a whole message does not begin another message") {
   Socket client(context);
   client.connect(server.endpoint());
   deliver(client, request("/v1/stream"));
@@ -276,7 +281,7 @@ TEST_CASE_METHOD(ServerFixture, "after a whole message a ping is no begin of ano
   CHECK(admission.lost.empty());
 }
 
-TEST_CASE_METHOD(ServerFixture, "whatever a client sends while it is being closed, it is let go") {
+TEST_CASE_METHOD(ServerFixture, "a client that is being closed is closed, whatever it sends") {
   const std::string sent = GENERATE(as<std::string>(), std::string("\xff\xff\xff\xff"),  // no UTF-8
                                     "true" + frame(0x88, "\x03\xe8"), "true" + frame(0x89, "ping"),
                                     "true" + std::string("\x82\x01x", 3), "", "t");
@@ -293,7 +298,7 @@ TEST_CASE_METHOD(ServerFixture, "whatever a client sends while it is being close
 }
 
 TEST_CASE_METHOD(ServerFixture,
-                 "at the drain silent connections are closed, also one just accepted") {
+                 "a drain closes silent connections, also one that was just accepted") {
   Socket silent(context);
   silent.connect(server.endpoint());
   const bool accepted = GENERATE(true, false);

@@ -17,7 +17,7 @@ namespace cp = client_protocol;
 
 namespace {
 
-// Its thread is the test.
+// A server whose thread is the test.
 class Served {
  public:
   Served() {
@@ -37,13 +37,13 @@ class Served {
     const Bytes bytes = encoder.encode(message);
     dealer.send({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
-  // A peer with a stream, by hand: what it is sent stays in its socket until the test reads it.
+  // Opens a stream over a raw connection: messages to it stay in the socket until the test reads.
   void opens(RawPeer& peer) {
     const Bytes bytes = encoder.encode(cp::Open{.stream = 1});
     peer.shake_hands().part({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     run_until([&] { return !admission.streams.empty(); });
   }
-  // The next line that the service says.
+  // The next message of the service, as a line.
   std::string next_of(Dealer& dealer) {
     std::optional<std::string> text;
     run_until([&] { return text = dealer.receive(); });
@@ -55,7 +55,7 @@ class Served {
     (void)next_of(dealer);
     (void)next_of(dealer);  // its credit
   }
-  // Or until that much has been done without it.
+  // Runs until `happened`, or until this number of steps.
   void run_until(const auto& happened, int most = 0) {
     const Time guard = Clock::now() + patience;
     for (int done = 0; !happened() && (most == 0 || done < most); ++done) {
@@ -67,12 +67,12 @@ class Served {
 
   net::io_context context{1};
   ConnectionLimits limits;
-  DoorStats websocket;
+  TransportStats websocket;
   std::vector<std::string> reports;
   std::vector<std::string> refusals;
   SessionScope scope{context.get_executor(), limits, websocket,
                      [this](std::string_view what) { reports.emplace_back(what); }};
-  test::ToldAdmission admission;
+  test::RecordingAdmission admission;
   ClientGate gate{.sockets = Budget(10)};
   std::optional<ZeromqServer> server{
       std::in_place, scope, ZeromqBinding{.endpoint = "tcp://127.0.0.1:0"}, admission, gate};
@@ -82,7 +82,8 @@ class Served {
 
 }  // namespace
 
-TEST_CASE_METHOD(Served, "a peer's messages reach its stream, and it reads what that is told") {
+TEST_CASE_METHOD(Served,
+                 "a peer's messages reach its stream, and the stream's messages reach the peer") {
   Dealer dealer(server->port());
   says(dealer, cp::Open{.stream = 1});
   CHECK(next_of(dealer) == "ready 1 s0 default 0 2");
@@ -96,7 +97,7 @@ TEST_CASE_METHOD(Served, "a peer's messages reach its stream, and it reads what 
   CHECK(server->stats().messages[MessageType::control].value() == 1);
 }
 
-TEST_CASE_METHOD(Served, "what is no message, and one of two parts, is answered and counted") {
+TEST_CASE_METHOD(Served, "an invalid message, or one of two parts, is answered and counted") {
   Dealer dealer(server->port());
   dealer.send("x");
   CHECK(next_of(dealer) == "error - schema");
@@ -106,7 +107,7 @@ TEST_CASE_METHOD(Served, "what is no message, and one of two parts, is answered 
   CHECK(server->stats().rejected[MessageFault::schema].value() == 1);
 }
 
-TEST_CASE_METHOD(Served, "a peer that is gone loses its streams, and no other does") {
+TEST_CASE_METHOD(Served, "a peer that has disconnected loses its streams, and no other peer does") {
   Dealer first(server->port()), second(server->port());
   opens(first);
   opens(second);
@@ -118,7 +119,7 @@ TEST_CASE_METHOD(Served, "a peer that is gone loses its streams, and no other do
   CHECK(server->stats().connections.value() == 1);
 }
 
-TEST_CASE_METHOD(Served, "what fails costs the peer it happened to, and is reported") {
+TEST_CASE_METHOD(Served, "a failure ends only the peer for which it happened, and is reported") {
   Dealer first(server->port()), second(server->port());
   opens(first);
   opens(second);
@@ -132,7 +133,7 @@ TEST_CASE_METHOD(Served, "what fails costs the peer it happened to, and is repor
   CHECK(admission.streams[1].calls == Lines{"reset"});
 }
 
-TEST_CASE_METHOD(Served, "a drain waits until the last stream is over") {
+TEST_CASE_METHOD(Served, "a drain waits until the last stream has ended") {
   Dealer dealer(server->port());
   opens(dealer);
   bool over = false;
@@ -147,7 +148,7 @@ TEST_CASE_METHOD(Served, "a drain waits until the last stream is over") {
   run_until([&] { return over; });
 }
 
-TEST_CASE_METHOD(Served, "a drain waits until the peers' hosts have every result") {
+TEST_CASE_METHOD(Served, "a drain waits until the hosts of all peers have received every result") {
   RawPeer slow(server->port(), 4096);
   opens(slow);
   bool over = false;
@@ -156,7 +157,7 @@ TEST_CASE_METHOD(Served, "a drain waits until the peers' hosts have every result
   admission.streams[0].outbox->result({}, {Answer::Kind::text, std::string(size, 'x')});
   admission.streams[0].outbox->closed(0, 1, true);
   run_until([&] { return !admission.streams[0].calls.empty(); });
-  CHECK(admission.streams[0].calls == Lines{"lost clean"});  // the router has everything
+  CHECK(admission.streams[0].calls == Lines{"lost clean"});  // the router has all messages
   scope.drain();
   net::co_spawn(context, scope.join(), [&](std::exception_ptr) { over = true; });
   run_until([] { return false; }, 1000);
@@ -165,8 +166,7 @@ TEST_CASE_METHOD(Served, "a drain waits until the peers' hosts have every result
   run_until([&] { return (read += slow.read_some(), over && read > size); });
 }
 
-TEST_CASE_METHOD(Served,
-                 "a peer that takes nothing of what its socket was given is a slow reader") {
+TEST_CASE_METHOD(Served, "a peer that takes no bytes from its socket is a slow reader") {
   limits.write_stall = std::chrono::milliseconds(300);
   RawPeer deaf(server->port());
   opens(deaf);
@@ -177,7 +177,8 @@ TEST_CASE_METHOD(Served,
   CHECK(admission.streams[0].written == 1);  // the router has it
 }
 
-TEST_CASE_METHOD(Served, "while memory is short new ZeroMQ connections are refused, others go on") {
+TEST_CASE_METHOD(Served,
+                 "while memory is short, new ZeroMQ connections are refused, and others continue") {
   Dealer dealer(server->port());
   opens(dealer);
   gate.memory_short = true;
@@ -201,18 +202,18 @@ TEST_CASE_METHOD(Served,
   run_until([&] { return late.is_over(); });
   wrong.send(std::string(64, 'x'));
   run_until([&] { return wrong.is_over(); });
-  CHECK(refusals == Lines{late.address() + " the service has as many connections as it may have",
-                          wrong.address() + " no valid first message came in time"});
+  CHECK(refusals == Lines{late.address() + " the service has reached its limit of connections",
+                          wrong.address() + " no valid first message was received in time"});
   CHECK(websocket.refused[Refusal::limit_global].value() == 0);
 }
 
-TEST_CASE_METHOD(Served, "a stream knows its peer's address") {
+TEST_CASE_METHOD(Served, "a stream has the address of its peer") {
   RawPeer peer(server->port());
   opens(peer);
   CHECK(admission.streams[0].outbox->peer() == peer.address());
 }
 
-TEST_CASE_METHOD(Served, "a stop loses every stream at once") {
+TEST_CASE_METHOD(Served, "a stop ends every stream as lost at once") {
   Dealer dealer(server->port());
   opens(dealer);
   scope.stop();
@@ -220,7 +221,7 @@ TEST_CASE_METHOD(Served, "a stop loses every stream at once") {
   CHECK(server->stats().connections.value() == 0);
 }
 
-TEST_CASE_METHOD(Served, "a stop cuts no last words") {
+TEST_CASE_METHOD(Served, "a stop does not cut the last messages") {
   Dealer dealer(server->port());
   opens(dealer);
   admission.streams[0].outbox->closed(0, 0, true);
@@ -229,14 +230,14 @@ TEST_CASE_METHOD(Served, "a stop cuts no last words") {
   CHECK(next_of(dealer) == "closed 1 0 0");
 }
 
-TEST_CASE_METHOD(Served, "an address in use is named") {
+TEST_CASE_METHOD(Served, "a ZeroMQ address in use is an error that names it") {
   const std::string endpoint = "tcp://127.0.0.1:" + std::to_string(server->port());
   CHECK_THROWS_WITH(ZeromqServer(scope, {.endpoint = endpoint}, admission, gate),
                     Catch::Contains(endpoint));
 }
 
-TEST_CASE_METHOD(Served, "a round of checks gives others their turn") {
-  admission.room = 0;  // a stream without room says when it is checked
+TEST_CASE_METHOD(Served, "a round of checks is done in parts, and other work runs between them") {
+  admission.credit = 0;  // a stream without credit records its checks
   RawPeer first(server->port()), second(server->port());
   for (RawPeer* peer : {&first, &second}) {
     peer->shake_hands();
@@ -248,7 +249,8 @@ TEST_CASE_METHOD(Served, "a round of checks gives others their turn") {
   run_until([&] { return admission.streams.size() == 2000; });
   const auto checked = [&] {
     std::ptrdiff_t all = 0;
-    for (const test::Told& told : admission.streams) all += std::ranges::count(told.calls, "tick");
+    for (const test::RecordedStream& stream : admission.streams)
+      all += std::ranges::count(stream.calls, "tick");
     return all;
   };
   std::ptrdiff_t before = checked();

@@ -55,7 +55,7 @@ const std::string upgrade = "Upgrade: websocket\r\n", connection = "Connection: 
 
 }  // namespace
 
-TEST_CASE("an answer that opens the WebSocket") {
+TEST_CASE("a valid upgrade answer opens the WebSocket") {
   for (const auto& fields : {
            upgrade + connection + accepted,
            upgrade + connection + accepted + protocol,
@@ -67,7 +67,7 @@ TEST_CASE("an answer that opens the WebSocket") {
   }
 }
 
-TEST_CASE("an answer that does not open it is rejected, and the error names the field") {
+TEST_CASE("an invalid upgrade answer is rejected, and the error names the field") {
   struct Case {
     std::string fields;
     std::string wrong;
@@ -101,6 +101,6 @@ TEST_CASE("an answer that is not HTTP, is too long, or ends too early is an erro
   for (const std::string fields :
        {"Transfer-Encoding: chunked\r\n\r\n1;", "Content-Length: 70000\r\n\r\n", "X: "})
     CHECK(opened_by("HTTP/1.1 500 Internal Server Error\r\n" + fields + endless) ==
-          "the answer is too long: more than 8 KiB of header or 64 KiB behind it");
+          "the answer is too long: more than 8 KiB of header, or 64 KiB of body");
   CHECK(opened_by(switching(upgrade).substr(0, 40)) == "partial message");
 }

@@ -12,7 +12,7 @@ Bytes bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
 
 }  // namespace
 
-TEST_CASE("a frame's head is read once it is whole") {
+TEST_CASE("the head of a frame is read when it is complete") {
   using namespace std::string_literals;
   const auto [head, payload] = GENERATE(table<std::string, std::uint64_t>({
       {"\x82\x85KEY!"s, 5},
@@ -31,7 +31,7 @@ TEST_CASE("a frame's head is read once it is whole") {
   CHECK(read->has_good_length());
 }
 
-TEST_CASE("a length has its shortest form, and 63 bits") {
+TEST_CASE("a valid length has its shortest form and at most 63 bits") {
   using namespace std::string_literals;
   for (const auto& [head, good] :
        {std::pair("\x82\xfe\0\x7eKEY!"s, true), std::pair("\x82\xfe\0\x7dKEY!"s, false),
@@ -42,7 +42,7 @@ TEST_CASE("a length has its shortest form, and 63 bits") {
     CHECK(FrameHead::read(bytes(head))->has_good_length() == good);
 }
 
-TEST_CASE("a head that is written is read again") {
+TEST_CASE("a written frame head is read with the same values") {
   for (const std::uint64_t payload : {0, 125, 126, 65535, 65536, 1 << 30}) {
     std::string head, masked;
     FrameHead::append(head, 0x81, payload);
@@ -58,7 +58,7 @@ TEST_CASE("a head that is written is read again") {
   }
 }
 
-TEST_CASE("a mask goes over all bytes, in order") {
+TEST_CASE("a mask is applied to all bytes in order") {
   const std::array key{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{0xff}};
   for (std::size_t size = 0; size < 40; ++size) {
     std::string masked(size, 'x'), expected;

@@ -7,7 +7,7 @@ using namespace millrace;
 
 namespace {
 
-// Output to a peer that takes at most `most` bytes at a time.
+// Output to a socket that accepts at most `most` bytes at a time.
 struct OutputFixture {
   std::string take(std::size_t most = std::string::npos) {
     std::string taken;
@@ -28,7 +28,7 @@ const std::string head = "\x82\x7e\x80\1";
 
 }  // namespace
 
-TEST_CASE_METHOD(OutputFixture, "messages that follow each other are written at once") {
+TEST_CASE_METHOD(OutputFixture, "consecutive messages are written at once") {
   output.add(Opcode::text, "one");
   output.add(Opcode::binary, "two");
   output.add(Opcode::ping, "");
@@ -37,7 +37,8 @@ TEST_CASE_METHOD(OutputFixture, "messages that follow each other are written at 
   CHECK(output.empty());
 }
 
-TEST_CASE_METHOD(OutputFixture, "the rest is written later, from where it ended") {
+TEST_CASE_METHOD(OutputFixture,
+                 "the rest of a message is written later, from the first unwritten byte") {
   output.add(Opcode::text, "one");
   CHECK(take(2) == "\x81\3");
   CHECK_FALSE(goes_on);
@@ -46,7 +47,7 @@ TEST_CASE_METHOD(OutputFixture, "the rest is written later, from where it ended"
   CHECK(goes_on);
 }
 
-TEST_CASE_METHOD(OutputFixture, "a long message is written from where it lies") {
+TEST_CASE_METHOD(OutputFixture, "a long message is written without a copy") {
   output.add(Opcode::text, "one");
   output.add(Opcode::binary, much);
   const auto buffers = output.unwritten();
@@ -57,13 +58,13 @@ TEST_CASE_METHOD(OutputFixture, "a long message is written from where it lies") 
   CHECK(output.empty());
 }
 
-TEST_CASE_METHOD(OutputFixture, "each ping is answered while the peer takes the answers") {
+TEST_CASE_METHOD(OutputFixture, "while the peer takes the answers, each ping is answered") {
   output.pong("a");
   output.pong("b");
   CHECK(take() == "\x8a\1a\x8a\1b");
 }
 
-TEST_CASE_METHOD(OutputFixture, "behind output that waits, only the last ping is answered") {
+TEST_CASE_METHOD(OutputFixture, "while output waits, only the last ping is answered") {
   output.add(Opcode::binary, much);
   CHECK(take(3) == head.substr(0, 3));
   output.pong("a");
@@ -75,7 +76,7 @@ TEST_CASE_METHOD(OutputFixture, "behind output that waits, only the last ping is
   CHECK(output.empty());
 }
 
-TEST_CASE_METHOD(OutputFixture, "a close goes behind all that waits, and is the last") {
+TEST_CASE_METHOD(OutputFixture, "a close is sent after all waiting output, and nothing after it") {
   output.add(Opcode::binary, much);
   take(3);
   output.pong("a");
@@ -90,7 +91,7 @@ TEST_CASE_METHOD(OutputFixture, "a close goes behind all that waits, and is the 
   CHECK(output.empty());
 }
 
-TEST_CASE_METHOD(OutputFixture, "a reason is cut to what a control frame holds") {
+TEST_CASE_METHOD(OutputFixture, "a close reason is cut to the size of a control frame") {
   output.close(1000, std::string(500, 'x'));
   CHECK(take() == "\x88\x7a\3\xe8" + std::string(120, 'x'));
 }
@@ -105,7 +106,7 @@ TEST_CASE_METHOD(OutputFixture, "dropped output is empty, and the next message i
   CHECK(take() == "\x81\3one");
 }
 
-TEST_CASE("a client masks each frame with a key of its own") {
+TEST_CASE("a client masks each frame with a different key") {
   FrameOutput output(Role::client);
   output.add(Opcode::text, "one");
   output.add(Opcode::text, "one");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our connection beside Beast's: random bytes in random pieces give the same messages, pongs,
-// closes and errors, but for the closes that docs/decisions/0030-… lists. Another connection of the
-// thread, which has the same read buffer, may be read between the pieces.
+// Compares our connection with Beast's: random bytes in random pieces yield the same messages,
+// pongs, closes and errors, except for the closes that docs/decisions/0030-… lists. Another
+// connection of the thread, which shares the read buffer, may be read between the pieces.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,11 +38,11 @@ struct Seen : test::SeenFrames {
   std::string wire;  // all that it sent
 };
 
-// What a connection is given.
+// The input and the limits of a connection.
 struct Play {
   std::vector<std::string> pieces;
   std::size_t longest = 1000;              // of its messages
-  std::size_t at_once = ReadBuffer::size;  // so much is read
+  std::size_t at_once = ReadBuffer::size;  // bytes read at once
   std::vector<std::string> beside = {};    // between the pieces, messages to another connection
 };
 
@@ -53,7 +53,7 @@ Task<> read_with_ours(Socket socket, std::size_t longest, Seen& seen) {
   for (;;) {
     const auto received = co_await connection->receive();
     if (const auto* ended = std::get_if<Connection::Ended>(&received)) {
-      // Half-closed is lost to Beast.
+      // Beast reports half-closed as lost.
       constexpr std::array names{"closed", "lost", "lost", "too big", "protocol"};
       seen.end = names[static_cast<std::size_t>(ended->how)];
       if (ended->how == Connection::Ended::How::closed) seen.end += std::to_string(ended->code);
@@ -88,7 +88,7 @@ Task<> read_with_beast(Socket socket, std::size_t longest, Seen& seen) {
   }
 }
 
-// One connection that is read, and the other end of it.
+// One connection that is read, and its peer.
 class Line {
  public:
   template <class Read>
@@ -134,7 +134,7 @@ class Line {
   int end_ = -1;
 };
 
-// Gives one of the two the pieces as they come.
+// Sends the pieces to one of the two connections.
 template <class Read>
 Seen seen_by(Read read, const Play& play) {
   net::io_context context{1};
@@ -239,7 +239,7 @@ void compare(const Play& play) {
 
 }  // namespace
 
-TEST_CASE("the connections may differ only in a better close") {
+TEST_CASE("the comparison with Beast allows only a better close") {
   const std::string pong = "\x8ap", much = test::close_with(5000);
   const test::SeenFrames ours{{"text a"}, "protocol", {pong, test::close_with(1002)}};
   const auto agrees = [&](const test::SeenFrames& beasts) { return test::agree(ours, beasts); };
@@ -253,7 +253,7 @@ TEST_CASE("the connections may differ only in a better close") {
   CHECK_FALSE(agrees({{"text a", "text b"}, "protocol", {pong, much}}));
 }
 
-TEST_CASE("the connections may differ in the close for a text that is not UTF-8") {
+TEST_CASE("the comparison with Beast allows another close for a text that is not UTF-8") {
   const std::string pong = "\x8ap", close = test::close_with(1000);
   const test::SeenFrames ours{{"text a"}, "protocol", {pong, test::close_with(1007)}};
   const auto agrees = [&](const test::SeenFrames& beasts) { return test::agree(ours, beasts); };
@@ -265,14 +265,14 @@ TEST_CASE("the connections may differ in the close for a text that is not UTF-8"
   CHECK_FALSE(agrees({{"text a", "text \xe2\x82"}, "closed1000", {close}}));
 }
 
-TEST_CASE("random bytes in random pieces are to us what they are to Beast") {
+TEST_CASE("random bytes in random pieces are read as Beast reads them") {
   for (unsigned seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
     compare(RandomFrames(seed).play());
   }
 }
 
-TEST_CASE("many more random bytes are to us what they are to Beast", "[.slow]") {
+TEST_CASE("many more random bytes are read as Beast reads them", "[.slow]") {
   const unsigned begin = std::random_device{}();
   WARN("seeds from " << begin);
   for (unsigned i = 0; i < 1000; ++i) {
@@ -284,5 +284,5 @@ TEST_CASE("many more random bytes are to us what they are to Beast", "[.slow]") 
 TEST_CASE("a text that ends within a character is closed with 1007 by us, not by Beast") {
   const Play play{.pieces = {masked(0x01, "\xe2\x82"), masked(0x80, "")}};
   CHECK(seen_by(read_with_ours, play).frames == std::vector{test::close_with(1007)});
-  CHECK(seen_by(read_with_beast, play).messages.size() == 1);  // fails when a newer Boost mends it
+  CHECK(seen_by(read_with_beast, play).messages.size() == 1);  // fails once a newer Boost fixes it
 }

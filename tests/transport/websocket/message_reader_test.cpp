@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RFC 6455 as a table of bytes and what they are. The tags are the classes of the Autobahn test
-// suite: 1 framing, 2 pings and pongs, 3 reserved bits, 4 opcodes, 5 fragments, 6 UTF-8, 7 closes,
-// 9 limits, 10 splits.
+// RFC 6455 as a table of bytes and the events they yield. The tags are the classes of the Autobahn
+// test suite: 1 framing, 2 pings and pongs, 3 reserved bits, 4 opcodes, 5 fragments, 6 UTF-8, 7
+// closes, 9 limits, 10 splits.
 #include "transport/websocket/message_reader.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ std::string name_of(const MessageReader::Event& event) {
 
 using Events = std::vector<std::string>;
 
-// What is read when the bytes come in pieces of `size`; nothing after a close or a fault.
+// The events read when the bytes arrive in pieces of `size`, up to a close or a fault.
 Events read(std::string bytes, std::size_t size, std::size_t in_place = longest,
             Role role = Role::server) {
   MessageReader reader(role, longest, in_place);
@@ -105,7 +105,7 @@ Case code_case(unsigned code, bool good) {
 
 }  // namespace
 
-TEST_CASE("messages of every length, in one frame", "[1]") {
+TEST_CASE("messages of every length in one frame are read", "[1]") {
   for (const std::size_t size : {0, 1, 125, 126, 127, 128, 4096, 65'535, 65'536, 70'000}) {
     const std::string text(size, 'x');
     check({{"text", masked(0x81, text), {"text " + text}},
@@ -113,7 +113,7 @@ TEST_CASE("messages of every length, in one frame", "[1]") {
   }
 }
 
-TEST_CASE("pings and pongs", "[2]") {
+TEST_CASE("pings and pongs of up to 125 bytes are read", "[2]") {
   check({
       {"without a payload", masked(0x89, ""), {"ping "}},
       {"with one", masked(0x89, "Hello"), {"ping Hello"}},
@@ -125,7 +125,7 @@ TEST_CASE("pings and pongs", "[2]") {
   });
 }
 
-TEST_CASE("reserved bits", "[3]") {
+TEST_CASE("a frame with a reserved bit is a fault", "[3]") {
   for (const unsigned bits : {0x10u, 0x20u, 0x30u, 0x40u, 0x50u, 0x60u, 0x70u})
     for (const unsigned opcode : {0x1u, 0x2u, 0x8u, 0x9u, 0xau})
       check({{"alone", masked(0x80 | bits | opcode, ""), wrong},
@@ -134,14 +134,14 @@ TEST_CASE("reserved bits", "[3]") {
               {"text Hello", "fault 1002"}}});
 }
 
-TEST_CASE("opcodes", "[4]") {
+TEST_CASE("a frame with a reserved opcode is a fault", "[4]") {
   for (const unsigned opcode : {3u, 4u, 5u, 6u, 7u, 0xbu, 0xcu, 0xdu, 0xeu, 0xfu})
     check({{"without a payload", masked(0x80 | opcode, ""), wrong},
            {"with one", masked(0x80 | opcode, "x") + ping, wrong},
            {"not final", masked(opcode, "x"), wrong}});
 }
 
-TEST_CASE("masks and lengths", "[1]") {
+TEST_CASE("a frame without a mask, or with a wrong length, is a fault", "[1]") {
   check({
       {"no mask", unmasked(0x82, "x"), wrong},
       {"no mask on a ping", unmasked(0x89, ""), wrong},
@@ -154,7 +154,7 @@ TEST_CASE("masks and lengths", "[1]") {
   });
 }
 
-TEST_CASE("a server masks nothing", "[1]") {
+TEST_CASE("a client reads unmasked frames, and a masked one is a fault", "[1]") {
   const auto told = [](const std::string& bytes) { return read(bytes, 1, 0, Role::client); };
   CHECK(told(unmasked(0x81, "Hello")) == Events{"text Hello"});
   CHECK(told(unmasked(0x01, "He") + unmasked(0x80, "llo")) == Events{"text Hello"});
@@ -162,7 +162,7 @@ TEST_CASE("a server masks nothing", "[1]") {
   CHECK(told(unmasked(0x88, "\x03\xe8")) == Events{"close 1000"});
 }
 
-TEST_CASE("fragments", "[5]") {
+TEST_CASE("fragments are joined, and wrong sequences are a fault", "[5]") {
   check({
       {"a ping in two", masked(0x09, "a") + masked(0x80, "b"), wrong},
       {"a pong in two", masked(0x0a, "a") + masked(0x80, "b"), wrong},
@@ -174,9 +174,9 @@ TEST_CASE("fragments", "[5]") {
        masked(0x01, "a") + masked(0x8a, "") + masked(0x80, ""),
        {"pong", "text a"}},
       {"a close between", masked(0x01, "He") + closing(1000), {"close 1000"}},
-      {"nothing in three", masked(0x01, "") + masked(0, "") + masked(0x80, ""), {"text "}},
-      {"a last one of nothing", masked(0x80, "x"), wrong},
-      {"one of nothing", masked(0, "x"), wrong},
+      {"an empty text in three", masked(0x01, "") + masked(0, "") + masked(0x80, ""), {"text "}},
+      {"a final continuation without a message", masked(0x80, "x"), wrong},
+      {"a continuation without a message", masked(0, "x"), wrong},
       {"behind a message", masked(0x81, "a") + masked(0x80, "b"), {"text a", "fault 1002"}},
       {"two messages at once", masked(0x01, "a") + masked(0x81, "b"), wrong},
       {"two that are not final", masked(0x02, "a") + masked(0x02, "b"), wrong},
@@ -186,7 +186,7 @@ TEST_CASE("fragments", "[5]") {
   });
 }
 
-TEST_CASE("UTF-8", "[6]") {
+TEST_CASE("a text message must be UTF-8", "[6]") {
   const std::string greek = "\xce\xba\xe1\xbd\xb9\xcf\x83\xce\xbc\xce\xb5";
   check({
       text_case("ASCII", "Hello", true),
@@ -220,7 +220,7 @@ TEST_CASE("UTF-8", "[6]") {
   });
 }
 
-TEST_CASE("a text that is no UTF-8 is noticed before its end", "[6]") {
+TEST_CASE("a text that is not UTF-8 is a fault before its end", "[6]") {
   for (const auto& begin : {"a\xf5"s, "\xce\xba\xed\xa0"s, "\xf4\x90"s, "\xe0\x80"s}) {
     const std::string frame = masked(0x01, begin + "more");
     CHECK(read(frame.substr(0, 6 + begin.size()), 1) == no_text);
@@ -228,7 +228,7 @@ TEST_CASE("a text that is no UTF-8 is noticed before its end", "[6]") {
   }
 }
 
-TEST_CASE("closes", "[7]") {
+TEST_CASE("a close has no code or a valid one, and a reason in UTF-8", "[7]") {
   check({
       {"without a code", masked(0x88, ""), {"close 1005"}},
       {"half a code", masked(0x88, "\x03"), wrong},
@@ -247,7 +247,7 @@ TEST_CASE("closes", "[7]") {
     check({code_case(code, false)});
 }
 
-TEST_CASE("limits hold from the head of a frame on", "[9]") {
+TEST_CASE("limits are checked at the head of a frame", "[9]") {
   const std::string text(longest, 'x'), more(longest + 1, 'x');
   check({
       {"a message over the limit", masked(0x82, more), too_big},
@@ -268,13 +268,13 @@ TEST_CASE("limits hold from the head of a frame on", "[9]") {
   CHECK(reader.within_message());
 }
 
-TEST_CASE("a message in one frame is not copied, and in parts only where it does not fit", "[9]") {
+TEST_CASE("a message in one frame is copied only if it is in parts and does not fit", "[9]") {
   MessageReader reader(Role::server, longest, 100);
   std::string frame = masked(0x82, std::string(90, 'x'));
   const std::size_t before = test::allocations();
   MutableBytes part = std::as_writable_bytes(std::span(frame)).first(50);
   CHECK_FALSE(reader.next(part));
-  CHECK(part.size() == 50);  // left where it is
+  CHECK(part.size() == 50);  // not removed
   MutableBytes all = std::as_writable_bytes(std::span(frame));
   const auto event = reader.next(all);
   REQUIRE(event);
@@ -288,7 +288,7 @@ TEST_CASE("a message in one frame is not copied, and in parts only where it does
   CHECK(part.empty());
 }
 
-TEST_CASE("memory of a gathered message is within the limit, and all but 8 KiB is freed after it",
+TEST_CASE("the memory of a gathered message is limited, and all but 8 KiB is freed after it",
           "[9]") {
   MessageReader reader(Role::server, longest, longest);
   std::size_t most = 0, messages = 0;
@@ -313,7 +313,7 @@ TEST_CASE("memory of a gathered message is within the limit, and all but 8 KiB i
   CHECK(reader.memory() <= 8192);
 }
 
-TEST_CASE("within a message, and between two", "[10]") {
+TEST_CASE("within_message() is true from the first fragment to the last", "[10]") {
   MessageReader reader(Role::server, longest, longest);
   const auto after = [&](std::string bytes) {
     MutableBytes rest = std::as_writable_bytes(std::span(bytes));

@@ -30,11 +30,11 @@ std::string head(std::size_t size) {
     head += static_cast<char>(size >> 8);
     head += static_cast<char>(size);
   }
-  return head.append(4, '\0');  // a mask that changes nothing
+  return head.append(4, '\0');  // a mask of zeros
 }
 std::string frame(const std::string& message) { return head(message.size()) + message; }
 
-// Two sockets of one thread, and the plain ones at their other ends.
+// Two sockets of one thread, and the plain sockets of their peers.
 struct ReadAheadFixture {
   struct Pair {
     Pair(net::io_context& context, Acceptor& acceptor) : peer(context), ahead(context, "") {
@@ -46,7 +46,7 @@ struct ReadAheadFixture {
       net::write(peer, net::buffer(bytes));
       fill();
     }
-    // Asio's own wait() does not wait for a socket that is not to block.
+    // Asio's own wait() does not wait for a non-blocking socket.
     void fill() {
       pollfd readable{socket->native_handle(), POLLIN, 0};
       REQUIRE(::poll(&readable, 1, -1) == 1);
@@ -79,7 +79,8 @@ struct ReadAheadFixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(ReadAheadFixture, "in debug builds a message is overwritten after its time") {
+TEST_CASE_METHOD(ReadAheadFixture,
+                 "in debug builds a message is overwritten when it is no longer valid") {
   bool debug_build = false;
   assert((debug_build = true));
   if (!debug_build) return;
@@ -93,7 +94,7 @@ TEST_CASE_METHOD(ReadAheadFixture, "in debug builds a message is overwritten aft
   CHECK(one.next() == "third");
 }
 
-TEST_CASE_METHOD(ReadAheadFixture, "one read brings many messages") {
+TEST_CASE_METHOD(ReadAheadFixture, "one read can receive many messages") {
   one.arrives(frame("first") + frame("") + frame("third") + "\x82");
   CHECK(one.next() == "first");
   CHECK(one.next() == "");
@@ -101,12 +102,12 @@ TEST_CASE_METHOD(ReadAheadFixture, "one read brings many messages") {
   CHECK_FALSE(one.next());
 }
 
-TEST_CASE_METHOD(ReadAheadFixture, "a mask is taken off") {
+TEST_CASE_METHOD(ReadAheadFixture, "a masked message is unmasked") {
   one.arrives("\x82\x83\1\2\3\4" + std::string("`ah"));
   CHECK(one.next() == "ack");
 }
 
-TEST_CASE_METHOD(ReadAheadFixture, "what was read stays while others are read") {
+TEST_CASE_METHOD(ReadAheadFixture, "unread bytes are kept while other sockets are read") {
   one.arrives(frame("a message") + frame("another").substr(0, 8));
   other.arrives(frame("other") + "\x82");
   CHECK(one.next() == "a message");
@@ -118,7 +119,7 @@ TEST_CASE_METHOD(ReadAheadFixture, "what was read stays while others are read") 
   CHECK(one.ahead.empty());
 }
 
-TEST_CASE_METHOD(ReadAheadFixture, "no more stays with a socket than may be read at once") {
+TEST_CASE_METHOD(ReadAheadFixture, "a socket keeps at most as many bytes as may be read at once") {
   net::use_service<ReadBuffer>(context).allow(10'000);
   const std::string message(4'000, 'x');
   one.arrives(frame(message) + frame(message) + frame(message) + frame(message));
@@ -131,7 +132,8 @@ TEST_CASE_METHOD(ReadAheadFixture, "no more stays with a socket than may be read
   CHECK(one.next() == message);
 }
 
-TEST_CASE_METHOD(ReadAheadFixture, "a message of any length is read, however little at once") {
+TEST_CASE_METHOD(ReadAheadFixture,
+                 "a message of any length is read, however few bytes are read at once") {
   net::use_service<ReadBuffer>(context).allow(0);
   const std::string message(60'000, 'x');
   net::write(one.peer, net::buffer(frame(message)));
@@ -143,8 +145,7 @@ TEST_CASE_METHOD(ReadAheadFixture, "a message of any length is read, however lit
   CHECK(read == message);
 }
 
-TEST_CASE_METHOD(ReadAheadFixture,
-                 "a long message in many parts, among others, is not copied with each") {
+TEST_CASE_METHOD(ReadAheadFixture, "a long message in many parts is not copied with each part") {
   const std::string message(60'000, 'x');
   const std::string all = frame("first") + frame(message + "!");
   std::vector<std::string> parts;
@@ -162,8 +163,9 @@ TEST_CASE_METHOD(ReadAheadFixture,
   CHECK(one.ahead.empty());
 }
 
-TEST_CASE_METHOD(ReadAheadFixture,
-                 "a long message whose begin lies behind another of as many bytes as it lacks") {
+TEST_CASE_METHOD(
+    ReadAheadFixture,
+    "a long message is read if its begin follows a message as long as its missing rest") {
   const std::string small = frame(std::string(94, 's'));
   std::string message(5000, 'x');
   message.back() = '!';
@@ -175,7 +177,8 @@ TEST_CASE_METHOD(ReadAheadFixture,
   CHECK(one.next() == message);
 }
 
-TEST_CASE_METHOD(ReadAheadFixture, "however bytes come, the messages are the same") {
+TEST_CASE_METHOD(ReadAheadFixture,
+                 "the messages do not depend on the pieces in which bytes arrive") {
   std::mt19937 random(1);
   other.arrives(frame("other"));
   const auto below = [&](std::size_t end) { return random() % end; };
@@ -212,7 +215,7 @@ TEST_CASE_METHOD(ReadAheadFixture, "however bytes come, the messages are the sam
   }
 }
 
-TEST_CASE_METHOD(ReadAheadFixture, "a socket at rest has next to no memory of its own") {
+TEST_CASE_METHOD(ReadAheadFixture, "an idle socket keeps at most 4 KiB of memory") {
   one.arrives(frame(std::string(10'000, 'x')));
   other.arrives(frame("other"));
   CHECK(one.next());
@@ -221,7 +224,7 @@ TEST_CASE_METHOD(ReadAheadFixture, "a socket at rest has next to no memory of it
   CHECK(one.ahead.memory() <= 4096);
 }
 
-TEST_CASE_METHOD(ReadAheadFixture, "what fills the buffer and is not taken is an error") {
+TEST_CASE_METHOD(ReadAheadFixture, "unread bytes that fill the buffer are an error") {
   const std::string much(ReadBuffer::size, 'x');
   one.peer.non_blocking(true);
   boost::system::error_code error, nothing_yet;
@@ -232,7 +235,7 @@ TEST_CASE_METHOD(ReadAheadFixture, "what fills the buffer and is not taken is an
   CHECK(error == net::error::no_buffer_space);
 }
 
-TEST_CASE_METHOD(ReadAheadFixture, "messages cost no memory, not in parts either") {
+TEST_CASE_METHOD(ReadAheadFixture, "messages need no allocation, also if they arrive in parts") {
   const std::string message = frame(std::string(3200, 'x'));
   for (int i = 0; i < 2; ++i) {
     const std::size_t before = test::allocations();

@@ -33,14 +33,14 @@ unsigned status(const HttpQuery& query) {
 
 }  // namespace
 
-TEST_CASE("a plain upgrade is taken") {
+TEST_CASE("a plain upgrade is accepted") {
   const auto upgrade = parse_upgrade(good(), subprotocol);
   REQUIRE(upgrade.has_value());
   CHECK(upgrade->key == "dGhlIHNhbXBsZSBub25jZQ==");
   CHECK(upgrade->subprotocol.empty());
 }
 
-TEST_CASE("without an upgrade, or with another version, 13 is asked for") {
+TEST_CASE("without an upgrade, or with another version, the answer asks for version 13") {
   CHECK(status(with("Upgrade", "")) == 426);
   CHECK(status(with("Upgrade", "h2c")) == 426);
   CHECK(status(with("Connection", "keep-alive")) == 426);
@@ -52,7 +52,7 @@ TEST_CASE("without an upgrade, or with another version, 13 is asked for") {
         1);
 }
 
-TEST_CASE("a key is there once and has 16 bytes") {
+TEST_CASE("an upgrade must have exactly one key of 16 bytes") {
   CHECK(status(with("Sec-WebSocket-Key", "")) == 400);
   CHECK(status(with("Sec-WebSocket-Key", "c2hvcnQ=")) == 400);
   CHECK(status(with("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZ!==")) == 400);
@@ -61,14 +61,14 @@ TEST_CASE("a key is there once and has 16 bytes") {
   CHECK(status(twice) == 400);
 }
 
-TEST_CASE("a host is named once") {
+TEST_CASE("a request must have exactly one host") {
   CHECK(status(with("Host", "")) == 400);
   HttpQuery twice = good();
   twice.fields.emplace_back("host", "there");
   CHECK(status(twice) == 400);
 }
 
-TEST_CASE("our subprotocol is picked out of several, and no other is spoken") {
+TEST_CASE("the subprotocol millrace.v1 is chosen from several, and others are refused") {
   const auto ours = parse_upgrade(with("Sec-WebSocket-Protocol", "chat, millrace.v1"), subprotocol);
   REQUIRE(ours.has_value());
   CHECK(ours->subprotocol == "millrace.v1");
@@ -77,7 +77,7 @@ TEST_CASE("our subprotocol is picked out of several, and no other is spoken") {
   CHECK(status(with("Sec-WebSocket-Protocol", "MILLRACE.V1")) == 400);
 }
 
-TEST_CASE("another method or an old HTTP is refused") {
+TEST_CASE("another method or an old HTTP version is refused") {
   HttpQuery query = good();
   query.method = "POST";
   CHECK(status(query) == 405);

@@ -18,7 +18,7 @@ using Flushed = Connection::Flushed;
 
 namespace {
 
-const std::string much(4 << 20, 'x');  // more than the kernel takes at once
+const std::string much(4 << 20, 'x');  // more than the kernel accepts at once
 const std::string head_of_much("\x82\x7f\0\0\0\0\0\x40\0\0", 10);
 
 Task<> await_more(Connection& connection) { co_await connection.readable(); }
@@ -54,7 +54,7 @@ struct ConnectionFixture {
     spawn(context.get_executor(), std::move(task));
     settle();
   }
-  // Takes all messages that came, and waits for more.
+  // Reads all messages that have arrived, and waits for more.
   std::string read() {
     std::string all;
     while (const auto received = connection->next())
@@ -87,7 +87,7 @@ struct RestFixture : ConnectionFixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(ConnectionFixture, "a write makes progress whenever the peer takes some of it") {
+TEST_CASE_METHOD(ConnectionFixture, "a write makes progress whenever the peer takes some bytes") {
   connection->add(Kind::binary, much);
   REQUIRE(connection->flush() == Flushed::later);
   CHECK_FALSE(connection->sending_since());
@@ -96,7 +96,7 @@ TEST_CASE_METHOD(ConnectionFixture, "a write makes progress whenever the peer ta
   REQUIRE(begun);
   CHECK(connection->flush() == Flushed::later);
   begin(await_space(*connection));
-  CHECK(connection->sending_since() == begun);  // nothing was taken
+  CHECK(connection->sending_since() == begun);  // no byte was accepted
   std::string all = taken();
   CHECK(connection->flush() == Flushed::later);
   CHECK(connection->sending_since() > begun);
@@ -105,7 +105,7 @@ TEST_CASE_METHOD(ConnectionFixture, "a write makes progress whenever the peer ta
   CHECK(all + taken() == head_of_much + much);
 }
 
-TEST_CASE_METHOD(ConnectionFixture, "a writer that waits wakes when the connection is cut") {
+TEST_CASE_METHOD(ConnectionFixture, "a waiting writer wakes when the connection is cut") {
   std::optional<bool> flushed;
   connection->add(Kind::binary, much);
   begin(await_flushed(*connection, flushed));
@@ -115,7 +115,7 @@ TEST_CASE_METHOD(ConnectionFixture, "a writer that waits wakes when the connecti
   CHECK(flushed == false);
 }
 
-TEST_CASE_METHOD(ConnectionFixture, "a reader that waits wakes when the connection is cut") {
+TEST_CASE_METHOD(ConnectionFixture, "a waiting reader wakes when the connection is cut") {
   std::optional<Connection::Ended::How> how;
   begin(await_end(*connection, how));
   REQUIRE_FALSE(how);
@@ -124,13 +124,14 @@ TEST_CASE_METHOD(ConnectionFixture, "a reader that waits wakes when the connecti
   CHECK(how == Connection::Ended::How::lost);
 }
 
-TEST_CASE_METHOD(ConnectionFixture, "output to a peer that has hung up is dropped, input is read") {
+TEST_CASE_METHOD(ConnectionFixture,
+                 "output to a peer that has closed is dropped, and its input is read") {
   arrives(masked(0x82, "last"));
   peer.close();
   for (int i = 0; i < 2; ++i) {
     connection->add(Kind::text, "dropped");
     CHECK(connection->flush() == Flushed::all);
-    CHECK(connection->hung_up_since());
+    CHECK(connection->peer_closed_since());
   }
   begin(await_more(*connection));
   CHECK(read() == "last");
@@ -149,26 +150,26 @@ TEST_CASE_METHOD(ConnectionFixture, "a message is incomplete from its first byte
   CHECK_FALSE(connection->assembling_since());
 }
 
-TEST_CASE_METHOD(ConnectionFixture, "a ping between two fragments gives the message no more time") {
+TEST_CASE_METHOD(ConnectionFixture,
+                 "a ping between two fragments does not extend the time of the message") {
   CHECK(read().empty());
   arrives(masked(0x02, "two "));
   CHECK(read().empty());
   const auto begun = connection->assembling_since();
   REQUIRE(begun);
-  const Time heard = connection->heard();
+  const Time heard = connection->last_received();
   arrives(masked(0x89, "ping"));
   CHECK(read().empty());
   CHECK(taken() == "\x8a\4ping");
-  CHECK(connection->heard() > heard);
+  CHECK(connection->last_received() > heard);
   CHECK(connection->assembling_since() == begun);
   arrives(masked(0x80, "parts"));
   CHECK(read() == "two parts");
   CHECK_FALSE(connection->assembling_since());
 }
 
-TEST_CASE_METHOD(
-    ConnectionFixture,
-    "a gathered message is freed before a wait for bytes, also behind pongs that wait") {
+TEST_CASE_METHOD(ConnectionFixture,
+                 "a gathered message is freed before a wait for bytes, even if pongs wait") {
   const std::string part(100, 'x');
   std::string bytes = masked(0x89, "ping") + masked(0x02, part);
   for (int i = 0; i < 150; ++i) bytes += masked(0, part);

@@ -12,12 +12,12 @@ using namespace millrace;
 
 namespace {
 
-constexpr std::size_t much = 16 << 20;  // above what the kernel takes of us at once
+constexpr std::size_t much = 16 << 20;  // more than the kernel accepts at once
 
-// A session that has so many long results to tell, and a client that does not read yet.
+// A session with `results` long results to send, and a client that does not read yet.
 struct LongResultsFixture {
   explicit LongResultsFixture(int count = 2) : results(count) {
-    limits.told = limits.unsent = 1 << 30;
+    limits.max_message_sent = limits.unsent = 1 << 30;
     Acceptor acceptor = ServerFixture::loopback(context);
     client.connect(acceptor.local_endpoint());
     client.non_blocking(true);
@@ -49,7 +49,7 @@ struct LongResultsFixture {
     REQUIRE(client.write_some(net::buffer(bytes)) == bytes.size());
     settle();
   }
-  // What comes until the service hangs up, or until `last`.
+  // The messages until the service closes, or until `last`.
   std::string reads(const std::string& last) {
     std::string all, piece(1 << 20, ' ');
     for (const Time limit = Clock::now() + patience;
@@ -65,7 +65,7 @@ struct LongResultsFixture {
   const int results;
   net::io_context context{1};
   ConnectionLimits limits;
-  DoorStats stats;
+  TransportStats stats;
   StreamLog stream;
   SessionScope scope{context.get_executor(), limits, stats};
   Socket client{context};
@@ -80,7 +80,7 @@ const std::string no_mask(4, '\0');
 }  // namespace
 
 TEST_CASE_METHOD(LongResultsFixture,
-                 "a client that closes while it is written to gets the close back") {
+                 "a client that closes during a write receives the close back") {
   says("\x88\x82" + no_mask + "\3\xe8");
   const std::string closed = "\x88\2\3\xe8";
   const std::string seen = reads(closed);
@@ -90,7 +90,7 @@ TEST_CASE_METHOD(LongResultsFixture,
 }
 
 TEST_CASE_METHOD(LongResultsFixture,
-                 "a client that sends too long a message while it is written to gets the reason") {
+                 "a client that sends too long a message during a write receives the reason") {
   says("\x81\xfe\x04\x01" + no_mask);
   const std::string closed =
       "\x88\x14\3\xf1"
@@ -101,7 +101,7 @@ TEST_CASE_METHOD(LongResultsFixture,
   CHECK(stream.calls == std::vector<std::string>{"lost"});
 }
 
-TEST_CASE_METHOD(ManyResultsFixture, "a pong goes between two results, however many there are") {
+TEST_CASE_METHOD(ManyResultsFixture, "a pong is sent between two results, however many wait") {
   says("\x89\x84" + no_mask + "ping");
   const std::string pong = "\x8a\4ping";
   std::string seen;

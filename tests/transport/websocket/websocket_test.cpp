@@ -17,7 +17,7 @@ using Kind = Connection::Kind;
 
 namespace {
 
-// Sends, and returns all that comes; the last line is how it ended.
+// Sends, and returns all messages received; the last line is how the connection ended.
 Task<std::vector<std::string>> converse(Executor executor, Tcp::endpoint endpoint,
                                         std::vector<std::string> frames) {
   ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(endpoint.port())};
@@ -40,8 +40,8 @@ Task<std::vector<std::string>> converse(Executor executor, Tcp::endpoint endpoin
   }
 }
 
-// Stands between a client and a service until the first message, and makes the answer to the
-// upgrade longer. Gives what the client is connected with.
+// A proxy between a client and a service until the first message. Makes the answer to the upgrade
+// longer, and returns the connection of the client.
 Task<Socket> lengthen(Acceptor& acceptor, Tcp::endpoint service, std::string field) {
   const net::use_awaitable_t<Executor> done{};
   Socket client = co_await acceptor.async_accept(done);
@@ -55,8 +55,8 @@ Task<Socket> lengthen(Acceptor& acceptor, Tcp::endpoint service, std::string fie
   co_return client;
 }
 
-// What the client has got of one message with the answer, and of two that are sent only when it
-// has that before.
+// The messages that the client receives: one with the answer to the upgrade, and two that are sent
+// only after the client has received the first.
 Task<std::string> told_one_by_one(Acceptor& acceptor, Tcp::endpoint service, std::string field) {
   using net::experimental::awaitable_operators::operator&&;
   ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(acceptor.local_endpoint().port())};
@@ -72,7 +72,7 @@ Task<std::string> told_one_by_one(Acceptor& acceptor, Tcp::endpoint service, std
   co_return all;
 }
 
-// The frame with which a client of ours closes.
+// The close frame of our client.
 Task<std::string> close_of_a_client(Acceptor& acceptor, Tcp::endpoint service) {
   using net::experimental::awaitable_operators::operator&&;
   ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(acceptor.local_endpoint().port())};
@@ -95,7 +95,7 @@ Task<std::string> close_of_a_client(Acceptor& acceptor, Tcp::endpoint service) {
 
 }  // namespace
 
-TEST_CASE_METHOD(ServerFixture, "our client and our server understand each other") {
+TEST_CASE_METHOD(ServerFixture, "the client and the server of this project work together") {
   const std::vector<std::string> frames{"abcd", std::string(64 * 1024, 'x'), "", "e"};
   const auto seen = run(context, converse(context.get_executor(), server.endpoint(), frames));
   REQUIRE(seen.size() == 6);
@@ -108,7 +108,7 @@ TEST_CASE_METHOD(ServerFixture, "our client and our server understand each other
 }
 
 TEST_CASE_METHOD(ServerFixture,
-                 "a message over the limit ends the connection, one at it does not") {
+                 "a message above the limit ends the connection, and one at the limit does not") {
   const auto seen = run(context, converse(context.get_executor(), server.endpoint(),
                                           {std::string(64 * 1024 + 1, 'x')}));
   CHECK(seen.back() == "end 1009");
@@ -116,7 +116,7 @@ TEST_CASE_METHOD(ServerFixture,
   CHECK(eventually([&] { return admission.lost == std::vector<std::string>{"lost"}; }));
 }
 
-TEST_CASE_METHOD(ServerFixture, "a length that no memory has is one over the limit") {
+TEST_CASE_METHOD(ServerFixture, "a length larger than any memory is refused as above the limit") {
   const auto answer_to = [&](const std::string& frame) {
     const std::string answer = send(request("/v1/stream") + frame);
     return answer.substr(answer.find('}') + 1);
@@ -135,7 +135,7 @@ TEST_CASE_METHOD(ServerFixture, "a length that no memory has is one over the lim
   }
 }
 
-TEST_CASE_METHOD(ServerFixture, "a client masks its close with a key that nobody can foresee") {
+TEST_CASE_METHOD(ServerFixture, "a client masks its close with an unpredictable key") {
   Acceptor between = loopback(context);
   std::set<std::string> keys;
   for (int i = 0; i < 3; ++i) {
@@ -152,15 +152,16 @@ TEST_CASE_METHOD(ServerFixture, "a client masks its close with a key that nobody
   CHECK(keys.size() == 3);
 }
 
-TEST_CASE_METHOD(ServerFixture,
-                 "a client gets each message when it comes, however long the answer before it") {
+TEST_CASE_METHOD(
+    ServerFixture,
+    "a client receives each message at once, however long the upgrade answer before it") {
   Acceptor between = loopback(context);
   for (std::size_t length = 1; length <= 130; ++length)
     REQUIRE(run(context, told_one_by_one(between, server.endpoint(),
                                          "X:" + std::string(length, 'x'))) == "}ab");
 }
 
-TEST_CASE_METHOD(ServerFixture, "a client learns why it was refused") {
+TEST_CASE_METHOD(ServerFixture, "a refused client receives the reason") {
   const auto refused = [](Executor executor, Tcp::endpoint endpoint) -> Task<ConnectError> {
     ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(endpoint.port())};
     StreamRequest request{.pipeline = "none"};
@@ -179,8 +180,8 @@ TEST_CASE_METHOD(ServerFixture, "a client learns why it was refused") {
 }
 
 TEST_CASE_METHOD(ServerFixture,
-                 "what a client sent before it hung up is read, though it reads nothing") {
-  // Its unread results make its kernel answer our next one with a reset.
+                 "messages of a client before its close are read, even if it reads nothing") {
+  // Because of its unread results, its kernel answers our next one with a reset.
   const auto leave = [](Executor executor, Tcp::endpoint endpoint) -> Task<bool> {
     ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(endpoint.port())};
     StreamRequest request;
@@ -193,7 +194,8 @@ TEST_CASE_METHOD(ServerFixture,
   CHECK(stats.messages[MessageType::data].value() == 100);
 }
 
-TEST_CASE_METHOD(ServerFixture, "messages and results cost no memory, once there were some") {
+TEST_CASE_METHOD(ServerFixture,
+                 "in steady state messages and results need no allocation over WebSocket") {
   Socket client(context);
   client.connect(server.endpoint());
   deliver(client, request("/v1/stream"));
@@ -211,7 +213,7 @@ TEST_CASE_METHOD(ServerFixture, "messages and results cost no memory, once there
   CHECK(test::allocations() == before);
 }
 
-TEST_CASE_METHOD(ServerFixture, "who sends many messages at once does not hold up others") {
+TEST_CASE_METHOD(ServerFixture, "a client that sends many messages at once does not delay others") {
   Socket many(context), one(context);
   for (Socket* client : {&many, &one}) {
     client->connect(server.endpoint());
@@ -228,7 +230,7 @@ TEST_CASE_METHOD(ServerFixture, "who sends many messages at once does not hold u
   CHECK(stats.messages[MessageType::data].value() < 200);
 }
 
-TEST_CASE("the url of a service is host and port") {
+TEST_CASE("the URL of a service has a host and a port") {
   CHECK(parse_service_url("ws://here")->port == "80");
   CHECK(parse_service_url("ws://127.0.0.1:8080/")->port == "8080");
   CHECK(parse_service_url("ws://127.0.0.1:8080/v1/stream")->port == "8080");
@@ -243,7 +245,7 @@ TEST_CASE("the url of a service is host and port") {
     CHECK_FALSE(parse_tcp_url(bad));
 }
 
-TEST_CASE_METHOD(ServerFixture, "an independent client is a client") {
+TEST_CASE_METHOD(ServerFixture, "an independent WebSocket client works with the server") {
   const std::string command = "/usr/bin/python3 " MILLRACE_INDEPENDENT_CLIENT " " +
                               std::to_string(server.endpoint().port());
   auto python = std::async(std::launch::async, [&] {

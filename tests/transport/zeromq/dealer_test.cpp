@@ -24,12 +24,12 @@ namespace {
 
 constexpr std::size_t max_message = 1 << 20;
 
-// Waits as the header says.
+// Waits as dealer.h requires.
 void run_until(ZeromqDealer& dealer, const auto& happened) {
   const Time guard = Clock::now() + patience;
   while (!happened()) {
     if (Clock::now() > guard) throw std::runtime_error("it does not happen");
-    if (dealer.is_news(true, false)) continue;
+    if (dealer.has_events(true, false)) continue;
     std::array<pollfd, 2> waits{pollfd{dealer.descriptors()[0], POLLIN, 0},
                                 pollfd{dealer.descriptors()[1], POLLIN, 0}};
     ::poll(waits.data(), waits.size(), 100);
@@ -42,16 +42,16 @@ bool send(ZeromqDealer& dealer, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("what came before the end can still be received") {
+TEST_CASE("messages that arrived before the end can still be received") {
   RawRouter router;
   ZeromqDealer dealer(router.endpoint(), max_message, 30s);
-  run_until(dealer, [&] { return dealer.follow() == State::connected; });
+  run_until(dealer, [&] { return dealer.process_events() == State::connected; });
   REQUIRE(send(dealer, "hello"));
   CHECK(router.receive() == "hello");
   for (int i = 0; i < 200; ++i) router.send(std::to_string(i));
   router.leave();
-  run_until(dealer, [&] { return dealer.follow() == State::ended; });
-  CHECK(dealer.is_news(true, true));
+  run_until(dealer, [&] { return dealer.process_events() == State::ended; });
+  CHECK(dealer.has_events(true, true));
   for (int i = 0; i < 200; ++i) {
     const auto message = dealer.receive();
     REQUIRE(message);
@@ -60,10 +60,10 @@ TEST_CASE("what came before the end can still be received") {
   CHECK_FALSE(dealer.receive());
   CHECK(dealer.reason() == "the connection was lost");
   CHECK_FALSE(send(dealer, "too late"));
-  CHECK_FALSE(dealer.is_news(true, true));
+  CHECK_FALSE(dealer.has_events(true, true));
 }
 
-TEST_CASE("where nobody listens the end is told, and nothing is sent") {
+TEST_CASE("without a listener the connection ends, and nothing is sent") {
   std::string endpoint;
   {
     const RawRouter gone;
@@ -71,6 +71,6 @@ TEST_CASE("where nobody listens the end is told, and nothing is sent") {
   }
   ZeromqDealer dealer(endpoint, max_message, 30s);
   CHECK_FALSE(send(dealer, "hello"));
-  run_until(dealer, [&] { return dealer.follow() == State::ended; });
-  CHECK(dealer.reason() == "nobody listens there");
+  run_until(dealer, [&] { return dealer.process_events() == State::ended; });
+  CHECK(dealer.reason() == "no service listens there");
 }

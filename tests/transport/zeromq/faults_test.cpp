@@ -20,15 +20,15 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-// After what somebody did wrong, somebody else is served as ever.
+// Checks that other peers are still served after an error of one peer.
 void check_service(Router& router) {
   Dealer dealer(router.port());
   dealer.send("still there?");
   router.run_until([&] {
-    return std::ranges::any_of(router.heard,
+    return std::ranges::any_of(router.events,
                                [](const auto& line) { return line.ends_with(" still there?"); });
   });
-  router.heard.clear();
+  router.events.clear();
 }
 
 // A property of a READY that is `size` bytes long.
@@ -59,11 +59,11 @@ TEST_CASE("bytes that are not ZMTP end their connection and no other") {
   for (RawPeer& peer : peers) router.run_until([&] { return peer.is_over(); });
   router.run_until([&] { return router.stats.disconnected.value() == 5; });
   router.run_until([&] { return router.refused(Refusal::handshake) == 5; });
-  CHECK(router.heard.empty());
+  CHECK(router.events.empty());
   check_service(router);
 }
 
-TEST_CASE("who connects and does not shake hands is dropped in time") {
+TEST_CASE("a connection without a handshake is dropped in time") {
   Router router({.times = {.handshake = 20ms}});
   RawPeer silent(router.port()), half(router.port());
   half.send("\xff\0\0\0\0"s);
@@ -73,14 +73,14 @@ TEST_CASE("who connects and does not shake hands is dropped in time") {
   check_service(router);
 }
 
-TEST_CASE("who shakes hands and says nothing is cut in time") {
+TEST_CASE("a connection without a first message is cut in time") {
   Router router({.times = {.greeting = 20ms}});
   RawPeer silent(router.port());
   silent.shake_hands();
   router.run_until([&] { return silent.is_over(); });
   router.run_until([&] { return router.stats.disconnected.value() == 1; });
   CHECK(router.refused(Refusal::handshake) == 1);
-  CHECK(router.heard.empty());
+  CHECK(router.events.empty());
 }
 
 TEST_CASE("peers of old versions and of other mechanisms are refused") {
@@ -97,21 +97,21 @@ TEST_CASE("peers of old versions and of other mechanisms are refused") {
   secret.send(zmq::buffer("hello"s), zmq::send_flags::none);
   router.run_until([&] { return first.is_over() && second.is_over(); });
   router.run_until([&] { return router.refused(Refusal::handshake) >= 3; });
-  CHECK(router.heard.empty());
+  CHECK(router.events.empty());
 }
 
 TEST_CASE("the second of two connections with the same routing id is refused") {
   Router router;
   Dealer first(router.port(), "a");
   first.send("hello");
-  router.run_until_heard("1 hello");
+  router.run_until_event("1 hello");
   RawPeer second(router.port());
   second.shake_hands("a").part("it is me");
   router.run_until([&] { return second.is_over(); });
   CHECK(router.refused(Refusal::handshake) == 1);
   first.send("still me");
-  router.run_until_heard("1 still me");
-  CHECK(router.heard == Lines{"1 hello", "1 still me"});
+  router.run_until_event("1 still me");
+  CHECK(router.events == Lines{"1 hello", "1 still me"});
 }
 
 TEST_CASE("a routing id that is too long or reserved is refused in the handshake") {
@@ -125,7 +125,7 @@ TEST_CASE("a routing id that is too long or reserved is refused in the handshake
   }
   CHECK(router.refused(Refusal::handshake) == 5);
   CHECK(router.stats.opened.value() == 0);
-  CHECK(router.heard.empty());
+  CHECK(router.events.empty());
 }
 
 TEST_CASE("a handshake of more than 4 KiB is refused by its length, before its bytes come") {
@@ -138,36 +138,36 @@ TEST_CASE("a handshake of more than 4 KiB is refused by its length, before its b
   CHECK(router.refused(Refusal::handshake) == 1);
 }
 
-TEST_CASE("what a peer sends behind its READY is read") {
+TEST_CASE("bytes after a READY are read") {
   Router router;
   RawPeer peer(router.port());
   peer.shake_hands().part("hello");
-  router.run_until_heard("1 hello");
+  router.run_until_event("1 hello");
 }
 
-TEST_CASE("of a peer that is killed in the middle of a message that message is not heard") {
+TEST_CASE("the incomplete message of a killed peer is not received") {
   Router router;
   RawPeer peer(router.port());
   router.welcome(peer).part("whole").part("first of two", true).send("\0\5ha"s);
-  router.run_until_heard("1 whole");
+  router.run_until_event("1 whole");
   peer.hang_up();
-  router.run_until_heard("1 lost");
-  CHECK(router.heard == Lines{"1 whole", "1 lost"});
+  router.run_until_event("1 lost");
+  CHECK(router.events == Lines{"1 whole", "1 lost"});
 }
 
-TEST_CASE("a message of parts without end ends its connection, and takes no memory") {
+TEST_CASE("a message with endless parts ends its connection, and uses no memory") {
   Router router;
   RawPeer endless(router.port()), empty(router.port()), whole(router.port());
   for (RawPeer* peer : {&endless, &empty, &whole}) router.welcome(*peer).part("hello");
-  router.run_until([&] { return router.heard.size() == 3; });
+  router.run_until([&] { return router.events.size() == 3; });
   whole.send("\1\2aa\0\1b"s);
-  router.run_until([&] { return router.heard.size() == 4; });
+  router.run_until([&] { return router.events.size() == 4; });
   const std::string part = "\3\0\0\0\0\0\1\0\0"s + std::string(1 << 16, 'x');  // more follow
   router.run_until([&] { return endless.send(part).is_over(); });
   std::string none;
   for (int i = 0; i < 10'000; ++i) none += "\1\0"s;
   router.run_until([&] { return empty.send(none).is_over(); });
-  router.run_until([&] { return router.heard.size() == 6; });
+  router.run_until([&] { return router.events.size() == 6; });
   CHECK(router.stats.malformed.value() == 3);
   CHECK(router.stats.connections.value() == 1);
   check_service(router);
@@ -179,20 +179,19 @@ TEST_CASE("a message that takes too long ends its connection") {
   router.welcome(slow).part("hello").send("\0\7half"s);
   router.welcome(parts).part("hello").part("more follow", true);
   router.run_until([&] { return slow.is_over() && parts.is_over(); });
-  router.run_until_heard("1 lost");
-  router.run_until_heard("2 lost");
+  router.run_until_event("1 lost");
+  router.run_until_event("2 lost");
 }
 
-TEST_CASE(
-    "a message that takes too long ends its connection, whatever PINGs come between its parts") {
+TEST_CASE("a message that takes too long ends its connection, even with PINGs between its parts") {
   Router router({.times = {.heartbeat = 10ms, .unanswered = 60s, .message = 200ms}});
   RawPeer endless(router.port());
   router.welcome(endless).part("hello").part("more follow", true);
   router.run_until([&] { return endless.command("\4PING\0\0"s).is_over(); });
-  router.run_until_heard("1 lost");
+  router.run_until_event("1 lost");
 }
 
-TEST_CASE("a message that comes in pieces is put together") {
+TEST_CASE("a message that arrives in pieces is read whole") {
   Router router;
   RawPeer slow(router.port());
   const std::string whole(1 << 16, 'x'), head = "\2\0\0\0\0\0\1\0\0"s;
@@ -205,42 +204,42 @@ TEST_CASE("a message that comes in pieces is put together") {
   check_service(router);
   slow.send("x");
   router.run_until([&] {
-    return std::ranges::any_of(router.heard,
+    return std::ranges::any_of(router.events,
                                [&](const auto& line) { return line.ends_with(" " + whole); });
   });
 }
 
-TEST_CASE("a peer that is gone is lost while others say more than can be heard") {
+TEST_CASE("the loss of a peer is reported while others send more than can be read") {
   Router router;
   std::list<Dealer> flood;
   RawPeer gone(router.port());
   router.welcome(gone).part("hello");
-  router.run_until_heard("1 hello");
+  router.run_until_event("1 hello");
   for (int i = 0; i < 8; ++i) {
     Dealer& dealer = flood.emplace_back(router.port());
     for (int j = 0; j < 20'000; ++j) dealer.send("x");
   }
-  router.run_until([&] { return router.heard.size() > 10'000; });
+  router.run_until([&] { return router.events.size() > 10'000; });
   gone.hang_up();
-  router.run_until_heard("1 lost");
-  CHECK(router.heard.size() < 100'000);
+  router.run_until_event("1 lost");
+  CHECK(router.events.size() < 100'000);
   for (Dealer& dealer : flood) dealer.vanish();
 }
 
-TEST_CASE("a peer for whose message there is no memory is lost, and no other") {
+TEST_CASE("a peer whose message cannot be allocated is lost, and no other") {
   Router router;
   RawPeer peer(router.port());
   router.welcome(peer).part("hello");
-  router.run_until_heard("1 hello");
+  router.run_until_event("1 hello");
   router.failing = 1;
   peer.part("there is no room for this");
-  router.run_until_heard("1 lost");
+  router.run_until_event("1 lost");
   CHECK(peer.is_over());
-  CHECK(router.heard == Lines{"1 hello", "1 lost"});
+  CHECK(router.events == Lines{"1 hello", "1 lost"});
   check_service(router);
 }
 
-TEST_CASE("a router that had no memory for a connection accepts the next") {
+TEST_CASE("if there is no memory for a connection, the router accepts the next one") {
   Router router;
   for (std::size_t nth = 1; nth < 60; ++nth) {
     INFO(nth);
@@ -255,21 +254,21 @@ TEST_CASE("a router that had no memory for a connection accepts the next") {
   }
 }
 
-TEST_CASE("a peer that does not answer any more is lost in time") {
+TEST_CASE("a peer that no longer answers is lost in time") {
   Router router({.times = {.heartbeat = 100ms, .unanswered = 1s}});
   RawPeer unplugged(router.port());
   router.welcome(unplugged).part("hello");
-  router.run_until_heard("1 hello");
-  router.run_until_heard("1 lost");
+  router.run_until_event("1 hello");
+  router.run_until_event("1 lost");
   check_service(router);
 }
 
-TEST_CASE("a connection beyond the bound is cut at once, and has room when another leaves") {
+TEST_CASE("a connection beyond the limit is cut at once, and accepted when another has ended") {
   Router router({}, 2);
   std::list<RawPeer> peers;
   for (int i = 1; i <= 2; ++i) {
     router.welcome(peers.emplace_back(router.port())).part("hello");
-    router.run_until_heard(std::to_string(i) + " hello");
+    router.run_until_event(std::to_string(i) + " hello");
   }
   RawPeer third(router.port());
   third.shake_hands();
@@ -277,13 +276,13 @@ TEST_CASE("a connection beyond the bound is cut at once, and has room when anoth
   router.run_until([&] { return router.stats.disconnected.value() == 1; });
   CHECK(router.refused(Refusal::limit_global) == 1);
   CHECK(router.refused(Refusal::handshake) == 0);
-  CHECK(router.heard.size() == 2);
+  CHECK(router.events.size() == 2);
   peers.pop_front();
-  router.run_until_heard("1 lost");
+  router.run_until_event("1 lost");
   check_service(router);
 }
 
-TEST_CASE("a router has a bound of its own, whatever room there is") {
+TEST_CASE("a router has its own limit of connections besides the shared budget") {
   std::atomic<std::uint64_t> most = 1;
   Router router({.max_connections = &most});
   RawPeer first(router.port());
@@ -296,7 +295,7 @@ TEST_CASE("a router has a bound of its own, whatever room there is") {
   router.welcome(third);
 }
 
-TEST_CASE("a thousand that come and go leave nothing behind") {
+TEST_CASE("a thousand connections that open and close leave no descriptors") {
   Router router;
   const std::size_t before = open_descriptors();
   check_service(router);

@@ -17,11 +17,11 @@
 
 namespace millrace::test {
 
-// A router whose thread the test runs, and what it tells. Peers are 1, 2, 3 … in the order in which
-// they were first heard.
+// A router whose thread the test runs, and its events. Peers are numbered 1, 2, 3 … in the order of
+// their first event.
 class Router final : public ZeromqSink {
  private:
-  net::io_context io_;  // the last to go
+  net::io_context io_;  // destroyed last
 
  public:
   explicit Router(ZeromqBinding binding = {}, std::uint64_t connections = 10'000)
@@ -31,18 +31,18 @@ class Router final : public ZeromqSink {
     router->start(*this);
   }
 
-  // What was heard, a line each: "1 hello", "1 malformed", "1 lost".
-  std::vector<std::string> heard;
-  std::string waiting;  // what a peer is sent once it has room
-  int failing = 0;      // so many messages there is no memory for
+  // The events of the router, a line each: "1 hello", "1 malformed", "1 lost".
+  std::vector<std::string> events;
+  std::string waiting;  // sent to a peer that becomes writable
+  int failing = 0;      // the number of messages whose reception still fails
   ZeromqStats stats;
   Budget room;
   std::optional<ZeromqRouter> router;
 
   std::uint16_t port() const { return router->port(); }
   ZeromqPeer peer(int number) const { return peers_.at(static_cast<std::size_t>(number) - 1); }
-  bool has_heard(const std::string& line) const {
-    return std::find(heard.begin(), heard.end(), line) != heard.end();
+  bool has_event(const std::string& line) const {
+    return std::find(events.begin(), events.end(), line) != events.end();
   }
   ZeromqRouter::Sent send(int number, std::string_view text) {
     return router->send(peer(number), std::as_bytes(std::span(text)));
@@ -68,8 +68,8 @@ class Router final : public ZeromqSink {
     } catch (const std::bad_alloc&) {
     }
   }
-  void run_until_heard(const std::string& line) {
-    run_until([&] { return has_heard(line); });
+  void run_until_event(const std::string& line) {
+    run_until([&] { return has_event(line); });
   }
   RawPeer& welcome(RawPeer& peer, const std::string& name = "") {
     peer.shake_hands(name);
@@ -95,12 +95,12 @@ class Router final : public ZeromqSink {
   void malformed(ZeromqPeer peer) override { note(peer, "malformed"); }
   void lost(ZeromqPeer peer) override { note(peer, "lost"); }
   void writable(ZeromqPeer peer) override {
-    if (!waiting.empty() && send(number_of(peer), waiting) == ZeromqRouter::Sent::taken)
+    if (!waiting.empty() && send(number_of(peer), waiting) == ZeromqRouter::Sent::accepted)
       waiting.clear();
   }
 
   void note(ZeromqPeer peer, const std::string& what) {
-    heard.push_back(std::to_string(number_of(peer)) + " " + what);
+    events.push_back(std::to_string(number_of(peer)) + " " + what);
   }
   int number_of(ZeromqPeer peer) {
     const auto found = std::find(peers_.begin(), peers_.end(), peer);

@@ -18,7 +18,7 @@
 
 namespace millrace::test {
 
-// A DEALER of libzmq, in a context of its own. Nothing here waits.
+// A DEALER of libzmq with its own context. No call blocks.
 class Dealer {
  public:
   explicit Dealer(std::uint16_t port, const std::string& name = "", int receive_high_water = 1000)
@@ -40,12 +40,12 @@ class Dealer {
     if (!socket_.recv(message, zmq::recv_flags::dontwait)) return std::nullopt;
     return message.to_string();
   }
-  // What waits to be sent is dropped, and so is the connection.
+  // Drops the connection and the unsent messages.
   void vanish() {
     socket_.set(zmq::sockopt::linger, 0);
     socket_.close();
   }
-  // What waits is sent first.
+  // Sends the queued messages first.
   void leave() {
     socket_.close();
     context_.close();
@@ -56,8 +56,7 @@ class Dealer {
   zmq::socket_t socket_;
 };
 
-// A ROUTER of libzmq with one peer, in a context of its own: the service, for the other end's
-// tests.
+// A ROUTER of libzmq with one peer and its own context: the service, for tests of the client.
 class RawRouter {
  public:
   RawRouter() : socket_(context_, zmq::socket_type::router) {
@@ -69,7 +68,7 @@ class RawRouter {
 
   const std::string& endpoint() const { return endpoint_; }
 
-  // The next message; the last one to send is its peer's. Throws when none comes.
+  // The next message; its sender becomes the peer. Throws if none arrives.
   std::string receive() {
     zmq::message_t message;
     if (!socket_.recv(name_) || !socket_.recv(message))
@@ -81,7 +80,7 @@ class RawRouter {
     send_part(message, more_ = more);
   }
   void hang_up() { socket_.close(); }
-  // What waits is sent first.
+  // Sends the queued messages first.
   void leave() {
     socket_.set(zmq::sockopt::linger, 30'000);
     socket_.close();
@@ -98,10 +97,10 @@ class RawRouter {
   zmq::socket_t socket_;
   std::string endpoint_;
   zmq::message_t name_;
-  bool more_ = false;  // of a message some parts were sent
+  bool more_ = false;  // some parts of a message were sent
 };
 
-// Bytes over TCP, by hand: ZMTP as it should be, or not.
+// A TCP connection over which the test writes valid or invalid ZMTP.
 class RawPeer {
  public:
   // `receive_buffer`: bytes; 0: the kernel decides.
@@ -137,24 +136,24 @@ class RawPeer {
   RawPeer& command(const std::string& body) {
     return send("\6" + big_endian(body.size(), 8) + body);
   }
-  // As a DEALER of this name.
+  // Completes the handshake as a DEALER with this routing id.
   RawPeer& shake_hands(const std::string& name = "") {
     using namespace std::string_literals;
     return greet().command("\5READY\13Socket-Type\0\0\0\6DEALER\10Identity"s +
                            big_endian(name.size(), 4) + name);
   }
-  // A short part, with others of the same message behind it or not.
+  // Sends a short part; with `more`, further parts of the message follow.
   RawPeer& part(const std::string& bytes, bool more = false) {
     return send(std::string(1, more ? '\1' : '\0') + static_cast<char>(bytes.size()) + bytes);
   }
 
-  // The other end has shaken hands.
+  // The other end has completed the handshake.
   bool is_ready() { return has_received("READY"); }
   bool has_received(std::string_view bytes) {
     read();
     return received_.find(bytes) != received_.npos;
   }
-  // Reads and forgets a part of what has come. Returns its bytes.
+  // Reads and drops some of the bytes that have arrived. Returns their number.
   std::size_t read_some() {
     std::array<char, std::size_t{64} << 10> bytes;
     const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);

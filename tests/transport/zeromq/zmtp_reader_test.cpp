@@ -28,7 +28,7 @@ std::string ready(const std::string& type = "DEALER", const std::string& more = 
   return command("\5READY\13Socket-Type\0\0\0"s + static_cast<char>(type.size()) + type + more);
 }
 
-// What is found in these bytes when they come in pieces of `size`, a line each.
+// The elements in these bytes when they arrive in pieces of `size`, a line each.
 Lines found_in(std::string_view bytes, std::size_t size = 1 << 20, std::size_t max_message = 1000) {
   ZmtpReader reader(max_message);
   Lines lines;
@@ -78,7 +78,7 @@ TEST_CASE("bytes are read the same in pieces of any size") {
   CHECK(found_in(bytes) == expected);
 }
 
-TEST_CASE("what is not ZMTP 3 with the mechanism NULL is wrong") {
+TEST_CASE("only ZMTP 3 with the mechanism NULL is accepted") {
   CHECK(found_in("GET / HTTP/1.1\r\n") == Lines{"wrong"});
   CHECK(found_in(std::string(64, '\0')) == Lines{"wrong"});
   CHECK(found_in("\xff\0\0\0\0\0\0\0\1\x7f\1"s) == Lines{"wrong"});
@@ -128,11 +128,11 @@ TEST_CASE("messages and commands have limits, which hold for the length that is 
   CHECK(after_handshake("\x08\1x"s) == Lines{"wrong"});
 }
 
-TEST_CASE("a command that is not known means nothing") {
+TEST_CASE("an unknown command is ignored") {
   CHECK(after_handshake("\4\6\5HELLO\0\1x"s) == Lines{"message x"});
 }
 
-TEST_CASE("a message that is unfinished takes no more memory than it has bytes") {
+TEST_CASE("an unfinished message uses no more memory than it has bytes") {
   constexpr std::size_t size = 72 * 1024;
   ZmtpReader reader(size);
   const std::string bytes = greeting + ready() + "\2\0\0\0\0\0\1\x20\0"s + std::string(size, 'x');
@@ -163,7 +163,7 @@ TEST_CASE("the parts of a message of several parts are not kept") {
   CHECK_FALSE(reader.is_within());
 }
 
-TEST_CASE("a message of several parts ends 256 KiB beyond the limit of a message") {
+TEST_CASE("a message of several parts is endless at 256 KiB above the limit of a message") {
   std::string parts;
   for (int i = 0; i < (1000 + 256 * 1024) / 2; ++i) parts += "\1\0"s;
   CHECK(after_handshake(parts).empty());

@@ -2,19 +2,19 @@
 #include <catch2/catch.hpp>
 
 #include "tests/support/descriptor_limit.h"
-#include "tests/workers/hub/door_fixture.h"
+#include "tests/workers/hub/service_fixture.h"
 
 using namespace millrace;
 using namespace millrace::test;
 
-TEST_CASE("without descriptors workers wait, and come in when there are some again") {
-  Door door;
-  RawWorker(door).attach();
-  RawWorker worker(door);
+TEST_CASE("without free descriptors workers wait, and attach when descriptors are free again") {
+  HubService service;
+  RawWorker(service).attach();
+  RawWorker worker(service);
   worker.send(Hello{.name = "w"});
   {
     const DescriptorLimit none(0);
-    door.run_until([&] { return door.logged("workers cannot connect"); });
+    service.run_until([&] { return service.logged("workers cannot connect"); });
   }
-  (void)worker.take<Welcome>();
+  (void)worker.receive<Welcome>();
 }

@@ -18,18 +18,18 @@ class FreshSimulation {
   FreshSimulation() { simulated_cuda::reset(); }
 };
 
-// A worker says Hello as the library does, by its device's name here.
+// A worker sends Hello as the library does, with the name of its device in this process.
 class DeviceHub : FreshSimulation, public HubUnderTest {
  public:
   explicit DeviceHub(Element dtype = Element::s16)
-      : HubUnderTest(patient, {.use = DeviceRule::Use::automatic}, dtype) {}
+      : HubUnderTest(long_timeouts, {.use = DeviceRule::Use::automatic}, dtype) {}
 
   Link& attach_on(const std::string& device, std::uint32_t credits = 2) {
     Link& link = connect({.name = "w", .credits = credits, .device = device});
-    welcome = link.take<Welcome>();
+    welcome = link.receive<Welcome>();
     return link;
   }
-  // Reports have come in until this holds.
+  // Receives reports until `holds` returns true.
   void until(const auto& holds) { run_until(holds); }
 
   Welcome welcome;
@@ -37,7 +37,7 @@ class DeviceHub : FreshSimulation, public HubUnderTest {
 
 }  // namespace
 
-TEST_CASE("a worker on a device gets handles of its slabs, and those hold frames as they are") {
+TEST_CASE("a worker on a device receives handles of its slabs, which hold unconverted frames") {
   DeviceHub h(Element::f32);
   Link& worker = h.attach_on("cuda:1");
   REQUIRE(h.welcome.device);
@@ -56,7 +56,7 @@ TEST_CASE("a batch for a device is handed over at once, and its copy counted") {
   simulated_cuda::hold_copies();
   h.open(1);
   h.row(1);
-  const auto batch = worker.take<HandedBatch>();
+  const auto batch = worker.receive<HandedBatch>();
   CHECK(rows_of(batch) == "1.0");
   CHECK(h.stats.copies.at(0).copies.value() == 0);
   simulated_cuda::release_copies();
@@ -73,34 +73,34 @@ TEST_CASE("while copies are slow no batch closes without a slab, and nothing is 
   simulated_cuda::hold_copies();
   h.open(1);
   for (int i = 0; i < 3; ++i) h.row(1);
-  for (int i = 0; i < 2; ++i) h.done(worker, worker.take<HandedBatch>().id, texts({"yes"}));
+  for (int i = 0; i < 2; ++i) h.done(worker, worker.receive<HandedBatch>().id, texts({"yes"}));
   CHECK(worker.idle());
   CHECK(h.stats.slabs.exhausted.value() == 1);
   CHECK(h.stats.slabs.free.value() == 0);
   simulated_cuda::release_copies();
   h.until([&] { return !worker.idle(); });
-  const auto third = worker.take<HandedBatch>();
+  const auto third = worker.receive<HandedBatch>();
   CHECK(rows_of(third) == "1.2");
   h.done(worker, third.id, texts({"yes"}));
   CHECK(h.returned() == "1 taken 1.0=yes 1 taken 1.1=yes 1 taken 1.2=yes");
   CHECK(h.stats.slabs.wait.sum() > 0);
 }
 
-TEST_CASE("a device that fails ends its workers and tells the service, and others go on") {
+TEST_CASE("a device that fails ends its workers and is reported, and other workers continue") {
   DeviceHub h;
   Link& lost = h.attach_on("cuda:0");
   h.open(1);
   h.row(1);
-  (void)lost.take<HandedBatch>();
+  (void)lost.receive<HandedBatch>();
   Link& other = h.attach();
   simulated_cuda::kill_device(ecc);
   h.row(1);  // and its batch does not reach the worker
   h.until([&] { return lost.ended; });
-  CHECK(lost.take<Refused>().code == "stopping");
+  CHECK(lost.receive<Refused>().code == "stopping");
   REQUIRE(h.lost_devices.size() == 1);
   CHECK(h.lost_devices[0] == "0 ecc");
   CHECK(h.stats.copies[0].faults[DeviceFault::ecc].value() == 1);
-  CHECK(rows_of(other.take<HandedBatch>()) == "1.0R");
+  CHECK(rows_of(other.receive<HandedBatch>()) == "1.0R");
 }
 
 TEST_CASE("no row fails because copies to a device fail again and again") {
@@ -114,7 +114,7 @@ TEST_CASE("no row fails because copies to a device fail again and again") {
     Link& worker = h.attach_on("cuda:0");
     h.until([&] { return worker.ended; });
   }
-  CHECK(rows_of(h.attach_on("cuda:0").take<HandedBatch>()) == "1.0R 2.0R");
+  CHECK(rows_of(h.attach_on("cuda:0").receive<HandedBatch>()) == "1.0R 2.0R");
   CHECK(h.returned() == "1 taken 2 taken");
 }
 
@@ -124,9 +124,9 @@ TEST_CASE(
   Link& first = h.attach_on("cuda:0");
   h.open(1);
   h.row(1, flag::last);
-  const auto last = first.take<HandedBatch>().id;
+  const auto last = first.receive<HandedBatch>().id;
   simulated_cuda::hold_copies();
-  h.row(1);  // stays at the first worker, while the stream moves on
+  h.row(1);  // stays at the first worker, while the stream moves
   Link& second = h.attach_on("cuda:0");
   h.hub.receive(first, Bye{});
   h.done(first, last);
@@ -136,30 +136,31 @@ TEST_CASE(
   simulated_cuda::kill_device(ecc);
   simulated_cuda::release_copies();
   h.until([&] { return first.ended && second.ended; });
-  CHECK(second.take<Refused>().code == "stopping");
-  const auto again = other.take<HandedBatch>();
+  CHECK(second.receive<Refused>().code == "stopping");
+  const auto again = other.receive<HandedBatch>();
   CHECK(rows_of(again) == "1.1R");
   h.done(other, again.id);
-  CHECK(rows_of(other.take<HandedBatch>()) == "1.2");
+  CHECK(rows_of(other.receive<HandedBatch>()) == "1.2");
 }
 
-TEST_CASE("a worker for which a listed device has no memory is refused and may come again") {
+TEST_CASE("a worker for which a listed device has no memory is refused and may attach again") {
   simulated_cuda::reset();
-  HubUnderTest h(HubUnderTest::patient, {.use = DeviceRule::Use::listed, .listed = {"cuda:0"}});
+  HubUnderTest h(HubUnderTest::long_timeouts,
+                 {.use = DeviceRule::Use::listed, .listed = {"cuda:0"}});
   simulated_cuda::fail("cudaMalloc", out_of_memory, 1);
   Link& worker = h.connect({.name = "w", .device = "cuda:0"});
-  CHECK(worker.take<Refused>().code == "no_room");
+  CHECK(worker.receive<Refused>().code == "no_room");
   CHECK(h.slab_bytes.taken() == 0);
-  CHECK(h.connect({.name = "w", .device = "cuda:0"}).take<Welcome>().device);
+  CHECK(h.connect({.name = "w", .device = "cuda:0"}).receive<Welcome>().device);
 }
 
-TEST_CASE("an error over a worker's slabs ends no other worker where the device still answers") {
+TEST_CASE("an error of a worker's slabs ends no other worker if the device still works") {
   DeviceHub h;
   Link& there = h.attach_on("cuda:0");
   simulated_cuda::fail("cudaMalloc", unknown, 1);
   (void)h.attach_on("cuda:0");
   CHECK_FALSE(h.welcome.device);
-  CHECK(h.lines.back() == "worker copies");
+  CHECK(h.lines.back() == "worker copies from host memory");
   CHECK(h.stats.copies[0].faults[DeviceFault::lost].value() == 1);
   (void)h.attach_on("cuda:0");
   CHECK(h.welcome.device);
@@ -167,43 +168,44 @@ TEST_CASE("an error over a worker's slabs ends no other worker where the device 
   CHECK(h.lost_devices.empty());
 }
 
-TEST_CASE("where any device may be used, one without memory leaves copies to the worker") {
+TEST_CASE("if any device may be used, a device without memory leaves copies to the worker") {
   DeviceHub h;
   simulated_cuda::fail("cudaMalloc", out_of_memory, 1);
   (void)h.attach_on("cuda:0");
   CHECK_FALSE(h.welcome.device);
-  CHECK(h.lines.back() == "worker copies");
+  CHECK(h.lines.back() == "worker copies from host memory");
 }
 
-TEST_CASE("where pages cannot be locked copies are left to the worker, or it is refused") {
+TEST_CASE("if pages cannot be locked, copies are left to the worker, or it is refused") {
   const bool goes_on = GENERATE(true, false);
   simulated_cuda::reset();
-  HubUnderTest h(HubUnderTest::patient, {.use = DeviceRule::Use::automatic, .pageable = goes_on});
+  HubUnderTest h(HubUnderTest::long_timeouts,
+                 {.use = DeviceRule::Use::automatic, .pageable = goes_on});
   simulated_cuda::fail("cudaHostRegister", not_supported);
   Link& worker = h.connect({.name = "w", .device = "cuda:0"});
   if (!goes_on) {
-    CHECK(worker.take<Refused>().code == "device");
+    CHECK(worker.receive<Refused>().code == "device");
     return;
   }
-  CHECK_FALSE(worker.take<Welcome>().device);
+  CHECK_FALSE(worker.receive<Welcome>().device);
   CHECK(h.stats.slabs.pageable.value() == 3 * 4096);
-  CHECK(h.lines.back() == "worker copies");
+  CHECK(h.lines.back() == "worker copies from host memory");
 }
 
-TEST_CASE("a copy that fails ends its worker alone where the device goes on") {
+TEST_CASE("if the device still works, a copy that fails ends only its worker") {
   DeviceHub h;
   Link& worker = h.attach_on("cuda:0");
   h.open(1);
   simulated_cuda::fail("cudaMemcpyAsync", out_of_memory, 1);
   h.row(1);
   h.until([&] { return worker.ended; });
-  CHECK(worker.take<Refused>().code == "no_room");
+  CHECK(worker.receive<Refused>().code == "no_room");
   CHECK(h.lost_devices.empty());
   Link& again = h.attach_on("cuda:0");
-  CHECK(rows_of(again.take<HandedBatch>()) == "1.0R");
+  CHECK(rows_of(again.receive<HandedBatch>()) == "1.0R");
 }
 
-TEST_CASE("where nothing can be shared a worker copies from the slabs of the host") {
+TEST_CASE("if device memory cannot be shared, a worker copies from the slabs on the host") {
   DeviceHub h;
   simulated_cuda::fail("cudaIpcGetMemHandle", not_supported);
   Link& worker = h.attach_on("cuda:0");
@@ -214,20 +216,20 @@ TEST_CASE("where nothing can be shared a worker copies from the slabs of the hos
   CHECK(simulated_cuda::calls("cudaMemcpyAsync") == 0);
 }
 
-TEST_CASE("a worker that cannot open the slabs of its device gets no more copies there") {
+TEST_CASE("for a worker that cannot open the slabs of its device, no more copies are made there") {
   DeviceHub h;
   Link& worker = h.attach_on("cuda:0");
   h.open(1);
   h.row(1);
   h.hub.receive(worker, Unmapped{});
   const auto copies = simulated_cuda::calls("cudaMemcpyAsync");
-  h.done(worker, worker.take<HandedBatch>().id);
+  h.done(worker, worker.receive<HandedBatch>().id);
   h.row(1);
-  const auto batch = worker.take<HandedBatch>();
+  const auto batch = worker.receive<HandedBatch>();
   CHECK(values(worker.slabs->bytes().subspan(batch.slab * h.welcome.slab_bytes), 1) ==
         std::vector{110, 111, 112, 0});
   CHECK(simulated_cuda::calls("cudaMemcpyAsync") == copies);
-  CHECK(h.lines.back() == "worker copies");
+  CHECK(h.lines.back() == "worker copies from host memory");
   h.hub.receive(worker, Unmapped{});
   CHECK(h.lines.size() == 2);
 }
@@ -237,7 +239,7 @@ TEST_CASE("the slabs of a worker that left stay on the device until its process 
   Link& worker = h.attach_on("cuda:0");
   const auto taken = h.slab_bytes.taken();
   h.hub.receive(worker, Bye{});
-  (void)worker.take<Bye>();
+  (void)worker.receive<Bye>();
   CHECK(h.slab_bytes.taken() == taken);
   CHECK(simulated_cuda::calls("cudaFree") == 0);
   worker.exit();
@@ -245,13 +247,13 @@ TEST_CASE("the slabs of a worker that left stay on the device until its process 
   CHECK(simulated_cuda::calls("cudaFree") == 1);
 }
 
-TEST_CASE("whoever watches a worker on a device sees the tensor that the device makes") {
+TEST_CASE("a watcher receives the tensor that a device makes of bare rows") {
   DeviceHub h(Element::f32);
   Link& watcher = h.watch();
   (void)h.attach_on("cuda:0");
   h.open(1);
   h.row(1);
-  CHECK(values_of<float>(watcher.take<HandedBatch>().tensor) ==
+  CHECK(values_of<float>(watcher.receive<HandedBatch>().tensor) ==
         std::vector{100 / 32768.f, 101 / 32768.f, 102 / 32768.f, 0.f});
 }
 
@@ -274,10 +276,10 @@ TEST_CASE("a device that hangs delays neither streams nor workers that compute e
   h.run();
   Link& other = h.attach();
   h.row(1);
-  const auto again = other.take<HandedBatch>();
+  const auto again = other.receive<HandedBatch>();
   CHECK(rows_of(again) == "1.0R");
   h.done(other, again.id);
-  CHECK(rows_of(other.take<HandedBatch>()) == "1.1");
+  CHECK(rows_of(other.receive<HandedBatch>()) == "1.1");
   CHECK(simulated_cuda::calls("cudaFree") == 0);
   CHECK(h.slab_bytes.taken() >= taken);
   simulated_cuda::release_copies();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an event costs the home thread when many workers are attached, by its processor time.
+// The processor time of an event on the home thread with many attached workers.
 #include <time.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ Duration thread_cpu_time() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-// Workers of which one has the only stream. They are on other machines, so that none of them takes
+// Many workers, of which one has the only stream. They are on other machines, so that they need no
 // descriptors.
 struct OneOfMany {
   HubUnderTest h;
@@ -32,7 +32,7 @@ struct OneOfMany {
       worker.is_remote = true;
       h.hub.hello(worker, {.name = "w", .credits = 1});
       h.run_until([&] { return !worker.idle(); });
-      (void)worker.take<Welcome>();
+      (void)worker.receive<Welcome>();
     }
     h.open(1);
   }
@@ -43,7 +43,7 @@ struct OneOfMany {
     for (int i = 0; i < 500; ++i) {
       h.row(1);
       h.hub.receive(*workers.back(), Heartbeat{});
-      h.done(*workers.front(), workers.front()->take<HandedBatch>().id);
+      h.done(*workers.front(), workers.front()->receive<HandedBatch>().id);
       h.back.clear();
     }
     return thread_cpu_time() - before;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers and watchers that break the protocol, fall silent or do not stay.
+// Workers and watchers that violate the protocol, are silent, or disconnect.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -13,7 +13,7 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr Patience short_silence{.silence = 5ms, .answer = 1h, .first_answer = 1h};
+constexpr LaneTimeouts short_silence{.silence = 5ms, .answer = 1h, .first_answer = 1h};
 
 std::uint64_t failures(const HubUnderTest& h, WorkerFailure why) {
   return h.stats.failures[why].value();
@@ -21,17 +21,17 @@ std::uint64_t failures(const HubUnderTest& h, WorkerFailure why) {
 
 }  // namespace
 
-TEST_CASE("a worker that gives back a batch which nobody has is cut") {
+TEST_CASE("a worker that returns an unknown batch is disconnected") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.done(worker, BatchId{7});
-  CHECK(worker.take<Refused>().code == "protocol");
+  CHECK(worker.receive<Refused>().code == "protocol");
   CHECK(worker.ended);
   CHECK(failures(h, WorkerFailure::protocol) == 1);
   CHECK(h.stats.results[ResultStatus::late].value() == 0);
 }
 
-TEST_CASE("a worker that gives back a batch that another did before is cut") {
+TEST_CASE("a worker that returns a batch that another worker has done is disconnected") {
   HubUnderTest h;
   Link& one = h.attach();
   Link& other = h.attach();
@@ -39,17 +39,19 @@ TEST_CASE("a worker that gives back a batch that another did before is cut") {
   h.open(2);
   h.row(1);
   h.row(2);
-  const BatchId first = one.take<HandedBatch>().id, second = other.take<HandedBatch>().id;
+  const BatchId first = one.receive<HandedBatch>().id, second = other.receive<HandedBatch>().id;
   h.done(one, first);
   h.done(other, second);
   h.done(other, first);
-  CHECK(other.take<Refused>().code == "protocol");
+  CHECK(other.receive<Refused>().code == "protocol");
   CHECK(failures(h, WorkerFailure::protocol) == 1);
   CHECK(h.stats.results[ResultStatus::late].value() == 0);
   CHECK(!one.ended);
 }
 
-TEST_CASE("rows of a worker that finds no room at the service are handed over together again") {
+TEST_CASE(
+    "if the service has no memory for a worker's messages, the rows are handed over together "
+    "again") {
   HubUnderTest h;
   h.open(1);
   h.open(2);
@@ -57,19 +59,19 @@ TEST_CASE("rows of a worker that finds no room at the service are handed over to
   h.row(2);
   for (int i = 0; i < 4; ++i) {
     Link& worker = h.attach();
-    (void)worker.take<HandedBatch>();
+    (void)worker.receive<HandedBatch>();
     h.hub.no_room(worker, "others fill it");
-    CHECK(worker.take<Refused>().code == "no_room");
+    CHECK(worker.receive<Refused>().code == "no_room");
   }
-  CHECK(rows_of(h.attach().take<HandedBatch>()) == "1.0R 2.0R");
+  CHECK(rows_of(h.attach().receive<HandedBatch>()) == "1.0R 2.0R");
   CHECK(h.returned() == "1 taken 2 taken");
 }
 
-TEST_CASE("what an ended connection still sends is ignored") {
+TEST_CASE("messages of an ended connection are ignored") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.hub.receive(worker, Hello{});
-  (void)worker.take<Refused>();
+  (void)worker.receive<Refused>();
   h.hub.receive(worker, Hello{});
   h.hub.receive(worker, Bye{});
   h.done(worker, BatchId{7});
@@ -79,31 +81,31 @@ TEST_CASE("what an ended connection still sends is ignored") {
   CHECK(failures(h, WorkerFailure::disconnect) == 0);
 }
 
-TEST_CASE("a worker that said Bye and hangs up while it has a stream is a lost one") {
+TEST_CASE("a worker that sent Bye and disconnects while it has a stream is lost") {
   HubUnderTest h;
   h.open(1);
   h.row(1);
   Link& worker = h.attach();
-  h.done(worker, worker.take<HandedBatch>().id);
+  h.done(worker, worker.receive<HandedBatch>().id);
   h.hub.receive(worker, Bye{});
-  CHECK(worker.idle());  // no other has room for its stream
+  CHECK(worker.idle());  // no other worker has a free slot for its stream
   h.hub.lost(worker, WorkerFailure::disconnect);
   CHECK(failures(h, WorkerFailure::disconnect) == 1);
   Link& next = h.attach();
   h.row(1);
-  CHECK(rows_of(next.take<HandedBatch>()) == "1.1R");
+  CHECK(rows_of(next.receive<HandedBatch>()) == "1.1R");
 }
 
-TEST_CASE("a worker that said Bye and is told Bye may hang up") {
+TEST_CASE("a worker that sent Bye and received Bye may disconnect") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.hub.receive(worker, Bye{});
-  (void)worker.take<Bye>();
+  (void)worker.receive<Bye>();
   h.hub.lost(worker, WorkerFailure::disconnect);
   CHECK(failures(h, WorkerFailure::disconnect) == 0);
 }
 
-TEST_CASE("a worker that says Bye again and again is heard once") {
+TEST_CASE("only the first of several Bye messages of a worker counts") {
   HubUnderTest h;
   h.open(1);
   h.row(1);
@@ -114,12 +116,12 @@ TEST_CASE("a worker that says Bye again and again is heard once") {
   CHECK(!worker.ended);
 }
 
-TEST_CASE("a watcher that sends what is not for it to send is cut") {
+TEST_CASE("a watcher that sends a message of workers is disconnected") {
   HubUnderTest h;
   Link& watcher = h.watch();
   SECTION("a batch") { h.hub.receive(watcher, Done{}); }
   SECTION("a second Hello") { h.hub.receive(watcher, Hello{}); }
-  CHECK(watcher.take<Refused>().code == "protocol");
+  CHECK(watcher.receive<Refused>().code == "protocol");
   CHECK(watcher.ended);
   CHECK(failures(h, WorkerFailure::protocol) == 1);
   h.hub.lost(watcher, WorkerFailure::disconnect);
@@ -129,25 +131,25 @@ TEST_CASE("a watcher that sends what is not for it to send is cut") {
   CHECK(watcher.idle());
 }
 
-TEST_CASE("a watcher that says Bye is told Bye") {
+TEST_CASE("a watcher that sends Bye receives Bye") {
   HubUnderTest h;
   Link& watcher = h.watch();
   h.hub.receive(watcher, Heartbeat{});
   CHECK(watcher.idle());
   h.hub.receive(watcher, Bye{});
-  (void)watcher.take<Bye>();
+  (void)watcher.receive<Bye>();
   CHECK(watcher.ended);
 }
 
-TEST_CASE("a watcher that is silent is cut, which is no failure") {
+TEST_CASE("a silent watcher is disconnected, which does not count as a failure") {
   HubUnderTest h(short_silence);
   Link& watcher = h.watch();
   h.run_until([&] { return watcher.ended; });
-  CHECK(watcher.take<Refused>().code == "timeout");
+  CHECK(watcher.receive<Refused>().code == "timeout");
   CHECK(failures(h, WorkerFailure::timeout) == 0);
 }
 
-TEST_CASE("heartbeats do not pile up in front of a worker that does not read") {
+TEST_CASE("heartbeats are not queued for a worker that does not read") {
   HubUnderTest h;
   Link& reads = h.attach();
   Link& sleeps = h.attach();
@@ -158,12 +160,12 @@ TEST_CASE("heartbeats do not pile up in front of a worker that does not read") {
   CHECK(watcher.beats == 0);
 }
 
-TEST_CASE("a worker whose process cannot be watched is refused, and its slabs given back") {
+TEST_CASE("a worker whose process cannot be watched is refused, and its slabs are freed") {
   HubUnderTest h;
   Link& worker = h.connect();
   worker.out_of_descriptors = true;
   h.hub.hello(worker, {.name = "w"});
-  CHECK(worker.take<Refused>().code == "internal");
+  CHECK(worker.receive<Refused>().code == "internal");
   CHECK(worker.ended);
   CHECK(h.slab_bytes.taken() == 0);
   h.attach();
@@ -171,7 +173,7 @@ TEST_CASE("a worker whose process cannot be watched is refused, and its slabs gi
 
 namespace {
 
-// A hub whose slabs are not made before the test lets them.
+// A hub whose slabs are not made before the test allows it.
 class BusyHub : public HubUnderTest {
  public:
   BusyHub() {
@@ -188,7 +190,7 @@ class BusyHub : public HubUnderTest {
   void let_go() {
     if (!std::exchange(gone_, true)) go_.set_value();
   }
-  // What was posted has been done, here and there.
+  // Waits until all posted jobs have run, on the slab thread and on this one.
   void finish() {
     let_go();
     await_slabs();
@@ -209,16 +211,16 @@ TEST_CASE("while the slabs of one worker are made, or freed, others get their ro
   std::promise<void> go;
   h.slab_threads.post(std::nullopt, [&] { go.get_future().wait(); });
   h.hub.receive(leaves, Bye{});
-  (void)leaves.take<Bye>();
+  (void)leaves.receive<Bye>();
   Link& waits = h.say_hello();
   h.open(1);
   h.row(1);
-  CHECK(rows_of(other.take<HandedBatch>()) == "1.0");
+  CHECK(rows_of(other.receive<HandedBatch>()) == "1.0");
   CHECK(waits.idle());
   CHECK(h.slab_bytes.taken() == 2 * 3 * 4096);
   go.set_value();
   h.finish();
-  (void)waits.take<Welcome>();
+  (void)waits.receive<Welcome>();
   CHECK(h.slab_bytes.taken() == 2 * 3 * 4096);
 }
 
@@ -230,32 +232,32 @@ TEST_CASE("a worker that hangs up before its slabs are made gets no rows, and le
   SECTION("and its end was read") { h.hub.lost(worker, WorkerFailure::disconnect); }
   SECTION("and its end was not read yet") { worker.hung_up = true; }
   h.finish();
-  h.finish();  // they were freed
+  h.finish();  // the slabs were freed
   CHECK(h.slab_bytes.taken() == 0);
   CHECK(h.stats.workers.value() == 0);
   CHECK(failures(h, WorkerFailure::disconnect) == 0);
   CHECK(h.lines == std::vector<std::string>{"worker refused"});
   CHECK(h.returned().empty());
-  CHECK(rows_of(h.attach().take<HandedBatch>()) == "1.0");
+  CHECK(rows_of(h.attach().receive<HandedBatch>()) == "1.0");
 }
 
-TEST_CASE("a worker that leaves before its slabs are made is told Bye") {
+TEST_CASE("a worker that sends Bye before its slabs are made receives Bye") {
   BusyHub h;
   Link& worker = h.say_hello();
   h.hub.receive(worker, Heartbeat{});
   h.hub.receive(worker, Bye{});
-  (void)worker.take<Bye>();
+  (void)worker.receive<Bye>();
   CHECK(worker.ended);
   h.finish();
   CHECK(h.stats.workers.value() == 0);
 }
 
-TEST_CASE("a worker that gives something back before its Welcome is cut") {
+TEST_CASE("a worker that sends Done before its Welcome is disconnected") {
   BusyHub h;
   Link& worker = h.say_hello();
   SECTION("a batch") { h.hub.receive(worker, Done{}); }
   SECTION("a second Hello") { h.hub.receive(worker, Hello{}); }
-  CHECK(worker.take<Refused>().code == "protocol");
+  CHECK(worker.receive<Refused>().code == "protocol");
   CHECK(failures(h, WorkerFailure::protocol) == 1);
   h.finish();
   CHECK(h.stats.workers.value() == 0);
@@ -264,15 +266,15 @@ TEST_CASE("a worker that gives something back before its Welcome is cut") {
 TEST_CASE("a service that stops before the slabs of a worker are made refuses it") {
   BusyHub h;
   Link& worker = h.say_hello();
-  h.hub.dismiss();
-  CHECK(worker.take<Refused>().code == "stopping");
+  h.hub.stop();
+  CHECK(worker.receive<Refused>().code == "stopping");
   CHECK(worker.ended);
   h.finish();
   CHECK(h.slab_bytes.taken() == 0);
 }
 
-TEST_CASE("a batch that no watcher takes costs no copy") {
-  HubUnderTest h(HubUnderTest::patient, {.use = DeviceRule::Use::host}, Element::f32);
+TEST_CASE("a batch that no watcher accepts is not copied") {
+  HubUnderTest h(HubUnderTest::long_timeouts, {.use = DeviceRule::Use::host}, Element::f32);
   Link& worker = h.attach();
   h.open(1);
   const auto least_per_row = [&] {
@@ -281,7 +283,7 @@ TEST_CASE("a batch that no watcher takes costs no copy") {
       const std::size_t before = allocations();
       h.row(1);
       least = std::min(least, allocations() - before);
-      h.done(worker, worker.take<HandedBatch>().id);
+      h.done(worker, worker.receive<HandedBatch>().id);
     }
     return least;
   };
@@ -289,17 +291,17 @@ TEST_CASE("a batch that no watcher takes costs no copy") {
   Link& watcher = h.watch();
   watcher.behind = std::size_t{4} << 20;
   CHECK(least_per_row() == unwatched);
-  CHECK(h.stats.unwatched.value() == 20);
+  CHECK(h.stats.watcher_misses.value() == 20);
   watcher.behind = 0;
   CHECK(least_per_row() > unwatched);
 }
 
-TEST_CASE("who says Hello to a service that stops is refused") {
+TEST_CASE("workers and watchers that send Hello to a stopped hub are refused") {
   HubUnderTest h;
-  h.hub.dismiss();
+  h.hub.stop();
   for (const bool watch : {false, true}) {
     Link& late = h.connect({.name = "w", .watch = watch});
-    CHECK(late.take<Refused>().code == "stopping");
+    CHECK(late.receive<Refused>().code == "stopping");
     CHECK(late.ended);
   }
   CHECK(h.slab_bytes.taken() == 0);

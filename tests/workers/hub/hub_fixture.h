@@ -35,7 +35,7 @@ namespace millrace::test {
 using namespace std::chrono_literals;
 using namespace worker_protocol;
 
-// A worker's connection, whose other end is the test: what the hub sends is decoded and kept.
+// A worker's connection whose other end is the test: the messages of the hub are decoded and kept.
 class Link final : public WorkerConnection {
  public:
   explicit Link(Executor executor) : executor_(executor) {}
@@ -73,9 +73,9 @@ class Link final : public WorkerConnection {
   std::size_t unsent() const override { return behind; }
   void end() override { ended = true; }
 
-  // The next message, which must be of this kind. Heartbeats and Company are not kept.
+  // The next message, which must be of this type. Heartbeat and Company are not kept.
   template <class Message>
-  Message take() {
+  Message receive() {
     if (sent_.empty()) throw std::runtime_error("the hub sent nothing more");
     ToWorker message = std::move(sent_.front());
     sent_.pop_front();
@@ -89,8 +89,8 @@ class Link final : public WorkerConnection {
   bool out_of_descriptors = false;
   bool ended = false;
   int beats = 0, companies = 0;
-  std::size_t behind = 0;               // what unsent() says
-  std::optional<std::uint32_t> others;  // of the last Company
+  std::size_t behind = 0;               // the result of unsent()
+  std::optional<std::uint32_t> others;  // in the last Company
   std::optional<SharedMemory> slabs;
 
  private:
@@ -101,13 +101,13 @@ class Link final : public WorkerConnection {
   std::deque<std::vector<std::byte>> tensors_;
 };
 
-// A hub of s16 streams: two slots per worker, batches of up to four rows of four columns that
-// never wait. The test is its streams, its workers and its home thread.
+// A hub for s16 streams, with two slots per worker, and batches of up to four rows of four columns
+// that do not wait. The test acts as its streams, its workers and its home thread.
 class HubUnderTest {
  public:
-  static constexpr Patience patient{.silence = 1h, .answer = 1h, .first_answer = 1h};
+  static constexpr LaneTimeouts long_timeouts{.silence = 1h, .answer = 1h, .first_answer = 1h};
 
-  explicit HubUnderTest(Patience patience = patient,
+  explicit HubUnderTest(LaneTimeouts timeouts = long_timeouts,
                         const DeviceRule& rule = {.use = DeviceRule::Use::host},
                         Element dtype = Element::s16)
       : returns_(io_, 1000,
@@ -115,7 +115,7 @@ class HubUnderTest {
                    for (Returned& one : some) back.push_back(std::move(one));
                  }),
         devices(rule),
-        hub(io_, settings(patience, dtype), {devices, slab_bytes, slab_threads}, stats),
+        hub(io_, settings(timeouts, dtype), {devices, slab_bytes, slab_threads}, stats),
         slab_threads(devices.usable().size()) {}
 
  private:
@@ -125,13 +125,13 @@ class HubUnderTest {
   std::deque<std::array<std::int16_t, 3>> frames_;
   std::unordered_map<StreamId, std::uint64_t> seq_;
 
-  HubSettings settings(Patience patience, Element dtype) {
+  HubSettings settings(LaneTimeouts timeouts, Element dtype) {
     const BatchShape shape{.format = {.dtype = dtype}, .slots = 2, .rows = 4, .width = 4};
     return {.pipeline = "default",
             .rule = {.batch = {.slots = shape.slots, .rows = shape.rows},
                      .worker_wait = 1h,
                      .bye_wait = 1h,
-                     .patience = patience},
+                     .timeouts = timeouts},
             .welcome = {.frames = {}, .shape = shape, .chunk = R"({"size":3})"},
             .streams = 8,
             .log =
@@ -151,22 +151,22 @@ class HubUnderTest {
   Devices devices;
   Budget slab_bytes{std::uint64_t{1} << 20};
   LaneStats stats;
-  std::vector<Returned> back;         // to the streams
-  std::vector<std::string> lines;     // of the log
-  std::vector<std::string> warnings;  // those of them that are warnings
-  std::string last_line;              // which stream: why
+  std::vector<Returned> back;         // messages to the streams
+  std::vector<std::string> lines;     // events of the log
+  std::vector<std::string> warnings;  // events that are warnings
+  std::string last_line;              // stream and reason of the last event
   std::vector<std::string> lost_devices;
   Hub hub;
   SlabThreads slab_threads;
 
   boost::asio::io_context& io() { return io_; }
 
-  // Does all that is due.
+  // Runs all work that is due.
   void run() {
     io_.restart();
     io_.poll();
   }
-  // Goes on until it has happened, and throws when that takes 30 s.
+  // Runs until `happened` returns true. Throws after 30 s.
   void run_until(const auto& happened) {
     const Time guard = Clock::now() + 30s;
     while (!happened()) {
@@ -176,7 +176,7 @@ class HubUnderTest {
     }
   }
 
-  // Slabs that were to be made or freed on the host before now have been.
+  // Waits until all slabs on the host that were to be made or freed before now have been.
   void await_slabs() {
     std::promise<void> done;
     slab_threads.post(std::nullopt, [&] { done.set_value(); });
@@ -191,15 +191,15 @@ class HubUnderTest {
     run_until([&] { return !link.idle(); });
     return link;
   }
-  // One that was welcomed.
+  // A worker that has received Welcome.
   Link& attach(std::uint32_t credits = 2) {
     Link& link = connect({.name = "w", .credits = credits});
-    (void)link.take<Welcome>();
+    (void)link.receive<Welcome>();
     return link;
   }
   Link& watch() {
     Link& link = connect({.name = "watcher", .watch = true});
-    (void)link.take<Welcome>();
+    (void)link.receive<Welcome>();
     return link;
   }
   void done(Link& link, BatchId batch, std::vector<Answer> answers = {},
@@ -212,9 +212,10 @@ class HubUnderTest {
     run();
   }
 
-  // A stream with a row of three frames, 100 · stream + 10 · seq + 0 … 2, or with a marker row.
+  // open() opens a stream. row() adds a row of three frames, with the values
+  // 100 · stream + 10 · seq + 0 … 2. mark() adds a marker row.
   void open(std::uint64_t id, std::string name = "mic", std::string options = "") {
-    (void)hub.room().try_take(1);
+    (void)hub.stream_budget().try_take(1);
     hub.open({.id = StreamId{id},
               .name = std::move(name),
               .options = std::move(options),
@@ -237,7 +238,7 @@ class HubUnderTest {
     run();
   }
 
-  // What came back to the streams since the last time, such as "1 taken 1.0=yes".
+  // The messages to the streams since the last call, such as "1 taken 1.0=yes".
   std::string returned() {
     std::string text;
     for (const Returned& one : std::exchange(back, {})) {
@@ -264,7 +265,7 @@ class HubUnderTest {
   }
 };
 
-// Its rows as stream.seq, an R behind those that carry RESET(worker_lost).
+// The rows of a batch as stream.seq, with an R after rows that carry RESET(worker_lost).
 inline std::string rows_of(const HandedBatch& batch) {
   std::string text;
   for (const auto* rows : {&batch.framed, &batch.marks})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instants that a row comes back with, and the gauges of a pipeline's lanes.
+// The instants of returned rows, and the gauges of a pipeline's lanes.
 #include <catch2/catch.hpp>
 
 #include "tests/workers/hub/hub_fixture.h"
@@ -20,18 +20,18 @@ std::int64_t items(const HubUnderTest& h, LaneQueue queue) { return h.stats.item
 
 }  // namespace
 
-TEST_CASE("a row is done when the service has its answer, not when the worker gave it") {
+TEST_CASE("a row is done when the service received its answer, not when the worker sent it") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.open(1);
   h.row(1);
-  const auto batch = worker.take<HandedBatch>();
+  const auto batch = worker.receive<HandedBatch>();
   const Time before = Clock::now();
   h.hub.receive(worker, Done{batch.id, {}, {}, batch.copied, batch.copied});
   h.run();
   CHECK(instants_of_done(h).taken == batch.copied);
   CHECK(instants_of_done(h).done >= before);
-  CHECK(h.stats.compute.sum() == 0);  // by the worker's own clock
+  CHECK(h.stats.compute.sum() == 0);  // by the worker's clock
 }
 
 TEST_CASE("the time of a row at a worker that was lost counts as handover, not as batch") {
@@ -39,11 +39,11 @@ TEST_CASE("the time of a row at a worker that was lost counts as handover, not a
   Link& lost = h.attach(1);
   h.open(1);
   h.row(1);
-  const auto first = lost.take<HandedBatch>();
-  h.hub.lost(lost, WorkerFailure::disconnect, Blame::service);
+  const auto first = lost.receive<HandedBatch>();
+  h.hub.lost(lost, WorkerFailure::disconnect, LossCause::service);
   const Time between = Clock::now();
   Link& worker = h.attach();
-  const auto second = worker.take<HandedBatch>();
+  const auto second = worker.receive<HandedBatch>();
   const Duration at_lost = between - first.closed;  // or a little less
   h.done(worker, second.id);
   const Instants& at = instants_of_done(h);
@@ -69,7 +69,7 @@ TEST_CASE("rows whose streams wait for a worker are rows that wait for a batch")
   CHECK(h.stats.received.value() == 2);
 }
 
-TEST_CASE("slots of attached workers are used or free, and one that leaves has no free ones") {
+TEST_CASE("slots of attached workers are used or free, and a leaving worker has no free slots") {
   HubUnderTest h;
   const auto slots = [&] {
     return std::pair(h.stats.slots[SlotState::used].value(),
@@ -87,7 +87,7 @@ TEST_CASE("slots of attached workers are used or free, and one that leaves has n
   CHECK(slots() == std::pair<std::int64_t, std::int64_t>(0, 0));
 }
 
-TEST_CASE("workers are listed while they are attached, with why the last of their name was lost") {
+TEST_CASE("workers are listed while they are attached, with the last failure of their name") {
   HubUnderTest h;
   Link& leaves = h.attach();
   h.hub.receive(leaves, Bye{});

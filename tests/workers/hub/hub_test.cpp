@@ -8,10 +8,10 @@
 using namespace millrace;
 using namespace millrace::test;
 
-TEST_CASE("a worker that attaches is told the shape and gets its slabs") {
+TEST_CASE("a worker that attaches receives the shape and its slabs") {
   HubUnderTest h;
   Link& worker = h.connect({.name = "w", .credits = 2});
-  const auto welcome = worker.take<Welcome>();
+  const auto welcome = worker.receive<Welcome>();
   CHECK(welcome.slots == 2);
   CHECK(welcome.rows == 4);
   CHECK(welcome.width == 4);
@@ -24,7 +24,8 @@ TEST_CASE("a worker that attaches is told the shape and gets its slabs") {
   CHECK(h.stats.workers.value() == 1);
 }
 
-TEST_CASE("workers hear of each other, but the first not of those that leave for another") {
+TEST_CASE(
+    "workers receive the number of others, but the first alone worker counts no later alone ones") {
   HubUnderTest h;
   Link& first = h.connect({.name = "w", .alone = true});
   Link& second = h.connect({.name = "w", .alone = true});
@@ -37,7 +38,7 @@ TEST_CASE("workers hear of each other, but the first not of those that leave for
   CHECK(h.stats.failures[WorkerFailure::disconnect].value() == 1);
 }
 
-TEST_CASE("a worker that has said Bye is no company, and others learn that at once") {
+TEST_CASE("a worker that has sent Bye does not count for the others, which are informed at once") {
   HubUnderTest h;
   h.open(1);
   h.row(1);
@@ -46,7 +47,7 @@ TEST_CASE("a worker that has said Bye is no company, and others learn that at on
   Link& watcher = h.watch();
   CHECK(tap.others == 1);
   h.hub.receive(leaves, Bye{});
-  CHECK(!leaves.ended);  // its stream has nowhere to go but to the tap, after this row
+  CHECK(!leaves.ended);  // its stream can only move to the tap, after this row
   CHECK(tap.others == 0);
   CHECK(leaves.others == 1);
   CHECK(watcher.others == 2);
@@ -54,7 +55,7 @@ TEST_CASE("a worker that has said Bye is no company, and others learn that at on
   CHECK(watcher.others == 1);
 }
 
-TEST_CASE("workers are not told of each one more that attaches, but of their number in the end") {
+TEST_CASE("not every attachment sends the number of others, but the last number is sent") {
   HubUnderTest h;
   Link& first = h.attach(1);
   for (int i = 0; i < 100; ++i) h.attach(1);
@@ -62,21 +63,21 @@ TEST_CASE("workers are not told of each one more that attaches, but of their num
   h.run_until([&] { return first.others == 100; });
 }
 
-TEST_CASE("a worker with a device that is not known is refused") {
+TEST_CASE("a worker with an unknown device is refused") {
   HubUnderTest h;
   Link& worker = h.connect({.name = "w", .device = "abacus"});
-  CHECK(worker.take<Refused>().code == "device");
+  CHECK(worker.receive<Refused>().code == "device");
   CHECK(worker.ended);
   CHECK(h.slab_bytes.taken() == 0);
 }
 
-TEST_CASE("a worker whose slabs would pass the budget is refused until others have left") {
+TEST_CASE("a worker whose slabs would exceed the budget is refused until others have left") {
   HubUnderTest h;
   h.slab_bytes.set_limit(8 * 4096);
   Link& worker = h.attach(6);
   CHECK(h.slab_bytes.taken() == 7 * 4096);
   Link& second = h.connect({.name = "w", .credits = 1});
-  CHECK(second.take<Refused>().code == "no_room");
+  CHECK(second.receive<Refused>().code == "no_room");
   CHECK(second.ended);
   h.hub.lost(worker, WorkerFailure::disconnect);
   worker.exit();
@@ -86,21 +87,21 @@ TEST_CASE("a worker whose slabs would pass the budget is refused until others ha
   CHECK(h.slab_bytes.taken() == 8 * 4096);
 }
 
-TEST_CASE("a batch names the streams it opens, and its frames lie in its slab") {
+TEST_CASE("a batch names the streams that it opens, and its frames are in its slab") {
   HubUnderTest h;
   h.open(1, "one", R"({"a":1})");
   h.open(2, "two");
   h.row(1);
   h.row(2);
   Link& worker = h.attach();
-  const auto batch = worker.take<HandedBatch>();
+  const auto batch = worker.receive<HandedBatch>();
   CHECK(rows_of(batch) == "1.0 2.0");
   CHECK(batch.opened == std::vector<OpenedStream>{{StreamId{1}, 0, "one", R"({"a":1})"},
                                                   {StreamId{2}, 1, "two", ""}});
   CHECK(values(worker.slabs->bytes().subspan(batch.slab * 4096), 2) ==
         std::vector{100, 101, 102, 0, 200, 201, 202, 0});
   h.row(1);
-  const auto next = worker.take<HandedBatch>();
+  const auto next = worker.receive<HandedBatch>();
   CHECK(next.opened.empty());
   CHECK(next.slab != batch.slab);
   CHECK(values(worker.slabs->bytes().subspan(next.slab * 4096), 1) ==
@@ -114,8 +115,8 @@ TEST_CASE("a stream that does not ask for it is not notified when its row is tak
   h.row(1, 0, false);
   h.row(1, 0, true);
   const Time before = Clock::now();
-  const auto first = worker.take<HandedBatch>();
-  const auto second = worker.take<HandedBatch>();
+  const auto first = worker.receive<HandedBatch>();
+  const auto second = worker.receive<HandedBatch>();
   CHECK(first.rows + second.rows == 2);
   REQUIRE(h.back.size() == 1);
   const auto& taken = std::get<RowTaken>(h.back[0].what);
@@ -124,7 +125,7 @@ TEST_CASE("a stream that does not ask for it is not notified when its row is tak
   CHECK(taken.closed <= before);
 }
 
-TEST_CASE("each stream hears that its row was taken, and what its worker answered") {
+TEST_CASE("each stream is notified that its row was taken, and receives the answer") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.open(1);
@@ -134,49 +135,49 @@ TEST_CASE("each stream hears that its row was taken, and what its worker answere
   h.mark(2, flag::last);
   h.run();
   CHECK(h.returned() == "1 taken 2 taken");
-  h.done(worker, worker.take<HandedBatch>().id, texts({"yes"}));
+  h.done(worker, worker.receive<HandedBatch>().id, texts({"yes"}));
   CHECK(h.returned() == "1.0=yes 2 taken");
-  h.done(worker, worker.take<HandedBatch>().id, texts({"no"}));
-  h.done(worker, worker.take<HandedBatch>().id, {}, texts({"mark"}));
+  h.done(worker, worker.receive<HandedBatch>().id, texts({"no"}));
+  h.done(worker, worker.receive<HandedBatch>().id, {}, texts({"mark"}));
   CHECK(h.returned() == "2.0=no 2.1=mark");
   CHECK(h.stats.results[ResultStatus::ok].value() == 3);
 }
 
-TEST_CASE("what a worker says of a row that failed is in the log") {
+TEST_CASE("the error that a worker returns for a row is in the log") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.open(1);
   h.row(1);
   h.run();
-  h.done(worker, worker.take<HandedBatch>().id, {Answer{Answer::Kind::error, "no model"}});
+  h.done(worker, worker.receive<HandedBatch>().id, {Answer{Answer::Kind::error, "no model"}});
   CHECK(h.warnings == std::vector<std::string>{"row failed"});
   CHECK(h.last_line == "mic: no model");
   CHECK(h.stats.results[ResultStatus::error].value() == 1);
 }
 
-TEST_CASE("a worker that has another batch in hand does not wait for one") {
+TEST_CASE("a worker that holds a batch does not wait for one") {
   HubUnderTest h;
   Link& worker = h.attach();
   const auto waits = [&] { return count_of(h.stats.wait); };
   h.open(1);
   h.row(1);
   h.row(1);
-  CHECK(waits() == 1);  // from when it attached
-  h.done(worker, worker.take<HandedBatch>().id);
+  CHECK(waits() == 1);  // the wait since it attached
+  h.done(worker, worker.receive<HandedBatch>().id);
   h.row(1);
   CHECK(waits() == 1);  // the second batch was there
-  h.done(worker, worker.take<HandedBatch>().id);
-  h.done(worker, worker.take<HandedBatch>().id);
+  h.done(worker, worker.receive<HandedBatch>().id);
+  h.done(worker, worker.receive<HandedBatch>().id);
   h.row(1);
   CHECK(waits() == 2);
 }
 
-TEST_CASE("a row's instants are in order, whatever the worker says of its own") {
+TEST_CASE("a row's instants are in order, also if the worker's are wrong") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.open(1);
   h.row(1);
-  const BatchId batch = worker.take<HandedBatch>().id;
+  const BatchId batch = worker.receive<HandedBatch>().id;
   h.back.clear();
   h.hub.receive(worker, Done{batch, {}, {}, Clock::now() + 1h, Clock::now() - 1h});
   h.run();
@@ -189,42 +190,42 @@ TEST_CASE("a row's instants are in order, whatever the worker says of its own") 
   CHECK(at.done <= Clock::now());
 }
 
-TEST_CASE("a stream whose END row is done gives its room back") {
+TEST_CASE("a stream whose END row is done gives its capacity back") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.open(1);
-  CHECK(h.hub.room().taken() == 1);
+  CHECK(h.hub.stream_budget().taken() == 1);
   h.row(1, flag::last | flag::end);
-  h.done(worker, worker.take<HandedBatch>().id);
-  CHECK(h.hub.room().taken() == 0);
+  h.done(worker, worker.receive<HandedBatch>().id);
+  CHECK(h.hub.stream_budget().taken() == 0);
 }
 
-TEST_CASE("a worker that gives back a batch out of order is cut, and another gets its rows") {
+TEST_CASE("a worker that returns a batch out of order is disconnected, and another gets its rows") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.open(1);
   h.row(1);
   h.row(1);
-  (void)worker.take<HandedBatch>();
-  h.done(worker, worker.take<HandedBatch>().id);
-  CHECK(worker.take<Refused>().code == "protocol");
+  (void)worker.receive<HandedBatch>();
+  h.done(worker, worker.receive<HandedBatch>().id);
+  CHECK(worker.receive<Refused>().code == "protocol");
   CHECK(worker.ended);
   CHECK(h.stats.failures[WorkerFailure::protocol].value() == 1);
   CHECK(h.stats.workers.value() == 0);
-  CHECK(rows_of(h.attach().take<HandedBatch>()) == "1.0R");
+  CHECK(rows_of(h.attach().receive<HandedBatch>()) == "1.0R");
   CHECK(h.returned() == "1 taken 1 taken");
 }
 
-TEST_CASE("a worker that gives back another number of answers is cut") {
+TEST_CASE("a worker that returns a wrong number of answers is disconnected") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.open(1);
   h.row(1);
-  h.done(worker, worker.take<HandedBatch>().id, texts({"one", "too many"}));
-  CHECK(worker.take<Refused>().code == "protocol");
+  h.done(worker, worker.receive<HandedBatch>().id, texts({"one", "too many"}));
+  CHECK(worker.receive<Refused>().code == "protocol");
   CHECK(worker.ended);
   CHECK(h.stats.failures[WorkerFailure::protocol].value() == 1);
-  CHECK(rows_of(h.attach().take<HandedBatch>()) == "1.0R");
+  CHECK(rows_of(h.attach().receive<HandedBatch>()) == "1.0R");
 }
 
 TEST_CASE("a batch that is done twice is ignored the second time, and counted") {
@@ -232,7 +233,7 @@ TEST_CASE("a batch that is done twice is ignored the second time, and counted") 
   Link& worker = h.attach();
   h.open(1);
   h.row(1);
-  const BatchId batch = worker.take<HandedBatch>().id;
+  const BatchId batch = worker.receive<HandedBatch>().id;
   h.done(worker, batch, texts({"yes"}));
   h.done(worker, batch, texts({"no"}));
   CHECK(h.returned() == "1 taken 1.0=yes");
@@ -240,7 +241,7 @@ TEST_CASE("a batch that is done twice is ignored the second time, and counted") 
   CHECK(!worker.ended);
 }
 
-TEST_CASE("that a worker attached, said Bye and has left is in the log") {
+TEST_CASE("the log has a line when a worker attaches, sends Bye, and has left") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.hub.receive(worker, Bye{});
@@ -248,36 +249,36 @@ TEST_CASE("that a worker attached, said Bye and has left is in the log") {
   CHECK(h.warnings.empty());
 }
 
-TEST_CASE("that a worker was lost is a warning") {
+TEST_CASE("the loss of a worker is a warning") {
   HubUnderTest h;
   h.hub.lost(h.attach(), WorkerFailure::disconnect);
   CHECK(h.warnings == std::vector<std::string>{"worker lost"});
   CHECK(h.last_line == ": disconnect");
 }
 
-TEST_CASE("a worker that says Hello again is cut") {
+TEST_CASE("a worker that sends a second Hello is disconnected") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.hub.receive(worker, Hello{});
-  CHECK(worker.take<Refused>().code == "protocol");
+  CHECK(worker.receive<Refused>().code == "protocol");
   CHECK(worker.ended);
   CHECK(h.stats.failures[WorkerFailure::protocol].value() == 1);
 }
 
-TEST_CASE("a worker that is silent is cut, and another gets its rows") {
+TEST_CASE("a silent worker is disconnected, and another gets its rows") {
   HubUnderTest h({.silence = 5ms, .answer = 1h, .first_answer = 1h});
   h.open(1);
   h.row(1);
   Link& worker = h.attach();
-  CHECK(rows_of(worker.take<HandedBatch>()) == "1.0");
+  CHECK(rows_of(worker.receive<HandedBatch>()) == "1.0");
   h.run_until([&] { return worker.ended; });
   CHECK(h.last_line == ": no heartbeat for 5 ms");
-  CHECK(worker.take<Refused>() == Refused{"timeout", "no heartbeat for 5 ms"});
+  CHECK(worker.receive<Refused>() == Refused{"timeout", "no heartbeat for 5 ms"});
   CHECK(h.stats.failures[WorkerFailure::timeout].value() == 1);
-  CHECK(rows_of(h.attach().take<HandedBatch>()) == "1.0R");
+  CHECK(rows_of(h.attach().receive<HandedBatch>()) == "1.0R");
 }
 
-TEST_CASE("workers and watchers hear heartbeats") {
+TEST_CASE("workers and watchers receive heartbeats") {
   HubUnderTest h;
   Link& worker = h.attach();
   Link& watcher = h.watch();
@@ -291,15 +292,15 @@ TEST_CASE("a drain fails streams without a slot when its time is over") {
   h.hub.drain(Clock::now() + 5ms);
   h.run_until([&] { return !h.back.empty(); });
   CHECK(std::get<StreamDropped>(h.back[0].what).code == ErrorCode::no_worker);
-  CHECK(h.hub.room().taken() == 0);
+  CHECK(h.hub.stream_budget().taken() == 0);
 }
 
-TEST_CASE("a worker without streams that says Bye is told Bye, and its connection ends") {
+TEST_CASE("a worker without streams that sends Bye receives Bye, and its connection ends") {
   HubUnderTest h;
   Link& worker = h.attach();
   Link& other = h.attach();
   h.hub.receive(worker, Bye{});
-  (void)worker.take<Bye>();
+  (void)worker.receive<Bye>();
   CHECK(worker.ended);
   CHECK(!other.ended);
   CHECK(other.others == 0);
@@ -307,15 +308,15 @@ TEST_CASE("a worker without streams that says Bye is told Bye, and its connectio
   CHECK(h.slab_bytes.taken() == 3 * 4096);
 }
 
-TEST_CASE("dismiss says Bye to workers and watchers, and nothing happens any more") {
+TEST_CASE("stop() sends Bye to workers and watchers, and after it the hub does nothing") {
   HubUnderTest h;
   Link& worker = h.attach();
   Link& watcher = h.watch();
   h.open(1);
-  h.hub.dismiss();
+  h.hub.stop();
   h.mark(1, flag::last | flag::end | flag::abort);
   for (Link* link : {&worker, &watcher}) {
-    (void)link->take<Bye>();
+    (void)link->receive<Bye>();
     CHECK(link->ended);
     CHECK(link->idle());
   }
@@ -324,14 +325,14 @@ TEST_CASE("dismiss says Bye to workers and watchers, and nothing happens any mor
   CHECK(h.slab_bytes.taken() == 0);
 }
 
-TEST_CASE("there is room for the slots of each worker, and of one before there is any") {
+TEST_CASE("the stream budget is the slots of all workers, or of one without workers") {
   HubUnderTest h;
-  CHECK(h.hub.room().limit() == 2);
+  CHECK(h.hub.stream_budget().limit() == 2);
   Link& worker = h.attach();
-  CHECK(h.hub.room().limit() == 2);
+  CHECK(h.hub.stream_budget().limit() == 2);
   h.attach();
   h.attach();
-  CHECK(h.hub.room().limit() == 6);
+  CHECK(h.hub.stream_budget().limit() == 6);
   h.hub.lost(worker, WorkerFailure::disconnect);
-  CHECK(h.hub.room().limit() == 4);
+  CHECK(h.hub.stream_budget().limit() == 4);
 }

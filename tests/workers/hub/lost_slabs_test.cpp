@@ -15,7 +15,7 @@ constexpr std::uint64_t three_slabs = 3 * 4096;  // of a worker with two credits
 
 }  // namespace
 
-TEST_CASE("the slabs of a worker that is lost or cut count until its process is gone") {
+TEST_CASE("the slabs of a lost worker count until its process has ended") {
   HubUnderTest h;
   Link& worker = h.attach();
   SECTION("lost") { h.hub.lost(worker, WorkerFailure::disconnect); }
@@ -27,7 +27,7 @@ TEST_CASE("the slabs of a worker that is lost or cut count until its process is 
   CHECK(h.slab_bytes.taken() == 0);
 }
 
-TEST_CASE("a process that is gone before its worker is lost keeps nothing") {
+TEST_CASE("if the process has ended before its worker is lost, no slabs are kept") {
   HubUnderTest h;
   Link& worker = h.attach();
   worker.exit();
@@ -38,7 +38,7 @@ TEST_CASE("a process that is gone before its worker is lost keeps nothing") {
   CHECK(h.slab_bytes.taken() == 0);
 }
 
-TEST_CASE("the slabs of several lost workers are freed each in its time") {
+TEST_CASE("the slabs of several lost workers are freed when the process of each ends") {
   HubUnderTest h;
   Link& first = h.attach(1);
   Link& second = h.attach(2);
@@ -59,27 +59,27 @@ TEST_CASE("the slabs of a lost worker are not written any more") {
   h.open(1);
   h.row(1);
   Link& worker = h.attach();
-  const auto batch = worker.take<HandedBatch>();
+  const auto batch = worker.receive<HandedBatch>();
   h.hub.lost(worker, WorkerFailure::disconnect);
   Link& next = h.attach();
   h.row(1);
-  h.done(next, next.take<HandedBatch>().id);
+  h.done(next, next.receive<HandedBatch>().id);
   CHECK(values(worker.slabs->bytes().subspan(batch.slab * 4096), 1) ==
         std::vector{100, 101, 102, 0});
   for (const std::uint32_t slab : {1, 2})
     CHECK(values(worker.slabs->bytes().subspan(slab * 4096), 1) == std::vector{0, 0, 0, 0});
 }
 
-TEST_CASE("a worker that left as agreed gives its slabs back at once") {
+TEST_CASE("the slabs of a worker that left after Bye are freed at once") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.hub.receive(worker, Bye{});
-  (void)worker.take<Bye>();
+  (void)worker.receive<Bye>();
   h.await_slabs();
   CHECK(h.slab_bytes.taken() == 0);
 }
 
-TEST_CASE("what is kept is given back at the end, though the process lives on") {
+TEST_CASE("kept slabs are freed with LostSlabs, though the process lives on") {
   net::io_context io;
   Devices devices;
   Budget slab_bytes(three_slabs);
@@ -92,7 +92,7 @@ TEST_CASE("what is kept is given back at the end, though the process lives on") 
   {
     LostSlabs lost(maker);
     auto slabs = std::make_unique<WorkerSlabs>(shape, open_host_device(), 3, nullptr);
-    slabs->notes().bytes = Share(slab_bytes, three_slabs);
+    slabs->properties().bytes = Share(slab_bytes, three_slabs);
     lost.keep(std::move(slabs), worker.process(known));
     io.poll();
     CHECK(slab_bytes.taken() == three_slabs);

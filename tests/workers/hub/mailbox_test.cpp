@@ -24,7 +24,7 @@ struct MailboxUnderTest {
 
 }  // namespace
 
-TEST_CASE("a mailbox gives the memory of a burst back when less arrives again") {
+TEST_CASE("a mailbox frees the memory of a burst when later deliveries are small") {
   MailboxUnderTest m;
   m.deliver(10'000);
   CHECK(m.taken == 10'000);

@@ -26,7 +26,8 @@ using namespace millrace::test;
 
 namespace {
 
-// A child that has a connection to this process until it gets a byte.
+// A child process with a connection to this process. It closes the connection when it receives a
+// byte.
 class Peer {
  public:
   Peer()
@@ -34,7 +35,7 @@ class Peer {
           const FramedSocket socket = FramedSocket::connect(path, {});
           pollfd input{socket.native_handle(), POLLIN, 0};
           ::poll(&input, 1, -1);
-          char byte = 0;  // none at our end's shutdown, which is no reason to leave
+          char byte = 0;  // no byte at the shutdown of our end: the connection stays
           if (::read(socket.native_handle(), &byte, 1) != 1) ::pause();
         }) {
     await(listener_.native_handle());
@@ -69,11 +70,11 @@ struct Watch {
 
   void begin(int connection, FileDescriptor pidfd) {
     process.emplace(io.get_executor(), std::move(pidfd), connection);
-    process->when_gone([this] { ++gone; });
+    process->when_ended([this] { ++gone; });
     io.poll();
   }
-  // How often it was told once it was, or would have been by now.
-  int told() {
+  // The number of calls of the callback so far, after a time in which a call would have happened.
+  int calls() {
     io.restart();
     io.run_for(patience);
     return gone;
@@ -82,20 +83,20 @@ struct Watch {
 
 }  // namespace
 
-TEST_CASE("a process is gone when it has ended, not when it hangs up") {
+TEST_CASE("a process counts as ended when it has ended, not when it hangs up") {
   Peer peer;
   Watch watch;
   const bool by_number = GENERATE(false, true);
   watch.begin(peer.connection(),
-              by_number ? pidfd_by_number(peer.connection()) : pidfd_of_peer(peer.connection()));
+              by_number ? pidfd_by_pid(peer.connection()) : pidfd_of_peer(peer.connection()));
   peer.let_it_hang_up();
   watch.io.poll();
   CHECK(watch.gone == 0);
   peer.kill();
-  CHECK(watch.told() == 1);
+  CHECK(watch.calls() == 1);
 }
 
-TEST_CASE("without a pidfd a process is gone when it hangs up, whatever becomes of our own end") {
+TEST_CASE("without a pidfd a process counts as ended when it hangs up, also if our end is closed") {
   std::optional<Peer> peer(std::in_place);
   Watch watch;
   watch.begin(peer->connection(), FileDescriptor());
@@ -103,10 +104,10 @@ TEST_CASE("without a pidfd a process is gone when it hangs up, whatever becomes 
   watch.io.poll();
   CHECK(watch.gone == 0);
   peer->kill();
-  CHECK(watch.told() == 1);
+  CHECK(watch.calls() == 1);
 }
 
-TEST_CASE("without a pidfd, what a process still sends is no hang-up") {
+TEST_CASE("without a pidfd, input from a process is not a hang-up") {
   std::array<int, 2> ends{};
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
   const FileDescriptor ours(ends[0]);
@@ -117,31 +118,32 @@ TEST_CASE("without a pidfd, what a process still sends is no hang-up") {
   watch.io.poll();
   CHECK(watch.gone == 0);
   theirs.reset();
-  CHECK(watch.told() == 1);
+  CHECK(watch.calls() == 1);
 }
 
-TEST_CASE("a process that is gone before it is watched is gone") {
+TEST_CASE("the end of a process before it is watched is reported") {
   Peer peer;
   Watch watch;
   peer.kill();
   watch.begin(peer.connection(), pidfd_of_peer(peer.connection()));
-  CHECK(watch.told() == 1);
+  CHECK(watch.calls() == 1);
 }
 
-TEST_CASE("there is no pidfd by the number of a process that hung up: it may be another's by now") {
+TEST_CASE(
+    "there is no pidfd by the id of a process that hung up: another process may have the id") {
   Peer peer;
-  CHECK(pidfd_by_number(peer.connection()));
+  CHECK(pidfd_by_pid(peer.connection()));
   peer.let_it_hang_up();
-  CHECK_FALSE(pidfd_by_number(peer.connection()));
+  CHECK_FALSE(pidfd_by_pid(peer.connection()));
 }
 
-TEST_CASE("nobody is told of a process that is watched no more") {
+TEST_CASE("the end of a process is not reported after its PeerProcess was destroyed") {
   Peer peer;
   Watch watch;
   watch.begin(peer.connection(), pidfd_of_peer(peer.connection()));
   watch.process.reset();
   peer.kill();
-  CHECK(watch.told() == 0);
+  CHECK(watch.calls() == 0);
 }
 
 TEST_CASE("connections of one process are watched by one descriptor while it lives") {
@@ -149,13 +151,13 @@ TEST_CASE("connections of one process are watched by one descriptor while it liv
   net::io_context io;
   PeerProcesses all;
   const auto of = [&](const Peer& peer) {
-    return all.at_other_end_of(peer.connection(), io.get_executor());
+    return all.peer_of(peer.connection(), io.get_executor());
   };
   auto first = of(one);
   CHECK(of(one) == first);
   CHECK(of(other) != first);
   int gone = 0;
-  for (int i = 0; i < 2; ++i) of(one)->when_gone([&] { ++gone; });
+  for (int i = 0; i < 2; ++i) of(one)->when_ended([&] { ++gone; });
   one.kill();
   io.run_for(patience);
   CHECK(gone == 2);

@@ -9,16 +9,15 @@
 
 namespace millrace::test {
 
-// Holds the gauges of a pipeline's lanes against the waits of its rows (Little's law): over a
-// history at the end of which no row is left, the integral of a gauge is the sum of the waits,
-// exactly.
+// Compares the gauges of a pipeline's lanes with the waits of its rows (Little's law): if no row is
+// left at the end of a history, the integral of a gauge over time is exactly the sum of the waits.
 class QueueWatch {
  public:
   void add(StreamId stream, Time now) { waiting_[stream].push_back(now); }
 
-  // Nothing happens for so long.
+  // Lets `time` pass without events.
   void pass(const Lanes& lanes, const BatchRule& rule, Duration time) {
-    show(lanes, rule, stats_);
+    update_gauges(lanes, rule, stats_);
     batch_shown_ += stats_.items[LaneQueue::batch].value() * time;
     worker_shown_ += stats_.items[LaneQueue::worker].value() * time;
   }
@@ -39,14 +38,14 @@ class QueueWatch {
     LaneHistory::expect(
         batch_shown_ + worker_shown_ == batch_waits_ + worker_waits_ + dropped_waits_,
         "each row is in one gauge from when it is ready until it is done or dropped");
-    if (dropped_waits_ > Duration{}) return;  // in which stage, their events do not say
+    if (dropped_waits_ > Duration{}) return;  // their events do not name the stage
     LaneHistory::expect(batch_shown_ == batch_waits_, "the gauge `batch` agrees with the waits");
     LaneHistory::expect(worker_shown_ == worker_waits_, "the gauge `worker` agrees with the waits");
   }
 
  private:
   LaneStats stats_;
-  std::map<StreamId, std::deque<Time>> waiting_;  // since when, of rows not done
+  std::map<StreamId, std::deque<Time>> waiting_;  // when the rows that are not done were added
   Duration batch_shown_{}, worker_shown_{};
   Duration batch_waits_{}, worker_waits_{}, dropped_waits_{};
 };

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <memory>
 
-#include "tests/workers/hub/door_fixture.h"
+#include "tests/workers/hub/service_fixture.h"
 #include "tests/workers/library/child.h"
 
 using namespace millrace;
@@ -17,7 +17,7 @@ using namespace millrace::test;
 
 namespace {
 
-// While it lives, files may not be larger than this. A memfd is one.
+// Limits the size of files, and so of memfds, while it exists.
 class FileLimit {
  public:
   explicit FileLimit(rlim_t bytes) : signal_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -39,97 +39,97 @@ class FileLimit {
 
 }  // namespace
 
-TEST_CASE("a worker that says Hello is welcomed and gets its slabs") {
-  Door door;
-  RawWorker worker(door);
+TEST_CASE("a worker that sends Hello receives Welcome and its slabs") {
+  HubService service;
+  RawWorker worker(service);
   worker.send(Hello{.name = "w", .credits = 2});
-  const auto welcome = worker.take<Welcome>();
+  const auto welcome = worker.receive<Welcome>();
   CHECK(welcome.slabs == 3);
   const FileDescriptor slabs = worker.slabs();
   CHECK_NOTHROW(SharedMemory::map(slabs.get(), 3 * 4096));
-  CHECK(door.stats.workers.value() == 1);
+  CHECK(service.stats.workers.value() == 1);
 }
 
-TEST_CASE("a Hello that comes byte by byte is a Hello") {
-  Door door;
-  RawWorker worker(door);
+TEST_CASE("a Hello that is received byte by byte is accepted") {
+  HubService service;
+  RawWorker worker(service);
   Encoder encoder;
   const Bytes hello = encoder.encode(Hello{.name = "w"});
   worker.send_bytes({static_cast<std::uint8_t>(hello.size()), 0});
-  door.run();
+  service.run();
   worker.send_bytes({0, 0});
   for (const std::byte byte : hello) {
     worker.send_bytes({static_cast<std::uint8_t>(byte)});
-    door.run();
+    service.run();
   }
-  (void)worker.take<Welcome>();
+  (void)worker.receive<Welcome>();
 }
 
-TEST_CASE("who asks for a pipeline or a version that there is not hears so") {
-  Door door;
-  RawWorker lost(door), old(door);
+TEST_CASE("a worker that names an unknown pipeline or version is refused with the reason") {
+  HubService service;
+  RawWorker lost(service), old(service);
   lost.send(Hello{.pipeline = "vad", .name = "w"});
-  const auto no_pipeline = lost.take<Refused>();
+  const auto no_pipeline = lost.receive<Refused>();
   CHECK(no_pipeline.code == "pipeline");
   CHECK(no_pipeline.message == "there is no pipeline vad");
   CHECK(lost.sees_end());
   old.send(Hello{.version = 7, .name = "w"});
-  CHECK(old.take<Refused>().code == "version");
+  CHECK(old.receive<Refused>().code == "version");
   CHECK(old.sees_end());
-  CHECK(door.lines == std::vector<std::string>{"worker refused", "worker refused"});
+  CHECK(service.lines == std::vector<std::string>{"worker refused", "worker refused"});
 }
 
-TEST_CASE("a first message that is no Hello ends its connection and no other") {
-  Door door;
-  RawWorker worker(door);
+TEST_CASE("a first message other than Hello ends its connection and no other") {
+  HubService service;
+  RawWorker worker(service);
   SECTION("garbage") { worker.send_message({1, 2, 3, 4, 5, 6, 7, 8}); }
   SECTION("nothing in it") { worker.send_message({}); }
   SECTION("longer than any") { worker.send_bytes({255, 255, 255, 255}); }
   SECTION("HTTP") { worker.send_bytes({'G', 'E', 'T', ' ', '/'}); }
   SECTION("another message") { worker.send(Heartbeat{}); }
-  CHECK(worker.take<Refused>().code == "protocol");
+  CHECK(worker.receive<Refused>().code == "protocol");
   CHECK(worker.sees_end());
-  CHECK(door.logged("worker refused"));
-  RawWorker(door).attach();
+  CHECK(service.logged("worker refused"));
+  RawWorker(service).attach();
 }
 
-TEST_CASE("who says nothing is not waited for") {
-  Door door(HubUnderTest::patient, 5ms);
-  RawWorker silent(door), half(door);
+TEST_CASE("a connection without Hello is ended after the timeout") {
+  HubService service(HubUnderTest::long_timeouts, 5ms);
+  RawWorker silent(service), half(service);
   half.send_bytes({100, 0, 0, 0, 1});
-  CHECK(silent.take<Refused>().code == "protocol");
+  CHECK(silent.receive<Refused>().code == "protocol");
   CHECK(silent.sees_end());
-  CHECK(half.take<Refused>().code == "protocol");
+  CHECK(half.receive<Refused>().code == "protocol");
 }
 
-TEST_CASE("who hangs up before Hello leaves nothing behind") {
-  Door door;
-  { RawWorker(door).send_bytes({100, 0, 0, 0, 1}); }
-  { const RawWorker nothing(door); }
-  door.run_until([&] { return door.lines.size() == 2; });  // each is refused, and gone
-  RawWorker(door).attach();
-  CHECK(door.stats.workers.value() == 1);
+TEST_CASE("a connection that ends before Hello is removed, and others can attach") {
+  HubService service;
+  { RawWorker(service).send_bytes({100, 0, 0, 0, 1}); }
+  { const RawWorker nothing(service); }
+  service.run_until([&] { return service.lines.size() == 2; });  // both are refused, and have ended
+  RawWorker(service).attach();
+  CHECK(service.stats.workers.value() == 1);
 }
 
-TEST_CASE("a worker that said Hello and hung up before it was welcomed gets no row") {
-  Door door;
-  door.open(1);
-  door.row(1);
-  for (int i = 0; i < 2; ++i) RawWorker(door).send(Hello{.name = "w"});
-  door.run_until([&] { return door.lines.size() == 2; });
-  CHECK(door.lines == std::vector<std::string>{"worker refused", "worker refused"});
-  CHECK(door.failures(WorkerFailure::disconnect) == 0);
-  CHECK(door.returned().empty());
-  CHECK(rows_of(RawWorker(door).attach().take<HandedBatch>()) == "1.0");
+TEST_CASE("a worker that sent Hello and disconnected before Welcome gets no row") {
+  HubService service;
+  service.open(1);
+  service.row(1);
+  for (int i = 0; i < 2; ++i) RawWorker(service).send(Hello{.name = "w"});
+  service.run_until([&] { return service.lines.size() == 2; });
+  CHECK(service.lines == std::vector<std::string>{"worker refused", "worker refused"});
+  CHECK(service.failures(WorkerFailure::disconnect) == 0);
+  CHECK(service.returned().empty());
+  CHECK(rows_of(RawWorker(service).attach().receive<HandedBatch>()) == "1.0");
 }
 
-TEST_CASE("what fails of one connection ends that one") {
-  Door door;
-  RawWorker worker(door);
+TEST_CASE("a failure in one connection ends only that one") {
+  HubService service;
+  RawWorker worker(service);
   worker.send(Hello{.pipeline = "broken", .name = "w"});
   CHECK(worker.sees_end());
-  CHECK(door.lines == std::vector<std::string>{"worker refused"});
-  RawWorker(door).attach();
+  CHECK(service.lines == std::vector<std::string>{"worker refused"});
+  RawWorker(service).attach();
 }
 
 TEST_CASE("a process whose workers are lost again and again takes no more descriptors") {
@@ -137,40 +137,40 @@ TEST_CASE("a process whose workers are lost again and again takes no more descri
     const std::filesystem::directory_iterator all("/proc/self/fd");
     return std::distance(begin(all), end(all));
   };
-  Door door;
+  HubService service;
   std::uint64_t lost = 0;
   const auto lose = [&] {
-    RawWorker(door).attach();
+    RawWorker(service).attach();
     ++lost;
-    door.run_until([&] { return door.failures(WorkerFailure::disconnect) == lost; });
+    service.run_until([&] { return service.failures(WorkerFailure::disconnect) == lost; });
   };
   lose();
   const auto before = open_descriptors();
   for (int i = 0; i < 10; ++i) lose();
   CHECK(open_descriptors() == before);
-  CHECK(door.slab_bytes.taken() == 11 * 3 * 4096);  // which count until the process ends
+  CHECK(service.slab_bytes.taken() == 11 * 3 * 4096);  // slabs count until the process ends
 }
 
 TEST_CASE("a worker for whose slabs there is no memory is refused, and no other") {
-  Door door;
+  HubService service;
   {
     const FileLimit limit(3 * 4096);
-    RawWorker greedy(door), modest(door);
+    RawWorker greedy(service), modest(service);
     greedy.send(Hello{.name = "w", .credits = 3});
-    const auto refused = greedy.take<Refused>();
+    const auto refused = greedy.receive<Refused>();
     CHECK(refused.code == "internal");
     CHECK(refused.message.find("cannot allocate shared memory") != std::string::npos);
     modest.attach(2);
-    CHECK(door.slab_bytes.taken() == 3 * 4096);
+    CHECK(service.slab_bytes.taken() == 3 * 4096);
   }
 }
 
 TEST_CASE("the slabs of a process that was evicted and lives on count until it ends") {
-  Door door({.silence = 5ms, .answer = 1h, .first_answer = 1h});
-  // It has its slabs mapped, and its connection closed or not.
+  HubService service({.silence = 5ms, .answer = 1h, .first_answer = 1h});
+  // It has mapped its slabs; its connection may be closed.
   const bool hangs_up = GENERATE(false, true);
-  Child child([&, path = door.path()] {
-    FramedSocket socket = FramedSocket::connect(path, {.takes_descriptor = true});
+  Child child([&, path = service.path()] {
+    FramedSocket socket = FramedSocket::connect(path, {.accepts_descriptor = true});
     Encoder encoder;
     (void)socket.try_send(encoder.encode(Hello{.name = "w"}));
     pollfd input{socket.native_handle(), POLLIN, 0};
@@ -180,9 +180,9 @@ TEST_CASE("the slabs of a process that was evicted and lives on count until it e
     }
     if (!hangs_up) ::pause();
   });
-  door.run_until([&] { return door.logged("worker lost"); });
-  door.run();
-  CHECK(door.slab_bytes.taken() == 3 * 4096);
+  service.run_until([&] { return service.logged("worker lost"); });
+  service.run();
+  CHECK(service.slab_bytes.taken() == 3 * 4096);
   child.kill();
-  door.run_until([&] { return door.slab_bytes.taken() == 0; });
+  service.run_until([&] { return service.slab_bytes.taken() == 0; });
 }

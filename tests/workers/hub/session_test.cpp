@@ -8,28 +8,28 @@
 #include <catch2/catch.hpp>
 
 #include "tests/support/allocations.h"
-#include "tests/workers/hub/door_fixture.h"
+#include "tests/workers/hub/service_fixture.h"
 
 using namespace millrace;
 using namespace millrace::test;
 
-TEST_CASE("batches go out and come back over the socket") {
-  Door door;
-  door.open(1);
-  door.row(1);
-  RawWorker worker(door);
+TEST_CASE("batches are sent and returned over the socket") {
+  HubService service;
+  service.open(1);
+  service.row(1);
+  RawWorker worker(service);
   worker.attach();
-  const auto batch = worker.take<HandedBatch>();
+  const auto batch = worker.receive<HandedBatch>();
   CHECK(rows_of(batch) == "1.0");
   worker.send(Done{
       .batch = batch.id, .answers = texts({"yes"}), .mark_answers = {}, .taken = {}, .done = {}});
-  door.run_until([&] { return door.back.size() == 2; });
-  CHECK(door.returned() == "1 taken 1.0=yes");
+  service.run_until([&] { return service.back.size() == 2; });
+  CHECK(service.returned() == "1 taken 1.0=yes");
 }
 
-TEST_CASE("what is no message of a worker cuts it, with a reason, and is counted once") {
-  Door door;
-  RawWorker worker(door), other(door);
+TEST_CASE("an invalid message disconnects its worker, with a reason, and is counted once") {
+  HubService service;
+  RawWorker worker(service), other(service);
   worker.attach();
   other.attach();
   SECTION("garbage") { worker.send_message({1, 2, 3, 4, 5, 6, 7, 8}); }
@@ -39,48 +39,48 @@ TEST_CASE("what is no message of a worker cuts it, with a reason, and is counted
   SECTION("a service's message") { worker.send(Welcome{}); }
   SECTION("a descriptor") { worker.send(Heartbeat{}, STDIN_FILENO); }
   SECTION("a second Hello") { worker.send(Hello{.name = "w"}); }
-  SECTION("a batch that nobody has") { worker.send(Done{}); }
-  CHECK(worker.take<Refused>().code == "protocol");
+  SECTION("an unknown batch") { worker.send(Done{}); }
+  CHECK(worker.receive<Refused>().code == "protocol");
   CHECK(worker.sees_end());
-  CHECK(door.failures(WorkerFailure::protocol) == 1);
-  CHECK(door.failures(WorkerFailure::disconnect) == 0);
-  CHECK(door.stats.workers.value() == 1);
+  CHECK(service.failures(WorkerFailure::protocol) == 1);
+  CHECK(service.failures(WorkerFailure::disconnect) == 0);
+  CHECK(service.stats.workers.value() == 1);
 }
 
 TEST_CASE("a worker that hangs up is lost, and another gets its rows") {
-  Door door;
-  door.open(1);
-  door.row(1);
+  HubService service;
+  service.open(1);
+  service.row(1);
   {
-    RawWorker worker(door);
-    CHECK(rows_of(worker.attach().take<HandedBatch>()) == "1.0");
+    RawWorker worker(service);
+    CHECK(rows_of(worker.attach().receive<HandedBatch>()) == "1.0");
     SECTION("between two messages") {}
     SECTION("in the middle of one") { worker.send_bytes({100, 0, 0, 0, 1}); }
     SECTION("with garbage on the way") { worker.send(Heartbeat{}).send_bytes({100}); }
   }
-  RawWorker next(door);
-  CHECK(rows_of(next.attach().take<HandedBatch>()) == "1.0R");
-  CHECK(door.failures(WorkerFailure::disconnect) == 1);
-  CHECK(door.failures(WorkerFailure::protocol) == 0);
+  RawWorker next(service);
+  CHECK(rows_of(next.attach().receive<HandedBatch>()) == "1.0R");
+  CHECK(service.failures(WorkerFailure::disconnect) == 1);
+  CHECK(service.failures(WorkerFailure::protocol) == 0);
 }
 
-TEST_CASE("answers of a worker that hangs up behind them count") {
-  Door door;
-  door.open(1);
-  door.row(1);
+TEST_CASE("answers that a worker sends before it hangs up count") {
+  HubService service;
+  service.open(1);
+  service.row(1);
   {
-    RawWorker worker(door);
-    const BatchId batch = worker.attach().take<HandedBatch>().id;
+    RawWorker worker(service);
+    const BatchId batch = worker.attach().receive<HandedBatch>().id;
     worker.send(Done{
         .batch = batch, .answers = texts({"yes"}), .mark_answers = {}, .taken = {}, .done = {}});
   }
-  door.run_until([&] { return door.back.size() == 2; });
-  CHECK(door.returned() == "1 taken 1.0=yes");
+  service.run_until([&] { return service.back.size() == 2; });
+  CHECK(service.returned() == "1 taken 1.0=yes");
 }
 
-TEST_CASE("a worker that sends without end does not hold up its thread") {
-  Door door;
-  RawWorker worker(door);
+TEST_CASE("a worker that sends without a pause does not block its thread") {
+  HubService service;
+  RawWorker worker(service);
   worker.attach();
   Encoder encoder;
   std::vector<std::uint8_t> flood;
@@ -90,93 +90,95 @@ TEST_CASE("a worker that sends without end does not hold up its thread") {
     for (const std::byte byte : message) flood.push_back(static_cast<std::uint8_t>(byte));
   }
   worker.send_bytes(flood);
-  int turns = 0;  // that another had meanwhile
+  int turns = 0;  // of another coroutine meanwhile
   std::function<void()> take_turn = [&] {
     ++turns;
-    if (!door.logged("worker leaves")) net::post(door.io(), take_turn);
+    if (!service.logged("worker leaves")) net::post(service.io(), take_turn);
   };
-  net::post(door.io(), take_turn);
-  door.run_until([&] { return door.logged("worker leaves"); });
+  net::post(service.io(), take_turn);
+  service.run_until([&] { return service.logged("worker leaves"); });
   CHECK(turns >= 1000 / 64);
-  (void)worker.take<Bye>();
+  (void)worker.receive<Bye>();
 }
 
 namespace {
 
-// A worker with a connection that holds little, which the service serves for `credits` batches.
-RawWorker with_small_connection(Door& door, std::uint32_t credits,
+// A worker with `credits`, over a connection with a small send queue.
+RawWorker with_small_connection(HubService& service, std::uint32_t credits,
                                 std::size_t max_outgoing = 10'000) {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
   const int least = 0;
   REQUIRE(::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &least, sizeof least) == 0);
-  FramedSocket service(FileDescriptor(ends[0]), {.max_outgoing = max_outgoing});
-  spawn(door.io().get_executor(),
-        serve_worker(std::move(service), Hello{.name = "w", .credits = credits}, door.hub));
-  door.run_until([&] { return door.stats.workers.value() == 1; });
-  return RawWorker(door, FileDescriptor(ends[1]));
+  FramedSocket service_end(FileDescriptor(ends[0]), {.max_outgoing = max_outgoing});
+  spawn(service.io().get_executor(),
+        serve_worker(std::move(service_end), Hello{.name = "w", .credits = credits}, service.hub));
+  service.run_until([&] { return service.stats.workers.value() == 1; });
+  return RawWorker(service, FileDescriptor(ends[1]));
 }
 
 }  // namespace
 
-TEST_CASE("a worker that never reads is cut when too much waits, and another gets its rows") {
-  Door door;
-  const RawWorker worker = with_small_connection(door, 200);
-  door.open(1);
+TEST_CASE(
+    "a worker that never reads is disconnected when its queue is full, and another gets its rows") {
+  HubService service;
+  const RawWorker worker = with_small_connection(service, 200);
+  service.open(1);
   int rows = 0;
-  for (; rows < 200 && door.failures(WorkerFailure::timeout) == 0; ++rows) door.row(1);
+  for (; rows < 200 && service.failures(WorkerFailure::timeout) == 0; ++rows) service.row(1);
   CHECK(rows > 10);
   CHECK(rows < 150);
-  CHECK(door.failures(WorkerFailure::timeout) == 1);
-  CHECK(door.failures(WorkerFailure::disconnect) == 0);
-  CHECK(door.stats.workers.value() == 0);
+  CHECK(service.failures(WorkerFailure::timeout) == 1);
+  CHECK(service.failures(WorkerFailure::disconnect) == 0);
+  CHECK(service.stats.workers.value() == 0);
   pollfd end{worker.handle(), POLLRDHUP, 0};
   CHECK(::poll(&end, 1, 0) == 1);
-  CHECK(rows_of(RawWorker(door).attach().take<HandedBatch>()) == "1.0R");
+  CHECK(rows_of(RawWorker(service).attach().receive<HandedBatch>()) == "1.0R");
 }
 
-TEST_CASE("a worker that there is no memory to send to is cut, and no other") {
-  Door door;
-  const RawWorker worker = with_small_connection(door, 200, std::size_t{1} << 20);
-  RawWorker other(door);
+TEST_CASE("only the worker for whose messages there is no memory is disconnected") {
+  HubService service;
+  const RawWorker worker = with_small_connection(service, 200, std::size_t{1} << 20);
+  RawWorker other(service);
   other.attach();
-  door.open(1);
-  door.back.reserve(1000);
+  service.open(1);
+  service.back.reserve(1000);
   {
-    const Scarcity scarcity(20'000);  // what the hub needs for a row is less
-    for (int row = 0; row < 200 && door.failures(WorkerFailure::timeout) == 0; ++row) door.row(1);
+    const Scarcity scarcity(20'000);  // the hub needs less for a row
+    for (int row = 0; row < 200 && service.failures(WorkerFailure::timeout) == 0; ++row)
+      service.row(1);
   }
-  CHECK(door.failures(WorkerFailure::timeout) == 1);
-  CHECK(rows_of(other.take<HandedBatch>()) == "1.0R");
+  CHECK(service.failures(WorkerFailure::timeout) == 1);
+  CHECK(rows_of(other.receive<HandedBatch>()) == "1.0R");
 }
 
-TEST_CASE("a worker that is cut while much waits to be read can still read why") {
-  Door door;
-  RawWorker worker = with_small_connection(door, 20);
-  door.open(1);
-  for (int row = 0; row < 20; ++row) door.row(1);
+TEST_CASE("a worker that is disconnected with unread input can still read the reason") {
+  HubService service;
+  RawWorker worker = with_small_connection(service, 20);
+  service.open(1);
+  for (int row = 0; row < 20; ++row) service.row(1);
   worker.send(
       Done{.batch = BatchId{99}, .answers = {}, .mark_answers = {}, .taken = {}, .done = {}});
-  door.run_until([&] { return door.failures(WorkerFailure::protocol) == 1; });
-  (void)worker.take<Welcome>();
-  for (int batch = 0; batch < 20; ++batch) (void)worker.take<HandedBatch>();
-  CHECK(worker.take<Refused>().code == "protocol");
+  service.run_until([&] { return service.failures(WorkerFailure::protocol) == 1; });
+  (void)worker.receive<Welcome>();
+  for (int batch = 0; batch < 20; ++batch) (void)worker.receive<HandedBatch>();
+  CHECK(worker.receive<Refused>().code == "protocol");
   CHECK(worker.sees_end());
 }
 
-TEST_CASE("a worker that is dismissed hears Bye, and then the end") {
-  Door door;
-  RawWorker worker(door), watcher(door);
+TEST_CASE("a worker of a hub that stops receives Bye, and then the end") {
+  HubService service;
+  RawWorker worker(service), watcher(service);
   worker.attach();
   watcher.send(Hello{.name = "watcher", .credits = 0, .watch = true});
-  (void)watcher.take<Welcome>();
-  door.hub.dismiss();
+  (void)watcher.receive<Welcome>();
+  service.hub.stop();
   for (RawWorker* end : {&worker, &watcher}) {
-    (void)end->take<Bye>();
+    (void)end->receive<Bye>();
     CHECK(end->sees_end());
   }
-  RawWorker late(door);
+  RawWorker late(service);
   late.send(Hello{.name = "w"});
-  CHECK(late.take<Refused>().code == "stopping");
+  CHECK(late.receive<Refused>().code == "stopping");
   CHECK(late.sees_end());
 }

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "tests/support/simulated_cuda/simulated_cuda.h"
-#include "tests/workers/hub/door_fixture.h"
+#include "tests/workers/hub/service_fixture.h"
 #include "workers/hub/peer_process.h"
 
 using namespace millrace;
@@ -18,14 +18,14 @@ namespace {
 constexpr int ecc = 214;  // of cudaError_t
 const DeviceRule any_device{.use = DeviceRule::Use::automatic};
 
-// A door of a machine whose driver takes its time.
-struct SlowDoor : Door {
-  SlowDoor() : Door(patient, 1h, any_device) { simulated_cuda::hold_starts(); }
-  ~SlowDoor() {
+// A service with a slow driver.
+struct SlowHubService : HubService {
+  SlowHubService() : HubService(long_timeouts, 1h, any_device) { simulated_cuda::hold_starts(); }
+  ~SlowHubService() {
     if (releases) simulated_cuda::release_starts();
   }
 
-  bool releases = true;  // at its end, whatever happened in the test
+  bool releases = true;  // the destructor releases the driver
 };
 
 struct StartFixture {
@@ -42,33 +42,33 @@ const Hello on_device{.name = "w", .device = "cuda:0"};
 TEST_CASE_METHOD(
     StartFixture,
     "while a driver makes a device ready for its first worker, others get their rows") {
-  SlowDoor door;
-  RawWorker first(door);
+  SlowHubService service;
+  RawWorker first(service);
   first.send(on_device);
-  door.run_until(is_starting);
-  RawWorker other(door);
+  service.run_until(is_starting);
+  RawWorker other(service);
   other.attach();
-  door.open(1);
-  door.row(1);
-  CHECK(rows_of(other.take<HandedBatch>()) == "1.0");
-  CHECK(door.stats.workers.value() == 1);
+  service.open(1);
+  service.row(1);
+  CHECK(rows_of(other.receive<HandedBatch>()) == "1.0");
+  CHECK(service.stats.workers.value() == 1);
   simulated_cuda::release_starts();
-  CHECK(first.take<Welcome>().device);
+  CHECK(first.receive<Welcome>().device);
 }
 
-TEST_CASE_METHOD(StartFixture, "who only watches does not wait for a device") {
-  SlowDoor door;
-  RawWorker watcher(door);
+TEST_CASE_METHOD(StartFixture, "a watcher does not wait for a device") {
+  SlowHubService service;
+  RawWorker watcher(service);
   watcher.send(Hello{.name = "watcher", .device = "cuda:0", .watch = true});
-  (void)watcher.take<Welcome>();
+  (void)watcher.receive<Welcome>();
 }
 
 TEST_CASE_METHOD(StartFixture, "a device is ready once its first worker is welcomed") {
-  Door door(Door::patient, 1h, any_device);
-  CHECK_FALSE(door.devices.is_ready("cuda:1"));
-  RawWorker(door).attach(2, "cuda:1");
-  CHECK(door.devices.is_ready("cuda:1"));
-  CHECK_FALSE(door.devices.is_ready("cuda:0"));
+  HubService service(HubService::long_timeouts, 1h, any_device);
+  CHECK_FALSE(service.devices.is_ready("cuda:1"));
+  RawWorker(service).attach(2, "cuda:1");
+  CHECK(service.devices.is_ready("cuda:1"));
+  CHECK_FALSE(service.devices.is_ready("cuda:0"));
 }
 
 TEST_CASE_METHOD(StartFixture, "listed devices are ready from the start, as are those of workers") {
@@ -80,70 +80,72 @@ TEST_CASE_METHOD(StartFixture, "listed devices are ready from the start, as are 
 }
 
 TEST_CASE_METHOD(StartFixture, "a device that cannot be made ready is tried once for each worker") {
-  Door door(Door::patient, 1h, any_device);
-  constexpr int unavailable = 46;  // of cudaError_t: another process has it for itself
+  HubService service(HubService::long_timeouts, 1h, any_device);
+  constexpr int unavailable = 46;  // of cudaError_t: another process uses it exclusively
   simulated_cuda::fail("cudaSetDevice", unavailable, 1);
-  RawWorker copies(door);
-  CHECK_FALSE(copies.send(on_device).take<Welcome>().device);
-  CHECK(door.logged("worker copies"));
+  RawWorker copies(service);
+  CHECK_FALSE(copies.send(on_device).receive<Welcome>().device);
+  CHECK(service.logged("worker copies from host memory"));
   CHECK(simulated_cuda::calls("cudaSetDevice") == 1);
-  RawWorker again(door);
-  CHECK(again.send(on_device).take<Welcome>().device);
+  RawWorker again(service);
+  CHECK(again.send(on_device).receive<Welcome>().device);
 }
 
 TEST_CASE_METHOD(StartFixture, "a device that died before it was ready is not called again") {
-  Door door(Door::patient, 1h, any_device);
+  HubService service(HubService::long_timeouts, 1h, any_device);
   simulated_cuda::kill_device(ecc);
   for (int i = 0; i < 2; ++i) {
-    RawWorker worker(door);
-    CHECK(worker.send(on_device).take<Refused>().code == "device");
+    RawWorker worker(service);
+    CHECK(worker.send(on_device).receive<Refused>().code == "device");
   }
   CHECK(simulated_cuda::calls("cudaSetDevice") == 1);
-  CHECK(door.lost_devices.at(0) == "0 ecc");
+  CHECK(service.lost_devices.at(0) == "0 ecc");
 }
 
 TEST_CASE_METHOD(StartFixture,
                  "no slabs are made for a worker that has not waited for its device") {
-  SlowDoor door;
+  SlowHubService service;
   {
-    RawWorker worker(door);
+    RawWorker worker(service);
     worker.send(on_device);
-    door.run_until(is_starting);
+    service.run_until(is_starting);
   }
-  door.run_until([&] { return door.logged("worker refused"); });
+  service.run_until([&] { return service.logged("worker refused"); });
   simulated_cuda::release_starts();
-  RawWorker one(door), another(door);
-  CHECK(one.send(on_device).take<Welcome>().device);
+  RawWorker one(service), another(service);
+  CHECK(one.send(on_device).receive<Welcome>().device);
   const auto for_one = simulated_cuda::calls("cudaMalloc");
-  CHECK(another.send(on_device).take<Welcome>().device);
+  CHECK(another.send(on_device).receive<Welcome>().device);
   CHECK(simulated_cuda::calls("cudaMalloc") == 2 * for_one);
 }
 
-TEST_CASE_METHOD(StartFixture, "a service that stops meanwhile says so to who waits for a device") {
-  SlowDoor door;
-  RawWorker worker(door);
+TEST_CASE_METHOD(StartFixture,
+                 "a worker that waits for a device is refused when the service stops") {
+  SlowHubService service;
+  RawWorker worker(service);
   worker.send(on_device);
-  door.run_until(is_starting);
-  door.hub.dismiss();
+  service.run_until(is_starting);
+  service.hub.stop();
   simulated_cuda::release_starts();
-  CHECK(worker.take<Refused>().code == "stopping");
+  CHECK(worker.receive<Refused>().code == "stopping");
 }
 
-TEST_CASE_METHOD(StartFixture, "the end waits for a driver, and who waits for a device sees it") {
-  auto door = std::make_unique<SlowDoor>();
-  RawWorker first(*door), second(*door);
+TEST_CASE_METHOD(StartFixture,
+                 "the destructor waits for a driver, and ends connections that wait for a device") {
+  auto service = std::make_unique<SlowHubService>();
+  RawWorker first(*service), second(*service);
   first.send(on_device);
   second.send(on_device);
-  door->run_until(is_starting);
-  door->run();
-  const std::string path = door->path();
-  // Once there is no door any more the driver is waited for.
+  service->run_until(is_starting);
+  service->run();
+  const std::string path = service->path();
+  // After the listener was destroyed, the destructor waits for the driver.
   const std::jthread driver([&path] {
     while (std::filesystem::exists(path)) std::this_thread::yield();
     simulated_cuda::release_starts();
   });
-  door->releases = false;
-  door.reset();
+  service->releases = false;
+  service.reset();
   CHECK_FALSE(is_connected(first.handle()));
   CHECK_FALSE(is_connected(second.handle()));
 }

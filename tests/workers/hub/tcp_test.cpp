@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers over TCP, at the service's end. worker_session_test has what holds for all connections.
+// Workers over TCP, at the service's end. session_test.cpp has the tests for all connections.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
-#include "tests/workers/hub/door_fixture.h"
+#include "tests/workers/hub/service_fixture.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -23,72 +23,72 @@ std::vector<std::uint8_t> part_of_message(std::size_t bytes) {
   return part;
 }
 
-std::uint64_t refused(const Door& door, WorkerRefusal reason) {
-  return door.tcp.stats().refused[reason].value();
+std::uint64_t refused(const HubService& service, WorkerRefusal reason) {
+  return service.tcp.stats().refused[reason].value();
 }
 
 }  // namespace
 
-TEST_CASE("a worker over TCP is welcomed without slabs, and gets its tensors") {
-  Door door;
-  TcpWorker worker(door);
+TEST_CASE("a worker over TCP receives a Welcome without slabs, and then its tensors") {
+  HubService service;
+  TcpWorker worker(service);
   worker.send(Hello{.name = "w", .credits = 2, .device = "tpu"});
-  const auto welcome = worker.take<Welcome>();
+  const auto welcome = worker.receive<Welcome>();
   CHECK(welcome.slabs == 0);
   CHECK(welcome.slots == 2);
   CHECK_FALSE(worker.slabs());
-  door.open(1, "mic", R"({"language":"de"})");
-  door.row(1);
-  const auto batch = worker.take<HandedBatch>();
+  service.open(1, "mic", R"({"language":"de"})");
+  service.row(1);
+  const auto batch = worker.receive<HandedBatch>();
   CHECK(rows_of(batch) == "1.0");
   CHECK(values(batch.tensor, 1) == std::vector<int>{100, 101, 102, 0});
   CHECK(batch.opened.at(0).options == R"({"language":"de"})");
   worker.send(done(batch.id, texts({"yes"})));
-  door.run_until([&] { return door.back.size() == 2; });
-  CHECK(door.returned() == "1 taken 1.0=yes");
+  service.run_until([&] { return service.back.size() == 2; });
+  CHECK(service.returned() == "1 taken 1.0=yes");
 }
 
 TEST_CASE("slabs and messages of a worker over TCP count until it is lost") {
-  Door door;
+  HubService service;
   {
-    TcpWorker worker(door);
+    TcpWorker worker(service);
     worker.attach();
-    CHECK(door.slab_bytes.taken() == 5 * 4096);
+    CHECK(service.slab_bytes.taken() == 5 * 4096);
   }
-  door.run_until([&] { return door.failures(WorkerFailure::disconnect) == 1; });
-  door.await_slabs();
-  CHECK(door.slab_bytes.taken() == 0);
+  service.run_until([&] { return service.failures(WorkerFailure::disconnect) == 1; });
+  service.await_slabs();
+  CHECK(service.slab_bytes.taken() == 0);
 }
 
 TEST_CASE("if a worker over TCP hangs up, another worker gets its rows") {
-  Door door;
-  door.open(1);
-  door.row(1);
+  HubService service;
+  service.open(1);
+  service.row(1);
   {
-    TcpWorker worker(door);
-    CHECK(rows_of(worker.attach().take<HandedBatch>()) == "1.0");
+    TcpWorker worker(service);
+    CHECK(rows_of(worker.attach().receive<HandedBatch>()) == "1.0");
   }
-  TcpWorker next(door);
-  CHECK(rows_of(next.attach().take<HandedBatch>()) == "1.0R");
-  CHECK(door.failures(WorkerFailure::disconnect) == 1);
+  TcpWorker next(service);
+  CHECK(rows_of(next.attach().receive<HandedBatch>()) == "1.0R");
+  CHECK(service.failures(WorkerFailure::disconnect) == 1);
 }
 
-TEST_CASE("answers that came before the end of a TCP connection count") {
-  Door door;
-  door.open(1);
-  door.row(1);
+TEST_CASE("answers that were received before the end of a TCP connection count") {
+  HubService service;
+  service.open(1);
+  service.row(1);
   {
-    TcpWorker worker(door);
-    const BatchId batch = worker.attach().take<HandedBatch>().id;
+    TcpWorker worker(service);
+    const BatchId batch = worker.attach().receive<HandedBatch>().id;
     worker.send(done(batch, texts({"yes"})));
   }
-  door.run_until([&] { return door.back.size() == 2; });
-  CHECK(door.returned() == "1 taken 1.0=yes");
+  service.run_until([&] { return service.back.size() == 2; });
+  CHECK(service.returned() == "1 taken 1.0=yes");
 }
 
 TEST_CASE("a TCP connection that does not begin with an acceptable Hello is refused and counted") {
-  Door door;
-  TcpWorker worker(door);
+  HubService service;
+  TcpWorker worker(service);
   const char* code = "protocol";
   SECTION("an unknown pipeline") {
     worker.send(Hello{.pipeline = "vad", .name = "w"});
@@ -107,166 +107,167 @@ TEST_CASE("a TCP connection that does not begin with an acceptable Hello is refu
   }
   SECTION("a length of more than 64 KiB") { worker.send_bytes({1, 0, 1, 0}); }
   SECTION("another message") { worker.send(Heartbeat{}); }
-  CHECK(worker.take<Refused>().code == code);
+  CHECK(worker.receive<Refused>().code == code);
   CHECK(worker.sees_end());
-  CHECK(refused(door, WorkerRefusal::handshake) == 1);
-  CHECK(door.lines == std::vector<std::string>{"worker refused"});
-  TcpWorker(door).attach();
+  CHECK(refused(service, WorkerRefusal::handshake) == 1);
+  CHECK(service.lines == std::vector<std::string>{"worker refused"});
+  TcpWorker(service).attach();
 }
 
 TEST_CASE("a TCP connection that sends nothing is ended after the handshake time") {
-  Door door(HubUnderTest::patient, 5ms);
-  TcpWorker silent(door), half(door);
+  HubService service(HubUnderTest::long_timeouts, 5ms);
+  TcpWorker silent(service), half(service);
   half.send_bytes({100, 0, 0, 0, 1});
-  CHECK(silent.take<Refused>().code == "protocol");
+  CHECK(silent.receive<Refused>().code == "protocol");
   CHECK(silent.sees_end());
-  CHECK(half.take<Refused>().code == "protocol");
-  CHECK(refused(door, WorkerRefusal::handshake) == 2);
+  CHECK(half.receive<Refused>().code == "protocol");
+  CHECK(refused(service, WorkerRefusal::handshake) == 2);
 }
 
 TEST_CASE("at most 1024 TCP connections are open at a time") {
-  Door door;
+  HubService service;
   std::vector<TcpWorker> workers;
   while (workers.size() < max_remote_connections) {
-    workers.emplace_back(door);
-    door.run();
+    workers.emplace_back(service);
+    service.run();
   }
-  TcpWorker(door).sees_end();
-  TcpWorker(door).sees_end();
-  CHECK(refused(door, WorkerRefusal::limit_global) == 2);
-  CHECK(door.lines == std::vector<std::string>{"worker refused"});
+  TcpWorker(service).sees_end();
+  TcpWorker(service).sees_end();
+  CHECK(refused(service, WorkerRefusal::limit_global) == 2);
+  CHECK(service.lines == std::vector<std::string>{"worker refused"});
   workers.clear();
-  door.run_until([&] { return door.budgets.connections.taken() == 0; });
-  TcpWorker(door).attach();
+  service.run_until([&] { return service.budgets.connections.taken() == 0; });
+  TcpWorker(service).attach();
 }
 
-TEST_CASE("a failure over the Hello of one TCP connection ends that one") {
-  Door door;
-  TcpWorker worker(door);
+TEST_CASE("a failure at the Hello of one TCP connection ends only that one") {
+  HubService service;
+  TcpWorker worker(service);
   worker.send(Hello{.pipeline = "broken", .name = "w"});
   CHECK(worker.sees_end());
-  CHECK(door.lines == std::vector<std::string>{"worker refused"});
-  TcpWorker(door).attach();
+  CHECK(service.lines == std::vector<std::string>{"worker refused"});
+  TcpWorker(service).attach();
 }
 
-TEST_CASE("a worker over TCP can read why it was cut, whatever it still sends") {
-  Door door;
-  TcpWorker worker(door);
+TEST_CASE("a worker over TCP can read the reason of its end, also if it still sends") {
+  HubService service;
+  TcpWorker worker(service);
   worker.attach();
   worker.send(Done{});
   for (int i = 0; i < 1000; ++i) worker.send(Heartbeat{});
-  CHECK(worker.take<Refused>().code == "protocol");
+  CHECK(worker.receive<Refused>().code == "protocol");
   CHECK(worker.sees_end());
-  CHECK(door.failures(WorkerFailure::protocol) == 1);
+  CHECK(service.failures(WorkerFailure::protocol) == 1);
 }
 
 TEST_CASE("a TCP connection whose worker was refused is closed though the worker stays") {
-  Door door;
-  TcpWorker worker(door);
+  HubService service;
+  TcpWorker worker(service);
   worker.attach();
   worker.send(Hello{.name = "a second one"});
-  (void)worker.take<Refused>();
-  CHECK(door.budgets.connections.taken() == 1);
-  door.run_until([&] { return door.budgets.connections.taken() == 0; });
+  (void)worker.receive<Refused>();
+  CHECK(service.budgets.connections.taken() == 1);
+  service.run_until([&] { return service.budgets.connections.taken() == 0; });
 }
 
-TEST_CASE("a silent worker over TCP is cut, and another gets its rows") {
-  Door door({.silence = 1s, .answer = 1h, .first_answer = 1h});
-  door.open(1);
-  door.row(1);
-  TcpWorker worker(door);
-  (void)worker.attach().take<HandedBatch>();
-  CHECK(worker.take<Refused>().code == "timeout");
-  CHECK(rows_of(TcpWorker(door).attach().take<HandedBatch>()) == "1.0R");
+TEST_CASE("a silent worker over TCP is disconnected, and another gets its rows") {
+  HubService service({.silence = 1s, .answer = 1h, .first_answer = 1h});
+  service.open(1);
+  service.row(1);
+  TcpWorker worker(service);
+  (void)worker.attach().receive<HandedBatch>();
+  CHECK(worker.receive<Refused>().code == "timeout");
+  CHECK(rows_of(TcpWorker(service).attach().receive<HandedBatch>()) == "1.0R");
 }
 
-TEST_CASE("a worker over TCP that leaves gets Bye") {
-  Door door;
-  TcpWorker worker(door), stays(door), watcher(door);
+TEST_CASE("a worker over TCP that sends Bye receives Bye") {
+  HubService service;
+  TcpWorker worker(service), stays(service), watcher(service);
   worker.attach().send(Bye{});
-  (void)worker.take<Bye>();
+  (void)worker.receive<Bye>();
   stays.attach();
   watcher.send(Hello{.name = "watcher", .credits = 0, .watch = true});
-  (void)watcher.take<Welcome>();
-  door.hub.dismiss();
-  (void)stays.take<Bye>();
-  (void)watcher.take<Bye>();
-  TcpWorker late(door);
-  CHECK(late.send(Hello{.name = "w"}).take<Refused>().code == "stopping");
-  CHECK(door.failures(WorkerFailure::disconnect) == 0);
+  (void)watcher.receive<Welcome>();
+  service.hub.stop();
+  (void)stays.receive<Bye>();
+  (void)watcher.receive<Bye>();
+  TcpWorker late(service);
+  CHECK(late.send(Hello{.name = "w"}).receive<Refused>().code == "stopping");
+  CHECK(service.failures(WorkerFailure::disconnect) == 0);
 }
 
 TEST_CASE("a watcher over TCP gets copies of the rows of a local worker") {
-  Door door;
-  TcpWorker watcher(door);
+  HubService service;
+  TcpWorker watcher(service);
   watcher.send(Hello{.name = "watcher", .credits = 0, .watch = true});
-  (void)watcher.take<Welcome>();
-  RawWorker worker(door);
+  (void)watcher.receive<Welcome>();
+  RawWorker worker(service);
   worker.attach();
-  door.open(1);
-  door.row(1);
-  CHECK(values(watcher.take<HandedBatch>().tensor, 1) == std::vector<int>{100, 101, 102, 0});
+  service.open(1);
+  service.row(1);
+  CHECK(values(watcher.receive<HandedBatch>().tensor, 1) == std::vector<int>{100, 101, 102, 0});
 }
 
 TEST_CASE("workers over TCP get the rows of their own pipelines") {
   HubUnderTest other;
-  Door door;
-  door.other = {&other.hub, &other.io()};
+  HubService service;
+  service.other = {&other.hub, &other.io()};
   const auto run_both = [&](const auto& happened) {
-    door.run_until([&] { return other.run(), happened(); });
+    service.run_until([&] { return other.run(), happened(); });
   };
-  TcpWorker worker(door), another(door);
+  TcpWorker worker(service), another(service);
   worker.attach();
   another.send(Hello{.pipeline = "other", .name = "w"});
   run_both([&] { return other.stats.workers.value() == 1; });
-  CHECK(door.stats.workers.value() == 1);
-  (void)another.take<Welcome>();
-  door.open(1);
+  CHECK(service.stats.workers.value() == 1);
+  (void)another.receive<Welcome>();
+  service.open(1);
   other.open(2);
-  door.row(1);
+  service.row(1);
   other.row(2);
-  CHECK(rows_of(worker.take<HandedBatch>()) == "1.0");
-  CHECK(rows_of(another.take<HandedBatch>()) == "2.0");
-  other.hub.dismiss();
+  CHECK(rows_of(worker.receive<HandedBatch>()) == "1.0");
+  CHECK(rows_of(another.receive<HandedBatch>()) == "2.0");
+  other.hub.stop();
   other.run();
 }
 
-TEST_CASE("received bytes of workers over TCP have one bound, and a worker beyond it is cut") {
-  Door door;
-  TcpWorker loud(door), cut(door), quiet(door);
+TEST_CASE(
+    "received bytes of workers over TCP have one limit, and a worker beyond it is disconnected") {
+  HubService service;
+  TcpWorker loud(service), cut(service), quiet(service);
   quiet.attach();  // the first: it gets the stream
   loud.attach();
   cut.attach();
-  const auto unread = [&] { return door.budgets.unread.taken(); };
+  const auto unread = [&] { return service.budgets.unread.taken(); };
   const auto send = [&](TcpWorker& worker, std::size_t bytes) {
     worker.send_bytes(part_of_message(bytes));
-    for (int i = 0; i < 100; ++i) door.run();
+    for (int i = 0; i < 100; ++i) service.run();
   };
-  send(loud, own_unread / 2);
-  CHECK(unread() == 0);  // it has so much of its own
-  loud.send_bytes(std::vector<std::uint8_t>(own_unread));
-  door.run_until([&] { return unread() >= own_unread; });
-  cut.send_bytes(part_of_message(own_unread));
-  door.run_until([&] { return unread() > own_unread; });
-  door.budgets.unread.set_limit(unread());
-  cut.send_bytes(std::vector<std::uint8_t>(own_unread));
-  CHECK(cut.take<Refused>().code == "no_room");
-  CHECK(door.failures(WorkerFailure::timeout) == 1);
-  CHECK(door.failures(WorkerFailure::protocol) == 0);
-  door.open(1);
-  door.row(1);
-  quiet.send(done(quiet.take<HandedBatch>().id, texts({"yes"})));
-  door.run_until([&] { return door.back.size() == 2; });
+  send(loud, reserved_unread_bytes / 2);
+  CHECK(unread() == 0);  // within the connection's reserved bytes
+  loud.send_bytes(std::vector<std::uint8_t>(reserved_unread_bytes));
+  service.run_until([&] { return unread() >= reserved_unread_bytes; });
+  cut.send_bytes(part_of_message(reserved_unread_bytes));
+  service.run_until([&] { return unread() > reserved_unread_bytes; });
+  service.budgets.unread.set_limit(unread());
+  cut.send_bytes(std::vector<std::uint8_t>(reserved_unread_bytes));
+  CHECK(cut.receive<Refused>().code == "no_room");
+  CHECK(service.failures(WorkerFailure::timeout) == 1);
+  CHECK(service.failures(WorkerFailure::protocol) == 0);
+  service.open(1);
+  service.row(1);
+  quiet.send(done(quiet.receive<HandedBatch>().id, texts({"yes"})));
+  service.run_until([&] { return service.back.size() == 2; });
 }
 
 TEST_CASE("the memory of a long message is given back when the message is read") {
-  Door door;
-  TcpWorker worker(door);
+  HubService service;
+  TcpWorker worker(service);
   worker.attach();
-  door.open(1);
-  door.row(1);
-  const BatchId batch = worker.take<HandedBatch>().id;
+  service.open(1);
+  service.row(1);
+  const BatchId batch = worker.receive<HandedBatch>().id;
   worker.send(done(batch, {{Answer::Kind::text, std::string(900'000, 'x')}}));
-  door.run_until([&] { return door.back.size() == 2; });
-  door.run_until([&] { return door.budgets.unread.taken() == 0; });
+  service.run_until([&] { return service.back.size() == 2; });
+  service.run_until([&] { return service.budgets.unread.taken() == 0; });
 }

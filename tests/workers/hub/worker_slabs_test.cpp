@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lane's slabs on a device whose copies end, and whose workers finish, when the test says so.
+// A worker's slabs on a device. The test decides when copies end and when the worker has finished.
 #include "workers/hub/worker_slabs.h"
 
 #include <catch2/catch.hpp>
@@ -17,11 +17,11 @@ namespace {
 constexpr BatchShape shape{
     .format = {.frames = Element::s16, .dtype = Element::f32}, .slots = 2, .rows = 2, .width = 3};
 
-// What a test sees of a device, and decides of it.
+// A device that the test controls and observes.
 struct Control {
   Copying copying = Copying::under_way;
-  bool finished = true;  // by the worker's device, when a slab is given back
-  bool gone = false;     // its slabs
+  bool finished = true;  // the worker's device has finished with a slab when it is given back
+  bool gone = false;     // its slabs are destroyed
   bool stopped = false;
   std::vector<std::uint32_t> copied, given_back;
 };
@@ -51,7 +51,7 @@ class DeviceOfTest : public Device {
  public:
   explicit DeviceOfTest(Control& control) : control_(control) {}
   std::string_view name() const override { return "cuda:0"; }
-  std::optional<std::size_t> place() const override { return 0; }
+  std::optional<std::size_t> device_index() const override { return 0; }
   RowFormat slab_format(const RowFormat& tensor) const override { return tensor.unexpanded(); }
   std::unique_ptr<DeviceSlabs> attach(const SlabRing&, DeviceReports) override {
     return std::make_unique<SlabsOfTest>(control_);
@@ -65,7 +65,7 @@ class FeedUnderTest {
  public:
   Control device;
   std::vector<std::uint32_t> handed;  // slabs, in order
-  std::vector<std::int16_t> first;    // what the first row of the last one held
+  std::vector<std::int16_t> first;    // the first row in the last slab
   WorkerSlabs slabs{shape, std::make_unique<DeviceOfTest>(device), 2, nullptr};
 
   // A batch of one row that holds {1, 2}.
@@ -105,14 +105,14 @@ TEST_CASE("a batch whose copy failed is not handed over") {
   CHECK(f.handed.empty());
 }
 
-TEST_CASE("for a device that expands, slabs hold the frames as they are, and nothing around them") {
+TEST_CASE("for a device that expands, slabs hold unconverted frames without padding") {
   FeedUnderTest f;
   std::ranges::fill(f.slabs.ring().memory(), std::byte{0x77});
   f.write();
   CHECK(f.first == std::vector<std::int16_t>{1, 2, 0x7777});
 }
 
-TEST_CASE("a slab whose batch came back before its copy had ended is free when it has") {
+TEST_CASE("a slab whose batch was returned before its copy ended is free when the copy has ended") {
   FeedUnderTest f;
   f.write();
   f.write();
@@ -120,7 +120,7 @@ TEST_CASE("a slab whose batch came back before its copy had ended is free when i
   f.slabs.finish();
   CHECK_FALSE(f.slabs.has_slab());
   CHECK(f.device.given_back.empty());
-  f.slabs.ended({.slab = 0, .at = Clock::now()});
+  f.slabs.on_copy_ended({.slab = 0, .at = Clock::now()});
   CHECK(f.device.given_back == Slabs{0});
   CHECK(f.slabs.has_slab());
 }
@@ -130,22 +130,22 @@ TEST_CASE("a slab that the worker's device still reads is free when that reports
   f.device.finished = false;
   f.write();
   f.write();
-  f.slabs.ended({.slab = 0, .at = Clock::now()});
+  f.slabs.on_copy_ended({.slab = 0, .at = Clock::now()});
   f.slabs.finish();
   CHECK_FALSE(f.slabs.has_slab());
-  f.slabs.freed(0);
+  f.slabs.on_slab_freed(0);
   CHECK(f.slabs.has_slab());
   f.write();
   CHECK(f.handed == Slabs{0, 1, 0});
 }
 
-TEST_CASE("a batch was copied when its device says so, and until then when its copy began") {
+TEST_CASE("oldest_copied() is the end of the copy if it is reported, and its begin before that") {
   FeedUnderTest f;
   const Time before = Clock::now();
   f.write();
   f.write();
   const Time written = Clock::now(), copied = written + std::chrono::milliseconds(3);
-  f.slabs.ended({.slab = 0, .at = copied});
+  f.slabs.on_copy_ended({.slab = 0, .at = copied});
   CHECK(f.slabs.oldest_copied() == copied);
   f.slabs.finish();
   const Time began = f.slabs.oldest_copied();
@@ -154,7 +154,7 @@ TEST_CASE("a batch was copied when its device says so, and until then when its c
 }
 
 TEST_CASE(
-    "a worker that copies itself is handed the slabs of the host, and the device's are gone") {
+    "after leave_copies_to_worker() the slabs on the host are used, and the device's are gone") {
   FeedUnderTest f;
   f.device.finished = false;
   f.write();
@@ -162,10 +162,10 @@ TEST_CASE(
   f.write();
   CHECK_FALSE(f.slabs.has_slab());
   auto former = f.slabs.leave_copies_to_worker();
-  CHECK_FALSE(f.slabs.has_slab());  // the copies may be under way still
-  CHECK_FALSE(f.slabs.device().place());
+  CHECK_FALSE(f.slabs.has_slab());  // the copies may be in progress
+  CHECK_FALSE(f.slabs.device().device_index());
   former.reset();
-  f.slabs.former_slabs_gone();
+  f.slabs.on_former_slabs_freed();
   CHECK(f.device.gone);
   CHECK(f.slabs.has_slab());
   f.write();
@@ -175,7 +175,7 @@ TEST_CASE(
   CHECK(f.slabs.has_slab());
 }
 
-TEST_CASE("the device of a lost worker is not asked any more for the slabs it gave back") {
+TEST_CASE("stop() stops the slabs of the device") {
   FeedUnderTest f;
   f.slabs.stop();
   CHECK(f.device.stopped);

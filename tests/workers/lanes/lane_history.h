@@ -17,38 +17,37 @@
 
 namespace millrace::test {
 
-// What happened how often, so that a test can show that it tried everything.
+// The number of times that each kind of event happened, to show that a test covers all kinds.
 using Tally = std::map<std::string, int>;
 
-// The history of a pipeline's lanes: what streams were given, what each worker saw, what was done.
-// Holds every step against what Lanes promises, by what was seen alone; a step that breaks it fails
-// the test.
+// The history of a pipeline's lanes: the rows of streams, the batches of each worker, and the
+// answers. Checks after every step, by this history alone, that Lanes keeps its guarantees.
 class LaneHistory {
  public:
   LaneHistory(const LanesRule& rule, Tally& tally) : rule_(rule), tally_(tally) {}
 
   struct StreamSeen {
     std::vector<Row> cut;
-    std::size_t next = 0;  // row that is to be handed over next
+    std::size_t next = 0;  // the row that is handed over next
     std::size_t done = 0;
     std::size_t taken = 0, to_notify = 0;
     std::set<std::uint64_t> handed;
     std::set<std::uint64_t> suspects;  // rows in the oldest batch of a lost worker, not done
-    std::set<std::uint64_t> poison;    // rows over which any worker dies
-    int failed = 0;                    // rows that are given up
-    Time busy;                         // when it was opened, or a worker had rows of it last
+    std::set<std::uint64_t> poison;    // rows at which every worker dies
+    int failed = 0;                    // rows that failed in a trial
+    Time busy;                         // when it was opened, or a worker last had rows of it
     std::optional<LaneId> worker;      // that had its last row
-    bool reset_due = false;            // a worker lost its state, or gave it away
-    bool may_move = false;             // a row that lets it leave its worker was done
-    bool must_move = false;            // and there was room
+    bool reset_due = false;            // a worker lost its state, or released it
+    bool may_move = false;             // a row was done after which it may leave its worker
+    bool must_move = false;            // such a row was done while a slot was free
     bool ended = false, aborted = false, dropped = false;
   };
   struct WorkerSeen {
     std::uint32_t credits = 0;
-    Time heard, answered;
+    Time last_received, answered;
     bool has_answered = false;
     std::optional<Time> leaving;
-    std::uint32_t streams = 0;  // when it was looked at last
+    std::uint32_t streams = 0;  // at the last look()
     std::deque<Batch> held;
     std::vector<BatchId> done;
     std::map<Slot, StreamId> slots;
@@ -70,8 +69,9 @@ class LaneHistory {
     WorkerSeen& worker = workers.at(lane);
     expect(std::exchange(last_batch_, number(batch.id)) < number(batch.id), "ids ascend");
     expect(worker.held.size() < worker.credits, "a batch needs a credit");
-    expect(batch.framed.size() <= rule_.batch.rows, "a batch is not too long");
-    expect(batch.marks.size() <= rule_.batch.slots, "a batch has not too many markers");
+    expect(batch.framed.size() <= rule_.batch.rows,
+           "a batch has at most batch.rows rows with frames");
+    expect(batch.marks.size() <= rule_.batch.slots, "a batch has at most `slots` marker rows");
     expect_trial(worker, batch);
     std::vector<StreamId> expected, named;
     std::set<StreamId> in_tensor;
@@ -90,19 +90,19 @@ class LaneHistory {
     worker.held.push_back(batch);
   }
 
-  // A worker that is gone without a word: its rows go again.
-  void lose(LaneId lane, Blame blame, Time now) {
+  // A worker was lost: its rows are handed over again.
+  void lose(LaneId lane, LossCause cause, Time now) {
     WorkerSeen& worker = workers.at(lane);
     for (const Batch& batch : worker.held) {
       fenced.emplace_back(lane, batch.id);
-      const bool blamed = blame == Blame::worker && &batch == &worker.held.front();
+      const bool is_suspect = cause == LossCause::worker && &batch == &worker.held.front();
       const bool alone = batch.framed.size() + batch.marks.size() == 1;
       for (const auto* rows : {&batch.framed, &batch.marks})
         for (const BatchRow& row : *rows) {
           StreamSeen& stream = streams.at(row.stream);
           stream.next = std::min<std::size_t>(stream.next, row.ready.row.seq);
           stream.busy = now;
-          if (!blamed) continue;
+          if (!is_suspect) continue;
           const bool before = !stream.suspects.insert(row.ready.row.seq).second;
           if (before && alone) given_up_.insert({row.stream, row.ready.row.seq});
         }
@@ -111,7 +111,7 @@ class LaneHistory {
     count("lost");
   }
 
-  // Whether a worker dies over its oldest batch.
+  // True if a worker dies at this batch.
   bool is_poisonous(const Batch& batch) const {
     for (const auto* rows : {&batch.framed, &batch.marks})
       for (const BatchRow& row : *rows)
@@ -119,7 +119,7 @@ class LaneHistory {
     return false;
   }
 
-  // Its oldest batch is given back, with answers that say whose they are; `room` slots are free.
+  // The worker returned its oldest batch while `room` slots were free.
   void give_back(LaneId lane, std::uint32_t room, Time now) {
     WorkerSeen& worker = workers.at(lane);
     const Batch batch = std::move(worker.held.front());
@@ -146,7 +146,7 @@ class LaneHistory {
   void read(const SortedEvents& events, bool answered, Time now, Time give_up) {
     for (LaneId lane : events.overdue) {
       expect(lost_at(workers.at(lane)) <= now, "a worker has the time that it has");
-      lose(lane, Blame::worker, now);
+      lose(lane, LossCause::worker, now);
       count("overdue");
     }
     for (LaneId lane : events.left) {
@@ -157,7 +157,7 @@ class LaneHistory {
     }
     for (StreamId id : events.taken) ++streams.at(id).taken;
     for (const auto& done : events.done) see_done(done, answered, now);
-    expect(given_up_.empty(), "a row that cost two workers is given up");
+    expect(given_up_.empty(), "a row fails when two workers were lost at it");
     for (const auto& dropped : events.dropped) see_dropped(dropped, now, give_up);
     for (StreamId id : events.gone) {
       const auto gone = streams.find(id);
@@ -169,10 +169,10 @@ class LaneHistory {
       streams.erase(gone);
     }
     for (const auto& [id, stream] : streams)
-      expect(stream.failed < 2, "a stream ends with its second row that is given up");
+      expect(stream.failed < 2, "a stream ends with its second row that fails");
   }
 
-  // What holds between two steps.
+  // Checks the state between two steps.
   void look(const Lanes& lanes, Time now) {
     std::size_t placed = 0;
     std::uint32_t room = 0;
@@ -181,24 +181,24 @@ class LaneHistory {
       WorkerSeen& worker = workers.at(id);
       placed += lane.batcher().streams();
       const std::uint32_t before = std::exchange(worker.streams, lane.batcher().streams());
-      expect(!worker.leaving || worker.streams <= before, "one that leaves gets no new streams");
+      expect(!worker.leaving || worker.streams <= before, "a leaving worker gets no new streams");
       expect(!worker.leaving || worker.streams > 0 || !worker.held.empty(),
-             "one that leaves is let go when it is empty");
-      if (!worker.leaving) room += lane.batcher().room();
+             "a leaving worker is released when it is empty");
+      if (!worker.leaving) room += lane.batcher().free_slots();
       expect(lost_at(worker) > now, "a worker has no more time than it has");
       expect(lane.batch_deadline() > now, "a batch that is due is handed over");
     }
     expect(lanes.streams() == streams.size(), "a stream is there until it is gone");
     expect(lanes.waiting() == streams.size() - placed, "a stream has a slot, or waits");
-    expect(lanes.waiting() == 0 || room == 0, "nobody waits while there is room");
+    expect(lanes.waiting() == 0 || room == 0, "no stream waits while a slot is free");
     for (const auto& [id, lane] : lanes.lanes())
       if (room > 0 && has_kept_long(workers.at(id), now)) expect_kept(id, lane);
   }
 
   Time lost_at(const WorkerSeen& worker) const {
-    const Time silent = worker.heard + rule_.patience.silence;
+    const Time silent = worker.last_received + rule_.timeouts.silence;
     if (worker.held.empty()) return silent;
-    const Duration due = worker.has_answered ? rule_.patience.answer : rule_.patience.first_answer;
+    const Duration due = worker.has_answered ? rule_.timeouts.answer : rule_.timeouts.first_answer;
     return std::min(silent, std::max(worker.held.front().closed, worker.answered) + due);
   }
 
@@ -215,7 +215,7 @@ class LaneHistory {
     }
   }
 
-  // A suspect is handed over alone, to a worker that has nothing else.
+  // A suspect is handed over alone, to a worker that holds no other batch.
   void expect_trial(const WorkerSeen& worker, const Batch& batch) const {
     const auto suspects = [this](const Batch& in) {
       std::size_t count = 0;
@@ -254,7 +254,7 @@ class LaneHistory {
     stream.busy = now;
   }
 
-  // It has another worker: its state is lost. Where the first is still there, that one let it go.
+  // The stream has moved: its state is lost. A worker that is still attached must have released it.
   void see_move(StreamSeen& stream, Time now) {
     const auto from = workers.find(*stream.worker);
     if (from != workers.end()) {
@@ -279,7 +279,7 @@ class LaneHistory {
     expect(!cut.is(flag::reset) || row.is(flag::reset), "a RESET stays");
   }
 
-  // No state is continued that is not there, and none is thrown away that is.
+  // A row continues the state of its stream at the worker if it is there, and only then.
   static void expect_state(StreamSeen& stream, WorkerSeen& worker, const BatchRow& batch_row) {
     const Row& row = batch_row.ready.row;
     expect((row.reason == ResetReason::worker_lost) == stream.reset_due,
@@ -305,7 +305,7 @@ class LaneHistory {
     stream.busy = now;
     expect(stream.handed.contains(done.seq), "a row that is done was handed over");
     if (given_up_.erase({done.stream, done.seq}) > 0) {
-      expect(done.answer.kind == Answer::Kind::error, "a row that is given up is an error");
+      expect(done.answer.kind == Answer::Kind::error, "a row that fails in a trial is an error");
       stream.next = std::max<std::size_t>(stream.next, done.seq + 1);
       stream.suspects.erase(done.seq);
       ++stream.failed;
@@ -327,10 +327,10 @@ class LaneHistory {
           for (const BatchRow& row : *rows)
             expect(row.stream != dropped.stream, "no stream is dropped that a worker has rows of");
     if (dropped.code == ErrorCode::worker_failed) {
-      expect(stream.failed == 2, "a stream ends after its second row that is given up");
+      expect(stream.failed == 2, "a stream ends after its second row that fails");
       count("worker failed");
     } else if (dropped.code) {
-      expect(*dropped.code == ErrorCode::no_worker, "a stream fails for want of a worker");
+      expect(*dropped.code == ErrorCode::no_worker, "a stream fails because it has no worker");
       expect(now - stream.busy >= rule_.worker_wait || now >= give_up,
              "a stream waits as long as it may");
       count("no worker");
@@ -344,7 +344,7 @@ class LaneHistory {
   const LanesRule rule_;
   Tally& tally_;
   std::uint64_t last_batch_ = 0;
-  std::set<std::pair<StreamId, std::uint64_t>> given_up_;  // rows, which are not done yet
+  std::set<std::pair<StreamId, std::uint64_t>> given_up_;  // rows that must fail next
 };
 
 }  // namespace millrace::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What events cost when there are many streams, by the time of the processor.
+// The processor time of events with many streams.
 #include <catch2/catch.hpp>
 #include <ctime>
 
@@ -16,14 +16,14 @@ double seconds(auto&& work) {
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
-// Two workers with 5000 streams, each of which a worker has had a row of.
-struct Crowd {
+// Two workers with 5000 streams. A worker had a row of each stream.
+struct ManyStreams {
   static constexpr std::uint64_t streams = 5000;
 
   Pipeline p{streams, 2ms};
   LaneId first = p.lanes.attach(2, p.now), second = p.lanes.attach(2, p.now);
 
-  Crowd() {
+  ManyStreams() {
     for (std::uint64_t id = 1; id <= streams; ++id) p.row(p.open(id));
     for (LaneId lane : {first, second}) {
       p.now += 2ms;
@@ -33,14 +33,14 @@ struct Crowd {
     p.events();
   }
 
-  // Rows of one stream, each answered, and a tick of the clock after each.
+  // Adds rows of one stream, answers each, and moves the clock after each.
   double serve() {
     return seconds([this] {
       for (int i = 0; i < 2000; ++i) {
         p.row(StreamId{1});
         p.now += 2ms;
-        p.lanes.heard(first, p.now);
-        p.lanes.heard(second, p.now);
+        p.lanes.on_message(first, p.now);
+        p.lanes.on_message(second, p.now);
         p.lanes.expire(p.now);
         CHECK(p.lanes.deadline() > t0);
         for (LaneId lane : {first, second})
@@ -54,23 +54,23 @@ struct Crowd {
 }  // namespace
 
 TEST_CASE("an event costs no more while a worker with thousands of streams leaves") {
-  Crowd crowd;
-  const double before = crowd.serve();
-  crowd.p.lanes.bye(crowd.second, crowd.p.now);
-  CHECK(crowd.p.lanes.leaving(crowd.second));
-  const double leaving = crowd.serve();
-  CHECK(crowd.p.lanes.lanes().size() == 2);
+  ManyStreams many;
+  const double before = many.serve();
+  many.p.lanes.bye(many.second, many.p.now);
+  CHECK(many.p.lanes.leaving(many.second));
+  const double leaving = many.serve();
+  CHECK(many.p.lanes.lanes().size() == 2);
   CHECK(leaving < 3 * before + 0.01);
 }
 
 TEST_CASE("an event costs no more while a worker keeps thousands of streams after bye_wait") {
-  Crowd crowd;
-  const double before = crowd.serve();
-  crowd.p.lanes.bye(crowd.second, crowd.p.now);
-  crowd.p.lanes.bye(crowd.first, crowd.p.now);  // there is no room elsewhere
-  crowd.p.pass_bye_wait();
-  const double kept = crowd.serve();
-  CHECK(crowd.p.lanes.lanes().size() == 2);
+  ManyStreams many;
+  const double before = many.serve();
+  many.p.lanes.bye(many.second, many.p.now);
+  many.p.lanes.bye(many.first, many.p.now);  // no other worker has a free slot
+  many.p.pass_bye_wait();
+  const double kept = many.serve();
+  CHECK(many.p.lanes.lanes().size() == 2);
   CHECK(kept < 3 * before + 0.01);
 }
 
@@ -79,11 +79,11 @@ TEST_CASE("streams of a lost worker with old rows are queued again without a sea
   Pipeline p(2 * streams, 1h);
   const LaneId first = p.lanes.attach(2, p.now), second = p.lanes.attach(2, p.now);
   for (std::uint64_t id = 1; id <= 2 * streams; ++id) p.open(id);
-  for (std::uint64_t i = 0; i < 2 * streams; ++i) {  // as good as by chance
+  for (std::uint64_t i = 0; i < 2 * streams; ++i) {  // in a nearly random order
     p.now += 1us;
     p.row(StreamId{1 + i * 7919 % (2 * streams)});
   }
-  const double took = seconds([&] { p.lanes.lost(first, Blame::worker, p.now); });
+  const double took = seconds([&] { p.lanes.lost(first, LossCause::worker, p.now); });
   CHECK(p.lanes.lanes().at(second).batcher().waiting() == 2 * streams);
   CHECK(took < 0.5);
 }

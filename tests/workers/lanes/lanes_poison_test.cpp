@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows over which workers die, and what the rows beside them see of it.
+// Rows at which workers die, and the effect on other rows.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
@@ -15,15 +15,15 @@ namespace {
 
 constexpr std::uint64_t poisonous = 1;  // the stream
 
-// Workers that die over some rows of one stream, each of them replaced at once.
-struct Play {
-  explicit Play(std::uint32_t slots, bool stateful = true) : p(slots, 0s, 1h, stateful) {}
+// Workers that die at some rows of one stream. Each is replaced at once.
+struct DyingWorkers {
+  explicit DyingWorkers(std::uint32_t slots, bool stateful = true) : p(slots, 0s, 1h, stateful) {}
 
   Pipeline p;
   std::set<std::uint64_t> poison;          // rows of the stream
-  bool by_timeout = false;                 // the worker does not die, it hangs
+  bool by_timeout = false;                 // the worker hangs instead
   std::size_t overlap = 1;                 // batches that a worker computes at a time
-  std::function<void()> on_death = [] {};  // before the next worker is there
+  std::function<void()> on_death = [] {};  // called before the next worker attaches
   std::vector<LaneId> workers;
   int deaths = 0;
   std::map<StreamId, std::vector<std::uint64_t>> answered, failed;
@@ -35,7 +35,7 @@ struct Play {
     for (; count > 0; --count) workers.push_back(p.lanes.attach(credits, p.now));
   }
 
-  // Whether the worker dies over what it computes now.
+  // True if the worker dies at the batches that it computes now.
   bool kills(const Lane& lane) const {
     const auto computed = static_cast<std::ptrdiff_t>(std::min(overlap, lane.held().size()));
     return std::any_of(lane.held().begin(), lane.held().begin() + computed,
@@ -59,7 +59,7 @@ struct Play {
     gone.insert(events.gone.begin(), events.gone.end());
   }
 
-  // Every worker takes all that it can have, and works on its oldest batches.
+  // Every worker takes as many batches as it can, and then either dies or returns the oldest one.
   void turn(std::uint32_t credits) {
     for (LaneId& worker : workers) {
       while (p.next(worker) != "none") {
@@ -73,17 +73,17 @@ struct Play {
         on_death();
         worker = p.lanes.attach(credits, p.now);
       } else {
-        REQUIRE(p.done(worker, oldest.id) == Lanes::Given::taken);
+        REQUIRE(p.done(worker, oldest.id) == Lanes::DoneResult::accepted);
       }
       read();
     }
   }
 
   void die(LaneId worker) {
-    if (!by_timeout) return p.lanes.lost(worker, Blame::worker, p.now);
+    if (!by_timeout) return p.lanes.lost(worker, LossCause::worker, p.now);
     p.now += 120s;
     for (LaneId other : workers)
-      if (other != worker) p.lanes.heard(other, p.now);
+      if (other != worker) p.lanes.on_message(other, p.now);
     p.lanes.expire(p.now);
     REQUIRE(numbers(p.lanes.events().overdue) == std::vector{number(worker)});
   }
@@ -102,7 +102,7 @@ TEST_CASE("a row over which workers die fails alone, wherever it is in its batch
   const std::uint32_t credits = GENERATE(1, 2, 3);
   const int workers = GENERATE(1, 2);
   const bool by_timeout = GENERATE(false, true);
-  Play play(6);
+  DyingWorkers play(6);
   play.poison = {0};
   play.by_timeout = by_timeout && workers == 1;
   std::vector<StreamId> streams;
@@ -129,7 +129,7 @@ TEST_CASE("a row over which workers die fails alone, wherever it is in its batch
 
 TEST_CASE("a stream ends with worker_failed after the second of its rows over which workers died") {
   const std::uint32_t credits = GENERATE(1, 2, 3);
-  Play play(6);
+  DyingWorkers play(6);
   for (std::uint64_t seq = 0; seq < 100; ++seq) play.poison.insert(seq);
   std::vector<StreamId> streams;
   for (std::uint64_t i = 1; i <= 6; ++i) streams.push_back(play.p.open(i));
@@ -155,7 +155,7 @@ TEST_CASE("rows over which workers die that compute several batches at a time en
   const std::uint32_t overlap = GENERATE(2, 3);
   const bool streams_come = GENERATE(false, true);
   const int others = GENERATE(5, 49);
-  Play play(100);
+  DyingWorkers play(100);
   play.overlap = overlap;
   for (std::uint64_t seq = first_poison; seq < 100; ++seq) play.poison.insert(seq);
   std::vector<StreamId> streams;
@@ -184,7 +184,7 @@ TEST_CASE("rows over which workers die that compute several batches at a time en
 }
 
 TEST_CASE("a marker row over which workers die fails alone") {
-  Play play(3);
+  DyingWorkers play(3);
   play.poison = {1};
   const auto a = play.p.open(poisonous), b = play.p.open(2), c = play.p.open(3);
   for (StreamId stream : {a, b, c}) {
@@ -201,7 +201,7 @@ TEST_CASE("a marker row over which workers die fails alone") {
 }
 
 TEST_CASE("an END row over which workers die ends its stream") {
-  Play play(2);
+  DyingWorkers play(2);
   play.poison = {0};
   play.p.row(play.p.open(poisonous), flag::last | flag::end);
   play.attach(1, 2);
@@ -213,7 +213,7 @@ TEST_CASE("an END row over which workers die ends its stream") {
 }
 
 TEST_CASE("rows of one stream in one batch are tried one by one") {
-  Play play(2, false);
+  DyingWorkers play(2, false);
   play.poison = {2};
   const auto a = play.p.open(poisonous);
   for (int i = 0; i < 4; ++i) play.p.row(a);
@@ -232,7 +232,7 @@ TEST_CASE("a row that was behind the oldest batch of a lost worker is no suspect
   CHECK(p.next(lane) == "1.0");
   p.row(b);
   CHECK(p.next(lane) == "2.0");
-  p.lanes.lost(lane, Blame::worker, p.now);
+  p.lanes.lost(lane, LossCause::worker, p.now);
   const LaneId other = p.lanes.attach(3, p.now);
   CHECK(p.next(other) == "2.0R");
   CHECK(p.next(other) == "none");
@@ -241,14 +241,14 @@ TEST_CASE("a row that was behind the oldest batch of a lost worker is no suspect
   CHECK(p.next(other) == "none");
 }
 
-TEST_CASE("a suspect is all that its worker has, and other rows come before the next one") {
+TEST_CASE("a trial is the only batch of its worker, and other rows come before the next trial") {
   Pipeline p(3);
   const LaneId lost = p.lanes.attach(2, p.now);
   const auto a = p.open(1), b = p.open(2), c = p.open(3);
   p.row(a);
   p.row(b);
   CHECK(p.next(lost) == "1.0 2.0");
-  p.lanes.lost(lost, Blame::worker, p.now);
+  p.lanes.lost(lost, LossCause::worker, p.now);
   const LaneId lane = p.lanes.attach(3, p.now);
   CHECK(p.next(lane) == "1.0R");
   p.row(c);
@@ -256,7 +256,7 @@ TEST_CASE("a suspect is all that its worker has, and other rows come before the 
   p.done(lane);
   CHECK(p.next(lane) == "3.0");
   p.row(c);
-  CHECK(p.next(lane) == "none");  // it is the suspect's turn
+  CHECK(p.next(lane) == "none");  // the suspect is next
   p.done(lane);
   CHECK(p.next(lane) == "2.0R");
   CHECK(p.next(lane) == "none");
@@ -264,7 +264,7 @@ TEST_CASE("a suspect is all that its worker has, and other rows come before the 
   CHECK(p.next(lane) == "3.1");
 }
 
-TEST_CASE("no batch is due while a suspect waits for its worker to give back what it has") {
+TEST_CASE("no batch is due while a suspect waits for its worker to return its batches") {
   Pipeline p(3, 10ms);
   const auto a = p.open(1), b = p.open(2);
   p.open(3);
@@ -272,13 +272,13 @@ TEST_CASE("no batch is due while a suspect waits for its worker to give back wha
   const LaneId lost = p.lanes.attach(2, p.now);
   p.now += 10ms;
   CHECK(p.next(lost) == "1.0");
-  p.lanes.lost(lost, Blame::worker, p.now);
+  p.lanes.lost(lost, LossCause::worker, p.now);
   p.row(b);
   const LaneId lane = p.lanes.attach(2, p.now += 10ms);
   CHECK(p.next(lane) == "2.0");
   p.row(b);
   CHECK(p.lanes.deadline() == p.now + 6s);  // the worker's silence
-  p.lanes.heard(lane, p.now += 10ms);
+  p.lanes.on_message(lane, p.now += 10ms);
   CHECK(p.next(lane) == "none");
   CHECK(p.lanes.deadline() == p.now + 6s);
   p.done(lane);
@@ -291,17 +291,17 @@ TEST_CASE("a suspect whose worker was lost over a batch before it is tried by th
   p.row(a);
   LaneId lane = p.lanes.attach(2, p.now);
   CHECK(p.next(lane) == "1.0");
-  p.lanes.lost(lane, Blame::worker, p.now);
+  p.lanes.lost(lane, LossCause::worker, p.now);
   p.row(b);
   lane = p.lanes.attach(2, p.now);
   CHECK(p.next(lane) == "2.0");
-  p.lanes.lost(lane, Blame::worker, p.now);
+  p.lanes.lost(lane, LossCause::worker, p.now);
   CHECK(p.events().done.empty());
   lane = p.lanes.attach(2, p.now);
   CHECK(p.next(lane) == "1.0R");
 }
 
-TEST_CASE("no row is suspect or fails because the service gave its worker up") {
+TEST_CASE("no row is suspect or fails because the service dropped its worker") {
   Pipeline p;
   const auto a = p.open(1), b = p.open(2);
   p.row(a);
@@ -310,38 +310,38 @@ TEST_CASE("no row is suspect or fails because the service gave its worker up") {
   LaneId lane = attach();
   for (int i = 0; i < 3; ++i) {
     CHECK(p.next(lane) == (i == 0 ? "1.0 2.0" : "1.0R 2.0R"));
-    p.lanes.lost(lane, Blame::service, p.now);
+    p.lanes.lost(lane, LossCause::service, p.now);
     lane = attach();
   }
   CHECK(p.next(lane) == "1.0R 2.0R");
-  p.lanes.lost(lane, Blame::worker, p.now);
+  p.lanes.lost(lane, LossCause::worker, p.now);
   for (int i = 0; i < 3; ++i) {
     lane = attach();
     CHECK(p.next(lane) == "1.0R");  // still alone
-    p.lanes.lost(lane, Blame::service, p.now);
+    p.lanes.lost(lane, LossCause::service, p.now);
   }
   CHECK(p.events().done.empty());
 }
 
-TEST_CASE("a stream that moves is tried and ended as any other") {
+TEST_CASE("a stream that moves is tried and ended like any other") {
   Pipeline p(2, 0s, 30s);
   const auto a = p.open(1);
   p.row(a, flag::last);
   LaneId lane = p.lanes.attach(2, p.now);
   CHECK(p.next(lane) == "1.0");
-  p.lanes.lost(lane, Blame::worker, p.now);
+  p.lanes.lost(lane, LossCause::worker, p.now);
   const LaneId leaving = p.lanes.attach(2, p.now);
   CHECK(p.next(leaving) == "1.0R");
   p.lanes.bye(leaving, p.now);
   const LaneId other = p.lanes.attach(2, p.now);
   p.row(a, flag::segment);
-  p.lanes.lost(leaving, Blame::worker, p.now);
+  p.lanes.lost(leaving, LossCause::worker, p.now);
   CHECK(p.events().done.size() == 1);
   CHECK(p.next(other) == "1.1R");
-  p.lanes.lost(other, Blame::worker, p.now);
+  p.lanes.lost(other, LossCause::worker, p.now);
   lane = p.lanes.attach(2, p.now);
   CHECK(p.next(lane) == "1.1R");
-  p.lanes.lost(lane, Blame::worker, p.now);
+  p.lanes.lost(lane, LossCause::worker, p.now);
   const auto events = p.events();
   REQUIRE(events.dropped.size() == 1);
   CHECK(events.dropped[0].code == ErrorCode::worker_failed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much room there is, and which lane a stream gets.
+// The capacity for streams, and which lane a stream gets.
 #include <catch2/catch.hpp>
 
 #include "tests/workers/pipeline.h"
@@ -7,18 +7,18 @@
 using namespace millrace;
 using namespace millrace::test;
 
-TEST_CASE("room is slots times workers, and one worker's worth without any") {
+TEST_CASE("the capacity is slots times workers, and the slots of one without workers") {
   Pipeline p;
   CHECK(p.lanes.capacity() == 2);
   const LaneId first = p.lanes.attach(2, p.now);
   CHECK(p.lanes.capacity() == 2);
   p.lanes.attach(2, p.now);
   CHECK(p.lanes.capacity() == 4);
-  p.lanes.lost(first, Blame::worker, p.now);
+  p.lanes.lost(first, LossCause::worker, p.now);
   CHECK(p.lanes.capacity() == 2);
 }
 
-TEST_CASE("a worker that leaves has no room for new streams") {
+TEST_CASE("a leaving worker gets no new streams") {
   Pipeline p;
   const LaneId leaving = p.lanes.attach(2, p.now);
   p.row(p.open(1));
@@ -45,16 +45,17 @@ TEST_CASE("the streams of a worker that is lost or overdue go to the others' fre
   CHECK(p.next(first) == "1.0");
   const bool by_the_clock = GENERATE(false, true);
   if (by_the_clock) {
-    p.lanes.heard(second, p.now += 6s);
+    p.lanes.on_message(second, p.now += 6s);
     p.lanes.expire(p.now);
     CHECK(numbers(p.events().overdue) == std::vector{number(first)});
   } else {
-    p.lanes.lost(first, Blame::worker, p.now);
+    p.lanes.lost(first, LossCause::worker, p.now);
   }
   CHECK(p.next(second) == "1.0R");
 }
 
-TEST_CASE("the room of a stream that aborts before a worker had a row goes to one that waits") {
+TEST_CASE(
+    "the slot of a stream that aborts before a worker had a row goes to a stream that waits") {
   Pipeline p(1);
   const LaneId lane = p.lanes.attach(2, p.now);
   const auto a = p.open(1), b = p.open(2);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Thousands of seeded schedules of streams and workers in virtual time, each step of which is held
-// against what Lanes promises, and its gauges against the waits of its rows. Not here: which of the
-// waiting streams is placed first and where (lanes_test, lanes_room_test), when a batch closes (the
-// batcher's tests), and what the service makes of it all over real connections.
+// Thousands of seeded schedules of streams and workers in virtual time. Every step is checked
+// against the guarantees of Lanes, and the gauges against the waits of the rows. Tested elsewhere:
+// which waiting stream gets which slot (lanes_test, lanes_room_test), when a batch closes (the
+// batcher's tests), and the service with real connections.
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -34,7 +34,7 @@ class Schedule {
       if (step == drains) drain();
       act();
       for (auto& [lane, worker] : history_.workers)
-        if (pick(20) != 0) hear(lane, worker);
+        if (pick(20) != 0) send_message(lane, worker);
       settle();
     }
     finish();
@@ -49,8 +49,9 @@ class Schedule {
                       .stateful = pick(8) != 0},
             .worker_wait = 1ms * (100 + pick(2000)),
             .bye_wait = 1ms * (100 + pick(2000)),
-            .patience = poison_ ? Patience{.silence = 1h, .answer = 1h, .first_answer = 1h}
-                                : Patience{.silence = 1500ms, .answer = 1s, .first_answer = 2s}};
+            .timeouts = poison_
+                            ? LaneTimeouts{.silence = 1h, .answer = 1h, .first_answer = 1h}
+                            : LaneTimeouts{.silence = 1500ms, .answer = 1s, .first_answer = 2s}};
   }
   std::uint32_t pick(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
   bool one_in(std::uint32_t n) { return pick(n) == 0; }
@@ -60,7 +61,7 @@ class Schedule {
     return *at;
   }
 
-  // Mostly little, at times just as long as nothing is due.
+  // Mostly a short time, sometimes exactly until the next deadline.
   void pass_time() {
     const std::uint32_t how = pick(60);
     if (how > 5) pass(1ms * pick(3));
@@ -97,9 +98,9 @@ class Schedule {
     } else if (which == 29) {
       come_late();
     } else if (which == 30 && one_in(4)) {
-      if (!poison_) lie(lane);
+      if (!poison_) return_wrong(lane);
     } else if (which == 31 && one_in(8)) {
-      shift();
+      extend_deadlines();
     }
   }
 
@@ -155,22 +156,22 @@ class Schedule {
     const LaneId lane = lanes_.attach(credits, now_);
     auto& worker = history_.workers[lane];
     worker.credits = credits;
-    worker.heard = worker.answered = now_;
+    worker.last_received = worker.answered = now_;
   }
 
-  void hear(LaneId lane, LaneHistory::WorkerSeen& worker) {
-    lanes_.heard(lane, now_);
-    worker.heard = now_;
+  void send_message(LaneId lane, LaneHistory::WorkerSeen& worker) {
+    lanes_.on_message(lane, now_);
+    worker.last_received = now_;
   }
 
-  void lose(LaneId lane, Blame blame = Blame::worker) {
-    lanes_.lost(lane, blame, now_);
-    history_.lose(lane, blame, now_);
+  void lose(LaneId lane, LossCause cause = LossCause::worker) {
+    lanes_.lost(lane, cause, now_);
+    history_.lose(lane, cause, now_);
   }
 
-  // The service gives the worker up, for reasons of its own.
+  // The service drops the worker for a reason unrelated to its rows.
   void cut(LaneId lane) {
-    lose(lane, Blame::service);
+    lose(lane, LossCause::service);
     history_.count("cut");
   }
 
@@ -180,13 +181,13 @@ class Schedule {
     lanes_.bye(lane, now_);
   }
 
-  // This process did not run for a while.
-  void shift() {
+  // This process does not run for a while.
+  void extend_deadlines() {
     const Duration late = 1ms * pick(2000);
     pass(late);
-    lanes_.shift(late, now_);
+    lanes_.extend_deadlines(late, now_);
     for (auto& [lane, worker] : history_.workers) {
-      worker.heard += late;
+      worker.last_received += late;
       if (!worker.held.empty())
         worker.answered = std::max(worker.answered, worker.held.front().closed);
       worker.answered += late;
@@ -221,14 +222,14 @@ class Schedule {
     if (answered) marks = answers_to(batch.marks);
     std::uint32_t room = 0;
     for (const auto& [id, other] : lanes_.lanes())
-      if (!other.leaving()) room += other.batcher().room();
+      if (!other.leaving()) room += other.batcher().free_slots();
     const auto given = lanes_.done(lane, batch.id, answers, marks, done_at(now_));
-    LaneHistory::expect(given == Lanes::Given::taken, "a batch in order is taken");
+    LaneHistory::expect(given == Lanes::DoneResult::accepted, "a batch in order is taken");
     history_.give_back(lane, room, now_);
     read(answered);
   }
 
-  // Given back once more, or by a worker that is gone: nothing happens.
+  // A batch is returned a second time, or by a lost worker: it is ignored.
   void repeat(LaneId lane) {
     const auto& done = history_.workers.at(lane).done;
     if (!done.empty()) expect_ignored(lane, some(done), "repeated");
@@ -240,13 +241,13 @@ class Schedule {
   }
   void expect_ignored(LaneId lane, BatchId batch, const char* what) {
     const auto given = lanes_.done(lane, batch, {}, {}, done_at(now_));
-    LaneHistory::expect(given == Lanes::Given::repeated, "an answer counts once");
+    LaneHistory::expect(given == Lanes::DoneResult::repeated, "an answer counts once");
     expect_nothing();
     history_.count(what);
   }
 
-  // What it says of its batches is not true; it is cut.
-  void lie(LaneId lane) {
+  // The worker returns a wrong batch, or a wrong number of answers. It is dropped.
+  void return_wrong(LaneId lane) {
     const auto& worker = history_.workers.at(lane);
     std::vector<BatchId> false_ids{BatchId{0}, BatchId{1'000'000}};
     for (const auto& [other, seen] : history_.workers)
@@ -261,7 +262,7 @@ class Schedule {
           1 + (&wrong == &answers ? worker.held.front().framed : worker.held.front().marks).size());
     }
     const auto given = lanes_.done(lane, batch, answers, marks, done_at(now_));
-    LaneHistory::expect(given == Lanes::Given::wrong, "a lie is seen");
+    LaneHistory::expect(given == Lanes::DoneResult::wrong, "a lie is seen");
     expect_nothing();
     history_.count("lied");
     lose(lane);
@@ -279,7 +280,7 @@ class Schedule {
     history_.read(events, answered, now_, give_up_);
   }
 
-  // Does what is due, as the hub does after each step, and looks at how it is then.
+  // Applies all events that are due, as the hub does after each step, and checks the state.
   void settle() {
     read();
     if (lanes_.deadline() <= now_) lanes_.expire(now_);
@@ -293,7 +294,7 @@ class Schedule {
     history_.look(lanes_, now_);
   }
 
-  // Every stream ends, every worker answers: nothing may be left.
+  // Every stream ends and every worker answers. No stream may be left after that.
   void finish() {
     lanes_.drain(give_up_ = Time::max());
     attach();
@@ -306,7 +307,7 @@ class Schedule {
       for (auto& [lane, worker] : history_.workers) lanes.push_back(lane);
       for (LaneId lane : lanes) {
         if (!history_.workers.contains(lane)) continue;
-        hear(lane, history_.workers.at(lane));
+        send_message(lane, history_.workers.at(lane));
         give_back(lane);
       }
       read();
@@ -319,7 +320,7 @@ class Schedule {
   }
 
   std::mt19937_64 random_;
-  const bool poison_;  // workers die over some rows, and of nothing else
+  const bool poison_;  // workers die at some rows, and for no other reason
   const LanesRule rule_;
   Lanes lanes_;
   LaneHistory history_;

@@ -30,7 +30,7 @@ TEST_CASE("a batch needs a credit") {
   p.row(a);
   CHECK(p.next(lane) == "1.0");
   CHECK(p.next(lane) == "none");
-  CHECK(p.done(lane) == Lanes::Given::taken);
+  CHECK(p.done(lane) == Lanes::DoneResult::accepted);
   CHECK(p.next(lane) == "1.1");
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("rows that a lost worker had are handed over again with RESET, rows no
   CHECK(p.next(first) == "1.0");
   p.done(first);
   CHECK(p.next(first) == "1.1");
-  p.lanes.lost(first, Blame::worker, p.now);
+  p.lanes.lost(first, LossCause::worker, p.now);
   p.row(b);
   const LaneId second = p.lanes.attach(2, p.now);
   CHECK(p.next(second) == "2.0");
@@ -63,7 +63,7 @@ TEST_CASE("RESET(worker_lost) stays due until a row with frames has carried it")
   p.row(a);
   p.next(first);
   p.done(first);
-  p.lanes.lost(first, Blame::worker, p.now);
+  p.lanes.lost(first, LossCause::worker, p.now);
   p.row(a, flag::last, 0);
   p.row(a, flag::segment);
   p.row(a);
@@ -74,7 +74,7 @@ TEST_CASE("RESET(worker_lost) stays due until a row with frames has carried it")
   CHECK(p.next(second) == "1.3");
 }
 
-TEST_CASE("a batch is done once, in order, with an answer for each row or none") {
+TEST_CASE("a batch is done once and in order, with an answer for each row or no answers") {
   Pipeline p;
   const LaneId lane = p.lanes.attach(2, p.now);
   const auto a = p.open(1), b = p.open(2);
@@ -84,29 +84,29 @@ TEST_CASE("a batch is done once, in order, with an answer for each row or none")
   p.row(a);
   p.next(lane);
   std::vector<Answer> one(1), two(2);
-  CHECK(p.done(lane, BatchId{2}) == Lanes::Given::wrong);
-  CHECK(p.lanes.done(lane, BatchId{1}, one, {}, done_at(p.now)) == Lanes::Given::wrong);
-  CHECK(p.lanes.done(lane, BatchId{1}, two, {}, done_at(p.now)) == Lanes::Given::taken);
-  CHECK(p.done(lane, BatchId{1}) == Lanes::Given::repeated);
-  CHECK(p.done(lane, BatchId{9}) == Lanes::Given::wrong);
-  CHECK(p.done(lane, BatchId{2}) == Lanes::Given::taken);
-  CHECK(p.done(lane, BatchId{1}) == Lanes::Given::repeated);
+  CHECK(p.done(lane, BatchId{2}) == Lanes::DoneResult::wrong);
+  CHECK(p.lanes.done(lane, BatchId{1}, one, {}, done_at(p.now)) == Lanes::DoneResult::wrong);
+  CHECK(p.lanes.done(lane, BatchId{1}, two, {}, done_at(p.now)) == Lanes::DoneResult::accepted);
+  CHECK(p.done(lane, BatchId{1}) == Lanes::DoneResult::repeated);
+  CHECK(p.done(lane, BatchId{9}) == Lanes::DoneResult::wrong);
+  CHECK(p.done(lane, BatchId{2}) == Lanes::DoneResult::accepted);
+  CHECK(p.done(lane, BatchId{1}) == Lanes::DoneResult::repeated);
 }
 
-TEST_CASE("a batch of another worker is none that was done before") {
+TEST_CASE("a batch of another worker does not count as done before") {
   Pipeline p;
   const LaneId first = p.lanes.attach(2, p.now), second = p.lanes.attach(2, p.now);
   p.row(p.open(1));
   p.row(p.open(2));
   p.next(first);
   p.next(second);
-  CHECK(p.done(first, BatchId{1}) == Lanes::Given::taken);
-  CHECK(p.done(second, BatchId{2}) == Lanes::Given::taken);
-  CHECK(p.done(second, BatchId{1}) == Lanes::Given::wrong);
-  CHECK(p.done(second, BatchId{2}) == Lanes::Given::repeated);
+  CHECK(p.done(first, BatchId{1}) == Lanes::DoneResult::accepted);
+  CHECK(p.done(second, BatchId{2}) == Lanes::DoneResult::accepted);
+  CHECK(p.done(second, BatchId{1}) == Lanes::DoneResult::wrong);
+  CHECK(p.done(second, BatchId{2}) == Lanes::DoneResult::repeated);
 }
 
-TEST_CASE("the last 1024 batches that were done are known again") {
+TEST_CASE("the last 1024 batches that were done are remembered") {
   Pipeline p;
   const LaneId lane = p.lanes.attach(1, p.now);
   const auto a = p.open(1);
@@ -115,8 +115,8 @@ TEST_CASE("the last 1024 batches that were done are known again") {
     p.next(lane);
     p.done(lane);
   }
-  CHECK(p.done(lane, BatchId{2}) == Lanes::Given::repeated);
-  CHECK(p.done(lane, BatchId{1}) == Lanes::Given::wrong);
+  CHECK(p.done(lane, BatchId{2}) == Lanes::DoneResult::repeated);
+  CHECK(p.done(lane, BatchId{1}) == Lanes::DoneResult::wrong);
 }
 
 TEST_CASE("rows with frames and marker rows are answered, each with its own answer") {
@@ -128,8 +128,8 @@ TEST_CASE("rows with frames and marker rows are answered, each with its own answ
   CHECK(p.next(lane) == "1.0 1.1");
   std::vector<Answer> body{{Answer::Kind::text, "body"}}, mark{{Answer::Kind::text, "mark"}};
   std::vector<Answer> two(2);
-  CHECK(p.lanes.done(lane, p.last, body, two, done_at(p.now)) == Lanes::Given::wrong);
-  CHECK(p.lanes.done(lane, p.last, body, mark, done_at(p.now)) == Lanes::Given::taken);
+  CHECK(p.lanes.done(lane, p.last, body, two, done_at(p.now)) == Lanes::DoneResult::wrong);
+  CHECK(p.lanes.done(lane, p.last, body, mark, done_at(p.now)) == Lanes::DoneResult::accepted);
   const auto events = p.events();
   REQUIRE(events.done.size() == 2);
   CHECK(events.done[0].answer.data == "body");
@@ -153,7 +153,7 @@ TEST_CASE("a slot is free when the END row is done, and the longest waiting stre
   CHECK(numbers(p.events().gone) == std::vector<std::uint64_t>{1});
 }
 
-TEST_CASE("a stream that aborts before a worker had a row gives its room back at once") {
+TEST_CASE("a stream that aborts before a worker had a row gives its slot back at once") {
   Pipeline p;
   const LaneId lane = p.lanes.attach(2, p.now);
   const auto a = p.open(1);
@@ -187,7 +187,7 @@ TEST_CASE("a stream that aborts while its worker is lost keeps the rows that a w
   const auto a = p.open(1);
   p.row(a);
   CHECK(p.next(first) == "1.0");
-  p.lanes.lost(first, Blame::worker, p.now);
+  p.lanes.lost(first, LossCause::worker, p.now);
   const bool attached = GENERATE(false, true);
   LaneId second{};
   if (attached) second = p.lanes.attach(2, p.now);
@@ -212,17 +212,17 @@ TEST_CASE("a stream that waits for a slot longer than worker_wait fails") {
   CHECK(events.dropped[0].code == ErrorCode::no_worker);
 }
 
-TEST_CASE("a worker is lost when nothing is heard of it, or no answer comes") {
+TEST_CASE("a worker is lost if it sends no message, or no answer in time") {
   Pipeline p;
   const LaneId lane = p.lanes.attach(2, p.now);
   CHECK(p.lanes.deadline() == t0 + 6s);
   const auto a = p.open(1);
   p.row(a);
   p.next(lane);
-  for (int second = 0; second < 119; ++second) p.lanes.heard(lane, p.now += 1s);
+  for (int second = 0; second < 119; ++second) p.lanes.on_message(lane, p.now += 1s);
   p.lanes.expire(p.now);
   CHECK(p.events().overdue.empty());
-  p.lanes.heard(lane, p.now += 1s);
+  p.lanes.on_message(lane, p.now += 1s);
   p.lanes.expire(p.now);
   CHECK(numbers(p.events().overdue) == std::vector{number(lane)});
 }
@@ -236,12 +236,12 @@ TEST_CASE("after the first answer the next is due sooner") {
   p.done(lane);
   p.row(a);
   p.next(lane);
-  for (int second = 0; second < 10; ++second) p.lanes.heard(lane, p.now += 1s);
+  for (int second = 0; second < 10; ++second) p.lanes.on_message(lane, p.now += 1s);
   p.lanes.expire(p.now);
   CHECK(numbers(p.events().overdue) == std::vector{number(lane)});
 }
 
-TEST_CASE("after Bye a stream moves when its next LAST row is done and goes on with RESET") {
+TEST_CASE("after Bye a stream moves when its next LAST row is done, and continues with RESET") {
   Pipeline p;
   const LaneId old_lane = p.lanes.attach(2, p.now);
   const auto a = p.open(1);
@@ -256,8 +256,8 @@ TEST_CASE("after Bye a stream moves when its next LAST row is done and goes on w
   const BatchId last_row = p.last;
   p.row(a, flag::segment);
   CHECK(p.next(old_lane) == "1.2");
-  CHECK(p.done(old_lane, last_row) == Lanes::Given::taken);
-  p.row(a);  // goes to the new worker, but only after what the old one still has
+  CHECK(p.done(old_lane, last_row) == Lanes::DoneResult::accepted);
+  p.row(a);  // goes to the new worker, but only after the rows at the old one
   CHECK(p.next(old_lane) == "none");
   CHECK(p.next(new_lane) == "none");
   CHECK(p.events().left.empty());
@@ -318,7 +318,7 @@ TEST_CASE("a stream of which the leaving worker had no row moves at once, withou
   CHECK(numbers(p.events().left) == std::vector{number(old_lane)});
 }
 
-TEST_CASE("a leaving worker keeps its streams while there is no room elsewhere") {
+TEST_CASE("a leaving worker keeps its streams while no other worker has a free slot") {
   Pipeline p;
   const LaneId lane = p.lanes.attach(2, p.now);
   const auto a = p.open(1);

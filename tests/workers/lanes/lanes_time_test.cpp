@@ -9,9 +9,9 @@ using namespace millrace::test;
 
 namespace {
 
-// The worker is heard of every second, and nothing else happens.
+// The worker sends a message every second. No other event happens.
 void pass(Pipeline& p, LaneId lane, int seconds) {
-  for (; seconds > 0; --seconds) p.lanes.heard(lane, p.now += 1s);
+  for (; seconds > 0; --seconds) p.lanes.on_message(lane, p.now += 1s);
   p.lanes.expire(p.now);
 }
 
@@ -31,22 +31,22 @@ TEST_CASE("a batch that waits for its deadline is due then, if its lane has a cr
   CHECK(p.lanes.deadline() == t0 + 6s);  // the worker's silence
 }
 
-TEST_CASE("nothing closes, and nothing is due, while a lane has no slab") {
+TEST_CASE("while a lane has no slab, no batch closes, and none is due") {
   Pipeline p(2, 10ms);
   const LaneId lane = p.lanes.attach(2, p.now);
   const auto a = p.open(1);
   p.open(2);
   p.row(a);
   CHECK(p.next(lane, false) == "none");
-  CHECK_FALSE(p.lanes.slab_wanted(lane));
+  CHECK_FALSE(p.lanes.slab_needed_since(lane));
   p.now += 10ms;
   CHECK(p.next(lane, false) == "none");
-  CHECK(p.lanes.slab_wanted(lane) == p.now);
+  CHECK(p.lanes.slab_needed_since(lane) == p.now);
   CHECK(p.lanes.deadline() == t0 + 6s);  // the worker's silence
   CHECK(p.next(lane) == "1.0");
 }
 
-TEST_CASE("a worker that gave all back, and whose device does not come to an end, is lost") {
+TEST_CASE("a worker that returned all batches is lost if its device does not finish with them") {
   Pipeline p;
   const LaneId lane = p.lanes.attach(2, p.now);
   pass(p, lane, 3);
@@ -58,7 +58,7 @@ TEST_CASE("a worker that gave all back, and whose device does not come to an end
   CHECK(p.events().overdue == std::vector{lane});
 }
 
-TEST_CASE("in the drain no batch waits, also not that of a worker that comes later") {
+TEST_CASE("in a drain no batch waits for its deadline, also of a worker that attaches later") {
   Pipeline p(2, 10ms);
   const bool later = GENERATE(false, true);
   if (later) p.lanes.drain(Time::max());
@@ -73,7 +73,7 @@ TEST_CASE("in the drain no batch waits, also not that of a worker that comes lat
   CHECK(p.next(lane) == "1.0");
 }
 
-TEST_CASE("in the drain no stream waits for a slot longer than until it is given up") {
+TEST_CASE("in a drain no stream waits for a slot after the limit") {
   Pipeline p;
   p.open(1);
   p.lanes.drain(t0 + 5s);
@@ -82,7 +82,7 @@ TEST_CASE("in the drain no stream waits for a slot longer than until it is given
   CHECK(p.events().dropped.size() == 1);
 }
 
-TEST_CASE("a stream that a leaving worker still serves does not wait yet") {
+TEST_CASE("a stream with rows at a leaving worker does not wait yet") {
   Pipeline p(2, 0s, 5s);
   const LaneId leaving = p.lanes.attach(2, p.now);
   const auto a = p.open(1);
@@ -92,13 +92,13 @@ TEST_CASE("a stream that a leaving worker still serves does not wait yet") {
   CHECK(p.next(leaving) == "1.1");
   p.lanes.bye(leaving, p.now);
   const LaneId other = p.lanes.attach(2, p.now);
-  p.done(leaving, BatchId{1});  // it moves, and 1.1 is still to be done
-  p.lanes.lost(other, Blame::worker, p.now);
+  p.done(leaving, BatchId{1});  // the stream moves, and 1.1 is not done yet
+  p.lanes.lost(other, LossCause::worker, p.now);
   pass(p, leaving, 6);
   CHECK(p.events().dropped.empty());
   CHECK(p.lanes.deadline() == p.now + 4s);  // the leaving worker's answer
   SECTION("it is done") { p.done(leaving, BatchId{2}); }
-  SECTION("its worker is lost") { p.lanes.lost(leaving, Blame::worker, p.now); }
+  SECTION("its worker is lost") { p.lanes.lost(leaving, LossCause::worker, p.now); }
   CHECK(p.lanes.deadline() == p.now + 5s);
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("an answer is due from the hand-over or the answer before it, whicheve
   CHECK(numbers(p.events().overdue) == std::vector{number(lane)});
 }
 
-TEST_CASE("why a worker was given up says for what, and after how long") {
+TEST_CASE("the reason of a loss has the timeout and its length") {
   Pipeline p;
   const LaneId lane = p.lanes.attach(2, p.now);
   const auto a = p.open(1);
@@ -154,9 +154,9 @@ TEST_CASE("the time for which this process did not run is added to what workers 
   p.done(lane);
   p.row(a);
   p.next(lane);
-  p.lanes.heard(lane, p.now += 4s);
+  p.lanes.on_message(lane, p.now += 4s);
   p.lanes.expire(p.now);
-  p.lanes.shift(1h, p.now += 1h);
+  p.lanes.extend_deadlines(1h, p.now += 1h);
   CHECK(p.lanes.deadline() == p.now + 6s);
   pass(p, lane, 5);
   CHECK(p.events().overdue.empty());
@@ -178,13 +178,13 @@ TEST_CASE("a hung worker is lost after its timeout and the time for which this p
   }
   Duration late{0};
   while (p.events().overdue.empty()) {
-    if (!silent) p.lanes.heard(lane, p.now);
-    p.lanes.shift(700ms, p.now += 700ms);
+    if (!silent) p.lanes.on_message(lane, p.now);
+    p.lanes.extend_deadlines(700ms, p.now += 700ms);
     late += 700ms;
     p.lanes.expire(p.now);
     for (int i = 0; i < 10 && p.lanes.lanes().size() > 0; ++i) {
       p.now += 100ms;
-      if (!silent) p.lanes.heard(lane, p.now);
+      if (!silent) p.lanes.on_message(lane, p.now);
       p.lanes.expire(p.now);
     }
   }
@@ -195,17 +195,17 @@ TEST_CASE("a worker that waits for a slab is not lost when this process was stop
   Pipeline p;
   const LaneId lane = p.lanes.attach(2, p.now);
   p.next(lane, false);
-  p.lanes.shift(1h, p.now += 1h);
+  p.lanes.extend_deadlines(1h, p.now += 1h);
   p.lanes.expire(p.now);
   CHECK(p.events().overdue.empty());
 }
 
-TEST_CASE("the time for which this process did not run is no time that a stream waited") {
+TEST_CASE("the time for which this process did not run does not count as the wait of a stream") {
   Pipeline p(2, 0s, 30s);
   p.open(1);
   p.now += 5s;
   p.open(2);
-  p.lanes.shift(1h, p.now += 1h);
+  p.lanes.extend_deadlines(1h, p.now += 1h);
   CHECK(p.lanes.deadline() == p.now + 25s);
   p.lanes.expire(p.now += 25s);
   CHECK(numbers(p.events().gone) == std::vector<std::uint64_t>{1});
@@ -214,12 +214,13 @@ TEST_CASE("the time for which this process did not run is no time that a stream 
   CHECK(p.lanes.waiting() == 0);
 }
 
-TEST_CASE("of the time for which this process was late only that after the last word counts") {
+TEST_CASE(
+    "a worker's deadline is extended only by the stop of this process after its last message") {
   Pipeline p;
   const LaneId lane = p.lanes.attach(2, p.now);
   p.now += 1h;
-  p.lanes.heard(lane, p.now);  // read before the timer that was late
-  p.lanes.shift(1h, p.now);
+  p.lanes.on_message(lane, p.now);  // received before the late timer
+  p.lanes.extend_deadlines(1h, p.now);
   CHECK(p.lanes.deadline() == p.now + 6s);
 }
 
@@ -233,15 +234,15 @@ TEST_CASE("a second Bye does not extend bye_wait") {
   const LaneId other = p.lanes.attach(2, p.now);
   p.done(leaving);
   p.lanes.bye(leaving, p.now += 59s);
-  p.lanes.heard(leaving, p.now);
-  p.lanes.heard(other, p.now);
+  p.lanes.on_message(leaving, p.now);
+  p.lanes.on_message(other, p.now);
   CHECK(p.lanes.deadline() == p.now + 1s);
   p.lanes.expire(p.now += 1s);
   p.row(a);
   CHECK(p.next(other) == "1.1R");
 }
 
-TEST_CASE("a lane without a slab is asked again when a slab is free") {
+TEST_CASE("a lane without a slab counts as changed when a slab is free") {
   Pipeline p;
   const LaneId lane = p.lanes.attach(2, p.now);
   std::vector<LaneId> changed;

@@ -11,7 +11,7 @@
 
 namespace millrace::test {
 
-// What Lanes reported, by kind.
+// The LaneEvents of Lanes, by kind.
 struct SortedEvents {
   struct Done : RowDone {
     StreamId stream;
@@ -44,7 +44,7 @@ struct SortedEvents {
   std::vector<LaneId> left;
 };
 
-// Of a batch that was copied and computed in no time.
+// The instants of a batch that was copied and computed in no time.
 inline Instants done_at(Time now) {
   Instants at;
   at.copied = at.taken = at.done = now;

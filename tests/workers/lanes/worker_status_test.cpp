@@ -32,7 +32,7 @@ TEST_CASE("the status of a worker has its slots, its batches and how long they t
   CHECK(status.oldest == 2s);
 }
 
-TEST_CASE("of lost workers of one name the last one is remembered") {
+TEST_CASE("if several lost workers have one name, the last one is found") {
   LostWorkers lost;
   lost.add("gpu-0", "disconnect", Time(1s));
   lost.add("gpu-0", "no heartbeat for 6 s", Time(2s));
@@ -42,15 +42,15 @@ TEST_CASE("of lost workers of one name the last one is remembered") {
   CHECK(lost.find("gpu-0")->at == Time(2s));
 }
 
-TEST_CASE("the number of lost workers that are remembered is bounded") {
+TEST_CASE("the number of lost workers that are remembered is limited") {
   LostWorkers lost;
-  for (std::size_t i = 0; i <= LostWorkers::most; ++i)
+  for (std::size_t i = 0; i <= LostWorkers::capacity; ++i)
     lost.add(std::to_string(i), "disconnect", Time(1s));
   CHECK(!lost.find("0"));
   CHECK(lost.find("1"));
 }
 
-TEST_CASE("a quantile lies in the bucket of its value") {
+TEST_CASE("a quantile is in the bucket of its value") {
   Histogram histogram(buckets::fast);
   CHECK(quantile(histogram, 0.5) == 0ns);
   histogram.observe(Duration(4700ms));

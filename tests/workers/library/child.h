@@ -10,8 +10,8 @@
 
 namespace millrace::test {
 
-// A process that does what it is given and then lives until it is killed, at the latest with this
-// object. Requires: no other thread runs.
+// A child process that runs `does` and then lives until kill() or the destructor. Requires: no
+// other thread runs.
 class Child {
  public:
   explicit Child(const std::function<void()>& does) {

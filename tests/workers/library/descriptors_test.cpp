@@ -10,7 +10,7 @@
 
 using namespace millrace;
 
-TEST_CASE("a process without descriptors cannot be a worker, and says so") {
+TEST_CASE("a process without free descriptors cannot attach, and gets an error with the reason") {
   FakeService service;
   for (const rlim_t free : {0, 1}) {
     std::exception_ptr thrown;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker whose batches lie on a simulated device: the driver hangs or fails.
+// A worker with batches on a simulated device whose driver hangs or fails.
 #include <unistd.h>
 
 #include <array>
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A process with three slabs of FakeService on a device, as the service has them.
+// A process with three slabs of FakeService on a device, like the service.
 class Exporter {
  public:
   DeviceHandles handles() const {
@@ -67,7 +67,7 @@ class OnDevice : FreshSimulation {
   OnDevice() { service.welcome.device = exporter.handles(); }
   ~OnDevice() { simulated_cuda::release_queries(); }  // also if the test failed meanwhile
 
-  // The worker waits for a batch in a call of the driver, which does not return.
+  // The worker waits for a batch in a call of the driver that does not return.
   void hold_worker() {
     simulated_cuda::hold_queries();
     waits = std::jthread([this] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The service is lost, refuses the worker, or makes no sense.
+// The service is lost, refuses the worker, or sends invalid messages.
 #include <time.h>
 
 #include <array>
@@ -25,28 +25,28 @@ Duration thread_cpu_time() {
 
 }  // namespace
 
-TEST_CASE_METHOD(BusyWorker, "a service that vanishes is an error, at next and at done") {
+TEST_CASE_METHOD(BusyWorker, "a lost service is an error, at next and at done") {
   service.hang_up();
   CHECK(throws_lost(worker, "closed the connection"));
   CHECK_THROWS_AS(worker.done(*batch), WorkerError);
   CHECK(worker.ended());
 }
 
-TEST_CASE("a service that breaks off in the middle of a message is an error") {
+TEST_CASE("a connection that ends within a message is an error") {
   FakeService service;
   Worker worker = service.attach();
   service.send_raw({100, 0, 0, 0, 1});
   service.hang_up();
-  CHECK(throws_lost(worker, "broke"));
+  CHECK(throws_lost(worker, "was lost"));
 }
 
-TEST_CASE("a service that hangs up instead of a welcome is an error") {
+TEST_CASE("a connection that ends before Welcome is an error") {
   FakeService service;
   CHECK_THROWS_WITH(service.attach({}, [&] { service.hang_up(); }),
                     Catch::Contains("closed the connection"));
 }
 
-TEST_CASE("a message that would be longer than any is not waited for") {
+TEST_CASE("a message that is longer than allowed ends the connection at once") {
   FakeService service;
   Worker worker = service.attach();
   service.send_raw({1, 0, 0, 64});
@@ -54,13 +54,14 @@ TEST_CASE("a message that would be longer than any is not waited for") {
 }
 
 TEST_CASE_METHOD(
-    BusyWorker, "an attached worker that is cut is told the service's words, at next and at done") {
+    BusyWorker,
+    "an attached worker that is disconnected gets the reason of the service, at next and at done") {
   service.send(Refused{"timeout", "an answer was overdue"});
   CHECK(throws_lost(worker, "an answer was overdue"));
   CHECK_THROWS_WITH(worker.done(*batch), Catch::Contains("an answer was overdue"));
 }
 
-TEST_CASE("a worker that is cut is told which batch it holds") {
+TEST_CASE("the error of a disconnected worker names the batch that it holds") {
   const auto words_of = [](FakeService& service, Worker& worker) -> std::string {
     service.send(Refused{"timeout", "an answer was overdue"});
     try {
@@ -74,30 +75,30 @@ TEST_CASE("a worker that is cut is told which batch it holds") {
   Worker holds = service.attach();
   service.send(example_batch(7));
   auto batch = holds.next();
-  CHECK_THAT(
-      words_of(service, holds),
-      Catch::Matches(".*overdue \\(timeout\\); batch 7 was taken [0-9.]+ s ago and not given "
-                     "back: was done\\(\\) forgotten.*"));
+  CHECK_THAT(words_of(service, holds),
+             Catch::Matches(".*overdue \\(timeout\\); batch 7 was taken [0-9.]+ s ago and not "
+                            "returned: was done\\(\\) not called.*"));
   Worker takes_none = service.attach();
   service.send(example_batch(8));
-  CHECK_THAT(words_of(service, takes_none), Catch::EndsWith("; batch 8 came and was not taken"));
+  CHECK_THAT(words_of(service, takes_none),
+             Catch::EndsWith("; batch 8 was received and not taken"));
   Worker idle = service.attach();
-  CHECK_THAT(words_of(service, idle), Catch::EndsWith("; no batch was in hand"));
+  CHECK_THAT(words_of(service, idle), Catch::EndsWith("; this worker held no batch"));
 }
 
-TEST_CASE("a worker whose service reads nothing waits for room without spinning") {
+TEST_CASE("a worker whose service does not read waits without using CPU time") {
   FakeService service;
   Worker worker = service.attach({.heartbeats = {.interval = 20s, .silence = 1500ms}});
   service.send(example_batch(1));
   auto batch = worker.next();
-  service.send(example_batch(2, 1));  // which lies unread meanwhile
+  service.send(example_batch(2, 1));  // which is not read meanwhile
   const std::vector<Answer> answers{{Answer::Kind::bytes, std::string(1'000'000, 'x')}};
   const Duration before = thread_cpu_time();
   CHECK_THROWS_AS(worker.done(*batch, answers), WorkerError);
-  CHECK(thread_cpu_time() - before < 30ms);  // of the 1500 ms that it waited
+  CHECK(thread_cpu_time() - before < 30ms);  // during a wait of 1500 ms
 }
 
-TEST_CASE("why the service refuses or cuts a worker is a code, and why it is lost is none") {
+TEST_CASE("a refusal and a disconnection have a code, and the loss of the service has none") {
   const auto code = [](auto&& fails) -> std::string {
     try {
       fails();
@@ -118,7 +119,7 @@ TEST_CASE("why the service refuses or cuts a worker is a code, and why it is los
   CHECK(code([&] { (void)lost.next(); }) == "");
 }
 
-TEST_CASE("a worker that closes is gone for the service, and keeps what it has taken") {
+TEST_CASE("after close() the connection has ended, and the taken batches stay readable") {
   FakeService service;
   Worker worker = service.attach();
   service.slab(0)[0] = std::byte{42};
@@ -136,10 +137,10 @@ TEST_CASE("a second welcome ends the connection") {
   FakeService service;
   Worker worker = service.attach();
   service.send(service.welcome);
-  CHECK(throws_lost(worker, "second welcome"));
+  CHECK(throws_lost(worker, "second Welcome"));
 }
 
-TEST_CASE("batches that came before the service was lost are not given any more") {
+TEST_CASE("batches that were received before the service was lost cannot be taken any more") {
   FakeService service;
   Worker worker = service.attach();
   service.send(example_batch(1));
@@ -150,22 +151,22 @@ TEST_CASE("batches that came before the service was lost are not given any more"
   CHECK(throws_lost(worker, "closed the connection"));
 }
 
-TEST_CASE("garbage from the service ends the connection with a reason") {
+TEST_CASE("an invalid message of the service ends the connection with a reason") {
   const std::vector<std::byte> garbage(100, std::byte{0xa5});
   FakeService service;
   Worker worker = service.attach();
   service.send_bytes(garbage);
-  CHECK(throws_lost(worker, "no message for workers (malformed)"));
+  CHECK(throws_lost(worker, "invalid message for workers (malformed)"));
 }
 
-TEST_CASE("a batch that does not fit the welcome ends the connection") {
+TEST_CASE("a batch that does not match the Welcome ends the connection") {
   const auto refused = [](auto change) {
     FakeService service;
     Worker worker = service.attach();
     HandedBatch batch = example_batch(1);
     change(batch);
     service.send(batch);
-    return throws_lost(worker, "does not fit");
+    return throws_lost(worker, "does not match");
   };
   const std::array<std::byte, 12> tensor{};
   CHECK(refused([](HandedBatch& b) { b.slab = 3; }));
@@ -178,7 +179,7 @@ TEST_CASE("a batch that does not fit the welcome ends the connection") {
   CHECK(refused([](HandedBatch& b) { b.opened.push_back({StreamId{1}, 8, "a", ""}); }));
 }
 
-TEST_CASE("an inline tensor of another size than its batch ends the connection") {
+TEST_CASE("an inline tensor with a wrong size ends the connection") {
   FakeService service;
   service.welcome.slabs = 0;
   Worker worker = service.attach();
@@ -186,7 +187,7 @@ TEST_CASE("an inline tensor of another size than its batch ends the connection")
   HandedBatch batch = example_batch(1);
   batch.tensor = tensor;
   service.send(batch);
-  CHECK(throws_lost(worker, "does not fit"));
+  CHECK(throws_lost(worker, "does not match"));
 }
 
 TEST_CASE("more batches than credits, or out of order, end the connection") {
@@ -201,13 +202,13 @@ TEST_CASE("more batches than credits, or out of order, end the connection") {
   CHECK(throws_lost(other, "out of order"));
 }
 
-TEST_CASE("a refusal is an error with the service's words") {
+TEST_CASE("a refusal is an error with the message of the service") {
   FakeService service;
   const auto refuse = [&] { service.send(Refused{"conflict", "there is no pipeline vad"}); };
   CHECK_THROWS_WITH(service.attach({}, refuse), Catch::Contains("there is no pipeline vad"));
 }
 
-TEST_CASE("who waits for a welcome is called back, and ends that by throwing") {
+TEST_CASE("`meanwhile` is called while Welcome is awaited, and ends the wait if it throws") {
   const FakeService service;
   struct Enough {};
   int calls = 0;
@@ -220,10 +221,11 @@ TEST_CASE("who waits for a welcome is called back, and ends that by throwing") {
 TEST_CASE("a service of another version is an error that names both") {
   FakeService service;
   service.welcome.version = 7;
-  CHECK_THROWS_WITH(service.attach(), Catch::Contains("version 7") && Catch::Contains("worker 1"));
+  CHECK_THROWS_WITH(service.attach(),
+                    Catch::Contains("version 7") && Catch::Contains("worker version 1"));
 }
 
-TEST_CASE("a welcome whose slabs are not there is an error") {
+TEST_CASE("a Welcome without its slabs is an error") {
   FakeService none, small, unsealed;
   CHECK_THROWS_WITH(none.attach({}, [&] { none.send(none.welcome); }), Catch::Contains("slabs"));
   const SharedMemory memory = SharedMemory::create(4096);
@@ -231,14 +233,14 @@ TEST_CASE("a welcome whose slabs are not there is an error") {
                     Catch::Contains("too small"));
 }
 
-TEST_CASE("a welcome with batches larger than any memory is an error") {
+TEST_CASE("a Welcome with too large batches is an error") {
   FakeService service;
   service.welcome.rows = service.welcome.width = std::numeric_limits<std::int32_t>::max();
   service.welcome.frames.values = 65535;
-  CHECK_THROWS_WITH(service.attach(), Catch::Contains("larger than any memory"));
+  CHECK_THROWS_WITH(service.attach(), Catch::Contains("batches are too large"));
 }
 
-TEST_CASE("nobody at the url is an error that names it") {
+TEST_CASE("a url without a listener is an error that names it") {
   CHECK_THROWS_WITH(Worker("unix:/tmp/nobody.sock", {.wait = {}}),
                     Catch::Contains("unix:/tmp/nobody.sock"));
   CHECK_THROWS_WITH(Worker("http://host"), Catch::Contains("http://host"));

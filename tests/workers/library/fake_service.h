@@ -48,8 +48,8 @@ class TcpListener {
   const FileDescriptor socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
 };
 
-// The service's end of the protocol, played by the test step by step. It welcomes a worker to a
-// pipeline of s16 frames: 8 slots, 4 rows of 3 columns, slabs of 2 KiB unless said otherwise.
+// The service's end of the protocol, which the test controls step by step. The pipeline has s16
+// frames, 8 slots, and 4 rows of 3 columns; slabs have 2 KiB. A test can change `welcome`.
 class FakeService {
  public:
   enum class Over { path, tcp };  // over TCP tensors come inline: set slabs to 0
@@ -71,7 +71,7 @@ class FakeService {
 
   std::string url() const { return tcp_ ? tcp_->url() : "unix:" + local_->path(); }
 
-  // A worker that was welcomed; or `answer` is what its Hello gets.
+  // Attaches a worker. `answer` answers its Hello; by default with Welcome.
   Worker attach(const WorkerSettings& settings = {}) {
     return attach(settings, [this] { send_welcome(); });
   }
@@ -83,7 +83,7 @@ class FakeService {
     return Worker(url(), settings);
   }
 
-  // Waits for a worker that somebody else starts, and for its Hello.
+  // Waits for the connection of a worker and for its Hello.
   void expect_worker() {
     accept();
     hello_ = receive<Hello>();
@@ -100,18 +100,18 @@ class FakeService {
     send_bytes(encoder_.encode(message), descriptor);
   }
   void send_bytes(Bytes message, int descriptor = -1) {
-    if (socket_->try_send(message, descriptor) != FramedSocket::Sent::taken || !socket_->flush())
+    if (socket_->try_send(message, descriptor) != FramedSocket::Sent::accepted || !socket_->flush())
       throw std::runtime_error("the worker does not read");
   }
-  // Bytes as they are, without a length in front.
+  // Sends the bytes without a length before them.
   void send_raw(const std::vector<std::uint8_t>& bytes) {
     if (::send(socket_->native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(bytes.size()))
       throw std::runtime_error("the worker does not read");
   }
 
-  // The worker's next message of this kind. Throws when none comes within 5 s. Heartbeats in
-  // between are skipped; anything else in between is an error of the test.
+  // The worker's next message, which must be of this type. Skips heartbeats. Throws if no message
+  // is received in time.
   template <class Message>
   Message receive() {
     for (;;) {
@@ -122,7 +122,7 @@ class FakeService {
     }
   }
 
-  // Whether the connection ends, without another message but heartbeats, within 5 s.
+  // True if the connection ends without another message except heartbeats.
   bool sees_end() {
     for (;;) {
       const auto bytes = wait();
@@ -200,14 +200,14 @@ inline HandedBatch example_batch(std::uint64_t id, std::uint32_t slab = 0) {
   return batch;
 }
 
-// A worker that has a batch in hand.
+// A worker that holds a batch.
 struct BusyWorker {
   FakeService service;
   Worker worker = service.attach();
   std::optional<WorkerBatch> batch = (service.send(example_batch(1)), worker.next());
 };
 
-// The worker, told to wait for a batch, throws a WorkerError with `part` in its words.
+// True if the worker's wait for a batch throws a WorkerError whose text contains `part`.
 inline bool throws_lost(Worker& worker, const std::string& part) {
   try {
     (void)worker.next_until(Clock::now() + patience);

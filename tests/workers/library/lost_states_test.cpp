@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch that failed: its rows, and the states of their streams.
+// A failed batch: its rows, and the states of their streams.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ using namespace millrace;
 
 namespace {
 
-// A batch of one row with frames in this slot, as the service writes it; without RESET.
+// A batch with one row with frames in this slot, as the service writes it, without RESET.
 HandedBatch row_in_slot(FakeService& service, std::uint64_t id, std::uint32_t slot) {
   HandedBatch batch = example_batch(id);
   batch.framed[0].slot = slot;
@@ -62,7 +62,7 @@ TEST_CASE("after a batch that failed the next row of each of its slots carries R
   CHECK(next(4, 5) == Reset{0, 0, 0, 0});
 }
 
-TEST_CASE("a batch that came before the one ahead of it failed carries RESET too") {
+TEST_CASE("a batch that was received before the batch ahead of it failed carries RESET too") {
   FakeService service;
   Worker worker = service.attach();
   for (const std::uint64_t id : {1, 2}) service.send(row_in_slot(service, id, 5));
@@ -71,7 +71,7 @@ TEST_CASE("a batch that came before the one ahead of it failed carries RESET too
   CHECK(reset_of(*worker.next()).reason == worker_lost);
 }
 
-TEST_CASE("a row that carries RESET anyway keeps its reason, and is the last that does") {
+TEST_CASE("a row that carries RESET anyway keeps its reason, and the next one has no RESET") {
   FakeService service;
   Worker worker = service.attach();
   service.send(row_in_slot(service, 1, 5));
@@ -86,19 +86,19 @@ TEST_CASE("a row that carries RESET anyway keeps its reason, and is the last tha
 }
 
 // On a device the flags are copied once more to slabs that the service has copied.
-TEST_CASE("a batch with such a RESET is known as renewed at each attempt to take it") {
+TEST_CASE("a batch with an added RESET is marked as such at each attempt to take it") {
   FakeService service;
   Worker worker = service.attach();
   LostStates lost;
   service.send(row_in_slot(service, 1, 5));
   auto batch = worker.next();
-  lost.renew(*batch);
-  CHECK_FALSE(batch->is_renewed());
+  lost.add_resets(*batch);
+  CHECK_FALSE(batch->has_added_reset());
   lost.add(*batch);
   for (int attempt = 0; attempt < 2; ++attempt) {
-    lost.renew(*batch);
-    CHECK(batch->is_renewed());
-    WorkerBatch back = std::move(*batch);  // as one that waits to be taken
+    lost.add_resets(*batch);
+    CHECK(batch->has_added_reset());
+    WorkerBatch back = std::move(*batch);  // as a batch that waits to be taken
     batch = std::move(back);
   }
 }

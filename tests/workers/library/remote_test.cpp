@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers over TCP, at the worker's end. The other tests of workers have what holds for all
-// connections.
+// Workers over TCP, at the worker's end. The other tests of workers hold for all connections.
 #include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -66,7 +65,7 @@ class Stranger {
 
 }  // namespace
 
-TEST_CASE("a worker of a tcp url takes batches and gives them back") {
+TEST_CASE("a worker with a tcp url takes batches and returns them") {
   RemoteService service;
   Worker worker = service.attach();
   CHECK(worker.slots() == 8);
@@ -83,7 +82,8 @@ TEST_CASE("a worker of a tcp url takes batches and gives them back") {
   CHECK(done.answers.at(0).data == "yes");
 }
 
-TEST_CASE("a worker that waits is woken by each batch, whatever its heart sends meanwhile") {
+TEST_CASE(
+    "a waiting worker is woken by each batch, whatever its heartbeat thread sends meanwhile") {
   RemoteService service;
   Worker worker = service.attach({.heartbeats = {.interval = 100us, .silence = 30s}});
   std::jthread hands_over([&] {
@@ -102,7 +102,7 @@ TEST_CASE("a worker that waits is woken by each batch, whatever its heart sends 
   CHECK(worker.ended());
 }
 
-TEST_CASE("a worker of a tcp url that computes sends heartbeats, and gets Bye") {
+TEST_CASE("a worker with a tcp url sends heartbeats while it computes, and receives Bye") {
   RemoteService service;
   Worker worker = service.attach({.heartbeats = {.interval = 1ms, .silence = 30s}});
   for (int beats = 0; beats < 3; ++beats) (void)service.receive<Heartbeat>();
@@ -113,20 +113,20 @@ TEST_CASE("a worker of a tcp url that computes sends heartbeats, and gets Bye") 
   CHECK(worker.ended());
 }
 
-TEST_CASE("a service that is gone, or sends what it must not, loses its remote worker") {
+TEST_CASE("a remote service that disconnects, refuses or sends an invalid message is an error") {
   RemoteService service;
   Worker worker = service.attach();
-  SECTION("gone") {
+  SECTION("disconnects") {
     service.hang_up();
     CHECK_THAT(lost(worker), Catch::Contains("connection"));
   }
-  SECTION("its words") {
+  SECTION("refuses") {
     service.send(Refused{"timeout", "an answer was overdue"});
     CHECK_THAT(lost(worker), Catch::Contains("an answer was overdue"));
   }
   SECTION("garbage") {
     service.send_raw({7, 0, 0, 0, 'g', 'a', 'r', 'b', 'a', 'g', 'e'});
-    CHECK_THAT(lost(worker), Catch::Contains("no message for workers (malformed)"));
+    CHECK_THAT(lost(worker), Catch::Contains("invalid message for workers (malformed)"));
   }
   SECTION("a length over the limit") {
     service.send_raw({1, 0, 0, 64});
@@ -140,15 +140,15 @@ TEST_CASE("a service that is gone, or sends what it must not, loses its remote w
     batch.framed.resize(1);
     batch.framed[0].size = 3;
     service.send(batch);
-    CHECK_THAT(lost(worker), Catch::Contains("does not fit"));
+    CHECK_THAT(lost(worker), Catch::Contains("does not match"));
   }
   CHECK_THAT(lost(worker), !Catch::Contains("not lost"));
 }
 
-TEST_CASE("a remote service of which nothing is heard is lost") {
+TEST_CASE("a silent remote service is lost") {
   RemoteService service;
   Worker worker = service.attach({.heartbeats = {.interval = 1ms, .silence = 20ms}});
-  CHECK_THAT(lost(worker), Catch::Contains("nothing was heard"));
+  CHECK_THAT(lost(worker), Catch::Contains("nothing was received"));
 }
 
 TEST_CASE("a remote worker that is interrupted while it waits returns") {
@@ -159,19 +159,20 @@ TEST_CASE("a remote worker that is interrupted while it waits returns") {
   CHECK(!worker.ended());
 }
 
-TEST_CASE("answers that were given before a remote worker goes away arrive") {
+TEST_CASE("answers that were sent before a remote worker ends arrive") {
   RemoteService service;
   {
     Worker worker = service.attach();
     service.send_batch(1, 100);
     auto batch = worker.next();
-    service.send_batch(2, 100);  // which it does not read
+    service.send_batch(2, 100);  // which the worker does not read
     worker.done(*batch);
   }
   CHECK(service.receive<Done>().batch == BatchId{1});
 }
 
-TEST_CASE("a caller that waits for a silent service is called back, and ends that by throwing") {
+TEST_CASE(
+    "`meanwhile` is called while a silent service is awaited, and ends the wait if it throws") {
   const TcpListener silent;
   struct Enough {};
   int calls = 0;
@@ -181,8 +182,8 @@ TEST_CASE("a caller that waits for a silent service is called back, and ends tha
   CHECK_THROWS_AS(Worker(silent.url(), {}, meanwhile), Enough);
 }
 
-TEST_CASE("a tcp url that leads nowhere is an error that names it") {
-  const std::string url = TcpListener().url();  // which is closed
+TEST_CASE("a tcp url without a listener is an error that names it") {
+  const std::string url = TcpListener().url();  // the listener is closed already
   CHECK_THROWS_WITH(Worker(url, {.wait = {}}),
                     Catch::Contains(url) && Catch::Contains("Connection refused"));
   for (const char* wrong : {"tcp://", "tcp://host", "tcp://:1", "tcp://host:"})
@@ -191,15 +192,15 @@ TEST_CASE("a tcp url that leads nowhere is an error that names it") {
                     Catch::Contains("no service at tcp://no.such.host.invalid:1"));
 }
 
-TEST_CASE("a TCP port of something else is named as such") {
+TEST_CASE("the error for a TCP port of another program asks if it is the port for clients") {
   for (const char* says : {"HTTP/1.1 400 Bad Request\r\n\r\n", "\xff\1\1\1\1\1\1\1\1\x7f"}) {
     const Stranger stranger(says);
     CHECK_THROWS_WITH(Worker(stranger.url(), {.wait = {}}),
-                      Catch::Contains("clients have another port"));
+                      Catch::Contains("is this its port for clients?"));
   }
 }
 
-TEST_CASE("a TCP connection that is closed before anything came is no service yet") {
+TEST_CASE("a TCP connection that is closed before the first message counts as no service") {
   const Stranger proxy("");
   CHECK_THROWS_AS(Worker(proxy.url(), {.wait = {}}), ServiceAbsent);
 }

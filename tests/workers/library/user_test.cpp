@@ -40,5 +40,6 @@ TEST_CASE("a worker refuses a service of another user") {
     if (::setuid(12345) == 0) ::listen(socket.get(), 1);
   });
   while (!is_listening(socket)) std::this_thread::yield();
-  CHECK_THROWS_WITH(Worker("unix:" + path), Catch::Contains("another user listens there"));
+  CHECK_THROWS_WITH(Worker("unix:" + path),
+                    Catch::Contains("the listener there belongs to another user"));
 }

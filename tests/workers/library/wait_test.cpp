@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings that cannot be, and a service that does not listen yet.
+// Invalid settings, and a service that does not listen yet.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <stdexcept>
@@ -11,7 +11,7 @@
 
 using namespace millrace;
 
-TEST_CASE("a worker waits for a service that does not listen yet, and says so once") {
+TEST_CASE("a worker waits for a service that does not listen yet, and reports the wait once") {
   FakeService service;
   const TemporaryDirectory directory;
   const std::string place = directory / "workers.sock";
@@ -30,7 +30,7 @@ TEST_CASE("a worker waits for a service that does not listen yet, and says so on
                                          ": No such file or directory)"});
 }
 
-TEST_CASE("a wait for a service ends with its time, and with what `meanwhile` throws") {
+TEST_CASE("a wait for a service ends after its time, and with an exception of `meanwhile`") {
   const TemporaryDirectory directory;
   const std::string url = "unix:" + (directory / "workers.sock");
   int waits = 0, calls = 0;
@@ -48,11 +48,11 @@ TEST_CASE("a wait for a service ends with its time, and with what `meanwhile` th
 
 TEST_CASE("a service that refuses a worker is not waited for") {
   FakeService service;
-  const auto refuses = [&] { service.send(Refused{"pipeline", "there is none"}); };
-  CHECK_THROWS_WITH(service.attach({}, refuses), Catch::Contains("there is none"));
+  const auto refuses = [&] { service.send(Refused{"pipeline", "unknown pipeline"}); };
+  CHECK_THROWS_WITH(service.attach({}, refuses), Catch::Contains("unknown pipeline"));
 }
 
-TEST_CASE("settings that no service takes are refused before anything is sent") {
+TEST_CASE("invalid settings are refused before anything is sent") {
   const auto refused = [](const WorkerSettings& settings, const std::string& words) {
     CHECK_THROWS_WITH(Worker("unix:/nowhere", settings), Catch::Contains(words));
     CHECK_THROWS_AS(Worker("unix:/nowhere", settings), std::invalid_argument);

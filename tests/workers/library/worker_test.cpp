@@ -17,10 +17,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Heartbeats fast enough that a test which waits for some of them is short, and a silence that no
-// slow machine reaches while the service speaks.
+// The interval is short, so that tests that wait for heartbeats are short. The silence is longer
+// than any pause of a slow machine while the service sends.
 constexpr Heartbeats fast{.interval = 5ms, .silence = 5s};
-// For tests in which the service goes silent on purpose.
+// For tests in which the service is silent.
 constexpr Heartbeats impatient{.interval = 5ms, .silence = 50ms};
 
 template <class T>
@@ -35,7 +35,7 @@ std::vector<T> list(std::span<const T> values) {
 
 }  // namespace
 
-TEST_CASE("a worker says who it is and knows what the service said") {
+TEST_CASE("a worker sends its settings and has the properties of the Welcome") {
   FakeService service;
   const Worker worker = service.attach({.pipeline = "vad", .name = "seven", .credits = 3});
   CHECK(service.hello() == Hello{.pipeline = "vad", .name = "seven", .credits = 3});
@@ -50,18 +50,19 @@ TEST_CASE("a worker says who it is and knows what the service said") {
   CHECK(worker.chunk() == R"({"size":3})");
 }
 
-TEST_CASE("a worker on a device that is not here does not attach") {
+TEST_CASE("a worker on a device that does not exist does not attach") {
   FakeService service;
   try {
     const Worker worker(service.url(), {.device = "cuda:63"});
     FAIL("it attached");
   } catch (const WorkerError& error) {
     CHECK(error.code() == "device");
-    CHECK_THAT(error.what(), Catch::Contains("no device \"cuda:63\" here; there are: host"));
+    CHECK_THAT(error.what(),
+               Catch::Contains("no device \"cuda:63\" on this machine; available: host"));
   }
 }
 
-TEST_CASE("a batch is read where the service wrote it") {
+TEST_CASE("a batch is read from the slab that the service wrote") {
   FakeService service;
   Worker worker = service.attach();
   const SlabLayout layout = layout_of({.rows = 2, .marks = 1, .width = 3});
@@ -137,7 +138,7 @@ TEST_CASE("answers reach the service with the batch and the worker's instants") 
   CHECK(done.done <= Clock::now());
 }
 
-TEST_CASE("answers too long for a message are refused, and the batch can still be given back") {
+TEST_CASE("answers too long for a message are refused, and the batch can still be returned") {
   FakeService service;
   Worker worker = service.attach();
   service.send(example_batch(1));
@@ -161,7 +162,7 @@ TEST_CASE("an error that is too long is cut, between two characters") {
   CHECK(done.mark_answers.front().data == begin);
 }
 
-TEST_CASE("a worker holds as many batches as it has credits, and gives them back in order") {
+TEST_CASE("a worker holds as many batches as it has credits, and returns them in order") {
   FakeService service;
   Worker worker = service.attach();
   service.send(example_batch(1, 0));
@@ -176,7 +177,7 @@ TEST_CASE("a worker holds as many batches as it has credits, and gives them back
   CHECK(service.receive<Done>().batch == BatchId{2});
 }
 
-TEST_CASE("a wrong number of answers is refused, and the batch can still be given back") {
+TEST_CASE("a wrong number of answers is refused, and the batch can still be returned") {
   FakeService service;
   Worker worker = service.attach();
   service.send(example_batch(1));
@@ -218,7 +219,8 @@ TEST_CASE("an interrupt comes before the batches that wait") {
   CHECK(worker.next().has_value());
 }
 
-TEST_CASE("after the service's bye the batches that came are given and done, then it is over") {
+TEST_CASE(
+    "after the Bye of the service the received batches can be taken and done, then it has ended") {
   FakeService service;
   Worker worker = service.attach();
   service.send(example_batch(1));
@@ -232,7 +234,7 @@ TEST_CASE("after the service's bye the batches that came are given and done, the
   CHECK(worker.ended());
 }
 
-TEST_CASE("a worker that said bye gets batches until the service ends it") {
+TEST_CASE("a worker that sent Bye gets batches until the service ends the connection") {
   FakeService service;
   Worker worker = service.attach();
   worker.bye();
@@ -248,7 +250,7 @@ TEST_CASE("a worker that said bye gets batches until the service ends it") {
   CHECK(worker.ended());
 }
 
-TEST_CASE("a worker that is to be alone says bye as soon as it has company") {
+TEST_CASE("a worker with `alone` sends Bye as soon as another worker is attached") {
   FakeService service;
   Worker worker = service.attach({.alone = true});
   service.send(Company{0});
@@ -259,7 +261,7 @@ TEST_CASE("a worker that is to be alone says bye as soon as it has company") {
   (void)service.receive<Bye>();
 }
 
-TEST_CASE("a watcher answers nothing and may fall behind") {
+TEST_CASE("a watcher has no credits, and may take batches long after they were sent") {
   FakeService service;
   service.welcome.slabs = 0;
   Worker worker = service.attach({.watch = true});
@@ -282,7 +284,7 @@ TEST_CASE("a watcher answers nothing and may fall behind") {
   service.hang_up();
 }
 
-TEST_CASE("heartbeats go on while the user computes, and while it waits") {
+TEST_CASE("heartbeats are sent while the user computes, and while it waits") {
   FakeService service;
   Worker worker = service.attach({.heartbeats = fast});
   for (int i = 0; i < 3; ++i) (void)service.receive<Heartbeat>();
@@ -291,7 +293,7 @@ TEST_CASE("heartbeats go on while the user computes, and while it waits") {
   worker.interrupt();
 }
 
-TEST_CASE("a service that is heard is not lost, however long the user computes") {
+TEST_CASE("a service that sends messages is not lost, however long the user computes") {
   FakeService service;
   Worker worker = service.attach({.heartbeats = {.interval = 5ms, .silence = 500ms}});
   for (int i = 0; i < 120; ++i) {

@@ -11,14 +11,14 @@
 namespace millrace {
 
 void MillraceV1Conversation::received(const Connection::Message& message) {
-  message.kind == Connection::Kind::text ? take_command(message) : take_frames(message);
+  message.kind == Connection::Kind::text ? handle_command(message) : handle_frames(message);
 }
 
 // An empty message is a keepalive.
-void MillraceV1Conversation::take_frames(const Connection::Message& message) {
-  DoorStats& stats = queue().scope().stats();
+void MillraceV1Conversation::handle_frames(const Connection::Message& message) {
+  TransportStats& stats = queue().scope().stats();
   if (message.bytes.empty()) return stats.messages[MessageType::control].add();
-  if (refuses_input()) return;
+  if (rejects_input()) return;
   const std::uint64_t rejections = rejections_;
   stream()->frames(message.bytes, message.arrived);
   if (rejections_ != rejections) return;
@@ -26,8 +26,8 @@ void MillraceV1Conversation::take_frames(const Connection::Message& message) {
   stats.message.observe(static_cast<std::int64_t>(message.bytes.size()));
 }
 
-void MillraceV1Conversation::take_command(const Connection::Message& message) {
-  DoorStats& stats = queue().scope().stats();
+void MillraceV1Conversation::handle_command(const Connection::Message& message) {
+  TransportStats& stats = queue().scope().stats();
   const Time begin = Clock::now();
   const auto command = parse_client_message(message.text());
   stats.parse.observe(Clock::now() - begin);
@@ -36,13 +36,13 @@ void MillraceV1Conversation::take_command(const Connection::Message& message) {
     return fail(ErrorCode::schema, command.error(), message.arrived);
   }
   stats.message.observe(static_cast<std::int64_t>(message.bytes.size()));
-  obey(*command, message.arrived);
+  apply_command(*command, message.arrived);
 }
 
-void MillraceV1Conversation::obey(const ClientMessage& command, Time arrived) {
+void MillraceV1Conversation::apply_command(const ClientMessage& command, Time arrived) {
   using namespace client_message;
   const bool ends = std::holds_alternative<End>(command);
-  if (!ends && !std::holds_alternative<Keepalive>(command) && refuses_input()) return;
+  if (!ends && !std::holds_alternative<Keepalive>(command) && rejects_input()) return;
   queue().scope().stats().messages[ends ? MessageType::close : MessageType::control].add();
 
   if (const auto* flush = std::get_if<Flush>(&command)) stream()->flush(flush->mark, arrived);
@@ -51,7 +51,7 @@ void MillraceV1Conversation::obey(const ClientMessage& command, Time arrived) {
   if (ends && !std::exchange(ended_, true)) stream()->end(arrived);
 }
 
-bool MillraceV1Conversation::refuses_input() {
+bool MillraceV1Conversation::rejects_input() {
   if (ended_) rejected(ErrorCode::unknown_stream, "the stream has ended", 0);
   return ended_;
 }
@@ -85,7 +85,7 @@ void MillraceV1Conversation::warning(ErrorCode code, std::string_view message) {
 }
 
 void MillraceV1Conversation::goaway() {
-  const auto retry_after = queue().scope().retry_times().of_leaving();
+  const auto retry_after = queue().scope().retry_times().after_goaway();
   send([&](std::string& out) { append_goaway(out, retry_after); });
 }
 
@@ -105,11 +105,12 @@ void MillraceV1Conversation::result(const ResultHead& head, const Answer& answer
   queue().commit(append_answer(head, answer), true);
 }
 
-// No message is shorter than its answer, except that of a failed row, whose text is not sent.
+// The answer is checked first: a message is never shorter than its answer, except for a failed row,
+// whose text is not sent.
 Connection::Kind MillraceV1Conversation::append_answer(const ResultHead& head,
                                                        const Answer& answer) {
   std::string& out = queue().bytes();
-  const std::size_t begin = out.size(), longest = queue().scope().limits().told;
+  const std::size_t begin = out.size(), longest = queue().scope().limits().max_message_sent;
   if (answer.kind == Answer::Kind::error || answer.data.size() <= longest) {
     const bool is_binary = answer.kind == Answer::Kind::bytes;
     if (is_binary)

@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-// A client of millrace.v1 (docs/protocol.md): one stream, opened at the upgrade; the connection
-// ends with it. Confined to one thread.
+// A client of millrace.v1 (docs/protocol.md). It has one stream, opened at the upgrade; the
+// connection ends with the stream. Confined to one thread.
 class MillraceV1Conversation final : public Conversation {
  public:
   MillraceV1Conversation(SessionScope& scope, std::string peer)
@@ -27,23 +27,23 @@ class MillraceV1Conversation final : public Conversation {
   void rejected(ErrorCode code, std::string_view message, std::uint64_t frames) override;
   void warning(ErrorCode code, std::string_view message) override;
   void goaway() override;
-  // Then the connection is closed with the error's code.
+  // Also closes the connection, with the close code of the error.
   void error(ErrorCode code, std::string_view message) override;
-  // Then the connection is closed with 1000, or 1012 at a drain.
+  // Also closes the connection, with 1000, or 1012 if `drained`.
   void closed(std::uint64_t frames, std::uint64_t chunks, bool drained) override;
 
  private:
-  void take_frames(const Connection::Message& message);
-  void take_command(const Connection::Message& message);
-  void obey(const ClientMessage& command, Time arrived);
-  bool refuses_input();
+  void handle_frames(const Connection::Message& message);
+  void handle_command(const Connection::Message& message);
+  void apply_command(const ClientMessage& command, Time arrived);
+  bool rejects_input();
   Connection::Kind append_answer(const ResultHead& head, const Answer& answer);
   void append_bytes(const ResultHead& head, std::string_view data);
   template <class Append>
   void send(Append append);
 
-  std::uint64_t rejections_ = 0;  // so far
-  bool ended_ = false;            // by the client
+  std::uint64_t rejections_ = 0;  // messages `rejected` so far
+  bool ended_ = false;            // the client has sent its end
 };
 
 }  // namespace millrace

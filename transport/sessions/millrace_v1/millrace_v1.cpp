@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-// A path that this protocol does not have is 404, upgrade or not. Wrong parameters are an error
-// only of a proper upgrade.
+// An unknown path is refused with 404 before the upgrade is checked. Invalid parameters are
+// reported only for a valid upgrade.
 Result<WebSocketProtocol::Accepted, RequestError> MillraceV1::accept(const HttpQuery& query,
                                                                      SessionScope& scope,
                                                                      std::string_view peer) {

@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-// The protocol millrace.v1: GET /v1/stream, with the parameters of a stream. The subprotocol's name
-// is optional, so that any WebSocket client is a client.
+// The protocol millrace.v1: GET /v1/stream with the parameters of a stream. The client need not
+// list the subprotocol, so that any WebSocket client can be used.
 class MillraceV1 final : public WebSocketProtocol {
  public:
   // `admission` outlives it.

@@ -27,15 +27,16 @@ struct UpgradeFixture : ServerFixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(UpgradeFixture,
-                 "an unknown path is 404, upgrade or not, and parameters come after the upgrade") {
+TEST_CASE_METHOD(
+    UpgradeFixture,
+    "an unknown path is 404, and parameters are checked only after the upgrade fields") {
   CHECK(status("/", false) == 404);
   CHECK(status("/v1/stream?rate=x", false) == 426);
   CHECK(status("/v1/stream?rate=x") == 400);
   CHECK(status("/v1/stream") == 101);
 }
 
-TEST_CASE_METHOD(UpgradeFixture, "a stream that is not admitted refuses the upgrade") {
+TEST_CASE_METHOD(UpgradeFixture, "the upgrade is refused if the stream is not admitted") {
   CHECK(status("/v1/stream?pipeline=other") == 404);
   CHECK(status("/v1/stream?id=full") == 503);
   CHECK(admission.lost.empty());

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "client/client.h"
+#include "client/internal/transport.h"
+#include "transport/websocket/client.h"
+
+namespace millrace {
+
+// Streams over WebSocket, each with its own connection. Confined to the client's thread.
+class WebsocketTransport final : public Transport {
+ public:
+  // `settings` must outlive this object.
+  WebsocketTransport(Executor executor, ServiceUrl service, const ClientSettings& settings);
+  ~WebsocketTransport() override;
+
+  void open(std::shared_ptr<StreamPipe> pipe, StreamRequest request) override;
+  void woken(std::uint64_t stream) override;
+  void stop() override;
+
+ private:
+  class Stream;
+
+  Task<> serve(Stream& stream);
+
+  const Executor executor_;
+  const ServiceUrl service_;
+  const ClientSettings& settings_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Stream>> streams_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load/checking_worker.h"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace millrace::load {
+
+namespace {
+
+// The pipeline's rule, from Welcome. Throws std::runtime_error for a rule of a later version.
+ChunkRule rule_of(const Worker& worker) {
+  boost::json::error_code failed;
+  const auto parsed = boost::json::parse(worker.chunk(), failed);
+  if (failed || !parsed.is_object())
+    throw std::runtime_error("the pipeline's chunk rule cannot be read: " + worker.chunk());
+  RuleKeys keys;
+  for (const auto& [key, value] : parsed.get_object())
+    keys.emplace_back(
+        key, value.is_string() ? std::string(value.get_string()) : boost::json::serialize(value));
+  const auto rule = parse_rule(keys, {.rate = worker.rate(), .features = worker.frames().features});
+  if (!rule)
+    throw std::runtime_error("the pipeline's chunk rule is not supported: " + rule.error().message);
+  return *rule;
+}
+
+}  // namespace
+
+CheckingWorker::CheckingWorker(Worker worker, const RunFacts& run)
+    : worker_(std::move(worker)),
+      answers_(run.answered),
+      row_check_(run, rule_of(worker_), worker_.frames()) {
+  thread_ = std::jthread([this] { work(); });
+}
+
+CheckingWorker::~CheckingWorker() { worker_.close(); }
+
+WorkerOutcome CheckingWorker::finish() {
+  worker_.bye();
+  thread_.join();
+  if (failure_) std::rethrow_exception(failure_);
+  return std::move(row_check_.outcome());
+}
+
+void CheckingWorker::work() {
+  try {
+    std::vector<Answer> answers;
+    while (auto batch = worker_.next()) {
+      check_batch(*batch);
+      const auto& rows = batch->framed();
+      answers.resize(answers_ ? rows.size() : 0, {Answer::Kind::json, {}});
+      for (std::size_t i = 0; i < answers.size(); ++i) row_check_.answer(rows[i], answers[i].data);
+      const std::size_t count = rows.size();
+      worker_.done(*batch, answers);
+      rows_ += count;
+    }
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+}
+
+void CheckingWorker::check_batch(const WorkerBatch& batch) {
+  ++row_check_.outcome().batches;
+  for (const auto& opened : batch.opened()) row_check_.open(opened.stream, opened.name);
+  for (std::uint32_t i = 0; i < batch.framed().size(); ++i)
+    row_check_.check(batch.framed()[i], batch.row(i), batch.taken());
+  for (const auto& mark : batch.marks()) row_check_.check_mark(mark, batch.taken());
+}
+
+}  // namespace millrace::load

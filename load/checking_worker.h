@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <thread>
+
+#include "load/row_check.h"
+#include "load/streams/usage.h"
+#include "workers/library/worker.h"
+
+namespace millrace::load {
+
+// The worker of the load generator, on its own thread: checks every row that the service hands
+// over, and answers all rows if the run requires it, otherwise none.
+//
+// Confined to one thread, except rows().
+class CheckingWorker {
+ public:
+  // Starts to receive batches of an attached worker. `run` must outlive this object. Throws
+  // std::runtime_error if the pipeline's chunk rule is not supported.
+  CheckingWorker(Worker worker, const RunFacts& run);
+  ~CheckingWorker();
+
+  // CPU time that its thread has used.
+  Duration cpu() { return cpu_of_thread(thread_.native_handle()); }
+
+  // Number of returned rows with frames. Thread-safe.
+  std::uint64_t rows() const { return rows_; }
+
+  // Sends Bye and waits until the service has answered it. Rethrows an exception of the thread.
+  WorkerOutcome finish();
+
+ private:
+  void work();
+  void check_batch(const WorkerBatch& batch);
+
+  Worker worker_;
+  const bool answers_;
+  RowCheck row_check_;
+  std::atomic<std::uint64_t> rows_{0};
+  std::exception_ptr failure_;
+  std::jthread thread_;  // the last member: it uses the others
+};
+
+}  // namespace millrace::load

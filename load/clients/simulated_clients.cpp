@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load/clients/simulated_clients.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace::load {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// A listen backlog holds several times this number.
+constexpr std::size_t max_opening = 256;
+// A new stream is opened this long before its first packet is due.
+constexpr Duration head_start = 20ms;
+constexpr Duration refused_pause = 1s;
+// Time without a stream that is opened or refused.
+constexpr Duration opening_timeout = 10s;
+
+}  // namespace
+
+SimulatedClients::SimulatedClients(const RunFacts& run, std::uint32_t offset, std::uint32_t stride,
+                                   LoadTransport& transport)
+    : run_(run),
+      offset_(offset),
+      stride_(stride),
+      transport_(transport),
+      clients_((run.schedule.plan().streams - offset + stride - 1) / stride),
+      to_open_(offset),
+      packet_(run.content.packet_bytes()),
+      outcome_(run.schedule) {}
+
+bool SimulatedClients::continue_opening(Time now) {
+  const std::uint32_t streams = run_.schedule.plan().streams;
+  if (progress_ == Time::max()) progress_ = now;
+  if (now - progress_ > opening_timeout) refuse_pending(now);
+  for (; to_open_ < streams && opening_ < max_opening; to_open_ += stride_) open(to_open_, 0);
+  return to_open_ < streams || opening_ > 0;
+}
+
+void SimulatedClients::refuse_pending(Time now) {
+  for (std::uint32_t client = offset_; client < to_open_; client += stride_) {
+    if (at(client).state != State::opening) continue;
+    transport_.disconnect(client);
+    refused(client, "no answer", now);
+  }
+}
+
+std::uint64_t SimulatedClients::sent(const Client& client) const {
+  return (client.next - client.first) * run_.content.packet_frames();
+}
+
+void SimulatedClients::open(std::uint32_t client, std::uint64_t first) {
+  const std::uint64_t packets = run_.schedule.packets_of_life(client, first);
+  at(client) = {.state = State::opening, .first = first, .next = first, .last = first + packets};
+  ++opening_;
+  ++live_;
+  transport_.open(client, stream_name(run_.name, {client, first}));
+}
+
+void SimulatedClients::opened(std::uint32_t client, Time now) {
+  --opening_;
+  progress_ = now;
+  ++outcome_.opened;
+  at(client).state = State::open;
+  at(client).opened = now;
+  // The due time is unknown before the schedule starts: the first advance() determines it.
+  turns_.push({Time::min(), client});
+}
+
+void SimulatedClients::refused(std::uint32_t client, std::string_view why, Time now) {
+  --opening_;
+  --live_;
+  progress_ = now;
+  ++outcome_.refused[std::string(why)];
+  at(client).state = State::none;
+  if (run_.schedule.plan().life) turns_.push({now + refused_pause, client});
+}
+
+std::optional<Time> SimulatedClients::advance(Time now) {
+  while (!turns_.empty() && turns_.top().first <= now) {
+    const std::uint32_t client = turns_.top().second;
+    turns_.pop();
+    run_turn(client, now);
+  }
+  const Time last = run_.schedule.last();
+  if (live_ == 0 && now >= last) return std::nullopt;
+  if (!turns_.empty()) return turns_.top().first;
+  return now < last ? last : now + refused_pause;
+}
+
+void SimulatedClients::run_turn(std::uint32_t client, Time now) {
+  Client& it = at(client);
+  if (it.state == State::none) {
+    if (!run_.schedule.plan().life)
+      return;  // its stream is broken or was refused, and there are no further ones
+    const std::uint64_t first = run_.schedule.first_from(client, now + head_start);
+    if (run_.schedule.due(client, first) < run_.schedule.last()) open(client, first);
+    return;
+  }
+  if (it.state != State::open) return;
+  const Time due = run_.schedule.due(client, it.next);
+  if (due > now) return turns_.push({due, client});
+  run_.content.write(client, it.next, packet_);
+  // Lateness excludes waits for the service: for it to open the stream, or to accept more.
+  if (!std::exchange(it.late, true) && due >= it.opened) outcome_.lateness.add(due, Clock::now());
+  if (!transport_.send(client, packet_)) return;  // writable() follows
+  it.late = false;
+  ++outcome_.packets;
+  ++it.next;
+  const Time next = run_.schedule.due(client, it.next);
+  if (it.next == it.last || next >= run_.schedule.last()) return finish(client, now);
+  turns_.push({next, client});
+}
+
+void SimulatedClients::finish(std::uint32_t client, Time now) {
+  Client& it = at(client);
+  if (it.next == it.last && run_.schedule.disconnects(client, it.first)) {
+    if (run_.schedule.counts(now)) outcome_.disconnects[stream_of(client)] = Clock::now();
+    transport_.disconnect(client);
+    ++outcome_.disconnected;
+    return over(client, now);
+  }
+  it.state = State::ending;
+  transport_.end(client);
+}
+
+void SimulatedClients::over(std::uint32_t client, Time now) {
+  if (at(client).state == State::opening) --opening_;
+  at(client).state = State::none;
+  --live_;
+  if (run_.schedule.plan().life && now < run_.schedule.last()) turns_.push({now, client});
+}
+
+void SimulatedClients::writable(std::uint32_t client) {
+  if (at(client).state == State::open) turns_.push({Time::min(), client});
+}
+
+void SimulatedClients::received(std::uint32_t client, const ReceivedResult& result, Time now) {
+  Client& it = at(client);
+  ++outcome_.answered;
+  if (result.failed) ++outcome_.failed;
+  if (result.seq < it.seq || result.begin < it.begin) {
+    ++outcome_.repeated;
+    return;
+  }
+  if (result.end < result.begin || result.end > sent(it)) {
+    ++outcome_.wrong;
+    return;
+  }
+  if (run_.answered && !result.failed) {
+    write_answer(answer_, stream_of(client), result.begin);
+    if (result.data != answer_) ++outcome_.wrong;
+  }
+  it.seq = result.seq + 1;
+  it.begin = result.begin;
+  it.gap = it.gap || result.gap;
+  if (result.end == result.begin) return;  // a marker row has no due time
+  ++it.begin;                              // bodies may overlap, but do not begin at the same frame
+  ++it.answered;
+  const std::uint64_t packet = it.first + (result.end - 1) / run_.content.packet_frames();
+  outcome_.results.add(run_.schedule.due(client, packet), now);
+}
+
+void SimulatedClients::rejected(std::uint32_t client, std::uint64_t frames) {
+  at(client).rejected += frames;
+  outcome_.shed += frames;
+}
+
+void SimulatedClients::closed(std::uint32_t client, std::uint64_t frames, std::uint64_t rows,
+                              Time now) {
+  const Client& it = at(client);
+  if (it.state != State::ending) return broken(client, "closed before its end", now);
+  ++outcome_.ended;
+  const std::uint64_t sent = this->sent(it);
+  const std::uint64_t wanted = sent - std::min(sent, it.rejected);
+  const std::uint64_t had = std::min(wanted, frames);
+  outcome_.frames_ended += sent;
+  // Results do not report the length of a gap.
+  (it.gap ? outcome_.shed : outcome_.lost) += wanted - had;
+  outcome_.lost += frames - had;
+  outcome_.unanswered += rows - std::min(rows, it.answered);
+  over(client, now);
+}
+
+void SimulatedClients::broken(std::uint32_t client, std::string_view why, Time now) {
+  ++outcome_.broken;
+  if (outcome_.why.empty()) outcome_.why = why;
+  over(client, now);
+}
+
+void SimulatedClients::abort_remaining(Time now) {
+  for (std::uint32_t client = offset_; client < to_open_; client += stride_) {
+    if (at(client).state == State::none) continue;
+    transport_.disconnect(client);
+    broken(client, "not closed in time", now);
+  }
+}
+
+}  // namespace millrace::load

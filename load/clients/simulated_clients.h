@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "load/clients/load_transport.h"
+#include "load/streams/load_stream_id.h"
+#include "load/streams/outcome.h"
+
+namespace millrace::load {
+
+// The simulated clients of one thread: those with index i, i % stride == offset. Opens their
+// streams, and sends each packet when it is due and not earlier, even if the service is late (an
+// open loop). Ends streams, replaces those that have a life, and counts the results.
+//
+// The caller passes the current time in; the clock is read only to record when something was sent.
+// Confined to one thread.
+class SimulatedClients final : public ClientSink {
+ public:
+  SimulatedClients(const RunFacts& run, std::uint32_t offset, std::uint32_t stride,
+                   LoadTransport& transport);
+
+  // Opens streams, a bounded number at a time. False once each stream is open or refused. If none
+  // is opened or refused for 10 s, the pending ones count as refused.
+  bool continue_opening(Time now);
+  // Sends and opens everything that is due. Returns when something is due next; nullopt once the
+  // schedule and all streams are over.
+  std::optional<Time> advance(Time now);
+  // Disconnects the streams that have not ended, and counts them as broken.
+  void abort_remaining(Time now);
+
+  ClientOutcome& outcome() { return outcome_; }
+
+  void opened(std::uint32_t client, Time now) override;
+  void refused(std::uint32_t client, std::string_view why, Time now) override;
+  void writable(std::uint32_t client) override;
+  void received(std::uint32_t client, const ReceivedResult& result, Time now) override;
+  void rejected(std::uint32_t client, std::uint64_t frames) override;
+  void closed(std::uint32_t client, std::uint64_t frames, std::uint64_t rows, Time now) override;
+  void broken(std::uint32_t client, std::string_view why, Time now) override;
+
+ private:
+  enum class State : std::uint8_t { none, opening, open, ending };
+  struct Client {
+    State state = State::none;
+    std::uint64_t first = 0;  // first packet of its stream
+    std::uint64_t next = 0;   // packet to send next
+    std::uint64_t last = 0;   // packet after the last one of its life
+    Time opened{};
+    std::uint64_t begin = 0;     // least position of the next result
+    std::uint64_t seq = 0;       // least number of the next result
+    std::uint64_t answered = 0;  // rows with frames
+    std::uint64_t rejected = 0;  // frames
+    bool gap = false;            // a result had the flag GAP
+    bool late = false;           // send() was false for the next packet
+  };
+  LoadStreamId stream_of(std::uint32_t client) { return {client, at(client).first}; }
+  using Turn = std::pair<Time, std::uint32_t>;
+
+  Client& at(std::uint32_t client) { return clients_[client / stride_]; }
+  std::uint64_t sent(const Client& client) const;  // frames
+  void open(std::uint32_t client, std::uint64_t first);
+  void refuse_pending(Time now);
+  void run_turn(std::uint32_t client, Time now);
+  void finish(std::uint32_t client, Time now);
+  void over(std::uint32_t client, Time now);
+
+  const RunFacts& run_;
+  const std::uint32_t offset_, stride_;
+  LoadTransport& transport_;
+  std::vector<Client> clients_;
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
+  std::uint32_t to_open_;  // next client that never had a stream
+  std::size_t opening_ = 0;
+  Time progress_ = Time::max();  // when a stream was last opened or refused
+  std::size_t live_ = 0;         // opening, open or ending
+  std::vector<std::byte> packet_;
+  std::string answer_;
+  ClientOutcome outcome_;
+};
+
+}  // namespace millrace::load

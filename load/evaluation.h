@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "load/load_run.h"
+
+namespace millrace::load {
+
+// True if the traffic was complete and correct:
+// - no stream was refused or broken;
+// - no frame, row or result was lost, shed, duplicated, out of order, damaged, an error, or of
+//   another stream;
+// - with a worker that answers, every row was answered.
+bool is_whole(const LoadReport& report);
+
+// Frames of ended streams that were sent, but are not in a row and were not reported as shed.
+std::uint64_t lost_frames(const LoadReport& report);
+
+// Times from the disconnection of a client until the own worker took the ABORT of its stream.
+Histogram abort_times(const LoadReport& report);
+// With Phase::step, for each packet number: the time from when the packets of all streams were due
+// until the worker took the last row that they completed.
+Histogram burst_times(const LoadReport& report);
+
+// The 99th percentile of the latency: of results if there are any, otherwise of rows; nullopt if
+// there are neither.
+std::optional<Duration> p99_of(const LoadReport& report);
+
+// CPU time used in the measured time. Clients: per packet sent in this time. Worker: per row
+// returned in this time. Server: with an own worker per row, because packets that still wait at the
+// end have not used their CPU time yet; otherwise per packet.
+struct CpuCost {
+  Duration clients{}, worker{};
+  std::optional<Duration> server{};  // nullopt if it was not measured the whole time
+};
+CpuCost cpu_cost(const LoadReport& report);
+
+// Growth of the service's own memory since before the first stream, in bytes per stream: when all
+// streams were open, and at the end of the measured time.
+struct StreamBytes {
+  double idle = 0, streaming = 0;
+};
+// Nullopt if the service was not measured.
+std::optional<StreamBytes> stream_bytes(const LoadReport& report);
+
+}  // namespace millrace::load

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "load/streams/content.h"
+#include "load/streams/schedule.h"
+
+namespace millrace::load {
+
+// A stream of the load generator: its client, and the first of the client's packets that it sends.
+struct LoadStreamId {
+  std::uint32_t client = 0;
+  std::uint64_t first = 0;
+  auto operator<=>(const LoadStreamId&) const = default;
+};
+
+// The name of a stream in a run, and its inverse, by which the worker identifies the stream of a
+// row. Nullopt for a name that is not of this run.
+std::string stream_name(std::string_view run, const LoadStreamId& stream);
+std::optional<LoadStreamId> parse_stream_name(std::string_view run, std::string_view name);
+
+// Writes the own worker's answer to the row of the stream that begins at frame `begin`, a JSON
+// value. It is different for each row of a run.
+void write_answer(std::string& out, const LoadStreamId& stream, std::uint64_t begin);
+
+// The facts of a run that all its threads share.
+struct RunFacts {
+  const Schedule& schedule;
+  const Content& content;
+  std::string name;
+  bool answered = false;  // the own worker answers each row with write_answer()
+};
+
+}  // namespace millrace::load

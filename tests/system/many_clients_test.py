@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many clients at once that do little. Ids like A10 are those of docs/guarantees.md."""
+import os
+import resource
+import unittest
+
+from faults import text
+from harness import samples, wait_for
+from many_clients import ManyClientsTest
+from raw_client import BINARY, frame, upgrade
+
+CLIENTS = 2000
+PIPELINE = "[[pipeline]]\nslots = 4000\nchunk = { size = 1600 }\n"
+
+
+class ManyClients(ManyClientsTest):
+    def test_thousands_of_silent_connections_keep_no_client_out(self):  # A10
+        service = self.service(PIPELINE)
+        self.tap(service)
+        with self.unharmed(service) as good:
+            for _ in range(CLIENTS):
+                self.join(service)
+            good.row()
+            self.assertEqual(service.get("/livez")[0], 200)
+            with self.unharmed(service):
+                good.row()
+
+    def test_clients_before_their_upgrade_are_bounded(self):  # A35
+        service = self.service(PIPELINE, extra="[limits]\nconnections = 4\n")
+        self.tap(service)
+        with self.unharmed(service) as good:
+            before = service.memory()
+            waiting = [self.join(service, upgrade(X="a" * 7800)[:-2]) for _ in range(4 + 512 - 1)]  # the good stream is one more
+            wait_for(lambda: service.metric("process_open_fds") > 4 + 512, "the connections to be open")
+            each = (service.memory() - before) / len(waiting)
+            print(f"resident memory: {each / 1024:.1f} KiB of a client before its upgrade")
+            if not service.sanitized():
+                self.assertLess(each, 32 << 10)
+            late = self.join(service, upgrade())
+            status, fields = late.head()
+            self.assertEqual(status, 503)
+            self.assertIn(int(fields["retry-after"]), range(1, 6))
+            good.row()
+            for client in waiting[:3]:
+                client.send(b"\r\n").opened()
+            good.row()
+
+    def test_the_admin_port_answers_when_descriptors_run_out(self):  # A10, A11
+        service = self.service("[[pipeline]]\nchunk = { size = 1600 }\n", descriptors=200)
+        self.assertIn("RLIMIT_NOFILE is 200 and must be at least 11536", "\n".join(service.errors))
+        self.tap(service)
+        with self.unharmed(service) as good:
+            for _ in range(300):  # 99 of them are accepted
+                self.join(service)
+            good.row()
+            for page in ("/livez", "/readyz", "/metrics", "/streams"):
+                self.assertEqual(service.get(page)[0], 200)
+            wait_for(lambda: service.metric("millrace_ingest_connections_rejected_total", reason="limit_global") == 201,
+                     "the others to be refused")
+            good.row()
+            self.many_clients.close()  # then new clients are accepted again
+            wait_for(lambda: service.metric("millrace_ingest_connections_rejected_total", reason="handshake") == 99,
+                     "the accepted ones to be gone")
+            with self.unharmed(service):
+                pass
+
+    def test_without_a_free_descriptor_open_streams_continue_and_new_connections_wait(self):  # A11
+        service = self.served()
+        process = service.process.pid
+        limit = resource.prlimit(process, resource.RLIMIT_NOFILE)
+        with self.moved(service, {}), self.unharmed(service) as good:
+            service.get("/livez")
+            open_ones = max(map(int, os.listdir(f"/proc/{process}/fd"))) + 1
+            resource.prlimit(process, resource.RLIMIT_NOFILE, (open_ones, limit[1]))
+            clients = [self.join(service, upgrade()) for _ in range(40)]
+            for _ in range(10):
+                good.row()
+            resource.prlimit(process, resource.RLIMIT_NOFILE, limit)
+            for client in clients:
+                client.opened().send(text(type="end"))
+                self.assertEqual(client.ended(), (None, 1000))
+
+    def test_an_idle_stream_takes_little_memory(self):  # A31
+        service = self.service(PIPELINE)
+        self.tap(service)
+        with self.unharmed(service) as good:
+            before = service.memory()
+            clients = [self.join(service, upgrade()).opened() for _ in range(CLIENTS)]
+            idle = (service.memory() - before) / CLIENTS
+            for client in clients:
+                client.send(frame(BINARY, samples(0, 1600)))
+            for client in clients:
+                self.assertEqual(client.message()["type"], "result")
+            used = (service.memory() - before) / CLIENTS
+            print(f"resident memory: {idle / 1024:.1f} KiB of an idle stream, {used / 1024:.1f} KiB of one that was used")
+            if not service.sanitized():
+                self.assertLess(idle, 24 << 10)
+            good.row()
+            for client in clients:
+                client.send(text(type="end"))
+            for client in clients:
+                self.assertEqual(client.ended(), (None, 1000))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configurations in documents are valid, and `check-config` prints the comments that a document prints below one."""
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from harness import PATIENCE, SystemTest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import printed_programs as printed  # noqa: E402
+
+
+class Configurations(SystemTest):
+    def check(self, text):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(text)
+            file.flush()
+            return subprocess.run([os.environ["MILLRACE"], "check-config", file.name], capture_output=True, text=True, timeout=PATIENCE)
+
+    def test_every_printed_configuration_is_valid_and_has_the_comments_printed_below_it(self):
+        count = 0
+        for block, after in itertools.pairwise([*printed.blocks(), None]):
+            if block.language != "toml":
+                continue
+            count += 1
+            with self.subTest(block.place):
+                checked = self.check(block.text)
+                self.assertEqual((checked.returncode, checked.stderr), (0, ""))
+                if after and not after.language and after.text.startswith("# "):
+                    self.assertLessEqual(set(after.text.splitlines()), set(checked.stdout.splitlines()))
+        self.assertGreater(count, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
