@@ -15,7 +15,7 @@ namespace millrace {
 class NameBook {
  public:
   // False if a connection has this name.
-  [[nodiscard]] bool take(std::string_view name) {
+  [[nodiscard]] bool reserve(std::string_view name) {
     std::lock_guard lock(mutex_);
     return names_.emplace(name).second;
   }

@@ -15,8 +15,8 @@
 namespace millrace {
 
 // A row of a stream was put into a batch for the first time, and so were all rows before it. Sent
-// only for rows with ReadyRow::notify_taken; the instants of every row come with its RowDone.
-struct RowTaken {
+// only for rows with ReadyRow::notify_batched; the instants of every row come with its RowDone.
+struct RowBatched {
   std::uint64_t seq = 0;
   Time closed;  // when its batch closed
 };
@@ -39,7 +39,7 @@ struct StreamDropped {
 // A message from a lane to a stream.
 struct Returned {
   StreamId stream{};
-  std::variant<RowTaken, RowDone, StreamDropped> what;
+  std::variant<RowBatched, RowDone, StreamDropped> what;
 };
 
 }  // namespace millrace

@@ -88,14 +88,14 @@ void Batcher::close(const Choice& choice, Time now, Batch& batch) {
   if (choice.trial) return take_suspect(now, batch);
 
   do {
-    const std::size_t room = rule_.rows - batch.framed.size();
-    take_oldest(framed_, std::min<std::size_t>(framed_.size(), room), now, batch.framed);
+    const std::size_t free_rows = rule_.rows - batch.framed.size();
+    take_oldest(framed_, std::min<std::size_t>(framed_.size(), free_rows), now, batch.framed);
   } while (!rule_.stateful && framed_.size() > 0 && batch.framed.size() < rule_.rows);
   // Marker rows come second: a marker row may follow a row of its stream in the same batch, but a
   // row with frames must not follow a marker row. One marker row of each stream always fits.
   while (marks_.size() > 0 && batch.marks.size() < rule_.slots) {
-    const std::size_t room = rule_.slots - batch.marks.size();
-    take_oldest(marks_, std::min<std::size_t>(marks_.size(), room), now, batch.marks);
+    const std::size_t free_marks = rule_.slots - batch.marks.size();
+    take_oldest(marks_, std::min<std::size_t>(marks_.size(), free_marks), now, batch.marks);
   }
   batch.rows = tensor_rows(batch.framed.size());
 }

@@ -16,8 +16,8 @@ struct BatchStats {
   Counter rows;                              // rows with frames
   Counter marks;                             // marker rows
   Counter frames;                            // frames in tensors, padding included
-  Counter frames_padded;                     // of these, padding
-  Counter rows_frames_padded;                // of these, in rows that are narrower than the tensor
+  Counter frames_padded;                     // padding among `frames`
+  Counter rows_frames_padded;                // padding in rows that are narrower than the tensor
 
   // Counts a closed batch that could have held `most` rows of `width` columns.
   void count(const Batch& batch, std::uint32_t most, std::uint32_t width) {

@@ -24,7 +24,7 @@ struct Arguments {
   bool json = false;
 };
 
-void measure(const Arguments& arguments, const cuda::DeviceInfo& found) {
+void measure(const Arguments& arguments, const cuda::FoundDevice& found) {
   Devices devices{DeviceRule{.listed = {}, .slab_bytes = std::uint64_t{4} << 30}};
   auto device = devices.open(found.name);
   if (!device) throw std::runtime_error(device.error().message);
@@ -50,7 +50,7 @@ int report_none(const Arguments& arguments, const cuda::Machine& machine) {
   return no_device;
 }
 
-void print(const cuda::DeviceInfo& device, bool json) {
+void print(const cuda::FoundDevice& device, bool json) {
   const std::string toolkit(cuda::version());
   std::printf(json ? R"({"device":"%s","product":"%s","cuda":"%s"})"
                      "\n"
@@ -62,7 +62,7 @@ int run(const Arguments& arguments) {
   const cuda::Machine machine = cuda::find_devices();
   if (arguments.device >= machine.devices.size()) return report_none(arguments, machine);
   if (arguments.devices) {
-    for (const cuda::DeviceInfo& device : machine.devices) print(device, arguments.json);
+    for (const cuda::FoundDevice& device : machine.devices) print(device, arguments.json);
     return 0;
   }
   print(machine.devices[arguments.device], arguments.json);

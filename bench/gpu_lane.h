@@ -50,7 +50,7 @@ class Lane {
   void give_back_if_done(std::uint32_t slab);
 
   RowFormat tensor_;
-  RowFormat format_;  // of the slabs
+  RowFormat format_;  // the format of the slabs
   std::uint32_t rows_, width_;
   std::vector<std::byte> frames_;
   BatchWriter writer_;

@@ -82,7 +82,7 @@ double cost_of_row(std::size_t workers, std::uint64_t rows) {
     ReadyRow row;
     row.row.seq = seq;
     row.row.size = 160;
-    row.notify_taken = false;  // as for a stream without a backlog
+    row.notify_batched = false;  // as for a stream without a backlog
     row.window[0] = std::as_bytes(std::span(frames));
     hub.add(StreamId{1}, row);
     io.poll();

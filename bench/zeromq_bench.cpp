@@ -30,10 +30,10 @@ constexpr std::size_t packet_bytes = packet_frames * 2;
 constexpr std::uint64_t frames_limit = 80'000;  // 5 s, the default
 
 // A stream whose rows are done at once. Rows are whole packets.
-class TakenStream final : public StreamInput, StreamHost {
+class ImmediateStream final : public StreamInput, StreamHost {
  public:
-  TakenStream(ClientOutput& output, StreamStats& stats, BlockPool& blocks,
-              load::Histogram& latencies)
+  ImmediateStream(ClientOutput& output, StreamStats& stats, BlockPool& blocks,
+                  load::Histogram& latencies)
       : latencies_(latencies),
         stream_({.format = SampleFormat::s16le,
                  .spec = {.size = packet_frames},
@@ -55,7 +55,7 @@ class TakenStream final : public StreamInput, StreamHost {
   void fail(ErrorCode code, std::string_view why, Time now) override {
     stream_.fail(code, why, now);
   }
-  void lost(bool clean, Time now) override { stream_.lost(clean, now); }
+  void disconnected(bool clean, Time now) override { stream_.disconnected(clean, now); }
   void written(std::size_t results, Time now) override { stream_.written(results, now); }
   std::uint64_t credit() const override { return stream_.credit(); }
   void release(Time) override { delete this; }
@@ -75,7 +75,7 @@ class TakenStream final : public StreamInput, StreamHost {
   }
   void finish_rows(Time now) {
     for (; done_ < cut_; ++done_) {
-      stream_.taken(done_, now);
+      stream_.batched(done_, now);
       stream_.done({.seq = done_}, now);
     }
   }
@@ -106,7 +106,7 @@ class Service final : StreamAdmission {
  private:
   Result<StreamHandle, RequestError> open(StreamRequest, ClientOutput& output) override {
     output.ready("s", "default", 0, 2);
-    return StreamHandle(new TakenStream(output, stats_, blocks_, latencies));
+    return StreamHandle(new ImmediateStream(output, stats_, blocks_, latencies));
   }
 
   net::io_context context_{1};

@@ -86,7 +86,7 @@ class Chunker {
   // For the next row.
   std::uint64_t seq_ = 0;
   std::uint8_t due_ = flag::start | flag::reset | flag::segment;
-  ResetReason reason_ = ResetReason::start;  // of the last reset, due or not
+  ResetReason reason_ = ResetReason::start;  // the reason of the last reset, due or not
   std::uint64_t gap_ = 0;
 };
 

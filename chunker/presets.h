@@ -22,8 +22,8 @@ std::span<const Preset> presets();
 // Null if no preset has the name.
 const Preset* find_preset(std::string_view name);
 
-// The frames that a rule is for if no stream is given: those of its preset; audio if a rate is
-// given or the rule has no preset.
+// The frames that a rule is for. Without a stream: the preset's frames, or audio if a rate is given
+// or there is no preset.
 RuleTarget target_of(const RuleKeys& keys, std::optional<double> rate);
 
 // The preset's rule for a stream. On a stream of audio, a preset in features is multiplied by the

@@ -22,7 +22,7 @@ struct ReadyRow {
   Time arrived;                 // the last frame of its window, or the event that cut it, was read
   Time ready;                   // it was cut
   Duration lost{};              // time in batches of workers that were lost
-  bool notify_taken = true;     // send RowTaken to its stream when it is in a batch
+  bool notify_batched = true;   // send RowBatched to its stream when it is in a batch
   bool handed = false;          // it has been in a batch
   bool suspect = false;  // a worker was lost while this row was in its oldest unfinished batch
 };

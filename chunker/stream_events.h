@@ -36,7 +36,7 @@ class StreamEvents {
 
   Spec spec_;
   std::vector<Event> events_;
-  std::uint64_t position_ = 0;  // of the stream after its events
+  std::uint64_t position_ = 0;  // the position of the stream after its events
   bool ended_ = false;
 };
 

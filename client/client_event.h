@@ -29,7 +29,7 @@ struct Result {
   std::uint64_t seq = 0;             // number of the row
   std::uint64_t begin = 0, end = 0;  // position of the row's body, in frames of the pipeline
   double begin_s = 0, end_s = 0;     // the same in seconds
-  std::uint8_t flags = 0;            // of chunker/row.h, such as flag::last
+  std::uint8_t flags = 0;            // bits of chunker/row.h, such as flag::last
   // Never Kind::none. The data of
   // - json: the value as the worker wrote it;
   // - text: a string, also if the worker wrote it as a JSON string;

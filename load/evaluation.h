@@ -29,16 +29,16 @@ Histogram burst_times(const LoadReport& report);
 std::optional<Duration> p99_of(const LoadReport& report);
 
 // CPU time used in the measured time. Clients: per packet sent in this time. Worker: per row
-// returned in this time. Server: with an own worker per row, because packets that still wait at the
-// end have not used their CPU time yet; otherwise per packet.
+// returned in this time. Server: per row if the run has its own worker (waiting packets have used
+// no CPU time yet), otherwise per packet.
 struct CpuCost {
   Duration clients{}, worker{};
   std::optional<Duration> server{};  // nullopt if it was not measured the whole time
 };
 CpuCost cpu_cost(const LoadReport& report);
 
-// Growth of the service's own memory since before the first stream, in bytes per stream: when all
-// streams were open, and at the end of the measured time.
+// Growth of the service's resident anonymous memory since before the first stream, in bytes per
+// stream: idle with all streams open, and at the end of the measured time.
 struct StreamBytes {
   double idle = 0, streaming = 0;
 };

@@ -20,14 +20,14 @@ namespace millrace::load {
 struct LoadTarget {
   std::string url = "ws://127.0.0.1:8080";  // or tcp://HOST:PORT
   std::string pipeline = "default";
-  std::string options = {};  // of every stream: a JSON object, or empty
+  std::string options = {};  // options of every stream: a JSON object, or empty
   // The type of the pipeline's frames. With an own worker, which receives that type from the
   // service, it is used only for `content`.
   FrameType type = {};
   enum class OwnWorker : std::uint8_t { none, silent, answering } worker = OwnWorker::none;
   std::string workers = {};             // the address to which it attaches, as Worker's url
   std::vector<std::byte> content = {};  // frames to send; empty: noise
-  unsigned threads = 1;                 // of the clients
+  unsigned threads = 1;                 // number of threads for the clients
   std::optional<pid_t> server = {};     // the service's process on this machine, to measure it
 };
 

@@ -7,7 +7,7 @@ namespace millrace {
 
 // Identifies the program.
 struct Build {
-  std::string_view version;   // of the project
+  std::string_view version;   // version of the project
   std::string_view revision;  // git revision of the source at configure time, or "unknown"
   std::string_view compiler;
 };

@@ -96,7 +96,10 @@ double unwritten_results(const PipelineSource& pipeline) {
 }
 
 void collect_queues(const Pipelines& pipelines, Families& into) {
-  into.begin_gauge("millrace_queue_items", "Rows in a stage.");
+  into.begin_gauge(
+      "millrace_queue_items",
+      "Rows waiting for a batch (batch), handed over and not done (worker), or with an "
+      "unwritten result (result).");
   for (const auto& pipeline : pipelines) {
     into.add(labels_of(pipeline, "batch"), rows_for_batches(pipeline));
     into.add(labels_of(pipeline, "worker"),

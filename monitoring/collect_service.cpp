@@ -107,8 +107,10 @@ void collect_sockets(const Shards<ZeromqStats>& sockets, Families& into) {
   into.begin_counter("millrace_zmq_connections_closed_total",
                      "Connections of the ZeroMQ port that ended, refused ones included.");
   counter(&ZeromqStats::disconnected);
-  into.begin_counter("millrace_zmq_messages_malformed_total",
-                     "Messages of several parts, which are dropped.");
+  into.begin_counter(
+      "millrace_zmq_messages_malformed_total",
+      "Messages of several parts, which are dropped. If one exceeds the size limit by "
+      "256 KiB, its connection ends.");
   counter(&ZeromqStats::malformed);
   into.begin_counter("millrace_zmq_sends_blocked_total",
                      "Messages that had to wait for their peer to read.");

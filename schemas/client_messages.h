@@ -112,7 +112,7 @@ struct Reset {
 
 struct Gap {
   std::uint64_t stream = 0;
-  std::uint64_t frames = 1;  // of the client; 1 ... max_number
+  std::uint64_t frames = 1;  // frames of the client; 1 ... max_number
 };
 
 struct End {

@@ -14,9 +14,9 @@ struct StreamRequest {
   std::string pipeline = "default";
   std::string id{};                      // name of the stream; empty: the service generates one
   std::string options{};                 // for the worker, a JSON object; or empty
-  std::optional<std::string> format{};   // of a value: s16le, f32le …
-  std::optional<std::string> channel{};  // one channel of several; not supported yet: refused
-  std::optional<std::string> chunk{};    // a chunk size; not supported yet: refused
+  std::optional<std::string> format{};   // format of a value: s16le, f32le …
+  std::optional<std::string> channel{};  // one channel of several; not implemented: refused
+  std::optional<std::string> chunk{};    // a chunk size; not implemented: refused
   std::optional<double> rate{};          // frames per second, finite
   std::optional<std::uint32_t> channels{};
   std::optional<std::uint32_t> dim{};  // values per frame of features

@@ -110,7 +110,7 @@ std::optional<DeviceHandles> read(const wire::DeviceSlabs& in, std::uint32_t sla
   return DeviceHandles{memory->front(), std::move(*copied), std::move(*finished)};
 }
 
-constexpr std::uint8_t the_tensor = 255;  // is in the slabs itself
+constexpr std::uint8_t the_tensor = 255;  // slab_element if the slabs have the tensor itself
 
 std::optional<Welcome> read(const wire::Welcome& in) {
   const bool possible =

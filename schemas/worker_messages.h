@@ -44,7 +44,7 @@ struct Welcome {
   std::uint32_t slots = 0;  // slots of the worker; padding rows have slot = slots
   std::uint32_t rows = 0;   // most rows of a batch
   std::uint32_t width = 0;  // most columns of a row
-  FrameType frames;         // of the tensor: `element` is the pipeline's dtype
+  FrameType frames;         // type of the tensor: `element` is the pipeline's dtype
   std::string chunk;        // the chunk rule, a JSON object
   std::uint32_t slabs = 0;  // 0: tensors are in the messages
   std::uint64_t slab_bytes = 0;
@@ -84,7 +84,7 @@ struct OpenedStream {
 struct HandedBatch {
   BatchId id{};
   std::uint32_t slab = 0;  // index of the slab with its tensor; unused with `tensor`
-  std::uint32_t rows = 0;  // of the tensor, with padding rows
+  std::uint32_t rows = 0;  // rows of the tensor, with padding rows
   std::uint32_t width = 0;
   std::uint8_t trigger = 0;  // why it closed, a Trigger
   Time closed, copied;
@@ -97,8 +97,8 @@ struct HandedBatch {
 // worker -> service: a batch is done. Batches are returned in their order.
 struct Done {
   BatchId batch{};
-  std::vector<Answer> answers;       // of the framed rows in order; empty: no row has one
-  std::vector<Answer> mark_answers;  // of the marker rows; empty: no row has one
+  std::vector<Answer> answers;       // answers to the framed rows in order; empty: no row has one
+  std::vector<Answer> mark_answers;  // answers to the marker rows; empty: no row has one
   Time taken, done;                  // on the worker's clock; meaningless from another machine
   bool operator==(const Done&) const = default;
 };

@@ -11,7 +11,7 @@ namespace millrace {
 BlockPool::BlockPool(std::size_t block_bytes, std::size_t max_spare, Gauge& in_use)
     : block_bytes_(block_bytes), max_spare_(max_spare), in_use_(in_use) {}
 
-BlockPool::Block BlockPool::take() {
+BlockPool::Block BlockPool::allocate() {
   Block block;
   if (spare_.empty()) {
     block = std::make_unique_for_overwrite<std::byte[]>(block_bytes_);
@@ -30,7 +30,7 @@ void BlockPool::give_back(Block block) {
 
 void BlockPool::allow(std::uint64_t more) {
   const auto now = static_cast<std::uint64_t>(in_use_.value());
-  // With 0, blocks are scarce even if no further block is taken.
+  // With 0, blocks are scarce even if no further block is allocated.
   allowed_ = more > 0 ? now + std::min(more, std::numeric_limits<std::uint64_t>::max() - now) : 0;
 }
 

@@ -12,24 +12,24 @@
 namespace millrace {
 
 // Blocks of memory of one size, for the frames of the streams of one pipeline on one io thread. The
-// block given back last is taken next, while it is still in the cache. A bounded number of unused
-// blocks is kept. Confined to one thread.
+// block given back last is allocated next, while it is still in the cache. A bounded number of
+// unused blocks is kept. Confined to one thread.
 class BlockPool {
  public:
   using Block = std::unique_ptr<std::byte[]>;
 
-  // `in_use` counts the bytes that were taken and not given back; it must outlive the pool.
+  // `in_use` counts the bytes that were allocated and not given back; it must outlive the pool.
   BlockPool(std::size_t block_bytes, std::size_t max_spare, Gauge& in_use);
 
   std::size_t block_bytes() const { return block_bytes_; }
 
   // Returns a block with undefined content.
-  Block take();
+  Block allocate();
   void give_back(Block block);
 
   // Sets the soft limit to the bytes now in use plus `more`; with 0, blocks are scarce at once.
-  // Unlimited until the first call. Above the limit take() still succeeds, but scarce() is true:
-  // streams should then hold as few blocks as they can.
+  // Unlimited until the first call. Above the limit allocate() still succeeds, but scarce() is
+  // true: streams should then hold as few blocks as they can.
   void allow(std::uint64_t more);
   bool scarce() const { return static_cast<std::uint64_t>(in_use_.value()) > allowed_; }
 

@@ -24,7 +24,7 @@ MutableBytes FrameBuffer::writable(std::size_t frames) {
   // Frames begin at the start of a block, so that a stream that keeps no frames between its rows
   // has each row in one piece.
   if (blocks_.empty()) first_ = end_;
-  if (end_ == first_ + blocks_.size() * block_frames_) blocks_.push_back(pool_.take());
+  if (end_ == first_ + blocks_.size() * block_frames_) blocks_.push_back(pool_.allocate());
   const std::size_t used = static_cast<std::size_t>(end_ - first_) % block_frames_;
   const std::size_t fitting = std::min(frames, block_frames_ - used);
   return {blocks_.back().get() + used * frame_bytes_, fitting * frame_bytes_};

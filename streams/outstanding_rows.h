@@ -16,8 +16,8 @@ class OutstandingRows {
  public:
   bool empty() const { return rows_.empty(); }
 
-  // The number of rows that are in no batch, as far as taken() and done() have reported.
-  std::size_t ready() const { return rows_.size() - taken_; }
+  // The number of rows that are in no batch, as far as batched() and done() have reported.
+  std::size_t ready() const { return rows_.size() - batched_; }
 
   // True once a row was in a batch or done.
   bool begun() const { return begun_; }
@@ -27,16 +27,16 @@ class OutstandingRows {
   void add(const Row& row, std::uint64_t window) { rows_.push_back({row, window}); }
 
   // The row with this number, and those before it, are in a batch.
-  void taken(std::uint64_t seq) {
+  void batched(std::uint64_t seq) {
     begun_ = true;
     if (empty() || seq < rows_.front().row.seq) return;
-    taken_ = std::clamp<std::size_t>(seq - rows_.front().row.seq + 1, taken_, rows_.size());
+    batched_ = std::clamp<std::size_t>(seq - rows_.front().row.seq + 1, batched_, rows_.size());
   }
 
   // The oldest row is done, even if it was never in a batch. Requires: it has this number.
   Row done([[maybe_unused]] std::uint64_t seq) {
     assert(!empty() && rows_.front().row.seq == seq);
-    taken_ -= std::min<std::size_t>(taken_, 1);
+    batched_ -= std::min<std::size_t>(batched_, 1);
     begun_ = true;
     return rows_.pop_front().row;
   }
@@ -44,11 +44,11 @@ class OutstandingRows {
   // The index of the first frame that a row needs; `none` if no row needs a frame before that.
   std::uint64_t first_needed(std::uint64_t none) const { return first_needed(none, 0); }
   // The same for the rows that are in no batch.
-  std::uint64_t first_ready(std::uint64_t none) const { return first_needed(none, taken_); }
+  std::uint64_t first_ready(std::uint64_t none) const { return first_needed(none, batched_); }
 
   void clear() {
     rows_.clear();
-    taken_ = 0;
+    batched_ = 0;
   }
 
  private:
@@ -64,7 +64,7 @@ class OutstandingRows {
   }
 
   Ring<Outstanding> rows_;
-  std::size_t taken_ = 0;  // number of first rows that are in a batch
+  std::size_t batched_ = 0;  // number of first rows that are in a batch
   bool begun_ = false;
 };
 

@@ -34,7 +34,7 @@ class RowCutter {
   // The next row of the event added last; nullopt if it yields no more.
   std::optional<ReadyRow> next(Time now);
 
-  void taken(std::uint64_t seq) { rows_.taken(seq); }
+  void batched(std::uint64_t seq) { rows_.batched(seq); }
   // The oldest row is done. Requires: it has this number.
   Row done(std::uint64_t seq) { return rows_.done(seq); }
   // Drops the rows, and all frames. The last call.

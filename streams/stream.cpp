@@ -86,7 +86,7 @@ void Stream::drain(Time now) {
   close_input(Input::over, {.kind = Kind::end, .cause = Cause::drain}, now);
 }
 
-void Stream::lost(bool clean, Time now) {
+void Stream::disconnected(bool clean, Time now) {
   if (!clean && client_listens_) links_.host.client_lost(settings_.name, now);
   stop_output(clean ? StreamClosing::end : StreamClosing::client_gone);
   unwritten_.drop(loss_);
@@ -94,7 +94,7 @@ void Stream::lost(bool clean, Time now) {
 }
 
 void Stream::release(Time now) {
-  lost(false, now);  // no effect if lost() was called
+  disconnected(false, now);  // no effect if disconnected() was called
   client_ = nullptr;
   links_.host.released(*this);
 }
@@ -150,7 +150,7 @@ void Stream::close_input(Input how, const Event& event, Time now) {
 }
 
 // The lanes drop an aborted stream with all its rows if no worker has had one. So they must receive
-// the abort at once, not after a worker has taken the rows before it.
+// the abort at once, not after a worker has received the rows before it.
 void Stream::abort(Time now) {
   if (input_ == Input::open && !cutter_.rows().begun()) {
     intake_.clear();
@@ -184,7 +184,7 @@ void Stream::settle(Time now) {
 void Stream::cut_rows(Time now) {
   while (hands_over()) {
     if (auto row = cutter_.next(now)) {
-      row->notify_taken = needs_taken();
+      row->notify_batched = needs_batched();
       links_.host.add(settings_.id, std::move(*row));
       continue;
     }
@@ -202,13 +202,13 @@ bool Stream::hands_over() {
 
 // True if the stream has to know when the row just cut is in a batch. The notice costs this thread
 // a wake-up; without it, the row's result brings the same information later.
-bool Stream::needs_taken() const {
+bool Stream::needs_batched() const {
   const OutstandingRows& rows = cutter_.rows();
   return !rows.begun() || rows.ready() >= max_ready_rows / 2 || links_.blocks.scarce();
 }
 
-void Stream::taken(std::uint64_t seq, Time now) {
-  cutter_.taken(seq);
+void Stream::batched(std::uint64_t seq, Time now) {
+  cutter_.batched(seq);
   settle(now);
 }
 

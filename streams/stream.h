@@ -60,7 +60,7 @@ class Stream final : public StreamInput {
               Time now) override;
   void fail(ErrorCode code, std::string_view message, Time now) override;
   void drain(Time now) override;
-  void lost(bool clean, Time now) override;
+  void disconnected(bool clean, Time now) override;
   // The rest of the limit; but 0 while more than half of the limit is held and rows are
   // outstanding, so that not every row causes a message. With `shed_after` always the rest. While
   // blocks are scarce it is at most half of the limit, and 0 while rows are in no batch.
@@ -70,10 +70,10 @@ class Stream final : public StreamInput {
   void written(std::size_t results, Time now) override;
   void release(Time now) override;
 
-  // From its lane. taken(): the row with this number, and those before it, were put into batches.
+  // From its lane. batched(): the row with this number, and those before it, were put into batches.
   // done(): its oldest row is done. dropped(): the lanes dropped the stream with all its rows; if
   // it failed, `code` is the error for the client.
-  void taken(std::uint64_t seq, Time now);
+  void batched(std::uint64_t seq, Time now);
   void done(RowDone row, Time now);
   void dropped(std::optional<ErrorCode> code, Time now);
 
@@ -113,7 +113,7 @@ class Stream final : public StreamInput {
   void settle(Time now);
   void cut_rows(Time now);
   bool hands_over();
-  bool needs_taken() const;
+  bool needs_batched() const;
   void deliver(const Row& row, const RowDone& done);
   void finish(Time now);
 

@@ -14,8 +14,8 @@
 namespace millrace {
 
 // From a client's connection to its stream: the client's messages, in order, and the end of the
-// connection. Any call except lost() and release() may call the stream's ClientOutput. Confined to
-// one thread.
+// connection. Any call except disconnected() and release() may call the stream's ClientOutput.
+// Confined to one thread.
 class StreamInput {
  public:
   // Raw bytes in the client's format, of any length; a frame may straddle calls. `bytes` is valid
@@ -39,7 +39,7 @@ class StreamInput {
   virtual void drain(Time now) = 0;
   // The connection is lost. `clean`: the client closed it with code 1000, which counts as end().
   // Otherwise the stream aborts. No further results are sent.
-  virtual void lost(bool clean, Time now) = 0;
+  virtual void disconnected(bool clean, Time now) = 0;
 
   // True while the client should not be read; ends with ClientOutput::resume().
   bool paused() const { return paused_; }
@@ -56,7 +56,7 @@ class StreamInput {
   virtual void written(std::size_t results, Time now) = 0;
 
   // The last call: the connection and its ClientOutput are about to be destroyed. Counts as
-  // lost(false) if lost() was not called. May destroy the stream.
+  // disconnected(false) if disconnected() was not called. May destroy the stream.
   virtual void release(Time now) = 0;
 
  protected:

@@ -36,8 +36,8 @@ void StreamTable::deliver(std::span<Returned> returned) {
     Stream& stream = *found->second;
     if (auto* done = std::get_if<RowDone>(&one.what))
       stream.done(std::move(*done), now);
-    else if (const auto* taken = std::get_if<RowTaken>(&one.what))
-      stream.taken(taken->seq, now);
+    else if (const auto* batched = std::get_if<RowBatched>(&one.what))
+      stream.batched(batched->seq, now);
     else
       stream.dropped(std::get<StreamDropped>(one.what).code, now);
     if (stream.finished()) reap(stream);

@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-C_LIKE = (".h", ".hpp", ".cpp", ".cu", ".cuh", ".fbs", ".js")
+C_LIKE = (".h", ".hpp", ".cpp", ".cu", ".cuh", ".fbs", ".js", ".proto")
 HASH = (".py", ".sh", ".cmake", ".toml", ".yaml", ".yml", ".service", ".conf", ".dict")
 HASH_NAMES = ("CMakeLists.txt", "Dockerfile", "Dockerfile.cuda", "Makefile")
-TEXT = (".html", ".css")
+TEXT = (".html", ".css", ".1")
+NOT_OURS = ("pyvenv.cfg", "CMakeCache.txt")  # a folder with one of these is an environment or a build tree
 
 # A C++ or JavaScript file: comments are kept, literals are kept apart, all else is code.
 C_TOKEN = re.compile(
     r'(?P<comment>//[^\n]*|/\*.*?\*/)|R"(?P<tag>[^\s()\\]*)\((?P<raw>.*?)\)(?P=tag)"|'
-    r'(?P<string>"(?:\\.|[^"\\\n])*")|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
+    r'(?P<string>"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`)|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 PY_TOKEN = re.compile(
     r'"""(?P<docs>.*?)"""|(?P<string>"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|'
     r'(?P<comment>#[^\n]*)', re.DOTALL)
@@ -28,7 +29,7 @@ SENTENCE_END = re.compile(r'(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[A-Z0-9"`\[(*]
 class Prose:
     """A run of words that belong together, and the line of its file for each position."""
     path: str
-    kind: str  # "document", "comment" or "string"
+    kind: str  # "paragraph", "cell" (or heading), "comment", "string", or "line" of a script, a page or printed code
     text: str = ""
     begins: list[int] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
@@ -61,11 +62,12 @@ def without_code(text: str) -> str:
 
 
 def files_of(root: Path, skipped: list[str]) -> Iterator[str]:
-    """The files with words, as paths from root; no build trees, no hidden folders but .ci."""
+    """The files with words, as paths from root. No build trees, environments or hidden folders except .ci."""
     for folder, folders, names in os.walk(root):
         below = Path(folder).relative_to(root).as_posix()
         folders[:] = sorted(f for f in folders if (not f.startswith(".") or f == ".ci") and f != "__pycache__"
-                            and not (below == "." and f == "build"))
+                            and not (below == "." and f == "build")
+                            and not any((Path(folder) / f / name).exists() for name in NOT_OURS))
         for name in sorted(names):
             path = name if below == "." else f"{below}/{name}"
             if kind_of(root, path) and not any(fnmatchcase(path, pattern) for pattern in skipped):
@@ -93,7 +95,7 @@ def kind_of(root: Path, path: str) -> str | None:
 
 
 def prose_of(root: Path, path: str) -> list[Prose]:
-    text = (root / path).read_text()
+    text = (root / path).read_text(errors="replace")
     match kind_of(root, path):
         case "markdown":
             return markdown(path, text)
@@ -107,34 +109,43 @@ def prose_of(root: Path, path: str) -> list[Prose]:
             return plain(path, text)
 
 
+def cells_of(line: str) -> list[str]:
+    """The cells of a row of a Markdown table; empty for any other line."""
+    return re.split(r"(?<!\\)\|", line.strip())[1:-1] if line.lstrip().startswith("|") else []
+
+
 def markdown(path: str, text: str) -> list[Prose]:
-    """Paragraphs, list items, headings and cells; no code blocks."""
+    """Paragraphs, list items, headings and cells, and the lines of code blocks."""
     found: list[Prose] = []
-    fence = None
-    open_piece: Prose | None = None
+
+    def add(kind: str, words: str, line: int) -> Prose:
+        found.append(Prose(path, kind))
+        found[-1].add(words, line)
+        return found[-1]
+
+    fence = ""
+    paragraph: Prose | None = None
     for number, line in enumerate(text.split("\n"), 1):
         marker = re.match(r"\s*(```+|~~~+)", line)
         if fence:
-            fence = None if marker and marker[1].startswith(fence) else fence
-            continue
-        if marker:
-            fence, open_piece = marker[1], None
-        elif line.startswith("|"):
-            open_piece = None
-            for cell in re.split(r"(?<!\\)\|", line)[1:-1]:
-                if re.search(r"\w", cell):
-                    found.append(Prose(path, "document"))
-                    found[-1].add(cell, number)
+            fence = "" if marker and marker[1].startswith(fence) else fence
+            add("line", line, number)
+        elif marker:
+            fence, paragraph = marker[1], None
+        elif line.startswith("#"):
+            paragraph = None
+            add("cell", line.lstrip("# "), number)
+        elif cells := cells_of(line):
+            paragraph = None
+            for cell in cells:
+                add("cell", cell, number)
         elif not line.strip() or re.match(r"\s*<!--.*-->\s*$", line):
-            open_piece = None
+            paragraph = None
+        elif paragraph is None or re.match(r"\s*([-*+]|\d+\.|>)\s", line):
+            paragraph = add("paragraph", re.sub(r"^\s*([-*+]|\d+\.|>)\s+", "", line), number)
         else:
-            if open_piece is None or re.match(r"\s*([-*+]|\d+\.)\s|#+\s|>", line):
-                open_piece = Prose(path, "document")
-                found.append(open_piece)
-            open_piece.add(re.sub(r"^\s*([-*+]|\d+\.|#+|>)\s+", "", line), number)
-            if line.startswith("#"):
-                open_piece = None
-    return found
+            paragraph.add(line, number)
+    return [piece for piece in found if re.search(r"\w", piece.text)]
 
 
 class Code:
@@ -215,7 +226,7 @@ def hashed(path: str, text: str) -> list[Prose]:
         else:
             comment = False
             if line.strip():
-                found.append(Prose(path, "string"))
+                found.append(Prose(path, "line"))
                 found[-1].add(line, number)
     return [piece for piece in found if piece.text]
 
@@ -225,6 +236,6 @@ def plain(path: str, text: str) -> list[Prose]:
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         if re.search(r"\w", line):
-            found.append(Prose(path, "string"))
+            found.append(Prose(path, "line"))
             found[-1].add(line, number)
     return found

@@ -34,7 +34,7 @@ def closure(root, headers):
     return reached
 
 
-def place(public, path):
+def installed_path(public, path):
     """The path below include/millrace."""
     return Path(path).name if path in public["headers"] else path
 
@@ -63,9 +63,10 @@ def write(public, root, into, headers):
     shutil.rmtree(into, ignore_errors=True)
     for path in headers:
         text = (root / path).read_text(encoding="utf-8")
-        written = into / "millrace" / place(public, path)
+        written = into / "millrace" / installed_path(public, path)
         written.parent.mkdir(parents=True, exist_ok=True)
-        written.write_text(INCLUDE.sub(lambda m: m[0] if m[1] == "<" else f"#include <millrace/{place(public, m[2])}>", text),
+        written.write_text(INCLUDE.sub(lambda m: m[0] if m[1] == "<"
+                                       else f"#include <millrace/{installed_path(public, m[2])}>", text),
                            encoding="utf-8")
 
 

@@ -29,13 +29,13 @@ class Figure:
 
     def __init__(self, name, unit, bound):
         self.name, self.unit, self.bound = name, unit, bound
-        self.ours, self.control, self.told = [], [], {}
+        self.ours, self.control, self.extras = [], [], {}
 
-    def add(self, ours, control, **told):
+    def add(self, ours, control, **extras):
         self.ours.append(ours)
         self.control.append(control)
-        for name, value in told.items():
-            self.told.setdefault(name, []).append(value)
+        for name, value in extras.items():
+            self.extras.setdefault(name, []).append(value)
 
     def line(self):
         """The figure as it is printed. The median of the rounds counts."""
@@ -45,12 +45,12 @@ class Figure:
         # If the control misses the bound, equalling the control suffices. A missing measurement is not a success.
         goal = min(1.0, asked) if control > 0 else 1.0
         ratios = [self._better(*pair) for pair in zip(self.ours, self.control)]
-        told = {name: _short(statistics.median(values)) for name, values in self.told.items()}
+        extras = {name: _short(statistics.median(values)) for name, values in self.extras.items()}
         return {"figure": self.name, "ours": _short(ours), "control": _short(control), "ratio": _short(ratio),
                 "goal": _short(goal), "holds": ratio >= goal, "unit": self.unit,
                 "allowed": _short(allowed) if math.isfinite(allowed) else None, "clamped": asked > 1,
                 "rounds": len(self.ours), "ours_range": _range(self.ours), "control_range": _range(self.control),
-                "ratio_range": _range(ratios), **told}
+                "ratio_range": _range(ratios), **extras}
 
     def _better(self, value, control):
         """How many times better than the control the value is."""

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from comparing.figure import Figure, at_most
-from comparing.programs import PATIENCE, BareServer, Failed, Service, pipeline
+from comparing.programs import TIMEOUT, BareServer, Failed, Service, pipeline
 from comparing.streams import generator, measured
 
 REQUEST = (b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -19,7 +19,7 @@ UNCHANGED = at_most(times=1.2)
 
 def open_stream(port):
     """A connection with an accepted stream, or None if it was refused."""
-    client = socket.create_connection(("127.0.0.1", port), PATIENCE)
+    client = socket.create_connection(("127.0.0.1", port), TIMEOUT)
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     client.sendall(REQUEST)
     if client.recv(4096).startswith(b"HTTP/1.1 101"):
@@ -30,7 +30,7 @@ def open_stream(port):
 
 def time_until_open(port):
     begin = time.monotonic()
-    while time.monotonic() < begin + PATIENCE:
+    while time.monotonic() < begin + TIMEOUT:
         client = open_stream(port)
         if client:
             return client, 1e6 * (time.monotonic() - begin)
@@ -44,12 +44,12 @@ def packet(samples):
 
 def await_result(client):
     """Also reads all messages before it."""
-    said = b""
-    while b'"type":"result"' not in said:
+    received = b""
+    while b'"type":"result"' not in received:
         more = client.recv(4096)
         if not more:
-            raise Failed(f"a stream ends without a result: {said!r}")
-        said += more
+            raise Failed(f"a stream ends without a result: {received!r}")
+        received += more
 
 
 def vanished(programs, times):
@@ -72,7 +72,7 @@ def vanished(programs, times):
             for client in clients:
                 client.close()
             tap.terminate()
-            tap.wait(PATIENCE)
+            tap.wait(TIMEOUT)
     return [figure]
 
 
@@ -110,7 +110,7 @@ def large_stream(programs, service, seconds):
             "millrace", "bench", "--url", f"ws://127.0.0.1:{service.port}", "--json", "--pipeline", "large", "--rate",
             "192000", "--channels", "8", "--streams", "1", "--packet", "20ms", "--duration",
             f"{round(1000 * seconds)}ms", "--worker", "silent", "--workers", service.workers,
-            core=programs.client_core, seconds=2 * seconds + PATIENCE)
+            core=programs.client_core, seconds=2 * seconds + TIMEOUT)
 
     with meanwhile(stream) as streaming:
         time.sleep(0.5)  # usually it sends by then; the result does not depend on it
@@ -124,11 +124,11 @@ def as_many_refused(programs, service, streams, seconds):
     each second."""
     def come():
         time.sleep(1)
-        said = programs.run(
+        report = programs.run(
             "millrace", "bench", "--url", f"ws://127.0.0.1:{service.port}", "--json", "--streams", str(streams),
             "--life", "60s", "--warm-up", "0ms", "--duration", f"{round(1000 * seconds)}ms", core=programs.client_core,
-            seconds=2 * seconds + PATIENCE, codes=(1,))
-        if not said["refused"]:
+            seconds=2 * seconds + TIMEOUT, codes=(1,))
+        if not report["refused"]:
             raise Failed("no client was refused")
 
     return meanwhile(come)

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-PATIENCE = 60  # seconds; normally one is enough
+TIMEOUT = 60  # seconds; normally one is enough
 
 
 class Failed(Exception):
@@ -50,7 +50,7 @@ class Programs:
     def start(self, name, *arguments, core=None, **how):
         return subprocess.Popen([self.path(name), *arguments], preexec_fn=_at(core, self.foremost), text=True, **how)
 
-    def run(self, name, *arguments, core=None, seconds=PATIENCE, codes=(0,)):
+    def run(self, name, *arguments, core=None, seconds=TIMEOUT, codes=(0,)):
         """The JSON in its last line of output. Raises Failed if its exit status is not in `codes`."""
         process = self.start(name, *arguments, core=core, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
@@ -69,28 +69,28 @@ class Programs:
     def load(self, port, server, arguments, seconds, strangers=False):
         """The report of `millrace bench`, which runs for `seconds`. With `strangers` its worker may get rows of
         streams that are not part of its run, and reports them; all other counts must be correct."""
-        said = self.run("millrace", "bench", "--url", f"ws://127.0.0.1:{port}", "--server-pid", str(server), "--json",
-                        *arguments, core=self.client_core, seconds=seconds + PATIENCE,
-                        codes=(0, 1) if strangers else (0,))
-        if strangers and not well_but_for_strangers(said):
-            raise Failed(f"wrong counts besides rows of other streams: {said}")
-        return said
+        report = self.run("millrace", "bench", "--url", f"ws://127.0.0.1:{port}", "--server-pid", str(server),
+                          "--json", *arguments, core=self.client_core, seconds=seconds + TIMEOUT,
+                          codes=(0, 1) if strangers else (0,))
+        if strangers and not well_but_for_strangers(report):
+            raise Failed(f"wrong counts besides rows of other streams: {report}")
+        return report
 
 
-def well_but_for_strangers(said):
-    worker = said["worker"]
-    faults = [said[name] for name in ("broken", "failed", "repeated", "wrong", "lost_frames", "shed_frames")]
+def well_but_for_strangers(report):
+    worker = report["worker"]
+    faults = [report[name] for name in ("broken", "failed", "repeated", "wrong", "lost_frames", "shed_frames")]
     faults += [worker[name] for name in ("damaged", "repeated", "unended", "shed_frames")]
-    return not any(faults) and not said["refused"] and worker["ended"] == said["ended"]
+    return not any(faults) and not report["refused"] and worker["ended"] == report["ended"]
 
 
 class BareServer:
-    """The control. `said` is its final report."""
+    """The control. `report` is its final report."""
 
-    def __init__(self, programs, kind, warm_up=0, seconds=PATIENCE):
+    def __init__(self, programs, kind, warm_up=0, seconds=TIMEOUT):
         self.process = programs.start("bare_server", "--kind", *kind.split(), "--warm-up", str(warm_up),
                                       "--duration", str(seconds), core=programs.server_core, stdout=subprocess.PIPE)
-        self.said = None
+        self.report = None
         line = self.process.stdout.readline()
         if not line.startswith("listening "):
             raise Failed(f"bare_server printed {line!r}")
@@ -101,11 +101,11 @@ class BareServer:
 
     def __exit__(self, *error):
         self.process.send_signal(signal.SIGTERM)
-        output, _ = self.process.communicate(timeout=PATIENCE)
+        output, _ = self.process.communicate(timeout=TIMEOUT)
         if error[0] is None:
             if self.process.returncode != 0:
                 raise Failed(f"bare_server: {self.process.returncode}")
-            self.said = json.loads(output)
+            self.report = json.loads(output)
 
 
 class Service:
@@ -123,7 +123,7 @@ class Service:
         self.pid, self.port = self.process.pid, self._listening()
 
     def _listening(self):
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline and self.process.poll() is None:
             found = re.search(r'websocket="?127\.0\.0\.1:(\d+)', self.log.read_text())
             if found:
@@ -138,14 +138,14 @@ class Service:
     def __exit__(self, *error):
         self.process.send_signal(signal.SIGTERM)
         try:
-            code = self.process.wait(PATIENCE)
+            code = self.process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             self.process.kill()
             code = self.process.wait()
-        said = self.log.read_text()
+        log = self.log.read_text()
         self.folder.cleanup()
         if error[0] is None and code != 0:
-            raise Failed(f"the service ended with {code}: {said[-2000:]}")
+            raise Failed(f"the service ended with {code}: {log[-2000:]}")
 
 
 def pipeline(name="default", slots=64, chunk="100ms", rows=64, max_wait="0ms", **more):

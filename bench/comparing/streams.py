@@ -30,25 +30,25 @@ class Traffic:
         """The reports of `millrace bench` and of the server."""
         kind = "epoll --answer" if self.answers else "beast"
         with BareServer(self.programs, kind, self.warm_up, self.seconds) as bare:
-            said = self.programs.load(bare.port, bare.pid, self.plan, self.seconds)
-        if bare.said["messages"] != said["packets"] or bare.said["damaged"]:
-            raise Failed(f"bare_server lost messages: {bare.said}, sent {said['packets']}")
-        return said, bare.said
+            report = self.programs.load(bare.port, bare.pid, self.plan, self.seconds)
+        if bare.report["messages"] != report["packets"] or bare.report["damaged"]:
+            raise Failed(f"bare_server lost messages: {bare.report}, sent {report['packets']}")
+        return report, bare.report
 
 
-def cpu(said):
-    return said["server"]["cpu_us_per_packet"]
+def cpu(report):
+    return report["server"]["cpu_us_per_packet"]
 
 
-def all_answered(said):
-    if said["results"] != said["packets"]:
-        raise Failed(f"{said['results']} results of {said['packets']} packets")
+def all_answered(report):
+    if report["results"] != report["packets"]:
+        raise Failed(f"{report['results']} results of {report['packets']} packets")
 
 
-def measured(said, times, part="p99"):
-    if not said[times]:
-        raise Failed(f"{times} was never measured: {said}")
-    return said[times][part]
+def measured(report, times, part="p99"):
+    if not report[times]:
+        raise Failed(f"{times} was never measured: {report}")
+    return report[times][part]
 
 
 def generator(ours, control):
@@ -65,9 +65,9 @@ def in_only(programs, streams, seconds, rounds, late, cost=ANY, packet="100ms", 
     traffic = Traffic(programs, streams, seconds, packet, max_wait=max_wait)
     with traffic.service() as service:
         for _ in range(rounds):
-            (said, bare), ours = traffic.control(), traffic.ours(service)
-            latency.add(measured(ours, "row_us"), bare["p99_us"], **generator(ours, said))
-            costs.add(cpu(ours), cpu(said), **generator(ours, said))
+            (control, bare), ours = traffic.control(), traffic.ours(service)
+            latency.add(measured(ours, "row_us"), bare["p99_us"], **generator(ours, control))
+            costs.add(cpu(ours), cpu(control), **generator(ours, control))
     return [latency, costs] if late else [costs]
 
 
@@ -78,11 +78,11 @@ def answered(programs, streams, seconds, rounds):
     traffic = Traffic(programs, streams, seconds, answers=True, max_wait="1ms")
     with traffic.service() as service:
         for _ in range(rounds):
-            (said, _), ours = traffic.control(), traffic.ours(service)
-            all_answered(said)
+            (control, _), ours = traffic.control(), traffic.ours(service)
+            all_answered(control)
             all_answered(ours)
-            latency.add(measured(ours, "result_us"), measured(said, "result_us"), **generator(ours, said))
-            costs.add(cpu(ours), cpu(said), **generator(ours, said))
+            latency.add(measured(ours, "result_us"), measured(control, "result_us"), **generator(ours, control))
+            costs.add(cpu(ours), cpu(control), **generator(ours, control))
     return [latency, costs]
 
 
@@ -92,6 +92,6 @@ def burst(programs, streams, seconds, rounds):
     traffic = Traffic(programs, streams, seconds, phase="step")
     with traffic.service() as service:
         for _ in range(rounds):
-            (said, bare), ours = traffic.control(), traffic.ours(service)
-            last.add(measured(ours, "burst_us", "p50"), bare["burst_p50_us"], **generator(ours, said))
+            (control, bare), ours = traffic.control(), traffic.ours(service)
+            last.add(measured(ours, "burst_us", "p50"), bare["burst_p50_us"], **generator(ours, control))
     return [last]

@@ -45,8 +45,8 @@ class OutgoingStream {
 
  private:
   enum class Stage { closed, opening, open, ended };
-  struct Next {             // what sending the message from next() consumes
-    std::size_t bytes = 0;  // of the current entry
+  struct Next {             // the queued data that the message from next() uses
+    std::size_t bytes = 0;  // bytes of the current entry
     std::uint64_t frames = 0;
     bool partial = false;  // the bytes in partial_frame_
     bool command = false;  // the current entry, a command

@@ -21,7 +21,7 @@ using net::experimental::awaitable_operators::operator||;
 using Kind = Connection::Kind;
 
 constexpr std::uint16_t close_normal = 1000;
-constexpr int checks = 8;                  // of the other host within `silence`
+constexpr int checks = 8;                  // checks of the other host within `silence`
 constexpr std::size_t frame_overhead = 6;  // least bytes of a WebSocket frame besides its payload
 
 std::string reason_of(const Connection::Ended& ended) {

@@ -25,12 +25,12 @@ std::string zeromq_endpoint(const Tcp::endpoint& endpoint) {
 
 }  // namespace
 
-class ZeromqLink::Impl {
+class ZeromqLink::Connection {
  public:
-  using Self = std::shared_ptr<Impl>;
+  using Self = std::shared_ptr<Connection>;
 
-  Impl(Executor executor, ServiceUrl service, Duration limit, Duration silence,
-       std::function<void()> turn)
+  Connection(Executor executor, ServiceUrl service, Duration limit, Duration silence,
+             std::function<void()> turn)
       : executor_(executor),
         service_(std::move(service)),
         silence_(silence),
@@ -92,7 +92,7 @@ class ZeromqLink::Impl {
 
  private:
   static void connect_next(const Self& self) {
-    Impl& link = *self;
+    Connection& link = *self;
     link.disconnect();
     try {
       const Time now = Clock::now();
@@ -151,8 +151,8 @@ class ZeromqLink::Impl {
   const Duration silence_;
   const std::function<void()> turn_;
   Resolver resolver_;
-  const Time deadline_;    // of connecting to any address
-  Time attempt_deadline_;  // of connecting to the current address
+  const Time deadline_;    // for the attempts to all addresses
+  Time attempt_deadline_;  // for the attempt to the current address
   Timer timer_;
   Ring<Tcp::endpoint> endpoints_;  // addresses that were not tried yet
   State state_ = State::connecting;
@@ -166,18 +166,19 @@ class ZeromqLink::Impl {
 
 ZeromqLink::ZeromqLink(Executor executor, ServiceUrl service, Duration limit, Duration silence,
                        std::function<void()> turn)
-    : impl_(std::make_shared<Impl>(executor, std::move(service), limit, silence, std::move(turn))) {
-  spawn(executor, Impl::connect(impl_));
-  spawn(executor, Impl::enforce_limit(impl_));
+    : connection_(std::make_shared<Connection>(executor, std::move(service), limit, silence,
+                                               std::move(turn))) {
+  spawn(executor, Connection::connect(connection_));
+  spawn(executor, Connection::enforce_limit(connection_));
 }
-ZeromqLink::~ZeromqLink() { impl_->close(); }
+ZeromqLink::~ZeromqLink() { connection_->close(); }
 
-State ZeromqLink::process_events() { return impl_->process_events(impl_); }
-const std::string& ZeromqLink::reason() const { return impl_->reason(); }
-std::optional<ZeromqMessage> ZeromqLink::receive() { return impl_->receive(); }
-bool ZeromqLink::send(Bytes message) { return impl_->send(message); }
+State ZeromqLink::process_events() { return connection_->process_events(connection_); }
+const std::string& ZeromqLink::reason() const { return connection_->reason(); }
+std::optional<ZeromqMessage> ZeromqLink::receive() { return connection_->receive(); }
+bool ZeromqLink::send(Bytes message) { return connection_->send(message); }
 void ZeromqLink::schedule_turn(bool to_receive, bool to_send) {
-  impl_->schedule_turn(impl_, to_receive, to_send);
+  connection_->schedule_turn(connection_, to_receive, to_send);
 }
 
 }  // namespace millrace

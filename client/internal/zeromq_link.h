@@ -42,8 +42,8 @@ class ZeromqLink {
   void schedule_turn(bool to_receive, bool to_send);
 
  private:
-  class Impl;
-  std::shared_ptr<Impl> impl_;  // shared with coroutines, which end later
+  class Connection;
+  std::shared_ptr<Connection> connection_;  // shared with coroutines, which end later
 };
 
 }  // namespace millrace

@@ -17,10 +17,10 @@
 
 namespace millrace {
 
-// Streams over ZeroMQ, which share one connection. It is made when a stream is opened without
-// one; when it ends, all streams are lost. It is always read, even if users take no events:
-// otherwise libzmq would miss the service's heartbeats and end the connection. A stream therefore
-// never waits for the user of another one. Confined to the client's thread.
+// Streams over ZeroMQ, which share one connection. open() connects if there is no connection. When
+// the connection ends, all streams are lost. The connection is always read, even if users take no
+// events: otherwise libzmq would miss the service's heartbeats and end the connection. A stream
+// therefore never waits for the user of another one. Confined to the client's thread.
 class ZeromqTransport final : public Transport {
  public:
   // `settings` must outlive this object.

@@ -22,8 +22,8 @@ boost::json::object decode(Decoder& decoder, std::span<const std::int16_t> sampl
   decoder.begin();
   for (; !samples.empty(); samples = samples.subspan(std::min(piece, samples.size())))
     decoder.process(samples.first(std::min(piece, samples.size())));
-  const auto said = decoder.end();
-  return {{"final", said.text}, {"score", said.score}};
+  const auto hypothesis = decoder.end();
+  return {{"final", hypothesis.text}, {"score", hypothesis.score}};
 }
 
 }  // namespace

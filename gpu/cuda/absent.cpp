@@ -14,13 +14,13 @@ constexpr const char* absent = "this build has no CUDA";
 
 std::string_view version() { return "none"; }
 Machine find_devices() { return {.devices = {}, .why_none = absent}; }
-void create_context(const DeviceInfo&) { fail(); }
-std::unique_ptr<Device> open(const DeviceInfo&, const SlabSettings&) { fail(); }
-std::unique_ptr<DeviceReader> open_slabs(const DeviceInfo&, const RowFormat&, std::size_t,
+void create_context(const FoundDevice&) { fail(); }
+std::unique_ptr<Device> open(const FoundDevice&, const SlabSettings&) { fail(); }
+std::unique_ptr<DeviceReader> open_slabs(const FoundDevice&, const RowFormat&, std::size_t,
                                          const DeviceHandles&) {
   fail();
 }
-std::unique_ptr<DeviceReader> copy_slabs(const DeviceInfo&, const RowFormat&, std::uint32_t,
+std::unique_ptr<DeviceReader> copy_slabs(const FoundDevice&, const RowFormat&, std::uint32_t,
                                          std::size_t, MutableBytes) {
   fail();
 }

@@ -25,7 +25,7 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
-DeviceInfo describe(int ordinal) {
+FoundDevice describe(int ordinal) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, ordinal), "querying a device");
   return {.ordinal = ordinal,

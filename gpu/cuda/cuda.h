@@ -24,7 +24,7 @@ namespace millrace::cuda {
 std::string_view version();
 
 // A CUDA device. The driver may number devices differently in each process.
-struct DeviceInfo {
+struct FoundDevice {
   int ordinal = 0;           // in this process
   std::string name;          // cuda:ORDINAL
   std::string uuid;          // GPU-…, the same in every process
@@ -33,7 +33,7 @@ struct DeviceInfo {
 };
 
 struct Machine {
-  std::vector<DeviceInfo> devices;
+  std::vector<FoundDevice> devices;
   std::string why_none;  // the reason if `devices` is empty: no driver, or the error
 };
 
@@ -42,7 +42,7 @@ Machine find_devices();
 
 // Creates the context of this process on the device, unless it exists. That needs device memory and
 // up to seconds. Throws DeviceFailure if the device cannot be used.
-void create_context(const DeviceInfo& device);
+void create_context(const FoundDevice& device);
 
 // The device memory to allocate for `bytes` bytes of slabs: whole blocks of 2 MiB. An IPC handle
 // opens the whole block of the driver, so nothing else may be in it.
@@ -60,17 +60,17 @@ struct SlabSettings {
 };
 
 // Opens the device, and creates its context. Throws DeviceFailure.
-std::unique_ptr<Device> open(const DeviceInfo& device, const SlabSettings& settings);
+std::unique_ptr<Device> open(const FoundDevice& device, const SlabSettings& settings);
 
 // Opens the slabs of another process by their handles. `format` is that of the tensor. Throws
 // DeviceFailure, also if the two processes are not in the same IPC and PID namespaces.
-std::unique_ptr<DeviceReader> open_slabs(const DeviceInfo& device, const RowFormat& format,
+std::unique_ptr<DeviceReader> open_slabs(const FoundDevice& device, const RowFormat& format,
                                          std::size_t slab_bytes, const DeviceHandles& handles);
 
 // A reader of slabs in host memory: take() copies each slab to the device. `pinned` is the memory
 // of the slabs, whose pages are locked if possible, or empty. It must outlive the reader. Throws
 // DeviceFailure.
-std::unique_ptr<DeviceReader> copy_slabs(const DeviceInfo& device, const RowFormat& format,
+std::unique_ptr<DeviceReader> copy_slabs(const FoundDevice& device, const RowFormat& format,
                                          std::uint32_t slabs, std::size_t slab_bytes,
                                          MutableBytes pinned);
 

@@ -13,7 +13,7 @@ namespace {
 
 class CudaDevice : public Device {
  public:
-  CudaDevice(const DeviceInfo& device, const SlabSettings& settings)
+  CudaDevice(const FoundDevice& device, const SlabSettings& settings)
       : device_(device), settings_(settings) {}
 
   std::string_view name() const override { return device_.name; }
@@ -24,26 +24,26 @@ class CudaDevice : public Device {
   }
 
  private:
-  const DeviceInfo device_;
+  const FoundDevice device_;
   const SlabSettings settings_;
 };
 
 }  // namespace
 
-void create_context(const DeviceInfo& device) { const OnDevice on(device.ordinal); }
+void create_context(const FoundDevice& device) { const OnDevice on(device.ordinal); }
 
-std::unique_ptr<Device> open(const DeviceInfo& device, const SlabSettings& settings) {
+std::unique_ptr<Device> open(const FoundDevice& device, const SlabSettings& settings) {
   create_context(device);
   return std::make_unique<CudaDevice>(device, settings);
 }
 
-std::unique_ptr<DeviceReader> open_slabs(const DeviceInfo& device, const RowFormat& format,
+std::unique_ptr<DeviceReader> open_slabs(const FoundDevice& device, const RowFormat& format,
                                          std::size_t slab_bytes, const DeviceHandles& handles) {
   const OnDevice on(device.ordinal);
   return std::make_unique<CudaReader>(device.ordinal, format, open_source(slab_bytes, handles));
 }
 
-std::unique_ptr<DeviceReader> copy_slabs(const DeviceInfo& device, const RowFormat& format,
+std::unique_ptr<DeviceReader> copy_slabs(const FoundDevice& device, const RowFormat& format,
                                          std::uint32_t slabs, std::size_t slab_bytes,
                                          MutableBytes pinned) {
   const OnDevice on(device.ordinal);

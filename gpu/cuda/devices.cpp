@@ -10,7 +10,7 @@ namespace millrace {
 
 namespace {
 
-bool is_named(const cuda::DeviceInfo& device, std::string_view name) {
+bool is_named(const cuda::FoundDevice& device, std::string_view name) {
   return device.name == name || device.uuid == name;
 }
 
@@ -19,9 +19,9 @@ bool could_be_cuda(std::string_view name) {
   return name.starts_with("cuda:") || name.starts_with("GPU-") || name.starts_with("MIG-");
 }
 
-std::string names_of(const std::vector<cuda::DeviceInfo>& devices) {
+std::string names_of(const std::vector<cuda::FoundDevice>& devices) {
   std::string names{host_device_name};
-  for (const cuda::DeviceInfo& device : devices)
+  for (const cuda::FoundDevice& device : devices)
     names += ", " + device.name + " (" + device.uuid + ")";
   return names;
 }
@@ -35,14 +35,14 @@ Devices::Devices(const DeviceRule& rule) : rule_(rule) {
   if (rule.use == DeviceRule::Use::automatic) usable_ = machine.devices;
   for (const std::string& name : rule.listed) {
     const auto found = std::ranges::find_if(
-        machine.devices, [&](const cuda::DeviceInfo& device) { return is_named(device, name); });
+        machine.devices, [&](const cuda::FoundDevice& device) { return is_named(device, name); });
     if (found == machine.devices.end())
       throw DeviceFailure(
           DeviceFault::other,
           "device \"" + name + "\" is not available: " +
               (machine.why_none.empty() ? "the devices are " + names_of(machine.devices)
                                         : machine.why_none));
-    if (std::ranges::find(usable_, found->ordinal, &cuda::DeviceInfo::ordinal) != usable_.end())
+    if (std::ranges::find(usable_, found->ordinal, &cuda::FoundDevice::ordinal) != usable_.end())
       throw DeviceFailure(DeviceFault::other, "device \"" + name + "\" is listed twice");
     usable_.push_back(*found);
   }
@@ -54,7 +54,7 @@ Devices::Devices(const DeviceRule& rule) : rule_(rule) {
 }
 
 std::optional<std::size_t> Devices::find(std::string_view name) const {
-  const auto named = [name](const cuda::DeviceInfo& device) { return is_named(device, name); };
+  const auto named = [name](const cuda::FoundDevice& device) { return is_named(device, name); };
   const auto found = std::ranges::find_if(usable_, named);
   if (found == usable_.end()) return std::nullopt;
   return static_cast<std::size_t>(found - usable_.begin());

@@ -22,7 +22,7 @@ namespace millrace {
 struct DeviceRule {
   enum class Use : std::uint8_t {
     automatic,  // all devices of the machine
-    host,       // none: batches stay in host memory
+    host,       // no device: batches stay in host memory
     listed,     // those in `listed`; each of them must exist
   };
   Use use = Use::automatic;
@@ -83,7 +83,7 @@ class Devices {
   // The index in usable() of a device, by `cuda:N` or UUID; nullopt if it is not there.
   std::optional<std::size_t> find(std::string_view name) const;
   // The devices that batches may be copied to: in the driver's order, or in the order of `listed`.
-  const std::vector<cuda::DeviceInfo>& usable() const { return usable_; }
+  const std::vector<cuda::FoundDevice>& usable() const { return usable_; }
   // The reason why the machine has no usable CUDA device; empty if it has one or the rule uses only
   // the host.
   const std::string& why_none() const { return why_none_; }
@@ -92,7 +92,7 @@ class Devices {
   Result<std::unique_ptr<Device>, DeviceError> open(std::size_t device_index);
 
   const DeviceRule rule_;
-  std::vector<cuda::DeviceInfo> usable_;
+  std::vector<cuda::FoundDevice> usable_;
   std::string why_none_;
   struct State {
     explicit State(std::uint64_t bytes) : memory(bytes) {}

@@ -65,7 +65,7 @@ class CudaReader final : public DeviceReader {
   std::unique_ptr<SlabSource> source_;
   Stream input_, release_;
   std::vector<SlabState> slabs_;  // by slab
-  std::size_t tensor_bytes_ = 0;  // of one slab
+  std::size_t tensor_bytes_ = 0;  // bytes of one slab's tensor
   Memory tensors_;                // null if slabs hold the tensor itself
 };
 

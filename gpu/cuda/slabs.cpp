@@ -39,7 +39,7 @@ DeviceHandle handle_of(const Memory& memory) {
 
 }  // namespace
 
-CudaSlabs::CudaSlabs(const DeviceInfo& device, const SlabSettings& settings, const SlabRing& ring,
+CudaSlabs::CudaSlabs(const FoundDevice& device, const SlabSettings& settings, const SlabRing& ring,
                      DeviceReports reports)
     : ordinal_(device.ordinal),
       ring_(ring),

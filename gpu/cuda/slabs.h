@@ -29,7 +29,7 @@ namespace millrace::cuda {
 class CudaSlabs final : public DeviceSlabs {
  public:
   // Throws DeviceFailure, and std::system_error if the thread cannot be started.
-  CudaSlabs(const DeviceInfo& device, const SlabSettings& settings, const SlabRing& ring,
+  CudaSlabs(const FoundDevice& device, const SlabSettings& settings, const SlabRing& ring,
             DeviceReports reports);
   ~CudaSlabs() override;
 
@@ -43,8 +43,8 @@ class CudaSlabs final : public DeviceSlabs {
  private:
   struct Slab {
     Event copied, finished;  // shared with the reader
-    Event begun, ended;      // of the copy, for its duration by the device's clock
-    std::size_t bytes = 0;   // of the copy under way
+    Event begun, ended;      // begin and end of the copy, by the device's clock
+    std::size_t bytes = 0;   // size of the copy under way
     bool timed = false;      // `begun` was recorded
   };
   // A task of the thread.

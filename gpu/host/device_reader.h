@@ -45,14 +45,15 @@ class DeviceReader {
   virtual ~DeviceReader() = default;
 
   // True if the slab's batch can be taken: its copy has ended, or this reader copies it itself.
-  // take() puts no wait for another process on a stream: if that process were killed, the stream
-  // would never continue.
+  // take() enqueues no wait for another process: if that process were killed, the stream would
+  // never continue.
   virtual bool has_arrived(std::uint32_t slab) const = 0;
 
-  // Puts the making of the tensor on a stream of the reader, and returns where it will be. `host`
-  // is the slab in host memory, as written with `shape`. It must stay unchanged until give_back().
-  // It may be empty if the service copies the slabs to the device.
-  // Requires: has_arrived(slab), or the slabs are this process's own and the copy was started.
+  // Enqueues the copy of the slab and the kernel that makes the tensor, where these are needed, on
+  // a stream of the reader. Returns the addresses of the batch. `host` is the slab in host memory,
+  // as written with `shape`. It must stay unchanged until give_back(). It may be empty if the
+  // service copies the slabs to the device. Requires: has_arrived(slab), or the slabs are this
+  // process's own and the copy was started.
   virtual DeviceArrays take(std::uint32_t slab, const SlabShape& shape, MutableBytes host) = 0;
 
   // Copies the arrays `flags` and `reset` from `host` to the device once more, because they changed

@@ -11,10 +11,10 @@ namespace millrace {
 // How a row's frames become columns of the tensor. The window is contiguous. The columns before and
 // after it hold 0 or, with `repeat`, copies of its first and its last frame.
 struct RowFormat {
-  Element frames = Element::s16;  // of the streams
-  Element dtype = Element::s16;   // of the tensor; convert.h has the conversions
+  Element frames = Element::s16;  // type of the streams' values
+  Element dtype = Element::s16;   // type of the tensor's values; convert.h has the conversions
   std::uint32_t values = 1;       // per frame: channels or dim
-  std::uint32_t context = 0;      // of RowColumns, in frames
+  std::uint32_t context = 0;      // the context of RowColumns, in frames
   bool repeat = false;            // fill with copies of frames, not with 0
   bool bare = false;              // write the window only: a device fills the other columns
 

@@ -10,11 +10,11 @@ namespace millrace {
 
 // The shape of one batch in a slab.
 struct SlabShape {
-  std::uint32_t rows = 0;          // of the tensor, padding rows included
+  std::uint32_t rows = 0;          // rows of the tensor, padding rows included
   std::uint32_t marks = 0;         // marker rows: they follow the rows in the control arrays
   std::uint32_t width = 0;         // columns
   std::uint32_t values = 1;        // per frame: channels or dim
-  Element element = Element::s16;  // of the tensor as it is in the slab
+  Element element = Element::s16;  // type of the tensor's values in the slab
 };
 
 // The offsets of a batch's parts in its slab, in bytes. The tensor [rows, width, values] begins at
@@ -25,7 +25,7 @@ struct SlabShape {
 // The service and the workers compute it from the shape: a part of the worker protocol.
 struct SlabLayout {
   std::size_t slots = 0, left = 0, size = 0, right = 0, flags = 0, reset = 0;
-  std::size_t bytes = 0;  // of the whole batch, a multiple of slab_alignment
+  std::size_t bytes = 0;  // size of the whole batch, a multiple of slab_alignment
 };
 
 inline constexpr std::size_t slab_alignment = 256;  // bytes

@@ -65,8 +65,8 @@ class WebSocketClient {
   std::string unread_;  // the first bytes of a frame, or of the answer to the upgrade
   MessageReader reader_{Role::client, max_service_message, 0};
   std::string why_;           // the code of an error of the service
-  std::uint64_t frames_ = 0;  // of a `closed` message
-  std::uint64_t rows_ = 0;    // of a `closed` message
+  std::uint64_t frames_ = 0;  // the number of frames in a `closed` message
+  std::uint64_t rows_ = 0;    // the number of rows in a `closed` message
 };
 
 }  // namespace millrace::load

@@ -21,7 +21,8 @@ namespace cp = client_protocol;
 
 namespace {
 
-constexpr Duration silence = std::chrono::seconds(30);  // of a lost service
+// The service is lost if it sends nothing for this time.
+constexpr Duration silence = std::chrono::seconds(30);
 constexpr std::uint64_t max_clients = std::uint64_t{1} << 24;
 
 std::string endpoint_of(const Tcp::endpoint& service) {

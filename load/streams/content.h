@@ -49,7 +49,7 @@ class Content {
   const bool noise_;
   const std::size_t step_bytes_;   // packets begin at multiples of it in frames_
   std::vector<std::byte> frames_;  // with a copy of the first packet after the last frame
-  std::size_t period_;             // of frames_, in steps
+  std::size_t period_;             // steps after which the content repeats
 };
 
 }  // namespace millrace::load

@@ -19,8 +19,8 @@ struct LoadStreamId {
   auto operator<=>(const LoadStreamId&) const = default;
 };
 
-// The name of a stream in a run, and its inverse, by which the worker identifies the stream of a
-// row. Nullopt for a name that is not of this run.
+// The name of a stream in a run. parse_stream_name() is the inverse; the worker uses it to find the
+// stream of a row. It returns nullopt for a name of another run.
 std::string stream_name(std::string_view run, const LoadStreamId& stream);
 std::optional<LoadStreamId> parse_stream_name(std::string_view run, std::string_view name);
 

@@ -16,7 +16,7 @@ SPANS = re.compile(r"```promql\n(.*?)```|(?<!`)`([^`\n]+)`(?!`)", re.DOTALL)
 
 @dataclasses.dataclass
 class Expression:
-    place: str  # shown in messages
+    origin: str  # shown in messages
     text: str
     legend: str = ""
 

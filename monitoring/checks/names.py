@@ -110,6 +110,6 @@ def untested_alerts(tests):
 def check():
     """(subject, its faults), for each check."""
     for expression in expressions.everything():
-        yield f"{expression.place}: {expression.text}", list(faults(expression))
+        yield f"{expression.origin}: {expression.text}", list(faults(expression))
     yield "runbooks", list(runbooks())
     yield "tests of the alerts", list(untested_alerts(expressions.alert_tests()))

@@ -71,8 +71,8 @@ def wrong(span, text):
 
 def of_board(span, name, board):
     for expression in expressions.of_board(name, board):
-        if not expression.place.endswith("annotation Alerts"):  # an alert fires only on the service of *overview*
-            yield f"{expression.place}: {expression.text}", list(wrong(span, expression.text))
+        if not expression.origin.endswith("annotation Alerts"):  # an alert fires only on the service of *overview*
+            yield f"{expression.origin}: {expression.text}", list(wrong(span, expression.text))
 
 
 def of_rules(prometheus, begin):

@@ -100,7 +100,7 @@ class Buffer {
   Py_buffer view_{};
 };
 
-// Returns false if there was no room within `seconds`.
+// Returns false if there was no space within `seconds`.
 bool send(ClientStream& stream, nb::handle frames, std::optional<double> seconds) {
   const Buffer buffer(frames);
   return wait_for(deadline_in(seconds),

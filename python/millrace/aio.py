@@ -77,8 +77,8 @@ class AsyncStream:
 
     ``stream = await client.open()`` opens it too; then call ``close`` yourself.
 
-    Tasks may send and receive results at the same time. Sending waits while the service has no room. To
-    limit a wait, use ``asyncio.wait_for``. After a stream has failed, each call raises StreamFailed or
+    Tasks may send and receive results at the same time. Sending waits while the service accepts no more
+    frames. To limit a wait, use ``asyncio.wait_for``. After a stream has failed, each call raises StreamFailed or
     ConnectionLost. Leaving the ``async with`` closes the stream.
     """
 
@@ -104,13 +104,13 @@ class AsyncStream:
 
     async def send(self, frames: Frames) -> None:
         """Sends frames: bytes in the stream's format, of any number, or an array of whole frames with the
-        shape (n, dim) or (n, channels). Waits while the service has no room.
+        shape (n, dim) or (n, channels). Waits while the service accepts no more frames.
 
         Raises TypeError if the array's dtype is not that of the format, ValueError for a wrong shape,
         RuntimeError after ``end``, StreamFailed and ConnectionLost.
         """
         given = self._request.frames(frames)
-        # Lets other tasks run even if there is always room. First, so that a cancelled call sends nothing.
+        # Lets other tasks run even if sending never waits. First, so that a cancelled call sends nothing.
         await asyncio.sleep(0)
         await self._until(lambda stream: stream.send(given, 0))
 

@@ -34,8 +34,9 @@ class Stream:
 
     One thread may send while another receives results. ``close`` may be called from any thread.
 
-    Sending waits while the service has no room. After ``timeout`` seconds it raises TimeoutError, and nothing was
-    sent. Receive results while you send: a stream whose results wait too long fails (ClientSettings.taking).
+    Sending waits while the service accepts no more frames. After ``timeout`` seconds it raises TimeoutError, and
+    nothing was sent. Receive results while you send: a stream whose results wait too long fails
+    (ClientSettings.taking).
 
     After a stream has failed, each call raises StreamFailed or ConnectionLost. Leaving the ``with`` closes the stream.
     """
@@ -51,7 +52,8 @@ class Stream:
 
     def send(self, frames: Frames, timeout: float | None = None) -> None:
         """Sends frames: bytes in the stream's format, of any number, or an array of whole frames with the
-        shape (n, dim) or (n, channels). Waits for room, for up to ``timeout`` seconds if it is given.
+        shape (n, dim) or (n, channels). Waits while the service accepts no more frames, for up to
+        ``timeout`` seconds if it is given.
 
         Raises TimeoutError, TypeError if the array's dtype is not that of the format, ValueError for a wrong
         shape, RuntimeError after ``end``, StreamFailed and ConnectionLost.
@@ -97,7 +99,7 @@ class Stream:
     @staticmethod
     def _timely(sent: bool) -> None:
         if not sent:
-            raise TimeoutError("nothing was sent: the service had no room within the timeout")
+            raise TimeoutError("nothing was sent: the service accepted no more frames within the timeout")
 
     def close(self) -> None:
         """Ends the stream if it has not ended, and drops its remaining results. May be called from any thread.

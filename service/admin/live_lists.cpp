@@ -21,7 +21,7 @@ namespace {
 constexpr auto page_lifetime = std::chrono::milliseconds(100);
 constexpr auto refusal_lifetime = std::chrono::seconds(1);
 constexpr auto collect_timeout = std::chrono::milliseconds(250);
-constexpr std::size_t most_pages = 4;  // of streams
+constexpr std::size_t most_pages = 4;  // kept pages of the list of streams
 constexpr std::size_t most_collections = 20;
 constexpr auto collection_period = std::chrono::seconds(1);
 

@@ -9,7 +9,7 @@ namespace millrace {
 
 // The web pages of the service, compiled into it (cmake/pages.cmake). Valid for the whole program.
 
-std::span<const PageFile> live_page();  // of the admin listener: service/admin/live_page/
-std::span<const PageFile> try_page();   // of the client listener: examples/browser/
+std::span<const PageFile> live_page();  // pages of the admin listener: service/admin/live_page/
+std::span<const PageFile> try_page();   // pages of the client listener: examples/browser/
 
 }  // namespace millrace

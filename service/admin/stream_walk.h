@@ -65,7 +65,7 @@ class StreamWalk {
 
   const StreamQuery query_;
   const Time now_;
-  std::size_t buckets_ = 0;  // of the table when the scan began
+  std::size_t buckets_ = 0;  // buckets of the table when the scan began
   std::size_t next_ = 0;     // bucket to scan, and afterwards candidate to describe
   bool scanned_ = false;     // all buckets
   std::vector<Candidate> candidates_;

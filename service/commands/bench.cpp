@@ -155,7 +155,8 @@ class Bench {
     const LoadReport report = run(schedule);
     const auto p99 = p99_of(report);
     if (!p99)
-      throw std::runtime_error("--ramp: no row reached a worker; attach one, or use --worker");
+      throw std::runtime_error(
+          "--ramp: no result to measure; attach a worker that answers, or use --worker");
     return is_whole(report) && *p99 <= bound;
   }
 

@@ -47,7 +47,7 @@ void compare_memory(const Options& options, Log& log) {
   const std::string_view note =
       most <= use->limit
           ? "at_most assumes that limits.connections clients fill their buffers"
-          : "if memory is short, new streams are refused; to need less, lower limits.connections";
+          : "if memory is short, streams are refused; to need less, lower limits.connections";
   log.info("memory", {{"at_most", rounded_bytes(most)},
                       {"there_is", rounded_bytes(use->limit)},
                       {"one_worker_each", rounded_bytes(std::min(with_one, most))},

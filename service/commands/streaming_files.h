@@ -32,7 +32,7 @@ class StreamingFiles {
   struct Lane {
     std::deque<std::string> paths;       // the first one is being streamed
     std::unique_ptr<FileStream> stream;  // null between two files
-    Time due = Time::max();              // of the next advance()
+    Time due = Time::max();              // time of the next advance()
   };
 
   void advance(std::size_t lane, Time now);

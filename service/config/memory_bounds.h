@@ -11,7 +11,7 @@ namespace millrace {
 struct MemoryBounds {
   std::size_t frames = 0;   // in the buffers of streams, and in messages that are being received
   std::size_t rows = 0;     // ready rows in no batch, and events that wait to become rows
-  std::size_t slabs = 0;    // of one lane: with default_credits
+  std::size_t slabs = 0;    // slabs of one lane with default_credits
   std::size_t results = 0;  // not sent yet, and incomplete messages of workers on other machines
   std::size_t streams = 0;  // the rest of each stream, and connections without a stream
   std::size_t sockets = 0;  // kernel memory of the clients' connections

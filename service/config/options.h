@@ -31,7 +31,7 @@ struct ListenOptions {
   std::size_t receive_buffer = 64 << 10;          // bytes per client in the kernel (SO_RCVBUF)
   bool plain = false;                             // allows addresses off loopback without TLS
   std::optional<TcpAddress> workers_remote = {};  // for workers on other machines; nullopt: off
-  std::vector<std::string> origins = {};          // of web pages that may open streams
+  std::vector<std::string> origins = {};          // origins of web pages that may open streams
   bool try_page = false;                          // serves the try page, which may open streams
   bool explain = false;                           // streams may be opened with explain=1
 
@@ -41,7 +41,7 @@ struct ListenOptions {
 struct PipelineOptions {
   std::string name = "default";
   FrameType frames;              // type of the frames that the service keeps
-  Element dtype = Element::s16;  // of the values that the worker receives
+  Element dtype = Element::s16;  // type of the values that the worker receives
   ChunkRule chunk;
   BatchRule batch;
   Duration worker_wait{};              // longest time that a stream waits for a worker

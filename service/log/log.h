@@ -52,8 +52,8 @@ class Log {
     Time until = {};  // end of the second that `written` counts
     int written = 0;
     std::uint64_t held_back = 0;
-    std::string_view kind = {};           // of `names`: worker or stream
-    std::vector<std::string> names = {};  // of lines held back, each once; bounded
+    std::string_view kind = {};           // the kind of `names`: worker or stream
+    std::vector<std::string> names = {};  // names in the lines held back, each once; bounded
   };
 
   void write(LogLevel level, std::string_view event, Fields fields, Time now);

@@ -71,7 +71,7 @@ class IoThread {
   void stop();
 
   ThreadAdmission& admission() { return *admission_; }
-  Log& log() { return log_; }  // of this thread
+  Log& log() { return log_; }  // the log of this thread
   Tcp::endpoint endpoint() const { return server_->endpoint(); }
   // The ZeroMQ listener; nullopt if this thread has none.
   const std::optional<ZeromqServer>& zeromq() const { return zeromq_; }

@@ -112,7 +112,7 @@ Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& reques
   Share connection(thread_.shared.connections, 1);
   if (!connection)
     return busy(503, "", "the service has reached its limit of connections", Refusal::limit_global);
-  if (!request.id.empty() && !thread_.shared.names.take(request.id))
+  if (!request.id.empty() && !thread_.shared.names.reserve(request.id))
     return busy(409, "id", "another open stream has this name", Refusal::parameter);
   if (!streams->pipeline().hub().stream_budget().try_take(1)) {
     if (!request.id.empty()) thread_.shared.names.give_back(request.id);
@@ -130,7 +130,7 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
   if (request.id.empty()) {
     request.id = thread_.shared.name_prefix + std::to_string(number(id));
     // A client has this name only if it guessed it; then any other name will do.
-    while (!thread_.shared.names.take(request.id)) request.id += "x";
+    while (!thread_.shared.names.reserve(request.id)) request.id += "x";
   }
   pipeline.hub().open({id, request.id, std::move(request.options), &thread_.returns});
   output.ready(request.id, pipeline.name(), 0, size_of(format) * options.frames.values);

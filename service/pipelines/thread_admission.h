@@ -23,10 +23,10 @@ namespace millrace {
 
 // The objects that the admissions of all io threads share. Thread-safe.
 struct SharedAdmission {
-  NameBook names;                 // of streams, until their connection ends
+  NameBook names;                 // names of streams, until their connection ends
   Budget connections;             // 1 for each stream, until its last row is done
-  ClientGate gate;                // of all listeners for clients
-  const std::string name_prefix;  // of names that the service chooses
+  ClientGate gate;                // the gate of all listeners for clients
+  const std::string name_prefix;  // prefix of names that the service chooses
   // The number of streams that memory allows. Relaxed: guards no other data.
   std::atomic<std::uint64_t> streams = std::numeric_limits<std::uint64_t>::max();
   const bool explain = false;  // streams may ask for explanations
@@ -40,7 +40,7 @@ class ThreadAdmission final : public StreamAdmission {
     SharedAdmission& shared;
     ReturnBox& returns;
     Log& log;
-    std::uint32_t index;    // of the thread; stream ids are `index` modulo `threads`
+    std::uint32_t index;    // index of the thread; stream ids are `index` modulo `threads`
     std::uint32_t threads;  // number of io threads
   };
 

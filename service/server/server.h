@@ -56,7 +56,7 @@ class Server {
   std::string zeromq() const;
   Tcp::endpoint admin() const;
   std::string workers_remote() const;
-  Log& log() { return log_; }  // of the thread that calls run()
+  Log& log() { return log_; }  // the log of the thread that calls run()
 
  private:
   void make_pipelines();
@@ -130,11 +130,11 @@ class Server {
   EndlessTask memory_watch_{main_.get_executor(),
                             [this] { return overload_watch_.watch(main_.get_executor()); }};
   std::optional<EndlessTask> worker_serving_, remote_serving_;
-  Time last_eviction_{};              // of a stream, because memory was short
-  Timer step_{main_.get_executor()};  // of drain(); cancelled when it can continue
+  Time last_eviction_{};              // when the last stream was evicted because memory was short
+  Timer step_{main_.get_executor()};  // the wait of drain(); cancelled when it can continue
   EndlessTask drain_{main_.get_executor(), [this] { return drain(); }};
   DrainTimes times_;
-  std::string_view phase_;  // of the drain
+  std::string_view phase_;  // the phase of the drain
   // Numbers of threads and pipelines to which drain() has posted its requests.
   std::size_t draining_threads_ = 0, draining_hubs_ = 0, cut_threads_ = 0;
   std::size_t undrained_ = 0;  // io threads with connections

@@ -10,13 +10,13 @@ namespace millrace {
 DeviceWatch::DeviceWatch(const DeviceRule& rule, Log& log)
     : log_(log), devices_(rule), stats_(devices_.usable().size()) {
   for (DeviceStats& stats : stats_) stats.healthy.set(1);
-  for (const cuda::DeviceInfo& device : devices_.usable())
+  for (const cuda::FoundDevice& device : devices_.usable())
     messages_.push_back("device " + device.name + " has failed");
   failures_.reserve(messages_.size());
 }
 
 void DeviceWatch::log_devices() {
-  for (const cuda::DeviceInfo& device : devices_.usable())
+  for (const cuda::FoundDevice& device : devices_.usable())
     log_.rare_info("device", {{"device", device.name},
                               {"uuid", device.uuid},
                               {"product", device.product},

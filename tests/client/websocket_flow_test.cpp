@@ -145,7 +145,7 @@ TEST_CASE_METHOD(FlowFixture, "results that are not taken for too long end their
   } catch (const StreamFailed& failed) {
     CHECK(failed.code() == "slow_reader");
   }
-  CHECK(results == 10);  // of 1064 bytes each
+  CHECK(results == 10);  // 1064 bytes each
   CHECK_THROWS_AS(stream.send(bytes_of("a")), StreamFailed);
 }
 

@@ -236,7 +236,7 @@ TEST_CASE("results that are not taken for too long end their stream over ZeroMQ"
   ClientStream stream = client.open();
   for (int i = 0; i < 4; ++i) stream.send(bytes_of("aa"));
   CHECK(await_message(service, "1 end"));
-  CHECK(results_of_slow(stream) == 4);  // of 66 bytes each
+  CHECK(results_of_slow(stream) == 4);  // 66 bytes each
 }
 
 TEST_CASE("a burst of results over ZeroMQ is kept, however large, if the user takes them") {
@@ -249,7 +249,7 @@ TEST_CASE("a burst of results over ZeroMQ is kept, however large, if the user ta
   ClientStream stream = client.open();
   stream.flush();
   stream.end();
-  CHECK(answers_of(stream).size() == 20);  // of 66 bytes each
+  CHECK(answers_of(stream).size() == 20);  // 66 bytes each
 }
 
 TEST_CASE("a stream over ZeroMQ that sends nothing sends keepalives") {
@@ -265,7 +265,7 @@ TEST_CASE("results that are taken late are complete") {
   ScriptedRouter service(echo());
   Client client(service.url(), {.unsent = 1 << 20, .untaken = 10'000});
   ClientStream stream = client.open();
-  for (int i = 0; i < 200; ++i) stream.send(bytes_of("aa"));  // of 66 bytes each when they return
+  for (int i = 0; i < 200; ++i) stream.send(bytes_of("aa"));  // 66 bytes each when they return
   stream.end();
   CHECK(answers_of(stream).size() == 200);
 }

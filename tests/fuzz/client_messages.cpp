@@ -78,8 +78,8 @@ void check_passed_on(std::string_view text) {
       .seq = 1, .begin = 2, .end = 3, .flags = static_cast<std::uint8_t>(text.size() & 127)};
   const auto kind = is_json(text) ? Answer::Kind::json : Answer::Kind::text;
   append_result(result, head, {kind, std::string(text)});
-  const auto told = parse_server_message(result);
-  require(told && told->type == ServerMessage::Type::result && told->end == 3,
+  const auto parsed = parse_server_message(result);
+  require(parsed && parsed->type == ServerMessage::Type::result && parsed->end == 3,
           "a result can be read, whatever the answer");
   append_error(error, ErrorCode::schema, text);
   const auto read = parse_server_message(error);

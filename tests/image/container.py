@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "system"))
 from harness import Process, Service, wait_for  # noqa: E402
 
-SECCOMP = "/usr/share/containers/seccomp.json"  # of buildah
+SECCOMP = "/usr/share/containers/seccomp.json"  # from the package of buildah
 NUMBERS = itertools.count()
 USER = 10001
 SOCKET = "/run/millrace"

@@ -135,9 +135,9 @@ class Names(unittest.TestCase):
             self.assertEqual(list(names.untested_alerts([*cases, {"alert_rule_test": tests}])), found)
 
     def test_expressions_of_boards_rules_and_documents_are_read(self):
-        places = {expression.place.split(":")[0] for expression in expressions.everything()}
+        origins = {expression.origin.split(":")[0] for expression in expressions.everything()}
         self.assertLessEqual({*expressions.boards(), "rule MillraceDown", "docs/metrics.md",
-                              "docs/runbooks/MillraceDown.md"}, places)
+                              "docs/runbooks/MillraceDown.md"}, origins)
 
 
 class Answers:

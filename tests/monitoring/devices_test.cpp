@@ -28,15 +28,15 @@ TEST_CASE("copies of all pipelines are counted for their device") {
                      .devices = {{"cuda:0", {&devices[0]}}, {"cuda:2", {&devices[1]}}}});
   const std::string text = exporter.text(Time(1s)), first = "{device=\"cuda:0\"",
                     second = "{device=\"cuda:2\"";
-  const auto told = [&](const std::string& what) {
+  const auto check_line = [&](const std::string& what) {
     CHECK_THAT(text, Contains("\nmillrace_" + what + "\n"));
   };
-  told("h2d_copies_total" + first + "} 5");
-  told("h2d_copies_total" + second + "} 0");
-  told("h2d_copied_bytes_total" + second + "} 4096");
-  told("h2d_copy_duration_seconds_sum" + second + "} 2e-05");
-  told("device_errors_total" + first + ",error=\"ecc\"} 1");
-  told("device_errors_total" + second + ",error=\"ecc\"} 0");
-  told("device_healthy" + first + "} 0");
-  told("device_healthy" + second + "} 1");
+  check_line("h2d_copies_total" + first + "} 5");
+  check_line("h2d_copies_total" + second + "} 0");
+  check_line("h2d_copied_bytes_total" + second + "} 4096");
+  check_line("h2d_copy_duration_seconds_sum" + second + "} 2e-05");
+  check_line("device_errors_total" + first + ",error=\"ecc\"} 1");
+  check_line("device_errors_total" + second + ",error=\"ecc\"} 0");
+  check_line("device_healthy" + first + "} 0");
+  check_line("device_healthy" + second + "} 1");
 }

@@ -137,7 +137,7 @@ std::set<float> rounded(const std::set<double>& values) { return {values.begin()
 TEST_CASE("the buckets of each histogram equal those of the document") {
   std::ifstream file(MILLRACE_METRICS_DOCUMENT);
   const std::regex bounds_line(R"(- ([A-Z0-9]+): .*)"), row(R"(\| `(\w+)` \| histogram (\w+) .*)");
-  std::map<std::string, std::string> kinds, bounds;  // of each family; the line of each kind
+  std::map<std::string, std::string> kinds, bounds;  // kind of each family; line of each kind
   std::smatch match;
   for (std::string line; std::getline(file, line);) {
     if (std::regex_match(line, match, bounds_line)) bounds[match[1]] = line;

@@ -136,7 +136,7 @@ class Arrays(WorkerTest):
         worker, stream, batch = self.one_row()
         batch.done()
         stream.command("flush")
-        self.batch(worker).done()  # of the remaining frames
+        self.batch(worker).done()  # the batch of the remaining frames
         stream.command("end")
         batch = self.batch(worker)
         self.assertEqual((content(batch.data).shape, content(batch.slot).shape), ((0, batch.width, 1), (0,)))

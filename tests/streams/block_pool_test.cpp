@@ -6,22 +6,22 @@
 
 using namespace millrace;
 
-TEST_CASE("the block given back last is taken first") {
+TEST_CASE("the block given back last is allocated first") {
   Gauge in_use;
   BlockPool pool(64, 8, in_use);
-  auto first = pool.take();
-  auto second = pool.take();
+  auto first = pool.allocate();
+  auto second = pool.allocate();
   const std::byte* const memory = second.get();
   pool.give_back(std::move(first));
   pool.give_back(std::move(second));
-  CHECK(pool.take().get() == memory);
+  CHECK(pool.allocate().get() == memory);
 }
 
 TEST_CASE("a pool keeps a bounded number of blocks") {
   Gauge in_use;
   BlockPool pool(64, 1, in_use);
-  auto first = pool.take();
-  auto second = pool.take();
+  auto first = pool.allocate();
+  auto second = pool.allocate();
   CHECK(in_use.value() == 128);
   pool.give_back(std::move(first));
   pool.give_back(std::move(second));
@@ -29,15 +29,15 @@ TEST_CASE("a pool keeps a bounded number of blocks") {
   CHECK(pool.spare() == 1);
 }
 
-TEST_CASE("above the soft limit take() still succeeds, but blocks are scarce") {
+TEST_CASE("above the soft limit allocate() still succeeds, but blocks are scarce") {
   Gauge in_use;
   BlockPool pool(64, 8, in_use);
-  auto first = pool.take();
+  auto first = pool.allocate();
   CHECK_FALSE(pool.scarce());
   pool.allow(64);
-  auto second = pool.take();
+  auto second = pool.allocate();
   CHECK_FALSE(pool.scarce());
-  auto third = pool.take();
+  auto third = pool.allocate();
   CHECK(third);
   CHECK(pool.scarce());
   pool.give_back(std::move(third));
@@ -46,7 +46,7 @@ TEST_CASE("above the soft limit take() still succeeds, but blocks are scarce") {
   pool.give_back(std::move(first));
   CHECK_FALSE(pool.scarce());
   pool.allow(std::numeric_limits<std::uint64_t>::max());
-  first = pool.take();
+  first = pool.allocate();
   CHECK_FALSE(pool.scarce());
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("if no more memory is allowed, blocks stay scarce until none is in use
   BlockPool pool(64, 8, in_use);
   pool.allow(0);
   CHECK_FALSE(pool.scarce());
-  auto block = pool.take();
+  auto block = pool.allocate();
   pool.allow(0);
   CHECK(pool.scarce());
   pool.give_back(std::move(block));

@@ -50,7 +50,7 @@ struct LiveStream {
     stream.frames(bytes_of(std::span<const std::int16_t>(values)), now);
   }
 
-  // The lane has done the next `count` rows, taken or not.
+  // The lane has done the next `count` rows, batched or not.
   void answer(std::size_t count, Answer::Kind kind = Answer::Kind::none) {
     for (; count > 0; --count, ++answered)
       stream.done({.seq = answered, .answer = {kind, "said"}, .at = {}}, now);
@@ -58,8 +58,8 @@ struct LiveStream {
   }
   // The lane puts the next `count` rows into batches.
   void take(std::size_t count) {
-    taken = std::min(std::max<std::size_t>(taken, answered) + count, lane.rows.size());
-    stream.taken(taken - 1, now);
+    batched = std::min(std::max<std::size_t>(batched, answered) + count, lane.rows.size());
+    stream.batched(batched - 1, now);
   }
   // Writes all results so far to the client.
   void write() { stream.written(std::exchange(client.unwritten, 0), now); }
@@ -95,7 +95,7 @@ struct LiveStream {
   Stream stream;
   Time now = at(0);
   std::int16_t next = 1;
-  std::size_t taken = 0;  // rows that the lane has put into batches
+  std::size_t batched = 0;  // rows that the lane has put into batches
   std::uint64_t answered = 0;
   bool writes = true;  // each answer at once
 };

@@ -32,13 +32,13 @@ class Play {
     const auto& rows = live_.lane.rows;
     REQUIRE(rows.size() == expected.size());
     for (std::size_t i = 0; i < rows.size(); ++i) REQUIRE(rows[i].row == expected[i]);
-    CHECK(marks_told() == marks_of(expected));
+    CHECK(received_marks() == marks_of(expected));
     CHECK(live_.stats.buffer.value() == 0);
     CHECK(live_.stats.open.value() == 0);
   }
 
  private:
-  using Said = std::vector<std::string>;
+  using Lines = std::vector<std::string>;
 
   std::uint32_t draw(std::uint32_t from, std::uint32_t to) {
     return std::uniform_int_distribution<std::uint32_t>(from, to)(random_);
@@ -142,7 +142,7 @@ class Play {
     } else {
       listens_ = false;
       add({.kind = Kind::abort, .cause = Cause::connection});
-      live_.stream.lost(false, live_.now);
+      live_.stream.disconnected(false, live_.now);
     }
   }
 
@@ -157,7 +157,7 @@ class Play {
       for (std::size_t rows = draw(1, static_cast<std::uint32_t>(given - taken_)); rows > 0;
            --rows) {
         const Row& row = live_.lane.rows[taken_++].row;
-        if (live_.lane.rows[row.seq].notify_taken) live_.stream.taken(row.seq, live_.now);
+        if (live_.lane.rows[row.seq].notify_batched) live_.stream.batched(row.seq, live_.now);
       }
     } else if (live_.answered < taken_) {
       check_window(live_.lane.rows[live_.answered]);
@@ -197,15 +197,15 @@ class Play {
     return rows;
   }
 
-  Said marks_of(const std::vector<Row>& rows) const {
-    Said marks;
+  Lines marks_of(const std::vector<Row>& rows) const {
+    Lines marks;
     for (const Row& row : rows)
       if (listens_ && row.mark) marks.push_back("flushed " + std::to_string(*row.mark));
     return marks;
   }
 
-  Said marks_told() const {
-    Said marks;
+  Lines received_marks() const {
+    Lines marks;
     for (const std::string& line : live_.client.said)
       if (listens_ && line.starts_with("flushed")) marks.push_back(line);
     return marks;
@@ -219,8 +219,8 @@ class Play {
 
   std::vector<Event> events_;
   std::vector<std::uint64_t> positions_;  // which frame is there, counted from 1; 0: it was lost
-  std::deque<std::byte> bytes_;           // of the client, not sent yet
-  std::vector<std::byte> part_;           // of a frame, sent last
+  std::deque<std::byte> bytes_;           // bytes of the client, not sent yet
+  std::vector<std::byte> part_;           // part of a frame, sent last
   std::uint64_t sent_ = 0;                // values
   std::uint64_t given_ = 0;               // bytes
   std::uint64_t largest_ = 0;             // frames of one message

@@ -31,8 +31,8 @@ StreamSettings settings(const Spec& spec, std::uint64_t limit) {
 }
 
 // Has as many rows of ten frames as may be ready: further frames wait, for up to 160 ms.
-struct Crowded : LiveStream {
-  explicit Crowded(std::uint64_t limit = 1000) : LiveStream(settings(test::tens, limit)) {
+struct FullStream : LiveStream {
+  explicit FullStream(std::uint64_t limit = 1000) : LiveStream(settings(test::tens, limit)) {
     send(80);
   }
   void send_at(int ms, std::size_t frames) {
@@ -54,7 +54,7 @@ std::vector<int> values(int first, int count) {
 }  // namespace
 
 TEST_CASE("frames that waited too long become a gap of the same length, and a new run begins") {
-  Crowded live;
+  FullStream live;
   live.send_at(100, 25);
   live.send_at(280, 10);
   live.take_and_answer(2);
@@ -67,7 +67,7 @@ TEST_CASE("frames that waited too long become a gap of the same length, and a ne
 }
 
 TEST_CASE("frames are not shed before they have waited for shed_after") {
-  Crowded live;
+  FullStream live;
   live.send_at(100, 10);
   live.now = at(260);
   live.take_and_answer(1);
@@ -76,7 +76,7 @@ TEST_CASE("frames are not shed before they have waited for shed_after") {
 }
 
 TEST_CASE("frames that are shed one after another become one gap") {
-  Crowded live;
+  FullStream live;
   for (int ms = 100; ms <= 600; ms += 20) live.send_at(ms, 20);
   live.take_and_answer(2);
   // Frames read from 440 ms on have waited for less than 170 ms.
@@ -97,7 +97,7 @@ TEST_CASE("the rest of a message that is partly in rows can be shed") {
 }
 
 TEST_CASE("flushes, resets and the end are not shed, nor are rows") {
-  Crowded live;
+  FullStream live;
   live.send_at(100, 10);
   live.stream.flush(7, live.now);
   live.send(10);
@@ -111,8 +111,8 @@ TEST_CASE("flushes, resets and the end are not shed, nor are rows") {
   CHECK(live.said() == Said{"flushed 7", "closed 80 8"});
 }
 
-TEST_CASE("a client that sends in real time is not paused, however long its rows are not taken") {
-  Crowded live(300);
+TEST_CASE("a client that sends in real time is not paused, however long its rows are in no batch") {
+  FullStream live(300);
   for (int ms = 10; ms < 10'000; ms += 10) {
     live.send_at(ms, 10);
     if (live.stream.paused()) FAIL("paused after " << ms << " ms");
@@ -124,7 +124,7 @@ TEST_CASE("a client that sends in real time is not paused, however long its rows
 
 TEST_CASE(
     "a client that sends more than the buffer holds is paused until waiting frames are shed") {
-  Crowded live(300);
+  FullStream live(300);
   live.send_at(100, 40);
   live.send_at(150, 100);
   CHECK(!live.stream.paused());
@@ -145,10 +145,10 @@ TEST_CASE(
 }
 
 TEST_CASE("an abort releases all waiting frames") {
-  Crowded live;
+  FullStream live;
   live.send_at(100, 10);
   live.send_at(120, 100);
-  live.stream.lost(false, live.now);
+  live.stream.disconnected(false, live.now);
   live.take_and_answer(live.rows().size());
   CHECK(live.stream.finished());
   CHECK(live.stats.buffer.value() == 0);
@@ -182,9 +182,9 @@ struct Play {
     live.send(frames);
   }
   void serve() {
-    if (live.taken < live.lane.rows.size()) {
+    if (live.batched < live.lane.rows.size()) {
       live.take(1);
-    } else if (windows.size() < live.taken) {
+    } else if (windows.size() < live.batched) {
       windows.push_back(live.window(windows.size()));
       live.answer(1);
     }
@@ -217,7 +217,7 @@ struct Play {
   LiveStream live;
   std::vector<Time> read;                 // time at which each frame was read
   std::vector<Time> shed;                 // time at which each frame was shed
-  std::vector<std::vector<int>> windows;  // of the rows that are done
+  std::vector<std::vector<int>> windows;  // windows of the rows that are done
 };
 
 }  // namespace

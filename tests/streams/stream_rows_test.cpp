@@ -53,19 +53,20 @@ TEST_CASE("at most eight rows are ready and in no batch") {
   CHECK(live.rows().size() == 20);
 }
 
-TEST_CASE("a stream asks to be notified that a row was taken only if it may have to wait for it") {
+TEST_CASE(
+    "a stream asks to be notified that a row was batched only if it may have to wait for it") {
   LiveStream live(tens);
   live.send(10);
-  CHECK(live.lane.rows[0].notify_taken);  // an abort before it is taken drops the stream
+  CHECK(live.lane.rows[0].notify_batched);  // an abort before it is in a batch drops the stream
   live.take_and_answer(1);
   live.send(80);
   REQUIRE(live.rows().size() == 9);
-  for (std::size_t i = 1; i < 4; ++i) CHECK_FALSE(live.lane.rows[i].notify_taken);
-  for (std::size_t i = 4; i < 9; ++i) CHECK(live.lane.rows[i].notify_taken);
+  for (std::size_t i = 1; i < 4; ++i) CHECK_FALSE(live.lane.rows[i].notify_batched);
+  for (std::size_t i = 4; i < 9; ++i) CHECK(live.lane.rows[i].notify_batched);
   live.answer(8);
   live.pool.allow(0);
   live.send(10);
-  CHECK(live.lane.rows[9].notify_taken);
+  CHECK(live.lane.rows[9].notify_batched);
 }
 
 TEST_CASE("also at the end of a stream, at most eight rows are ready") {
@@ -185,7 +186,7 @@ TEST_CASE("reading pauses at the limit and resumes at half of it") {
 TEST_CASE("while blocks are scarce, reading pauses after one window until rows are done") {
   LiveStream live(tens, 200);
   live.pool.allow(0);
-  auto of_others = live.pool.take();
+  auto of_others = live.pool.allocate();
   live.send(9);
   CHECK_FALSE(live.stream.paused());
   live.send(6);

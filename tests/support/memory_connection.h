@@ -38,7 +38,7 @@ class MemoryConnection final : public Connection {
 
   // Observations of the peer.
   std::vector<std::string> seen;        // messages; "<ping>" for a ping
-  Kind last_kind = Kind::text;          // of the last message
+  Kind last_kind = Kind::text;          // kind of the last message
   std::optional<std::uint16_t> closed;  // our close code
   bool aborted = false;
   std::size_t unreceived() const { return waiting_.size(); }  // messages not yet received

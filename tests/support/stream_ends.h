@@ -51,7 +51,7 @@ class CapturedClient : public ClientOutput {
   void credit_available() override { ++credits_available; }
 
   std::vector<std::string> said;
-  std::vector<std::uint8_t> flags;    // of the results
+  std::vector<std::uint8_t> flags;    // flags of the results
   std::size_t credits_available = 0;  // calls of credit_available()
   std::size_t goaways = 0;
   std::size_t unwritten = 0;  // results

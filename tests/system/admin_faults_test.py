@@ -50,9 +50,9 @@ class Admin(FaultTest):
 
     def test_requesting_lists_of_streams_in_a_loop_disturbs_no_stream(self):  # G25
         service = self.served(slots=100)
-        with self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as crowd:
+        with self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as connections:
             for number in range(60):
-                crowd.enter_context(RawClient(service.port, upgrade(f"/v1/stream?id=s{number}"))).opened()
+                connections.enter_context(RawClient(service.port, upgrade(f"/v1/stream?id=s{number}"))).opened()
             for number in range(200):
                 status, page = service.get(f"/streams?order=name&limit={number % 30 + 1}")
                 self.assertIn(status, (200, 503))  # 503: more than 20 different lists in a second
@@ -78,9 +78,9 @@ class Admin(FaultTest):
 
     def test_silent_connections_do_not_keep_probes_out(self):  # G22
         service = self.served()
-        with (self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as crowd):
-            silent = [crowd.enter_context(RawClient(service.admin_port, b"GET /metr")) for _ in range(200)]
-            dripping = [crowd.enter_context(RawClient(service.admin_port)) for _ in range(20)]
+        with (self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as connections):
+            silent = [connections.enter_context(RawClient(service.admin_port, b"GET /metr")) for _ in range(200)]
+            dripping = [connections.enter_context(RawClient(service.admin_port)) for _ in range(20)]
             for byte in b"GET /":
                 for client in dripping:
                     client.send(bytes([byte]))
@@ -93,10 +93,10 @@ class Admin(FaultTest):
 
     def test_connections_that_stay_open_after_their_answer_do_not_keep_probes_out(self):  # G22
         service = self.served()
-        with (self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as crowd):
+        with (self.moved(service, {}), self.unharmed(service) as good, contextlib.ExitStack() as connections):
             # If each kept its connection for 2 s, 64 at a time, the probe would wait longer than its timeout.
-            answered = [crowd.enter_context(RawClient(service.admin_port, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"))
-                        for _ in range(1060)]
+            request = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            answered = [connections.enter_context(RawClient(service.admin_port, request)) for _ in range(1060)]
             self.assertEqual(service.get("/livez")[0], 200)
             good.row()
             for client in answered:

@@ -100,7 +100,7 @@ class Death(GpuFaultTest):
         kinds = [message["type"] for message in messages]
         self.assertEqual(kinds.count("goaway"), 1)
         self.assertEqual(kinds.count("error"), 0)
-        self.assertEqual(kinds.count("result"), rows + 1)  # of which the last has no frames
+        self.assertEqual(kinds.count("result"), rows + 1)  # the last of these has no frames
         self.assertEqual((closed["type"], closed["frames"], client.close_code), ("closed", rows * PACKET, 1012))
 
     def assert_it_ended_by_itself(self, service, devices):

@@ -15,8 +15,8 @@ from worker_faults import WorkerFaultTest, packet
 from zeromq_client import Peer
 
 OPTIONS = json.dumps({"lang": "xx"})
-PACKETS = 40  # of 100 ms
-SENT = 8  # of them on the bad stream
+PACKETS = 40  # packets of 100 ms
+SENT = 8  # packets on the bad stream
 START = 0.25  # seconds that a worker takes to start
 
 

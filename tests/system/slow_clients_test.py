@@ -20,7 +20,7 @@ from harness import COUNTED, MILLRACE, PATIENCE, samples, wait_for
 from raw_client import BINARY, TEXT, RawClient, closing, frame, upgrade
 from raw_worker import Honest, RawWorker
 
-SO_ATTACH_FILTER = 26  # of Linux; not in Python's module
+SO_ATTACH_FILTER = 26  # constant of Linux; not in Python's module
 # In the second pipeline, a second of audio makes many results.
 PIPELINES = ("[[pipeline]]\nchunk = { size = 1600 }\n"
              '[[pipeline]]\nname = "pieces"\nstate = "none"\nslots = 16\nchunk = { size = 400 }\n')

@@ -293,7 +293,7 @@ class Requests(SystemTest):
     def test_a_stream_beyond_the_last_slot_is_refused_with_retry_after(self):
         service = self.service("[[pipeline]]\nslots = 1\nchunk = { size = 1600 }\n")
 
-        async def crowd():
+        async def refusal():
             async with service.connect():
                 try:
                     async with service.connect():
@@ -301,7 +301,7 @@ class Requests(SystemTest):
                 except websockets.InvalidStatusCode as error:
                     return error.status_code, error.headers.get("Retry-After")
 
-        self.assertIn(run(crowd()), [(503, str(seconds)) for seconds in range(1, 6)])
+        self.assertIn(run(refusal()), [(503, str(seconds)) for seconds in range(1, 6)])
 
     def test_a_port_in_use_is_one_line_and_exit_code_1(self):
         service = self.service()

@@ -18,7 +18,7 @@ Opened = collections.namedtuple("Opened", "stream slot name options")
 Batch = collections.namedtuple("Batch", "id slab rows width trigger closed copied framed marks opened tensor")
 Welcome = collections.namedtuple(
     "Welcome", "version slots rows width element values rate features chunk slabs slab_bytes handles",
-    defaults=[b""])  # of slabs on a device, one after the other
+    defaults=[b""])  # handles of slabs on a device, one after the other
 
 
 def names(flags):

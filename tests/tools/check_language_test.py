@@ -59,6 +59,8 @@ class CheckLanguage(unittest.TestCase):
                                  ("a.py", 'def a():\n    """Nobody waits."""\n', 2),
                                  ("a.py", "# nobody waits\n", 1),
                                  ("a.cmake", "# Nobody waits.\n", 1),
+                                 ("a.js", "show(`nobody waits`);\n", 1),
+                                 ("a.md", "```\ncode;  // nobody waits\n```\n", 2),
                                  ("run", "#!/bin/sh\necho nobody\n", 2),
                                  ("page.html", "<p>nobody waits</p>\n", 1)]:
             with self.subTest(path=path):
@@ -70,29 +72,40 @@ class CheckLanguage(unittest.TestCase):
         self.assertEqual(self.run_on({"a.md": "- Once no\n  body waits.\n"}), ['a.md:1: "no body": write the noun'])
 
     def test_code_is_no_prose(self):
-        for path, text in [("a.md", "```\nnobody\n```\n"), ("a.md", "Call `nobody` once.\n"),
-                           ("a.cpp", "int nobody = 0;\n"), ("tests/a.h", "// nobody\n")]:
+        for path, text in [("a.md", "Call `nobody` once.\n"), ("a.cpp", "int nobody = 0;\n"),
+                           ("a.h", '#include "nobody.h"\n'), ("tests/a.h", "// nobody\n")]:
             with self.subTest(path=path, text=text):
                 self.assertEqual(self.run_on({path: text}), [])
 
     def test_a_sentence_must_not_begin_so_unless_it_is_a_question(self):
         self.assertEqual(self.run_on({"a.h": "// First. Who waits is closed.\n"}),
-                         ['a.h:1: "Who waits is closed.…": the subject is a thing with a name'])
+                         ['a.h:1: "Who": a sentence must not begin so: the subject is a thing with a name'])
+        self.assertEqual(len(self.run_on({"a.h": "int a;  // who waits\n"})), 1)
+        self.assertEqual(len(self.run_on({"a.cpp": 'throw Error("Who waits");\n'})), 1)
         self.assertEqual(self.run_on({"a.md": "Who waits?\n"}), [])
 
-    def test_an_exception_is_allowed_in_its_file_and_must_be_used(self):
-        entry = '{file = "a.h", words = "nobody", why = "a user\'s name"}'
-        self.assertEqual(self.run_on({"a.h": "// nobody\n"}, entry), [])
-        self.assertEqual(len(self.run_on({"b.h": "// nobody\n"}, entry)), 2)
+    def test_an_exception_has_a_reason_and_its_number(self):
+        def entry(file="a.h", times=1, why="a user's name"):
+            return f'{{file = "{file}", words = "nobody", times = {times}, why = "{why}"}}'
+        self.assertEqual(self.run_on({"a.h": "// nobody\n"}, entry()), [])
+        self.assertEqual(self.run_on({"a.h": "// nobody, nobody\n"}, entry()),
+                         ['tools/language.toml: "nobody" is 2 times in a.h'])
+        self.assertEqual(len(self.run_on({"a.h": "// nobody\n"}, entry(why=""))), 1)
+        self.assertEqual(len(self.run_on({"a.h": "", "b.h": "// nobody\n"}, entry())), 2)
 
     def test_exceptions_are_limited(self):
-        entry = '{file = "a.h", words = "nobody", why = "a name"}, {file = "b.h", words = "nobody", why = "a name"}'
-        self.assertEqual(self.run_on({"a.h": "// nobody\n", "b.h": "// nobody\n"}, entry),
+        entry = '{file = "a.h", words = "nobody", times = 2, why = "a name"}'
+        self.assertEqual(self.run_on({"a.h": "// nobody, nobody\n"}, entry),
                          ["tools/language.toml: 2 exceptions; at most 1"])
+
+    def test_an_environment_of_python_is_not_read(self):
+        self.assertEqual(self.run_on({"venv/pyvenv.cfg": "", "venv/lib/a.py": "# nobody\n"}), [])
 
     def test_a_long_cell_is_an_offence(self):
         self.assertEqual(self.run_on({"a.md": "| short | a cell of more than twenty |\n"}),
                          ["a.md:1: a cell of 26 characters; at most 20"])
+        self.assertEqual(self.run_on({"a.md": "- list\n\n  | short | a cell of more than twenty |\n"}),
+                         ["a.md:3: a cell of 26 characters; at most 20"])
 
     def test_few_long_sentences_are_allowed_and_many_are_not(self):
         short, long = "Three short words.", "This is one sentence of eight words altogether."
@@ -106,7 +119,7 @@ class CheckLanguage(unittest.TestCase):
 
     def test_figures_are_printed(self):
         lines = self.run_on({"a.md": "| cell |\n"}, arguments=["--counts"])
-        self.assertEqual(lines[0], "0 words and constructions")
+        self.assertEqual(lines[0], "0 words and constructions, 0 of them allowed")
         self.assertEqual(lines[-1], "1 cells, the longest of 4 characters")
 
 

@@ -17,7 +17,7 @@ Task<Result<HttpQuery, HttpFault>> read_query(Socket& socket, std::string& rest)
   for (;;) {
     const auto space = reader.space();
     const auto [error, size] = co_await socket.async_read_some(space, no_throw);
-    if (error) co_return error == net::error::eof ? reader.end() : HttpFault::gone;
+    if (error) co_return error == net::error::eof ? reader.end() : HttpFault::disconnected;
     auto query = reader.add(size);
     if (!query) continue;
     rest.append(reader.rest());

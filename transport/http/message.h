@@ -25,9 +25,9 @@ struct HttpQuery {
 
 // Why a request could not be read.
 enum class HttpFault : std::uint8_t {
-  malformed,  // not HTTP, or with a body
-  too_long,   // the header exceeds max_header_bytes or max_header_fields
-  gone,       // the connection ended: no answer can be sent
+  malformed,     // not HTTP, or with a body
+  too_long,      // the header exceeds max_header_bytes or max_header_fields
+  disconnected,  // the connection ended: no answer can be sent
 };
 
 struct HttpAnswer {
@@ -38,7 +38,7 @@ struct HttpAnswer {
   bool without_body = false;  // only the length of the body is sent
 };
 
-// The answer to a request that could not be read. Requires: `fault` is not `gone`.
+// The answer to a request that could not be read. Requires: `fault` is not `disconnected`.
 HttpAnswer answer_to(HttpFault fault);
 
 }  // namespace millrace

@@ -29,7 +29,9 @@ class HttpReader {
   std::optional<Result<HttpQuery, HttpFault>> add(std::size_t size);
 
   // The fault if the connection ends before the header is complete.
-  HttpFault end() const { return parser_.got_some() ? HttpFault::malformed : HttpFault::gone; }
+  HttpFault end() const {
+    return parser_.got_some() ? HttpFault::malformed : HttpFault::disconnected;
+  }
 
   // The bytes added beyond the header. Valid while this object is unchanged.
   std::string_view rest() const;

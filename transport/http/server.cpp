@@ -71,7 +71,7 @@ Task<HttpServer::Received> HttpServer::receive(Socket& socket) {
 }
 
 Task<> HttpServer::reply(Socket& socket, const Result<HttpQuery, HttpFault>& query) {
-  if (query.has_error() && query.error() == HttpFault::gone) co_return;
+  if (query.has_error() && query.error() == HttpFault::disconnected) co_return;
   try {
     auto answer = query ? answer_to_query(*query) : answer_to(query.error());
     Share share;

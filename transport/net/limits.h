@@ -29,7 +29,7 @@ struct ConnectionLimits {
   std::chrono::milliseconds assembly{5'000};      // from the first to the last byte of a message
   std::chrono::milliseconds write_stall{10'000};  // output waits, and the peer acknowledges no byte
   std::chrono::milliseconds close{5'000};         // from our close to the peer's
-  std::chrono::minutes age{240};                  // of a connection, ± 10 %
+  std::chrono::minutes age{240};                  // longest life of a connection, ± 10 %
 };
 
 // The kernel's limits for one connection. Linux doubles the sizes that it is given, for its own

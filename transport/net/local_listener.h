@@ -39,7 +39,7 @@ class LocalListener {
 
   const std::string path_;
   FileDescriptor socket_;
-  dev_t device_ = 0;  // of the file: another process's file at this path must not be removed
+  dev_t device_ = 0;  // device of the file: another process's file at this path must not be removed
   ino_t inode_ = 0;
 };
 

@@ -46,8 +46,8 @@ enum class MessageFault : std::uint8_t {
 };
 
 // The fault under which a message rejected with `code` and a loss of `frames` frames is counted;
-// nullopt if `code` is not a fault of a message. A partial frame loses 0 frames, which tells it
-// apart from NaN and infinity.
+// nullopt if `code` is not a fault of a message. A partial frame loses 0 frames, NaN or infinity at
+// least 1.
 constexpr std::optional<MessageFault> fault_of(ErrorCode code, std::uint64_t frames) {
   switch (code) {
     case ErrorCode::schema: return MessageFault::schema;

@@ -26,8 +26,8 @@ void Conversation::written(Time now) {
   if (stream_) stream_->written(results, now);
 }
 
-void Conversation::lost(bool clean, Time now) {
-  if (stream_) stream_->lost(clean, now);
+void Conversation::disconnected(bool clean, Time now) {
+  if (stream_) stream_->disconnected(clean, now);
   stream_.reset();
 }
 

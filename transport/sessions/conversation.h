@@ -46,7 +46,7 @@ class Conversation : public ClientOutput {
     if (stream_) stream_->tick(now);
   }
   // The connection has ended. `clean`: the client closed it with code 1000.
-  void lost(bool clean, Time now);
+  void disconnected(bool clean, Time now);
 
   std::string peer() const override { return peer_; }
   void drop_queued() override { queue_.drop_queued(); }

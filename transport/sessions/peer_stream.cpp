@@ -147,7 +147,7 @@ void PeerStream::sent(const PeerOutbox::Label& label, Time now) {
 }
 
 void PeerStream::lost(Time now) {
-  if (stream_) stream_->lost(closing_, now);
+  if (stream_) stream_->disconnected(closing_, now);
   stream_.reset();
 }
 

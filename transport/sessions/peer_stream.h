@@ -106,12 +106,12 @@ class PeerStream final : public ClientOutput {
   const PeerContext& context_;
   StreamHandle stream_;
   std::size_t frame_bytes_ = 1;
-  std::uint64_t position_ = 0;  // of the next frame, in client frames
+  std::uint64_t position_ = 0;  // position of the next frame, in client frames
   std::int64_t granted_ = 0;
   std::size_t unsent_ = 0;        // bytes
   std::size_t unsent_other_ = 0;  // the part of unsent_ that is not results
   Time last_received_;
-  std::optional<MessageFault> fault_;  // of the message that is being rejected
+  std::optional<MessageFault> fault_;  // fault of the message that is being rejected
   std::uint64_t rejections_ = 0;
   bool ended_ = false;  // the peer has sent `End`
   bool closing_ = false;

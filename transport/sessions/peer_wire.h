@@ -18,8 +18,8 @@ class PeerWire {
 
   enum class Sent : std::uint8_t {
     accepted,
-    full,  // not accepted: the peer must read first
-    gone,  // not accepted: the connection has ended
+    full,          // not accepted: the peer must read first
+    disconnected,  // not accepted: the connection has ended
   };
   [[nodiscard]] virtual Sent send(Bytes message) = 0;
 

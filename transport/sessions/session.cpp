@@ -31,7 +31,7 @@ class Session final : SessionScope::Watched {
   ~Session() {
     if (!finished_) {  // an exception ended the session
       stats_.closed[Closing::internal].add();
-      conversation_.lost(false, Clock::now());
+      conversation_.disconnected(false, Clock::now());
     }
     if (paused_) stats_.paused.add(-1);
     stats_.connections.add(-1);
@@ -164,7 +164,7 @@ void Session::finish(const Connection::Ended& ended) {
   const bool is_lost = ended.how == How::lost || ended.how == How::half_closed;
   if (is_lost && !sent_all_) connection_.abort();  // a send may be stuck
   stats_.closed[closing(ended)].add();
-  conversation_.lost(ended.how == How::closed && ended.code == close_normal, Clock::now());
+  conversation_.disconnected(ended.how == How::closed && ended.code == close_normal, Clock::now());
   finished_ = true;
   queue_.to_send().notify();
 }

@@ -50,7 +50,7 @@ std::string_view text_of(HttpFault fault) {
   switch (fault) {
     case HttpFault::malformed: return "must be an HTTP request without a body";
     case HttpFault::too_long: return "the header is too long";
-    case HttpFault::gone: break;
+    case HttpFault::disconnected: break;
   }
   return "no upgrade request was received in time";
 }
@@ -81,7 +81,7 @@ Task<std::optional<Admitted>> admit(SessionScope& scope, Socket& socket, const A
   const auto query = co_await read_query(socket, rest);
   if (query.has_error()) {
     scope.refuse(arrival.peer, Refusal::handshake, text_of(query.error()));
-    if (query.error() == HttpFault::gone) co_return std::nullopt;
+    if (query.error() == HttpFault::disconnected) co_return std::nullopt;
     auto answer = answer_to(query.error());
     co_await answer_and_close(socket, std::move(answer));
     co_return std::nullopt;

@@ -67,7 +67,7 @@ class ZeromqServer::Peer final : public PeerWire {
     switch (server_.router_.send(id_, message)) {
       case ZeromqRouter::Sent::accepted: return Sent::accepted;
       case ZeromqRouter::Sent::full: return Sent::full;
-      default: return Sent::gone;
+      default: return Sent::disconnected;
     }
   }
   std::string address() const override { return server_.router_.address(id_); }

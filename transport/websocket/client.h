@@ -29,7 +29,7 @@ std::optional<ServiceUrl> parse_tcp_url(std::string_view url);
 
 // Why a connection could not be opened.
 struct ConnectError {
-  unsigned status = 0;  // of HTTP; 0 without a valid answer
+  unsigned status = 0;  // HTTP status; 0 without a valid answer
   std::string message;  // the body of the answer, or a description of the error
   std::optional<std::chrono::seconds> retry_after{};
 };

@@ -79,7 +79,7 @@ class WebSocketConnection final : public Connection {
   bool may_read_ = false;                 // the socket may have unread bytes
   unsigned in_a_row_ = 0;                 // events without a wait
   std::optional<Ended> ending_;           // returned by next() once our close is written
-  std::uint16_t close_code_ = 0;          // of our close
+  std::uint16_t close_code_ = 0;          // code of our close
   Time last_received_ = Clock::now();
   std::optional<Time> incomplete_since_;
   bool sending_ = false;  // the writer waits

@@ -61,7 +61,7 @@ class ZeromqRouter::Bound {
   template <class Message>
   Sent send(ZeromqPeer id, Message message) {
     Connection* const connection = find(id);
-    if (!connection || connection->cut) return Sent::gone;
+    if (!connection || connection->cut) return Sent::no_peer;
     if (connection->blocked) return Sent::full;
     if (connection->output.is_full()) {
       connection->blocked = true;

@@ -93,8 +93,8 @@ class ZeromqRouter {
 
   enum class Sent : std::uint8_t {
     accepted,
-    full,  // not accepted, because the peer must read first; writable() follows
-    gone,  // not accepted, because there is no such peer; lost() follows if it was not called yet
+    full,     // not accepted, because the peer must read first; writable() follows
+    no_peer,  // not accepted: no such peer; lost() follows if it was not called yet
   };
   // Copies the message if it is accepted. If it throws std::bad_alloc, the message is not accepted.
   [[nodiscard]] Sent send(ZeromqPeer peer, Bytes message);

@@ -98,7 +98,7 @@ std::array<char, 64> zmtp_greeting() {
 std::string_view zmtp_ready() { return "\5READY\13Socket-Type\0\0\0\6ROUTER\10Identity\0\0\0\0"sv; }
 
 std::string zmtp_ping(std::chrono::milliseconds silence) {
-  const auto tenths = static_cast<std::uint16_t>(silence.count() / 100);  // of a second
+  const auto tenths = static_cast<std::uint16_t>(silence.count() / 100);  // tenths of a second
   return "\4PING"s + static_cast<char>(tenths >> 8) + static_cast<char>(tenths & 0xff);
 }
 

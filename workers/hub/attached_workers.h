@@ -39,8 +39,8 @@ struct WelcomeSettings {
 
 // The share of a worker's slabs in the gauges, in bytes.
 struct SlabGauges {
-  std::int64_t used = 0, free = 0;  // of slabs with copies on a device of the service
-  std::int64_t pageable = 0;        // of slabs whose pages are not locked
+  std::int64_t used = 0, free = 0;  // slabs with copies on a device of the service
+  std::int64_t pageable = 0;        // slabs whose pages are not locked
 };
 
 // An attached worker.
@@ -142,7 +142,7 @@ class AttachedWorkers {
   LostWorkers lost_workers_;
   std::vector<Watcher> watchers_;
   worker_protocol::Encoder encoder_;
-  std::vector<RowWindow> windows_;  // of rows that tensor_of() expands
+  std::vector<RowWindow> windows_;  // windows of the rows that tensor_of() expands
   std::vector<std::byte> expanded_;
 };
 

@@ -312,7 +312,7 @@ void Hub::hand_over_batches(LaneId lane, AttachedWorker& worker, Time now) {
 // Gives the capacity back first: after the end of its stream, a client may open another one at
 // once.
 void Hub::send_returned() {
-  stream_budget_.give_back(lanes_.events().gone.size());
+  stream_budget_.give_back(lanes_.events().finished.size());
   streams_.send(lanes_.events());
 }
 

@@ -26,7 +26,7 @@ struct NewWorker {
   std::uint32_t credits = 0;
   bool alone = false;
   std::shared_ptr<PeerProcess> process;          // null if the worker is on another machine
-  std::shared_ptr<std::atomic<bool>> cancelled;  // of its SlabOrder
+  std::shared_ptr<std::atomic<bool>> cancelled;  // shared with its SlabOrder
 };
 
 // The workers of a pipeline between Hello and Welcome. Confined to the pipeline's home thread.
@@ -60,7 +60,7 @@ class NewWorkers {
   std::uint64_t next_order_ = 1;
   std::map<std::uint64_t, NewWorker> workers_;  // by order
   PeerProcesses processes_;
-  std::vector<SlabReport> lost_devices_;  // of devices that were lost while workers waited
+  std::vector<SlabReport> lost_devices_;  // reports of devices that were lost while workers waited
 };
 
 }  // namespace millrace

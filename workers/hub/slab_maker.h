@@ -59,7 +59,7 @@ struct MadeSlabs {
   std::uint64_t order = 0;
   Result<std::unique_ptr<WorkerSlabs>, worker_protocol::Refused> slabs;
   std::optional<std::size_t> device = {};     // index in Devices::usable(); nullopt: the host
-  std::optional<DeviceFailure> failure = {};  // of the device, also if the worker copies
+  std::optional<DeviceFailure> failure = {};  // failure of the device, also if the worker copies
 };
 
 // Messages from the threads of slabs and of devices to the home thread.

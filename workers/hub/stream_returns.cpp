@@ -27,9 +27,9 @@ void StreamReturns::send(LaneEvents& events) {
     if (const auto* done = std::get_if<RowDone>(&returned.what)) count(*done, stream);
     stream.returns->put(std::move(returned));
   }
-  for (StreamId id : events.gone) streams_.erase(id);
+  for (StreamId id : events.finished) streams_.erase(id);
   events.returned.clear();
-  events.gone.clear();
+  events.finished.clear();
 }
 
 void StreamReturns::count(const RowDone& done, const StreamIntro& stream) {

@@ -84,7 +84,7 @@ class WorkerSlabs {
     std::uint64_t number = 0;           // identifies the slabs in reports
     std::optional<std::size_t> thread;  // device index of their thread in SlabThreads;
                                         // nullopt: the host's thread
-    Share bytes;                        // of the budget for slabs on the host
+    Share bytes;                        // share of the budget for slabs on the host
     bool pageable = false;              // their pages could not be locked for the device
     std::string copy_reason;            // why the worker copies from the host; empty: it does not
   };

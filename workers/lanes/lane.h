@@ -113,7 +113,7 @@ class Lane {
   std::optional<Time> keeps_until_;  // nullopt if it is not leaving
   bool released_ = false;
   struct WithoutSlab {
-    Time since;                            // of the first close() without a slab
+    Time since;                            // time of the first close() without a slab
     std::optional<Time> batch_since = {};  // slab_needed_since()
   };
   std::optional<WithoutSlab> without_slab_;

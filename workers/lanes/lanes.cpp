@@ -8,7 +8,7 @@ namespace millrace {
 
 void LaneEvents::clear() {
   returned.clear();
-  gone.clear();
+  finished.clear();
   overdue.clear();
   why_overdue.clear();
   left.clear();
@@ -37,7 +37,7 @@ void Lanes::add(StreamId id, ReadyRow row) {
     update_movable(*stream);
   }
   ++rows_;
-  feed(*stream, std::move(row));
+  pass_on(*stream, std::move(row));
 }
 
 LaneId Lanes::attach(std::uint32_t credits, Time now) {
@@ -105,8 +105,8 @@ Batch* Lanes::next(LaneId id, bool has_slab, Time now) {
         opened_.push_back(&row);
         update_movable(stream);
       }
-      if (!std::exchange(row.ready.handed, true) && row.ready.notify_taken)
-        events_.returned.push_back({row.stream, RowTaken{row.ready.row.seq, batch->closed}});
+      if (!std::exchange(row.ready.handed, true) && row.ready.notify_batched)
+        events_.returned.push_back({row.stream, RowBatched{row.ready.row.seq, batch->closed}});
     }
   lanes_.update(*lane);
   return batch;
@@ -207,7 +207,7 @@ void Lanes::settle() {
   end_empty_lanes();
 }
 
-void Lanes::feed(Stream& stream, ReadyRow row) {
+void Lanes::pass_on(Stream& stream, ReadyRow row) {
   if (!stream.lane || stream.from) {
     stream.held.push_back(std::move(row));
     return;
@@ -221,8 +221,8 @@ void Lanes::feed(Stream& stream, ReadyRow row) {
   lanes_.mark_changed(*stream.lane);
 }
 
-void Lanes::feed_held(Stream& stream) {
-  for (ReadyRow& row : std::exchange(stream.held, {})) feed(stream, std::move(row));
+void Lanes::pass_on_held(Stream& stream) {
+  for (ReadyRow& row : std::exchange(stream.held, {})) pass_on(stream, std::move(row));
 }
 
 void Lanes::finish_row(IndexedLane& lane, const Batch& batch, const BatchRow& row, Answer answer,
@@ -261,7 +261,7 @@ void Lanes::remove(Stream& stream) {
   } else {
     waiting_.erase(stream.wait_key);
   }
-  events_.gone.push_back(stream.id);
+  events_.finished.push_back(stream.id);
   streams_.erase(stream.id);
 }
 

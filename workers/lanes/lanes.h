@@ -26,7 +26,7 @@ namespace millrace {
 // Results of the calls of Lanes that the caller passes on to streams and workers.
 struct LaneEvents {
   std::vector<Returned> returned;        // messages for streams about their rows, in order
-  std::vector<StreamId> gone;            // streams whose last row is done, or that were dropped:
+  std::vector<StreamId> finished;        // streams whose last row is done, or that were dropped:
                                          // their capacity is free
   std::vector<LaneId> overdue;           // erased lanes, whose workers exceeded a timeout
   std::vector<std::string> why_overdue;  // the reason for each of these, in the same order
@@ -167,8 +167,8 @@ class Lanes {
   void assign(Stream& stream, IndexedLane& lane);
   void start_waiting(Stream& stream, Time now);
   void assign_waiting();
-  void feed(Stream& stream, ReadyRow row);
-  void feed_held(Stream& stream);
+  void pass_on(Stream& stream, ReadyRow row);
+  void pass_on_held(Stream& stream);
   void finish_row(IndexedLane& lane, const Batch& batch, const BatchRow& row, Answer answer,
                   Instants at);
   void fail_trial(IndexedLane& lane, Batch& trial, Time now);

@@ -10,7 +10,7 @@ void Lanes::assign(Stream& stream, IndexedLane& lane) {
   stream.lane = &lane;
   stream.slot = lane.batcher().open(stream.id).value();
   stream.worker_saw_row = false;
-  if (!stream.from) feed_held(stream);
+  if (!stream.from) pass_on_held(stream);
   lanes_.mark_changed(lane);
 }
 
@@ -131,7 +131,7 @@ void Lanes::move_away(Stream& stream, IndexedLane& to) {
 void Lanes::complete_move(Stream& stream, Time now) {
   stream.from = nullptr;
   update_movable(stream);
-  if (stream.lane) return feed_held(stream);
+  if (stream.lane) return pass_on_held(stream);
   waiting_.erase(stream.wait_key);
   start_waiting(stream, now);
 }

@@ -27,12 +27,13 @@ struct WorkerStatus {
   bool leaving = false;  // it sent Bye
   std::uint64_t slots = 0, slots_used = 0;
   std::uint32_t credits = 0;
-  std::uint64_t in_flight = 0;               // batches that are handed over and not done
-  std::uint64_t batches = 0;                 // batches that are done
-  Duration compute_p50{}, compute_p99{};     // from batch taken to batch done, since it attached
-  Duration oldest{};                         // age of the oldest batch in flight; 0 without batches
-  Duration attached{};                       // time since it attached
-  std::optional<Failure> last_failure = {};  // of a worker with this name, if it is remembered
+  std::uint64_t in_flight = 0;            // batches that are handed over and not done
+  std::uint64_t batches = 0;              // batches that are done
+  Duration compute_p50{}, compute_p99{};  // from batch taken to batch done, since it attached
+  Duration oldest{};                      // age of the oldest batch in flight; 0 without batches
+  Duration attached{};                    // time since it attached
+  std::optional<Failure> last_failure =
+      {};  // last failure of a worker with this name, if it is remembered
 };
 
 // The workers that were lost last, with the reasons. Confined to one thread.

@@ -7,10 +7,10 @@ namespace millrace {
 
 namespace {
 
-cuda::DeviceInfo find(const std::string& name) {
+cuda::FoundDevice find(const std::string& name) {
   const cuda::Machine machine = cuda::find_devices();
   std::string names;
-  for (const cuda::DeviceInfo& device : machine.devices) {
+  for (const cuda::FoundDevice& device : machine.devices) {
     if (device.name == name || (name == "cuda" && device.ordinal == 0)) return device;
     names += ", " + device.name;
   }

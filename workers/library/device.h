@@ -42,7 +42,7 @@ class WorkerDevice {
 
  private:
   const std::string host_ = "host";
-  std::optional<cuda::DeviceInfo> found_;
+  std::optional<cuda::FoundDevice> found_;
   std::unique_ptr<DeviceReader> reader_;
   bool cannot_open_slabs_ = false;
 };

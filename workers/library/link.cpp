@@ -84,8 +84,10 @@ std::optional<worker_protocol::ToWorker> WorkerLink::receive() {
   has_received_ = true;
   auto message = decoder_.to_worker(**bytes);
   if (!message)
-    throw WorkerError("the service sent an invalid message for workers (" +
-                      std::string(name_of(message.error())) + "); is this its port for clients?");
+    throw WorkerError(
+        "the service sent an invalid message for workers (" +
+        std::string(name_of(message.error())) +
+        "); workers connect to [listen] workers or workers_remote, not to a port for clients");
   return std::move(*message);
 }
 
@@ -94,7 +96,10 @@ std::optional<worker_protocol::ToWorker> WorkerLink::receive() {
 void WorkerLink::throw_ended(FramedError error) const {
   const std::string what = sentence(error);
   if (has_received_ || !url_.starts_with("tcp://")) throw WorkerError(what);
-  if (socket_.is_within_message()) throw WorkerError(what + "; is this its port for clients?");
+  if (socket_.is_within_message())
+    throw WorkerError(
+        what +
+        "; workers connect to [listen] workers or workers_remote, not to a port for clients");
   throw ServiceAbsent("no service at " + url_ + " (" + what + ")");
 }
 

@@ -50,7 +50,7 @@ class MappedSlabs {
   std::uint32_t slots_, rows_, width_, slab_count_;
   std::size_t slab_bytes_;
   FrameType frames_;
-  Element element_;  // of the frames in slabs
+  Element element_;  // type of the values in the slabs
   std::optional<SharedMemory> shared_;
   std::vector<InlineSlab> inline_slabs_;
 };

@@ -17,8 +17,9 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t max_name = 256;                                             // bytes
-constexpr std::size_t max_answer_bytes = worker_protocol::max_to_service - 4096;  // of a batch
+constexpr std::size_t max_name = 256;  // bytes
+constexpr std::size_t max_answer_bytes =
+    worker_protocol::max_to_service - 4096;  // bytes of the answers to one batch
 constexpr std::size_t answer_overhead = 16;  // bytes per answer in the message
 
 void check(const WorkerSettings& settings) {

@@ -63,7 +63,7 @@ class Stream:
         self._rate = int(query.get("rate", ["16000"])[0])
         self._chunk = self._rate // 10 * VALUE_BYTES
         self._seq = 0
-        self._begin = 0  # of the next row, in frames
+        self._begin = 0  # begin of the next row, in frames
 
     async def run(self):
         await self._tell({"type": "ready", "stream": self._name, "pipeline": "default", "frames": 0})

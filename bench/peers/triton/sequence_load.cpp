@@ -57,13 +57,13 @@ void SequenceLoad::pace(Clock::time_point until) {
   }
 }
 
-void SequenceLoad::finish(Clock::duration patience) {
+void SequenceLoad::finish(Clock::duration timeout) {
   for (std::uint32_t i = 0; i < shape_.streams; ++i) {
     take_answers(due(sent()));
     send(sent(), true);
   }
   for (auto& call : calls_) call->finish();
-  const Clock::time_point end = Clock::now() + patience;
+  const Clock::time_point end = Clock::now() + timeout;
   while (unanswered_ > 0 && Clock::now() < end) take_answers(std::min(Clock::now() + 10ms, end));
 }
 

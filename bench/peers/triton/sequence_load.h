@@ -33,8 +33,8 @@ class SequenceLoad {
 
   // Sends the chunks that are due before `until`.
   void pace(Clock::time_point until);
-  // Ends the sequences and waits for their answers, at most `patience`.
-  void finish(Clock::duration patience);
+  // Ends the sequences and waits for their answers, at most `timeout`.
+  void finish(Clock::duration timeout);
 
   // Disconnects a sequence, and starts another one at once over a new connection. Returns the time
   // until the first answer to the new one. The others continue. Requires: one call per stream, and

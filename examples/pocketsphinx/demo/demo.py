@@ -79,7 +79,7 @@ def wait_until(condition, processes, seconds, what):
         time.sleep(0.05)
 
 
-def say(what, text):
+def print_status(what, text):
     print(f"{what:<10}{text}", flush=True)
 
 
@@ -92,10 +92,10 @@ def decode_directly(build, speech):
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if run.returncode:
         raise Failure(run.stderr.strip())
-    said = [json.loads(line) for line in run.stdout.splitlines()]
-    say("reference", f"the five utterances, decoded directly in {time.monotonic() - begun:.1f} s")
+    decoded = [json.loads(line) for line in run.stdout.splitlines()]
+    print_status("reference", f"the five utterances, decoded directly in {time.monotonic() - begun:.1f} s")
     return {number: {key: each[key] for key in ("final", "score")}
-            for number, each in zip(speech, said)}
+            for number, each in zip(speech, decoded)}
 
 
 class Running:
@@ -114,15 +114,16 @@ class Running:
         self.millrace = os.path.join(build, "service/millrace")
         self._service = processes.start("service", [self.millrace, "serve", "--config", config])
         wait_until(lambda: fetch(self._admin + "/livez"), processes, 10, "the service")
-        say("service", f"{self.url}/v1/stream, {self._admin}/metrics")
-        say("pages", f"{self._admin}/ shows what the service does; {self.url.replace('ws', 'http')}/ streams your microphone")
+        print_status("service", f"{self.url}/v1/stream, {self._admin}/metrics")
+        print_status("pages", f"{self._admin}/ shows what the service does; "
+                              f"{self.url.replace('ws', 'http')}/ streams your microphone")
 
         worker = os.path.join(build, "examples/pocketsphinx/pocketsphinx_worker")
         self._decoder = processes.start(
             "decoder", [worker, "--url", f"unix:{folder}/workers.sock", "--warm", "5"])
         wait_until(lambda: processes.log("decoder") and self.metrics().sum("millrace_workers"),
                    processes, 60, "the decoder")
-        say("decoder", processes.log("decoder").strip())
+        print_status("decoder", processes.log("decoder").strip())
 
     def metrics(self):
         return Metrics(fetch(self._admin + "/metrics") or "")
@@ -162,21 +163,21 @@ def stream_all(running, speech, processes):
 
 def show(seconds, number, text, final=False):
     head = f"{seconds:5.1f} s  {number}  {'=' if final else ' '} "
-    room = WIDTH - len(head)
-    print(head + (text if len(text) <= room else "..." + text[3 - room:]), flush=True)
+    space = WIDTH - len(head)
+    print(head + (text if len(text) <= space else "..." + text[3 - space:]), flush=True)
 
 
 def paragraph(head, text):
-    print(textwrap.fill(text, WIDTH, initial_indent=f"{head:<14}", subsequent_indent=" " * 14))
+    print(textwrap.fill(text, WIDTH, initial_indent=f"{head:<18}", subsequent_indent=" " * 18))
 
 
 def report_words(speech, finals):
     wrong, words = 0, 0
     for number, (_, reference) in speech.items():
-        heard = " ".join(each["final"] for each in finals[number])
-        errors = word_errors(reference, heard)
+        recognised = " ".join(each["final"] for each in finals[number])
+        errors = word_errors(reference, recognised)
         wrong, words = wrong + errors, words + len(reference.split())
-        paragraph(f"{number}  heard", heard)
+        paragraph(f"{number}  recognised", recognised)
         paragraph("      read", reference)
         paragraph("", f"{errors} of {len(reference.split())} words wrong")
     print(f"\nword error rate {wrong / words:.1%} ({wrong} of {words} words)")

@@ -8,13 +8,13 @@ SAMPLE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)")
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
 
 
-def word_errors(reference, heard):
+def word_errors(reference, recognised):
     """Returns the least number of inserted, deleted and replaced words between the texts."""
-    heard = heard.split()
-    row = list(range(len(heard) + 1))
+    recognised = recognised.split()
+    row = list(range(len(recognised) + 1))
     for i, word in enumerate(reference.split(), 1):
         diagonal, row[0] = row[0], i
-        for j, other in enumerate(heard, 1):
+        for j, other in enumerate(recognised, 1):
             diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (word != other))
     return row[-1]
 

@@ -12,7 +12,7 @@ const windowLength = 10; // s, for rates and quantiles
 
 let scrapes = []; // in the window, the newest last
 let points = new Map(); // pipeline -> [{ time, values }] of the last five minutes
-let definitions = []; // of the cards
+let definitions = []; // definitions of the cards
 let cards = null;
 let selected = null; // name of a pipeline
 let goneSince = null;

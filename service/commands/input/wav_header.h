@@ -12,7 +12,7 @@ namespace millrace {
 // The header of a WAV stream.
 struct WavHeader {
   PcmFormat format;
-  std::uint64_t bytes = 0;  // of the frames; the largest number if the header does not have it
+  std::uint64_t bytes = 0;  // size of the frames; the largest number if the header does not have it
 };
 
 // Reads a header from a descriptor and nothing after it, without seeking, so that a pipe works too.

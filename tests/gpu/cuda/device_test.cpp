@@ -25,7 +25,7 @@ namespace {
 
 std::vector<std::string> all_devices() {
   std::vector<std::string> names{"host"};
-  for (const cuda::DeviceInfo& device : cuda::find_devices().devices) names.push_back(device.name);
+  for (const cuda::FoundDevice& device : cuda::find_devices().devices) names.push_back(device.name);
   if (names.size() == 1) std::cout << "the host alone: " << cuda::find_devices().why_none << "\n";
   return names;
 }

@@ -13,13 +13,13 @@ namespace {
 
 // A slab of bare rows: frames in the windows, random values elsewhere.
 struct Slab {
-  RowFormat format;  // of the tensor
+  RowFormat format;  // format of the tensor
   std::uint32_t width = 0;
   std::vector<std::int32_t> left, size, right;
   std::vector<std::byte> frames;
 
   std::uint32_t rows() const { return static_cast<std::uint32_t>(size.size()); }
-  std::size_t values() const { return std::size_t{width} * format.values; }  // of a row
+  std::size_t values() const { return std::size_t{width} * format.values; }  // values of a row
   std::uint32_t window(std::size_t row) const {
     return static_cast<std::uint32_t>(left[row] + size[row] + right[row]);
   }

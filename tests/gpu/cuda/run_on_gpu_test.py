@@ -73,12 +73,12 @@ class RunOnGpu(unittest.TestCase):
         code, lines = self.run_it("--probe")
         self.assertEqual((lines[-3:], code), (["probed ", "", "1 passed, 0 failed"], 0))
 
-    def test_what_the_sanitizer_finds_is_a_failure(self):
+    def test_a_finding_of_the_sanitizer_is_a_failure(self):
         self.program("bin/compute-sanitizer", '[ "$2" = memcheck ] && exit 9; shift 6; "$@"')
         rows = self.rows(self.run_it()[1])
         self.assertEqual((rows["memcheck"], rows["racecheck"]), ("FAILED", "passed"))
 
-    def test_figures_are_told_and_a_benchmark_that_fails_is_a_failure(self):
+    def test_figures_are_printed_and_a_benchmark_that_fails_is_a_failure(self):
         self.program("bin/compute-sanitizer", "exit 0")
         self.program("gpu_test", TESTS.replace("it is 3\"; exit 1", "it is 4\""))
         code, lines = self.run_it("--quick")

@@ -49,7 +49,7 @@ std::string tensor_of(const RandomBatch& batch) {
 TEST_CASE("another process reads batches from the slabs, and then the slabs are free") {
   const Devices look(DeviceRule{});
   if (look.usable().empty()) return say_skipped(look.why_none());
-  for (const cuda::DeviceInfo& found : look.usable()) {
+  for (const cuda::FoundDevice& found : look.usable()) {
     Devices devices(DeviceRule{});
     const auto device = std::move(*devices.open(found.name));
     Queue<DeviceReport> reports(100);

@@ -53,7 +53,7 @@ class SlabReader {
     DeviceHandles handles{.memory = handle(words), .copied = {}, .finished = {}};
     while (handles.copied.size() < slabs) handles.copied.push_back(handle(words));
     while (handles.finished.size() < slabs) handles.finished.push_back(handle(words));
-    for (const cuda::DeviceInfo& device : cuda::find_devices().devices) {
+    for (const cuda::FoundDevice& device : cuda::find_devices().devices) {
       if (device.uuid != uuid) continue;
       reader_ = cuda::open_slabs(device, {.dtype = Element::f32}, slab_bytes, handles);
       model_ = consumer_on(device.name);

@@ -228,7 +228,7 @@ TEST_CASE("a device that was marked as lost is not opened again") {
 
 TEST_CASE("a device is opened by its UUID, which is the same in every process") {
   RingUnderTest r;
-  const cuda::DeviceInfo second = r.devices.usable().at(1);
+  const cuda::FoundDevice second = r.devices.usable().at(1);
   CHECK(second.uuid.size() == std::string_view("GPU-01234567-0123-0123-0123-0123456789ab").size());
   Devices listed({.use = DeviceRule::Use::listed, .listed = {second.uuid}});
   CHECK((*listed.open(second.uuid))->name() == "cuda:1");

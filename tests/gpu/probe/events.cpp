@@ -25,7 +25,7 @@ struct Plan {
 // The results of queries in the process that records the events.
 struct OwnQueries {
   std::uint64_t refused = 0;  // queries with neither cudaSuccess nor cudaErrorNotReady
-  int code = cudaSuccess;     // of the last of them
+  int code = cudaSuccess;     // code of the last of them
 };
 
 struct Outcome {

@@ -21,7 +21,7 @@ TEST_CASE_METHOD(Stage, "find_devices() finds the simulated devices") {
   const cuda::Machine machine = cuda::find_devices();
   REQUIRE(machine.devices.size() == 2);
   std::set<std::string> uuids;
-  for (const cuda::DeviceInfo& device : machine.devices) {
+  for (const cuda::FoundDevice& device : machine.devices) {
     CHECK(device.uuid.starts_with("GPU-73696d75-"));
     CHECK(device.memory == std::uint64_t{1} << 30);
     uuids.insert(device.uuid);

@@ -75,7 +75,7 @@ dim = 3
     return client;
   }
   static void disconnect(Client& client) {
-    client.stream->lost(false, Clock::now());
+    client.stream->disconnected(false, Clock::now());
     client.stream.reset();
   }
   void run() {

@@ -32,7 +32,7 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free);  // processes sh
 // An event in one process. Never deleted: an operation on a stream may still pass it.
 struct Event {
   EventPage* page = nullptr;
-  int descriptor = -1;  // of the page, while other processes may open it
+  int descriptor = -1;  // descriptor of the page, while other processes may open it
   int device = 0;
   unsigned flags = 0;
   bool opened = false;  // another process made it

@@ -93,9 +93,10 @@ TEST_CASE("a request may have 64 fields, and not one more") {
   CHECK(fault_of(fields(65)) == HttpFault::too_long);
 }
 
-TEST_CASE("an end within a request is the fault malformed, and an end before it the fault gone") {
+TEST_CASE(
+    "an end within a request is the fault malformed, and an end before it the fault disconnected") {
   HttpReader reader;
-  CHECK(reader.end() == HttpFault::gone);
+  CHECK(reader.end() == HttpFault::disconnected);
   CHECK_FALSE(give(reader, "GET / HT", 100));
   CHECK(reader.end() == HttpFault::malformed);
 }

@@ -63,7 +63,8 @@ struct ImpatientFixture : AdminFixture {
 
   // The answer to a client that connects after 200 others, which send `bytes` and never close.
   std::string ask_behind(std::string_view bytes) {
-    const auto crowd = [](Tcp::endpoint endpoint, std::string_view sent) -> Task<std::string> {
+    const auto ask_after_others = [](Tcp::endpoint endpoint,
+                                     std::string_view sent) -> Task<std::string> {
       std::vector<Socket> open;
       for (int i = 0; i < 200; ++i) {
         open.push_back(co_await connect_to(endpoint));
@@ -71,7 +72,7 @@ struct ImpatientFixture : AdminFixture {
       }
       co_return co_await exchange(endpoint, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     };
-    return run(context, crowd(server.endpoint(), bytes));
+    return run(context, ask_after_others(server.endpoint(), bytes));
   }
 };
 

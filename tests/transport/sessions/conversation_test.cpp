@@ -88,7 +88,7 @@ struct TalkFixture {
   // The next row of stream `i` is done.
   void answer(std::size_t i, std::string text) {
     test::PlainStream& stream = *admission.streams[i];
-    stream.stream.taken(stream.answered, Clock::now());
+    stream.stream.batched(stream.answered, Clock::now());
     stream.stream.done({.seq = stream.answered++, .answer = {Answer::Kind::text, std::move(text)}},
                        Clock::now());
     settle();

@@ -96,7 +96,7 @@ TEST_CASE_METHOD(ScarcityFixture,
   Socket good = connected();
   Socket bad = connected();
   REQUIRE(scope.connections() == 2);
-  const std::string most(30'000, 'x');  // of a text of 40 000 bytes
+  const std::string most(30'000, 'x');  // the part of a text of 40 000 bytes
   net::write(bad, net::buffer(std::string("\x81\xfe\x9c\x40\0\0\0\0", 8) + most));
   CHECK(thrown_while_scarce() == 0);
   CHECK(eventually([&] { return scope.connections() == 1; }));

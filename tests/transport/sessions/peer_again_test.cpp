@@ -15,7 +15,7 @@ struct Again {
   Again() {
     says(cp::Open{.stream = 1});
     sends_row();
-    before().stream.taken(0, now);
+    before().stream.batched(0, now);
     says(cp::Gap{.stream = 1, .frames = cp::max_number});
     says(cp::Open{.stream = 1});
   }
@@ -58,7 +58,7 @@ TEST_CASE_METHOD(Again,
   answers(before(), "of the one before");
   CHECK(received().empty());
   CHECK(before().stats.dropped[ResultLoss::stream_closed].value() == 1);
-  after().stream.taken(0, now);
+  after().stream.batched(0, now);
   answers(after(), "mine");
   CHECK(received() == Lines{"result 1 0 mine"});
 }

@@ -179,7 +179,7 @@ class Play {
     PlainStream* const plain = sender.plain;
     if (!plain) return;
     if (plain->taken < plain->lane.rows.size() && chance(60)) {
-      plain->stream.taken(plain->taken++, now_);
+      plain->stream.batched(plain->taken++, now_);
     } else if (plain->answered < plain->taken) {
       check_values(sender, plain->lane.rows[plain->answered]);
       plain->stream.done({.seq = plain->answered++, .answer = {Answer::Kind::text, "x"}, .at = {}},

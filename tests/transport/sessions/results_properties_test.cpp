@@ -210,7 +210,7 @@ class Play {
   void answer() {
     test::PlainStream& plain = way_.plain();
     if (plain.answered == plain.lane.rows.size()) return;
-    if (plain.taken == plain.answered) plain.stream.taken(plain.taken++, now_);
+    if (plain.taken == plain.answered) plain.stream.batched(plain.taken++, now_);
     const bool none = draw(0, 9) == 0;
     const std::size_t length = draw(0, 3) == 0 ? draw(1, 200'000) : draw(1, 500);
     if (!none) results_.push_back("result " + std::to_string(plain.answered));

@@ -49,7 +49,7 @@ class LoggingStream final : public test::QuietStream {
     say("failed " + std::string(name_of(code)));
   }
   void drain(Time) override { say("drain"); }
-  void lost(bool clean, Time) override {
+  void disconnected(bool clean, Time) override {
     lost_ = true;
     say(clean ? "lost clean" : "lost");
   }

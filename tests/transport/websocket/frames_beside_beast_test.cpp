@@ -41,7 +41,7 @@ struct Seen : test::SeenFrames {
 // The input and the limits of a connection.
 struct Play {
   std::vector<std::string> pieces;
-  std::size_t longest = 1000;              // of its messages
+  std::size_t longest = 1000;              // size limit of its messages
   std::size_t at_once = ReadBuffer::size;  // bytes read at once
   std::vector<std::string> beside = {};    // between the pieces, messages to another connection
 };

@@ -155,11 +155,13 @@ TEST_CASE("a frame without a mask, or with a wrong length, is a fault", "[1]") {
 }
 
 TEST_CASE("a client reads unmasked frames, and a masked one is a fault", "[1]") {
-  const auto told = [](const std::string& bytes) { return read(bytes, 1, 0, Role::client); };
-  CHECK(told(unmasked(0x81, "Hello")) == Events{"text Hello"});
-  CHECK(told(unmasked(0x01, "He") + unmasked(0x80, "llo")) == Events{"text Hello"});
-  CHECK(told(masked(0x81, "Hello")) == wrong);
-  CHECK(told(unmasked(0x88, "\x03\xe8")) == Events{"close 1000"});
+  const auto read_as_client = [](const std::string& bytes) {
+    return read(bytes, 1, 0, Role::client);
+  };
+  CHECK(read_as_client(unmasked(0x81, "Hello")) == Events{"text Hello"});
+  CHECK(read_as_client(unmasked(0x01, "He") + unmasked(0x80, "llo")) == Events{"text Hello"});
+  CHECK(read_as_client(masked(0x81, "Hello")) == wrong);
+  CHECK(read_as_client(unmasked(0x88, "\x03\xe8")) == Events{"close 1000"});
 }
 
 TEST_CASE("fragments are joined, and wrong sequences are a fault", "[5]") {

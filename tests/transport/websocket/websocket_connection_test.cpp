@@ -157,11 +157,11 @@ TEST_CASE_METHOD(ConnectionFixture,
   CHECK(read().empty());
   const auto begun = connection->assembling_since();
   REQUIRE(begun);
-  const Time heard = connection->last_received();
+  const Time received = connection->last_received();
   arrives(masked(0x89, "ping"));
   CHECK(read().empty());
   CHECK(taken() == "\x8a\4ping");
-  CHECK(connection->last_received() > heard);
+  CHECK(connection->last_received() > received);
   CHECK(connection->assembling_since() == begun);
   arrives(masked(0x80, "parts"));
   CHECK(read() == "two parts");

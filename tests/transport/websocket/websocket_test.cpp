@@ -57,7 +57,8 @@ Task<Socket> lengthen(Acceptor& acceptor, Tcp::endpoint service, std::string fie
 
 // The messages that the client receives: one with the answer to the upgrade, and two that are sent
 // only after the client has received the first.
-Task<std::string> told_one_by_one(Acceptor& acceptor, Tcp::endpoint service, std::string field) {
+Task<std::string> received_one_by_one(Acceptor& acceptor, Tcp::endpoint service,
+                                      std::string field) {
   using net::experimental::awaitable_operators::operator&&;
   ServiceUrl url{.host = "127.0.0.1", .port = std::to_string(acceptor.local_endpoint().port())};
   auto [opened, peer] =
@@ -157,8 +158,8 @@ TEST_CASE_METHOD(
     "a client receives each message at once, however long the upgrade answer before it") {
   Acceptor between = loopback(context);
   for (std::size_t length = 1; length <= 130; ++length)
-    REQUIRE(run(context, told_one_by_one(between, server.endpoint(),
-                                         "X:" + std::string(length, 'x'))) == "}ab");
+    REQUIRE(run(context, received_one_by_one(between, server.endpoint(),
+                                             "X:" + std::string(length, 'x'))) == "}ab");
 }
 
 TEST_CASE_METHOD(ServerFixture, "a refused client receives the reason") {

@@ -78,7 +78,7 @@ TEST_CASE("all messages of a peer are received in order, and then its loss") {
   router.run_until_event("1 lost");
   router.run_until([&] { return router.stats.disconnected.value() == 1; });
   CHECK((router.events == expected));  // in parentheses: Catch must not print them
-  CHECK(router.send(1, "too late") == Sent::gone);
+  CHECK(router.send(1, "too late") == Sent::no_peer);
   CHECK(router.room.taken() == 0);
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("a peer that is cut is lost, and no more of its messages are received"
   router.run_until_event("1 hello");
   router.router->cut(router.peer(1));
   peer.part("again");
-  CHECK(router.send(1, "no") == Sent::gone);
+  CHECK(router.send(1, "no") == Sent::no_peer);
   router.run_until_event("1 lost");
   CHECK(peer.is_over());
   CHECK(router.events == Lines{"1 hello", "1 lost"});

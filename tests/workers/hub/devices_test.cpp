@@ -11,7 +11,8 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr int ecc = 214, not_supported = 801, out_of_memory = 2, unknown = 999;  // of cudaError_t
+constexpr int ecc = 214, not_supported = 801, out_of_memory = 2,
+              unknown = 999;  // values of cudaError_t
 
 class FreshSimulation {
  protected:
@@ -64,7 +65,7 @@ TEST_CASE("a batch for a device is handed over at once, and its copy counted") {
   CHECK(h.stats.copies[0].bytes.value() > 0);
   CHECK(h.stats.copies[1].copies.value() == 0);
   h.done(worker, batch.id, texts({"yes"}));
-  CHECK(h.returned() == "1 taken 1.0=yes");
+  CHECK(h.returned() == "1 batched 1.0=yes");
 }
 
 TEST_CASE("while copies are slow no batch closes without a slab, and nothing is lost") {
@@ -82,7 +83,7 @@ TEST_CASE("while copies are slow no batch closes without a slab, and nothing is 
   const auto third = worker.receive<HandedBatch>();
   CHECK(rows_of(third) == "1.2");
   h.done(worker, third.id, texts({"yes"}));
-  CHECK(h.returned() == "1 taken 1.0=yes 1 taken 1.1=yes 1 taken 1.2=yes");
+  CHECK(h.returned() == "1 batched 1.0=yes 1 batched 1.1=yes 1 batched 1.2=yes");
   CHECK(h.stats.slabs.wait.sum() > 0);
 }
 
@@ -115,7 +116,7 @@ TEST_CASE("no row fails because copies to a device fail again and again") {
     h.until([&] { return worker.ended; });
   }
   CHECK(rows_of(h.attach_on("cuda:0").receive<HandedBatch>()) == "1.0R 2.0R");
-  CHECK(h.returned() == "1 taken 2 taken");
+  CHECK(h.returned() == "1 batched 2 batched");
 }
 
 TEST_CASE(

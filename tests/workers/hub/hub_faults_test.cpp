@@ -64,7 +64,7 @@ TEST_CASE(
     CHECK(worker.receive<Refused>().code == "no_room");
   }
   CHECK(rows_of(h.attach().receive<HandedBatch>()) == "1.0R 2.0R");
-  CHECK(h.returned() == "1 taken 2 taken");
+  CHECK(h.returned() == "1 batched 2 batched");
 }
 
 TEST_CASE("messages of an ended connection are ignored") {

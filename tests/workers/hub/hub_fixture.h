@@ -221,9 +221,9 @@ class HubUnderTest {
               .options = std::move(options),
               .returns = &returns_});
   }
-  void row(std::uint64_t id, std::uint8_t flags = 0, bool notify_taken = true) {
+  void row(std::uint64_t id, std::uint8_t flags = 0, bool notify_batched = true) {
     ReadyRow ready = next_row(id, flags);
-    ready.notify_taken = notify_taken;
+    ready.notify_batched = notify_batched;
     const int first = static_cast<int>(100 * id + 10 * ready.row.seq);
     auto& frames = frames_.emplace_back();
     for (std::size_t i = 0; i < 3; ++i)
@@ -238,12 +238,12 @@ class HubUnderTest {
     run();
   }
 
-  // The messages to the streams since the last call, such as "1 taken 1.0=yes".
+  // The messages to the streams since the last call, such as "1 batched 1.0=yes".
   std::string returned() {
     std::string text;
     for (const Returned& one : std::exchange(back, {})) {
       text += (text.empty() ? "" : " ") + std::to_string(number(one.stream));
-      if (std::holds_alternative<RowTaken>(one.what)) text += " taken";
+      if (std::holds_alternative<RowBatched>(one.what)) text += " batched";
       if (std::holds_alternative<StreamDropped>(one.what)) text += " dropped";
       if (const auto* done = std::get_if<RowDone>(&one.what))
         text += "." + std::to_string(done->seq) + "=" + done->answer.data;

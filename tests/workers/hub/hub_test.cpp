@@ -108,7 +108,7 @@ TEST_CASE("a batch names the streams that it opens, and its frames are in its sl
         std::vector{110, 111, 112, 0});
 }
 
-TEST_CASE("a stream that does not ask for it is not notified when its row is taken") {
+TEST_CASE("a stream that does not ask for it is not notified when its row is batched") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.open(1);
@@ -119,13 +119,13 @@ TEST_CASE("a stream that does not ask for it is not notified when its row is tak
   const auto second = worker.receive<HandedBatch>();
   CHECK(first.rows + second.rows == 2);
   REQUIRE(h.back.size() == 1);
-  const auto& taken = std::get<RowTaken>(h.back[0].what);
-  CHECK(taken.seq == 1);
-  CHECK(taken.closed == second.closed);
-  CHECK(taken.closed <= before);
+  const auto& batched = std::get<RowBatched>(h.back[0].what);
+  CHECK(batched.seq == 1);
+  CHECK(batched.closed == second.closed);
+  CHECK(batched.closed <= before);
 }
 
-TEST_CASE("each stream is notified that its row was taken, and receives the answer") {
+TEST_CASE("each stream is notified that its row was batched, and receives the answer") {
   HubUnderTest h;
   Link& worker = h.attach();
   h.open(1);
@@ -134,9 +134,9 @@ TEST_CASE("each stream is notified that its row was taken, and receives the answ
   h.row(2);
   h.mark(2, flag::last);
   h.run();
-  CHECK(h.returned() == "1 taken 2 taken");
+  CHECK(h.returned() == "1 batched 2 batched");
   h.done(worker, worker.receive<HandedBatch>().id, texts({"yes"}));
-  CHECK(h.returned() == "1.0=yes 2 taken");
+  CHECK(h.returned() == "1.0=yes 2 batched");
   h.done(worker, worker.receive<HandedBatch>().id, texts({"no"}));
   h.done(worker, worker.receive<HandedBatch>().id, {}, texts({"mark"}));
   CHECK(h.returned() == "2.0=no 2.1=mark");
@@ -213,7 +213,7 @@ TEST_CASE("a worker that returns a batch out of order is disconnected, and anoth
   CHECK(h.stats.failures[WorkerFailure::protocol].value() == 1);
   CHECK(h.stats.workers.value() == 0);
   CHECK(rows_of(h.attach().receive<HandedBatch>()) == "1.0R");
-  CHECK(h.returned() == "1 taken 1 taken");
+  CHECK(h.returned() == "1 batched 1 batched");
 }
 
 TEST_CASE("a worker that returns a wrong number of answers is disconnected") {
@@ -236,7 +236,7 @@ TEST_CASE("a batch that is done twice is ignored the second time, and counted") 
   const BatchId batch = worker.receive<HandedBatch>().id;
   h.done(worker, batch, texts({"yes"}));
   h.done(worker, batch, texts({"no"}));
-  CHECK(h.returned() == "1 taken 1.0=yes");
+  CHECK(h.returned() == "1 batched 1.0=yes");
   CHECK(h.stats.results[ResultStatus::late].value() == 1);
   CHECK(!worker.ended);
 }

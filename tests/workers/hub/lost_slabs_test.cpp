@@ -11,7 +11,7 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr std::uint64_t three_slabs = 3 * 4096;  // of a worker with two credits
+constexpr std::uint64_t three_slabs = 3 * 4096;  // slabs of a worker with two credits
 
 }  // namespace
 

@@ -24,7 +24,7 @@ TEST_CASE("batches are sent and returned over the socket") {
   worker.send(Done{
       .batch = batch.id, .answers = texts({"yes"}), .mark_answers = {}, .taken = {}, .done = {}});
   service.run_until([&] { return service.back.size() == 2; });
-  CHECK(service.returned() == "1 taken 1.0=yes");
+  CHECK(service.returned() == "1 batched 1.0=yes");
 }
 
 TEST_CASE("an invalid message disconnects its worker, with a reason, and is counted once") {
@@ -75,7 +75,7 @@ TEST_CASE("answers that a worker sends before it hangs up count") {
         .batch = batch, .answers = texts({"yes"}), .mark_answers = {}, .taken = {}, .done = {}});
   }
   service.run_until([&] { return service.back.size() == 2; });
-  CHECK(service.returned() == "1 taken 1.0=yes");
+  CHECK(service.returned() == "1 batched 1.0=yes");
 }
 
 TEST_CASE("a worker that sends without a pause does not block its thread") {
@@ -90,7 +90,7 @@ TEST_CASE("a worker that sends without a pause does not block its thread") {
     for (const std::byte byte : message) flood.push_back(static_cast<std::uint8_t>(byte));
   }
   worker.send_bytes(flood);
-  int turns = 0;  // of another coroutine meanwhile
+  int turns = 0;  // turns of another coroutine meanwhile
   std::function<void()> take_turn = [&] {
     ++turns;
     if (!service.logged("worker leaves")) net::post(service.io(), take_turn);

@@ -15,7 +15,7 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr int ecc = 214;  // of cudaError_t
+constexpr int ecc = 214;  // value of cudaError_t
 const DeviceRule any_device{.use = DeviceRule::Use::automatic};
 
 // A service with a slow driver.
@@ -81,7 +81,7 @@ TEST_CASE_METHOD(StartFixture, "listed devices are ready from the start, as are 
 
 TEST_CASE_METHOD(StartFixture, "a device that cannot be made ready is tried once for each worker") {
   HubService service(HubService::long_timeouts, 1h, any_device);
-  constexpr int unavailable = 46;  // of cudaError_t: another process uses it exclusively
+  constexpr int unavailable = 46;  // value of cudaError_t: another process uses it exclusively
   simulated_cuda::fail("cudaSetDevice", unavailable, 1);
   RawWorker copies(service);
   CHECK_FALSE(copies.send(on_device).receive<Welcome>().device);

@@ -45,7 +45,7 @@ TEST_CASE("a worker over TCP receives a Welcome without slabs, and then its tens
   CHECK(batch.opened.at(0).options == R"({"language":"de"})");
   worker.send(done(batch.id, texts({"yes"})));
   service.run_until([&] { return service.back.size() == 2; });
-  CHECK(service.returned() == "1 taken 1.0=yes");
+  CHECK(service.returned() == "1 batched 1.0=yes");
 }
 
 TEST_CASE("slabs and messages of a worker over TCP count until it is lost") {
@@ -83,7 +83,7 @@ TEST_CASE("answers that were received before the end of a TCP connection count")
     worker.send(done(batch, texts({"yes"})));
   }
   service.run_until([&] { return service.back.size() == 2; });
-  CHECK(service.returned() == "1 taken 1.0=yes");
+  CHECK(service.returned() == "1 batched 1.0=yes");
 }
 
 TEST_CASE("a TCP connection that does not begin with an acceptable Hello is refused and counted") {

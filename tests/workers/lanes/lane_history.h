@@ -30,7 +30,7 @@ class LaneHistory {
     std::vector<Row> cut;
     std::size_t next = 0;  // the row that is handed over next
     std::size_t done = 0;
-    std::size_t taken = 0, to_notify = 0;
+    std::size_t batched = 0, to_notify = 0;
     std::set<std::uint64_t> handed;
     std::set<std::uint64_t> suspects;  // rows in the oldest batch of a lost worker, not done
     std::set<std::uint64_t> poison;    // rows at which every worker dies
@@ -155,17 +155,17 @@ class LaneHistory {
       workers.erase(lane);
       count("left");
     }
-    for (StreamId id : events.taken) ++streams.at(id).taken;
+    for (StreamId id : events.batched) ++streams.at(id).batched;
     for (const auto& done : events.done) see_done(done, answered, now);
     expect(given_up_.empty(), "a row fails when two workers were lost at it");
     for (const auto& dropped : events.dropped) see_dropped(dropped, now, give_up);
-    for (StreamId id : events.gone) {
+    for (StreamId id : events.finished) {
       const auto gone = streams.find(id);
       expect(gone != streams.end(), "a stream goes once");
       const StreamSeen& stream = gone->second;
       expect(stream.dropped || (stream.ended && stream.done == stream.cut.size()),
              "a stream goes when it is done to the end, or dropped");
-      expect(stream.taken == stream.to_notify, "a row whose stream asks is taken once");
+      expect(stream.batched == stream.to_notify, "a row whose stream asks is batched once");
       streams.erase(gone);
     }
     for (const auto& [id, stream] : streams)
@@ -250,7 +250,7 @@ class LaneHistory {
     stream.worker = lane;
     expect_unchanged(stream, row);
     expect_state(stream, worker, batch_row);
-    stream.to_notify += stream.handed.insert(row.seq).second && batch_row.ready.notify_taken;
+    stream.to_notify += stream.handed.insert(row.seq).second && batch_row.ready.notify_batched;
     stream.busy = now;
   }
 

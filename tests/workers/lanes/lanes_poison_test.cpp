@@ -56,7 +56,7 @@ struct DyingWorkers {
       if (!error) resets[done.stream] += done.reason == ResetReason::worker_lost;
     }
     for (const SortedEvents::Dropped& drop : events.dropped) dropped[drop.stream] = drop.code;
-    gone.insert(events.gone.begin(), events.gone.end());
+    gone.insert(events.finished.begin(), events.finished.end());
   }
 
   // Every worker takes as many batches as it can, and then either dies or returns the oldest one.

@@ -114,7 +114,7 @@ class Schedule {
   void cut() {
     std::vector<StreamId> live;
     for (auto& [id, stream] : history_.streams)
-      if (!stream.ended && stream.cut.size() - stream.taken < 8) live.push_back(id);
+      if (!stream.ended && stream.cut.size() - stream.batched < 8) live.push_back(id);
     if (!live.empty()) cut(some(live), one_in(10));
   }
 
@@ -145,7 +145,7 @@ class Schedule {
     ReadyRow ready;
     ready.row = row;
     ready.arrived = ready.ready = now_;
-    ready.notify_taken = row.seq % 2 == 0;
+    ready.notify_batched = row.seq % 2 == 0;
     watch_.add(id, now_);
     lanes_.add(id, ready);
   }
@@ -270,7 +270,7 @@ class Schedule {
 
   void expect_nothing() {
     const LaneEvents& events = lanes_.events();
-    LaneHistory::expect(events.returned.empty() && events.gone.empty(),
+    LaneHistory::expect(events.returned.empty() && events.finished.empty(),
                         "what is ignored changes nothing");
   }
 

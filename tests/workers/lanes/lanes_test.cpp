@@ -53,7 +53,7 @@ TEST_CASE("rows that a lost worker had are handed over again with RESET, rows no
   CHECK(p.lanes.opened().size() == 1);
   p.done(second);
   CHECK(p.next(second) == "1.2");
-  CHECK(numbers(p.events().taken) == std::vector<std::uint64_t>{1, 1, 2, 1});
+  CHECK(numbers(p.events().batched) == std::vector<std::uint64_t>{1, 1, 2, 1});
 }
 
 TEST_CASE("RESET(worker_lost) stays due until a row with frames has carried it") {
@@ -150,7 +150,7 @@ TEST_CASE("a slot is free when the END row is done, and the longest waiting stre
   CHECK(p.next(lane) == "none");
   p.done(lane);
   CHECK(p.next(lane) == "2.0");
-  CHECK(numbers(p.events().gone) == std::vector<std::uint64_t>{1});
+  CHECK(numbers(p.events().finished) == std::vector<std::uint64_t>{1});
 }
 
 TEST_CASE("a stream that aborts before a worker had a row gives its slot back at once") {
@@ -162,7 +162,7 @@ TEST_CASE("a stream that aborts before a worker had a row gives its slot back at
   const auto events = p.events();
   REQUIRE(events.dropped.size() == 1);
   CHECK(!events.dropped[0].code);
-  CHECK(numbers(events.gone) == std::vector<std::uint64_t>{1});
+  CHECK(numbers(events.finished) == std::vector<std::uint64_t>{1});
   CHECK(p.next(lane) == "none");
 }
 
@@ -175,10 +175,10 @@ TEST_CASE(
   p.next(lane);
   p.row(a, flag::last | flag::end | flag::abort, 0);
   p.done(lane);
-  CHECK(p.events().gone.empty());
+  CHECK(p.events().finished.empty());
   CHECK(p.next(lane) == "1.1");
   p.done(lane);
-  CHECK(numbers(p.events().gone) == std::vector<std::uint64_t>{1});
+  CHECK(numbers(p.events().finished) == std::vector<std::uint64_t>{1});
 }
 
 TEST_CASE("a stream that aborts while its worker is lost keeps the rows that a worker has had") {
@@ -198,7 +198,7 @@ TEST_CASE("a stream that aborts while its worker is lost keeps the rows that a w
   p.done(second);
   CHECK(p.next(second) == "1.1");
   p.done(second);
-  CHECK(numbers(p.events().gone) == std::vector<std::uint64_t>{1});
+  CHECK(numbers(p.events().finished) == std::vector<std::uint64_t>{1});
 }
 
 TEST_CASE("a stream that waits for a slot longer than worker_wait fails") {

@@ -208,7 +208,7 @@ TEST_CASE("the time for which this process did not run does not count as the wai
   p.lanes.extend_deadlines(1h, p.now += 1h);
   CHECK(p.lanes.deadline() == p.now + 25s);
   p.lanes.expire(p.now += 25s);
-  CHECK(numbers(p.events().gone) == std::vector<std::uint64_t>{1});
+  CHECK(numbers(p.events().finished) == std::vector<std::uint64_t>{1});
   CHECK(p.lanes.deadline() == p.now + 5s);
   p.lanes.attach(2, p.now);
   CHECK(p.lanes.waiting() == 0);

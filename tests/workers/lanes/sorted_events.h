@@ -21,7 +21,7 @@ struct SortedEvents {
   };
 
   explicit SortedEvents(LaneEvents events)
-      : gone(std::move(events.gone)),
+      : finished(std::move(events.finished)),
         overdue(std::move(events.overdue)),
         why_overdue(std::move(events.why_overdue)),
         left(std::move(events.left)) {
@@ -31,14 +31,14 @@ struct SortedEvents {
       else if (const auto* drop = std::get_if<StreamDropped>(&one.what))
         dropped.push_back({*drop, one.stream});
       else
-        taken.push_back(one.stream);
+        batched.push_back(one.stream);
     }
   }
 
-  std::vector<StreamId> taken;
+  std::vector<StreamId> batched;
   std::vector<Done> done;
   std::vector<Dropped> dropped;
-  std::vector<StreamId> gone;
+  std::vector<StreamId> finished;
   std::vector<LaneId> overdue;
   std::vector<std::string> why_overdue;
   std::vector<LaneId> left;

@@ -94,7 +94,7 @@ class OnDevice : FreshSimulation {
   std::jthread waits;
 };
 
-constexpr int unknown = 999;  // of cudaError_t
+constexpr int unknown = 999;  // value of cudaError_t
 
 }  // namespace
 

@@ -192,11 +192,13 @@ TEST_CASE("a tcp url without a listener is an error that names it") {
                     Catch::Contains("no service at tcp://no.such.host.invalid:1"));
 }
 
-TEST_CASE("the error for a TCP port of another program asks if it is the port for clients") {
+TEST_CASE("the error for a TCP port of another program names the port for workers") {
   for (const char* says : {"HTTP/1.1 400 Bad Request\r\n\r\n", "\xff\1\1\1\1\1\1\1\1\x7f"}) {
     const Stranger stranger(says);
-    CHECK_THROWS_WITH(Worker(stranger.url(), {.wait = {}}),
-                      Catch::Contains("is this its port for clients?"));
+    CHECK_THROWS_WITH(
+        Worker(stranger.url(), {.wait = {}}),
+        Catch::Contains(
+            "workers connect to [listen] workers or workers_remote, not to a port for clients"));
   }
 }
 
