@@ -147,19 +147,19 @@ class Frames(FaultTest):
 
         def cost(message, times):
             """The CPU seconds of one message."""
-            before = service.cpu()
+            before = service.io_cpu()
             with RawClient(service.port, upgrade()) as client:
                 client.opened()
                 for _ in range(times):
                     client.send(message).message()
                 client.send(text(type="end"))
                 self.assertEqual(client.rest()[-1]["frames"], times * size // 2)
-            return (service.cpu() - before) / times
+            return (service.io_cpu() - before) / times
 
         with self.moved(service, {}), self.unharmed(service):
             whole, fragmented = cost(frame(BINARY, audio), 50), cost(crumbs, 3)
         ratio = fragmented / whole / (len(crumbs) / size)  # for each byte that was sent
-        print(f"CPU in fragments of one byte: {ratio:.0f} times of that in one frame")
+        print(f"CPU in fragments of one byte: {ratio:.1f} times of that in one frame")
         self.assertLess(ratio, 100)
 
     def test_keys_that_collide_cost_at_most_100_times_as_much_as_frames(self):  # A34
