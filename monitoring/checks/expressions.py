@@ -80,7 +80,7 @@ def of_documents():
     """Blocks of PromQL, and code spans that name a metric. Patterns like `process_*`, paths and calls are no PromQL."""
     for path in sorted(documents()):
         for block, span in SPANS.findall(path.read_text()):
-            metric = re.search(r"(?<![/.\w])(millrace|process)_\w+(?![\w/(])", span) and not span.endswith("*")
+            metric = re.search(r"(?<![/.\w])(millrace|process)_\w+(?!\w|\(|/[\w/]*(\.|$))", span) and not span.endswith("*")
             if (block or metric) and not (span in families() and families()[span].kind == "histogram"):
                 yield Expression(str(path.relative_to(ROOT)), block or span)
 
