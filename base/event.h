@@ -13,6 +13,7 @@ enum class Cause : std::uint8_t {
   client,      // sent by the client
   endpoint,    // a segment ended by silence, by length or by a worker
   load,        // the service is busy: frames were shed, or a size was chosen
+  drawn,       // a size was drawn at random
   rejected,    // a message was rejected; its frames are the gap
   connection,  // the connection was lost
   drain,       // the service is stopping

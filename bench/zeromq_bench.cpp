@@ -33,12 +33,13 @@ constexpr std::uint64_t frames_limit = 80'000;  // 5 s, the default
 class ImmediateStream final : public StreamInput, StreamHost {
  public:
   ImmediateStream(ClientOutput& output, StreamStats& stats, BlockPool& blocks,
-                  load::Histogram& latencies)
+                  std::uint32_t& chosen_size, load::Histogram& latencies)
       : latencies_(latencies),
-        stream_({.format = SampleFormat::s16le,
-                 .spec = {.size = packet_frames},
+        stream_({.format = format_of(SampleFormat::s16le, {}),
+                 .chunk = {.spec = {.size = packet_frames}},
                  .frames_limit = frames_limit},
-                {.host = *this, .blocks = blocks, .stats = stats}, output) {}
+                {.host = *this, .blocks = blocks, .stats = stats, .chosen_size = chosen_size},
+                output) {}
 
   void frames(Bytes bytes, Time now) override {
     stream_.frames(bytes, now);
@@ -106,7 +107,7 @@ class Service final : StreamAdmission {
  private:
   Result<StreamHandle, RequestError> open(StreamRequest, ClientOutput& output) override {
     output.ready("s", "default", 0, 2);
-    return StreamHandle(new ImmediateStream(output, stats_, blocks_, latencies));
+    return StreamHandle(new ImmediateStream(output, stats_, blocks_, chosen_size_, latencies));
   }
 
   net::io_context context_{1};
@@ -114,6 +115,7 @@ class Service final : StreamAdmission {
   TransportStats transport_stats_;
   SessionScope scope_{context_.get_executor(), limits_, transport_stats_};
   StreamStats stats_;
+  std::uint32_t chosen_size_ = 0;
   BlockPool blocks_{FrameBuffer::block_bytes(2, packet_frames), 1000, stats_.buffer};
   ClientGate gate_{.sockets = Budget(100)};
   ZeromqServer server_{scope_, {.endpoint = "tcp://127.0.0.1:0"}, *this, gate_};

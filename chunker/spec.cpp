@@ -120,6 +120,27 @@ Result<void, SpecError> Spec::check() const {
                      std::max<std::uint64_t>(first_size, size));
 }
 
+Spec ChunkRule::chunker_spec() const {
+  Spec cut = spec;
+  if (!sizes.sizes.empty()) cut.first = 0;
+  return cut;
+}
+
+std::uint32_t ChunkRule::first_body(std::uint32_t size) const {
+  if (spec.first == 0) return size;
+  return sizes.sizes.empty() ? spec.first : size + spec.first - spec.size;
+}
+
+std::uint32_t ChunkRule::width_of(std::uint32_t size) const {
+  return spec.left + std::max(size, first_body(size)) + spec.right;
+}
+
+std::uint32_t ChunkRule::shortest_step() const {
+  if (sizes.sizes.empty()) return spec.step_of(spec.size);
+  const std::uint32_t size = sizes.sizes.smallest();
+  return std::min(size, first_body(size));
+}
+
 Result<void, SpecError> Spec::check_size(std::uint64_t body) const {
   if (step > 0) return wrong("step", std::to_string(step), "must be 0 if sizes change");
   if (body < 1) return wrong("size", "0", "must be at least 1 frame");

@@ -10,6 +10,7 @@
 #include "base/enum_names.h"
 #include "base/result.h"
 #include "base/row_columns.h"
+#include "chunker/body_size.h"
 
 namespace millrace {
 
@@ -70,10 +71,28 @@ enum class Pad : std::uint8_t {
 };
 
 // The chunk rule of a pipeline: how its streams are cut, and how windows are placed in rows.
+//
+// With `sizes`, bodies lie end to end, and the first body of a run differs from the others by the
+// same number of frames for every size: that by which spec.first differs from spec.size. The stream
+// creates a size event for each change, so its chunker gets chunker_spec(), without `first`.
 struct ChunkRule {
   Spec spec;
   Align align = Align::body;
   Pad pad = Pad::zero;
+  SizeRule sizes{};
+
+  // The spec of a chunker whose stream creates the size events of this rule.
+  Spec chunker_spec() const;
+  // The first body of a run, if the other bodies have `size` frames.
+  std::uint32_t first_body(std::uint32_t size) const;
+  // The columns that the widest row needs if bodies have `size` frames; by default for any of the
+  // sizes.
+  std::uint32_t width_of(std::uint32_t size) const;
+  std::uint32_t width() const {
+    return width_of(sizes.sizes.empty() ? spec.size : sizes.sizes.largest());
+  }
+  // The shortest advance from one body to the next: bounds the rows that an end can yield.
+  std::uint32_t shortest_step() const;
 
   RowColumns columns() const { return {align == Align::body ? spec.left : 0}; }
   bool operator==(const ChunkRule&) const = default;

@@ -16,7 +16,7 @@ Intake::Intake(const StreamSettings& settings, const StreamLinks& links, ClientO
       client_(client),
       frames_(frames),
       backlog_(links.blocks, settings.type.bytes()),
-      converter_(settings.format, settings.type),
+      converter_(settings.format.format, settings.type),
       clamps_(settings.type.rate, settings.type.values),
       waiting_(settings.shed_after.value_or(Duration{}) / shed_grains) {}
 

@@ -5,8 +5,10 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/ring.h"
+#include "base/time.h"
 #include "chunker/row.h"
 
 namespace millrace {
@@ -22,9 +24,15 @@ class OutstandingRows {
   // True once a row was in a batch or done.
   bool begun() const { return begun_; }
 
-  // Adds a row. `window` is the index of its window's first frame, not less than that of the row
-  // with frames before it.
-  void add(const Row& row, std::uint64_t window) { rows_.push_back({row, window}); }
+  // Adds a row that was cut now. `window` is the index of its window's first frame, not less than
+  // that of the row with frames before it.
+  void add(const Row& row, std::uint64_t window, Time now) { rows_.push_back({row, window, now}); }
+
+  // When the oldest row that is in no batch was cut; nullopt if there is no such row.
+  std::optional<Time> oldest_ready() const {
+    if (ready() == 0) return std::nullopt;
+    return rows_[batched_].cut;
+  }
 
   // The row with this number, and those before it, are in a batch.
   void batched(std::uint64_t seq) {
@@ -55,6 +63,7 @@ class OutstandingRows {
   struct Outstanding {
     Row row;
     std::uint64_t window = 0;
+    Time cut{};
   };
 
   std::uint64_t first_needed(std::uint64_t none, std::size_t from) const {

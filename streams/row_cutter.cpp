@@ -9,13 +9,15 @@ RowCutter::RowCutter(const StreamSettings& settings, const StreamLinks& links)
     : settings_(settings),
       stats_(links.stats),
       frames_(links.blocks, settings.type.bytes()),
-      chunker_(settings.spec) {
+      chunker_(settings.chunk.chunker_spec()),
+      full_size_(settings.chunk.spec.size) {
   chunker_.add({.kind = Event::Kind::open});
 }
 
 void RowCutter::add(const Event& event, Time arrived) {
   arrived_ = arrived;
   if (event.kind == Event::Kind::gap) gap_ = event.count;
+  if (event.kind == Event::Kind::size) full_size_ = event.count;
   chunker_.add(event);
 }
 
@@ -28,7 +30,7 @@ std::optional<ReadyRow> RowCutter::next(Time now) {
     return std::nullopt;
   }
   const std::uint64_t window = row->window_begin() - skipped_;
-  rows_.add(*row, window);
+  rows_.add(*row, window, now);
   count(*row);
   ReadyRow ready{.row = *row, .window = {}, .arrived = arrived_, .ready = now};
   if (row->has_frames()) ready.window = frames_.window(window, row->window());
@@ -36,8 +38,8 @@ std::optional<ReadyRow> RowCutter::next(Time now) {
 }
 
 void RowCutter::count(const Row& row) {
-  const Spec& spec = settings_.spec;
-  const bool full = row.size == spec.size || (row.is(flag::reset) && row.size == spec.first);
+  const std::uint32_t first = settings_.chunk.chunker_spec().first;
+  const bool full = row.size == full_size_ || (row.is(flag::reset) && row.size == first);
   stats_.rows[!row.has_frames() ? RowKind::marker : full ? RowKind::full : RowKind::cut].add();
   if (row.is(flag::reset)) stats_.resets[row.reason].add();
   if (row.has_frames()) ++chunks_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -31,6 +32,8 @@ class RowCutter {
   std::uint64_t frames_until_next() const { return chunker_.frames_until_next(); }
   // Requires: next() has returned nullopt for the event before, and the stream has not ended.
   void add(const Event& event, Time arrived);
+  // When the event added last was read.
+  Time arrived() const { return arrived_; }
   // The next row of the event added last; nullopt if it yields no more.
   std::optional<ReadyRow> next(Time now);
 
@@ -41,6 +44,11 @@ class RowCutter {
   void drop_all();
   // Frees the frames that no outstanding row and no later row shows.
   void release_frames() { frames_.release(rows_.first_needed(keep_)); }
+
+  // The values of the last `frames` frames. Requires: they are in at most two blocks.
+  std::array<Bytes, 2> newest(std::uint64_t frames) const {
+    return frames_.window(frames_.end() - frames, frames);
+  }
 
   const OutstandingRows& rows() const { return rows_; }
   // The number of frames that rows in no batch, or later rows, show.
@@ -54,6 +62,7 @@ class RowCutter {
   StreamStats& stats_;
   FrameBuffer frames_;
   Chunker chunker_;
+  std::uint64_t full_size_;  // size of the next body that is not the first of its run
   OutstandingRows rows_;
   Time arrived_;               // when the event added last was read
   std::uint64_t gap_ = 0;      // frames that this event loses

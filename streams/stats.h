@@ -8,6 +8,7 @@
 #include "base/event.h"
 #include "base/instants.h"
 #include "base/stats.h"
+#include "input/endpoint_rule.h"
 
 namespace millrace {
 
@@ -37,6 +38,9 @@ enum class RowKind : std::uint8_t {
 // Why a result was not delivered.
 enum class ResultLoss : std::uint8_t { slow_reader, stream_closed };
 
+// A change of a stream's chunk size.
+enum class SizeChange : std::uint8_t { up, down };
+
 // The streams of one pipeline on one io thread. Written by that thread.
 struct StreamStats {
   Gauge open;
@@ -49,7 +53,10 @@ struct StreamStats {
   Labelled<Counter, Loss> lost;  // lost frames
   Gauge buffer;                  // bytes in the streams' frame buffers
   Labelled<Counter, RowKind> rows;
-  Labelled<Counter, ResetReason> resets;  // rows with RESET; never `none`
+  Labelled<Counter, ResetReason> resets;        // rows with RESET; never `none`
+  Labelled<Counter, EndpointReason> endpoints;  // that took effect
+  Counter endpoints_late;                       // of workers, without effect
+  Labelled<Counter, SizeChange> size_changes;
 
   // Stage `result` counts rows with a written result, the other stages all rows that are done.
   std::array<Histogram, stage_count> stages{Histogram(buckets::fast), Histogram(buckets::fast),

@@ -29,9 +29,15 @@ Stream::Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& 
       connection_(std::move(connection)),
       client_(&client),
       cutter_(settings_, links_),
+      sources_({.stream = settings_.name,
+                .frames = settings_.type,
+                .chunk = settings_.chunk,
+                .requested_size = settings_.requested_size,
+                .endpoint = settings_.endpoint},
+               links_.stats, links_.chosen_size),
       intake_(settings_, links_, client, cutter_.frames()),
       unwritten_(links.stats) {
-  assert(settings_.frames_limit >= settings_.spec.width());
+  assert(settings_.frames_limit >= settings_.chunk.width());
   has_credit_ = credit() > 0;
   links_.stats.opened.add();
   links_.stats.open.add(1);
@@ -179,19 +185,40 @@ void Stream::settle(Time now) {
   update_pause();
 }
 
-// The only place where events enter the chunker: each event and its frames pass here once. Sources
-// of size, flush and reset events, and a recording, belong here.
 void Stream::cut_rows(Time now) {
   while (hands_over()) {
     if (auto row = cutter_.next(now)) {
+      sources_.cut(row->row);
       row->notify_batched = needs_batched();
       links_.host.add(settings_.id, std::move(*row));
-      continue;
+    } else if (const auto endpoint = sources_.endpoint()) {
+      feed(*endpoint, now);
+    } else if (intake_.empty()) {
+      return;
+    } else if (const auto size = sources_.size(waited(now))) {
+      feed(*size, now);
+    } else {
+      const std::uint64_t most =
+          std::min(cutter_.frames_until_next(), sources_.frames_until_next());
+      const auto [event, arrived] = intake_.take(most);
+      feed(event, arrived);
     }
-    if (intake_.empty()) return;
-    const auto [event, arrived] = intake_.take(cutter_.frames_until_next());
-    cutter_.add(event, arrived);
   }
+}
+
+// The only place where events enter the chunker: each event and its frames pass here once. A
+// recording belongs here.
+void Stream::feed(const Event& event, Time arrived) {
+  cutter_.add(event, arrived);
+  const bool has_frames = event.kind == Kind::frames;
+  sources_.added(event, has_frames ? cutter_.newest(event.count) : std::array<Bytes, 2>());
+}
+
+// The larger of two times: from ready to taken, of the row that a worker took last; and since the
+// oldest row that waits for a batch is ready.
+Duration Stream::waited(Time now) const {
+  const auto oldest = cutter_.rows().oldest_ready();
+  return std::max(taken_after_, oldest ? now - *oldest : Duration{});
 }
 
 bool Stream::hands_over() {
@@ -218,6 +245,8 @@ void Stream::done(RowDone done, Time now) {
   row.flags |= done.flags;
   if (done.reason == ResetReason::worker_lost) links_.stats.resets[done.reason].add();
   links_.stats.done(done.at);
+  taken_after_ = done.at.taken - done.at.ready;
+  if (done.answer.endpoint) sources_.on_worker_endpoint(done.seq);
   try {
     deliver(row, done);
   } catch (const std::bad_alloc&) {
@@ -269,7 +298,7 @@ void Stream::finish(Time now) {
 bool Stream::full() const {
   if (held() >= settings_.frames_limit + pause_frames()) return true;
   const std::uint64_t to_come = cutter_.frames_to_come() + intake_.kept_apart();
-  return links_.blocks.scarce() && to_come >= settings_.spec.width();
+  return links_.blocks.scarce() && to_come >= settings_.chunk.width();
 }
 
 // Without outstanding rows only written() can resume it. If unwritten results do not hold it up

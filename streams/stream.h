@@ -15,6 +15,7 @@
 #include "streams/client_output.h"
 #include "streams/intake.h"
 #include "streams/row_cutter.h"
+#include "streams/sources/event_sources.h"
 #include "streams/stats.h"
 #include "streams/stream_input.h"
 #include "streams/stream_settings.h"
@@ -98,6 +99,8 @@ class Stream final : public StreamInput {
 
   const StreamSettings& settings() const { return settings_; }
   std::uint64_t position() const { return intake_.position(); }
+  // The current size of the stream's bodies, in frames.
+  std::uint32_t body_size() const { return sources_.body_size(); }
   std::uint64_t held_bytes() const { return held() * settings_.type.bytes(); }
 
  private:
@@ -112,6 +115,8 @@ class Stream final : public StreamInput {
 
   void settle(Time now);
   void cut_rows(Time now);
+  void feed(const Event& event, Time arrived);
+  Duration waited(Time now) const;
   bool hands_over();
   bool needs_batched() const;
   void deliver(const Row& row, const RowDone& done);
@@ -129,6 +134,7 @@ class Stream final : public StreamInput {
   const Share connection_;
   ClientOutput* client_;  // null after release()
   RowCutter cutter_;
+  EventSources sources_;
   Intake intake_;
   UnwrittenResults unwritten_;
 
@@ -142,6 +148,7 @@ class Stream final : public StreamInput {
   bool has_credit_ = false;
   Duration paused_for_{};  // total time paused since at most half of the limit was held
   Time settled_{};
+  Duration taken_after_{};  // from ready to taken, of the row that was taken last
   StreamClosing closing_ = StreamClosing::end;
   ResultLoss loss_ = ResultLoss::stream_closed;  // reason for results that are not written
 };

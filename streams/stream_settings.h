@@ -10,7 +10,8 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "chunker/spec.h"
-#include "input/sample_format.h"
+#include "input/client_format.h"
+#include "input/endpoint_rule.h"
 #include "streams/block_pool.h"
 #include "streams/stats.h"
 #include "streams/stream_host.h"
@@ -23,10 +24,13 @@ struct StreamSettings {
   std::string name{};
   std::string_view pipeline{};  // the pipeline's name; outlives the stream
   FrameType type{};             // the pipeline's
-  SampleFormat format{};        // the client's
-  Spec spec{};
-  // The stream pauses when it holds this many frames; at least the spec's width. While blocks are
-  // scarce, it pauses when it holds the spec's width of frames that are in no batch.
+  ClientFormat format{};        // the client's
+  ChunkRule chunk{};
+  // The size that the client requested: one of chunk.sizes, which the stream keeps.
+  std::optional<std::uint32_t> requested_size = {};
+  std::optional<EndpointRule> endpoint = {};
+  // The stream pauses when it holds this many frames; at least the rule's width. While blocks are
+  // scarce, it pauses when it holds the rule's width of frames that are in no batch.
   std::uint64_t frames_limit = 0;
   // Additional frames after long pauses: while the stream is paused, the limit grows at twice real
   // time, by at most this number. It returns to frames_limit when at most half of that is held.
@@ -41,6 +45,8 @@ struct StreamLinks {
   StreamHost& host;
   BlockPool& blocks;  // block size: FrameBuffer::block_bytes() for the pipeline's frames and width
   StreamStats& stats;
+  // The size that an adaptive stream of this pipeline and thread chose last; 0: none yet.
+  std::uint32_t& chosen_size;
 };
 
 }  // namespace millrace

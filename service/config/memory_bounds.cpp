@@ -41,7 +41,7 @@ Element larger(Element frames, Element dtype) {
 std::size_t slab_bytes(const PipelineOptions& pipeline) {
   const SlabShape shape{.rows = pipeline.batch.rows,
                         .marks = pipeline.batch.slots,
-                        .width = pipeline.chunk.spec.width(),
+                        .width = pipeline.chunk.width(),
                         .values = pipeline.frames.values,
                         .element = larger(pipeline.frames.element, pipeline.dtype)};
   // Far below 2^64, so that the addition in layout_of cannot overflow.
@@ -55,7 +55,7 @@ std::size_t slab_bytes(const PipelineOptions& pipeline) {
 // client's values have at least two bytes each.
 std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
   const std::size_t frame = pipeline.frames.bytes();
-  const std::size_t block = FrameBuffer::block_bytes(frame, pipeline.chunk.spec.width());
+  const std::size_t block = FrameBuffer::block_bytes(frame, pipeline.chunk.width());
   const std::size_t buffers = pipeline.shed_after ? 2 : 1;
   const std::size_t held = product({pipeline.stream_frames + pipeline.pause_frames, frame});
   const std::size_t most = message + message / 2 * size_of(pipeline.frames.element) +

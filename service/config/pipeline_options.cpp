@@ -129,7 +129,7 @@ std::uint64_t frames_in(Duration time, double rate) {
 }
 
 void check_window(Section& section, const PipelineOptions& pipeline, Duration most) {
-  const std::uint32_t width = pipeline.chunk.spec.width();
+  const std::uint32_t width = pipeline.chunk.width();
   if (width <= pipeline.stream_frames) return;
   section.wrong("chunk", "a window has " + std::to_string(width) +
                              " frames; it must have at most " +
@@ -144,7 +144,7 @@ void check_shedding(Section& section, const PipelineOptions& pipeline, Duration 
   const Spec& spec = pipeline.chunk.spec;
   const std::size_t in_batch = pipeline.batch.stateful ? 1 : max_ready_rows;
   const auto rows = static_cast<double>(max_ready_rows + default_credits * in_batch);
-  const double frames = rows * std::max(spec.size, spec.step) + spec.width();
+  const double frames = rows * std::max(spec.size, spec.step) + pipeline.chunk.width();
   const std::chrono::duration<double> before(frames / pipeline.frames.rate);
   const Duration wait = *pipeline.shed_after + *pipeline.shed_after / Intake::shed_grains;
   const auto least = std::chrono::ceil<std::chrono::milliseconds>(before + wait);

@@ -27,7 +27,6 @@ std::string json_of(const ChunkRule& rule) {
 HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
                          PipelineCallbacks callbacks) {
   const worker_protocol::Heartbeats heartbeats;
-  const Spec& spec = options.chunk.spec;
   HubSettings settings;
   settings.pipeline = options.name;
   settings.rule = {.batch = options.batch,
@@ -44,10 +43,11 @@ HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
                                        .repeat = options.chunk.pad == Pad::repeat},
                             .slots = options.batch.slots,
                             .rows = options.batch.rows,
-                            .width = spec.width()};
+                            .width = options.chunk.width()};
   settings.welcome.chunk = json_of(options.chunk);
   settings.streams = streams;
-  settings.tail_rows = (spec.width() - spec.left) / spec.step_of(spec.size) + 1;
+  settings.tail_rows =
+      (options.chunk.width() - options.chunk.spec.left) / options.chunk.shortest_step() + 1;
   settings.log = std::move(callbacks.log);
   settings.device_lost = std::move(callbacks.device_lost);
   return settings;

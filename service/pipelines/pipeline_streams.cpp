@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t spare_block_bytes = std::size_t{4} << 20;
 
 std::size_t block_bytes(const PipelineOptions& options) {
-  return FrameBuffer::block_bytes(options.frames.bytes(), options.chunk.spec.width());
+  return FrameBuffer::block_bytes(options.frames.bytes(), options.chunk.width());
 }
 
 // True if the service or its workers could not serve the stream, whatever its client did.

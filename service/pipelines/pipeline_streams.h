@@ -31,7 +31,7 @@ class PipelineStreams final : public StreamHost {
 
   Pipeline& pipeline() { return pipeline_; }
   const StreamStats& stats() const { return stats_; }
-  StreamLinks links() { return {*this, blocks_, stats_}; }
+  StreamLinks links() { return {*this, blocks_, stats_, chosen_size_}; }
   // See BlockPool::allow().
   void allow(std::uint64_t more) { blocks_.allow(more); }
 
@@ -46,6 +46,7 @@ class PipelineStreams final : public StreamHost {
   const Thread thread_;
   StreamStats stats_;
   BlockPool blocks_;
+  std::uint32_t chosen_size_ = 0;  // that an adaptive stream chose last; 0: none
 };
 
 }  // namespace millrace

@@ -33,15 +33,16 @@ struct LiveStream {
   explicit LiveStream(const Spec& spec, std::uint64_t limit = 1000)
       : LiveStream(StreamSettings{.id = StreamId{5},
                                   .type = {},
-                                  .format = SampleFormat::s16le,
-                                  .spec = spec,
+                                  .format = format_of(SampleFormat::s16le, {}),
+                                  .chunk = {.spec = spec},
                                   .frames_limit = limit,
                                   .opened = at(0)}) {}
 
   explicit LiveStream(const StreamSettings& settings, std::size_t spare_blocks = 100)
-      : pool(FrameBuffer::block_bytes(settings.type.bytes(), settings.spec.width()), spare_blocks,
+      : pool(FrameBuffer::block_bytes(settings.type.bytes(), settings.chunk.width()), spare_blocks,
              stats.buffer),
-        stream(settings, {.host = lane, .blocks = pool, .stats = stats}, client) {}
+        stream(settings, {.host = lane, .blocks = pool, .stats = stats, .chosen_size = chosen_size},
+               client) {}
 
   void send(std::size_t frames) {
     std::vector<std::int16_t> values(frames);
@@ -89,6 +90,7 @@ struct LiveStream {
   Said said() { return std::exchange(client.said, {}); }
 
   StreamStats stats;
+  std::uint32_t chosen_size = 0;
   BlockPool pool;
   CapturedRows lane;
   CapturedClient client;

@@ -57,8 +57,8 @@ class Play {
     limit_ = spec_.width() + draw(0, 300);
     return {.id = {},
             .type = {.element = Element::f32, .values = values_},
-            .format = SampleFormat::f32le,
-            .spec = spec_,
+            .format = {.format = SampleFormat::f32le, .values = values_},
+            .chunk = {.spec = spec_},
             .frames_limit = limit_};
   }
 

@@ -23,8 +23,8 @@ constexpr Duration patience = 160ms, latest = patience + patience / Intake::shed
 StreamSettings settings(const Spec& spec, std::uint64_t limit) {
   return {.id = StreamId{5},
           .type = {},
-          .format = SampleFormat::s16le,
-          .spec = spec,
+          .format = format_of(SampleFormat::s16le, {}),
+          .chunk = {.spec = spec},
           .frames_limit = limit,
           .shed_after = patience,
           .opened = at(0)};

@@ -54,8 +54,8 @@ TEST_CASE("a stream has credit for its next row, even if kept context fills the 
 TEST_CASE("with shed_after credit is the whole rest of the limit") {
   LiveStream live(StreamSettings{.id = StreamId{5},
                                  .type = {},
-                                 .format = SampleFormat::s16le,
-                                 .spec = tens,
+                                 .format = format_of(SampleFormat::s16le, {}),
+                                 .chunk = {.spec = tens},
                                  .frames_limit = 200,
                                  .shed_after = std::chrono::milliseconds(160),
                                  .opened = at(0)});
@@ -67,8 +67,8 @@ TEST_CASE("credit counts frames of the client, whatever their size in bytes") {
   LiveStream live(
       StreamSettings{.id = StreamId{5},
                      .type = {.element = Element::f32, .values = 3, .rate = 12.5, .features = true},
-                     .format = SampleFormat::f16le,
-                     .spec = tens,
+                     .format = {.format = SampleFormat::f16le, .values = 3, .rate = 12.5},
+                     .chunk = {.spec = tens},
                      .frames_limit = 200,
                      .opened = at(0)});
   live.stream.frames(test::bytes_of(std::vector<std::uint16_t>(3 * 4)), live.now);

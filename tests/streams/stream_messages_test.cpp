@@ -161,8 +161,10 @@ TEST_CASE("positions end at 2^53") {
 }
 
 TEST_CASE("a message with NaN is rejected, and its frames become a gap") {
-  StreamSettings settings{
-      .id = {}, .format = SampleFormat::f32le, .spec = {.size = 2}, .frames_limit = 100};
+  StreamSettings settings{.id = {},
+                          .format = format_of(SampleFormat::f32le, {}),
+                          .chunk = {.spec = {.size = 2}},
+                          .frames_limit = 100};
   LiveStream live(settings);
   live.stream.frames(test::bytes_of({0.5f}), live.now);
   live.stream.frames(test::bytes_of({0.5f, std::numeric_limits<float>::quiet_NaN(), 0.5f}),
@@ -177,8 +179,10 @@ TEST_CASE("a message with NaN is rejected, and its frames become a gap") {
 }
 
 TEST_CASE("a stream whose values are mostly clamped causes one warning") {
-  StreamSettings settings{
-      .id = {}, .format = SampleFormat::f32le, .spec = {.size = 4000}, .frames_limit = 100'000};
+  StreamSettings settings{.id = {},
+                          .format = format_of(SampleFormat::f32le, {}),
+                          .chunk = {.spec = {.size = 4000}},
+                          .frames_limit = 100'000};
   LiveStream live(settings);  // 16 000 frames a second
   const std::vector<float> fine(4000, 0.5f), wrong(4000, 500.0f);
   std::vector<float> half = fine;
@@ -214,8 +218,8 @@ TEST_CASE("features are chunked by vectors") {
   StreamSettings settings{
       .id = {},
       .type = {.element = Element::f32, .values = 3, .rate = 12.5, .features = true},
-      .format = SampleFormat::f16le,
-      .spec = {.size = 2},
+      .format = {.format = SampleFormat::f16le, .values = 3, .rate = 12.5},
+      .chunk = {.spec = {.size = 2}},
       .frames_limit = 100};
   LiveStream live(settings);
   const auto bytes = test::bytes_of<std::uint16_t>({0x3c00, 0, 0, 0, 0x4000, 0xc000});

@@ -15,8 +15,8 @@ struct PausedStream : LiveStream {
   PausedStream()
       : LiveStream(StreamSettings{.id = StreamId{5},
                                   .type = {},
-                                  .format = SampleFormat::s16le,
-                                  .spec = tens,
+                                  .format = format_of(SampleFormat::s16le, {}),
+                                  .chunk = {.spec = tens},
                                   .frames_limit = 16'000,
                                   .pause_frames = 8'000,
                                   .opened = at(0)}) {

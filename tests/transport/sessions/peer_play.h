@@ -15,13 +15,16 @@ struct PlainStream {
   PlainStream(const Spec& spec, std::uint64_t limit, ClientOutput& to)
       : output(to),
         pool(FrameBuffer::block_bytes(2, spec.width()), 100, stats.buffer),
-        stream({.format = SampleFormat::s16le, .spec = spec, .frames_limit = limit},
-               {.host = lane, .blocks = pool, .stats = stats}, to) {}
+        stream({.format = format_of(SampleFormat::s16le, {}),
+                .chunk = {.spec = spec},
+                .frames_limit = limit},
+               {.host = lane, .blocks = pool, .stats = stats, .chosen_size = chosen_size}, to) {}
 
   bool full() const { return stream.connected() && output.full(); }
 
   ClientOutput& output;
   StreamStats stats;
+  std::uint32_t chosen_size = 0;
   CapturedRows lane;
   std::size_t taken = 0, answered = 0;  // rows
   BlockPool pool;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chunker/body_size.h"
+
+#include <algorithm>
+
+namespace millrace {
+namespace {
+
+// splitmix64
+constexpr std::uint64_t mix(std::uint64_t z) {
+  z += 0x9e3779b97f4a7c15;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return z ^ z >> 31;
+}
+
+// 64-bit FNV-1a
+constexpr std::uint64_t hash(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+}  // namespace
+
+bool SizeList::contains(std::uint64_t size) const {
+  if (!is_range()) return std::ranges::find(sizes_, size) != sizes_.end();
+  return size >= smallest() && size <= largest() && (size - from_) % step_ == 0;
+}
+
+std::uint32_t drawn_size(const SizeRule& rule, std::string_view stream, std::uint64_t row) {
+  const std::uint64_t index = rule.per == SizeRule::Per::stream ? 0 : row;
+  const std::uint64_t h = mix(mix(rule.seed ^ hash(stream)) + index);
+  using Wide = unsigned __int128;
+  return rule.sizes[static_cast<std::size_t>((Wide{rule.sizes.size()} * h) >> 64)];
+}
+
+}  // namespace millrace

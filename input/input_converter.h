@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/frame_type.h"
+#include "input/client_format.h"
+
+namespace millrace {
+
+// Where converted frames go: into memory that it returns.
+class FrameSink {
+ public:
+  // Memory for the next frames: at least one and at most `frames` whole frames.
+  virtual MutableBytes writable(std::size_t frames) = 0;
+  // The first `frames` frames of the memory that writable() returned last are written.
+  virtual void append(std::size_t frames) = 0;
+
+ protected:
+  ~FrameSink() = default;
+};
+
+// Converts one client's messages into frames of the pipeline: checks the values, decodes them,
+// selects or averages channels, converts the rate, and converts to the pipeline's frames.
+//
+// Rates. The client's audio is a sequence of *input frames* at input_rate(): its own frames, or the
+// decoded frames of Opus packets. After n input frames the converter has appended at most
+// ⌊n · p / c⌋ frames of the pipeline (c: input_rate(), p: the pipeline's rate), and after drain()
+// exactly that many, counted from the drain before. Between drains it lags by the delay of the
+// resampler. Without a change of rate there is no lag.
+//
+// Messages may be split anywhere, also inside a value, except Opus packets. An input frame belongs
+// to the message that completes it. Frames do not depend on how the bytes were split.
+//
+// Confined to one thread. No allocation per message in steady state.
+class InputConverter {
+ public:
+  InputConverter(const ClientFormat& from, const FrameType& to);
+  ~InputConverter();
+
+  // The rate of input frames: of the client; for Opus that of the decoder.
+  double input_rate() const;
+  // The most input frames that a message of `bytes` bytes can have.
+  std::uint64_t most_input_frames(std::size_t bytes) const;
+
+  enum class Fault : std::uint8_t {
+    none,
+    not_finite,  // a value is NaN or infinite
+    bad_packet,  // the decoder refused the packet, or it is longer than 120 ms
+  };
+  struct Converted {
+    Fault fault = Fault::none;
+    std::uint64_t input_frames = 0;  // frames of the message; after a fault, the lost ones
+    std::uint64_t appended = 0;      // frames of the pipeline
+    std::uint64_t clamped = 0;       // values outside the pipeline's range
+  };
+  // Converts a message. With a fault nothing of it was appended, and the caller drains next.
+  [[nodiscard]] Converted convert(Bytes message, FrameSink& to);
+
+  // Appends the frames that the resampler still holds, so that ⌊n · p / c⌋ frames were appended for
+  // the n input frames since the last drain, and begins anew: the next frames are converted like
+  // the first of a stream. Part of an input frame stays (drop_partial()). `before` input frames of
+  // the stream came before those n: positions are rounded over the whole stream. Returns the number
+  // of frames appended.
+  std::uint64_t drain(std::uint64_t before, FrameSink& to);
+
+  // The number of input frames that `packets` lost Opus packets had: each is as long as the packet
+  // before them, or 20 ms. For other formats `packets` itself.
+  std::uint64_t lost_input_frames(std::uint64_t client_frames) const;
+
+  // True if part of an input frame has been received.
+  bool has_partial() const;
+  void drop_partial();
+
+ private:
+  class Stages;
+  std::unique_ptr<Stages> stages_;
+};
+
+}  // namespace millrace
