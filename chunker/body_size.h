@@ -31,14 +31,14 @@ class SizeList {
   bool contains(std::uint64_t size) const;
 
   bool is_range() const { return count_ > 0; }
-  std::uint32_t step() const { return step_; }  // of a range
+  std::uint32_t step() const { return step_; }  // the step of a range
 
   bool operator==(const SizeList&) const = default;
 
  private:
   std::vector<std::uint32_t> sizes_;
   std::uint32_t from_ = 0, step_ = 0;
-  std::size_t count_ = 0;  // of a range
+  std::size_t count_ = 0;  // the number of sizes of a range
 };
 
 // How a stream chooses the sizes of its bodies.

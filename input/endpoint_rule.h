@@ -16,7 +16,7 @@ enum class EndpointReason : std::uint8_t {
   worker,     // a worker's answer
 };
 
-// What ends the segments of a pipeline's streams by itself. All lengths are in frames of the
+// How the segments of a pipeline's streams end without the client. All lengths are in frames of the
 // pipeline, counted from the start of the segment, whatever started it.
 struct EndpointRule {
   enum class By : std::uint8_t {
@@ -31,7 +31,7 @@ struct EndpointRule {
   std::uint64_t silence = 0;                        // after speech
   std::optional<std::uint64_t> before_speech = {};  // in a segment without speech; nullopt: off
   std::uint64_t max = 0;                            // longest segment
-  std::uint32_t sensitivity = 2;                    // of the voice detector, 0 to 3
+  std::uint32_t sensitivity = 2;                    // sensitivity of the voice detector, 0 to 3
   On on_endpoint = On::segment;
 
   bool operator==(const EndpointRule&) const = default;

@@ -54,8 +54,8 @@ struct StreamStats {
   Gauge buffer;                  // bytes in the streams' frame buffers
   Labelled<Counter, RowKind> rows;
   Labelled<Counter, ResetReason> resets;        // rows with RESET; never `none`
-  Labelled<Counter, EndpointReason> endpoints;  // that took effect
-  Counter endpoints_late;                       // of workers, without effect
+  Labelled<Counter, EndpointReason> endpoints;  // endpoints that took effect
+  Counter endpoints_late;                       // endpoints of workers without effect
   Labelled<Counter, SizeChange> size_changes;
 
   // Stage `result` counts rows with a written result, the other stages all rows that are done.

@@ -30,7 +30,7 @@ namespace millrace {
 // decides. Has no clock. Confined to one thread. Does not allocate after construction.
 class EventSources {
  public:
-  // What one stream's sources depend on. The objects outlive the sources.
+  // The parameters of one stream. The objects outlive the sources.
   struct Settings {
     std::string_view stream;  // the stream's name
     const FrameType& frames;
