@@ -23,6 +23,12 @@ class JsonObject {
   JsonObject& number(std::string_view key, std::uint64_t value) {
     return raw(key, std::to_string(value));
   }
+  // Requires: the value is finite.
+  JsonObject& decimal(std::string_view key, double value) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.9g", value);
+    return raw(key, digits);
+  }
   JsonObject& boolean(std::string_view key, bool value) {
     return raw(key, value ? "true" : "false");
   }

@@ -18,6 +18,9 @@ StreamLine line_of(const Stream& stream, Time now) {
   };
   return {.name = settings.name,
           .pipeline = std::string(settings.pipeline),
+          .format = name_of(settings.format.format),
+          .rate = settings.format.rate,
+          .chunk = duration_of(stream.body_size()),
           .frames = stream.position(),
           .signal = duration_of(stream.position()),
           .age = now - settings.opened,

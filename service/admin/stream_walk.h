@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/time.h"
@@ -16,6 +17,9 @@ namespace millrace {
 struct StreamLine {
   std::string name;
   std::string pipeline;
+  std::string_view format;   // of the client's values: s16le, opus …
+  double rate = 0;           // client frames per second
+  Duration chunk{};          // size of the current body
   std::uint64_t frames = 0;  // position
   Duration signal{};         // position as a time
   Duration age{};

@@ -3,6 +3,8 @@
 
 #include <charconv>
 #include <cmath>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -11,23 +13,29 @@
 
 #include "chunker/chunker.h"
 #include "chunker/presets.h"
+#include "service/commands/chunking/chunk_plot.h"
+#include "service/commands/chunking/cut_stream.h"
+#include "service/commands/chunking/file_frames.h"
+#include "service/commands/chunking/frame_window.h"
 #include "service/commands/command_line.h"
 #include "service/commands/input/audio_file.h"
 #include "service/commands/input/events_file.h"
-#include "service/commands/output/sample_window.h"
+#include "service/commands/output/row_lines.h"
+#include "service/config/options.h"
 
 namespace millrace {
 namespace {
 
 using Outcome = Result<void, std::string>;
-using Kind = Event::Kind;
 
-constexpr std::size_t block = 16384;  // frames of a file read at once
 constexpr double most_rate = 1e9;
 
 struct Arguments {
-  std::string spec, preset;          // exactly one
+  std::string spec, preset, config;  // exactly one
+  std::string pipeline = "default";  // the name of a pipeline in `config`
   std::string file, frames, events;  // exactly one
+  std::string name;                  // name of the stream; empty: `file`
+  std::string plot;                  // file of the picture; empty: none
   std::optional<double> rate;
   bool values = false;
 };
@@ -45,109 +53,150 @@ Result<RuleKeys, std::string> split_spec(const std::string& spec) {
   return keys;
 }
 
-Result<RuleKeys, std::string> rule_keys(const Arguments& arguments) {
-  if (arguments.spec.empty() == arguments.preset.empty())
-    return std::string("exactly one of --spec and --preset must be given");
-  if (!arguments.preset.empty()) return RuleKeys{{"preset", arguments.preset}};
-  return split_spec(arguments.spec);
-}
-
-Result<ChunkRule, std::string> rule_from(const RuleKeys& keys, const RuleTarget& target) {
-  const auto rule = parse_rule(keys, target);
+// The rule of --spec or --preset for frames of this kind.
+Result<ChunkRule, std::string> rule_from(const Arguments& arguments,
+                                         const std::function<RuleTarget(const RuleKeys&)>& target) {
+  const auto keys = arguments.preset.empty()
+                        ? split_spec(arguments.spec)
+                        : Result<RuleKeys, std::string>(RuleKeys{{"preset", arguments.preset}});
+  if (!keys) return keys.error();
+  const auto rule = parse_rule(*keys, target(*keys));
   if (!rule) return rule.error().message;
   return *rule;
 }
 
-// Cuts one stream into rows and prints them as lines.
-class RowStream {
- public:
-  RowStream(const Spec& spec, std::ostream& out) : out_(out), chunker_(spec), lines_(out) {}
+// How the pipeline of --config cuts its streams.
+Result<CutStream::Rule, std::string> pipeline_rule(const Arguments& arguments) {
+  const auto configuration = load_options(arguments.config);
+  if (!configuration) return configuration.error();
+  for (const PipelineOptions& pipeline : configuration->options.pipelines)
+    if (pipeline.name == arguments.pipeline)
+      return CutStream::Rule{pipeline.frames, pipeline.chunk, pipeline.endpoint, {}};
+  return arguments.config + ": has no pipeline " + arguments.pipeline;
+}
 
-  RowLines& lines() { return lines_; }
-  const Chunker& chunker() const { return chunker_; }
+// The rule for a file, which decides the rate and the channels of --spec and --preset.
+Result<CutStream::Rule, std::string> rule_for(const Arguments& arguments, const AudioFile& file) {
+  if (!arguments.config.empty()) return pipeline_rule(arguments);
+  if (arguments.rate.value_or(file.rate()) != file.rate())
+    return arguments.file + ": has " + std::to_string(std::lround(file.rate())) +
+           " frames per second; --rate must be the same: only --config converts the rate";
+  const auto rule = rule_from(arguments, [&](auto&) { return RuleTarget{.rate = file.rate()}; });
+  if (!rule) return rule.error();
+  return CutStream::Rule{{.values = file.channels(), .rate = file.rate()}, *rule, {}, {}};
+}
 
-  Outcome add(Kind kind, std::uint64_t count = 0) {
-    Event event;
-    event.kind = kind;
-    event.count = count;
-    chunker_.add(event);
-    while (const auto row = chunker_.next()) {
-      lines_.print(*row);
-      if (!out_) return std::string("the rows cannot be written");
-    }
-    return {};
-  }
-
- private:
-  std::ostream& out_;
-  Chunker chunker_;
-  RowLines lines_;
-};
+// The rule for a stream without values.
+Result<CutStream::Rule, std::string> rule_for(const Arguments& arguments) {
+  if (!arguments.config.empty()) return pipeline_rule(arguments);
+  const auto rule =
+      rule_from(arguments, [&](const RuleKeys& keys) { return target_of(keys, arguments.rate); });
+  if (!rule) return rule.error();
+  return CutStream::Rule{{}, *rule, {}, {}};
+}
 
 Outcome print_events(const StreamEvents& events, const ChunkRule& rule, bool values,
                      std::ostream& out) {
   const PositionValues positions;
-  RowStream stream(rule.spec, out);
-  if (values) stream.lines().show(positions, rule, events.width());
-  for (const Event& event : events.events())
-    if (const auto added = stream.add(event.kind, event.count); !added) return added;
+  RowLines lines(out);
+  Chunker chunker(rule.chunker_spec());
+  if (values) lines.show(positions, rule, events.width());
+  for (const Event& event : events.events()) {
+    chunker.add(event);
+    while (const auto row = chunker.next()) {
+      lines.print(*row);
+      if (!out) return std::string("the rows cannot be written");
+    }
+  }
   return {};
 }
 
-Outcome print_file(AudioFile& file, const ChunkRule& rule, bool values, std::ostream& out) {
-  SampleWindow samples(file.channels());
-  RowStream stream(rule.spec, out);
-  if (values) stream.lines().show(samples, rule, rule.spec.width());
-  while (true) {
-    const auto frames = file.read(block);
-    if (!frames) return file.path() + ": " + frames.error();
-    if (frames->empty()) return stream.add(Kind::end);
-    if (values) samples.add(*frames);
-    if (const auto added = stream.add(Kind::frames, frames->size() / file.channels()); !added)
-      return added;
-    if (values) samples.drop_before(stream.chunker().keep_from());
-  }
+Outcome write(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  if (!(out << text) || !out.flush()) return path + ": cannot be written";
+  return {};
 }
 
-Outcome chunk_file(const Arguments& arguments, const RuleKeys& keys, std::ostream& out) {
+Outcome chunk_file(const Arguments& arguments, std::ostream& out) {
   auto file = AudioFile::open(arguments.file);
   if (!file) return arguments.file + ": " + file.error();
-  if (arguments.rate.value_or(file->rate()) != file->rate())
-    return arguments.file + ": has " + std::to_string(std::lround(file->rate())) +
-           " frames per second; --rate must be the same: chunk does not resample";
-  const auto rule = rule_from(keys, {.rate = file->rate()});
+  auto rule = rule_for(arguments, *file);
   if (!rule) return rule.error();
-  return print_file(*file, *rule, arguments.values, out);
+  rule->name = arguments.name.empty() ? arguments.file : arguments.name;
+  auto frames = FileFrames::open(std::move(*file), rule->frames);
+  if (!frames) return arguments.file + ": " + frames.error();
+
+  FrameWindow window(rule->frames);
+  RowLines lines(out);
+  if (arguments.values) lines.show(window, rule->chunk, rule->chunk.width());
+  ChunkPlot plot(rule->frames);
+  const bool plots = !arguments.plot.empty();
+  CutStream stream(
+      *rule,
+      [&](const Event& event) {
+        if (plots) plot.add(event);
+      },
+      [&](const Row& row) {
+        lines.print(row);
+        if (plots) plot.add(row);
+      });
+  while (true) {
+    const auto block = frames->read();
+    if (!block) return arguments.file + ": " + block.error();
+    if (block->empty()) break;
+    if (arguments.values) window.add(*block);
+    if (plots) plot.add(*block);
+    stream.add(block->size() / rule->frames.bytes(), *block);
+    if (!out) return std::string("the rows cannot be written");
+    if (arguments.values) window.drop_before(stream.chunker().keep_from());
+  }
+  stream.end();
+  return plots ? write(arguments.plot, plot.svg()) : Outcome{};
 }
 
-Result<StreamEvents, std::string> events_of(const Arguments& arguments, const Spec& spec) {
-  if (!arguments.events.empty()) return read_events(arguments.events, spec);
-  const std::string& text = arguments.frames;
+Result<std::uint64_t, std::string> frames_of(const std::string& text) {
   std::uint64_t frames = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), frames);
-  if (error != std::errc{} || stop != text.data() + text.size() || frames > max_position)
-    return "--frames: \"" + text + "\" must be a whole number from 0 to " +
-           std::to_string(max_position);
-  StreamEvents events(spec);
-  for (const auto& [kind, count] : {std::pair{"frames", frames}, {"end", std::uint64_t{0}}})
-    if (const auto added = events.add(kind, count); !added) return added.error();
-  return events;
+  if (error == std::errc{} && stop == text.data() + text.size() && frames <= max_position)
+    return frames;
+  return "--frames: \"" + text + "\" must be a whole number from 0 to " +
+         std::to_string(max_position);
+}
+
+Outcome chunk_frames(const Arguments& arguments, CutStream::Rule rule, std::ostream& out) {
+  const auto frames = frames_of(arguments.frames);
+  if (!frames) return frames.error();
+  if (rule.endpoint && rule.endpoint->by == EndpointRule::By::vad)
+    return std::string("the pipeline's endpoints are by voice: FILE must be given");
+  rule.name = arguments.name;
+  const PositionValues positions;
+  RowLines lines(out);
+  if (arguments.values) lines.show(positions, rule.chunk, rule.chunk.width());
+  CutStream stream(
+      rule, [](const Event&) {}, [&](const Row& row) { lines.print(row); });
+  stream.add(*frames, {});
+  stream.end();
+  return {};
 }
 
 Outcome chunk(const Arguments& arguments, std::ostream& out) {
-  const auto keys = rule_keys(arguments);
-  if (!keys) return keys.error();
   const bool file = !arguments.file.empty();
+  if (!arguments.spec.empty() + !arguments.preset.empty() + !arguments.config.empty() != 1)
+    return std::string("exactly one of --spec, --preset and --config must be given");
   if (file + !arguments.frames.empty() + !arguments.events.empty() != 1)
     return std::string("exactly one of FILE, --frames and --events must be given");
   if (arguments.rate && !(*arguments.rate > 0 && *arguments.rate <= most_rate))
     return std::string("--rate: must be above 0 and at most 1e9 frames per second");
-  if (file) return chunk_file(arguments, *keys, out);
-  const auto rule = rule_from(*keys, target_of(*keys, arguments.rate));
+  if (arguments.rate && !arguments.config.empty())
+    return std::string("--rate: cannot be combined with --config, which has the pipeline's rate");
+  if (!arguments.plot.empty() && !file) return std::string("--plot: FILE must be given");
+  if (file) return chunk_file(arguments, out);
+  const auto rule = rule_for(arguments);
   if (!rule) return rule.error();
-  const auto events = events_of(arguments, rule->spec);
+  if (!arguments.frames.empty()) return chunk_frames(arguments, *rule, out);
+  const auto events = read_events(arguments.events, rule->chunk.chunker_spec());
   if (!events) return events.error();
-  return print_events(*events, *rule, arguments.values, out);
+  return print_events(*events, rule->chunk, arguments.values, out);
 }
 
 void add_options(Command& command, Arguments& into) {
@@ -158,6 +207,11 @@ void add_options(Command& command, Arguments& into) {
       .type("KEY=VALUE,...");
   command.add("--preset", &into.preset, "Chunk rule of a known model, such as silero-16k")
       .type("NAME");
+  command
+      .add("--config", &into.config,
+           "Configuration of a service: cuts by the rule and the endpoints of a pipeline")
+      .type("FILE");
+  command.add("--pipeline", &into.pipeline, "Pipeline of --config").type("NAME").shows_default();
   command.add("--frames", &into.frames, "Length of a stream without values, in frames").type("N");
   command
       .add("--events", &into.events,
@@ -169,6 +223,12 @@ void add_options(Command& command, Arguments& into) {
       .type("N");
   command.add("--values", &into.values,
               "Add the values of the row's columns; without FILE, frame p has the value p + 1");
+  command
+      .add("--name", &into.name,
+           "Name of the stream, from which the rule random draws sizes; default: FILE")
+      .type("NAME");
+  command.add("--plot", &into.plot, "Also write a picture of the chunks of FILE, as SVG")
+      .type("OUT");
 }
 
 }  // namespace

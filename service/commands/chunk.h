@@ -9,7 +9,8 @@ class CommandLine;
 
 // Adds `chunk`: prints the rows of a stream as JSON lines.
 //
-//   chunk (--spec K=V,… | --preset NAME) (FILE | --frames N | --events FILE) [--values] [--rate R]
+//   chunk (--spec K=V,… | --preset NAME | --config FILE [--pipeline P])
+//         (FILE | --frames N | --events FILE) [--values] [--rate R] [--name NAME] [--plot OUT]
 //
 // Runs as soon as it is parsed. After an error: one line on console.err, exit code 1. `console`
 // must outlive `program`.

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/chunking/cut_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace {
+
+CutStream::CutStream(Rule rule, OnEvent on_event, OnRow on_row)
+    : rule_(std::move(rule)),
+      on_event_(std::move(on_event)),
+      on_row_(std::move(on_row)),
+      sources_({.stream = rule_.name,
+                .frames = rule_.frames,
+                .chunk = rule_.chunk,
+                .requested_size = {},
+                .endpoint = rule_.endpoint},
+               stats_, chosen_size_),
+      chunker_(rule_.chunk.chunker_spec()) {
+  chunker_.add({.kind = Event::Kind::open});
+}
+
+void CutStream::add(std::uint64_t count, Bytes values) {
+  while (count > 0) {
+    feed_decisions();
+    const std::uint64_t part =
+        std::min({count, chunker_.frames_until_next(), sources_.frames_until_next()});
+    const std::size_t bytes =
+        values.empty() ? 0 : static_cast<std::size_t>(part) * rule_.frames.bytes();
+    feed({.kind = Event::Kind::frames, .count = part}, values.first(bytes));
+    values = values.subspan(bytes);
+    count -= part;
+  }
+  while (const auto endpoint = sources_.endpoint()) feed(*endpoint);
+}
+
+void CutStream::end() {
+  feed_decisions();
+  feed({.kind = Event::Kind::end});
+}
+
+// The events that must enter the chunker before the stream's next event.
+void CutStream::feed_decisions() {
+  while (const auto endpoint = sources_.endpoint()) feed(*endpoint);
+  if (const auto size = sources_.size(Duration{})) feed(*size);
+}
+
+void CutStream::feed(const Event& event, Bytes values) {
+  chunker_.add(event);
+  sources_.added(event, {values, Bytes()});
+  on_event_(event);
+  while (const auto row = chunker_.next()) {
+    sources_.cut(*row);
+    on_row_(*row);
+  }
+}
+
+}  // namespace millrace
