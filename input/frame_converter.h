@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/frame_type.h"
 #include "input/sample_format.h"
+#include "input/value_kernels.h"
 
 namespace millrace {
 
@@ -20,8 +21,7 @@ namespace millrace {
 // Messages may be split anywhere, also inside a value. A frame belongs to the message that
 // completes it. A message that is not finite does not change where the next frame begins.
 //
-// An s16 value v is v / 32768 as a float. A denormal becomes zero; a value outside the pipeline's
-// range becomes the nearest value in it. Confined to one thread.
+// Confined to one thread.
 class FrameConverter {
  public:
   FrameConverter(SampleFormat from, const FrameType& to);
@@ -48,13 +48,11 @@ class FrameConverter {
   bool has_partial() const { return !partial_.empty(); }
   void drop_partial() { partial_.clear(); }
 
-  // Converts `values` values.
-  using Kernel = Findings (*)(const std::byte* from, std::byte* to, std::size_t values);
-
  private:
   void convert_frames(Bytes from, MutableBytes to);
 
-  const Kernel kernel_;
+  const SampleFormat from_;
+  const ValueKernel kernel_;
   const std::size_t value_;           // bytes per value of the client
   const std::size_t client_frame_;    // bytes
   const std::size_t pipeline_frame_;  // bytes

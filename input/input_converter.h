@@ -4,25 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "base/bytes.h"
 #include "base/frame_type.h"
 #include "input/client_format.h"
+#include "input/frame_sink.h"
 
 namespace millrace {
-
-// Where converted frames go: into memory that it returns.
-class FrameSink {
- public:
-  // Memory for the next frames: at least one and at most `frames` whole frames.
-  virtual MutableBytes writable(std::size_t frames) = 0;
-  // The first `frames` frames of the memory that writable() returned last are written.
-  virtual void append(std::size_t frames) = 0;
-
- protected:
-  ~FrameSink() = default;
-};
 
 // Converts one client's messages into frames of the pipeline: checks the values, decodes them,
 // selects or averages channels, converts the rate, and converts to the pipeline's frames.
@@ -39,6 +27,9 @@ class FrameSink {
 // Confined to one thread. No allocation per message in steady state.
 class InputConverter {
  public:
+  // Requires: the client has the pipeline's number of values per frame, or chooses one of its
+  // channels for a pipeline of one channel; Opus has one or two channels; the rates of audio are
+  // whole numbers, and those of features are equal. Throws std::bad_alloc.
   InputConverter(const ClientFormat& from, const FrameType& to);
   ~InputConverter();
 
@@ -64,9 +55,8 @@ class InputConverter {
   // Appends the frames that the resampler still holds, so that ⌊n · p / c⌋ frames were appended for
   // the n input frames since the last drain, and begins anew: the next frames are converted like
   // the first of a stream. Part of an input frame stays (drop_partial()). `before` input frames of
-  // the stream came before those n: positions are rounded over the whole stream. Returns the number
-  // of frames appended.
-  std::uint64_t drain(std::uint64_t before, FrameSink& to);
+  // the stream came before those n: positions are rounded over the whole stream.
+  Appended drain(std::uint64_t before, FrameSink& to);
 
   // The number of input frames that `packets` lost Opus packets had: each is as long as the packet
   // before them, or 20 ms. For other formats `packets` itself.

@@ -11,10 +11,14 @@
 
 namespace millrace {
 
-// The client's representation of one value of a frame.
-enum class SampleFormat : std::uint8_t { s16le, f16le, f32le };
+// The client's representation of one value of a frame; for `opus` that of the audio.
+enum class SampleFormat : std::uint8_t { s16le, s24le, f16le, f32le, mulaw, alaw, opus };
 
-constexpr std::size_t size_of(SampleFormat format) { return format == SampleFormat::f32le ? 4 : 2; }
+// The bytes of one value. 0 for Opus: the size of a packet is not that of its frames.
+constexpr std::size_t size_of(SampleFormat format) {
+  constexpr std::size_t sizes[] = {2, 3, 2, 4, 1, 1, 0};
+  return sizes[static_cast<std::size_t>(format)];
+}
 
 // The format of a client that does not name one.
 constexpr SampleFormat default_format(bool features) {
@@ -26,7 +30,7 @@ struct FormatError {
   std::string message;
 };
 
-// The format with this name: s16le or f32le for audio, f32le or f16le for features.
+// The format with this name: every format but f16le for audio, f32le or f16le for features.
 Result<SampleFormat, FormatError> parse_sample_format(std::string_view name, bool features);
 
 }  // namespace millrace

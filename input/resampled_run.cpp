@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input/resampled_run.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace millrace {
+
+ResampledRun::ResampledRun(const Rates& rates, const FrameType& to)
+    : rates_(rates),
+      channels_(to.values),
+      frame_bytes_(to.bytes()),
+      encode_(value_kernel(SampleFormat::f32le, to.element)),
+      resampler_(open_resampler(rates, to.values)) {}
+
+Appended ResampledRun::append(const float* from, std::size_t frames, FrameSink& to) {
+  std::array<float, most_values> converted;
+  const std::size_t room = converted.size() / channels_;
+  taken_ += frames;
+  Appended total;
+  Resampler::Step step;
+  do {
+    step = resampler_->convert(from, frames, converted.data(), room);
+    from += step.taken * channels_;
+    frames -= step.taken;
+    total += write(converted.data(), step.given, to);
+  } while (frames > 0 || step.given == room);
+  assert(given_ <= position(taken_));
+  return total;
+}
+
+// The resampler's last frames come out when zeros follow them. It always has enough: position() is
+// rounded down, and differs by at most one from the position of the run alone.
+Appended ResampledRun::drain(std::uint64_t before, FrameSink& to) {
+  static constexpr std::array<float, most_values> zeros{};
+  std::array<float, most_values> converted;
+  const std::size_t room = converted.size() / channels_;
+  const std::uint64_t due = position(before + taken_) - position(before);
+  if (taken_ == 0) return {};
+  Appended total;
+  while (given_ < due) {
+    const Resampler::Step step = resampler_->convert(zeros.data(), room, converted.data(), room);
+    total += write(converted.data(), std::min<std::uint64_t>(step.given, due - given_), to);
+  }
+  resampler_->begin_anew();
+  taken_ = given_ = 0;
+  return total;
+}
+
+// ⌊frames · to / from⌋, without overflow.
+std::uint64_t ResampledRun::position(std::uint64_t frames) const {
+  return frames / rates_.from * rates_.to + frames % rates_.from * rates_.to / rates_.from;
+}
+
+Appended ResampledRun::write(const float* from, std::size_t frames, FrameSink& to) {
+  Appended total{.frames = frames};
+  given_ += frames;
+  while (frames > 0) {
+    const MutableBytes writable = to.writable(frames);
+    const std::size_t count = writable.size() / frame_bytes_;
+    const std::size_t values = count * channels_;
+    total.clamped += encode_(reinterpret_cast<const std::byte*>(from), writable.data(), values);
+    to.append(count);
+    from += values;
+    frames -= count;
+  }
+  return total;
+}
+
+}  // namespace millrace

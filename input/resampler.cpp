@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input/resampler.h"
+
+#include <algorithm>
+
+#include "input/soxr_resampler.h"
+#include "input/speexdsp_resampler.h"
+
+namespace millrace {
+namespace {
+
+// The rates that are assigned to libsoxr. All others are assigned to libspeexdsp. docs/sizing.md
+// lists what each costs; bench/input_bench measures it.
+struct Assigned {
+  Rates rates;
+  std::size_t bytes;  // per channel
+};
+constexpr Assigned to_soxr[] = {
+    {{44100, 16000}, 128 * 1024},
+};
+
+const Assigned* assigned_to_soxr(const Rates& rates) {
+  const auto* found = std::ranges::find(to_soxr, rates, &Assigned::rates);
+  return found == std::end(to_soxr) ? nullptr : found;
+}
+
+}  // namespace
+
+ResamplerLibrary resampler_library(const Rates& rates) {
+  return assigned_to_soxr(rates) ? ResamplerLibrary::soxr : ResamplerLibrary::speexdsp;
+}
+
+std::unique_ptr<Resampler> open_resampler(const Rates& rates, std::uint32_t channels) {
+  if (assigned_to_soxr(rates)) return open_soxr(rates, channels);
+  return open_speexdsp(rates, channels);
+}
+
+std::size_t resampler_bytes(const Rates& rates, std::uint32_t channels) {
+  if (const Assigned* soxr = assigned_to_soxr(rates)) return soxr->bytes * channels;
+  return speexdsp_bytes(rates, channels);
+}
+
+}  // namespace millrace
