@@ -17,11 +17,11 @@ namespace millrace {
 struct StreamLine {
   std::string name;
   std::string pipeline;
-  std::string_view format;   // of the client's values: s16le, opus …
-  double rate = 0;           // client frames per second
-  Duration chunk{};          // size of the current body
-  std::uint64_t frames = 0;  // position
-  Duration signal{};         // position as a time
+  std::string_view format{};  // format of the client's values: s16le, opus …
+  double rate = 0;            // client frames per second
+  Duration chunk{};           // size of the current body
+  std::uint64_t frames = 0;   // position
+  Duration signal{};          // position as a time
   Duration age{};
   Duration held{};               // signal of the frames that the service holds
   std::uint64_t held_bytes = 0;  // reclaimable memory: frames, and results not written yet

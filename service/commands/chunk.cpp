@@ -139,6 +139,7 @@ Outcome chunk_file(const Arguments& arguments, std::ostream& out) {
       [&](const Row& row) {
         lines.print(row);
         if (plots) plot.add(row);
+        return bool(out);
       });
   while (true) {
     const auto block = frames->read();
@@ -173,9 +174,14 @@ Outcome chunk_frames(const Arguments& arguments, CutStream::Rule rule, std::ostr
   RowLines lines(out);
   if (arguments.values) lines.show(positions, rule.chunk, rule.chunk.width());
   CutStream stream(
-      rule, [](const Event&) {}, [&](const Row& row) { lines.print(row); });
+      rule, [](const Event&) {},
+      [&](const Row& row) {
+        lines.print(row);
+        return bool(out);
+      });
   stream.add(*frames, {});
   stream.end();
+  if (!out) return std::string("the rows cannot be written");
   return {};
 }
 

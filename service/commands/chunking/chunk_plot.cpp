@@ -115,9 +115,12 @@ double ChunkPlot::x(std::uint64_t position) const {
   return left + (right - left) * static_cast<double>(position) / all;
 }
 
-// One vertical line per pixel.
+// One vertical line per pixel. The loudest frame has the whole height.
 void ChunkPlot::draw_waveform(std::string& out) const {
   out += "<path stroke=\"#556\" stroke-width=\"1\" d=\"";
+  float loudest = 1e-6f;
+  for (const Peak& peak : peaks_) loudest = std::max({loudest, -peak.low, peak.high});
+  const double scale = wave_height / static_cast<double>(loudest);
   const auto columns = static_cast<std::size_t>(right - left);
   for (std::size_t column = 0; column < columns && !peaks_.empty(); ++column) {
     const std::size_t from = column * peaks_.size() / columns;
@@ -126,8 +129,8 @@ void ChunkPlot::draw_waveform(std::string& out) const {
     for (std::size_t i = from; i < to; ++i)
       peak = {std::min(peak.low, peaks_[i].low), std::max(peak.high, peaks_[i].high)};
     append(out, "M%g %.1fV%.1f", left + static_cast<double>(column) + 0.5,
-           wave_middle - wave_height * static_cast<double>(peak.high) - 0.5,
-           wave_middle - wave_height * static_cast<double>(peak.low) + 0.5);
+           wave_middle - scale * static_cast<double>(peak.high) - 0.5,
+           wave_middle - scale * static_cast<double>(peak.low) + 0.5);
   }
   out += "\"/>\n";
 }

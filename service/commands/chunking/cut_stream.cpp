@@ -21,8 +21,9 @@ CutStream::CutStream(Rule rule, OnEvent on_event, OnRow on_row)
 }
 
 void CutStream::add(std::uint64_t count, Bytes values) {
-  while (count > 0) {
+  while (count > 0 && !stopped_) {
     feed_decisions();
+    if (stopped_) return;
     const std::uint64_t part =
         std::min({count, chunker_.frames_until_next(), sources_.frames_until_next()});
     const std::size_t bytes =
@@ -31,18 +32,27 @@ void CutStream::add(std::uint64_t count, Bytes values) {
     values = values.subspan(bytes);
     count -= part;
   }
-  while (const auto endpoint = sources_.endpoint()) feed(*endpoint);
+  if (!stopped_) feed_endpoints();
 }
 
 void CutStream::end() {
   feed_decisions();
-  feed({.kind = Event::Kind::end});
+  if (!stopped_) feed({.kind = Event::Kind::end});
 }
 
 // The events that must enter the chunker before the stream's next event.
 void CutStream::feed_decisions() {
-  while (const auto endpoint = sources_.endpoint()) feed(*endpoint);
+  feed_endpoints();
+  if (stopped_) return;
   if (const auto size = sources_.size(Duration{})) feed(*size);
+}
+
+void CutStream::feed_endpoints() {
+  while (!stopped_) {
+    const auto endpoint = sources_.endpoint();
+    if (!endpoint) return;
+    feed(*endpoint);
+  }
 }
 
 void CutStream::feed(const Event& event, Bytes values) {
@@ -51,7 +61,10 @@ void CutStream::feed(const Event& event, Bytes values) {
   on_event_(event);
   while (const auto row = chunker_.next()) {
     sources_.cut(*row);
-    on_row_(*row);
+    if (!on_row_(*row)) {
+      stopped_ = true;
+      return;
+    }
   }
 }
 

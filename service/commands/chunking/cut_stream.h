@@ -28,7 +28,8 @@ class CutStream {
   };
   // Receives an event that has entered the chunker, before the rows that it cuts.
   using OnEvent = std::function<void(const Event&)>;
-  using OnRow = std::function<void(const Row&)>;
+  // Receives a row. If it returns false, no more rows are cut.
+  using OnRow = std::function<bool(const Row&)>;
 
   CutStream(Rule rule, OnEvent on_event, OnRow on_row);
 
@@ -40,6 +41,7 @@ class CutStream {
 
  private:
   void feed(const Event& event, Bytes values = {});
+  void feed_endpoints();
   void feed_decisions();
 
   const Rule rule_;
@@ -49,6 +51,7 @@ class CutStream {
   std::uint32_t chosen_size_ = 0;
   EventSources sources_;
   Chunker chunker_;
+  bool stopped_ = false;
 };
 
 }  // namespace millrace

@@ -52,6 +52,9 @@ TEST_CASE("the page of streams has plain decimals, the oldest stream first, and 
   first.total = 1;
   second.lines.push_back({.name = "a \"b\"",
                           .pipeline = "asr",
+                          .format = "mulaw",
+                          .rate = 8000,
+                          .chunk = 80ms,
                           .frames = 140'800,
                           .signal = 8800ms,
                           .age = 3h,
@@ -60,15 +63,16 @@ TEST_CASE("the page of streams has plain decimals, the oldest stream first, and 
                           .paused = true,
                           .peer = "127.0.0.1:40000"});
   second.total = 4000;
-  CHECK(
-      streams_page({}, {first, second}).body ==
-      "{\"total\":4001,\"streams\":[{\"stream\":\"a "
-      "\\\"b\\\"\",\"pipeline\":\"asr\",\"frames\":140800,"
-      "\"signal_s\":8.800,\"age_s\":10800.000,\"held_s\":0.320,\"held_bytes\":10240,\"paused\":"
-      "true,\"connected\":true,"
-      "\"peer\":\"127.0.0.1:40000\"},"
-      "{\"stream\":\"young\",\"pipeline\":\"asr\",\"frames\":0,\"signal_s\":0.000,\"age_s\":1.500,"
-      "\"held_s\":0.000,\"held_bytes\":0,\"paused\":false,\"connected\":true,\"peer\":\"\"}]}\n");
+  CHECK(streams_page({}, {first, second}).body ==
+        "{\"total\":4001,\"streams\":[{\"stream\":\"a "
+        "\\\"b\\\"\",\"pipeline\":\"asr\",\"format\":\"mulaw\",\"rate\":8000,\"chunk_s\":0.080000,"
+        "\"frames\":140800,"
+        "\"signal_s\":8.800,\"age_s\":10800.000,\"held_s\":0.320,\"held_bytes\":10240,\"paused\":"
+        "true,\"connected\":true,"
+        "\"peer\":\"127.0.0.1:40000\"},"
+        "{\"stream\":\"young\",\"pipeline\":\"asr\",\"format\":\"\",\"rate\":0,\"chunk_s\":0."
+        "000000,\"frames\":0,\"signal_s\":0.000,\"age_s\":1.500,"
+        "\"held_s\":0.000,\"held_bytes\":0,\"paused\":false,\"connected\":true,\"peer\":\"\"}]}\n");
 }
 
 TEST_CASE("the page of streams has no more lines than the limit") {

@@ -57,6 +57,11 @@ struct Directory {
     std::ofstream(file) << content;
     return file;
   }
+  std::string config(const std::string& content) const {
+    const std::string file = path / "millrace.toml";
+    std::ofstream(file) << content;
+    return file;
+  }
   std::string wav(const std::vector<float>& values, int channels, int rate, int kind) const {
     const std::string file = path / "audio.wav";
     SF_INFO format{};
@@ -198,20 +203,58 @@ TEST_CASE("chunk: a file longer than a block keeps its context") {
   CHECK(std::count(shown.begin(), shown.end(), '1') > 16000 + 32000 + 48000 + 34000);
 }
 
-TEST_CASE("chunk: --rate must be the rate of the file, because chunk does not resample") {
+TEST_CASE("chunk: --rate must be the rate of the file, because only --config converts it") {
   const Directory directory;
   const std::string file = directory.wav(ramp(5), 1, 8000, SF_FORMAT_PCM_16);
   CHECK(rows({"--spec", "size=1ms", "--rate", "8000", file}) == "[0,0,0,5,0,55,0]\n");
   CHECK(refusal({"--spec", "size=1ms", "--rate", "16000", file}) ==
         "millrace chunk: " + file +
-            ": has 8000 frames per second; --rate must be the same: chunk does not resample\n");
+            ": has 8000 frames per second; --rate must be the same: only --config converts the "
+            "rate\n");
   CHECK(refusal({"--preset", "silero-16k", file}) ==
         "millrace chunk: preset = \"silero-16k\" takes audio at 16000 frames per second, not audio "
         "at 8000 frames per second\n");
 }
 
+TEST_CASE("chunk: --config cuts by the pipeline's rule, at its rate and in its type") {
+  const Directory directory;
+  const std::string config = directory.config(
+      "[[pipeline]]\nname = \"a\"\nchunk = { size = 4 }\nrate = 8000\nframes = \"f32\"\n"
+      "[[pipeline]]\nname = \"b\"\nrate = 16000\nchunk = { size = \"100ms\" }\n");
+  const std::string file = directory.wav(ramp(6), 1, 8000, SF_FORMAT_PCM_16);
+  CHECK(rows({"--config", config, "--pipeline", "a", file, "--values"}) ==
+        "[0,0,0,4,0,7,0,[3.0517578e-05,6.1035156e-05,9.1552734e-05,0.00012207031]]\n"
+        "[1,4,0,2,0,48,0,[0.00015258789,0.00018310547,0,0]]\n");
+  const std::string second =
+      directory.wav(std::vector<float>(8000, 0.25F), 2, 8000, SF_FORMAT_PCM_16);
+  const std::string cut = rows({"--config", config, "--pipeline", "b", second});
+  CHECK(std::count(cut.begin(), cut.end(), '\n') == 6);  // 0.5 s, and the end
+  CHECK(cut.ends_with("[5,8000,0,0,0,48,0]\n"));
+  CHECK(refusal({"--config", config, file}) ==
+        "millrace chunk: " + config + ": has no pipeline default\n");
+}
+
+TEST_CASE("chunk: --plot draws each chunk and the reasons of markers") {
+  const Directory directory;
+  const std::string file = directory.wav(ramp(9), 1, 8000, SF_FORMAT_PCM_16);
+  const std::string plot = directory.path / "plot.svg";
+  CHECK(rows({"--spec", "size=3", file, "--plot", plot}) ==
+        "[0,0,0,3,0,7,0]\n[1,3,0,3,0,0,0]\n[2,6,0,3,0,0,0]\n[3,9,0,0,0,48,0]\n");
+  std::ifstream in(plot);
+  const std::string svg(std::istreambuf_iterator<char>(in), {});
+  CHECK(svg.starts_with("<svg "));
+  CHECK(svg.ends_with("</svg>\n"));
+  for (const char* text :
+       {">0</text>", ">1</text>", ">2</text>", ">RESET start</text>", ">LAST END</text>"})
+    CHECK(svg.find(text) != svg.npos);
+  CHECK(svg.find(">3</text>") == svg.npos);
+  CHECK(refusal({"--spec", "size=3", file, "--plot", directory.path / "no/plot.svg"}) ==
+        "millrace chunk: " + (directory.path / "no/plot.svg") + ": cannot be written\n");
+}
+
 TEST_CASE("chunk: a missing or superfluous option is an error") {
-  const std::string rule = "millrace chunk: exactly one of --spec and --preset must be given\n";
+  const std::string rule =
+      "millrace chunk: exactly one of --spec, --preset and --config must be given\n";
   CHECK(refusal({"--frames", "4"}) == rule);
   CHECK(refusal({"--spec", "size=4", "--preset", "silero-16k", "--frames", "4"}) == rule);
   const std::string stream =
