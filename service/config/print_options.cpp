@@ -76,18 +76,33 @@ void print(std::ostream& out, const LogOptions& log) {
       << "format = " << in_quotes(log.format == LogFormat::json ? "json" : "text") << '\n';
 }
 
+std::string value_of(const SizeList& sizes) {
+  if (sizes.is_range())
+    return "{ from = " + std::to_string(sizes.smallest()) +
+           ", to = " + std::to_string(sizes.largest()) +
+           ", step = " + std::to_string(sizes.step()) + " }";
+  std::string list = "[";
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    list += (i > 0 ? ", " : "") + std::to_string(sizes[i]);
+  return list + "]";
+}
+
+template <class Value>
+std::string value_of(const Value& value) {
+  if constexpr (std::is_enum_v<Value>)
+    return in_quotes(name_of(value));
+  else
+    return std::to_string(value);
+}
+
 // `step` and `first` are printed only if they are set: otherwise they follow each new size.
 void print(std::ostream& out, const ChunkRule& rule) {
   std::string_view before = "chunk = { ";
   for_each_key(rule, [&](std::string_view key, const auto& value) {
     const bool absent =
         (key == "step" && rule.spec.step == 0) || (key == "first" && rule.spec.first == 0);
-    if (absent) return;
-    out << std::exchange(before, ", ") << key << " = ";
-    if constexpr (std::is_enum_v<std::decay_t<decltype(value)>>)
-      out << in_quotes(name_of(value));
-    else
-      out << value;
+    if (!absent && has_key(rule, key))
+      out << std::exchange(before, ", ") << key << " = " << value_of(value);
   });
   out << " }\n";
 }
