@@ -14,8 +14,7 @@ namespace {
 constexpr std::size_t most_sizes = 16;
 constexpr std::string_view between = "+", range_to = "..", range_step = "/";
 constexpr std::string_view forms =
-    "must be 2 to 16 lengths of at least 1 frame, ascending, such as 80ms+160ms, or a range "
-    "FROM..TO/STEP, such as 40ms..1s/40ms";
+    "must be 2 to 16 lengths of at least 1 frame in ascending order, or a range";
 
 // The length in frames. The error quotes it, because it is only part of the value.
 Result<std::uint32_t, std::string> one_length(std::string_view text, double rate) {
@@ -79,6 +78,7 @@ std::string sizes_text(const SizeList& sizes) {
 }
 
 Result<SizeList, std::string> parse_sizes(std::string_view text, double rate) {
+  if (text.empty()) return std::string(forms);
   const std::size_t dots = text.find(range_to);
   if (dots == text.npos) return parse_list(text, rate);
   return parse_range(text.substr(0, dots), text.substr(dots + range_to.size()), rate);

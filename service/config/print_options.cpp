@@ -107,6 +107,16 @@ void print(std::ostream& out, const ChunkRule& rule) {
   out << " }\n";
 }
 
+void print(std::ostream& out, const EndpointRule& rule) {
+  out << "endpoint = { by = " << in_quotes(name_of(rule.by));
+  if (rule.by == EndpointRule::By::vad)
+    out << ", silence = " << rule.silence << ", before_speech = "
+        << (rule.before_speech ? std::to_string(*rule.before_speech) : in_quotes("off"))
+        << ", sensitivity = " << rule.sensitivity;
+  out << ", max = " << rule.max << ", on_endpoint = " << in_quotes(name_of(rule.on_endpoint))
+      << " }\n";
+}
+
 // The shortest text that is parsed to the same number.
 std::string exact(double number) {
   std::array<char, 32> text{};
@@ -123,17 +133,32 @@ std::string with_duration(std::uint32_t frames, double rate) {
   return std::to_string(frames) + " (" + duration_of(frames, rate) + ")";
 }
 
+// The durations of the frames: 80 ms, or 80 to 640 ms.
+std::string durations(std::uint32_t least, std::uint32_t most, std::uint32_t more, double rate) {
+  const std::string longest = duration_of(double{1} * most + more, rate);
+  if (least == most) return longest;
+  return readable(std::round(1e6 * (double{1} * least + more) / rate) / 1000) + " to " + longest;
+}
+
 // Comments with the lengths and the latency of the rule. A row is ready when the last frame of its
 // right context has arrived; then it waits for a batch.
 void print_lengths(std::ostream& out, const PipelineOptions& pipeline) {
-  const Spec& spec = pipeline.chunk.spec;
+  const ChunkRule& rule = pipeline.chunk;
+  const Spec& spec = rule.spec;
+  const SizeList& sizes = rule.sizes.sizes;
   const double rate = pipeline.frames.rate;
-  out << "# frames: size " << with_duration(spec.size, rate) << ", step "
-      << with_duration(spec.step_of(spec.size), rate) << ", first "
-      << with_duration(spec.first_body(spec.size), rate) << ", left "
+  out << "# frames: size " << with_duration(spec.size, rate);
+  if (!sizes.empty())
+    out << " of " << with_duration(sizes.smallest(), rate) << " to "
+        << with_duration(sizes.largest(), rate);
+  else
+    out << ", step " << with_duration(spec.step_of(spec.size), rate);
+  out << ", first " << with_duration(spec.first_body(spec.size), rate) << ", left "
       << with_duration(spec.left, rate) << ", right " << with_duration(spec.right, rate)
-      << "; a row has " << spec.width() << " columns\n"
-      << "# latency of the rule: " << duration_of(static_cast<double>(spec.size) + spec.right, rate)
+      << "; a row has " << rule.width() << " columns\n"
+      << "# latency of the rule: "
+      << durations(sizes.empty() ? spec.size : sizes.smallest(),
+                   sizes.empty() ? spec.size : sizes.largest(), spec.right, rate)
       << " from the first frame of a body until its row is ready, " << duration_of(spec.right, rate)
       << " from the last; then at most " << readable(pipeline.batch.max_wait)
       << " (max_wait) if a worker is free\n";
@@ -160,6 +185,7 @@ void print(std::ostream& out, const PipelineOptions& pipeline) {
   if (pipeline.shed_after)
     out << "shed_after = " << in_quotes(readable(*pipeline.shed_after)) << '\n';
   print(out, pipeline.chunk);
+  if (pipeline.endpoint) print(out, *pipeline.endpoint);
   print(out, pipeline.batch);
 }
 

@@ -73,13 +73,12 @@ TEST_CASE("seed and per are for the rule random only") {
 }
 
 TEST_CASE("sizes that descend, repeat, or are too few or too many are refused") {
-  for (const char* sizes : {"320ms+160ms", "160ms+160ms+320ms", "320ms", "0+320ms",
+  for (const char* sizes : {"", "320ms+160ms", "160ms+160ms+320ms", "320ms", "0+320ms",
                             "1+2+3+4+5+6+7+8+9+10+11+12+13+14+15+16+5120", "40ms..320ms"}) {
     CAPTURE(sizes);
     CHECK(refusal({{"size", "320ms"}, {"sizes", sizes}}) ==
           "sizes = \"" + std::string(sizes) +
-              "\" must be 2 to 16 lengths of at least 1 frame, ascending, such as 80ms+160ms, or a "
-              "range FROM..TO/STEP, such as 40ms..1s/40ms");
+              "\" must be 2 to 16 lengths of at least 1 frame in ascending order, or a range");
   }
   rule({{"size", "16"}, {"sizes", "1+2+3+4+5+6+7+8+9+10+11+12+13+14+15+16"}});
 }
@@ -88,7 +87,7 @@ TEST_CASE("sizes that are not whole frames are refused") {
   CHECK(refusal({{"size", "320ms"}, {"sizes", "33ms+320ms"}}, 11025) ==
         "sizes = \"33ms+320ms\" contains \"33ms\", which must be whole frames, at most "
         "2147483647: at 11025 frames per second it is 363.825");
-  for (const char* sizes : {"", "80ms+", "+80ms", "80ms++160ms", "80ms,160ms", "..1s/1", "1../1",
+  for (const char* sizes : {"80ms+", "+80ms", "80ms++160ms", "80ms,160ms", "..1s/1", "1../1",
                             "40ms..1s/", "40ms..1s/x", "-1+4"})
     CHECK_THAT(refusal({{"size", "4"}, {"sizes", sizes}}),
                Contains("\" contains \"") && Contains("\", which must be "));
