@@ -111,8 +111,9 @@ void collect_queues(const Pipelines& pipelines, Families& into) {
     add_each(into, labels_of(pipeline), "stage", pipeline.lanes, &LaneStats::capacity);
 }
 
-// The other reasons belong to features that the service does not have yet.
-constexpr ResetReason given_reasons[] = {ResetReason::start, ResetReason::client, ResetReason::gap,
+// The other reason belongs to a feature that the service does not have yet.
+constexpr ResetReason given_reasons[] = {ResetReason::start,    ResetReason::client,
+                                         ResetReason::endpoint, ResetReason::gap,
                                          ResetReason::overflow, ResetReason::worker_lost};
 
 void collect_resets(const Pipelines& pipelines, Families& into) {
@@ -126,6 +127,16 @@ void collect_resets(const Pipelines& pipelines, Families& into) {
       };
       into.add(std::move(labels), sum(pipeline.streams, which));
     }
+}
+
+void collect_sources(const Pipelines& pipelines, Families& into) {
+  into.begin_counter("millrace_endpoints_total", "Endpoints that took effect, by cause.");
+  add_all(into, pipelines, of_streams, "by", &StreamStats::endpoints);
+  into.begin_counter("millrace_endpoints_late_total",
+                     "Endpoints of workers that arrived after their segment had ended.");
+  add_all(into, pipelines, of_streams, &StreamStats::endpoints_late);
+  into.begin_counter("millrace_size_changes_total", "Changes of a stream's chunk size.");
+  add_all(into, pipelines, of_streams, "direction", &StreamStats::size_changes);
 }
 
 void collect_results(const Pipelines& pipelines, Families& into) {
@@ -177,6 +188,7 @@ void collect_streams(const Pipelines& pipelines, Families& into) {
 }
 
 void collect_batches(const Pipelines& pipelines, Families& into) {
+  collect_sources(pipelines, into);
   collect_rows(pipelines, into);
   collect_stage_waits(pipelines, into);
   collect_queues(pipelines, into);

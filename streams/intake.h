@@ -58,8 +58,8 @@ class Intake {
   // Drops all waiting events and their frames.
   void clear();
 
-  // The next event for the chunker, with at most `frames` frames; these are then the last in the
-  // buffer from which rows are cut. Requires: not empty().
+  // The next event for the chunker, with at most `frames` frames; these are then in the buffer from
+  // which rows are cut. Requires: not empty().
   WaitingEvents::Waiting take(std::uint64_t frames);
 
   bool empty() const { return waiting_.empty(); }

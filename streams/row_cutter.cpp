@@ -16,6 +16,7 @@ RowCutter::RowCutter(const StreamSettings& settings, const StreamLinks& links)
 
 void RowCutter::add(const Event& event, Time arrived) {
   arrived_ = arrived;
+  if (event.kind == Event::Kind::frames) added_ += event.count;
   if (event.kind == Event::Kind::gap) gap_ = event.count;
   if (event.kind == Event::Kind::size) full_size_ = event.count;
   chunker_.add(event);

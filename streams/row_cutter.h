@@ -45,9 +45,10 @@ class RowCutter {
   // Frees the frames that no outstanding row and no later row shows.
   void release_frames() { frames_.release(rows_.first_needed(keep_)); }
 
-  // The values of the last `frames` frames. Requires: they are in at most two blocks.
+  // The values of the last `frames` frames of the events so far. Requires: they are in at most two
+  // blocks.
   std::array<Bytes, 2> newest(std::uint64_t frames) const {
-    return frames_.window(frames_.end() - frames, frames);
+    return frames_.window(added_ - frames, frames);
   }
 
   const OutstandingRows& rows() const { return rows_; }
@@ -64,6 +65,7 @@ class RowCutter {
   Chunker chunker_;
   std::uint64_t full_size_;  // size of the next body that is not the first of its run
   OutstandingRows rows_;
+  std::uint64_t added_ = 0;    // index after the last frame of the events so far
   Time arrived_;               // when the event added last was read
   std::uint64_t gap_ = 0;      // frames that this event loses
   std::uint64_t skipped_ = 0;  // frames lost by earlier events: position minus buffer index

@@ -28,6 +28,8 @@ STREAMS = [
     heat("Duration of streams", "s", "Age of streams when they close. Many short ones: clients fail and connect again.", "millrace_stream_duration_seconds_bucket"),
     rates("Resets", "millrace_stream_resets_total", "reason", "`start` and `client` are normal. [Runbook](${runbooks}/MillraceUnexpectedStateResets.md)", width=6),
     rates("Lost signal", "millrace_stream_lost_audio_seconds_total", "reason", "Seconds of signal lost per second. `gap`: reported by clients. `overflow`: dropped by `shed_after`. `rejected`: in refused messages. [Runbook](${runbooks}/MillraceFramesShed.md)", "none", width=6),
+    rates("Endpoints", "millrace_endpoints_total", "by", "Segments that ended without the client. Many by `length`: speakers do not pause, or the voice detector takes noise for speech.", width=6),
+    rates("Size changes", "millrace_size_changes_total", "direction", "Changes of a stream's chunk size. Under `adaptive`, `up` means that rows wait for workers.", width=6),
     rates("Clamped values", "millrace_ingest_values_clamped_total", "pipeline", "Values clamped to the range of the pipeline. Many: clients use another scale, for example f32 audio that was not divided by 32768."),
     totals("Bytes to send", "bytes", "millrace_send_buffer_bytes", "transport", "Bytes of results that clients have not read yet."),
     rates("Results not delivered", "millrace_results_dropped_total", "reason", "`stream_closed`: the client has gone. `slow_reader`: the client does not read."),

@@ -99,7 +99,7 @@ Outcome print_events(const StreamEvents& events, const ChunkRule& rule, bool val
                      std::ostream& out) {
   const PositionValues positions;
   RowLines lines(out);
-  Chunker chunker(rule.chunker_spec());
+  Chunker chunker(events.spec());
   if (values) lines.show(positions, rule, events.width());
   for (const Event& event : events.events()) {
     chunker.add(event);
@@ -134,7 +134,7 @@ Outcome chunk_file(const Arguments& arguments, std::ostream& out) {
   CutStream stream(
       *rule,
       [&](const Event& event) {
-        if (plots) plot.add(event);
+        if (plots) plot.add(event, stream.sources().endpoints());
       },
       [&](const Row& row) {
         lines.print(row);
@@ -200,7 +200,7 @@ Outcome chunk(const Arguments& arguments, std::ostream& out) {
   const auto rule = rule_for(arguments);
   if (!rule) return rule.error();
   if (!arguments.frames.empty()) return chunk_frames(arguments, *rule, out);
-  const auto events = read_events(arguments.events, rule->chunk.chunker_spec());
+  const auto events = read_events(arguments.events, rule->chunk);
   if (!events) return events.error();
   return print_events(*events, rule->chunk, arguments.values, out);
 }
@@ -209,7 +209,8 @@ void add_options(Command& command, Arguments& into) {
   command.add("FILE", &into.file, "Audio file to cut into rows").type(" ");
   command
       .add("--spec", &into.spec,
-           "Chunk rule: size, step, first, left, right, min (frames or a time), tail, align, pad")
+           "Chunk rule: size, step, first, left, right, min (frames or a time), tail, align, pad, "
+           "sizes (80ms+160ms, or 40ms..1s/40ms), rule, seed, per")
       .type("KEY=VALUE,...");
   command.add("--preset", &into.preset, "Chunk rule of a known model, such as silero-16k")
       .type("NAME");

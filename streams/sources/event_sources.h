@@ -62,6 +62,9 @@ class EventSources {
   // The current size of bodies.
   std::uint32_t body_size() const { return sizes_ ? sizes_->size() : chunk_.spec.size; }
 
+  // The source of endpoints; null if the stream has none.
+  const SegmentEndpoints* endpoints() const { return endpoints_ ? &*endpoints_ : nullptr; }
+
  private:
   void begin(SegmentProgress::Began what);
 

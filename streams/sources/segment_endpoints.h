@@ -9,17 +9,23 @@
 #include "base/event.h"
 #include "base/frame_type.h"
 #include "input/endpoint_rule.h"
+#include "input/voice_detector.h"
 #include "streams/sources/segment_progress.h"
+#include "streams/sources/segment_silence.h"
 #include "streams/stats.h"
 
 namespace millrace {
 
 // The source of one stream's endpoints: ends segments after silence, at their greatest length, or
-// where a worker's answer ends them. Has no clock. Confined to one thread. Does not allocate after
-// construction.
+// where a worker's answer ends them. The voice detector gets pieces of 10 ms, counted from the
+// start of the run: it begins anew with each run and continues across segments. A piece belongs to
+// the segment in which it ends, with its frames since the start of that segment.
+//
+// Has no clock. Confined to one thread. Does not allocate after construction, except that the voice
+// detector of a pipeline above 16 kHz allocates when a run begins.
 class SegmentEndpoints {
  public:
-  // `rule` and `stats` outlive it.
+  // `rule` and `stats` outlive it. Throws std::bad_alloc.
   SegmentEndpoints(const EndpointRule& rule, const FrameType& frames, StreamStats& stats);
 
   // The event that ends the segment now, before any other event enters the chunker; nullopt: none.
@@ -28,7 +34,8 @@ class SegmentEndpoints {
   // next() has returned nullopt.
   std::uint64_t frames_until_next(const SegmentProgress& progress) const;
 
-  // Frames have entered the chunker; `frames` are their values.
+  // Frames have entered the chunker; `frames` are their values. Requires: at most
+  // frames_until_next().
   void on_frames(const std::array<Bytes, 2>& frames, const SegmentProgress& progress);
   void on_begin(SegmentProgress::Began what);
   // A LAST row was cut.
@@ -37,11 +44,22 @@ class SegmentEndpoints {
   // that segment has ended, or if workers do not end the segments of this pipeline.
   void on_worker_endpoint(std::uint64_t seq);
 
+  // Whether the piece that ended with the frames added last contains speech; nullopt if no piece
+  // ended.
+  std::optional<bool> speech() const { return speech_; }
+  // The reason of the endpoint that next() returned last.
+  EndpointReason reason() const { return reason_; }
+
  private:
+  void listen(Bytes frames, const SegmentProgress& progress);
   bool has_ended(std::uint64_t seq) const { return last_row_ && seq <= *last_row_; }
 
   const EndpointRule& rule_;
   StreamStats& stats_;
+  std::optional<VoiceDetector> detector_;
+  SegmentSilence silence_;
+  std::optional<bool> speech_;
+  EndpointReason reason_{};
   std::optional<EndpointReason> due_;
   std::optional<std::uint64_t> worker_row_;  // a worker ended the segment of this row
   std::optional<std::uint64_t> last_row_;    // number of the LAST row cut last

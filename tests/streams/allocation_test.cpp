@@ -23,6 +23,28 @@ TEST_CASE("in steady state messages and rows need no allocation") {
   CHECK(live.rows().size() == 440);
 }
 
+TEST_CASE("in steady state endpoints by voice need no allocation") {
+  test::LiveStream live(
+      {.id = StreamId{5},
+       .type = {},
+       .format = format_of(SampleFormat::s16le, {}),
+       .chunk = {.spec = {.size = 1600}},
+       .endpoint = EndpointRule{.silence = 1600, .before_speech = 1600, .max = 8000},
+       .frames_limit = 80000});
+  live.lane.rows.reserve(3000);
+  const std::vector<std::byte> message(3 * 1600 * sizeof(std::int16_t));
+  const auto round = [&] {
+    live.stream.frames(message, live.now);
+    live.stream.gap(10, live.now);
+    live.take_and_answer(live.lane.rows.size() - live.answered);
+  };
+  for (int i = 0; i < 10; ++i) round();
+  const std::size_t before = test::allocations();
+  for (int i = 0; i < 100; ++i) round();
+  CHECK(test::allocations() == before);
+  CHECK(live.stats.endpoints[EndpointReason::no_speech].value() == 330);
+}
+
 TEST_CASE("opening a stream allocates nothing") {
   test::LiveStream live({.size = 1600}, 80000);
   const std::size_t before = test::allocations();

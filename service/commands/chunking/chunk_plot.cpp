@@ -72,17 +72,25 @@ void ChunkPlot::add(Bytes frames) {
   }
 }
 
-void ChunkPlot::add_speech(std::uint64_t begin, std::uint64_t end) {
-  if (!speech_.empty() && speech_.back().second == begin)
-    speech_.back().second = end;
-  else
-    speech_.emplace_back(begin, end);
+void ChunkPlot::add(const Event& event, const SegmentEndpoints* endpoints) {
+  if (event.kind == Event::Kind::frames) {
+    cut_ += event.count;
+    if (endpoints && endpoints->speech()) add_piece(*endpoints->speech());
+  } else if (event.kind != Event::Kind::size) {
+    const bool endpoint = event.cause == Cause::endpoint;
+    closing_ = endpoint ? name_of(endpoints->reason()) : name_of(event.cause);
+    if (event.kind == Event::Kind::reset) piece_ = cut_;
+  }
 }
 
-void ChunkPlot::add(const Event& event) {
-  if (event.kind == Event::Kind::frames || event.kind == Event::Kind::size) return;
-  closing_ = event.cause;
-  closing_kind_ = event.kind;
+// A piece of the voice detector has ended.
+void ChunkPlot::add_piece(bool speech) {
+  const std::uint64_t begin = std::exchange(piece_, cut_);
+  if (!speech) return;
+  if (!speech_.empty() && speech_.back().second == begin)
+    speech_.back().second = cut_;
+  else
+    speech_.emplace_back(begin, cut_);
 }
 
 void ChunkPlot::add(const Row& row) {
@@ -92,7 +100,7 @@ void ChunkPlot::add(const Row& row) {
   if (row.is(flag::end))
     labels_.push_back({row.end(), "LAST END"});
   else if (row.is(flag::last))
-    labels_.push_back({row.end(), "LAST " + std::string(name_of(closing_))});
+    labels_.push_back({row.end(), "LAST " + closing_});
 }
 
 std::string ChunkPlot::svg() const {

@@ -11,6 +11,7 @@
 #include "base/event.h"
 #include "base/frame_type.h"
 #include "chunker/row.h"
+#include "streams/sources/segment_endpoints.h"
 
 namespace millrace {
 
@@ -23,10 +24,9 @@ class ChunkPlot {
 
   // The stream's next frames, whole frames. The waveform shows the first value of each frame.
   void add(Bytes frames);
-  // The frames [begin, end) are speech, as far as the voice detector knows.
-  void add_speech(std::uint64_t begin, std::uint64_t end);
-  // An event that has entered the chunker, and a row, in their order.
-  void add(const Event& event);
+  // An event that has entered the chunker, with the sources that created it or received it.
+  void add(const Event& event, const SegmentEndpoints* endpoints);
+  // A row that the event has cut.
   void add(const Row& row);
 
   std::string svg() const;
@@ -48,6 +48,7 @@ class ChunkPlot {
   double seconds(std::uint64_t position) const {
     return static_cast<double>(position) / frames_.rate;
   }
+  void add_piece(bool speech);
   void draw_waveform(std::string& out) const;
   void draw_speech(std::string& out) const;
   void draw_chunks(std::string& out) const;
@@ -58,8 +59,9 @@ class ChunkPlot {
   const FrameType frames_;
   std::vector<Peak> peaks_;
   std::uint64_t position_ = 0;
-  Cause closing_ = Cause::client;  // why the current segment ends, once known
-  Event::Kind closing_kind_ = Event::Kind::end;
+  std::uint64_t cut_ = 0;    // position after the frames of the events so far
+  std::uint64_t piece_ = 0;  // where the voice detector's current piece begins
+  std::string closing_;      // why the current segment ends, once known
   std::vector<std::pair<std::uint64_t, std::uint64_t>> speech_;
   std::vector<Chunk> chunks_;
   std::vector<Label> labels_;

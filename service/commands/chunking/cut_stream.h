@@ -38,6 +38,7 @@ class CutStream {
   void end();
 
   const Chunker& chunker() const { return chunker_; }
+  const EventSources& sources() const { return sources_; }
 
  private:
   void feed(const Event& event, Bytes values = {});
