@@ -49,7 +49,7 @@ float first_value(const std::byte* frame, Element element) {
   return 0;
 }
 
-// The markers of a row that the plot names at its begin, and at its end.
+// The markers that the plot shows where a row begins. SEGMENT is left out: LAST is there.
 std::string begin_of(const Row& row) {
   std::string text;
   const auto add = [&](std::string_view word) {
@@ -57,7 +57,6 @@ std::string begin_of(const Row& row) {
   };
   if (row.is(flag::gap)) add("GAP");
   if (row.is(flag::reset)) add("RESET " + std::string(name_of(row.reason)));
-  if (text.empty() && row.is(flag::segment)) add("SEGMENT");
   return text;
 }
 
