@@ -24,8 +24,8 @@ TEST_CASE("impossible sizes are an error that names the key") {
       "must be 2 to 16 lengths of at least 1 frame in ascending order, or a range";
   CHECK(pipeline_error("chunk = { size = \"320ms\", sizes = [\"320ms\", \"160ms\"] }") ==
         "m.toml:2: key 'pipeline.chunk.sizes' = [\"320ms\", \"160ms\"]: " + sizes);
-  for (const char* few : {"[]", "[320]", "[320, 320]"})
-    CHECK(pipeline_error("chunk = { size = 320, sizes = " + std::string(few) + " }") ==
+  for (const std::string few : {"[]", "[320]", "[320, 320]"})
+    CHECK(pipeline_error("chunk = { size = 320, sizes = " + few + " }") ==
           "m.toml:2: key 'pipeline.chunk.sizes' = " + few + ": " + sizes);
   CHECK(pipeline_error("rate = 11025\nchunk = { size = 320, sizes = [320, \"33ms\"] }") ==
         "m.toml:3: key 'pipeline.chunk.sizes' = [320, \"33ms\"]: contains \"33ms\", which must be "
@@ -59,10 +59,10 @@ TEST_CASE("an impossible range of sizes is an error that names the key") {
       "m.toml:2: key 'pipeline.chunk.sizes.by' = 2: unknown; the keys here are from, to and step");
   CHECK(
       error("from = 640, to = 160, step = 160") ==
-      "m.toml:2: key 'pipeline.chunk.sizes' = {from = 640, to = 160, step = 160}: must be a range "
+      "m.toml:2: key 'pipeline.chunk.sizes' = {from = 640, step = 160, to = 160}: must be a range "
       "whose end exceeds its start, by a multiple of its step; each is at least 1 frame");
   CHECK(pipeline_error("chunk = { size = 320, sizes = { from = 160, to = 640, step = 160 } }") ==
-        "m.toml:2: key 'pipeline.chunk.sizes' = {from = 160, to = 640, step = 160}: must be a list "
+        "m.toml:2: key 'pipeline.chunk.sizes' = {from = 160, step = 160, to = 640}: must be a list "
         "of "
         "2 to 16 lengths: a range needs rule = \"random\"");
 }
