@@ -72,7 +72,7 @@ enum class Pad : std::uint8_t {
 
 // The chunk rule of a pipeline: how its streams are cut, and how windows are placed in rows.
 //
-// With `sizes`, bodies lie end to end, and the first body of a run differs from the others by the
+// With sizes, bodies lie end to end, and the first body of a run differs from the others by the
 // same number of frames for every size: that by which spec.first differs from spec.size. The stream
 // creates a size event for each change, so its chunker gets chunker_spec(), without `first`.
 struct ChunkRule {
@@ -99,8 +99,8 @@ struct ChunkRule {
 };
 
 // Calls visit(name, member) for each key of a rule except `preset`, in the order of the documents.
-// Lengths are std::uint32_t, the others enumerations. Every reader and printer of rules uses this
-// list.
+// Lengths are std::uint32_t, `sizes` is a SizeList, `seed` a std::uint64_t, the others
+// enumerations. Every reader and printer of rules uses this list.
 template <class Rule, class Visit>
 void for_each_key(Rule& rule, Visit visit) {
   visit("size", rule.spec.size);
@@ -112,14 +112,23 @@ void for_each_key(Rule& rule, Visit visit) {
   visit("tail", rule.spec.tail);
   visit("align", rule.align);
   visit("pad", rule.pad);
+  visit("rule", rule.sizes.by);
+  visit("sizes", rule.sizes.sizes);
+  visit("seed", rule.sizes.seed);
+  visit("per", rule.sizes.per);
 }
+
+// True if the key may be set beside the others of this rule: not `sizes` if bodies have one size,
+// and `seed` only if sizes are drawn.
+bool has_key(const ChunkRule& rule, std::string_view key);
 
 // The names of all keys; `preset` is the last.
 std::vector<std::string_view> rule_keys();
 
 // Keys and values as in the configuration and on the command line. A length is in frames
 // ("1600") or a time that is whole frames at the stream's rate ("100ms", "0.1s"). A preset
-// (chunker/presets.h) excludes every key but align and pad.
+// (chunker/presets.h) excludes every key but align and pad. `sizes` has the text of
+// chunker/sizes_text.h.
 using RuleKeys = std::vector<std::pair<std::string, std::string>>;
 
 // The stream that a rule is for.

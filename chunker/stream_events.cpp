@@ -43,8 +43,10 @@ Result<void, std::string> StreamEvents::add(std::string_view kind, std::uint64_t
 
 Result<void, std::string> StreamEvents::check(const Event& event) const {
   if (event.kind == Kind::size) {
-    if (const auto checked = spec_.check_size(event.count); !checked)
+    if (const auto checked = rule_.spec.check_size(event.count); !checked)
       return checked.error().message;
+    if (!allows_size(event.count))
+      return "size " + std::to_string(event.count) + " must be one of sizes, or its first body";
   }
   if (event.kind == Kind::gap && event.count < 1)
     return std::string("a gap must have at least 1 frame");
@@ -53,11 +55,25 @@ Result<void, std::string> StreamEvents::check(const Event& event) const {
   return {};
 }
 
+bool StreamEvents::allows_size(std::uint64_t body) const {
+  const SizeList& sizes = rule_.sizes.sizes;
+  if (sizes.empty() || sizes.contains(body)) return true;
+  const std::uint64_t longer = rule_.first_body(rule_.spec.size) - std::uint64_t{rule_.spec.size};
+  return sizes.contains(body - longer);
+}
+
+bool StreamEvents::has_size_event() const {
+  return std::ranges::find(events_, Kind::size, &Event::kind) != events_.end();
+}
+
+Spec StreamEvents::spec() const { return has_size_event() ? rule_.chunker_spec() : rule_.spec; }
+
 std::uint32_t StreamEvents::width() const {
+  if (!rule_.sizes.sizes.empty()) return rule_.width();
   std::uint64_t size = 0;
   for (const Event& event : events_)
     if (event.kind == Kind::size) size = std::max(size, event.count);
-  return width_for(spec_, static_cast<std::uint32_t>(size));
+  return width_for(rule_.spec, static_cast<std::uint32_t>(size));
 }
 
 }  // namespace millrace

@@ -18,7 +18,10 @@ namespace millrace {
 class StreamEvents {
  public:
   // Requires: spec.check() has no error.
-  explicit StreamEvents(const Spec& spec) : spec_(spec) {}
+  explicit StreamEvents(const Spec& spec) : rule_{.spec = spec} {}
+  // If the rule has sizes, the events are those that a stream's chunker gets: `size` events have
+  // one of the sizes, or the first body for it.
+  explicit StreamEvents(const ChunkRule& rule) : rule_(rule) {}
 
   // Adds the next event. `kind` is one of frames, size, flush, reset, gap, end, abort. If a Chunker
   // of the spec does not accept the event, it is not added and the message says why. Events after
@@ -28,13 +31,18 @@ class StreamEvents {
   const std::vector<Event>& events() const { return events_; }
   // True once `end` or `abort` was added.
   bool ended() const { return ended_; }
+  // The spec that cuts the events. If the rule has sizes, `size` events replace `first`.
+  Spec spec() const;
   // The columns of its rows.
   std::uint32_t width() const;
 
  private:
   Result<void, std::string> check(const Event& event) const;
 
-  Spec spec_;
+  bool allows_size(std::uint64_t body) const;
+  bool has_size_event() const;
+
+  ChunkRule rule_;
   std::vector<Event> events_;
   std::uint64_t position_ = 0;  // the position of the stream after its events
   bool ended_ = false;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "load/checking_worker.h"
 
-#include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "chunker/rule_json.h"
 
 namespace millrace::load {
 
@@ -14,15 +14,8 @@ namespace {
 
 // The pipeline's rule, from Welcome. Throws std::runtime_error for a rule of a later version.
 ChunkRule rule_of(const Worker& worker) {
-  boost::json::error_code failed;
-  const auto parsed = boost::json::parse(worker.chunk(), failed);
-  if (failed || !parsed.is_object())
-    throw std::runtime_error("the pipeline's chunk rule cannot be read: " + worker.chunk());
-  RuleKeys keys;
-  for (const auto& [key, value] : parsed.get_object())
-    keys.emplace_back(
-        key, value.is_string() ? std::string(value.get_string()) : boost::json::serialize(value));
-  const auto rule = parse_rule(keys, {.rate = worker.rate(), .features = worker.frames().features});
+  const auto rule =
+      rule_from_json(worker.chunk(), {.rate = worker.rate(), .features = worker.frames().features});
   if (!rule)
     throw std::runtime_error("the pipeline's chunk rule is not supported: " + rule.error().message);
   return *rule;

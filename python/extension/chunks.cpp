@@ -12,6 +12,7 @@
 #include "chunker/chunker.h"
 #include "chunker/presets.h"
 #include "chunker/row_layout.h"
+#include "chunker/sizes_text.h"
 #include "chunker/stream_events.h"
 
 namespace millrace::python {
@@ -21,17 +22,32 @@ namespace nb = nanobind;
 
 [[noreturn]] void refuse(const std::string& sentence) { throw nb::value_error(sentence.c_str()); }
 
+std::string text_of(nb::handle value) { return nb::str(value).c_str(); }
+
+// The value of a key as the text that parse_rule() takes: `sizes` may be a list or a dict.
+std::string key_text(nb::handle value) {
+  if (nb::isinstance<nb::dict>(value)) {
+    const auto range = nb::borrow<nb::dict>(value);
+    return sizes_text(text_of(range.attr("get")("from")), text_of(range.attr("get")("to")),
+                      text_of(range.attr("get")("step")));
+  }
+  if (!nb::isinstance<nb::list>(value) && !nb::isinstance<nb::tuple>(value)) return text_of(value);
+  std::vector<std::string> lengths;
+  for (const nb::handle length : nb::borrow<nb::sequence>(value))
+    lengths.push_back(text_of(length));
+  return sizes_text(lengths);
+}
+
 ChunkRule rule_from(const nb::dict& spec, std::optional<double> rate) {
   RuleKeys keys;
-  for (const auto [key, value] : spec)
-    keys.emplace_back(nb::str(key).c_str(), nb::str(value).c_str());
+  for (const auto [key, value] : spec) keys.emplace_back(text_of(key), key_text(value));
   const auto rule = parse_rule(keys, target_of(keys, rate));
   if (!rule) refuse(rule.error().message);
   return *rule;
 }
 
-StreamEvents events_from(nb::iterable pairs, const Spec& spec) {
-  StreamEvents events(spec);
+StreamEvents events_from(nb::iterable pairs, const ChunkRule& rule) {
+  StreamEvents events(rule);
   std::size_t index = 0;
   for (const nb::handle pair : pairs) {
     if (events.ended()) break;
@@ -49,8 +65,8 @@ StreamEvents events_from(nb::iterable pairs, const Spec& spec) {
 }
 
 template <class OnRow>
-void cut(const StreamEvents& events, const Spec& spec, OnRow on_row) {
-  Chunker chunker(spec);
+void cut(const StreamEvents& events, OnRow on_row) {
+  Chunker chunker(events.spec());
   for (const Event& event : events.events()) {
     chunker.add(event);
     while (const auto row = chunker.next()) {
@@ -69,9 +85,8 @@ nb::list list_of(Numbers... numbers) {
 }
 
 nb::list chunks(const nb::dict& spec, nb::iterable events, std::optional<double> rate) {
-  const Spec cut_by = rule_from(spec, rate).spec;
   nb::list rows;
-  cut(events_from(events, cut_by), cut_by, [&](const Row& row) {
+  cut(events_from(events, rule_from(spec, rate)), [&](const Row& row) {
     rows.append(list_of(row.seq, row.begin, row.left, row.size, row.right, row.flags, row.gap));
   });
   return rows;
@@ -91,10 +106,10 @@ nb::list columns(const Row& row, const ChunkRule& rule, std::uint32_t width) {
 
 nb::list values(const nb::dict& spec, nb::iterable pairs, std::optional<double> rate) {
   const ChunkRule rule = rule_from(spec, rate);
-  const StreamEvents events = events_from(pairs, rule.spec);
+  const StreamEvents events = events_from(pairs, rule);
   const std::uint32_t width = events.width();
   nb::list rows;
-  cut(events, rule.spec, [&](const Row& row) {
+  cut(events, [&](const Row& row) {
     rows.append(row.has_frames() ? nb::object(columns(row, rule, width)) : nb::none());
   });
   return rows;

@@ -5,6 +5,7 @@ A running service cuts its streams with the same code.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from millrace import _core
 
@@ -12,19 +13,22 @@ Event = tuple[str, int] | Sequence[str | int]
 
 
 def chunks(
-    spec: Mapping[str, int | str], events: Iterable[Event], *, rate: float | None = None
+    spec: Mapping[str, Any], events: Iterable[Event], *, rate: float | None = None
 ) -> list[list[int]]:
     """Returns the rows of a stream, each as ``[seq, begin, left, size, right, flags, gap]``.
 
     ``spec`` has the keys of a pipeline's ``chunk`` (docs/configuration.md): size, step, first, left, right, min
-    (in frames, or a time such as "100ms"), tail, align, pad, or preset.
+    (in frames, or a time such as "100ms"), tail, align, pad, or preset; also sizes (a list of lengths, or a dict with
+    from, to and step), rule, seed and per. A worker's ``chunk`` is such a rule.
 
     ``events`` are pairs of a kind and a number:
 
     - ("frames", n): n frames arrived
     - ("gap", n): n frames were lost
-    - ("size", n): bodies have n frames from the next one on
+    - ("size", n): bodies have n frames from the next one on; with sizes, n is one of them or the first body for one
     - ("flush", 0), ("reset", 0), ("end", 0), ("abort", 0): the number is ignored
+
+    Rows depend only on the events: no size is chosen or drawn here. Without size events, bodies have ``size``.
 
     ``rate`` is the number of audio frames per second. Without it a preset counts the frames of its model, and times
     are converted at 16000 frames per second.
@@ -35,7 +39,7 @@ def chunks(
 
 
 def values(
-    spec: Mapping[str, int | str],
+    spec: Mapping[str, Any],
     events: Iterable[Event],
     *,
     align: str | None = None,

@@ -87,7 +87,7 @@ class RowStream {
 Outcome print_events(const StreamEvents& events, const ChunkRule& rule, bool values,
                      std::ostream& out) {
   const PositionValues positions;
-  RowStream stream(rule.spec, out);
+  RowStream stream(events.spec(), out);
   if (values) stream.lines().show(positions, rule, events.width());
   for (const Event& event : events.events())
     if (const auto added = stream.add(event.kind, event.count); !added) return added;
@@ -97,7 +97,7 @@ Outcome print_events(const StreamEvents& events, const ChunkRule& rule, bool val
 Outcome print_file(AudioFile& file, const ChunkRule& rule, bool values, std::ostream& out) {
   SampleWindow samples(file.channels());
   RowStream stream(rule.spec, out);
-  if (values) stream.lines().show(samples, rule, rule.spec.width());
+  if (values) stream.lines().show(samples, rule, rule.width());
   while (true) {
     const auto frames = file.read(block);
     if (!frames) return file.path() + ": " + frames.error();
@@ -120,15 +120,15 @@ Outcome chunk_file(const Arguments& arguments, const RuleKeys& keys, std::ostrea
   return print_file(*file, *rule, arguments.values, out);
 }
 
-Result<StreamEvents, std::string> events_of(const Arguments& arguments, const Spec& spec) {
-  if (!arguments.events.empty()) return read_events(arguments.events, spec);
+Result<StreamEvents, std::string> events_of(const Arguments& arguments, const ChunkRule& rule) {
+  if (!arguments.events.empty()) return read_events(arguments.events, rule);
   const std::string& text = arguments.frames;
   std::uint64_t frames = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), frames);
   if (error != std::errc{} || stop != text.data() + text.size() || frames > max_position)
     return "--frames: \"" + text + "\" must be a whole number from 0 to " +
            std::to_string(max_position);
-  StreamEvents events(spec);
+  StreamEvents events(rule);
   for (const auto& [kind, count] : {std::pair{"frames", frames}, {"end", std::uint64_t{0}}})
     if (const auto added = events.add(kind, count); !added) return added.error();
   return events;
@@ -145,7 +145,7 @@ Outcome chunk(const Arguments& arguments, std::ostream& out) {
   if (file) return chunk_file(arguments, *keys, out);
   const auto rule = rule_from(*keys, target_of(*keys, arguments.rate));
   if (!rule) return rule.error();
-  const auto events = events_of(arguments, rule->spec);
+  const auto events = events_of(arguments, *rule);
   if (!events) return events.error();
   return print_events(*events, *rule, arguments.values, out);
 }
@@ -154,7 +154,8 @@ void add_options(Command& command, Arguments& into) {
   command.add("FILE", &into.file, "Audio file to cut into rows").type(" ");
   command
       .add("--spec", &into.spec,
-           "Chunk rule: size, step, first, left, right, min (frames or a time), tail, align, pad")
+           "Chunk rule: size, step, first, left, right, min (frames or a time), tail, align, pad, "
+           "sizes (80ms+160ms, or 40ms..1s/40ms), rule, seed, per")
       .type("KEY=VALUE,...");
   command.add("--preset", &into.preset, "Chunk rule of a known model, such as silero-16k")
       .type("NAME");

@@ -2,6 +2,7 @@
 #include "service/config/memory_bounds.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "chunker/ready_row.h"
@@ -50,15 +51,41 @@ std::size_t slab_bytes(const PipelineOptions& pipeline) {
   return SlabRing::slab_bytes_for(layout_of(shape).bytes);
 }
 
+// The most memory that a message of `message` bytes takes as frames of the pipeline. Features have
+// at least two bytes a value. Audio is longest at one byte a value and the lowest rate, or as a
+// packet of Opus. The resampler may hold back frames of earlier messages.
+std::size_t converted_bytes(const FrameType& frames, std::size_t message) {
+  const std::size_t element = size_of(frames.element);
+  if (frames.features) return message / 2 * element;
+  constexpr double lowest_rate = 8000, longest_packet = 0.120, longest_delay = 0.040;
+  const double bytes =
+      static_cast<double>(message * element) * std::max(1.0, frames.rate / lowest_rate);
+  const double frame_rate = static_cast<double>(frames.bytes()) * frames.rate;
+  return static_cast<std::size_t>(
+      std::ceil(std::max(bytes, longest_packet * frame_rate) + longest_delay * frame_rate));
+}
+
+// The most memory with which one stream's input is converted. docs/sizing.md has the figures.
+std::size_t converter_bytes(const FrameType& frames) {
+  constexpr std::size_t resampler_of_channel = 16 << 10, opus = 28 << 10;
+  if (frames.features) return 0;
+  return product({frames.values, resampler_of_channel}) + (frames.values <= 2 ? opus : 0);
+}
+
+// Memory of one stream's voice detector.
+std::size_t detector_bytes(const PipelineOptions& pipeline) {
+  const bool has_detector = pipeline.endpoint && pipeline.endpoint->by == EndpointRule::By::vad;
+  return has_detector ? 32 << 10 : 0;
+}
+
 // The most frame memory of one stream, in whole blocks: the frames that it may hold, the converted
-// message that exceeded this limit, the next incoming message, and the bytes read after it. A
-// client's values have at least two bytes each.
+// message that exceeded this limit, the next incoming message, and the bytes read after it.
 std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
   const std::size_t frame = pipeline.frames.bytes();
   const std::size_t block = FrameBuffer::block_bytes(frame, pipeline.chunk.width());
   const std::size_t buffers = pipeline.shed_after ? 2 : 1;
   const std::size_t held = product({pipeline.stream_frames + pipeline.pause_frames, frame});
-  const std::size_t most = message + message / 2 * size_of(pipeline.frames.element) +
+  const std::size_t most = message + converted_bytes(pipeline.frames, message) +
                            (2 * buffers + 1) * block + ReadBuffer::size;
   return sum(held, most);
 }
@@ -81,7 +108,8 @@ MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptio
   return {.frames = product({streams, frame_bytes(pipeline, limits.message)}),
           .rows = product({streams, row_bytes}),
           .results = product({streams, limits.send_buffer}),
-          .streams = product({streams, stream_bytes})};
+          .streams = product({streams, stream_bytes + converter_bytes(pipeline.frames) +
+                                           detector_bytes(pipeline)})};
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ struct MemoryBounds {
   std::size_t rows = 0;     // ready rows in no batch, and events that wait to become rows
   std::size_t slabs = 0;    // slabs of one lane with default_credits
   std::size_t results = 0;  // not sent yet, and incomplete messages of workers on other machines
-  std::size_t streams = 0;  // the rest of each stream, and connections without a stream
+  // The rest of each stream, with conversion and voice detector, and connections without a stream.
+  std::size_t streams = 0;
   std::size_t sockets = 0;  // kernel memory of the clients' connections
 
   std::size_t all() const;
@@ -22,7 +23,8 @@ struct MemoryBounds {
 // The credits of a worker that does not choose a number.
 inline constexpr std::uint32_t default_credits = 2;
 
-// The most memory of a stream besides its frames and results. docs/sizing.md has the figure.
+// The most memory of a stream besides its frames, results, conversion and voice detector.
+// docs/sizing.md has the figure.
 std::size_t bare_stream_bytes();
 
 // The limit on bytes of incomplete messages from all workers on other machines, beyond

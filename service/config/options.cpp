@@ -123,6 +123,9 @@ ListenOptions read_listen(Section listen) {
   return options;
 }
 
+// A stream must be able to hold the longest Opus packet.
+constexpr Duration least_buffer = 120ms;
+
 LimitOptions read_limits(Section limits) {
   LimitOptions options;
   if (limits.one_of("profile", "private", {"private", "public"}) == "public")
@@ -131,7 +134,7 @@ LimitOptions read_limits(Section limits) {
   options.send_buffer = limits.bytes("send_buffer", options.send_buffer, 16 << 10, 1 << 30);
   options.connections = limits.count("connections", options.connections, 1, most_connections);
   options.slab_bytes = limits.bytes("slab_bytes", options.slab_bytes, 1 << 20, 1ull << 40);
-  options.stream_buffer = limits.time("stream_buffer", options.stream_buffer, 100ms, 10min);
+  options.stream_buffer = limits.time("stream_buffer", options.stream_buffer, least_buffer, 10min);
   options.pause_buffer = limits.time("pause_buffer", options.pause_buffer, 0s, 10min);
   options.drain = limits.time("drain", options.drain, 0s, 1h);
   options.linger = limits.time("linger", options.linger, 0s, 1h);

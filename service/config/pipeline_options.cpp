@@ -5,9 +5,9 @@
 #include <chrono>
 #include <cmath>
 
-#include "chunker/lengths.h"
 #include "chunker/ready_row.h"
 #include "schemas/text.h"
+#include "service/config/chunk_options.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/units.h"
 #include "service/log/printable.h"
@@ -54,34 +54,6 @@ Element read_dtype(Section& section, Element frames) {
     section.wrong("dtype", "must be " + in_quotes(name_of(frames)) +
                                ", like frames: only s16 frames are converted");
   return dtype;
-}
-
-// The chunker's message without the key and the value, which the caller adds.
-std::string allowed_by(const SpecError& error, const RuleKeys& keys) {
-  for (const auto& [key, value] : keys) {
-    const std::string start = key + " = \"" + value + "\" ";
-    if (key == error.key && error.message.starts_with(start))
-      return error.message.substr(start.size());
-  }
-  return error.message;
-}
-
-ChunkRule read_chunk(Section& section, const FrameType& frames) {
-  Section chunk = section.section("chunk", "a table, like { size = \"100ms\" }");
-  if (chunk.one_of("rule", "fixed", {"fixed", "adaptive", "random", "endpoint"}) != "fixed")
-    chunk.warn_not_implemented("rule");
-  RuleKeys keys = chunk.texts(rule_keys());
-  chunk.refuse_unknown();
-  const bool absent = !section.has("chunk");
-  if (absent) keys.emplace_back("size", "100ms");
-  const auto rule = parse_rule(keys, {.rate = frames.rate, .features = frames.features});
-  if (rule) return *rule;
-  if (absent)
-    section.wrong("chunk",
-                  "the default is { size = \"100ms\" }, which " + allowed_by(rule.error(), keys));
-  else
-    chunk.wrong(rule.error().key, allowed_by(rule.error(), keys));
-  return {};
 }
 
 void check_buckets(Section& batch, const BatchRule& rule) {
@@ -141,10 +113,11 @@ void check_window(Section& section, const PipelineOptions& pipeline, Duration mo
 // rows that are ready or at a worker, the window of the next row, and the frames that may wait.
 void check_shedding(Section& section, const PipelineOptions& pipeline, Duration buffer) {
   if (!pipeline.shed_after) return;
-  const Spec& spec = pipeline.chunk.spec;
+  const ChunkRule& rule = pipeline.chunk;
+  const std::uint32_t size = rule.sizes.sizes.empty() ? rule.spec.size : rule.sizes.sizes.largest();
   const std::size_t in_batch = pipeline.batch.stateful ? 1 : max_ready_rows;
   const auto rows = static_cast<double>(max_ready_rows + default_credits * in_batch);
-  const double frames = rows * std::max(spec.size, spec.step) + pipeline.chunk.width();
+  const double frames = rows * std::max(size, rule.spec.step) + rule.width();
   const std::chrono::duration<double> before(frames / pipeline.frames.rate);
   const Duration wait = *pipeline.shed_after + *pipeline.shed_after / Intake::shed_grains;
   const auto least = std::chrono::ceil<std::chrono::milliseconds>(before + wait);
@@ -162,13 +135,13 @@ PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
   pipeline.dtype = read_dtype(section, pipeline.frames.element);
   pipeline.batch = read_batch(section);
   pipeline.chunk = read_chunk(section, pipeline.frames);
+  pipeline.endpoint = read_endpoint(section, pipeline.frames);
   pipeline.worker_wait = section.time("worker_wait", 30s, 0s, 1h);
   pipeline.bye_wait = section.time("bye_wait", 60s, 0s, 1h);
   pipeline.stream_frames = frames_in(limits.stream_buffer, pipeline.frames.rate);
   pipeline.pause_frames = frames_in(limits.pause_buffer, pipeline.frames.rate);
   if (section.has("shed_after")) pipeline.shed_after = section.time("shed_after", 1s, 1ms, 1h);
   section.refuse_not_implemented("record", "streams would be lost instead of recorded");
-  section.warn_not_implemented("endpoint");
   section.refuse_unknown();
   check_message(section, pipeline.frames, limits.message);
   check_window(section, pipeline, limits.stream_buffer);

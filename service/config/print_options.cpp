@@ -76,20 +76,45 @@ void print(std::ostream& out, const LogOptions& log) {
       << "format = " << in_quotes(log.format == LogFormat::json ? "json" : "text") << '\n';
 }
 
+std::string value_of(const SizeList& sizes) {
+  if (sizes.is_range())
+    return "{ from = " + std::to_string(sizes.smallest()) +
+           ", to = " + std::to_string(sizes.largest()) +
+           ", step = " + std::to_string(sizes.step()) + " }";
+  std::string list = "[";
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    list += (i > 0 ? ", " : "") + std::to_string(sizes[i]);
+  return list + "]";
+}
+
+template <class Value>
+std::string value_of(const Value& value) {
+  if constexpr (std::is_enum_v<Value>)
+    return in_quotes(name_of(value));
+  else
+    return std::to_string(value);
+}
+
 // `step` and `first` are printed only if they are set: otherwise they follow each new size.
 void print(std::ostream& out, const ChunkRule& rule) {
   std::string_view before = "chunk = { ";
   for_each_key(rule, [&](std::string_view key, const auto& value) {
     const bool absent =
         (key == "step" && rule.spec.step == 0) || (key == "first" && rule.spec.first == 0);
-    if (absent) return;
-    out << std::exchange(before, ", ") << key << " = ";
-    if constexpr (std::is_enum_v<std::decay_t<decltype(value)>>)
-      out << in_quotes(name_of(value));
-    else
-      out << value;
+    if (!absent && has_key(rule, key))
+      out << std::exchange(before, ", ") << key << " = " << value_of(value);
   });
   out << " }\n";
+}
+
+void print(std::ostream& out, const EndpointRule& rule) {
+  out << "endpoint = { by = " << in_quotes(name_of(rule.by));
+  if (rule.by == EndpointRule::By::vad)
+    out << ", silence = " << rule.silence << ", before_speech = "
+        << (rule.before_speech ? std::to_string(*rule.before_speech) : in_quotes("off"))
+        << ", sensitivity = " << rule.sensitivity;
+  out << ", max = " << rule.max << ", on_endpoint = " << in_quotes(name_of(rule.on_endpoint))
+      << " }\n";
 }
 
 // The shortest text that is parsed to the same number.
@@ -108,17 +133,32 @@ std::string with_duration(std::uint32_t frames, double rate) {
   return std::to_string(frames) + " (" + duration_of(frames, rate) + ")";
 }
 
+// The durations of the frames: 80 ms, or 80 to 640 ms.
+std::string durations(std::uint32_t least, std::uint32_t most, std::uint32_t more, double rate) {
+  const std::string longest = duration_of(double{1} * most + more, rate);
+  if (least == most) return longest;
+  return readable(std::round(1e6 * (double{1} * least + more) / rate) / 1000) + " to " + longest;
+}
+
 // Comments with the lengths and the latency of the rule. A row is ready when the last frame of its
 // right context has arrived; then it waits for a batch.
 void print_lengths(std::ostream& out, const PipelineOptions& pipeline) {
-  const Spec& spec = pipeline.chunk.spec;
+  const ChunkRule& rule = pipeline.chunk;
+  const Spec& spec = rule.spec;
+  const SizeList& sizes = rule.sizes.sizes;
   const double rate = pipeline.frames.rate;
-  out << "# frames: size " << with_duration(spec.size, rate) << ", step "
-      << with_duration(spec.step_of(spec.size), rate) << ", first "
-      << with_duration(spec.first_body(spec.size), rate) << ", left "
+  out << "# frames: size " << with_duration(spec.size, rate);
+  if (!sizes.empty())
+    out << " of " << with_duration(sizes.smallest(), rate) << " to "
+        << with_duration(sizes.largest(), rate);
+  else
+    out << ", step " << with_duration(spec.step_of(spec.size), rate);
+  out << ", first " << with_duration(spec.first_body(spec.size), rate) << ", left "
       << with_duration(spec.left, rate) << ", right " << with_duration(spec.right, rate)
-      << "; a row has " << spec.width() << " columns\n"
-      << "# latency of the rule: " << duration_of(static_cast<double>(spec.size) + spec.right, rate)
+      << "; a row has " << rule.width() << " columns\n"
+      << "# latency of the rule: "
+      << durations(sizes.empty() ? spec.size : sizes.smallest(),
+                   sizes.empty() ? spec.size : sizes.largest(), spec.right, rate)
       << " from the first frame of a body until its row is ready, " << duration_of(spec.right, rate)
       << " from the last; then at most " << readable(pipeline.batch.max_wait)
       << " (max_wait) if a worker is free\n";
@@ -145,6 +185,7 @@ void print(std::ostream& out, const PipelineOptions& pipeline) {
   if (pipeline.shed_after)
     out << "shed_after = " << in_quotes(readable(*pipeline.shed_after)) << '\n';
   print(out, pipeline.chunk);
+  if (pipeline.endpoint) print(out, *pipeline.endpoint);
   print(out, pipeline.batch);
 }
 

@@ -55,6 +55,13 @@ std::string listed(const Names& names, std::string_view last) {
 
 const ConfigTable empty_table;
 
+// A string, or a whole number as text.
+std::optional<std::string> text_of(const ConfigValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value.value)) return *text;
+  if (std::holds_alternative<std::int64_t>(value.value)) return readable(value);
+  return std::nullopt;
+}
+
 bool is_false(const ConfigValue& value) {
   const bool* flag = std::get_if<bool>(&value.value);
   return flag != nullptr && !*flag;
@@ -72,6 +79,11 @@ void Section::add_known(std::string_view key) {
 bool Section::has(std::string_view key) {
   add_known(key);
   return std::ranges::find(*table_, key, &ConfigEntry::key) != table_->end();
+}
+
+bool Section::has_table(std::string_view key) {
+  const ConfigValue* found = find(key);
+  return found != nullptr && std::holds_alternative<ConfigTable>(found->value);
 }
 
 const ConfigValue* Section::find(std::string_view key) {
@@ -222,14 +234,30 @@ std::vector<std::pair<std::string, std::string>> Section::texts(
   for (const std::string_view key : keys) {
     const ConfigValue* found = find(key);
     if (found == nullptr) continue;
-    if (const auto* text = std::get_if<std::string>(&found->value))
-      all.emplace_back(key, *text);
-    else if (std::holds_alternative<std::int64_t>(found->value))
-      all.emplace_back(key, readable(*found));
+    if (auto text = text_of(*found))
+      all.emplace_back(key, *std::move(text));
     else
       wrong(key, "must be a string or a whole number");
   }
   return all;
+}
+
+std::vector<std::string> Section::lengths(std::string_view key, std::string_view allowed) {
+  const auto* values = find_as<ConfigArray>(key, allowed);
+  if (values == nullptr) return {};
+  const auto is_part = [](char c) {
+    return c == '.' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+  };
+  std::vector<std::string> texts;
+  for (const ConfigValue& value : *values) {
+    const auto text = text_of(value);
+    if (!text || !std::ranges::all_of(*text, is_part)) {
+      wrong(key, std::string(allowed));
+      return {};
+    }
+    texts.push_back(*text);
+  }
+  return texts;
 }
 
 void Section::wrong(std::string_view key, const std::string& allowed) {

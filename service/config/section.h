@@ -36,6 +36,8 @@ class Section {
 
   // True if the key is set.
   bool has(std::string_view key);
+  // True if the key is set to a table.
+  bool has_table(std::string_view key);
 
   bool flag(std::string_view key, bool fallback);
   std::string text(std::string_view key, std::string fallback);
@@ -59,6 +61,10 @@ class Section {
   std::vector<Section> sections(std::string_view key);
   // The keys of `keys` that are set, with their strings, or their whole numbers as text.
   std::vector<std::pair<std::string, std::string>> texts(const std::vector<std::string_view>& keys);
+
+  // A list of lengths: strings or whole numbers, as text. `allowed` is the end of the error
+  // message.
+  std::vector<std::string> lengths(std::string_view key, std::string_view allowed);
 
   // Reports an error in the value of this key; `allowed` is the end of the message. If the key is
   // absent, the error has the line of the section.

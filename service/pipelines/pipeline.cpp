@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/pipelines/pipeline.h"
 
-#include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
-#include <type_traits>
 #include <utility>
 
+#include "chunker/rule_json.h"
 #include "schemas/worker_protocol.h"
 
 namespace millrace {
 
 namespace {
-
-// The JSON text of a chunk rule for the message Welcome: every key, lengths in frames.
-std::string json_of(const ChunkRule& rule) {
-  boost::json::object keys;
-  for_each_key(rule, [&](std::string_view key, const auto& value) {
-    if constexpr (std::is_enum_v<std::decay_t<decltype(value)>>)
-      keys[key] = name_of(value);
-    else
-      keys[key] = value;
-  });
-  return serialize(keys);
-}
 
 HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
                          PipelineCallbacks callbacks) {
@@ -44,7 +30,7 @@ HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
                             .slots = options.batch.slots,
                             .rows = options.batch.rows,
                             .width = options.chunk.width()};
-  settings.welcome.chunk = json_of(options.chunk);
+  settings.welcome.chunk = to_json(options.chunk);
   settings.streams = streams;
   settings.tail_rows =
       (options.chunk.width() - options.chunk.spec.left) / options.chunk.shortest_step() + 1;

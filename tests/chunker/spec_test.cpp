@@ -67,7 +67,7 @@ TEST_CASE("an unknown word is refused with the allowed words") {
 TEST_CASE("an unknown, repeated or missing key is an error that names it") {
   CHECK(refusal({{"size", "4"}, {"stride", "2"}}) ==
         "stride = \"2\" is unknown: the key must be size, step, first, left, right, min, tail, "
-        "align, pad or preset");
+        "align, pad, rule, sizes, seed, per or preset");
   CHECK(refusal({{"size", "4"}, {"size", "5"}}) ==
         "size = \"5\" is a repeated key: each key may be given once");
   CHECK(refusal({{"left", "4"}}) == "size is missing: a chunk rule needs size or preset");

@@ -47,5 +47,20 @@ TEST_CASE("events: rows are as wide as the largest size") {
   CHECK(events.width() == 9);
 }
 
+TEST_CASE("events: with sizes, a size is one of them or its first body") {
+  StreamEvents events({.spec = {.size = 8, .first = 11}, .sizes = {.sizes = SizeList({4, 8})}});
+  for (const std::uint64_t body : {4, 7, 8, 11}) CHECK(refusal(events, "size", body).empty());
+  CHECK(refusal(events, "size", 5) == "size 5 must be one of sizes, or its first body");
+  CHECK(refusal(events, "size", 2) == "size 2 must be one of sizes, or its first body");
+  CHECK(events.width() == 11);
+}
+
+TEST_CASE("events: size events of a rule with sizes replace first") {
+  StreamEvents events({.spec = {.size = 8, .first = 11}, .sizes = {.sizes = SizeList({4, 8})}});
+  CHECK(events.spec().first == 11);
+  CHECK(refusal(events, "size", 7).empty());
+  CHECK(events.spec().first == 0);
+}
+
 }  // namespace
 }  // namespace millrace

@@ -40,6 +40,17 @@ class Chunks(unittest.TestCase):
         self.assertEqual(millrace.chunks({"size": "1ms"}, stream, rate=2000)[0], [0, 0, 0, 2, 0, 7, 0])
         self.assertEqual(millrace.chunks({"size": "1ms"}, stream)[0], [0, 0, 0, 5, 0, 55, 0])
 
+    def test_with_sizes_a_size_event_gives_one_of_them_or_its_first_body(self):
+        spec = {"size": 4, "first": 5, "rule": "random", "sizes": [2, 4]}
+        sized = [("size", 3), ("frames", 3), ("size", 2), ("frames", 4), ("end", 0)]
+        self.assertEqual([row[1:4] for row in millrace.chunks(spec, sized)], [[0, 0, 3], [3, 0, 2], [5, 0, 2], [7, 0, 0]])
+        self.assertEqual([row[3] for row in millrace.chunks(spec, [("frames", 9), ("end", 0)])], [5, 4, 0])
+        self.assertEqual(millrace.values(spec, sized)[0], [1, 2, 3, 0, 0])
+        for sizes in ((2, 4), "2+4", {"from": 2, "to": 4, "step": 2}, ["2", "4"]):
+            self.assertEqual(millrace.chunks({**spec, "sizes": sizes}, sized), millrace.chunks(spec, sized))
+        with self.assertRaisesRegex(ValueError, "event 0: size 6 must be one of sizes, or its first body"):
+            millrace.chunks(spec, [("size", 6)])
+
     def test_events_may_be_any_pairs_and_end_with_the_stream(self):
         pairs = iter([["frames", 3], ("abort", 0), "nonsense"])
         self.assertEqual(millrace.chunks({"size": 2}, pairs), [[0, 0, 0, 2, 0, 7, 0], [1, 3, 0, 0, 0, 112, 0]])
@@ -51,6 +62,8 @@ class Chunks(unittest.TestCase):
             ({"sise": 4}, [], "size is missing"),
             ({"size": 4, "tail": "cut"}, [], 'tail = "cut" must be every_start, cover or drop'),
             ({"preset": "silero"}, [], 'preset = "silero" must be silero-16k'),
+            ({"size": 4, "sizes": [4, 2]}, [], 'sizes = "4+2" must be 2 to 16 lengths of at least 1 frame'),
+            ({"size": 4, "sizes": {"from": 2}}, [], 'sizes = "2..None/None" contains "None"'),
             ({"size": 4}, [("stop", 0)], 'event 0: "stop" must be "frames"'),
             ({"size": 4}, [("frames", 1), ("flush", -1)],
              'event 1: the count of "flush" must be a whole number, at least 0, not -1'),

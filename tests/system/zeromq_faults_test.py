@@ -164,14 +164,15 @@ class Positions(PeerFaultTest):
             self.assertEqual(stream.received[-1]["frames"], 1800)
 
     def test_frames_beyond_the_credit_are_rejected(self):  # B17
-        service = self.served(extra='[limits]\nstream_buffer = "100ms"\n')
+        credit = 1920  # frames in 120 ms
+        service = self.served(extra='[limits]\nstream_buffer = "120ms"\n')
         with self.moved(service, {("messages_rejected", "rate_limit"): 1}), self.unharmed(service):
             stream = self.peer(service).open()
-            stream.send_at(0, samples(0, PACKET + 1))
+            stream.send_at(0, samples(0, credit + 1))
             rejected = stream.next()
-            self.assertEqual((rejected["code"], rejected["frames"]), ("too_fast", PACKET + 1))
-            stream.position = PACKET + 1
-            stream.send(samples(PACKET + 1, PACKET)).command(wire.end)
+            self.assertEqual((rejected["code"], rejected["frames"]), ("too_fast", credit + 1))
+            stream.position = credit + 1
+            stream.send(samples(credit + 1, PACKET)).command(wire.end)
             self.assertEqual(stream.rest()[-1]["frames"], PACKET)
 
     def test_the_number_or_name_of_an_open_stream_is_not_opened_again(self):  # C1 C7

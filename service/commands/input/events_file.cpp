@@ -36,10 +36,10 @@ Result<void, std::string> add(const json::value& value, StreamEvents& to) {
 
 }  // namespace
 
-Result<StreamEvents, std::string> read_events(const std::string& path, const Spec& spec) {
+Result<StreamEvents, std::string> read_events(const std::string& path, const ChunkRule& rule) {
   const auto all = read_array(path);
   if (!all) return all.error();
-  StreamEvents events(spec);
+  StreamEvents events(rule);
   for (std::size_t i = 0; i < all->size() && !events.ended(); ++i) {
     if (const auto added = add((*all)[i], events); !added)
       return path + ": event " + std::to_string(i) + ": " + added.error();

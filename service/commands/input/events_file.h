@@ -10,6 +10,6 @@ namespace millrace {
 
 // Reads the events of a stream from a JSON array like [["frames",1600],["flush",0],…]. Errors are
 // sentences that name the file and the event.
-Result<StreamEvents, std::string> read_events(const std::string& path, const Spec& spec);
+Result<StreamEvents, std::string> read_events(const std::string& path, const ChunkRule& rule);
 
 }  // namespace millrace

@@ -141,6 +141,20 @@ TEST_CASE("chunk: times are converted to frames at the rate") {
         "[0,0,0,1,0,7,0]\n[1,1,0,0,0,48,0]\n");
 }
 
+TEST_CASE("chunk: a rule may have sizes, which size events have") {
+  const Directory directory;
+  const std::string events = directory.text(R"([["size",2],["frames",6],["end",0]])");
+  const std::string spec = "size=4,sizes=2+4,rule=random,seed=7,per=stream";
+  CHECK(rows({"--spec", spec, "--events", events, "--values"}) ==
+        "[0,0,0,2,0,7,0,[1,2,0,0]]\n[1,2,0,2,0,0,0,[3,4,0,0]]\n[2,4,0,2,0,0,0,[5,6,0,0]]\n"
+        "[3,6,0,0,0,48,0,null]\n");
+  CHECK(rows({"--spec", "rule=random,size=80ms,sizes=40ms..1s/40ms", "--frames", "0"}) ==
+        "[0,0,0,0,0,55,0]\n");
+  CHECK(refusal({"--spec", "size=4,sizes=4+2", "--frames", "4"}) ==
+        "millrace chunk: sizes = \"4+2\" must be 2 to 16 lengths of at least 1 frame in ascending "
+        "order, or a range\n");
+}
+
 TEST_CASE("chunk: a preset counts frames of the model, or with --rate frames of audio") {
   CHECK(rows({"--preset", "zipformer-32", "--frames", "45"}) ==
         "[0,0,0,32,13,7,0]\n[1,32,0,13,0,48,0]\n");

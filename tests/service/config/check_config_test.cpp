@@ -105,6 +105,53 @@ batch = { rows = 16, max_wait = "2ms" }
 )");
 }
 
+TEST_CASE("check-config prints the sizes and the endpoints of a pipeline") {
+  const std::string keys = effective(R"([[pipeline]]
+chunk = { rule = "adaptive", size = "320ms", sizes = ["80ms", "160ms", "320ms", "640ms"], right = "80ms" }
+endpoint = { silence = "500ms" }
+)");
+  CHECK_THAT(keys, Contains(R"(rule = "adaptive", sizes = [1280, 2560, 5120, 10240] })"));
+  CHECK_THAT(keys, Contains("# frames: size 5120 (320 ms) of 1280 (80 ms) to 10240 (640 ms), first "
+                            "5120 (320 ms), left 0 (0 ms), right 1280 (80 ms); a row has 11520 "
+                            "columns\n# latency of the rule: 160 to 720 ms from the first frame"));
+  CHECK_THAT(keys, Contains("endpoint = { by = \"vad\", silence = 8000, before_speech = \"off\", "
+                            "sensitivity = 2, max = 320000, on_endpoint = \"segment\" }\n"));
+  CHECK_THAT(effective("[[pipeline]]\nendpoint = { by = \"worker\" }"),
+             Contains("endpoint = { by = \"worker\", max = 320000, on_endpoint = \"segment\" }\n"));
+}
+
+TEST_CASE("the memory of conversion and of the voice detector counts for each stream") {
+  const auto streams = [](const std::string& keys) {
+    const auto read = parse_options("[[pipeline]]\nslots = 16\n" + keys, "m.toml");
+    REQUIRE(read.has_value());
+    return memory_bounds(read->options.pipelines[0], read->options.limits).streams / 16;
+  };
+  const std::size_t bare = 24 << 10;
+  CHECK(streams("dim = 80") == bare);
+  CHECK(streams("") > bare);
+  CHECK(streams("endpoint = {}") == streams("") + (32 << 10));
+  CHECK(streams("endpoint = { by = \"worker\" }") == streams(""));
+  CHECK(streams("channels = 4") > streams("channels = 3"));
+}
+
+TEST_CASE("a message counts with the frames that it has after conversion") {
+  // Of each byte of mulaw at 8 kHz there are six frames of 48 kHz.
+  const auto frames = [](const std::string& message, const std::string& rate) {
+    const auto read = parse_options(
+        "[limits]\nstream_buffer = \"1s\"\npause_buffer = \"0s\"\nmessage "
+        "= \"" +
+            message +
+            "\"\n[[pipeline]]\nslots = 1\nchunk = { size = "
+            "1000 }\nrate = " +
+            rate,
+        "m.toml");
+    REQUIRE(read.has_value());
+    return memory_bounds(read->options.pipelines[0], read->options.limits).frames;
+  };
+  CHECK(frames("33KiB", "48000") - frames("32KiB", "48000") == 1024 + 1024 * 6 * 2);
+  CHECK(frames("33KiB", "8000") - frames("32KiB", "8000") == 1024 + 1024 * 2);
+}
+
 TEST_CASE("incomplete messages of workers on other machines count as memory") {
   const std::string remote = "[listen]\nworkers_remote = \"tcp://127.0.0.1:5556\"\n";
   CHECK_THAT(effective(remote), Contains("results 2.471 GiB"));
@@ -140,7 +187,7 @@ TEST_CASE("check-config fails with one line about the error") {
 }
 
 TEST_CASE("check-config warns of keys that are not implemented, and succeeds") {
-  const Output output = check("[[pipeline]]\nendpoint = { silence = \"500ms\" }\n");
+  const Output output = check("[[pipeline]]\nbatch = { width_buckets = [1600] }\n");
   CHECK(output.exit_code == 0);
   CHECK_THAT(output.err, Contains("warning: ") && Contains("not implemented yet, ignored\n"));
 }

@@ -136,6 +136,14 @@ TEST_CASE("an impossible chunk rule is an error with the chunker's message") {
         "frames, at most 2147483647: at 12.5 frames per second it is 1.25");
 }
 
+TEST_CASE("a stream can hold the longest packet of Opus") {
+  CHECK(limits_error("stream_buffer = \"120ms\"") == "no error");
+  CHECK(
+      limits_error("stream_buffer = \"119ms\"") ==
+      "m.toml:2: key 'limits.stream_buffer' = \"119ms\": must be a time with its unit (us, ms, s, "
+      "min, h), like \"2ms\", from 120ms to 10min");
+}
+
 TEST_CASE("a number with a decimal point is shown with it") {
   CHECK(limits_error("connections = 5.0") ==
         "m.toml:2: key 'limits.connections' = 5.0: must be a whole number from 1 to 1000000");

@@ -193,18 +193,62 @@ TEST_CASE("the default of [gpu] slab_bytes is that of the host") {
   CHECK(parsed("[limits]\nslab_bytes = \"3MiB\"").gpu.slab_bytes == 4 << 20);  // in whole blocks
 }
 
-TEST_CASE("a key that is not implemented and can be ignored safely is a warning with its line") {
+TEST_CASE("sizes are a list of lengths, in times or frames") {
+  const PipelineOptions fixed = pipeline("chunk = { size = 1280, sizes = [\"80ms\", 2560] }");
+  CHECK(fixed.chunk.sizes == SizeRule{.sizes = SizeList({1280, 2560})});
+  CHECK(pipeline("chunk = { rule = \"adaptive\", size = 1280, sizes = [1280, 2560] }")
+            .chunk.sizes.by == SizeRule::By::adaptive);
+}
+
+TEST_CASE("sizes that are drawn may be a range") {
+  const PipelineOptions drawn = pipeline(
+      "chunk = { rule = \"random\", size = \"80ms\", seed = 7, per = \"stream\", "
+      "sizes = { from = \"40ms\", to = \"1s\", step = 640 } }");
+  CHECK(drawn.chunk.sizes ==
+        SizeRule{SizeRule::By::random, SizeList(640, 16000, 640), 7, SizeRule::Per::stream});
+}
+
+TEST_CASE("without endpoint, only clients end segments") {
+  CHECK(pipeline("").endpoint == std::nullopt);
+}
+
+TEST_CASE("an endpoint is found by the voice detector if nothing else is set") {
+  const EndpointRule rule{.by = EndpointRule::By::vad,
+                          .silence = 12'800,
+                          .before_speech = std::nullopt,
+                          .max = 320'000,
+                          .sensitivity = 2,
+                          .on_endpoint = EndpointRule::On::segment};
+  CHECK(pipeline("endpoint = {}").endpoint == rule);
+  CHECK(pipeline("endpoint = { before_speech = \"off\" }").endpoint == rule);
+}
+
+TEST_CASE("the keys of endpoint are read") {
   CHECK(
-      warnings_of(R"([[pipeline]]
-endpoint = { silence = "500ms" }
-chunk = { rule = "adaptive", size = 1600 }
-batch = { width_buckets = [800, 1600] }
-)") ==
-      std::vector<std::string>{
-          "m.toml:4: key 'pipeline.batch.width_buckets' = [800, 1600]: not implemented yet, "
-          "ignored",
-          "m.toml:3: key 'pipeline.chunk.rule' = \"adaptive\": not implemented yet, ignored",
-          "m.toml:2: key 'pipeline.endpoint' = {silence = \"500ms\"}: not implemented yet, ignored",
-      });
+      pipeline("rate = 8000\nendpoint = { by = \"vad\", silence = \"300ms\", before_speech = 8000, "
+               "max = \"5s\", sensitivity = 0, on_endpoint = \"reset\" }")
+          .endpoint == EndpointRule{.by = EndpointRule::By::vad,
+                                    .silence = 2400,
+                                    .before_speech = 8000,
+                                    .max = 40'000,
+                                    .sensitivity = 0,
+                                    .on_endpoint = EndpointRule::On::reset});
+  CHECK(pipeline("endpoint = { by = \"worker\" }").endpoint ==
+        EndpointRule{.by = EndpointRule::By::worker, .max = 320'000});
+}
+
+TEST_CASE("workers and length end segments at any rate, also of features") {
+  CHECK(pipeline("rate = 24000\nendpoint = { by = \"length\", max = 1 }").endpoint ==
+        EndpointRule{.by = EndpointRule::By::length, .max = 1});
+  CHECK(pipeline("dim = 80\nrate = 12.5\nchunk = { size = 4 }\nendpoint = { by = \"worker\" }")
+            .endpoint == EndpointRule{.by = EndpointRule::By::worker, .max = 250});
+}
+
+TEST_CASE("a key that is not implemented and can be ignored safely is a warning with its line") {
+  CHECK(warnings_of("[[pipeline]]\nbatch = { width_buckets = [800, 1600] }") ==
+        std::vector<std::string>{
+            "m.toml:2: key 'pipeline.batch.width_buckets' = [800, 1600]: not implemented yet, "
+            "ignored",
+        });
   CHECK(warnings_of("[limits]\nprofile = \"private\"").empty());
 }
