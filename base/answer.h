@@ -17,7 +17,7 @@ struct Answer {
   };
 
   Kind kind = Kind::none;
-  std::string data;
+  std::string data = {};
   bool endpoint = false;  // the segment of the row ends here; any kind of answer may have it
   bool operator==(const Answer&) const = default;
 };

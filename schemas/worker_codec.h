@@ -55,7 +55,7 @@ class Encoder {
 // batch.
 //
 // An answer with invalid JSON or text becomes an `error` answer with the reason, because a good
-// batch may have one bad row.
+// batch may have one bad row. It keeps its endpoint.
 //
 // Confined to one thread.
 class Decoder {

@@ -62,25 +62,28 @@ std::optional<Hello> read(const wire::Hello& in) {
                .alone = in.alone()};
 }
 
-Answer read_answer(Answer::Kind kind, std::string_view text) {
+Answer read_answer(Answer::Kind kind, std::string_view text, bool endpoint) {
   if (kind == Answer::Kind::json && !is_json(text))
-    return {Answer::Kind::error, "answer is not JSON"};
+    return {Answer::Kind::error, "answer is not JSON", endpoint};
   if (kind == Answer::Kind::text && !is_utf8(text))
-    return {Answer::Kind::error, "answer is not UTF-8"};
-  return {kind, std::string(text)};
+    return {Answer::Kind::error, "answer is not UTF-8", endpoint};
+  return {kind, std::string(text), endpoint};
 }
 
 bool read(const wire::Answers* in, std::vector<Answer>& out) {
   out.clear();
   if (!in) return true;
+  const auto* endpoints = in->endpoints();
   if (in->kinds()->size() != in->lengths()->size()) return false;
+  if (endpoints && endpoints->size() != in->kinds()->size()) return false;
   out.reserve(in->kinds()->size());
   Pieces pieces(wire::text_of(in->text()));
   for (flatbuffers::uoffset_t i = 0; i < in->kinds()->size(); ++i) {
     const std::uint8_t kind = in->kinds()->Get(i);
     const auto text = pieces.next(in->lengths()->Get(i));
-    if (kind >= count_of<Answer::Kind>() || !text) return false;
-    out.push_back(read_answer(static_cast<Answer::Kind>(kind), *text));
+    const std::uint8_t endpoint = endpoints ? endpoints->Get(i) : 0;
+    if (kind >= count_of<Answer::Kind>() || endpoint > 1 || !text) return false;
+    out.push_back(read_answer(static_cast<Answer::Kind>(kind), *text, endpoint == 1));
   }
   return pieces.empty();
 }

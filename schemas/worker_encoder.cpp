@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -33,6 +34,14 @@ ByteVector concatenated(Builder& builder, std::size_t size, const Texts& texts, 
   return vector;
 }
 
+ByteVector encode_endpoints(Builder& builder, std::span<const Answer> answers) {
+  if (std::ranges::none_of(answers, &Answer::endpoint)) return 0;
+  std::uint8_t* endpoints = nullptr;
+  const ByteVector vector = builder.CreateUninitializedVector(answers.size(), &endpoints);
+  for (const Answer& answer : answers) *endpoints++ = answer.endpoint ? 1 : 0;
+  return vector;
+}
+
 flatbuffers::Offset<wire::Answers> encode_answers(Builder& builder,
                                                   std::span<const Answer> answers) {
   if (answers.empty()) return 0;
@@ -47,7 +56,8 @@ flatbuffers::Offset<wire::Answers> encode_answers(Builder& builder,
   const auto lengths_vector = builder.CreateUninitializedVector(answers.size(), &lengths);
   for (const Answer& answer : answers)
     *lengths++ = flatbuffers::EndianScalar(static_cast<std::uint32_t>(answer.data.size()));
-  return wire::CreateAnswers(builder, kinds_vector, lengths_vector, text);
+  const ByteVector endpoints = encode_endpoints(builder, answers);
+  return wire::CreateAnswers(builder, kinds_vector, lengths_vector, text, endpoints);
 }
 
 auto encode_rows(Builder& builder, const std::vector<RowEntry>& rows) {

@@ -109,6 +109,27 @@ std::string counted(std::size_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
+void check_number(std::size_t given, const AnswerCount& count) {
+  if (given == count.rows || given == count.rows + count.padding) return;
+  const std::string sentence = counted(given, count.answer) + " for " +
+                               counted(count.rows, count.row) + ": give one for each, or None";
+  throw nb::value_error(sentence.c_str());
+}
+
+// A bool, 0 or 1, also of NumPy and similar libraries. Other values are more likely a mistake, such
+// as probabilities, or a mask with an axis too many.
+bool bool_of(nb::handle value, const AnswerCount& count) {
+  nb::object plain = nb::borrow(value);
+  if (!PyLong_Check(value.ptr()) && nb::hasattr(value, "tolist")) plain = value.attr("tolist")();
+  int overflow = 0;
+  const long number =
+      PyLong_Check(plain.ptr()) ? PyLong_AsLongAndOverflow(plain.ptr(), &overflow) : -1;
+  if (number == 0 || number == 1) return number == 1;
+  const std::string sentence =
+      std::string("each ") + count.answer + " must be a bool, not " + nb::repr(plain).c_str();
+  throw nb::type_error(sentence.c_str());
+}
+
 }  // namespace
 
 std::string error_text(nb::handle exception) {
@@ -122,15 +143,19 @@ std::vector<Answer> answers_from(nb::handle given, AnswerCount count, nb::handle
   const nb::list elements = elements_of(given, count);
   const std::size_t size = elements.size();
   if (size == 0) return {};
-  if (size != count.rows && size != count.rows + count.padding) {
-    const std::string sentence = counted(size, count.answer) + " for " +
-                                 counted(count.rows, count.row) + ": give one for each, or None";
-    throw nb::value_error(sentence.c_str());
-  }
+  check_number(size, count);
   std::vector<Answer> answers;
   answers.reserve(count.rows);
   for (std::size_t i = 0; i < count.rows; ++i) answers.push_back(answer_of(elements[i], encode));
   return answers;
+}
+
+void set_endpoints(std::vector<Answer>& answers, nb::handle given, AnswerCount count) {
+  if (given.is_none()) return;
+  const nb::list elements = elements_of(given, count);
+  check_number(elements.size(), count);
+  answers.resize(count.rows);
+  for (std::size_t i = 0; i < count.rows; ++i) answers[i].endpoint = bool_of(elements[i], count);
 }
 
 }  // namespace millrace::python

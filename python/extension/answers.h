@@ -34,6 +34,16 @@ struct AnswerCount {
 std::vector<Answer> answers_from(nanobind::handle given, AnswerCount count,
                                  nanobind::handle encode);
 
+// Sets which answers end the segments of their rows. `given` is a mask of the rows: a sequence or
+// an array of bools. `answers` are those of answers_from(); if it is empty, it becomes answers
+// without other content. None changes nothing.
+//
+// Raises ValueError for a wrong count, and TypeError if `given` is neither a sequence nor an array,
+// or has an element that is not a bool, 0 or 1.
+//
+// Requires: the GIL.
+void set_endpoints(std::vector<Answer>& answers, nanobind::handle given, AnswerCount count);
+
 // Type and text of an exception, for an error of a row: cut to Worker::longest_error bytes.
 //
 // Requires: the GIL.

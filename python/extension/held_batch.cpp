@@ -130,12 +130,13 @@ void HeldBatch::use_on(std::uintptr_t stream) const {
   worker_->use_on(batch, reinterpret_cast<DeviceStream>(stream));
 }
 
-void HeldBatch::done(nb::handle answers, nb::handle marks, nb::handle encode) {
+void HeldBatch::done(nb::handle answers, nb::handle marks, nb::handle endpoint, nb::handle encode) {
   const std::size_t framed = open().framed().size(), rows = batch_.rows();
-  const auto row_answers = answers_from(answers, {framed, rows - framed, "answer", "row"}, encode);
+  auto row_answers = answers_from(answers, {framed, rows - framed, "answer", "row"}, encode);
+  set_endpoints(row_answers, endpoint, {framed, rows - framed, "endpoint", "row"});
   const auto mark_answers =
       answers_from(marks, {batch_.marks().size(), 0, "mark", "marker row"}, encode);
-  open();  // `encode` is foreign code: it may have given the batch back
+  open();  // foreign code (`encode`, tolist) may have given the batch back
   {
     const WithoutGil waits;
     worker_->done(batch_, row_answers, mark_answers);
@@ -177,7 +178,7 @@ void add_batch(nb::module_& module) {
       .def_prop_ro("open", &HeldBatch::is_open)
       .def("fail", &HeldBatch::fail, nb::arg("error"))
       .def("done", &HeldBatch::done, nb::arg("answers").none(), nb::arg("marks").none(),
-           nb::arg("encode"));
+           nb::arg("endpoint").none(), nb::arg("encode"));
 }
 
 }  // namespace millrace::python

@@ -36,7 +36,8 @@ class HeldBatch {
 
   // If the service is lost, the batch counts as done, and next() reports the loss. If the device
   // fails, the batch is not done, and WorkerError is thrown.
-  void done(nanobind::handle answers, nanobind::handle marks, nanobind::handle encode);
+  void done(nanobind::handle answers, nanobind::handle marks, nanobind::handle endpoint,
+            nanobind::handle encode);
   // Gives the batch back as failed: `error`, an exception, is the answer to each of its rows.
   void fail(nanobind::handle error);
 

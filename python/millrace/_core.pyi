@@ -96,7 +96,11 @@ class Batch:
     def use_on(self, stream: int) -> None: ...
     def fail(self, error: BaseException) -> None: ...
     def done(
-        self, answers: Iterable[Any] | None, marks: Iterable[Any] | None, encode: Callable[[Any], str]
+        self,
+        answers: Iterable[Any] | None,
+        marks: Iterable[Any] | None,
+        endpoint: Iterable[Any] | None,
+        encode: Callable[[Any], str],
     ) -> None: ...
 
 class DeviceMemory:

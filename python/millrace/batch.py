@@ -127,7 +127,13 @@ class Batch:
         """
         self._core.use_on(stream)
 
-    def done(self, answers: Iterable[Any] | None = None, marks: Iterable[Any] | None = None) -> None:
+    def done(
+        self,
+        answers: Iterable[Any] | None = None,
+        marks: Iterable[Any] | None = None,
+        *,
+        endpoint: Iterable[Any] | None = None,
+    ) -> None:
         """Gives the batch back with its answers, in the order in which batches were taken.
 
         ``answers`` has one answer per row of ``data`` (those of padding rows may be left out), ``marks`` one per
@@ -141,14 +147,19 @@ class Batch:
         - an exception, such as ``Failure``: an error of this row only
         - NaN, infinity, or a str with half a surrogate pair: also an error of its row
 
-        Raises TypeError for an answer of another type, and ValueError for a wrong number of answers or for answers
-        of more than 64 MiB. The batch can still be given back then. RuntimeError if the order is wrong. DeviceError
+        ``endpoint`` has one bool per row of ``data``, as a sequence or an array: true ends the segment of the row,
+        in a pipeline with ``endpoint = { by = "worker" }``. A row without an answer may end its segment too. None:
+        no row does. The segment ends after the frames that were cut so far, so further rows of it may follow. An
+        endpoint of a segment that has ended meanwhile has no effect.
+
+        Raises TypeError for an answer or an endpoint of another type, and ValueError for a wrong number of them or
+        for answers of more than 64 MiB. The batch can still be given back then. RuntimeError if the order is wrong. DeviceError
         if the device fails. A lost service raises nothing here; ``Worker.next`` handles it.
 
         On a device, ``done`` does not wait for the CUDA streams that read the batch. If the answers depend on their
         results, wait for these before the call.
         """
-        self._core.done(answers, marks, _encode)
+        self._core.done(answers, marks, endpoint, _encode)
 
     def fail(self, error: BaseException) -> None:
         """Gives back a batch that could not be computed: ``error`` is the answer to each of its rows, including

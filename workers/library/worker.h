@@ -124,7 +124,9 @@ class Worker {
 
   // Returns the batch to the service. The batch and its arrays are invalid afterwards. `answers`
   // has one answer for each of framed(), or is empty; `mark_answers` the same for marks(). If an
-  // answer is called JSON or text and is not, the service replaces it by an error of its row.
+  // answer is called JSON or text and is not, the service replaces it by an error of its row. In a
+  // pipeline whose workers end segments, an answer with `endpoint` ends the segment of its row, if
+  // no LAST row of the stream was cut since then; in mark_answers it has no effect.
   //
   // Throws std::invalid_argument if a number of answers is wrong, or if all answers together, with
   // 16 bytes for each, are longer than 64 MiB − 4 KiB. Throws std::logic_error if this is not the

@@ -138,6 +138,19 @@ TEST_CASE("answers reach the service with the batch and the worker's instants") 
   CHECK(done.done <= Clock::now());
 }
 
+TEST_CASE("endpoints reach the service with and without other answers") {
+  FakeService service;
+  Worker worker = service.attach();
+  service.send(example_batch(1));
+  auto batch = worker.next();
+  worker.done(*batch, std::array{Answer{Answer::Kind::json, "1", true}});
+  CHECK(service.receive<Done>().answers == std::vector{Answer{Answer::Kind::json, "1", true}});
+  service.send(example_batch(2));
+  batch = worker.next();
+  worker.done(*batch, std::array{Answer{.endpoint = true}});
+  CHECK(service.receive<Done>().answers == std::vector{Answer{.endpoint = true}});
+}
+
 TEST_CASE("answers too long for a message are refused, and the batch can still be returned") {
   FakeService service;
   Worker worker = service.attach();
