@@ -147,6 +147,16 @@ TEST_CASE("the default of rows follows the slots and the buckets") {
   CHECK(pipeline("batch = { row_buckets = [1, 20] }").batch.rows == 20);
 }
 
+TEST_CASE("the default of width_buckets is the width of the widest row") {
+  const std::string chunk = "chunk = { size = 160, first = 200, left = 40 }\n";
+  using Widths = std::vector<std::uint32_t>;
+  CHECK(pipeline(chunk).batch.width_buckets == Widths{240});
+  CHECK(pipeline(chunk).batch.columns.context == 40);
+  CHECK(pipeline(chunk + "batch = { width_buckets = [80, 240] }").batch.width_buckets ==
+        Widths{80, 240});
+  CHECK(pipeline(chunk + "batch = { width_buckets = [512] }").batch.width_buckets == Widths{512});
+}
+
 TEST_CASE("shedding is off by default") {
   CHECK(!pipeline("").shed_after);
   CHECK(pipeline("shed_after = \"2s\"").shed_after == 2s);
@@ -198,11 +208,8 @@ TEST_CASE("a key that is not implemented and can be ignored safely is a warning 
       warnings_of(R"([[pipeline]]
 endpoint = { silence = "500ms" }
 chunk = { rule = "adaptive", size = 1600 }
-batch = { width_buckets = [800, 1600] }
 )") ==
       std::vector<std::string>{
-          "m.toml:4: key 'pipeline.batch.width_buckets' = [800, 1600]: not implemented yet, "
-          "ignored",
           "m.toml:3: key 'pipeline.chunk.rule' = \"adaptive\": not implemented yet, ignored",
           "m.toml:2: key 'pipeline.endpoint' = {silence = \"500ms\"}: not implemented yet, ignored",
       });
