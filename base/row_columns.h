@@ -17,6 +17,13 @@ struct RowColumns {
   }
   // The first column of the body.
   constexpr std::uint32_t body(std::uint32_t left) const { return lead(left) + left; }
+  // The columns that a row needs: those before its window, and the window. Requires: they are at
+  // most UINT32_MAX.
+  constexpr std::uint32_t needed(std::uint32_t left, std::uint32_t size,
+                                 std::uint32_t right) const {
+    return body(left) + size + right;
+  }
+  bool operator==(const RowColumns&) const = default;
 };
 
 }  // namespace millrace

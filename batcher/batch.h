@@ -24,7 +24,8 @@ struct BatchRow {
 struct Batch {
   BatchId id{};
   Trigger trigger = Trigger::full;
-  std::uint32_t rows = 0;  // rows of the tensor with padding; 0: marker rows only, no tensor
+  std::uint32_t rows = 0;   // rows of the tensor with padding; 0: marker rows only, no tensor
+  std::uint32_t width = 0;  // columns of the tensor; without a tensor the narrowest bucket
   std::vector<BatchRow> framed;
   std::vector<BatchRow> marks;
   Time closed;

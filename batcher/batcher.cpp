@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include "base/padded_length.h"
+
 namespace millrace {
 
 namespace {
@@ -22,6 +24,7 @@ Batcher::Batcher(BatchRule rule)
   assert(rule_.slots >= 1 && rule_.rows >= 1 && rule_.max_wait >= Duration(0));
   assert(std::ranges::is_sorted(rule_.row_buckets));
   assert(rule_.row_buckets.empty() || rule_.row_buckets.back() == rule_.rows);
+  assert(std::ranges::is_sorted(rule_.width_buckets));
 }
 
 std::optional<Slot> Batcher::open(StreamId stream) {
@@ -97,7 +100,7 @@ void Batcher::close(const Choice& choice, Time now, Batch& batch) {
     const std::size_t free_marks = rule_.slots - batch.marks.size();
     take_oldest(marks_, std::min<std::size_t>(marks_.size(), free_marks), now, batch.marks);
   }
-  batch.rows = tensor_rows(batch.framed.size());
+  set_shape(batch);
 }
 
 void Batcher::take_suspect(Time now, Batch& batch) {
@@ -106,7 +109,7 @@ void Batcher::take_suspect(Time now, Batch& batch) {
   const ReadyRow row = take_front(held, now);
   (row.row.has_frames() ? batch.framed : batch.marks).push_back({held.stream, Slot{slot}, row});
   enlist(slot);
-  batch.rows = tensor_rows(batch.framed.size());
+  set_shape(batch);
 }
 
 // Takes the first row of each of the `count` oldest streams. The streams are put back into a list
@@ -184,9 +187,15 @@ std::vector<StreamId> Batcher::holders() const {
   return streams;
 }
 
-std::uint32_t Batcher::tensor_rows(std::size_t framed) const {
-  if (framed == 0 || rule_.row_buckets.empty()) return static_cast<std::uint32_t>(framed);
-  return *std::ranges::lower_bound(rule_.row_buckets, framed);
+void Batcher::set_shape(Batch& batch) const {
+  std::uint32_t widest = 0;
+  for (const BatchRow& row : batch.framed) {
+    const Row& at = row.ready.row;
+    widest = std::max(widest, rule_.columns.needed(at.left, at.size, at.right));
+  }
+  const auto framed = static_cast<std::uint32_t>(batch.framed.size());
+  batch.rows = framed == 0 ? 0 : padded_length(rule_.row_buckets, framed);
+  batch.width = padded_length(rule_.width_buckets, widest);
 }
 
 }  // namespace millrace

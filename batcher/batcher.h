@@ -8,6 +8,7 @@
 
 #include "base/ids.h"
 #include "base/ring.h"
+#include "base/row_columns.h"
 #include "base/time.h"
 #include "batcher/age_list.h"
 #include "batcher/batch.h"
@@ -19,9 +20,12 @@ struct BatchRule {
   std::uint32_t slots = 64;  // most streams of the lane; most marker rows of a batch
   std::uint32_t rows = 16;   // most rows with frames of a batch
   Duration max_wait{0};      // longest wait of the oldest row for other rows; 0: no wait
-  std::vector<std::uint32_t> row_buckets{};  // lengths that the tensor may have, ascending,
-                                             // the last is `rows`; empty: any length
-  bool stateful = true;                      // at most one row with frames per stream in a batch
+  std::vector<std::uint32_t> row_buckets{};    // lengths that the tensor may have, ascending,
+                                               // the last is `rows`; empty: any length
+  std::vector<std::uint32_t> width_buckets{};  // widths that the tensor may have, ascending, the
+                                               // last holds every row; empty: any width
+  RowColumns columns{};                        // where a window lies in its row
+  bool stateful = true;                        // at most one row with frames per stream in a batch
 
   bool operator==(const BatchRule&) const = default;
 };
@@ -35,6 +39,9 @@ struct BatchRule {
 // batch has at most one of them with frames (any number if the rule is not stateful), and marker
 // rows only after it. A marker row is not in the tensor: it goes into the next batch, even if
 // there are more rows with frames than fit.
+//
+// The width of a batch is the narrowest of the rule's that holds its widest row. The order does not
+// depend on widths.
 //
 // A suspect row is alone in its batch, a trial, which closes as soon as the worker is idle, that
 // is, holds no batch. Trials take turns with batches of the other rows, so that neither waits long
@@ -115,7 +122,7 @@ class Batcher {
   void take_oldest(AgeList& list, std::size_t count, Time now, std::vector<BatchRow>& into);
   ReadyRow take_front(SlotRows& held, Time now);
   void free(SlotRows& held);
-  std::uint32_t tensor_rows(std::size_t framed) const;
+  void set_shape(Batch& batch) const;
 
   BatchRule rule_;
   std::vector<SlotRows> slots_;  // by slot

@@ -19,20 +19,20 @@ struct BatchStats {
   Counter frames_padded;                     // padding among `frames`
   Counter rows_frames_padded;                // padding in rows that are narrower than the tensor
 
-  // Counts a closed batch that could have held `most` rows of `width` columns.
-  void count(const Batch& batch, std::uint32_t most, std::uint32_t width) {
+  // Counts a closed batch that could have held `most` rows.
+  void count(const Batch& batch, std::uint32_t most) {
     batches[batch.trigger].add();
     marks.add(batch.marks.size());
     if (batch.framed.empty()) return;
     std::uint64_t real = 0;
     for (const BatchRow& row : batch.framed) real += row.ready.row.window();
-    const std::uint64_t all = std::uint64_t{batch.rows} * width;
+    const std::uint64_t all = std::uint64_t{batch.rows} * batch.width;
     rows_per_batch.observe(static_cast<std::int64_t>(batch.framed.size()));
     offered.add(most);
     rows.add(batch.framed.size());
     frames.add(all);
     frames_padded.add(all - real);
-    rows_frames_padded.add(batch.framed.size() * std::uint64_t{width} - real);
+    rows_frames_padded.add(batch.framed.size() * std::uint64_t{batch.width} - real);
   }
 };
 

@@ -30,14 +30,18 @@ HubSettings settings(Duration max_wait) {
   constexpr auto rows = BatchSource::rows;
   HubSettings settings;
   settings.pipeline = "default";
-  settings.rule = {.batch = {.slots = rows, .rows = rows, .max_wait = max_wait},
+  settings.rule = {.batch = {.slots = rows,
+                             .rows = rows,
+                             .max_wait = max_wait,
+                             .width_buckets = {BatchSource::width}},
                    .worker_wait = 1h,
                    .bye_wait = 1h,
                    .timeouts = {.silence = 1h, .answer = 1h, .first_answer = 1h}};
   settings.welcome = {
       .frames = {},
       .shape = {.format = {}, .slots = rows, .rows = rows, .width = BatchSource::width},
-      .chunk = R"({"size":1600})"};
+      .chunk = R"({"size":1600})",
+      .width_buckets = {BatchSource::width}};
   settings.streams = rows;
   settings.log = [](const WorkerEvent&) {};
   return settings;

@@ -47,13 +47,14 @@ class Link final : public WorkerConnection {
 HubSettings settings() {
   HubSettings settings;
   settings.pipeline = "default";
-  settings.rule = {.batch = {.slots = 4, .rows = 4},
+  settings.rule = {.batch = {.slots = 4, .rows = 4, .width_buckets = {160}},
                    .worker_wait = 1h,
                    .bye_wait = 1h,
                    .timeouts = {.silence = 1h, .answer = 1h, .first_answer = 1h}};
   settings.welcome = {.frames = {},
                       .shape = {.format = {}, .slots = 4, .rows = 4, .width = 160},
-                      .chunk = R"({"size":160})"};
+                      .chunk = R"({"size":160})",
+                      .width_buckets = {160}};
   settings.streams = 8;
   settings.log = [](const WorkerEvent&) {};
   return settings;

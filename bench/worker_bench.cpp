@@ -90,6 +90,7 @@ Outcome measure(std::uint64_t batches, const std::function<void(const std::strin
   service.welcome.slots = rows;
   service.welcome.rows = rows;
   service.welcome.width = width;
+  service.welcome.width_buckets = {width};
   service.welcome.slab_bytes = layout_of({.rows = rows, .marks = rows, .width = width}).bytes;
   const std::string url = service.url();
   const pid_t process = start([&] { worker(url); });

@@ -7,9 +7,11 @@
 namespace millrace {
 
 RowLayout row_layout(const Row& row, const ChunkRule& rule, std::uint32_t width) {
-  RowLayout layout{.lead = rule.columns().lead(row.left), .window = row.window()};
-  assert(row.has_frames() && layout.lead + layout.window <= width);
-  layout.trail = width - layout.lead - layout.window;
+  const RowColumns columns = rule.columns();
+  const std::uint32_t needed = columns.needed(row.left, row.size, row.right);
+  assert(row.has_frames() && needed <= width);
+  const RowLayout layout{
+      .lead = columns.lead(row.left), .window = row.window(), .trail = width - needed};
   return layout;
 }
 

@@ -10,13 +10,33 @@ namespace millrace::load {
 namespace {
 
 // Position of the body after that of `row` in the same segment.
-std::uint64_t next_begin(const Spec& spec, const worker_protocol::RowEntry& row) {
-  return row.begin + spec.advance(row.flags & flag::reset, spec.size);
+std::uint64_t next_begin(const ChunkRule& rule, const worker_protocol::RowEntry& row) {
+  if (!rule.sizes.sizes.empty()) return row.begin + row.size;
+  return row.begin + rule.spec.advance(row.flags & flag::reset, rule.spec.size);
+}
+
+// The longest body; the first one of a run may be longer.
+std::uint64_t longest_body(const ChunkRule& rule, bool may_be_first) {
+  const std::uint32_t size = rule.sizes.sizes.empty() ? rule.spec.size : rule.sizes.sizes.largest();
+  return may_be_first ? std::max(size, rule.first_body(size)) : size;
+}
+
+// True if the body may be as long as this one. With sizes, it has one of them, unless it is the
+// first of a run or is cut at the end of its segment. Without sizes, the positions of rows show it.
+bool is_possible_size(const ChunkRule& rule, const worker_protocol::RowEntry& row) {
+  const SizeList& sizes = rule.sizes.sizes;
+  if (sizes.empty() || sizes.contains(row.size)) return true;
+  const bool may_be_first = row.flags & flag::reset;
+  if (row.flags & flag::last) return row.size <= longest_body(rule, may_be_first);
+  // The first body of a run is longer than its size by this number of frames, for every size.
+  const std::uint64_t longer = std::uint64_t{rule.first_body(rule.spec.size)} - rule.spec.size;
+  return may_be_first && sizes.contains(row.size - longer);
 }
 
 // The largest number of frames at the end of a segment for which the rule makes no row.
-std::uint64_t most_left_out(const Spec& spec) {
-  if (spec.tail == Spec::Tail::drop) return std::max(spec.size, spec.first) - 1;
+std::uint64_t most_left_out(const ChunkRule& rule) {
+  const Spec& spec = rule.spec;
+  if (spec.tail == Spec::Tail::drop) return longest_body(rule, true) - 1;
   const bool overlap = spec.step > 0 && spec.step < spec.size;
   const std::uint32_t covered =
       spec.tail == Spec::Tail::cover && overlap ? spec.size - spec.step : 0;
@@ -49,10 +69,10 @@ void RowCheck::check(const worker_protocol::RowEntry& row, Bytes values, Time ta
   const std::uint64_t missing = row.begin - stream.expected;
   outcome_.shed += row.gap;
   outcome_.lost += missing - std::min(row.gap, missing);
-  if (!is_as_sent(stream.id, row, values)) ++outcome_.damaged;
+  if (!is_possible_size(rule_, row) || !is_as_sent(stream.id, row, values)) ++outcome_.damaged;
   const std::uint64_t end = row.begin + row.size + row.right;
   const bool last = row.flags & flag::last;
-  accept(stream, row, last ? end : next_begin(rule_.spec, row));
+  accept(stream, row, last ? end : next_begin(rule_, row));
   // A last row is due when the end of its segment arrives, not when its frames do.
   if (!last) record_time(stream, end, taken);
 }
@@ -71,7 +91,7 @@ void RowCheck::check_mark(const worker_protocol::RowEntry& row, Time taken) {
   } else {
     const std::uint64_t sent = row.begin - std::min(row.gap, row.begin);
     const std::uint64_t missing = sent - std::min(sent, stream.expected);
-    outcome_.lost += missing - std::min(missing, most_left_out(rule_.spec));
+    outcome_.lost += missing - std::min(missing, most_left_out(rule_));
   }
   accept(stream, row, row.begin);
 }

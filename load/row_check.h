@@ -18,7 +18,8 @@ namespace millrace::load {
 
 // Checks every row that the service hands over: it must be the next one of its stream by the
 // pipeline's chunk rule, and have the sent values. Measures how long after its due time it was
-// taken. Identifies streams by their names (stream_name()).
+// taken. Identifies streams by their names (stream_name()). If the rule has sizes, each body may
+// have any of them, and the batch any width that holds the row.
 //
 // Has no clock: the time when a row was taken is passed in. Confined to one thread.
 class RowCheck {

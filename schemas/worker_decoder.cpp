@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/enum_names.h"
 #include "base/event.h"
@@ -113,6 +115,17 @@ std::optional<DeviceHandles> read(const wire::DeviceSlabs& in, std::uint32_t sla
   return DeviceHandles{memory->front(), std::move(*copied), std::move(*finished)};
 }
 
+// Returns an empty vector if these cannot be the widths of batches of at most `width` columns.
+std::vector<std::uint32_t> read_widths(const flatbuffers::Vector<std::uint32_t>& in,
+                                       std::uint32_t width) {
+  if (in.size() < 1 || in.size() > max_width_buckets) return {};
+  std::vector<std::uint32_t> widths(in.begin(), in.end());
+  const bool ascend =
+      std::ranges::adjacent_find(widths, std::ranges::greater_equal()) == widths.end();
+  if (widths.front() < 1 || widths.back() != width || !ascend) return {};
+  return widths;
+}
+
 constexpr std::uint8_t the_tensor = 255;  // slab_element if the slabs have the tensor itself
 
 std::optional<Welcome> read(const wire::Welcome& in) {
@@ -138,7 +151,9 @@ std::optional<Welcome> read(const wire::Welcome& in) {
                   .slabs = in.slabs(),
                   .slab_bytes = in.slab_bytes(),
                   .context = in.context(),
-                  .repeat = in.repeat()};
+                  .repeat = in.repeat(),
+                  .width_buckets = read_widths(*in.width_buckets(), in.width())};
+  if (welcome.width_buckets.empty()) return std::nullopt;
   if (in.slab_element() != the_tensor)
     welcome.slab_element = static_cast<Element>(in.slab_element());
   if (in.device()) {

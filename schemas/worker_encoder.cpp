@@ -143,6 +143,7 @@ Bytes Encoder::encode(const Welcome& welcome) {
   const wire::Writing writing(*builder_);
   const auto chunk = builder_->CreateString(welcome.chunk);
   const auto device = encode_handles(*builder_, welcome.device);
+  const auto width_buckets = builder_->CreateVector(welcome.width_buckets);
   wire::WelcomeBuilder table(*builder_);
   table.add_version(welcome.version);
   table.add_slots(welcome.slots);
@@ -160,6 +161,7 @@ Bytes Encoder::encode(const Welcome& welcome) {
   table.add_context(welcome.context);
   table.add_repeat(welcome.repeat);
   table.add_device(device);
+  table.add_width_buckets(width_buckets);
   return finish(*builder_, table.Finish());
 }
 

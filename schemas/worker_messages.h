@@ -22,6 +22,7 @@ namespace worker_protocol {
 
 inline constexpr std::uint32_t version = 1;
 inline constexpr std::uint32_t max_credits = 1024;
+inline constexpr std::uint32_t max_width_buckets = 16;
 
 // worker -> service: the first message.
 struct Hello {
@@ -54,6 +55,9 @@ struct Welcome {
   std::uint32_t context = 0;  // columns before a row's body in that tensor
   bool repeat = false;  // the first and last frame fill the columns around a window, not zeros
   std::optional<DeviceHandles> device = {};  // copies of the slabs on the worker's device
+  // The widths that batches may have, ascending: 1 to max_width_buckets of them, the last is
+  // `width`.
+  std::vector<std::uint32_t> width_buckets = {};
   bool operator==(const Welcome&) const = default;
 };
 
@@ -83,9 +87,9 @@ struct OpenedStream {
 // service -> worker: a batch is handed over.
 struct HandedBatch {
   BatchId id{};
-  std::uint32_t slab = 0;  // index of the slab with its tensor; unused with `tensor`
-  std::uint32_t rows = 0;  // rows of the tensor, with padding rows
-  std::uint32_t width = 0;
+  std::uint32_t slab = 0;    // index of the slab with its tensor; unused with `tensor`
+  std::uint32_t rows = 0;    // rows of the tensor, with padding rows
+  std::uint32_t width = 0;   // one of Welcome::width_buckets
   std::uint8_t trigger = 0;  // why it closed, a Trigger
   Time closed, copied;
   std::vector<RowEntry> framed;  // rows with frames, in the order of the tensor

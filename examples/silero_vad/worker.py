@@ -36,8 +36,8 @@ class Model:
 
 def fits(worker: millrace.Worker) -> bool:
     """Returns whether the batches of the pipeline have the shape that the model needs."""
-    shape = worker.width, worker.channels, worker.dtype, worker.rate
-    return shape == (64 + 512, 1, np.float32, 16000) and CHUNK.items() <= worker.chunk.items()
+    shape = worker.width_buckets, worker.channels, worker.dtype, worker.rate
+    return shape == ((64 + 512,), 1, np.float32, 16000) and CHUNK.items() <= worker.chunk.items()
 
 
 def serve(worker: millrace.Worker, model: Model) -> None:

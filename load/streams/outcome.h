@@ -78,7 +78,7 @@ struct WorkerOutcome {
   std::uint64_t lost = 0;      // frames missing before a row, without those that its gap reports
   std::uint64_t shed = 0;      // frames that the gap of a row reports
   std::uint64_t repeated = 0;  // duplicate rows, or rows out of order
-  std::uint64_t damaged = 0;   // rows with values that were not sent
+  std::uint64_t damaged = 0;   // rows with values that were not sent, or a size not of the rule
   std::uint64_t unknown = 0;   // rows of streams of another run
   std::uint64_t ended = 0;     // streams with END
   std::uint64_t unended = 0;   // streams with neither END nor ABORT

@@ -38,8 +38,11 @@ nb::object next(nb::handle_t<Attachment> self, std::optional<double> seconds) {
 nb::tuple welcome(const Attachment& attachment) {
   const Worker& worker = attachment.worker();
   const FrameType& frames = worker.frames();
+  nb::list widths;
+  for (const std::uint32_t width : worker.width_buckets()) widths.append(width);
   return nb::make_tuple(worker.slots(), worker.rows(), worker.width(), frames.values,
-                        frames.features, name_of(frames.element), frames.rate, worker.chunk());
+                        frames.features, name_of(frames.element), frames.rate, worker.chunk(),
+                        widths);
 }
 
 // Holds the GIL while it exists, on a thread that has released it.

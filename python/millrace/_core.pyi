@@ -58,7 +58,7 @@ class Attachment:
     ended: bool
     company: int
     device: str
-    welcome: tuple[int, int, int, int, bool, str, float, str]
+    welcome: tuple[int, int, int, int, bool, str, float, str, list[int]]
     def __init__(
         self,
         url: str,

@@ -156,6 +156,11 @@ class Worker:
         return self._welcome[2]
 
     @property
+    def width_buckets(self) -> tuple[int, ...]:
+        """The numbers of columns that batches may have, ascending. The last is ``width``."""
+        return tuple(self._welcome[8])
+
+    @property
     def values(self) -> int:
         """Length of the last axis of ``batch.data``: channels of audio, or dim of features."""
         return self._welcome[3]

@@ -75,7 +75,7 @@ class Tap {
   }
 
   void print(Worker& worker, WorkerBatch& batch) {
-    lines_.format(batch);
+    lines_.format(batch, worker.columns(), worker.width_buckets());
     std::ostream& out = console_.out;
     for (const Answer& line : lines_.framed()) out << line.data << '\n';
     for (const Answer& line : lines_.marks()) out << line.data << '\n';

@@ -42,7 +42,7 @@ Element larger(Element frames, Element dtype) {
 std::size_t slab_bytes(const PipelineOptions& pipeline) {
   const SlabShape shape{.rows = pipeline.batch.rows,
                         .marks = pipeline.batch.slots,
-                        .width = pipeline.chunk.width(),
+                        .width = pipeline.batch.width_buckets.back(),
                         .values = pipeline.frames.values,
                         .element = larger(pipeline.frames.element, pipeline.dtype)};
   // Far below 2^64, so that the addition in layout_of cannot overflow.

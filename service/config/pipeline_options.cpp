@@ -7,6 +7,7 @@
 
 #include "chunker/ready_row.h"
 #include "schemas/text.h"
+#include "schemas/worker_messages.h"
 #include "service/config/chunk_options.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/units.h"
@@ -56,22 +57,49 @@ Element read_dtype(Section& section, Element frames) {
   return dtype;
 }
 
-void check_buckets(Section& batch, const BatchRule& rule) {
-  const auto& buckets = rule.row_buckets;
-  if (buckets.empty()) return;
+std::vector<std::uint32_t> read_buckets(Section& batch, std::string_view key) {
+  auto buckets = batch.counts(key);
   if (std::ranges::adjacent_find(buckets, std::ranges::greater_equal()) != buckets.end())
-    batch.wrong("row_buckets", "must be in ascending order");
-  if (buckets.back() != rule.rows)
+    batch.wrong(key, "must be in ascending order");
+  return buckets;
+}
+
+void check_row_buckets(Section& batch, const BatchRule& rule) {
+  if (!rule.row_buckets.empty() && rule.row_buckets.back() != rule.rows)
     batch.wrong("row_buckets",
                 "the last value must be rows, which is " + std::to_string(rule.rows));
 }
 
-BatchRule read_batch(Section& section) {
+// The width of each of the rule's sizes. A range may have any number of sizes: only the widest.
+std::vector<std::uint32_t> default_widths(const ChunkRule& chunk) {
+  const SizeList& sizes = chunk.sizes.sizes;
+  if (sizes.empty() || sizes.is_range()) return {chunk.width()};
+  std::vector<std::uint32_t> widths;
+  for (std::size_t i = 0; i < sizes.size(); ++i) widths.push_back(chunk.width_of(sizes[i]));
+  return widths;
+}
+
+std::vector<std::uint32_t> read_width_buckets(Section& batch, const ChunkRule& chunk) {
+  auto widths = read_buckets(batch, "width_buckets");
+  if (widths.empty()) return default_widths(chunk);
+  if (widths.size() > worker_protocol::max_width_buckets)
+    batch.wrong(
+        "width_buckets",
+        "must have at most " + std::to_string(worker_protocol::max_width_buckets) + " values");
+  if (widths.back() < chunk.width())
+    batch.wrong("width_buckets",
+                "the last value must be at least the width of the widest row, "
+                "which is " +
+                    std::to_string(chunk.width()));
+  return widths;
+}
+
+BatchRule read_batch(Section& section, const ChunkRule& chunk) {
   BatchRule rule;
   rule.stateful = section.one_of("state", "slot", {"slot", "none"}) == "slot";
   rule.slots = section.count("slots", 64, 1, most_slots);
   Section batch = section.section("batch", "a table, like { rows = 16, max_wait = \"2ms\" }");
-  rule.row_buckets = batch.counts("row_buckets");
+  rule.row_buckets = read_buckets(batch, "row_buckets");
   const std::uint32_t default_rows =
       rule.row_buckets.empty() ? std::min(16u, rule.slots) : rule.row_buckets.back();
   rule.rows = batch.count("rows", default_rows, 1, most_slots);
@@ -79,9 +107,10 @@ BatchRule read_batch(Section& section) {
     batch.wrong(batch.has("rows") ? "rows" : "row_buckets",
                 "must be at most slots, which is " + std::to_string(rule.slots) +
                     ": a stream has at most one row in a batch");
-  check_buckets(batch, rule);
+  check_row_buckets(batch, rule);
   rule.max_wait = batch.time("max_wait", 2ms, 0s, 1min);
-  batch.warn_not_implemented("width_buckets");
+  rule.width_buckets = read_width_buckets(batch, chunk);
+  rule.columns = chunk.columns();
   batch.refuse_unknown();
   return rule;
 }
@@ -133,9 +162,9 @@ PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
   pipeline.name = read_name(section);
   pipeline.frames = read_frames(section);
   pipeline.dtype = read_dtype(section, pipeline.frames.element);
-  pipeline.batch = read_batch(section);
   pipeline.chunk = read_chunk(section, pipeline.frames);
   pipeline.endpoint = read_endpoint(section, pipeline.frames);
+  pipeline.batch = read_batch(section, pipeline.chunk);
   pipeline.worker_wait = section.time("worker_wait", 30s, 0s, 1h);
   pipeline.bye_wait = section.time("bye_wait", 60s, 0s, 1h);
   pipeline.stream_frames = frames_in(limits.stream_buffer, pipeline.frames.rate);

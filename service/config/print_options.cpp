@@ -164,11 +164,20 @@ void print_lengths(std::ostream& out, const PipelineOptions& pipeline) {
       << " (max_wait) if a worker is free\n";
 }
 
+void print_buckets(std::ostream& out, std::string_view key,
+                   const std::vector<std::uint32_t>& buckets) {
+  if (buckets.empty()) return;
+  out << ", " << key << " = ";
+  std::string_view before = "[";
+  for (const std::uint32_t bucket : buckets) out << std::exchange(before, ", ") << bucket;
+  out << ']';
+}
+
 void print(std::ostream& out, const BatchRule& rule) {
   out << "batch = { rows = " << rule.rows << ", max_wait = " << in_quotes(readable(rule.max_wait));
-  for (std::size_t i = 0; i < rule.row_buckets.size(); ++i)
-    out << (i == 0 ? ", row_buckets = [" : ", ") << rule.row_buckets[i];
-  out << (rule.row_buckets.empty() ? " }\n" : "] }\n");
+  print_buckets(out, "row_buckets", rule.row_buckets);
+  print_buckets(out, "width_buckets", rule.width_buckets);
+  out << " }\n";
 }
 
 void print(std::ostream& out, const PipelineOptions& pipeline) {

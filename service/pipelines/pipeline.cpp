@@ -29,8 +29,9 @@ HubSettings hub_settings(const PipelineOptions& options, std::uint64_t streams,
                                        .repeat = options.chunk.pad == Pad::repeat},
                             .slots = options.batch.slots,
                             .rows = options.batch.rows,
-                            .width = options.chunk.width()};
+                            .width = options.batch.width_buckets.back()};
   settings.welcome.chunk = to_json(options.chunk);
+  settings.welcome.width_buckets = options.batch.width_buckets;
   settings.streams = streams;
   settings.tail_rows =
       (options.chunk.width() - options.chunk.spec.left) / options.chunk.shortest_step() + 1;

@@ -21,10 +21,11 @@ TEST_CASE("padding is the part of the tensor that no window fills") {
   Batch batch;
   batch.trigger = Trigger::deadline;
   batch.rows = 4;
+  batch.width = 10;
   batch.framed = {row_of(0, 6, 2), row_of(2, 6, 0), row_of(2, 3, 0)};
   batch.marks = {row_of(0, 0, 0)};
   BatchStats stats;
-  stats.count(batch, 8, 10);
+  stats.count(batch, 8);
   CHECK(stats.batches[Trigger::deadline].value() == 1);
   CHECK(stats.rows.value() == 3);
   CHECK(stats.offered.value() == 8);
@@ -40,7 +41,7 @@ TEST_CASE("a batch with only marker rows has no offered rows") {
   batch.trigger = Trigger::full;
   batch.marks = {row_of(0, 0, 0), row_of(0, 0, 0)};
   BatchStats stats;
-  stats.count(batch, 8, 10);
+  stats.count(batch, 8);
   CHECK(stats.batches[Trigger::full].value() == 1);
   CHECK(stats.marks.value() == 2);
   CHECK(stats.offered.value() == 0);

@@ -28,6 +28,8 @@ class Schedule {
     rule_.stateful = pick(3) > 0;
     if (pick(2) == 0) rule_.row_buckets = {rule_.rows};
     if (rule_.rows > 2 && pick(2) == 0) rule_.row_buckets = {2, rule_.rows};
+    rule_.columns.context = pick(20);
+    if (pick(2) == 0) rule_.width_buckets = {1 + pick(40), 50 + pick(40), 140};
     credits_ = 1 + pick(3);
     attach();
   }
@@ -134,6 +136,10 @@ class Schedule {
     ReadyRow row;
     row.row.seq = stream.next++;
     row.row.size = pick(3) == 0 ? 0 : 1 + pick(100);
+    if (row.row.has_frames()) {
+      row.row.left = pick(21);
+      row.row.right = pick(21);
+    }
     row.ready = std::max(now_ - 1us * pick(3000), ready_);  // it came by a queue
     ready_ = std::max(ready_, row.ready - 1ms);
     if (pick(12) == 0) {

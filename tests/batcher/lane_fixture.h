@@ -29,7 +29,9 @@ class BatcherUnderTest {
     for (char name : names) slots_[index(name)] = batcher.open(StreamId(index(name))).value();
   }
   // A row with frames.
-  void row(char name, Duration ready, std::uint8_t flags = 0) { add(name, ready, 100, flags); }
+  void row(char name, Duration ready, std::uint8_t flags = 0, std::uint32_t size = 100) {
+    add(name, ready, size, flags);
+  }
   // A marker row.
   void mark(char name, Duration ready, std::uint8_t flags = flag::last) {
     add(name, ready, 0, flags);

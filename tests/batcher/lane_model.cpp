@@ -128,10 +128,23 @@ void LaneModel::judge(const Batch& batch, const Batcher::Choice& choice, Time no
   demand(batch.trigger == choice.why && batch.closed == now,
          "a batch has the instant and the trigger of its end");
   demand(!batch.framed.empty() || !batch.marks.empty(), "no batch is empty");
+  judge_width(batch);
   others_are_next_ = choice.trial;
   if (choice.trial) return judge_suspect(batch, now);
   judge_framed(batch, now);
   judge_marks(batch, now);
+}
+
+void LaneModel::judge_width(const Batch& batch) const {
+  if (rule_.width_buckets.empty()) return;
+  for (const std::uint32_t width : rule_.width_buckets) {
+    const bool holds_all = std::ranges::all_of(batch.framed, [&](const BatchRow& row) {
+      const Row& at = row.ready.row;
+      return std::max(at.left, rule_.columns.context) + at.size + at.right <= width;
+    });
+    if (holds_all) return demand(batch.width == width, "the narrowest width is taken");
+  }
+  demand(false, "a width holds the rows");
 }
 
 void LaneModel::judge_suspect(const Batch& batch, Time now) {

@@ -50,6 +50,7 @@ class LaneModel {
   std::size_t takeable_marks() const;
   void judge_framed(const Batch& batch, Time now);
   void judge_marks(const Batch& batch, Time now);
+  void judge_width(const Batch& batch) const;
   void take(const BatchRow& row, Time now);
 
   BatchRule rule_;

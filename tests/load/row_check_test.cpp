@@ -2,76 +2,18 @@
 #include "load/row_check.h"
 
 #include <catch2/catch.hpp>
-#include <cstring>
 #include <optional>
 #include <vector>
 
 #include "chunker/chunker.h"
 #include "chunker/row_layout.h"
+#include "tests/load/checked_rows.h"
 
 using namespace millrace;
 using namespace millrace::load;
 using namespace std::chrono_literals;
-using worker_protocol::RowEntry;
 
 namespace {
-
-constexpr std::uint32_t packet = 1600;
-const Time start{1h};
-const StreamId stream{77};
-
-struct Fixture {
-  explicit Fixture(Phase phase = Phase::uniform, const ChunkRule& cut = {.spec = {.size = packet}})
-      : schedule({.streams = 4, .phase = phase, .warm_up = 0s}), rule(cut) {
-    schedule.start(start);
-    row_check.open(stream, stream_name("run", {1, 5}));
-  }
-
-  // The row of packet n of the stream, as it was sent.
-  RowEntry row(std::uint64_t n) const {
-    return {.stream = stream, .seq = n, .begin = n * packet, .size = packet};
-  }
-  std::vector<std::byte> sent(std::uint64_t n) const {
-    std::vector<std::byte> bytes(2 * packet);
-    content.write(1, 5 + n, bytes);
-    return bytes;
-  }
-  void add(const RowEntry& entry) { row_check.check(entry, sent(entry.begin / packet), start); }
-  // The values of a row in a tensor of the rule.
-  std::vector<std::byte> tensor_row(const Row& row) const {
-    std::vector<std::byte> all;
-    for (std::uint64_t n = 0; n * packet < row.end() + row.right; ++n) {
-      const auto more = sent(n);
-      all.insert(all.end(), more.begin(), more.end());
-    }
-    std::vector<std::byte> values(2 * rule.spec.width());
-    const RowLayout layout = row_layout(row, rule, rule.spec.width());
-    std::memcpy(values.data() + 2 * layout.lead, all.data() + 2 * row.window_begin(),
-                2 * layout.window);
-    return values;
-  }
-  void add(const Row& row) {
-    const RowEntry entry{.stream = stream,
-                         .seq = row.seq,
-                         .begin = row.begin,
-                         .gap = row.gap,
-                         .left = row.left,
-                         .size = row.size,
-                         .right = row.right,
-                         .flags = row.flags};
-    if (row.has_frames())
-      row_check.check(entry, tensor_row(row), start);
-    else
-      row_check.check_mark(entry, start);
-  }
-  const WorkerOutcome& seen() { return row_check.outcome(); }
-
-  Schedule schedule;
-  Content content{schedule, FrameType{}};
-  RunFacts run{schedule, content, "run", true};
-  ChunkRule rule;
-  RowCheck row_check{run, rule, FrameType{}};
-};
 
 // The rows of `before` frames, a gap, `behind` frames after it, and an end.
 std::vector<Row> rows_of(const Spec& spec, std::uint64_t before, std::uint64_t gap,
@@ -107,7 +49,7 @@ const ChunkRule rules[] = {
 }  // namespace
 
 TEST_CASE("rows in order with the sent values are correct") {
-  Fixture at;
+  CheckedRows at;
   for (std::uint64_t n = 0; n < 3; ++n) at.add(at.row(n));
   RowEntry last = at.row(3);
   last.flags = flag::end | flag::last;
@@ -123,7 +65,7 @@ TEST_CASE("for any rule, the rows of the chunker are correct, with and without a
       for (const std::uint64_t gap : {0, 500}) {
         for (const std::uint64_t behind : {0, 1, 1000}) {
           CAPTURE(rule.spec.size, rule.spec.step, name_of(rule.spec.tail), before, gap, behind);
-          Fixture at(Phase::uniform, rule);
+          CheckedRows at(Phase::uniform, rule);
           for (const Row& row : rows_of(rule.spec, before, gap, behind)) at.add(row);
           CHECK(at.seen().lost + at.seen().repeated + at.seen().damaged == 0);
           CHECK(at.seen().shed == gap);
@@ -141,7 +83,7 @@ TEST_CASE("for any rule, missing rows and duplicate rows are detected") {
     const auto rows = rows_of(rule.spec, 705, 0, 0);
     CAPTURE(rule.spec.size, rule.spec.step, name_of(rule.spec.tail));
     for (std::size_t n = 0; n + 1 < rows.size(); ++n) {
-      Fixture without(Phase::uniform, rule), twice(Phase::uniform, rule);
+      CheckedRows without(Phase::uniform, rule), twice(Phase::uniform, rule);
       for (const Row& row : rows) {
         if (&row != &rows[n]) without.add(row);
         twice.add(row);
@@ -159,7 +101,7 @@ TEST_CASE("a duplicate marker row is detected, whatever its flags") {
     const auto rows = rows_of(rule.spec, 700, 300, 100);  // the gap ends a segment
     for (const Row& doubled : rows) {
       if (doubled.has_frames()) continue;
-      Fixture at(Phase::uniform, rule);
+      CheckedRows at(Phase::uniform, rule);
       for (const Row& row : rows) {
         at.add(row);
         if (&row == &doubled) at.add(row);
@@ -174,7 +116,7 @@ TEST_CASE("for any rule, a wrong value of any row is damage") {
     CAPTURE(rule.spec.size, rule.spec.step, name_of(rule.spec.tail));
     for (const Row& row : rows_of(rule.spec, 705, 0, 0)) {
       if (!row.has_frames()) continue;
-      Fixture at(Phase::uniform, rule);
+      CheckedRows at(Phase::uniform, rule);
       auto values = at.tensor_row(row);
       const RowLayout layout = row_layout(row, rule, rule.spec.width());
       values[2 * (layout.lead + layout.window) - 1] ^= std::byte{1};
@@ -190,7 +132,7 @@ TEST_CASE("for any rule, a wrong value of any row is damage") {
 }
 
 TEST_CASE("a missing row is lost, unless a gap reports it") {
-  Fixture at;
+  CheckedRows at;
   at.add(at.row(0));
   at.add(at.row(2));
   CHECK(at.seen().lost == packet);
@@ -203,7 +145,7 @@ TEST_CASE("a missing row is lost, unless a gap reports it") {
 }
 
 TEST_CASE("duplicate and late rows are counted as repeated") {
-  Fixture at;
+  CheckedRows at;
   at.add(at.row(0));
   at.add(at.row(0));
   at.add(at.row(1));
@@ -212,7 +154,7 @@ TEST_CASE("duplicate and late rows are counted as repeated") {
 }
 
 TEST_CASE("a row with a wrong value, or with values of another packet, is damaged") {
-  Fixture at;
+  CheckedRows at;
   auto values = at.sent(0);
   values[3199] ^= std::byte{1};
   at.row_check.check(at.row(0), values, start);
@@ -221,7 +163,7 @@ TEST_CASE("a row with a wrong value, or with values of another packet, is damage
 }
 
 TEST_CASE("rows of streams of another run are counted, but not checked") {
-  Fixture at;
+  CheckedRows at;
   const StreamId other{78};
   at.row_check.open(other, "somebody-else");
   at.row_check.check({.stream = other, .begin = 5, .size = packet}, at.sent(0), start);
@@ -230,11 +172,11 @@ TEST_CASE("rows of streams of another run are counted, but not checked") {
 }
 
 TEST_CASE("the time of a row starts when the last packet of its window was due") {
-  Fixture at;
+  CheckedRows at;
   const Time due = at.schedule.due(1, 5);
   at.row_check.check(at.row(0), at.sent(0), due + 2ms);
   CHECK(at.seen().rows.all().greatest() == 2ms);
-  Fixture wide;  // the window ends with the next packet
+  CheckedRows wide;  // the window ends with the next packet
   RowEntry row = wide.row(0);
   row.right = 400;
   wide.row_check.check(row, wide.sent(0), due + 103ms);
@@ -242,7 +184,7 @@ TEST_CASE("the time of a row starts when the last packet of its window was due")
 }
 
 TEST_CASE("the last row of a segment has no time") {
-  Fixture at;
+  CheckedRows at;
   RowEntry row = at.row(0);
   row.flags = flag::last;
   at.add(row);
@@ -250,7 +192,7 @@ TEST_CASE("the last row of a segment has no time") {
 }
 
 TEST_CASE("the time of an ABORT is recorded, and the frames of its stream do not count") {
-  Fixture at;
+  CheckedRows at;
   at.add(at.row(0));
   CHECK(at.seen().unended == 1);
   at.row_check.check_mark(
@@ -260,7 +202,7 @@ TEST_CASE("the time of an ABORT is recorded, and the frames of its stream do not
 }
 
 TEST_CASE("a row after the end of its stream counts as repeated") {
-  Fixture at;
+  CheckedRows at;
   RowEntry last = at.row(0);
   last.flags = flag::end | flag::last;
   at.add(last);
@@ -269,7 +211,7 @@ TEST_CASE("a row after the end of its stream counts as repeated") {
 }
 
 TEST_CASE("every row has a different answer, and rows of another run have none") {
-  Fixture at;
+  CheckedRows at;
   std::string answer;
   at.row_check.answer(at.row(2), answer);
   CHECK(answer == R"("1-5-3200")");
@@ -279,7 +221,7 @@ TEST_CASE("every row has a different answer, and rows of another run have none")
 
 TEST_CASE(
     "in step, the time of each packet ends with its last row, also after rows of the next one") {
-  Fixture at(Phase::step);
+  CheckedRows at(Phase::step);
   const StreamId other{78};
   at.row_check.open(other, stream_name("run", {2, 5}));
   const Time due = at.schedule.due(0, 5);

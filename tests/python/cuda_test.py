@@ -87,7 +87,8 @@ class RemoteRows(Remote, Rows):
 
 
 class Arrays(WorkerTest):
-    pipeline = "".join(pipeline(dtype, dtype) for dtype in DTYPES)
+    pipeline = "".join(pipeline(dtype, dtype) for dtype in DTYPES) + pipeline("narrow").replace(
+        "batch = { ", "batch = { width_buckets = [5, 7], ")
 
     def one_row(self, device="cuda:0", name="s16"):
         worker, stream = self.worker(pipeline=name, device=device), self.stream(pipeline=name)
@@ -131,6 +132,14 @@ class Arrays(WorkerTest):
                 self.assertEqual((np.dtype(interface["typestr"]), interface["shape"], interface["stream"]),
                                  (np.dtype(kind), shape, 1))
             self.assertEqual(content(batch.reset).tolist(), [True, False])
+
+    def test_the_shape_of_the_data_follows_the_widest_row_of_the_batch(self):
+        worker, stream, batch = self.one_row(name="narrow")
+        self.assertEqual((worker.width_buckets, batch.width, content(batch.data).shape[1:]), ((5, 7), 7, (7, 1)))
+        batch.done()
+        stream.command("flush")  # the remaining frame, with its context
+        batch = self.batch(worker)
+        self.assertEqual((batch.width, content(batch.data).shape[1:]), (5, (5, 1)))
 
     def test_a_batch_of_marker_rows_has_arrays_without_rows(self):
         worker, stream, batch = self.one_row()

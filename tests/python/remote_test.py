@@ -20,6 +20,10 @@ class Batches(Remote, worker_test.Batches):
     pass
 
 
+class Widths(Remote, worker_test.Widths):
+    pass
+
+
 class Padding(Remote, worker_test.Padding):
     pass
 

@@ -128,6 +128,26 @@ class Batches(WorkerTest):
             self.assertEqual(sums, [[4.0 * (number + 1) * (i + 1)] for i in range(3)])
 
 
+class Widths(WorkerTest):
+    pipeline = PIPELINE.replace("rows = 4", "rows = 4, width_buckets = [2, 4]")
+
+    def test_the_shape_of_the_data_follows_the_widest_row_of_the_batch(self):
+        worker = self.worker()
+        self.assertEqual((worker.width, worker.width_buckets), (4, (2, 4)))
+        stream, batch = self.one_row(worker, 1, 2, 3, 4)
+        self.assertEqual((batch.width, batch.data.shape), (4, (1, 4, 1)))
+        batch.done()
+        stream.frames(5)
+        stream.command("flush")
+        batch = self.batch(worker)
+        self.assertEqual((batch.width, batch.data.shape, batch.size.tolist()), (2, (1, 2, 1), [1]))
+        self.assertEqual(torch.from_dlpack(batch.data).tolist(), [[[5], [0]]])
+        batch.done()
+        stream.frames(6, 7, 8, 9)
+        batch = self.batch(worker)
+        self.assertEqual(batch.data.tolist(), [[[6], [7], [8], [9]]])
+
+
 class Padding(WorkerTest):
     pipeline = BUCKETS
 

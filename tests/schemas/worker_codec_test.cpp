@@ -26,7 +26,8 @@ const Welcome welcome{.slots = 64,
                       .frames = {.element = Element::f32, .values = 2, .rate = 12.5},
                       .chunk = R"({"size":1600})",
                       .slabs = 3,
-                      .slab_bytes = 1 << 20};
+                      .slab_bytes = 1 << 20,
+                      .width_buckets = {400, 1600}};
 
 // For slabs that are also on the worker's device.
 Welcome on_device() {
@@ -284,6 +285,9 @@ TEST_CASE("a Welcome with impossible values is refused for its meaning") {
   CHECK(worker_refuses(welcome, [](Welcome& w) { w.slabs = 1026; }));
   CHECK(worker_refuses(welcome, [](Welcome& w) { w.slab_element = static_cast<Element>(3); }));
   CHECK(worker_refuses(welcome, [](Welcome& w) { w.context = w.width + 1; }));
+  for (const std::vector<std::uint32_t>& widths :
+       {{}, {0, 1600}, {1600, 1600}, {800}, std::vector<std::uint32_t>(17, 1600)})
+    CHECK(worker_refuses(welcome, [&](Welcome& w) { w.width_buckets = widths; }));
   CHECK(worker_refuses(on_device(), [](Welcome& w) { w.device->copied.pop_back(); }));
   CHECK(worker_refuses(on_device(), [](Welcome& w) { w.device->finished.emplace_back(); }));
   CHECK(worker_refuses(on_device(), [](Welcome& w) { w.slabs = 2; }));

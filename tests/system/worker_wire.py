@@ -17,8 +17,8 @@ Row = collections.namedtuple("Row", "stream seq begin gap mark slot left size ri
 Opened = collections.namedtuple("Opened", "stream slot name options")
 Batch = collections.namedtuple("Batch", "id slab rows width trigger closed copied framed marks opened tensor")
 Welcome = collections.namedtuple(
-    "Welcome", "version slots rows width element values rate features chunk slabs slab_bytes handles",
-    defaults=[b""])  # handles of slabs on a device, one after the other
+    "Welcome", "version slots rows width element values rate features chunk slabs slab_bytes handles width_buckets",
+    defaults=[b"", []])  # handles of slabs on a device, one after the other
 
 
 def names(flags):
@@ -68,7 +68,8 @@ def read(text):
     """(kind, content) of a message."""
     kind, table = flatbuffer.read(IDENTIFIER, text)
     if kind == WELCOME:
-        return kind, Welcome(*table.scalars("IIIIBIdB"), table.string(8), *table.scalars("IQ", 9), _read_handles(table))
+        return kind, Welcome(*table.scalars("IIIIBIdB"), table.string(8), *table.scalars("IQ", 9), _read_handles(table),
+                             [width for width, in table.vector(15, "<I")])
     if kind == BATCH:
         return kind, Batch(*table.scalars("QIIIBqq"), [Row(*row) for row in table.vector(7, ROW)],
                            [Row(*row) for row in table.vector(8, ROW)], _read_opened(table),

@@ -17,7 +17,7 @@ class Wire(unittest.TestCase):
     def test_a_welcome_is_read(self):
         self.assertEqual(wire.read(golden("worker_welcome.bin")), (wire.WELCOME, wire.Welcome(
             version=1, slots=64, rows=16, width=1600, element=2, values=2, rate=12.5, features=0,
-            chunk='{"size":1600}', slabs=3, slab_bytes=1 << 20)))
+            chunk='{"size":1600}', slabs=3, slab_bytes=1 << 20, width_buckets=[400, 1600])))
 
     def test_a_batch_is_read(self):
         framed = [wire.Row(11, 0, 0, 0, -1, 5, 0, 3, 1, wire.START | wire.RESET | wire.SEGMENT, 1),

@@ -90,6 +90,7 @@ wp::Welcome AttachedWorkers::welcome() const {
   welcome.chunk = settings_.chunk;
   welcome.context = format().context;
   welcome.repeat = format().repeat;
+  welcome.width_buckets = settings_.width_buckets;
   return welcome;
 }
 

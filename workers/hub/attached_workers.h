@@ -34,7 +34,8 @@ namespace millrace {
 struct WelcomeSettings {
   FrameType frames;  // as streams hold them; a tensor has the element type of `shape`
   BatchShape shape;
-  std::string chunk;  // the chunk rule as a JSON object
+  std::string chunk;                           // the chunk rule as a JSON object
+  std::vector<std::uint32_t> width_buckets{};  // as in BatchRule; not empty
 };
 
 // The share of a worker's slabs in the gauges, in bytes.

@@ -301,7 +301,7 @@ void Hub::hand_over_batches(LaneId lane, AttachedWorker& worker, Time now) {
     if (slab_needed_since)
       stats_.slabs.wait.observe(now - *std::exchange(slab_needed_since, std::nullopt));
     if (worker.idle) stats_.wait.observe(now - *std::exchange(worker.idle, std::nullopt));
-    stats_.batch.count(*batch, settings_.welcome.shape.rows, settings_.welcome.shape.width);
+    stats_.batch.count(*batch, settings_.welcome.shape.rows);
     if (const auto* message = worker.slabs->write(*batch, streams_.opened(lanes_.opened())))
       workers_.hand_over(worker, *message);
   }

@@ -35,7 +35,6 @@ RowControl control_of(const BatchRow& row) {
 WorkerSlabs::WorkerSlabs(const BatchShape& shape, std::unique_ptr<Device> device,
                          std::uint32_t slabs, DeviceReports reports)
     : format_(device->slab_format(shape.format)),
-      width_(shape.width),
       device_(std::move(device)),
       ring_(slabs, shape.slab_bytes(format_.dtype)),
       device_slabs_(device_->attach(ring_, std::move(reports))),
@@ -46,7 +45,7 @@ const worker_protocol::HandedBatch* WorkerSlabs::write(
     const Batch& batch, std::vector<worker_protocol::OpenedStream> opened) {
   const std::uint32_t slab = ring_.acquire().value();
   writer_.begin(ring_.slab(slab), batch.rows, static_cast<std::uint32_t>(batch.marks.size()),
-                width_);
+                batch.width);
   worker_protocol::HandedBatch& message = slabs_[slab].message;
   message.framed.clear();
   message.marks.clear();
@@ -62,7 +61,7 @@ const worker_protocol::HandedBatch* WorkerSlabs::write(
   message.id = batch.id;
   message.slab = slab;
   message.rows = batch.rows;
-  message.width = width_;
+  message.width = batch.width;
   message.trigger = static_cast<std::uint8_t>(batch.trigger);
   message.closed = batch.closed;
   message.opened = std::move(opened);

@@ -24,7 +24,7 @@ struct BatchShape {
   RowFormat format;
   std::uint32_t slots = 0;
   std::uint32_t rows = 0;   // most rows with frames of a batch
-  std::uint32_t width = 0;  // columns of a row
+  std::uint32_t width = 0;  // most columns of a row
 
   // Bytes of a slab for the largest batch.
   std::size_t slab_bytes(Element element) const {
@@ -52,7 +52,8 @@ class WorkerSlabs {
   // Writes a batch into a slab and starts its copy. Returns the message for the worker, or null if
   // the device has failed, which the device reports. The message, and the tensor and arrays in the
   // slab on the host, are valid until finish() is called for this batch. `opened`: the streams
-  // whose first row at this worker is in this batch. Requires: has_slab().
+  // whose first row at this worker is in this batch. Requires: has_slab(), and rows and width of
+  // the batch are at most those of the shape.
   const worker_protocol::HandedBatch* write(const Batch& batch,
                                             std::vector<worker_protocol::OpenedStream> opened);
 
@@ -108,7 +109,6 @@ class WorkerSlabs {
 
   Properties properties_;
   const RowFormat format_;
-  const std::uint32_t width_;
   std::unique_ptr<Device> device_;
   SlabRing ring_;
   std::unique_ptr<DeviceSlabs> device_slabs_;  // the destructor waits for its copies

@@ -69,12 +69,13 @@ void write_arrays(MutableBytes slab, const SlabShape& shape, const HandedBatch& 
 MappedSlabs::MappedSlabs(const Welcome& welcome, const FileDescriptor& descriptor)
     : slots_(welcome.slots),
       rows_(welcome.rows),
-      width_(welcome.width),
       slab_count_(welcome.slabs),
+      width_buckets_(welcome.width_buckets),
+      columns_{welcome.context},
       slab_bytes_(welcome.slab_bytes),
       frames_(welcome.frames),
       element_(welcome.slab_element.value_or(welcome.frames.element)) {
-  const std::uint64_t columns = std::uint64_t{rows_} * width_;
+  const std::uint64_t columns = std::uint64_t{rows_} * welcome.width;
   if (columns > max_tensor / frames_.bytes())
     throw WorkerError("the service's batches are too large");
   if (slab_count_ == 0) return;
@@ -89,7 +90,12 @@ MappedSlabs::MappedSlabs(const Welcome& welcome, const FileDescriptor& descripto
 
 bool MappedSlabs::is_valid(const HandedBatch& batch) const {
   const auto in_slots = [this](const auto& entry) { return entry.slot < slots_; };
-  return batch.rows <= rows_ && batch.width <= width_ && batch.marks.size() <= slots_ &&
+  const auto in_width = [&](const RowEntry& row) {
+    return columns_.needed(row.left, row.size, row.right) <= batch.width;
+  };
+  return batch.rows <= rows_ && batch.marks.size() <= slots_ &&
+         std::ranges::binary_search(width_buckets_, batch.width) &&
+         std::ranges::all_of(batch.framed, in_width) &&
          std::ranges::all_of(batch.framed, in_slots) &&
          std::ranges::all_of(batch.marks, in_slots) && std::ranges::all_of(batch.opened, in_slots);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/row_columns.h"
 #include "gpu/host/shared_memory.h"
 #include "gpu/host/slab_layout.h"
 #include "schemas/worker_messages.h"
@@ -47,7 +48,9 @@ class MappedSlabs {
   bool is_valid(const worker_protocol::HandedBatch& batch) const;
   std::uint32_t inline_slab(std::size_t bytes);
 
-  std::uint32_t slots_, rows_, width_, slab_count_;
+  std::uint32_t slots_, rows_, slab_count_;
+  std::vector<std::uint32_t> width_buckets_;
+  RowColumns columns_;
   std::size_t slab_bytes_;
   FrameType frames_;
   Element element_;  // type of the values in the slabs

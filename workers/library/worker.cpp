@@ -114,6 +114,10 @@ Element Worker::dtype() const { return frames().element; }
 double Worker::rate() const { return frames().rate; }
 const FrameType& Worker::frames() const { return attachment_->welcome().frames; }
 const std::string& Worker::chunk() const { return attachment_->welcome().chunk; }
+const std::vector<std::uint32_t>& Worker::width_buckets() const {
+  return attachment_->welcome().width_buckets;
+}
+RowColumns Worker::columns() const { return {attachment_->welcome().context}; }
 const std::string& Worker::device() const { return attachment_->device().name(); }
 int Worker::ordinal() const { return attachment_->device().ordinal(); }
 

@@ -10,9 +10,11 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/answer.h"
 #include "base/frame_type.h"
+#include "base/row_columns.h"
 #include "base/time.h"
 #include "schemas/worker_protocol.h"
 #include "workers/library/worker_batch.h"
@@ -163,14 +165,17 @@ class Worker {
   std::uint32_t company() const;
 
   // Properties of the pipeline, fixed while attached.
-  std::uint32_t slots() const;        // states that the model keeps; padding rows have slot = slots
-  std::uint32_t rows() const;         // most rows of a batch's tensor
-  std::uint32_t width() const;        // most columns of a row; a column is a frame
-  std::uint32_t values() const;       // values of a frame: channels of audio, dim of features
-  Element dtype() const;              // element type of the tensor
-  double rate() const;                // frames per second
-  const FrameType& frames() const;    // values, dtype, rate, and whether frames are features
-  const std::string& chunk() const;   // the pipeline's chunk rule, a JSON object
+  std::uint32_t slots() const;       // states that the model keeps; padding rows have slot = slots
+  std::uint32_t rows() const;        // most rows of a batch's tensor
+  std::uint32_t width() const;       // most columns of a row; a column is a frame
+  std::uint32_t values() const;      // values of a frame: channels of audio, dim of features
+  Element dtype() const;             // element type of the tensor
+  double rate() const;               // frames per second
+  const FrameType& frames() const;   // values, dtype, rate, and whether frames are features
+  const std::string& chunk() const;  // the pipeline's chunk rule, a JSON object
+  // The widths that batches may have, ascending; the last is width().
+  const std::vector<std::uint32_t>& width_buckets() const;
+  RowColumns columns() const;         // where a window lies in its row
   const std::string& device() const;  // host, or cuda:N
   int ordinal() const;                // number of the CUDA device; -1: the host
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/event.h"
+#include "base/padded_length.h"
 #include "chunker/row.h"
 #include "schemas/json_text.h"
 #include "service/commands/output/crc32c.h"
@@ -36,9 +37,21 @@ void append_hex(std::string& line, std::uint32_t value) {
   for (int shift = 28; shift >= 0; shift -= 4) line += "0123456789abcdef"[value >> shift & 0xf];
 }
 
+// The bytes of a row in the narrowest tensor that holds the row. A wider tensor has more columns at
+// the end of the row.
+Bytes narrowest(const WorkerBatch& batch, std::uint32_t row, RowColumns columns,
+                std::span<const std::uint32_t> width_buckets) {
+  const RowEntry& entry = batch.framed()[row];
+  const Bytes bytes = batch.row(row);
+  const std::size_t width =
+      padded_length(width_buckets, columns.needed(entry.left, entry.size, entry.right));
+  return bytes.first(bytes.size() / batch.width() * width);
+}
+
 }  // namespace
 
-void TapLines::format(const WorkerBatch& batch) {
+void TapLines::format(const WorkerBatch& batch, RowColumns columns,
+                      std::span<const std::uint32_t> width_buckets) {
   for (const auto& stream : batch.opened()) names_[stream.stream] = stream.name;
   framed_.resize(batch.framed().size());
   marks_.resize(batch.marks().size());
@@ -48,7 +61,8 @@ void TapLines::format(const WorkerBatch& batch) {
     write(batch.framed()[i], batch, line);
     if (checksums_) {
       line += ",\"crc32c\":\"";
-      append_hex(line, crc32c(batch.row(static_cast<std::uint32_t>(i))));
+      const auto row = static_cast<std::uint32_t>(i);
+      append_hex(line, crc32c(narrowest(batch, row, columns, width_buckets)));
       line += '"';
     }
     line += '}';

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "base/answer.h"
 #include "base/ids.h"
+#include "base/row_columns.h"
 #include "workers/library/worker_batch.h"
 
 namespace millrace {
@@ -20,12 +22,14 @@ namespace millrace {
 // Confined to one thread. Reuses its memory from batch to batch.
 class TapLines {
  public:
-  // With `checksums`, adds the member "crc32c": the checksum of the row's bytes in the tensor; null
-  // for a marker row.
+  // With `checksums`, adds the member "crc32c": the checksum of the row's bytes in the narrowest
+  // tensor that holds the row, so the batch's other rows do not matter; null for a marker row.
   explicit TapLines(bool checksums) : checksums_(checksums) {}
 
-  // Writes the lines of a batch.
-  void format(const WorkerBatch& batch);
+  // Writes the lines of a batch. The other arguments are columns() and width_buckets() of its
+  // worker.
+  void format(const WorkerBatch& batch, RowColumns columns,
+              std::span<const std::uint32_t> width_buckets);
 
   // The lines of the last batch, as answers to its rows with frames and to its marker rows.
   std::span<const Answer> framed() const { return framed_; }

@@ -47,6 +47,12 @@ struct ReceivedBatch {
   WorkerBatch batch;
 };
 
+// Formats a batch of a worker whose batches may have 2 or 3 columns.
+void format(TapLines& lines, const HandedBatch& batch) {
+  const std::uint32_t widths[] = {2, 3};
+  lines.format(ReceivedBatch(batch).batch, {.context = 1}, widths);
+}
+
 // Runs `tap` on its own thread. After join(): its output and its error.
 class RunningTap {
  public:
@@ -91,27 +97,36 @@ TEST_CASE("crc32c is that of iSCSI") {
 
 TEST_CASE("each row of a batch is one line of JSON, marker rows last") {
   TapLines tap_lines(false);
-  tap_lines.format(ReceivedBatch(tapped_batch(1)).batch);
+  format(tap_lines, tapped_batch(1));
   REQUIRE(tap_lines.framed().size() == 1);
   REQUIRE(tap_lines.marks().size() == 1);
   CHECK(tap_lines.framed()[0] == Answer{Answer::Kind::json, framed_line});
   CHECK(tap_lines.marks()[0] == Answer{Answer::Kind::json, marker_line});
 }
 
-TEST_CASE("a checksum covers the bytes of the row in the tensor, and is null for a marker row") {
+TEST_CASE("a checksum covers the bytes of the row, and is null for a marker row") {
   TapLines tap_lines(true);
-  tap_lines.format(ReceivedBatch(tapped_batch(1)).batch);
+  format(tap_lines, tapped_batch(1));
   // crc32c("123456")
   CHECK_THAT(tap_lines.framed()[0].data, Catch::EndsWith(R"("batch":1,"crc32c":"41357186"})"));
   CHECK_THAT(tap_lines.marks()[0].data, Catch::EndsWith(R"("batch":1,"crc32c":null})"));
 }
 
+TEST_CASE("a checksum covers the row in the narrowest tensor that holds the row") {
+  TapLines tap_lines(true);
+  HandedBatch batch = tapped_batch(1);
+  batch.framed[0].size = 1;  // with its context it needs 2 columns
+  format(tap_lines, batch);
+  // crc32c("1234")
+  CHECK_THAT(tap_lines.framed()[0].data, Catch::EndsWith(R"("crc32c":"f63af4ee"})"));
+}
+
 TEST_CASE("a stream keeps its name until it ends") {
   TapLines tap_lines(false);
-  tap_lines.format(ReceivedBatch(tapped_batch(1)).batch);
+  format(tap_lines, tapped_batch(1));
   HandedBatch batch = example_batch(2);
   batch.marks[0].flags = flag::last | flag::end;
-  tap_lines.format(ReceivedBatch(batch).batch);
+  format(tap_lines, batch);
   CHECK_THAT(tap_lines.marks()[0].data, Catch::StartsWith(R"({"stream":"mic-7",)"));
 }
 

@@ -203,6 +203,16 @@ TEST_CASE("a contradiction is an error that names the other key") {
         "the last value must be rows, which is 16");
   CHECK(pipeline_error("batch = { row_buckets = [8, 1, 16] }") ==
         "m.toml:2: key 'pipeline.batch.row_buckets' = [8, 1, 16]: must be in ascending order");
+  CHECK(pipeline_error("batch = { width_buckets = [800, 800, 1600] }") ==
+        "m.toml:2: key 'pipeline.batch.width_buckets' = [800, 800, 1600]: "
+        "must be in ascending order");
+  CHECK(pipeline_error(
+            "batch = { width_buckets = [800, 1600] }\nchunk = { size = 1599, left = 2 }") ==
+        "m.toml:2: key 'pipeline.batch.width_buckets' = [800, 1600]: "
+        "the last value must be at least the width of the widest row, which is 1601");
+  CHECK_THAT(pipeline_error("batch = { width_buckets = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, "
+                            "14, 15, 16, 1600] }"),
+             Catch::EndsWith(": must have at most 16 values"));
   CHECK(pipeline_error("slots = 8\nbatch = { rows = 16 }") ==
         "m.toml:3: key 'pipeline.batch.rows' = 16: must be at most slots, which is 8: "
         "a stream has at most one row in a batch");

@@ -147,6 +147,16 @@ TEST_CASE("the default of rows follows the slots and the buckets") {
   CHECK(pipeline("batch = { row_buckets = [1, 20] }").batch.rows == 20);
 }
 
+TEST_CASE("the default of width_buckets is the width of the widest row") {
+  const std::string chunk = "chunk = { size = 160, first = 200, left = 40 }\n";
+  using Widths = std::vector<std::uint32_t>;
+  CHECK(pipeline(chunk).batch.width_buckets == Widths{240});
+  CHECK(pipeline(chunk).batch.columns.context == 40);
+  CHECK(pipeline(chunk + "batch = { width_buckets = [80, 240] }").batch.width_buckets ==
+        Widths{80, 240});
+  CHECK(pipeline(chunk + "batch = { width_buckets = [512] }").batch.width_buckets == Widths{512});
+}
+
 TEST_CASE("shedding is off by default") {
   CHECK(!pipeline("").shed_after);
   CHECK(pipeline("shed_after = \"2s\"").shed_after == 2s);
@@ -244,11 +254,3 @@ TEST_CASE("workers and length end segments at any rate, also of features") {
             .endpoint == EndpointRule{.by = EndpointRule::By::worker, .max = 250});
 }
 
-TEST_CASE("a key that is not implemented and can be ignored safely is a warning with its line") {
-  CHECK(warnings_of("[[pipeline]]\nbatch = { width_buckets = [800, 1600] }") ==
-        std::vector<std::string>{
-            "m.toml:2: key 'pipeline.batch.width_buckets' = [800, 1600]: not implemented yet, "
-            "ignored",
-        });
-  CHECK(warnings_of("[limits]\nprofile = \"private\"").empty());
-}

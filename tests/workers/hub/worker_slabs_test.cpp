@@ -72,6 +72,7 @@ class FeedUnderTest {
   void write() {
     Batch batch;
     batch.rows = 1;
+    batch.width = 3;
     batch.closed = Clock::now();
     BatchRow row;
     row.ready.row.size = 2;

@@ -172,6 +172,10 @@ TEST_CASE("a batch that does not match the Welcome ends the connection") {
   CHECK(refused([](HandedBatch& b) { b.slab = 3; }));
   CHECK(refused([](HandedBatch& b) { b.rows = 5; }));
   CHECK(refused([](HandedBatch& b) { b.width = 4; }));
+  CHECK(refused([](HandedBatch& b) {  // not one of the widths of Welcome
+    b.width = 2;
+    b.framed[0].size = 1;
+  }));
   CHECK(refused([](HandedBatch& b) { b.framed[0].slot = 8; }));
   CHECK(refused([](HandedBatch& b) { b.marks[0].slot = 8; }));
   CHECK(refused([](HandedBatch& b) { b.marks.resize(9, b.marks[0]); }));
@@ -236,6 +240,7 @@ TEST_CASE("a Welcome without its slabs is an error") {
 TEST_CASE("a Welcome with too large batches is an error") {
   FakeService service;
   service.welcome.rows = service.welcome.width = std::numeric_limits<std::int32_t>::max();
+  service.welcome.width_buckets = {service.welcome.width};
   service.welcome.frames.values = 65535;
   CHECK_THROWS_WITH(service.attach(), Catch::Contains("batches are too large"));
 }

@@ -62,6 +62,7 @@ class FakeService {
     welcome.slots = 8;
     welcome.rows = 4;
     welcome.width = 3;
+    welcome.width_buckets = {3};
     welcome.chunk = R"({"size":3})";
     welcome.slabs = 3;
     welcome.slab_bytes = 2048;
