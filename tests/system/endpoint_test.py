@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Endpoints by voice: five utterances with a second of silence between them become five segments, and a speech
+recognizer gives the same transcripts as without Millrace."""
+import asyncio
+import glob
+import itertools
+import json
+import os
+import subprocess
+import unittest
+import wave
+
+from harness import PATIENCE, Process, SystemTest, read_all, run, wait_for
+
+WORKER, DIRECT = os.environ["POCKETSPHINX_WORKER"], os.environ["POCKETSPHINX_DIRECT"]
+UTTERANCES = "/usr/share/pocketsphinx/test/data/librivox/*.wav"
+PACKET, SECOND = 1600 * 2, 16000 * 2  # bytes
+
+
+def read(path):
+    with wave.open(path) as file:
+        return file.readframes(file.getnframes())
+
+
+def pipeline(name, sensitivity, silence, on_endpoint):
+    return (f'[[pipeline]]\nname = "{name}"\nslots = 1\nchunk = {{ size = 1600 }}\n'
+            f'endpoint = {{ by = "vad", silence = "{silence}ms", sensitivity = {sensitivity}, on_endpoint = "{on_endpoint}" }}\n')
+
+
+class Endpoints(SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        utterances = [read(path) for path in sorted(glob.glob(UTTERANCES))]
+        assert len(utterances) == 5
+        cls.audio = bytes(SECOND).join(utterances)
+        # The segments must end in these pauses, which begin where an utterance ends.
+        ends = itertools.accumulate(utterances, lambda end, each: end + SECOND + len(each), initial=-SECOND)
+        cls.pauses = [range(end // 2, (end + SECOND) // 2 + 1) for end in list(ends)[1:-1]]
+
+    async def stream(self, service, name):
+        """The results of one stream of all utterances."""
+        async with service.connect(pipeline=name) as connection:
+            answers = asyncio.ensure_future(read_all(connection))
+            for at in range(0, len(self.audio), PACKET):
+                await connection.send(self.audio[at:at + PACKET])
+            await connection.send('{"type":"end"}')
+            messages, code = await answers
+        self.assertEqual(code, 1000)
+        return [each for each in messages if each["type"] == "result"]
+
+    def segments(self, results):
+        """The last result of each segment. Checks that there is one segment per utterance."""
+        last = [each for each in results if "LAST" in each["flags"]]
+        ends = [each["end"] for each in last]
+        self.assertEqual(len(ends), 5, ends)
+        for end, pause in zip(ends, self.pauses):
+            self.assertIn(end, pause)
+            self.assertEqual(end % 160, 0, "whole pieces of 10 ms")
+        self.assertEqual(ends[-1], len(self.audio) // 2)
+        return last
+
+    def test_five_utterances_are_five_segments_at_each_sensitivity_and_silence(self):
+        rules = {f"p{sensitivity}-{silence}": (sensitivity, silence)
+                 for sensitivity in range(4) for silence in (300, 450, 600, 750, 900)}
+        service = self.service("".join(pipeline(name, *rule, "segment") for name, rule in rules.items()))
+        for name in rules:
+            self.tap(service, name)
+
+        async def all_streams():
+            return await asyncio.gather(*(self.stream(service, name) for name in rules))
+
+        for (name, (_, silence)), results in zip(rules.items(), run(all_streams())):
+            with self.subTest(name):
+                for segment, pause in zip(self.segments(results), self.pauses):
+                    self.assertLess(segment["end"], pause.start + 16 * (silence + 500))
+        self.await_metric(service, 4 * len(rules), "millrace_endpoints_total", by="silence")
+        self.assertEqual(service.metric("millrace_endpoints_total"), 4 * len(rules))
+
+    def test_each_final_transcript_is_that_of_the_decoder_fed_directly(self):
+        rules = {"a": (0, 300, "segment"), "b": (1, 500, "reset"), "c": (2, 800, "segment"), "d": (3, 900, "reset")}
+        service = self.service("".join(pipeline(name, *rule) for name, rule in rules.items()))
+        for name, (*_, on_endpoint) in rules.items():
+            with self.subTest(name):
+                decoder = Process(WORKER, "--url", service.workers, "--pipeline", name, "--warm", "1")
+                self.addCleanup(decoder.kill)
+                wait_for(lambda each=decoder: each.lines, "the decoder to attach")
+                last = self.segments(run(self.stream(service, name)))
+                finals = [each["data"] for each in last]
+                self.assertTrue(all(each["final"] for each in finals), finals)
+                self.assertEqual(finals, self.decode_directly(
+                    service.folder.name, [each["end"] for each in last], on_endpoint == "segment"))
+                decoder.stop()
+
+    def decode_directly(self, folder, ends, one_stream):
+        """The answers of the decoder, without Millrace, to the frames between these positions."""
+        paths = []
+        for begin, end in zip([0, *ends], ends):
+            paths.append(os.path.join(folder, f"{begin}.wav"))
+            with wave.open(paths[-1], "wb") as file:
+                file.setnchannels(1)
+                file.setsampwidth(2)
+                file.setframerate(16000)
+                file.writeframes(self.audio[2 * begin:2 * end])
+        lines = subprocess.run([DIRECT, *(["--stream"] if one_stream else []), *paths], check=True,
+                               capture_output=True, text=True, timeout=4 * PATIENCE).stdout.splitlines()
+        return [{key: json.loads(line)[key] for key in ("final", "score")} for line in lines]
+
+
+if __name__ == "__main__":
+    unittest.main()
