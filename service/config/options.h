@@ -14,6 +14,7 @@
 #include "batcher/batcher.h"
 #include "chunker/spec.h"
 #include "gpu/cuda/devices.h"
+#include "input/endpoint_rule.h"
 #include "service/config/address.h"
 #include "service/log/log_line.h"
 
@@ -43,6 +44,7 @@ struct PipelineOptions {
   FrameType frames;              // type of the frames that the service keeps
   Element dtype = Element::s16;  // type of the values that the worker receives
   ChunkRule chunk;
+  std::optional<EndpointRule> endpoint;  // ends segments; nullopt: only clients do
   BatchRule batch;
   Duration worker_wait{};              // longest time that a stream waits for a worker
   Duration bye_wait{};                 // longest time that a leaving worker keeps a segment
