@@ -30,7 +30,7 @@ class StreamPipe {
  public:
   using Queued = std::variant<std::string, ClientMessage>;  // frames, or a command
 
-  // What one queue(Bytes) contains.
+  // The content of one queue(Bytes): any bytes of frames, or one Opus packet.
   enum class Input { bytes, packet };
   struct Bounds {
     std::size_t unsent = 0;   // bytes of input that is not sent, at which queue() waits
