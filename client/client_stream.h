@@ -30,8 +30,10 @@ class ClientStream {
   ClientStream(ClientStream&&) noexcept;
   ClientStream& operator=(ClientStream&&) noexcept;
 
-  // Sends a copy of the bytes. Their number is arbitrary: a frame may straddle calls. False if the
-  // queue was full until `deadline`: nothing was sent then.
+  // Sends a copy of the bytes. Their number is arbitrary: a frame may straddle calls. A stream with
+  // the format "opus" sends one packet per call; std::invalid_argument if the packet is empty or
+  // longer than any Opus packet. False if the queue was full until `deadline`: nothing was sent
+  // then.
   bool send_until(Bytes frames, Time deadline);
   void send(Bytes frames) { (void)send_until(frames, Time::max()); }
   bool try_send(Bytes frames) { return send_until(frames, Time::min()); }
@@ -47,7 +49,7 @@ class ClientStream {
   void flush(std::optional<std::uint64_t> mark = {}) { send(client_message::Flush{mark}); }
   // Ends the run: the model starts with a fresh state.
   void reset() { send(client_message::Reset{}); }
-  // Reports that `frames` frames were lost here.
+  // Reports that `frames` frames of the client were lost here; for Opus, packets.
   void gap(std::uint64_t frames) { send(client_message::Gap{frames}); }
   // Ends the input. Results follow until Closed.
   void end() { send(client_message::End{}); }

@@ -14,9 +14,9 @@ struct StreamRequest {
   std::string pipeline = "default";
   std::string id{};                      // name of the stream; empty: the service generates one
   std::string options{};                 // for the worker, a JSON object; or empty
-  std::optional<std::string> format{};   // format of a value: s16le, f32le …
-  std::optional<std::string> channel{};  // one channel of several; not implemented: refused
-  std::optional<std::string> chunk{};    // a chunk size; not implemented: refused
+  std::optional<std::string> format{};   // s16le, f32le, mulaw, opus …
+  std::optional<std::string> channel{};  // the number of one channel, or `mean`
+  std::optional<std::string> chunk{};    // one of the pipeline's sizes: a time, or frames
   std::optional<double> rate{};          // frames per second, finite
   std::optional<std::uint32_t> channels{};
   std::optional<std::uint32_t> dim{};  // values per frame of features

@@ -25,7 +25,7 @@ class ClientOutput {
   virtual std::string peer() const { return {}; }
 
   // The first message. `frames` is the position of the first frame to send, `frame_bytes` the size
-  // of one frame of the client.
+  // of one frame of the client; 0: each message is a frame, which is an Opus packet.
   virtual void ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
                      std::size_t frame_bytes) = 0;
   // Accepts every result. While full(), only results of rows that were handed over before follow.

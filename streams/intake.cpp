@@ -5,9 +5,33 @@
 #include <cassert>
 #include <cstring>
 
+#include "chunker/chunker.h"
+
 namespace millrace {
 
 using Kind = Event::Kind;
+
+namespace {
+
+std::string_view message_of(InputConverter::Fault fault) {
+  return fault == InputConverter::Fault::bad_packet ? "not an Opus packet of at most 120 ms"
+                                                    : "a value is NaN or infinite";
+}
+
+}  // namespace
+
+class Intake::Sink final : public FrameSink {
+ public:
+  explicit Sink(FrameBuffer& buffer) : buffer_(buffer) {}
+  // Memory that was not written returns to the pool.
+  ~Sink() { buffer_.truncate(buffer_.end()); }
+
+  MutableBytes writable(std::size_t frames) override { return buffer_.writable(frames); }
+  void append(std::size_t frames) override { buffer_.append(frames); }
+
+ private:
+  FrameBuffer& buffer_;
+};
 
 Intake::Intake(const StreamSettings& settings, const StreamLinks& links, ClientOutput& client,
                FrameBuffer& frames)
@@ -16,57 +40,127 @@ Intake::Intake(const StreamSettings& settings, const StreamLinks& links, ClientO
       client_(client),
       frames_(frames),
       backlog_(links.blocks, settings.type.bytes()),
-      converter_(settings.format.format, settings.type),
+      converter_(settings.format, settings.type),
+      counts_(converter_.input_rate(), settings.type.rate),
+      longest_frame_(settings.format.format == SampleFormat::opus ? converter_.most_input_frames(0)
+                                                                  : 1),
       clamps_(settings.type.rate, settings.type.values),
       waiting_(settings.shed_after.value_or(Duration{}) / shed_grains) {}
 
 bool Intake::add_frames(Bytes message, Time now) {
-  const std::size_t count = converter_.whole_frames(message.size());
-  if (!in_range(count)) return false;
-  const bool apart = settings_.shed_after && !waiting_.empty();
+  const bool apart = goes_apart();
   FrameBuffer& buffer = apart ? backlog_ : frames_;
   const std::uint64_t begin = buffer.end();
-  const FrameConverter::Findings found = convert(message, count, buffer);
-  if (!found.finite) {
+  Sink sink(buffer);
+  const auto converted = converter_.convert(message, sink);
+  if (!in_range(converted.input_frames)) {
     buffer.truncate(begin);
-    client_.rejected(ErrorCode::values, "a value is NaN or infinite", count);
-    return add_gap(count, Cause::rejected, now);
+    return false;
   }
-  if (count == 0) return true;
-  if (!apart) unfed_ += count;
-  position_ += count;
-  links_.stats.frames.add(count);
-  links_.stats.clamped.add(found.clamped);
-  if (clamps_.add(count, found.clamped)) {
+  if (converted.fault == InputConverter::Fault::none) {
+    input_ += converted.input_frames;
+    add_converted({converted.appended, converted.clamped}, apart, now);
+  } else {
+    reject_input(ErrorCode::values, message_of(converted.fault), converted.input_frames, now);
+  }
+  return true;
+}
+
+void Intake::add_converted(const Appended& added, bool apart, Time now) {
+  if (added.frames == 0) return;
+  if (!apart) unfed_ += added.frames;
+  position_ += added.frames;
+  assert(position_ <= counts_.position(input_));
+  links_.stats.frames.add(added.frames);
+  links_.stats.clamped.add(added.clamped);
+  if (clamps_.add(added.frames, added.clamped)) {
     links_.host.warned(settings_.name, ClampWatch::message);
     client_.warning(ErrorCode::values, ClampWatch::message);
   }
-  add({.kind = Kind::frames, .count = count}, now);
+  push({.kind = Kind::frames, .count = added.frames}, now);
+}
+
+void Intake::drain(Time now) {
+  const bool apart = goes_apart();
+  Sink sink(apart ? backlog_ : frames_);
+  add_converted(converter_.drain(drained_, sink), apart, now);
+  drained_ = input_;
+  assert(position_ == counts_.position(input_));
+}
+
+bool Intake::in_range(std::uint64_t input_frames) const {
+  return input_frames <= max_position - input_ &&
+         counts_.position(input_ + input_frames) <= max_position;
+}
+
+// Requires: in_range(input_frames).
+void Intake::lose(std::uint64_t input_frames, Cause cause, Time now) {
+  drain(now);
+  drained_ = input_ += input_frames;
+  const std::uint64_t lost = counts_.position(input_) - position_;
+  position_ += lost;
+  links_.stats.lost[cause == Cause::rejected ? Loss::rejected : Loss::gap].add(lost);
+  push({.kind = lost > 0 ? Kind::gap : Kind::reset, .cause = cause, .count = lost}, now);
+}
+
+// Lost packets are as long as the packet before them, so the count has the length of one as factor.
+std::optional<std::uint64_t> Intake::lost_input_frames(std::uint64_t client_frames) const {
+  std::uint64_t frames = 0;
+  const bool overflows =
+      __builtin_mul_overflow(client_frames, converter_.lost_input_frames(1), &frames);
+  if (overflows || !in_range(frames)) return std::nullopt;
+  return frames;
+}
+
+bool Intake::add_gap(std::uint64_t client_frames, Time now) {
+  const auto frames = lost_input_frames(client_frames);
+  if (frames && client_frames > 0) lose(*frames, Cause::client, now);
+  return frames.has_value();
+}
+
+bool Intake::reject(ErrorCode code, std::string_view message, std::uint64_t client_frames,
+                    Time now) {
+  const auto frames = lost_input_frames(client_frames);
+  if (!frames) return false;
+  if (client_frames > 0)
+    reject_input(code, message, *frames, now);
+  else
+    client_.rejected(code, message, 0);
   return true;
 }
 
-FrameConverter::Findings Intake::convert(Bytes message, std::size_t count, FrameBuffer& to) {
-  for (const std::uint64_t end = to.end() + count; to.end() < end;) {
-    const MutableBytes writable = to.writable(end - to.end());
-    converter_.convert(message, writable);
-    to.append(writable.size() / settings_.type.bytes());
-  }
-  return converter_.finish(message);
+void Intake::reject_input(ErrorCode code, std::string_view message, std::uint64_t input_frames,
+                          Time now) {
+  const std::uint64_t lost = counts_.position(input_ + input_frames) - counts_.position(input_);
+  client_.rejected(code, message, lost);
+  lose(input_frames, Cause::rejected, now);
 }
 
-bool Intake::add_gap(std::uint64_t frames, Cause cause, Time now) {
-  if (!in_range(frames)) return false;
-  if (frames == 0) return true;
-  links_.stats.lost[cause == Cause::rejected ? Loss::rejected : Loss::gap].add(frames);
-  position_ += frames;
-  add({.kind = Kind::gap, .cause = cause, .count = frames}, now);
-  return true;
+void Intake::flush(std::optional<std::uint64_t> mark, Time now) {
+  push({.kind = Kind::flush, .mark = mark}, now);
 }
+
+void Intake::reset(Time now) {
+  drain(now);
+  push({.kind = Kind::reset}, now);
+}
+
+void Intake::end(Cause cause, Time now) {
+  drain(now);
+  push({.kind = Kind::end, .cause = cause}, now);
+}
+
+void Intake::abort(Time now) { push({.kind = Kind::abort, .cause = Cause::connection}, now); }
 
 void Intake::reject_partial_frame() {
   if (!converter_.has_partial()) return;
   converter_.drop_partial();
   client_.rejected(ErrorCode::values, "not a whole number of frames", 0);
+}
+
+std::uint64_t Intake::client_frames_within(std::uint64_t frames) const {
+  const std::uint64_t most = counts_.input_frames(position_ + frames);
+  return most > input_ ? (most - input_) / longest_frame_ : 0;
 }
 
 // The waiting frames in frames_ came with one message and are the oldest: they are shed together or

@@ -3,16 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/error_code.h"
 #include "base/event.h"
 #include "base/time.h"
-#include "chunker/chunker.h"
-#include "input/frame_converter.h"
+#include "input/input_converter.h"
 #include "streams/clamp_watch.h"
 #include "streams/client_output.h"
 #include "streams/frame_buffer.h"
+#include "streams/frame_counts.h"
 #include "streams/stream_settings.h"
 #include "streams/waiting_events.h"
 
@@ -20,6 +22,15 @@ namespace millrace {
 
 // The first half of a stream: a client's messages in, the chunker's events out, in order. Converts
 // frames, keeps the events that wait for the chunker, and sheds frames that have waited too long.
+//
+// Positions. The client's audio is a sequence of input frames (InputConverter): its own frames, or
+// the decoded frames of Opus packets. Conversion is *drained* at a reset of the client, a gap, a
+// rejected message and the end: all frames that the converter still held become frames of the
+// pipeline, and conversion begins anew. After n input frames, lost ones included, the position is
+// then ⌊n · p / c⌋ (c: the rate of the input, p: the pipeline's). Elsewhere it lags by the delay of
+// conversion. A flush, shedding and an abort drain nothing. Lost input frames that do not change
+// the position become a `reset` event with the cause of the gap, because a gap has at least one
+// frame, and a row must never continue a state that was lost.
 //
 // Frames are converted into the buffer from which rows are cut. With `shed_after`, frames that
 // arrive while others wait go to a second buffer until take(): rows refer to frames by address, so
@@ -31,26 +42,28 @@ class Intake {
   // Waiting frames are grouped by the instant of reading, in groups of `shed_after` / shed_grains.
   static constexpr int shed_grains = 16;
 
-  // The only place that converts counts of client frames to pipeline frames and back. At present
-  // both are equal: a frame has all channels or is one vector in any format, and the rates are
-  // equal. With unequal rates this becomes the difference of the stream's totals, so that rounding
-  // errors do not add up, and client_frames() is rounded down.
-  static std::uint64_t pipeline_frames(std::uint64_t client_frames) { return client_frames; }
-  static std::uint64_t client_frames(std::uint64_t pipeline_frames) { return pipeline_frames; }
-
   // `frames` is the buffer from which rows are cut. All arguments outlive it.
   Intake(const StreamSettings& settings, const StreamLinks& links, ClientOutput& client,
          FrameBuffer& frames);
 
-  // Adds input of the client. Returns false if positions would exceed max_position: nothing was
-  // added, and the stream cannot continue. A message with NaN or infinity is rejected and becomes a
-  // gap.
+  // Input of the client. Each of the first three returns false if positions would exceed
+  // max_position, in frames of the pipeline or of the input: the stream cannot continue.
+
+  // A message in the client's format. With NaN or infinity, or if it is a packet that cannot be
+  // decoded, it is rejected as a whole, and its frames become a gap.
   [[nodiscard]] bool add_frames(Bytes message, Time now);
-  [[nodiscard]] bool add_gap(std::uint64_t frames, Cause cause, Time now);
-  void add(const Event& event, Time now) { waiting_.push(event, now); }
+  // The client lost some of its frames.
+  [[nodiscard]] bool add_gap(std::uint64_t client_frames, Time now);
+  // A message with this many frames of the client was refused: they become a gap.
+  [[nodiscard]] bool reject(ErrorCode code, std::string_view message, std::uint64_t client_frames,
+                            Time now);
+  void flush(std::optional<std::uint64_t> mark, Time now);
+  void reset(Time now);
+  // The end of the client's input, with this cause. No call above may follow.
+  void end(Cause cause, Time now);
+  void abort(Time now);
   // Rejects a frame of which only part has arrived: the event that follows ends it.
   void reject_partial_frame();
-  bool in_range(std::uint64_t frames) const { return frames <= max_position - position_; }
 
   // Replaces frames that were read more than `shed_after` ago by a gap. At most a sixteenth of that
   // time late, never early.
@@ -62,15 +75,29 @@ class Intake {
   // which rows are cut. Requires: not empty().
   WaitingEvents::Waiting take(std::uint64_t frames);
 
+  // The number of frames of the client that surely give at most `frames` frames of the pipeline,
+  // those still in conversion included. An Opus packet counts as the longest possible. A later gap
+  // may add one frame, because it moves the point at which the count is rounded.
+  std::uint64_t client_frames_within(std::uint64_t frames) const;
+
   bool empty() const { return waiting_.empty(); }
   std::size_t waiting() const { return waiting_.size(); }       // events
   std::uint64_t kept_apart() const { return backlog_.held(); }  // frames
-  // The position after the last frame received or lost, waiting frames included, in frames of the
+  // The position after the last frame converted or lost, waiting frames included, in frames of the
   // pipeline.
   std::uint64_t position() const { return position_; }
 
  private:
-  FrameConverter::Findings convert(Bytes message, std::size_t count, FrameBuffer& to);
+  class Sink;
+
+  void push(const Event& event, Time now) { waiting_.push(event, now); }
+  bool in_range(std::uint64_t input_frames) const;
+  bool goes_apart() const { return settings_.shed_after && !waiting_.empty(); }
+  void add_converted(const Appended& added, bool apart, Time now);
+  void drain(Time now);
+  void lose(std::uint64_t input_frames, Cause cause, Time now);
+  void reject_input(ErrorCode code, std::string_view message, std::uint64_t input_frames, Time now);
+  std::optional<std::uint64_t> lost_input_frames(std::uint64_t client_frames) const;
   void fetch(std::uint64_t frames);
 
   const StreamSettings& settings_;
@@ -79,10 +106,14 @@ class Intake {
   FrameBuffer& frames_;  // its last unfed_ frames wait
   FrameBuffer backlog_;  // the frames that wait after these
   std::uint64_t unfed_ = 0;
-  FrameConverter converter_;
+  InputConverter converter_;
+  const FrameCounts counts_;
+  const std::uint64_t longest_frame_;  // input frames of the longest frame of the client
   ClampWatch clamps_;
   WaitingEvents waiting_;
-  std::uint64_t position_ = 0;
+  std::uint64_t input_ = 0;     // input frames so far, lost ones included
+  std::uint64_t drained_ = 0;   // the same when conversion began anew
+  std::uint64_t position_ = 0;  // at most that of input_
 };
 
 }  // namespace millrace

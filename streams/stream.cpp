@@ -49,13 +49,13 @@ void Stream::frames(Bytes message, Time now) {
 
 void Stream::flush(std::optional<std::uint64_t> mark, Time now) {
   if (!takes_input()) return;
-  intake_.add({.kind = Kind::flush, .mark = mark}, now);
+  intake_.flush(mark, now);
   settle(now);
 }
 
 void Stream::reset(Time now) {
   if (!takes_input()) return;
-  intake_.add({.kind = Kind::reset}, now);
+  intake_.reset(now);
   settle(now);
 }
 
@@ -64,21 +64,18 @@ void Stream::gap(std::uint64_t client_frames, Time now) {
   if (client_frames == 0)
     return client_->rejected(ErrorCode::schema, "a gap must have at least one frame", 0);
   intake_.reject_partial_frame();
-  settle_or_fail(intake_.add_gap(Intake::pipeline_frames(client_frames), Cause::client, now), now);
+  settle_or_fail(intake_.add_gap(client_frames, now), now);
 }
 
 void Stream::reject(ErrorCode code, std::string_view message, std::uint64_t client_frames,
                     Time now) {
-  if (!takes_input()) return;
-  const std::uint64_t frames = Intake::pipeline_frames(client_frames);
-  if (intake_.in_range(frames)) client_->rejected(code, message, frames);
-  settle_or_fail(intake_.add_gap(frames, Cause::rejected, now), now);
+  if (takes_input()) settle_or_fail(intake_.reject(code, message, client_frames, now), now);
 }
 
 void Stream::end(Time now) {
   if (input_ != Input::open) return;
   intake_.reject_partial_frame();
-  close_input(Input::ended, {.kind = Kind::end}, now);
+  end_input(Input::ended, Cause::client, now);
 }
 
 void Stream::goaway() {
@@ -89,14 +86,14 @@ void Stream::drain(Time now) {
   if (std::exchange(draining_, true)) return;
   goaway();
   if (input_ == Input::open) closing_ = StreamClosing::drain;
-  close_input(Input::over, {.kind = Kind::end, .cause = Cause::drain}, now);
+  end_input(Input::over, Cause::drain, now);
 }
 
 void Stream::disconnected(bool clean, Time now) {
   if (!clean && client_listens_) links_.host.client_lost(settings_.name, now);
   stop_output(clean ? StreamClosing::end : StreamClosing::client_gone);
   unwritten_.drop(loss_);
-  clean ? close_input(Input::over, {.kind = Kind::end}, now) : abort(now);
+  clean ? end_input(Input::over, Cause::client, now) : abort(now);
 }
 
 void Stream::release(Time now) {
@@ -149,8 +146,8 @@ void Stream::settle_or_fail(bool in_range, Time now) {
 }
 
 // The end is queued after the waiting events. Only the first end counts.
-void Stream::close_input(Input how, const Event& event, Time now) {
-  if (input_ == Input::open) intake_.add(event, now);
+void Stream::end_input(Input how, Cause cause, Time now) {
+  if (input_ == Input::open) intake_.end(cause, now);
   input_ = how;
   settle(now);
 }
@@ -158,11 +155,13 @@ void Stream::close_input(Input how, const Event& event, Time now) {
 // The lanes drop an aborted stream with all its rows if no worker has had one. So they must receive
 // the abort at once, not after a worker has received the rows before it.
 void Stream::abort(Time now) {
-  if (input_ == Input::open && !cutter_.rows().begun()) {
-    intake_.clear();
-    cuts_all_ = true;
+  if (input_ == Input::open) {
+    cuts_all_ = !cutter_.rows().begun();
+    if (cuts_all_) intake_.clear();
+    intake_.abort(now);
   }
-  close_input(Input::over, {.kind = Kind::abort, .cause = Cause::connection}, now);
+  input_ = Input::over;
+  settle(now);
 }
 
 void Stream::stop_output(StreamClosing why) {
@@ -338,7 +337,12 @@ std::uint64_t Stream::credit() const {
   if (input_ != Input::open || !(sheds || relieved(settings_.frames_limit / 2))) return 0;
   const std::uint64_t limit = settings_.frames_limit;
   const std::uint64_t free = limit - std::min(held(), limit);
-  return Intake::client_frames(scarce ? std::min(free, limit / 2) : free);
+  const std::uint64_t credit =
+      intake_.client_frames_within(scarce ? std::min(free, limit / 2) : free);
+  // Only the client can complete the next window, so it must be able to send something, however
+  // long a frame is. The stream then holds less than a window.
+  const bool waits_for_client = cutter_.rows().empty() && !held_up_;
+  return std::max<std::uint64_t>(credit, waits_for_client ? 1 : 0);
 }
 
 }  // namespace millrace

@@ -62,9 +62,11 @@ class Stream final : public StreamInput {
   void fail(ErrorCode code, std::string_view message, Time now) override;
   void drain(Time now) override;
   void disconnected(bool clean, Time now) override;
-  // The rest of the limit; but 0 while more than half of the limit is held and rows are
-  // outstanding, so that not every row causes a message. With `shed_after` always the rest. While
-  // blocks are scarce it is at most half of the limit, and 0 while rows are in no batch.
+  // The client frames that surely fit into the rest of the limit, rounded down; but 0 while more
+  // than half of the limit is held and rows are outstanding, so that not every row causes a
+  // message. With `shed_after` always the rest. While blocks are scarce it is at most half of the
+  // limit, and 0 while rows are in no batch. At least 1 while only the client can complete the next
+  // row.
   std::uint64_t credit() const override;
   bool overrun() const override { return intake_.waiting() >= WaitingEvents::overrun; }
   void tick(Time now) override { settle(now); }
@@ -108,7 +110,7 @@ class Stream final : public StreamInput {
 
   bool takes_input();
   void settle_or_fail(bool in_range, Time now);
-  void close_input(Input how, const Event& event, Time now);
+  void end_input(Input how, Cause cause, Time now);
   void abort(Time now);
   void stop_output(StreamClosing why);
   void send_error(ErrorCode code, std::string_view message);

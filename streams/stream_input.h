@@ -18,8 +18,9 @@ namespace millrace {
 // Confined to one thread.
 class StreamInput {
  public:
-  // Raw bytes in the client's format, of any length; a frame may straddle calls. `bytes` is valid
-  // during the call. Should not be called while paused(); frames are kept even then.
+  // Raw bytes in the client's format, of any length; a frame may straddle calls. If the format is
+  // Opus: exactly one packet. `bytes` is valid during the call. Should not be called while
+  // paused(); frames are kept even then.
   virtual void frames(Bytes bytes, Time arrived) = 0;
   virtual void flush(std::optional<std::uint64_t> mark, Time arrived) = 0;
   virtual void reset(Time arrived) = 0;

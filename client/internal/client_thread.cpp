@@ -43,9 +43,13 @@ ClientThread::~ClientThread() {
 std::shared_ptr<StreamPipe> ClientThread::open(StreamRequest request) {
   const std::uint64_t number = ++opened_;
   const StreamPipe::Bounds bounds{settings_.unsent, settings_.untaken};
-  auto pipe = std::make_shared<StreamPipe>(number, bounds, changes_, [this, number] {
+  const auto wake = [this, number] {
     net::post(context_, [this, number] { transport_->woken(number); });
-  });
+  };
+  const bool packets = request.format == "opus";
+  auto pipe =
+      std::make_shared<StreamPipe>(number, bounds, changes_, wake,
+                                   packets ? StreamPipe::Input::packet : StreamPipe::Input::bytes);
   net::post(context_, [this, pipe, request = std::move(request)]() mutable {
     transport_->open(std::move(pipe), std::move(request));
   });

@@ -51,7 +51,7 @@ void OutgoingStream::open(const cp::Ready& ready) {
   if (stage_ != Stage::opening) return;
   stage_ = Stage::open;
   position_ = ready.frames;
-  frame_bytes_ = std::max<std::size_t>(1, ready.frame_bytes);
+  frame_bytes_ = std::max<std::size_t>(1, ready.frame_bytes);  // 0 for packets
 }
 
 Bytes OutgoingStream::queued_message(cp::Encoder& encoder) {
@@ -80,6 +80,10 @@ bool OutgoingStream::fetch_queued() {
 
 // A frame that straddles two entries gets a message of its own: only this frame is copied.
 Bytes OutgoingStream::frames_message(cp::Encoder& encoder) {
+  if (pipe_.has_packets()) {
+    next_ = {.bytes = remaining().size(), .frames = 1};
+    return frames_of(encoder, remaining());
+  }
   if (!partial_frame_.empty()) {
     next_ = {.bytes = frame_bytes_ - partial_frame_.size(), .frames = 1, .partial = true};
     const std::string whole = partial_frame_ + std::string(remaining().substr(0, next_.bytes));

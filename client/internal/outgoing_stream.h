@@ -15,8 +15,9 @@
 namespace millrace {
 
 // The messages that one stream sends over ZeroMQ: Open, then the input queued in its pipe. Frames
-// are sent whole, with their position, and only as far as the stream has credit. While the pipe is
-// held up, no input is sent: without further frames, the service has nothing further to answer.
+// are sent whole, with their position, and only as far as the stream has credit. A packet is a
+// message and counts as one frame. While the pipe is held up, no input is sent: without further
+// frames, the service has nothing further to answer.
 // Does no I/O. Confined to the client's thread.
 class OutgoingStream {
  public:
@@ -68,7 +69,7 @@ class OutgoingStream {
   StreamRequest request_;
   Stage stage_ = Stage::closed;
   std::size_t frame_bytes_ = 1;
-  std::uint64_t position_ = 0;  // frames of the client
+  std::uint64_t position_ = 0;  // frames of the client; for Opus, packets
   std::uint64_t credit_ = 0;    // frames
   std::vector<StreamPipe::Queued> queued_;
   std::size_t current_ = 0;  // index in queued_

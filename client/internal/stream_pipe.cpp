@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "client/client_error.h"
+#include "client/internal/limits.h"
 
 namespace millrace {
 namespace {
@@ -42,10 +44,13 @@ StreamFailed closed_error() { return {"closed", "the stream was closed"}; }
 }  // namespace
 
 StreamPipe::StreamPipe(std::uint64_t number, Bounds bounds, Changes& changes,
-                       std::function<void()> wake)
-    : number_(number), bounds_(bounds), changes_(changes), wake_(std::move(wake)) {}
+                       std::function<void()> wake, Input input)
+    : number_(number), bounds_(bounds), input_(input), changes_(changes), wake_(std::move(wake)) {}
 
 bool StreamPipe::queue(Bytes frames, Time deadline) {
+  if (has_packets() && (frames.empty() || frames.size() > longest_packet))
+    throw std::invalid_argument("an Opus packet must have 1 to " + std::to_string(longest_packet) +
+                                " bytes, not " + std::to_string(frames.size()));
   Lock lock(mutex_);
   if (!await_space(lock, deadline)) return false;
   push(std::string(reinterpret_cast<const char*>(frames.data()), frames.size()));

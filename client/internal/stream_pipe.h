@@ -30,6 +30,8 @@ class StreamPipe {
  public:
   using Queued = std::variant<std::string, ClientMessage>;  // frames, or a command
 
+  // The content of one queue(Bytes): any bytes of frames, or one Opus packet.
+  enum class Input { bytes, packet };
   struct Bounds {
     std::size_t unsent = 0;   // bytes of input that is not sent, at which queue() waits
     std::size_t untaken = 0;  // bytes of events at which the stream is held up
@@ -38,9 +40,12 @@ class StreamPipe {
   // `wake` must notify the client's thread that the state of this pipe has changed. Any thread may
   // call it, with the mutex locked. Neither `wake` nor `changes` is used after the stream has
   // ended.
-  StreamPipe(std::uint64_t number, Bounds bounds, Changes& changes, std::function<void()> wake);
+  StreamPipe(std::uint64_t number, Bounds bounds, Changes& changes, std::function<void()> wake,
+             Input input = Input::bytes);
 
   std::uint64_t number() const { return number_; }
+  // True if each entry of frames is an Opus packet: a message of its own, and one frame.
+  bool has_packets() const { return input_ == Input::packet; }
 
   // As in ClientStream: queue() is send_until(), next() is next_until().
   bool queue(Bytes frames, Time deadline);
@@ -80,6 +85,7 @@ class StreamPipe {
 
   const std::uint64_t number_;
   const Bounds bounds_;
+  const Input input_;
   Changes& changes_;
   const std::function<void()> wake_;
 

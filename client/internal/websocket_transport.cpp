@@ -190,8 +190,9 @@ class WebsocketTransport::Stream {
       co_return co_await send(Kind::text, text);
     }
     std::string_view frames = std::get<std::string>(queued);
+    const std::size_t longest = pipe_->has_packets() ? frames.size() : longest_frames;
     while (!frames.empty()) {
-      const std::string_view message = frames.substr(0, longest_frames);
+      const std::string_view message = frames.substr(0, longest);
       frames.remove_prefix(message.size());
       co_await send(Kind::binary, message);
     }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client of Millrace for a web page: sends audio of a ReadableStream, and receives messages.
 
-export const rate = 16000; // frames per second, of one channel
-const unsent = 64000; // bytes, 2 s: the most that waits in the socket
+const unsent = 192000; // bytes: the most that waits in the socket; 2 s of one channel at 48 kHz
 
-// Sends the chunks of `audio`, then `end`. A chunk is a Float32Array with samples in -1 … 1, or an object, which is a
-// command. Calls `received` with each message. When the connection is closed, the promise resolves to the CloseEvent.
-// After success its code is 1000, and the last message is `closed`.
-export async function stream(url, audio, received) {
-  const about = `format=s16le&rate=${rate}`;
-  const socket = new WebSocket(url + (url.includes("?") ? "&" : "?") + about, "millrace.v1");
+// Sends the chunks of `audio`, then `end`. A chunk is a Float32Array with samples in -1 … 1, a Uint8Array with an Opus
+// packet, or any other object, which is a command. `parameters` are those of the stream: rate, channels, chunk …; without
+// `format`, samples are sent as s16le. Calls `received` with each message. When the connection is closed, the promise
+// resolves to the CloseEvent. After success its code is 1000, and the last message is `closed`.
+export async function stream(url, { audio, ...parameters }, received) {
+  const query = new URLSearchParams({ format: "s16le", ...parameters });
+  const socket = new WebSocket(url + (url.includes("?") ? "&" : "?") + query, "millrace.v1");
   const closed = new Promise((resolve) => (socket.onclose = resolve));
   socket.onmessage = ({ data }) => received(typeof data === "string" ? JSON.parse(data) : data);
   const service = new WritableStream({
@@ -19,13 +19,18 @@ export async function stream(url, audio, received) {
         await new Promise((resolve) => setTimeout(resolve, 20)); // there is no event for it
       }
       if (socket.readyState !== WebSocket.OPEN) throw new Error("the connection is closed");
-      socket.send(part instanceof Float32Array ? s16le(part) : JSON.stringify(part));
+      socket.send(message(part));
     },
     close: () => socket.send('{"type":"end"}'),
     abort: () => socket.close(4000), // the audio failed: not a regular end
   });
   await audio.pipeTo(service).catch((error) => console.warn(error));
   return closed;
+}
+
+function message(part) {
+  if (part instanceof Float32Array) return s16le(part);
+  return part instanceof Uint8Array ? part : JSON.stringify(part);
 }
 
 // Typed arrays have the machine's byte order, which is little-endian on all machines with browsers.

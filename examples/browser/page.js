@@ -2,12 +2,14 @@
 // The page: connects the inputs, the stream, and the views of the results.
 
 import { fromFile, fromMicrophone } from "./audio.js";
-import { rate, stream } from "./client.js";
+import { stream } from "./client.js";
+import { available, opus } from "./opus.js";
 import { Results } from "./results.js";
 import { Wave } from "./wave.js";
 
 const $ = (id) => document.getElementById(id);
 const [url, listen, stop, file, state] = ["url", "listen", "stop", "file", "state"].map($);
+const [chunk, channel, encode] = ["chunk", "channel", "opus"].map($);
 const commands = [...document.querySelectorAll(".command")];
 const wave = new Wave($("wave"));
 const results = new Results($("results"), $("stages"), $("count"));
@@ -15,6 +17,8 @@ const results = new Results($("results"), $("stages"), $("count"));
 // The default is the service that serves the page: it allows explain=1.
 url.value = new URLSearchParams(location.search).get("url") ??
   `${location.origin.replace(/^http/, "ws")}/v1/stream?explain=1`;
+
+encode.disabled = !available;
 
 function show(message) {
   if (message.type === "result") {
@@ -39,24 +43,35 @@ function tap() {
   });
   function send(part) {
     wave.add(part);
-    $("position").textContent = `${(wave.frames / rate).toFixed(1)} s`;
+    $("position").textContent = `${wave.seconds.toFixed(1)} s`;
     controller.enqueue(part);
   }
   return { through, send };
 }
 
+// The parameters that the page's fields select.
+function selected(channels) {
+  const parameters = {};
+  if (chunk.value) parameters.chunk = chunk.value;
+  if (channels > 1 && channel.value !== "all") parameters.channel = channel.value;
+  return parameters;
+}
+
 async function run(source) {
   enable([listen, file], false);
   results.clear();
-  wave.clear();
   state.textContent = "";
   const { through, send } = tap();
-  const command = { flush: { type: "flush" }, reset: { type: "reset" }, gap: { type: "gap", frames: rate / 2 } };
   try {
-    const audio = await source();
+    const { audio, rate, channels } = await source();
+    wave.clear(rate, channels);
+    const half = Math.round(rate / 2); // a second
+    const command = { flush: { type: "flush" }, reset: { type: "reset" }, gap: { type: "gap", frames: half } };
+    const sound = { audio: audio.pipeThrough(through), rate, channels };
     for (const button of commands) button.onclick = () => send(command[button.id]);
     enable(commands, true);
-    const { code } = await stream(url.value, audio.pipeThrough(through), show);
+    const sent = encode.checked ? opus(sound) : sound;
+    const { code } = await stream(url.value, { ...sent, ...selected(channels) }, show);
     state.textContent += ` (connection closed: ${code})`;
   } catch (error) {
     state.textContent = error;
@@ -69,9 +84,9 @@ listen.onclick = () => {
   const stopped = new AbortController();
   stop.onclick = () => stopped.abort();
   run(async () => {
-    const audio = await fromMicrophone(stopped.signal);
+    const sound = await fromMicrophone(stopped.signal);
     stop.disabled = false;
-    return audio;
+    return sound;
   });
 };
 file.onchange = () => {

@@ -1,38 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 // The waveform of the audio that was sent, with the borders of chunks and their markers.
 
-import { rate } from "./client.js";
-
-const step = rate / 100; // frames per column: 10 ms
-const kept = 60 * 100; // columns: the last minute
+const columns = 100; // per second
+const kept = 60 * columns; // the last minute
 const shown = 10; // seconds
 const most = 1000; // chunks
 
 export class Wave {
   constructor(canvas) {
     this.canvas = canvas;
-    this.clear();
+    this.clear(48000, 1);
     new ResizeObserver(() => this.draw()).observe(canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }
 
-  clear() {
+  clear(rate, channels) {
+    Object.assign(this, { rate, channels });
     this.frames = 0; // position after the last packet
     this.columns = []; // [lowest, highest] value of 10 ms, or null in a gap
     this.first = 0; // number of the first column in `columns`
-    this.chunks = []; // { begin, end, flags }
+    this.chunks = []; // { begin_s, end_s, flags }
     this.draw();
   }
 
-  // Adds samples, or a command. The command `gap` moves the position; others are ignored.
+  get seconds() {
+    return this.frames / this.rate;
+  }
+
+  // Adds frames with interleaved channels, or a command. The command `gap` moves the position; others are ignored.
   add(part) {
     const gap = part.type === "gap";
     if (!gap && !(part instanceof Float32Array)) return;
-    const count = gap ? part.frames : part.length;
-    for (let i = 0; i < count; i += step) {
-      const at = Math.floor((this.frames + i) / step) - this.first;
-      const some = gap ? [] : part.subarray(i, i + step);
-      this.columns[at] = gap ? null : [Math.min(...some), Math.max(...some)];
+    const count = gap ? part.frames : part.length / this.channels;
+    const step = this.rate / columns; // frames; it may have a fraction
+    const to = Math.floor((this.frames + count) / step);
+    for (let at = Math.floor(this.frames / step), begin = 0; at <= to; ++at) {
+      const end = Math.min(count, Math.ceil((at + 1) * step) - this.frames);
+      if (end > begin) this.addColumn(at - this.first, gap ? null : part.subarray(begin * this.channels, end * this.channels));
+      begin = end;
     }
     this.frames += count;
     const over = this.columns.length - kept;
@@ -43,9 +48,14 @@ export class Wave {
     this.draw();
   }
 
+  addColumn(at, values) {
+    const before = values ? this.columns[at] ?? [] : []; // the column may have begun in the previous packet
+    this.columns[at] = values && [Math.min(...before, ...values), Math.max(...before, ...values)];
+  }
+
   // Adds the chunk of a result.
-  mark({ begin, end, flags }) {
-    this.chunks.push({ begin, end, flags });
+  mark({ begin_s, end_s, flags }) {
+    this.chunks.push({ begin_s, end_s, flags });
     if (this.chunks.length > most) this.chunks.shift();
     this.draw();
   }
@@ -67,8 +77,8 @@ export class Wave {
     context.scale(scale, scale);
     const style = getComputedStyle(this.canvas);
     const color = (name) => style.getPropertyValue(`--${name}`);
-    const end = Math.max(this.frames, shown * rate);
-    const x = (frame) => width * (1 - (end - frame) / (shown * rate));
+    const end = Math.max(this.seconds, shown);
+    const x = (second) => width * (1 - (end - second) / shown);
     this.paintColumns(context, x, height, color);
     this.paintChunks(context, x, height, color);
   }
@@ -76,10 +86,10 @@ export class Wave {
   paintColumns(context, x, height, color) {
     const middle = 26 + (height - 42) / 2;
     const half = (height - 42) / 2;
-    const from = Math.max(0, Math.floor(this.frames / step) - shown * 100 - this.first);
+    const from = Math.max(0, Math.floor((this.seconds - shown) * columns) - this.first);
     for (let i = from; i < this.columns.length; ++i) {
-      const at = x((this.first + i) * step);
-      const wide = x((this.first + i + 1) * step) - at;
+      const at = x((this.first + i) / columns);
+      const wide = x((this.first + i + 1) / columns) - at;
       const column = this.columns[i];
       context.fillStyle = color(column ? "wave" : "gap");
       if (column) context.fillRect(at, middle - column[1] * half, wide, Math.max(1, (column[1] - column[0]) * half));
@@ -91,14 +101,14 @@ export class Wave {
   paintChunks(context, x, height, color) {
     context.font = "11px system-ui, sans-serif";
     let [free, lastTime] = [[0, 0], -Infinity]; // right ends of the two lines of flags, and of the last time
-    for (const { begin, end, flags } of this.chunks) {
-      const [left, right] = [x(begin), x(end)];
+    for (const { begin_s, end_s, flags } of this.chunks) {
+      const [left, right] = [x(begin_s), x(end_s)];
       if (right < 0) continue;
       context.fillStyle = color("edge");
       context.fillRect(right, 24, 1, height - 40);
       if (right - lastTime > 60) {
         context.fillStyle = color("muted");
-        context.fillText(`${(end / rate).toFixed(1)} s`, right - 12, height - 3);
+        context.fillText(`${end_s.toFixed(1)} s`, right - 12, height - 3);
         lastTime = right;
       }
       const text = flags.join(" ");

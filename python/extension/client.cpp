@@ -76,11 +76,14 @@ using Text = std::optional<std::string>;
 
 ClientStream start(HeldClient& client, const std::string& pipeline, const std::string& id,
                    const Text& format, std::optional<double> rate, Number channels, Number dim,
-                   const std::string& options, bool explain) {
+                   const Text& channel, const Text& chunk, const std::string& options,
+                   bool explain) {
   return client.live().start({.pipeline = pipeline,
                               .id = id,
                               .options = options,
                               .format = format,
+                              .channel = channel,
+                              .chunk = chunk,
                               .rate = rate,
                               .channels = channels,
                               .dim = dim,
@@ -95,7 +98,8 @@ void add_client(nb::module_& module) {
       .def("__init__", &make)
       .def("start", &start, nb::arg("pipeline"), nb::arg("id"), nb::arg("format").none(),
            nb::arg("rate").none(), nb::arg("channels").none(), nb::arg("dim").none(),
-           nb::arg("options"), nb::arg("explain"),
+           nb::arg("channel").none(), nb::arg("chunk").none(), nb::arg("options"),
+           nb::arg("explain"),
            nb::keep_alive<0, 1>())  // a stream is lost with its client
       .def("close", &HeldClient::close)
       .def("descriptor", [](HeldClient& client) { return client.live().descriptor(); })

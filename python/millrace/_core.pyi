@@ -48,6 +48,8 @@ class Client:
         rate: float | None,
         channels: int | None,
         dim: int | None,
+        channel: str | None,
+        chunk: str | None,
         options: str,
         explain: bool,
     ) -> Stream: ...

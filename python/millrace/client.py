@@ -52,8 +52,8 @@ class Stream:
 
     def send(self, frames: Frames, timeout: float | None = None) -> None:
         """Sends frames: bytes in the stream's format, of any number, or an array of whole frames with the
-        shape (n, dim) or (n, channels). Waits while the service accepts no more frames, for up to
-        ``timeout`` seconds if it is given.
+        shape (n, dim) or (n, channels). With the format opus: one packet, as bytes. Waits while the service accepts
+        no more frames, for up to ``timeout`` seconds if it is given.
 
         Raises TimeoutError, TypeError if the array's dtype is not that of the format, ValueError for a wrong
         shape, RuntimeError after ``end``, StreamFailed and ConnectionLost.
@@ -133,6 +133,8 @@ class Client:
         rate: float | None = None,
         channels: int | None = None,
         dim: int | None = None,
+        channel: int | str | None = None,
+        chunk: int | str | None = None,
         options: dict[str, Any] | None = None,
         explain: bool = False,
     ) -> Stream:
@@ -140,10 +142,15 @@ class Client:
 
         The pipeline decides each argument that is left out, except ``format``.
 
-        ``id``: name of the stream. ``format``: s16le, f32le or f16le; the default is f32le with ``dim``, and
-        s16le without, whatever the pipeline has. So give ``dim`` for features. ``rate``: frames per second.
-        ``channels``: values of an audio frame. ``dim``: values of a feature vector. ``options``: a dict for the
-        worker. ``explain``: each result shows its time in each stage; only over WebSocket.
+        ``id``: name of the stream. ``format``: s16le, s24le, f32le, mulaw, alaw or opus for audio, f32le or f16le for
+        features; the default is f32le with ``dim``, and s16le without, whatever the pipeline has. So give ``dim`` for
+        features. ``rate``: frames per second of the client, 8000 to 192000 for audio; the service converts it.
+        ``channels``: values of an audio frame. ``dim``: values of a feature vector. ``channel``: a number or "mean",
+        which makes one channel of several. ``chunk``: one of the pipeline's sizes, a time such as "160ms" or a number
+        of frames. ``options``: a dict for the worker. ``explain``: each result shows its time in each stage; only over
+        WebSocket.
+
+        With the format opus, each ``send`` is one packet, and ``gap`` counts packets.
 
         Raises StreamRefused, ConnectionLost, RuntimeError after ``close``, and TypeError or ValueError for a wrong
         argument.
@@ -155,6 +162,8 @@ class Client:
             rate=rate,
             channels=channels,
             dim=dim,
+            channel=channel,
+            chunk=chunk,
             options=options,
             explain=explain,
         )

@@ -15,6 +15,7 @@ from millrace import _core
 Frames: TypeAlias = bytes | bytearray | memoryview | NDArray[Any]
 
 _DTYPES = {"s16le": "<i2", "f16le": "<f2", "f32le": "<f4"}
+_PACKETS = "opus"  # the format in which each send is one packet
 _MOST = 2**53 - 1  # the largest position or mark
 
 
@@ -52,6 +53,8 @@ class Request:
     rate: float | None = None
     channels: int | None = None
     dim: int | None = None
+    channel: int | str | None = None
+    chunk: int | str | None = None
     options: dict[str, Any] | None = None
     explain: bool = False
 
@@ -64,8 +67,12 @@ class Request:
         for name in ("channels", "dim"):
             if (given := getattr(self, name)) is not None:
                 whole(name, given, 1, 2**32 - 1)
+        self._check("channel", (int, str), 'a whole number or "mean"')
+        if isinstance(self.channel, str) and self.channel != "mean":
+            raise ValueError(f'channel must be a whole number or "mean", not {self.channel!r}')
+        self._check("chunk", (int, str), 'a time such as "160ms" or a number of frames')
 
-    def _check(self, name: str, kind: type, words: str) -> None:
+    def _check(self, name: str, kind: type | tuple[type, ...], words: str) -> None:
         given = getattr(self, name)
         if given is not None and not isinstance(given, kind):
             raise TypeError(f"{name} must be {words}, not {given!r}")
@@ -78,6 +85,8 @@ class Request:
             self.rate,
             self.channels,
             self.dim,
+            None if self.channel is None else str(self.channel),
+            None if self.chunk is None else str(self.chunk),
             self._text,
             self.explain,
         )
@@ -96,13 +105,15 @@ class Request:
         return self.format or ("f32le" if self.dim else "s16le")
 
     def frames(self, frames: Frames) -> bytes | bytearray | memoryview | NDArray[Any]:
-        """Returns the frames as the extension sends them.
+        """Returns the frames, or the Opus packet, as the extension sends them.
 
         An array must have the dtype of the format, and whole frames. With two dimensions, each line is a frame: without
         ``channels`` and ``dim`` the stream is then mono. Raises TypeError and ValueError.
         """
         if not isinstance(frames, np.ndarray):
             return frames
+        if self.sent_as == _PACKETS:
+            raise TypeError("an Opus packet must be bytes, not an array")
         if frames.dtype != np.dtype(_DTYPES.get(self.sent_as, "V")):
             raise TypeError(
                 f"an array of {frames.dtype} does not have the stream's format {self.sent_as}: convert it, or open the"

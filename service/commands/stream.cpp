@@ -4,26 +4,36 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "service/commands/command_line.h"
+#include "service/commands/input/audio_source.h"
 #include "service/commands/streaming_files.h"
 #include "service/config/units.h"
 
 namespace millrace {
 namespace {
 
+constexpr std::string_view default_packet = "100ms", opus_packet = "20ms";
+
 struct Arguments {
   std::vector<std::string> files;
   std::string url = "ws://127.0.0.1:8080";
   std::string pipeline = "default";
   std::string options;
+  std::string chunk;
+  std::string channel;
+  bool split = false;
+  bool opus = false;
   bool realtime = false;
-  std::string packet = "100ms";
+  std::string packet{default_packet};
   std::string format;
   double rate = 0;
   std::uint32_t channels = 1;
@@ -33,40 +43,73 @@ struct Arguments {
 
 struct Run {
   StreamPlan plan;
-  std::vector<std::string> files;  // one stream each
-  std::size_t at_once = 1;         // streams at a time
+  std::vector<FilePart> parts{};  // one stream each
+  std::size_t at_once = 1;        // streams at a time
 };
 
-std::optional<PcmFormat> raw_of(const Arguments& arguments) {
+std::optional<AudioFormat> raw_of(const Arguments& arguments) {
   if (arguments.format.empty()) {
     if (arguments.rate > 0 || arguments.channels != 1)
-      throw std::invalid_argument("--rate and --channels apply to raw PCM: give --format too");
+      throw std::invalid_argument("--rate and --channels apply to raw audio: give --format too");
     return std::nullopt;
   }
   if (arguments.rate <= 0)
-    throw std::invalid_argument("--format: raw PCM has no header: give --rate too");
-  return PcmFormat{.name = arguments.format == "f32le" ? "f32le" : "s16le",
-                   .rate = arguments.rate,
-                   .channels = arguments.channels};
+    throw std::invalid_argument("--format: raw audio has no header: give --rate too");
+  return AudioFormat{.format = *parse_sample_format(arguments.format, false),
+                     .rate = arguments.rate,
+                     .channels = arguments.channels};
 }
 
-// Throws std::invalid_argument.
-Run plan_run(const Arguments& arguments) {
+Duration packet_of(const Arguments& arguments) {
+  if (arguments.opus && arguments.packet == default_packet) return *parse_time(opus_packet);
   const auto packet = parse_time(arguments.packet);
   if (!packet || *packet <= Duration::zero())
     throw std::invalid_argument("--packet: \"" + arguments.packet +
                                 "\" must be a time such as 100ms");
+  if (arguments.opus && *packet != *parse_time(opus_packet))
+    throw std::invalid_argument("--packet: with --opus, a message has 20ms");
+  return *packet;
+}
+
+// The channels of a file. A file that cannot be read is one part: streaming it gives the error.
+std::vector<FilePart> channels_of(const std::string& path, const std::optional<AudioFormat>& raw) {
+  const auto source = open_audio(path, raw);
+  const std::uint32_t channels = source ? (*source)->format().channels : 1;
+  if (channels == 1) return {{path}};
+  std::vector<FilePart> parts;
+  for (std::uint32_t channel = 0; channel < channels; ++channel) parts.push_back({path, channel});
+  return parts;
+}
+
+std::vector<FilePart> parts_of(const Arguments& arguments, const std::optional<AudioFormat>& raw) {
+  const auto inputs = std::ranges::count(arguments.files, "-");
+  const bool again = arguments.repeat > 1 || arguments.split ||
+                     (inputs > 0 && arguments.streams > arguments.files.size());
+  if (inputs > 1 || (inputs == 1 && again))
+    throw std::invalid_argument("-: standard input can be streamed only once");
+  std::vector<FilePart> parts;
+  for (const std::string& file : arguments.files)
+    if (arguments.split)
+      std::ranges::move(channels_of(file, raw), std::back_inserter(parts));
+    else
+      parts.push_back({file});
+  return parts;
+}
+
+// Throws std::invalid_argument.
+Run plan_run(const Arguments& arguments) {
   Run run{.plan = {.request = {.pipeline = arguments.pipeline, .options = arguments.options},
                    .raw = raw_of(arguments),
-                   .packet = *packet,
-                   .realtime = arguments.realtime},
-          .files = arguments.files,
-          .at_once = arguments.streams == 0 ? arguments.files.size() : arguments.streams};
+                   .packet = packet_of(arguments),
+                   .opus = arguments.opus,
+                   .realtime = arguments.realtime}};
+  if (!arguments.channel.empty()) run.plan.request.channel = arguments.channel;
+  if (!arguments.chunk.empty()) run.plan.request.chunk = arguments.chunk;
+  run.parts = parts_of(arguments, run.plan.raw);
+  run.at_once = arguments.streams == 0 ? run.parts.size() : arguments.streams;
   // If there are more streams than files, files are streamed more than once.
-  for (std::size_t i = 0; run.files.size() < run.at_once; ++i) run.files.push_back(run.files[i]);
-  const auto inputs = std::ranges::count(run.files, "-");
-  if (inputs > 1 || (inputs == 1 && arguments.repeat > 1))
-    throw std::invalid_argument("-: standard input can be streamed only once");
+  for (std::size_t i = 0; run.parts.size() < run.at_once; ++i)
+    run.parts.push_back(FilePart(run.parts[i]));
   return run;
 }
 
@@ -83,8 +126,8 @@ void stream(const Arguments& arguments, Console& console) {
     const Run run = plan_run(arguments);
     Client client = client_of(arguments.url);
     StreamingFiles files(client, run.plan, console);
-    for (std::size_t i = 0; i < run.files.size(); ++i)
-      files.add(i % run.at_once, run.files[i], arguments.repeat);
+    for (std::size_t i = 0; i < run.parts.size(); ++i)
+      files.add(i % run.at_once, run.parts[i], arguments.repeat);
     files.run();
   } catch (const std::exception& error) {  // a wrong argument, or too few descriptors
     console.err << "millrace stream: " << error.what() << '\n';
@@ -95,20 +138,33 @@ void stream(const Arguments& arguments, Console& console) {
 void add_options(Command& command, Arguments& into) {
   command
       .add("FILE", &into.files,
-           "Audio files, one stream each: WAV, FLAC, Ogg, MP3 and others, with the rate and "
-           "channels of the pipeline. -: WAV from standard input, sent as it arrives")
+           "Audio files, one stream each: WAV, FLAC, Ogg, MP3 and others, of any rate. -: WAV from "
+           "standard input, sent as it arrives")
       .required()
       .type(" ");
   command.add("--url", &into.url, "Address of the service, ws:// or tcp://").shows_default();
   command.add("--pipeline", &into.pipeline, "Pipeline to stream to").shows_default();
   command.add("--options", &into.options, "Options for the worker, a JSON object").type("JSON");
+  const Option channel =
+      command
+          .add("--channel", &into.channel,
+               "Channel to stream, or mean. Default: the mean, if the pipeline has one channel")
+          .type("N|mean");
+  command.add("--split", &into.split, "Open a stream for each channel of a file").excludes(channel);
+  command
+      .add("--chunk", &into.chunk,
+           "Chunk size, one of those of the pipeline. Default: the pipeline decides")
+      .type("TIME");
+  command.add("--opus", &into.opus, "Send the audio as Opus, in packets of 20ms");
   command.add("--realtime", &into.realtime,
               "Send in real time, as a microphone would; default: as fast as possible");
   command.add("--packet", &into.packet, "Length of audio per message").type("TIME").shows_default();
-  command.add("--format", &into.format, "Read the files as raw PCM of this format: s16le or f32le")
-      .one_of({"s16le", "f32le"});
-  command.add("--rate", &into.rate, "Frames per second of raw PCM").type("N").between(1.0, 1e9);
-  command.add("--channels", &into.channels, "Channels of raw PCM")
+  command
+      .add("--format", &into.format,
+           "Read the files as raw audio of this format: s16le, s24le, f32le, mulaw or alaw")
+      .one_of({"s16le", "s24le", "f32le", "mulaw", "alaw"});
+  command.add("--rate", &into.rate, "Frames per second of raw audio").type("N").between(1.0, 1e9);
+  command.add("--channels", &into.channels, "Channels of raw audio")
       .type("N")
       .between(1u, 65535u)
       .shows_default();

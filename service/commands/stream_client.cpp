@@ -11,55 +11,58 @@
 namespace millrace {
 namespace {
 
-StreamRequest request_for(const AudioSource& source, const StreamPlan& plan) {
+StreamRequest request_for(const StreamPlan& plan, const FilePart& part, const AudioFormat& format,
+                          bool averages) {
   StreamRequest request = plan.request;
-  request.format = source.format().name;
-  request.rate = source.format().rate;
-  request.channels = source.format().channels;
+  request.format = name_of(format.format);
+  request.rate = format.rate;
+  request.channels = format.channels;
+  if (part.channel) request.channel = std::to_string(*part.channel);
+  if (averages) request.channel = "mean";
   return request;
 }
 
-std::size_t frames_of(Duration packet, const PcmFormat& format) {
+std::size_t frames_of(Duration packet, const AudioFormat& format) {
   const auto wanted = std::chrono::duration<double>(packet).count() * format.rate;
-  const auto longest = std::max<std::size_t>(1, ConnectionLimits().message / format.frame_bytes());
+  const auto frame = std::max<std::size_t>(1, format.frame_bytes());
+  const auto longest = std::max<std::size_t>(1, ConnectionLimits().message / frame);
   return std::clamp<std::size_t>(std::lround(wanted), 1, longest);
 }
 
-std::string described(const PcmFormat& format) {
+std::string described(const AudioFormat& format) {
   return std::to_string(std::lround(format.rate)) + " Hz, " + std::to_string(format.channels) +
-         (format.channels == 1 ? " channel, " : " channels, ") + std::string(format.name);
+         (format.channels == 1 ? " channel, " : " channels, ") +
+         std::string(name_of(format.format));
 }
 
-// The number in the refusal that the pipeline accepts for `parameter`; `own` if it has none.
-std::string accepted_value(const StreamRefused& refused, std::string_view parameter,
-                           std::string own) {
-  constexpr std::string_view says = "takes ";
-  const std::string_view what = refused.what();
-  const auto at = what.find(says);
-  if (refused.parameter() != parameter || at == what.npos) return own;
-  const std::string_view rest = what.substr(at + says.size());
-  const std::string_view number = rest.substr(0, rest.find_first_not_of("0123456789"));
-  return number.empty() ? own : std::string(number);
+// True for the parameters that the source determines.
+bool is_of_source(const std::string& parameter) {
+  return parameter == "format" || parameter == "rate" || parameter == "channels" ||
+         parameter == "channel";
 }
 
 }  // namespace
 
-void print_problem(Console& console, const std::string& file, std::string_view what) {
-  console.err << "millrace stream: " << (file == "-" ? "standard input" : file) << ": " << what
-              << std::endl;
+void print_problem(Console& console, const FilePart& part, std::string_view what) {
+  console.err << "millrace stream: " << (part.path == "-" ? "standard input" : part.path);
+  if (part.channel) console.err << ", channel " << *part.channel;
+  console.err << ": " << what << std::endl;
 }
 
-FileStream::FileStream(Client& client, const StreamPlan& plan, const std::string& name,
+FileStream::FileStream(Client& client, const StreamPlan& plan, const FilePart& part,
                        std::unique_ptr<AudioSource> source, Console& console)
-    : realtime_(plan.realtime),
-      name_(name),
+    : client_(client),
+      realtime_(plan.realtime),
+      part_(part),
       source_(std::move(source)),
-      lines_(name),
+      averages_(source_->format().channels > 1 && !part.channel && !plan.request.channel),
+      request_(request_for(plan, part, source_->format(), averages_)),
+      lines_(part.path, part.channel),
       console_(console),
       packet_(frames_of(plan.packet, source_->format())),
       period_(std::chrono::duration_cast<Duration>(
           std::chrono::duration<double>(static_cast<double>(packet_) / source_->format().rate))),
-      stream_(client.start(request_for(*source_, plan))) {}
+      stream_(client.start(request_)) {}
 
 std::optional<Time> FileStream::advance(Time now) {
   if (!print_events()) return std::nullopt;
@@ -72,7 +75,7 @@ bool FileStream::print_events() {
     while (const auto event = stream_.try_next()) {
       if (std::holds_alternative<client_event::Opened>(*event)) due_ = Clock::now();
       if (const auto* warned = std::get_if<client_event::Warned>(&*event))
-        print_problem(console_, name_, "warning: " + warned->message);
+        print_problem(console_, part_, "warning: " + warned->message);
       if (!print(lines_.line(*event))) return false;
     }
     if (stream_.over() && !sent_) failure_ = "the service ended the stream";
@@ -81,6 +84,10 @@ bool FileStream::print_events() {
     failure_ = failed.what();
     (void)print(lines_.line(failed));
   } catch (const StreamRefused& refused) {
+    if (averages_ && refused.parameter() == "channel") {
+      open_with_all_channels();
+      return print_events();
+    }
     failure_ = refusal(refused);
   } catch (const ClientError& error) {
     failure_ = error.what();
@@ -88,17 +95,16 @@ bool FileStream::print_events() {
   return false;
 }
 
-// The error message of a refusal. If the format is the reason, it has the format of the source and
-// the command that converts it.
+void FileStream::open_with_all_channels() {
+  averages_ = false;
+  request_.channel.reset();
+  stream_ = client_.start(request_);
+}
+
+// The error message of a refusal. If the audio is the reason, the message has its format.
 std::string FileStream::refusal(const StreamRefused& refused) const {
-  const std::string& parameter = refused.parameter();
-  if (parameter != "rate" && parameter != "channels") return refused.what();
-  const PcmFormat& has = source_->format();
-  const std::string input = name_ == "-" ? "INPUT" : name_;
-  return "has " + described(has) + ", " + refused.what() + "; convert it: ffmpeg -i " + input +
-         " -ar " + accepted_value(refused, "rate", std::to_string(std::lround(has.rate))) +
-         " -ac " + accepted_value(refused, "channels", std::to_string(has.channels)) +
-         " -f wav - | millrace stream -";
+  if (!is_of_source(refused.parameter())) return refused.what();
+  return "has " + described(source_->format()) + ", " + refused.what();
 }
 
 std::optional<Time> FileStream::send(Time now) {

@@ -19,21 +19,32 @@ namespace millrace {
 
 // Options for all streams of the command.
 struct StreamPlan {
-  StreamRequest request;         // without format, rate and channels, which the source determines
-  std::optional<PcmFormat> raw;  // the format of the files if they are raw PCM
+  StreamRequest request;           // without format, rate and channels, which the source determines
+  std::optional<AudioFormat> raw;  // the format of the files if they are raw audio
   Duration packet = std::chrono::milliseconds(100);  // length of audio per message
+  bool opus = false;                                 // encodes the audio; `packet` is 20 ms then
   bool realtime = false;  // sends like a microphone; else as fast as the service accepts it
 };
 
-// Prints an error or a warning about a file on console.err.
-void print_problem(Console& console, const std::string& file, std::string_view what);
+// The audio of one stream: a file, or one channel of a file.
+struct FilePart {
+  std::string path;
+  std::optional<std::uint32_t> channel{};
+};
+
+// Prints an error, a warning or a notice about a file on console.err.
+void print_problem(Console& console, const FilePart& part, std::string_view what);
 
 // Streams one source of audio: opens a stream, sends the audio, and ends the stream. Prints each
-// event on console.out when it arrives, and a warning also on console.err. Never blocks. Confined
-// to one thread. `console` must outlive it.
+// event on console.out when it arrives, and a warning also on console.err.
+//
+// If the plan selects no channel of several, the service averages them. A pipeline of several
+// channels refuses that. Then the stream is opened once more, with all channels.
+//
+// Never blocks. Confined to one thread. `client` and `console` must outlive it.
 class FileStream {
  public:
-  FileStream(Client& client, const StreamPlan& plan, const std::string& name,
+  FileStream(Client& client, const StreamPlan& plan, const FilePart& part,
              std::unique_ptr<AudioSource> source, Console& console);
 
   // Sends and receives without waiting. Returns the time of the next call; call it earlier if the
@@ -43,7 +54,10 @@ class FileStream {
   // The descriptor of input that advance() waits for; -1 if it waits for none.
   int awaited_descriptor() const { return awaits_input_ ? source_->descriptor() : -1; }
 
+  // The number of the client's stream. advance() may change it.
   std::uint64_t number() const { return stream_.number(); }
+  // True if the stream is open and the service averages the channels without being asked to.
+  bool averages() const { return averages_ && due_; }
   // When the stream is over: why it failed; empty if it did not.
   const std::string& failure() const { return failure_; }
 
@@ -52,11 +66,15 @@ class FileStream {
   std::optional<Time> send_packets(Time now);
   bool print_events();
   bool print(const std::string& line);
+  void open_with_all_channels();
   std::string refusal(const StreamRefused& refused) const;
 
+  Client& client_;
   const bool realtime_;
-  const std::string name_;
+  const FilePart part_;
   std::unique_ptr<AudioSource> source_;
+  bool averages_;  // the request has channel=mean, because the plan has no channel
+  StreamRequest request_;
   EventLines lines_;
   Console& console_;
   std::size_t packet_;  // frames

@@ -7,14 +7,16 @@
 #include <array>
 #include <utility>
 
+#include "service/commands/input/opus_source.h"
+
 namespace millrace {
 
 StreamingFiles::StreamingFiles(Client& client, const StreamPlan& plan, Console& console)
     : client_(client), plan_(plan), console_(console) {}
 
-void StreamingFiles::add(std::size_t lane, const std::string& path, std::size_t times) {
+void StreamingFiles::add(std::size_t lane, const FilePart& part, std::size_t times) {
   lanes_.resize(std::max(lanes_.size(), lane + 1));
-  lanes_[lane].paths.insert(lanes_[lane].paths.end(), times, path);
+  lanes_[lane].parts.insert(lanes_[lane].parts.end(), times, part);
 }
 
 void StreamingFiles::run() {
@@ -46,38 +48,50 @@ void StreamingFiles::advance(std::size_t number, Time now) {
   Lane& lane = lanes_[number];
   due_.erase({lane.due, number});
   lane.due = Time::max();
-  while (!lane.paths.empty()) {
+  while (!lane.parts.empty()) {
     if (!lane.stream && !begin(lane)) continue;
-    by_stream_[lane.stream->number()] = number;
-    if (lane.paths.front() == "-") reader_ = number;
-    if (const auto due = lane.stream->advance(now)) {
+    const FilePart& part = lane.parts.front();
+    by_stream_.erase(lane.stream->number());
+    const auto due = lane.stream->advance(now);
+    if (lane.stream->averages()) report_average(part);
+    if (due) {
+      by_stream_[lane.stream->number()] = number;
+      if (part.path == "-") reader_ = number;
       lane.due = *due;
       if (lane.due != Time::max()) due_.emplace(lane.due, number);
       return;
     }
     if (!lane.stream->failure().empty()) fail(lane, lane.stream->failure());
-    by_stream_.erase(lane.stream->number());
     if (reader_ == number) reader_.reset();
     lane.stream.reset();
-    lane.paths.pop_front();
+    lane.parts.pop_front();
   }
 }
 
 // Returns false if the file cannot be read, after an error message.
 bool StreamingFiles::begin(Lane& lane) {
-  const std::string& path = lane.paths.front();
-  auto source = open_audio(path, plan_.raw);
+  const FilePart& part = lane.parts.front();
+  auto source = open_audio(part.path, plan_.raw);
+  if (source && plan_.opus) source = OpusSource::open(std::move(*source));
   if (source) {
-    lane.stream = std::make_unique<FileStream>(client_, plan_, path, std::move(*source), console_);
+    lane.stream = std::make_unique<FileStream>(client_, plan_, part, std::move(*source), console_);
     return true;
   }
   fail(lane, source.error());
-  lane.paths.pop_front();
+  lane.parts.pop_front();
   return false;
 }
 
+// Once for each file, however often it is streamed.
+void StreamingFiles::report_average(const FilePart& part) {
+  if (!averaged_.insert(part.path).second) return;
+  print_problem(console_, part,
+                "notice: the channels are averaged; --split makes a stream of each, --channel 0 "
+                "selects one");
+}
+
 void StreamingFiles::fail(const Lane& lane, const std::string& why) {
-  print_problem(console_, lane.paths.front(), why);
+  print_problem(console_, lane.parts.front(), why);
   console_.exit_code = 1;
 }
 

@@ -5,32 +5,12 @@
 #include <optional>
 #include <utility>
 
-#include "chunker/lengths.h"
-#include "input/sample_format.h"
-
 namespace millrace {
 
 namespace {
 
 RequestError refusal(unsigned status, std::string parameter, std::string message) {
   return {.status = status, .parameter = std::move(parameter), .message = std::move(message)};
-}
-
-// The error if the request does not match the pipeline; nullopt if it does.
-std::optional<RequestError> mismatch(const StreamRequest& request, const FrameType& frames) {
-  if (request.rate && *request.rate != frames.rate)
-    return refusal(415, "rate", "the pipeline takes " + readable(frames.rate));
-  const auto& values = frames.features ? request.dim : request.channels;
-  const auto& other = frames.features ? request.channels : request.dim;
-  const char* name = frames.features ? "dim" : "channels";
-  if (other)
-    return refusal(415, frames.features ? "channels" : "dim",
-                   frames.features ? "the pipeline takes features" : "the pipeline takes audio");
-  if (values && *values != frames.values)
-    return refusal(415, name, "the pipeline takes " + std::to_string(frames.values));
-  if (request.channel) return refusal(400, "channel", "a single channel cannot be selected");
-  if (request.chunk) return refusal(400, "chunk", "the chunk rule of a pipeline cannot be changed");
-  return std::nullopt;
 }
 
 }  // namespace
@@ -99,12 +79,8 @@ Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& reques
   if (refuses_all_) return busy(503, "", "the service is stopping", Refusal::draining);
   PipelineStreams* streams = find(request.pipeline);
   if (!streams) return no_pipeline(request.pipeline);
-  const FrameType& frames = streams->pipeline().options().frames;
-  const auto format = request.format
-                          ? parse_sample_format(*request.format, frames.features)
-                          : Result<SampleFormat, FormatError>(default_format(frames.features));
-  if (!format) return refusal(415, "format", format.error().message);
-  if (auto error = mismatch(request, frames)) return *error;
+  const auto checked = check_request(request, streams->pipeline().options());
+  if (!checked) return checked.error();
   if (request.explain && !thread_.shared.explain)
     return refusal(400, "explain", "not allowed: [listen] explain is false");
 
@@ -118,11 +94,11 @@ Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& reques
     if (!request.id.empty()) thread_.shared.names.give_back(request.id);
     return busy(503, "", "the pipeline has no free slot for another stream", Refusal::no_room);
   }
-  return admit(*streams, std::move(request), *format, std::move(connection), output);
+  return admit(*streams, std::move(request), *checked, std::move(connection), output);
 }
 
 StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest request,
-                                    SampleFormat format, Share connection,
+                                    const CheckedRequest& checked, Share connection,
                                     ClientOutput& output) noexcept {
   Pipeline& pipeline = streams.pipeline();
   const PipelineOptions& options = pipeline.options();
@@ -133,13 +109,16 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
     while (!thread_.shared.names.reserve(request.id)) request.id += "x";
   }
   pipeline.hub().open({id, request.id, std::move(request.options), &thread_.returns});
-  output.ready(request.id, pipeline.name(), 0, size_of(format) * options.frames.values);
+  output.ready(request.id, pipeline.name(), 0,
+               size_of(checked.format.format) * checked.format.values);
   StreamSettings settings{.id = id,
                           .name = std::move(request.id),
                           .pipeline = pipeline.name(),
                           .type = options.frames,
-                          .format = format_of(format, options.frames),
+                          .format = checked.format,
                           .chunk = options.chunk,
+                          .requested_size = checked.size,
+                          .endpoint = options.endpoint,
                           .frames_limit = options.stream_frames,
                           .pause_frames = options.pause_frames,
                           .shed_after = options.shed_after,

@@ -14,6 +14,7 @@
 #include "service/log/log.h"
 #include "service/pipelines/pipeline.h"
 #include "service/pipelines/pipeline_streams.h"
+#include "service/pipelines/request_check.h"
 #include "streams/stream_table.h"
 #include "transport/net/retry_times.h"
 #include "transport/sessions/client_gate.h"
@@ -70,7 +71,7 @@ class ThreadAdmission final : public StreamAdmission {
   // Builds a refusal with a retry time.
   RequestError busy(unsigned status, std::string parameter, std::string message, Refusal reason);
   // noexcept: if an allocation fails, the process ends, as a half-made stream could not be removed.
-  StreamHandle admit(PipelineStreams& streams, StreamRequest request, SampleFormat format,
+  StreamHandle admit(PipelineStreams& streams, StreamRequest request, const CheckedRequest& checked,
                      Share connection, ClientOutput& output) noexcept;
 
   std::vector<std::unique_ptr<PipelineStreams>> pipelines_;  // outlive the streams in table_

@@ -16,11 +16,15 @@ constexpr Time at_once = Time::min();
 struct OutgoingFixture {
   OutgoingFixture() = default;
   explicit OutgoingFixture(StreamRequest request) : outgoing(pipe, std::move(request)) {}
+  explicit OutgoingFixture(StreamPipe::Input input) : pipe{3, bounds, changes, [] {}, input} {}
 
-  void open(std::uint64_t frames = 0) {
+  void open(std::uint64_t frames = 0, std::uint32_t frame_bytes = 2) {
     (void)sent_messages();
-    outgoing.open(
-        {.stream = 3, .id = "mic", .pipeline = "default", .frames = frames, .frame_bytes = 2});
+    outgoing.open({.stream = 3,
+                   .id = "mic",
+                   .pipeline = "default",
+                   .frames = frames,
+                   .frame_bytes = frame_bytes});
   }
   bool queue(std::string_view frames) {
     return pipe.queue({reinterpret_cast<const std::byte*>(frames.data()), frames.size()}, at_once);
@@ -39,7 +43,8 @@ struct OutgoingFixture {
   }
 
   Changes changes;
-  StreamPipe pipe{3, {.unsent = 1 << 20, .untaken = 128}, changes, [] {}};
+  static constexpr StreamPipe::Bounds bounds{.unsent = 1 << 20, .untaken = 128};
+  StreamPipe pipe{3, bounds, changes, [] {}};
   OutgoingStream outgoing{pipe, {}};
   cp::Encoder encoder;
   cp::Decoder decoder{1 << 20};
@@ -56,6 +61,10 @@ TEST_CASE("Open has the given parameters, and no others") {
       .pipeline = "vad", .id = "mic", .options = "{}", .format = "f32le", .rate = 12.5, .dim = 80});
   CHECK(full.sent_messages() ==
         Words{"3 open pipeline=vad id=mic format=f32le rate=12.5 dim=80 options={}"});
+  OutgoingFixture call(StreamRequest{
+      .format = "mulaw", .channel = "mean", .chunk = "160ms", .rate = 8000, .channels = 2});
+  CHECK(call.sent_messages() == Words{"3 open pipeline=default format=mulaw rate=8000 channels=2 "
+                                      "channel=mean chunk=160ms"});
 }
 
 TEST_CASE_METHOD(OutgoingFixture, "nothing is sent before the stream is open, nor without credit") {
@@ -95,6 +104,21 @@ TEST_CASE_METHOD(OutgoingFixture, "a partial frame at the end is sent, for the s
   queue(client_message::End{});
   CHECK(sent_messages() == Words{"3 frames at 0: aa", "3 frames at 1: b", "3 end"});
   CHECK(outgoing.has_ended());
+}
+
+TEST_CASE("each packet is a message, and counts as one frame") {
+  OutgoingFixture opus(StreamPipe::Input::packet);
+  opus.open(0, 0);
+  for (const char* packet : {"abcde", "f", "ghi"}) opus.queue(packet);
+  CHECK(opus.sent_messages().empty());
+  opus.outgoing.grant(2);
+  CHECK(opus.sent_messages() == Words{"3 frames at 0: abcde", "3 frames at 1: f"});
+  opus.queue(client_message::Gap{5});
+  opus.queue(std::string(60'000, 'x'));
+  opus.queue(client_message::End{});
+  opus.outgoing.grant(9);
+  CHECK(opus.sent_messages() == Words{"3 frames at 2: ghi", "3 gap 5",
+                                      "3 frames at 8: " + std::string(60'000, 'x'), "3 end"});
 }
 
 TEST_CASE_METHOD(OutgoingFixture,

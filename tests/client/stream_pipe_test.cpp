@@ -99,6 +99,20 @@ TEST_CASE_METHOD(PipeFixture, "queued input is taken in order, with one wake for
   CHECK(wakes == 2);
 }
 
+TEST_CASE(
+    "a packet that is empty or longer than any Opus packet is refused, and nothing is queued") {
+  Changes changes;
+  StreamPipe pipe(
+      3, {.unsent = 1 << 20, .untaken = 128}, changes, [] {}, StreamPipe::Input::packet);
+  for (const std::size_t bytes : {0, 61'299})
+    CHECK_THROWS_AS(pipe.queue(bytes_of(std::string(bytes, 'x')), at_once), std::invalid_argument);
+  CHECK(pipe.queue(bytes_of("x"), at_once));
+  CHECK(pipe.queue(bytes_of(std::string(61'298, 'x')), at_once));
+  std::vector<StreamPipe::Queued> queued;
+  pipe.take(queued);
+  CHECK(queued.size() == 2);
+}
+
 TEST_CASE_METHOD(PipeFixture, "queueing waits at the bound until input is sent") {
   CHECK(queue("abc"));
   CHECK(queue("defgh"));  // the queue was below its bound by one byte

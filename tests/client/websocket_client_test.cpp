@@ -123,6 +123,16 @@ TEST_CASE("a long input reaches the service in messages below its limit") {
         std::vector<std::string>{"32768", "32768", "4464", R"({"type":"end"})"});
 }
 
+TEST_CASE("a stream of Opus sends each packet as one message") {
+  ScriptedService service(&echo);
+  Client client(service.url());
+  ClientStream stream = client.open({.format = "opus"});
+  for (const std::size_t bytes : {60'000, 1, 200}) stream.send(bytes_of(std::string(bytes, 'x')));
+  CHECK_THROWS_AS(stream.send(Bytes()), std::invalid_argument);
+  stream.end();
+  CHECK(answers_of(stream) == std::vector<std::string>{"60000", "1", "200", R"({"type":"end"})"});
+}
+
 TEST_CASE("each stream of a client has its own connection") {
   ScriptedService service(&echo);
   Client client(service.url());

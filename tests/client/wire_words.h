@@ -26,6 +26,8 @@ struct InWords {
     add("rate", rate);
     add("channels", channels);
     add("dim", dim);
+    add("channel", open.channel);
+    add("chunk", open.chunk);
     add("options", open.options);
     return words;
   }

@@ -45,7 +45,29 @@ TEST_CASE("in steady state endpoints by voice need no allocation") {
   CHECK(live.stats.endpoints[EndpointReason::no_speech].value() == 330);
 }
 
-TEST_CASE("opening a stream allocates nothing") {
+TEST_CASE("a stream whose rate is converted needs no allocation in steady state either") {
+  test::LiveStream live(StreamSettings{.id = {},
+                                       .type = {},
+                                       .format = {.format = SampleFormat::mulaw,
+                                                  .values = 2,
+                                                  .rate = 8000,
+                                                  .channel = MeanOfChannels{}},
+                                       .chunk = {.spec = {.size = 1600}},
+                                       .frames_limit = 80000});
+  live.lane.rows.reserve(1000);
+  const std::vector<std::byte> message(2 * 800);
+  const auto round = [&] {
+    live.stream.frames(message, live.now);
+    live.stream.gap(10, live.now);
+    live.take_and_answer(2);
+  };
+  for (int i = 0; i < 10; ++i) round();
+  const std::size_t before = test::allocations();
+  for (int i = 0; i < 100; ++i) round();
+  CHECK(test::allocations() == before);
+}
+
+TEST_CASE("opening a stream allocates its converter and nothing else") {
   test::LiveStream live({.size = 1600}, 80000);
   const std::size_t before = test::allocations();
   Stream idle({.id = {}, .chunk = {.spec = {.size = 1600}}, .frames_limit = 80000},
@@ -54,6 +76,6 @@ TEST_CASE("opening a stream allocates nothing") {
                .stats = live.stats,
                .chosen_size = live.chosen_size},
               live.client);
-  CHECK(test::allocations() == before);
+  CHECK(test::allocations() == before + 1);
   CHECK(sizeof idle <= 1536);
 }

@@ -7,6 +7,7 @@ import math
 import os
 import tempfile
 import unittest
+import urllib.parse
 import wave
 
 from browser import Browser, Page, Pages
@@ -25,6 +26,17 @@ KEEP_DEVICE = """{
 }"""
 # Gives a line for each result, the oldest first.
 RESULTS = """[...results.rows].reverse().map(({ cells: [time, , result] }) => `${time.textContent}  ${result.textContent}`)"""
+# Keeps the address of each connection in `urls`.
+KEEP_URLS = """{
+    const Real = WebSocket;
+    globalThis.urls = [];
+    globalThis.WebSocket = class extends Real {
+        constructor(url, protocol) {
+            super(url, protocol);
+            urls.push(url);
+        }
+    };
+}"""
 RELEASED = "device.getTracks().every((track) => track.readyState === 'ended')"
 
 
@@ -83,7 +95,19 @@ class BrowserTest(SystemTest):
         return browser
 
     def page(self, browser, service, **parameters):
-        return Page(browser, self.pages.url + "?url=" + service.url(**parameters))
+        return Page(browser, self.pages.url + "?url=" + service.url(**parameters), script=KEEP_URLS)
+
+    def own_rate(self, browser):
+        """The rate at which the browser records and decodes."""
+        async def ask():
+            async with Page(browser, self.pages.url) as page:
+                return int(await page.value("new AudioContext().sampleRate"))
+
+        return run(ask())
+
+    def unconverted(self, rate):
+        """A service whose pipeline has this rate."""
+        return self.service(f'[[pipeline]]\nrate = {rate}\nchunk = {{ size = "100ms" }}\n')
 
     def listener(self, service):
         listener = Listener(service)
@@ -100,41 +124,67 @@ class BrowserTest(SystemTest):
 class Files(BrowserTest):
     """Not run with sanitizers: the page does the same with a file for every build of the service."""
 
-    def chosen(self, service, browser, sound):
-        """Chooses a file. Returns the values of ended(), and the lines of results."""
+    def chosen(self, service, browser, sound, selecting="null"):
+        """Evaluates `selecting` in the page and chooses a file. Returns the values of ended(), and the lines of results."""
         async def choose():
             async with self.page(browser, service) as page:
+                await page.value(selecting)
                 await page.choose("file", sound)
                 return *await self.ended(page), await page.value(RESULTS)
 
         return run(choose())
 
     def test_a_file_arrives_value_by_value_and_its_results_are_shown(self):
-        service, browser = self.service(), self.browser()
+        browser = self.browser()
+        rate = self.own_rate(browser)
+        service, count = self.unconverted(rate), rate // 4
         listener = self.listener(service)
-        frames = [*map(sample, range(3998)), 32767, -32768]
-        sound = write_wav(browser.folder.name, array.array("h", frames).tobytes())
+        frames = [*map(sample, range(count - 2)), 32767, -32768]
+        sound = write_wav(browser.folder.name, array.array("h", frames).tobytes(), rate)
         self.assertEqual(self.chosen(service, browser, sound),
-                         ({"type": "closed", "frames": 4000, "chunks": 3}, 1000,
+                         ({"type": "closed", "frames": count, "chunks": 3}, 1000,
                           ["0.00–0.10 s  1", "0.10–0.20 s  1", "0.20–0.25 s  1"]))
-        self.assertEqual(len(listener.values()), 4000)
+        self.assertEqual(len(listener.values()), count)
         self.assertLessEqual({received - value for received, value in zip(listener.values(), frames)}, {0, 1},
                              "in a browser 1.0 may be 32767; in the page's format it is 32768")
 
-    def test_a_file_of_two_channels_and_another_rate_becomes_mono_at_16_khz(self):
-        service, browser = self.service(), self.browser()
-        listener = self.listener(service)
+    def test_a_file_of_two_channels_at_the_browsers_own_rate_becomes_mono_at_16_khz(self):
+        browser = self.browser()
         sound = write_wav(browser.folder.name, tone(1000, 48000, 48000, 12000, 4000), 48000, 2)
-        closed, code, _ = self.chosen(service, browser, sound)
-        values = listener.values()
-        self.assertEqual((closed["frames"], code), (len(values), 1000))
-        self.assertAlmostEqual(len(values), 16000, delta=160)
-        self.assertAlmostEqual(amplitude(values[PACKET:2 * PACKET], 1000), 8000, delta=80)
+        for selecting, expected in (("null", 8000), ("channel.value = '1'", 4000), ("document.getElementById('opus').checked = true", 8000)):
+            with self.subTest(selecting):
+                service = self.service()
+                listener = self.listener(service)
+                closed, code, _ = self.chosen(service, browser, sound, selecting)
+                values = listener.values()
+                self.assertEqual((closed["frames"], code), (len(values), 1000))
+                self.assertAlmostEqual(len(values), 16000, delta=400)
+                self.assertAlmostEqual(amplitude(values[4 * PACKET:5 * PACKET], 1000), expected, delta=expected / 20)
+
+    def test_the_fields_of_the_page_become_parameters_of_the_stream(self):
+        service, browser = self.service(), self.browser()
+        rate = str(self.own_rate(browser))
+        plain = {"format": "s16le", "rate": rate, "channels": "2", "channel": "mean"}
+
+        async def queries():
+            async with self.page(browser, service, pipeline="none") as page:
+                for selecting in ("null", "chunk.value = '160ms'", "channel.value = '1'", "channel.value = 'all'",
+                                  "document.getElementById('opus').checked = true"):
+                    await page.value(f"state.textContent = ''; {selecting}")
+                    await page.choose("file", write_wav(browser.folder.name, samples(0, 4000), channels=2))
+                    await self.ended(page)
+                return [dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query)) for url in await page.value("urls")]
+
+        chunk = {"pipeline": "none", "chunk": "160ms"}
+        everything = {"format": "s16le", "rate": rate, "channels": "2", **chunk}
+        self.assertEqual(run(queries()), [{"pipeline": "none", **plain}, {**plain, **chunk}, {**everything, "channel": "1"}, everything,
+                                          {**everything, "format": "opus", "rate": "48000"}])
 
     def test_a_file_waits_in_the_page_while_the_service_does_not_read(self):
-        frames = 10 * 60 * RATE  # more than the buffers of sockets hold
-        service, browser = self.service('[[pipeline]]\nchunk = { size = "1s" }\n'), self.browser()
-        sound = write_wav(browser.folder.name, bytes(2 * frames))
+        browser = self.browser()
+        rate = self.own_rate(browser)
+        service, frames = self.unconverted(rate), 200 * rate  # more than the buffers of sockets hold
+        sound = write_wav(browser.folder.name, bytes(2 * frames), rate)
 
         async def choose():
             async with self.page(browser, service) as page:
@@ -147,13 +197,13 @@ class Files(BrowserTest):
                     };
                 }""")
                 await page.choose("file", sound)
-                await page.until("most > 64000")
+                await page.until("most > 192000")
                 self.listener(service)
                 return await self.ended(page), await page.value("most")
 
         ended, most = run(choose())
-        self.assertEqual(ended, ({"type": "closed", "frames": frames, "chunks": 600}, 1000))
-        self.assertLessEqual(most, 64000 + 2 * PACKET + 100)  # 100: the headers of frames
+        self.assertEqual(ended, ({"type": "closed", "frames": frames, "chunks": 2000}, 1000))
+        self.assertLessEqual(most, 192000 + 2 * rate // 10 + 100)  # 100: the headers of frames
 
     def test_a_refused_stream_is_shown_with_its_close_code(self):
         service, browser = self.service(), self.browser()
@@ -221,7 +271,7 @@ class Microphone(BrowserTest):
 
         closed, code = self.microphone(service, hold_up_and_stop)
         self.assertEqual((closed["frames"], code), (len(listener.values()), 1000))
-        self.assertGreaterEqual(sum(row.gap for row in listener.rows), self.gap * PACKET)
+        self.assertGreaterEqual(sum(row.gap for row in listener.rows), self.gap * PACKET - 1)  # rounded
 
     def test_the_microphone_stops_when_the_service_stops(self):
         service = self.service()

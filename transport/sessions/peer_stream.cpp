@@ -26,7 +26,7 @@ void PeerStream::begin(StreamHandle stream, Time now) {
 void PeerStream::received(const cp::Frames& frames, Time now) {
   if (!accepts_input(now)) return;
   if (frames.bytes.empty()) return accept(MessageType::control, 0);
-  const std::uint64_t count = frames.bytes.size() / frame_bytes_;
+  const std::uint64_t count = frames_in(frames.bytes);
   const bool within_credit = static_cast<std::int64_t>(count) <= granted_;
   granted_ -= static_cast<std::int64_t>(count);
   if (frames.at > max_position || count > max_position - frames.at) {
@@ -42,10 +42,15 @@ void PeerStream::received(const cp::Frames& frames, Time now) {
   if (const auto fault = fault_of(frames, within_credit)) {
     reject(*fault, count - had, now);
   } else if (count > had) {
-    stream_->frames(frames.bytes.subspan(static_cast<std::size_t>(had) * frame_bytes_), now);
+    const std::size_t skipped = static_cast<std::size_t>(had) * frame_bytes_.value_or(0);
+    stream_->frames(frames.bytes.subspan(skipped), now);
     if (rejections == rejections_ && !closing_) accept(MessageType::data, frames.bytes.size());
   }
   top_up();
+}
+
+std::uint64_t PeerStream::frames_in(Bytes message) const {
+  return frame_bytes_ ? message.size() / *frame_bytes_ : 1;
 }
 
 std::optional<PeerStream::Fault> PeerStream::fault_of(const cp::Frames& frames,
@@ -53,7 +58,7 @@ std::optional<PeerStream::Fault> PeerStream::fault_of(const cp::Frames& frames,
   if (frames.bytes.size() > context_.limits.message)
     return Fault{ErrorCode::too_long, "the message is longer than the service allows",
                  MessageFault::size};
-  if (frames.bytes.size() % frame_bytes_ != 0)
+  if (frame_bytes_ && frames.bytes.size() % *frame_bytes_ != 0)
     return Fault{ErrorCode::values, "not a whole number of frames", MessageFault::format};
   if (!within_credit)
     return Fault{ErrorCode::too_fast, "more frames than the credit allows",
@@ -168,7 +173,7 @@ void PeerStream::enqueue(const Message& message, bool is_result) {
 
 void PeerStream::ready(std::string_view stream, std::string_view pipeline, std::uint64_t frames,
                        std::size_t frame_bytes) {
-  frame_bytes_ = frame_bytes;
+  frame_bytes_ = frame_bytes > 0 ? std::optional(frame_bytes) : std::nullopt;
   position_ = frames;
   enqueue(cp::Ready{.stream = number_,
                     .id = stream,

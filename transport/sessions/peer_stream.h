@@ -25,6 +25,9 @@ struct PeerContext {
 // One of the streams of a ZeroMQ client. Checks the positions of the frames, enforces the credit,
 // and sends the stream's output to the client. Has no clock.
 //
+// Positions and credit count frames of the client; each message of an Opus client is a frame, which
+// is a packet. Messages without bytes are not frames.
+//
 // Positions: frames that were received before are dropped and counted; missing frames are a gap.
 //
 // Credit: each received frame uses one, even if it is rejected. When at most half of the free
@@ -94,6 +97,7 @@ class PeerStream final : public ClientOutput {
   };
 
   bool accepts_input(Time now);
+  std::uint64_t frames_in(Bytes message) const;
   std::optional<Fault> fault_of(const client_protocol::Frames& frames, bool within_credit) const;
   void reject(const Fault& fault, std::uint64_t frames, Time now);
   void accept(MessageType type, std::size_t bytes);
@@ -105,8 +109,8 @@ class PeerStream final : public ClientOutput {
   PeerOutbox& outbox_;
   const PeerContext& context_;
   StreamHandle stream_;
-  std::size_t frame_bytes_ = 1;
-  std::uint64_t position_ = 0;  // position of the next frame, in client frames
+  std::optional<std::size_t> frame_bytes_;  // size of one frame; nullopt: each message is a frame
+  std::uint64_t position_ = 0;              // position of the next frame, in client frames
   std::int64_t granted_ = 0;
   std::size_t unsent_ = 0;        // bytes
   std::size_t unsent_other_ = 0;  // the part of unsent_ that is not results

@@ -2,6 +2,7 @@
 #include "service/commands/input/audio_source.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -21,7 +22,7 @@ class FileSource final : public AudioSource {
   explicit FileSource(AudioFile file)
       : file_(std::move(file)), format_{.rate = file_.rate(), .channels = file_.channels()} {}
 
-  const PcmFormat& format() const override { return format_; }
+  const AudioFormat& format() const override { return format_; }
   Result<std::optional<Bytes>, std::string> read(std::size_t most) override {
     const auto frames = file_.read(most);
     if (!frames) return frames.error();
@@ -30,22 +31,27 @@ class FileSource final : public AudioSource {
 
  private:
   AudioFile file_;
-  const PcmFormat format_;
+  const AudioFormat format_;
 };
 
-using Opened = Result<std::unique_ptr<AudioSource>, std::string>;
-
-Opened pcm(FileDescriptor file, const PcmFormat& format, std::uint64_t bytes = PcmSource::all) {
+OpenedAudio pcm(FileDescriptor file, const AudioFormat& format,
+                std::uint64_t bytes = PcmSource::all) {
   return std::unique_ptr<AudioSource>(std::make_unique<PcmSource>(std::move(file), format, bytes));
+}
+
+// Empty if the file cannot be read at all: then no conversion helps.
+std::string hint_for(const std::string& path) {
+  if (::access(path.c_str(), R_OK) != 0) return {};
+  return "; convert it: ffmpeg -i " + path + " audio.wav";
 }
 
 }  // namespace
 
-Opened open_audio(const std::string& path, const std::optional<PcmFormat>& raw) {
+OpenedAudio open_audio(const std::string& path, const std::optional<AudioFormat>& raw) {
   const bool input = path == "-";
   if (!input && !raw) {
     auto file = AudioFile::open(path);
-    if (!file) return file.error();
+    if (!file) return file.error() + hint_for(path);
     return std::unique_ptr<AudioSource>(std::make_unique<FileSource>(std::move(*file)));
   }
   FileDescriptor file(input ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)

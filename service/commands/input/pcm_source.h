@@ -12,17 +12,17 @@
 
 namespace millrace {
 
-// PCM in a file or a pipe, from the present position of the descriptor. Does not wait for data that
-// has not arrived yet. Confined to one thread.
+// Raw audio in a file or a pipe, from the present position of the descriptor. Does not wait for
+// data that has not arrived yet. Confined to one thread.
 class PcmSource final : public AudioSource {
  public:
   static constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
 
   // Reads at most `bytes` bytes.
-  PcmSource(FileDescriptor file, const PcmFormat& format, std::uint64_t bytes = all)
+  PcmSource(FileDescriptor file, const AudioFormat& format, std::uint64_t bytes = all)
       : file_(std::move(file)), format_(format), left_(bytes) {}
 
-  const PcmFormat& format() const override { return format_; }
+  const AudioFormat& format() const override { return format_; }
   Result<std::optional<Bytes>, std::string> read(std::size_t most) override;
   int descriptor() const override { return file_.get(); }
 
@@ -30,7 +30,7 @@ class PcmSource final : public AudioSource {
   bool is_readable() const;
 
   const FileDescriptor file_;
-  const PcmFormat format_;
+  const AudioFormat format_;
   std::uint64_t left_;  // bytes that may still be read
   std::vector<std::byte> buffer_;
   std::size_t filled_ = 0;  // bytes of buffer_

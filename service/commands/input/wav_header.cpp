@@ -15,9 +15,19 @@
 namespace millrace {
 namespace {
 
-constexpr std::uint16_t pcm = 1, ieee_float = 3, extensible = 0xfffe;
-constexpr std::string_view convert =
-    "; convert it: ffmpeg -i INPUT -ar RATE -ac CHANNELS -f wav - | millrace stream -";
+constexpr std::uint32_t extensible = 0xfffe;
+
+struct WavFormat {
+  std::uint32_t kind, bits;
+  SampleFormat format;
+};
+constexpr std::array<WavFormat, 5> wav_formats{{{1, 16, SampleFormat::s16le},
+                                                {1, 24, SampleFormat::s24le},
+                                                {3, 32, SampleFormat::f32le},
+                                                {6, 8, SampleFormat::alaw},
+                                                {7, 8, SampleFormat::mulaw}}};
+
+constexpr std::string_view convert = "; convert it: ffmpeg -i INPUT -c:a pcm_s16le -f wav -";
 
 // Programs that write to a pipe do not know the final size, and write a large number or 0.
 constexpr std::uint32_t unknown_size = 0x7fff'0000;
@@ -83,18 +93,20 @@ FormatChunk read_format_chunk(Header& header, std::uint32_t size) {
 }
 
 // nullopt if the client protocol does not support the format.
-std::optional<PcmFormat> format_of(const FormatChunk& found) {
-  PcmFormat format{.rate = static_cast<double>(found.rate), .channels = found.channels};
-  if (found.kind == ieee_float && found.bits == 32) format.name = "f32le";
-  const bool supported = (found.kind == pcm && found.bits == 16) || format.name == "f32le";
-  if (!supported || found.rate == 0 || found.channels == 0) return std::nullopt;
+std::optional<AudioFormat> format_of(const FormatChunk& found) {
+  AudioFormat format{.rate = static_cast<double>(found.rate), .channels = found.channels};
+  const auto* wav = std::ranges::find_if(wav_formats, [&found](const WavFormat& one) {
+    return one.kind == found.kind && one.bits == found.bits;
+  });
+  if (wav == wav_formats.end() || found.rate == 0 || found.channels == 0) return std::nullopt;
+  format.format = wav->format;
   return format;
 }
 
 std::string refusal(const FormatChunk& found) {
   return "has WAV format " + std::to_string(found.kind) + " with " + std::to_string(found.bits) +
          " bits at " + std::to_string(found.rate) + " Hz, " + std::to_string(found.channels) +
-         " channels; supported: 16-bit PCM and 32-bit float" + std::string(convert);
+         " channels; supported: PCM of 16 or 24 bits, 32-bit float, G.711" + std::string(convert);
 }
 
 std::string not_wav() {

@@ -11,7 +11,7 @@ namespace millrace {
 
 // The header of a WAV stream.
 struct WavHeader {
-  PcmFormat format;
+  AudioFormat format;
   std::uint64_t bytes = 0;  // size of the frames; the largest number if the header does not have it
 };
 

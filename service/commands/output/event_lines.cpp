@@ -30,7 +30,10 @@ std::string base64(std::string_view bytes) {
 
 }  // namespace
 
-EventLines::EventLines(std::string_view file) { append_string(file_ = R"({"file":)", file); }
+EventLines::EventLines(std::string_view file, std::optional<std::uint32_t> channel) {
+  append_string(file_ = R"({"file":)", file);
+  if (channel) append_number(file_ += R"(,"channel":)", std::uint64_t{*channel});
+}
 
 const std::string& EventLines::line(const ClientEvent& event) {
   std::visit([this](const auto& one) { add(one); }, event);

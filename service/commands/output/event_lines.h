@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,11 +12,12 @@
 namespace millrace {
 
 // Writes the messages of a service about one file's stream as JSON lines: the messages of
-// docs/protocol.md, preceded by the file and the stream's name. An answer of kind `bytes` has
-// "bytes", in base64, instead of "data". Confined to one thread.
+// docs/protocol.md, preceded by the file, its channel if only one is streamed, and the stream's
+// name. An answer of kind `bytes` has "bytes", in base64, instead of "data". Confined to one
+// thread.
 class EventLines {
  public:
-  explicit EventLines(std::string_view file);
+  explicit EventLines(std::string_view file, std::optional<std::uint32_t> channel = {});
 
   // The line without a newline. Valid until the next call.
   const std::string& line(const ClientEvent& event);
@@ -34,7 +37,7 @@ class EventLines {
   void add(const client_event::Goaway& goaway);
   void add(const client_event::Closed& closed);
 
-  std::string file_;    // the begin of each line: "{" and the member "file"
+  std::string file_;    // the begin of each line: "{" and the members "file" and "channel"
   std::string stream_;  // then the member "stream"; empty until the stream has a name
   std::string line_;
 };

@@ -26,9 +26,11 @@ struct StreamCommandFixture : ServerFixture {
     context.restart();
     thread = std::jthread([this] { context.run(); });
   }
-  ~StreamCommandFixture() {
+  ~StreamCommandFixture() { stop(); }
+
+  void stop() {
     context.stop();
-    thread.join();
+    if (thread.joinable()) thread.join();
   }
 
   int millrace_stream(std::vector<std::string> arguments) {
@@ -43,17 +45,32 @@ struct StreamCommandFixture : ServerFixture {
     return console.exit_code;
   }
 
-  std::string audio(const std::string& name, std::size_t frames) {
+  std::string audio(const std::string& name, std::size_t frames, int rate = 16000, int channels = 1,
+                    int subtype = SF_FORMAT_PCM_16) {
     const std::string path = directory / name;
     SF_INFO format{};
-    format.samplerate = 16000;
-    format.channels = 1;
-    format.format = SF_FORMAT_WAV | SF_FORMAT_PCM_16;
+    format.samplerate = rate;
+    format.channels = channels;
+    format.format = SF_FORMAT_WAV | subtype;
     SNDFILE* file = sf_open(path.c_str(), SFM_WRITE, &format);
-    const std::vector<short> samples(frames, 7);
+    const std::vector<short> samples(frames * static_cast<std::size_t>(channels), 7);
     sf_writef_short(file, samples.data(), static_cast<sf_count_t>(frames));
     sf_close(file);
     return path;
+  }
+
+  // The parameters of each request that the service received: "s16le 16000 1". Stops the service.
+  std::vector<std::string> requests() {
+    stop();
+    std::vector<std::string> requests;
+    for (const StreamRequest& request : admission.requests) {
+      std::ostringstream words;
+      words << *request.format << ' ' << *request.rate << ' ' << *request.channels;
+      if (request.channel) words << " channel=" << *request.channel;
+      if (request.chunk) words << " chunk=" << *request.chunk;
+      requests.push_back(words.str());
+    }
+    return requests;
   }
 
   std::vector<json::object> lines() const {
@@ -101,6 +118,66 @@ TEST_CASE_METHOD(StreamCommandFixture,
   CHECK(closed({a, b, "--streams", "5"}) == 5);
   CHECK(closed({a, b, "--streams", "1"}) == 2);
   CHECK(closed({a, "--repeat", "3"}) == 3);
+}
+
+using Requests = std::vector<std::string>;
+
+TEST_CASE_METHOD(StreamCommandFixture, "a file is sent at its own rate") {
+  CHECK(
+      millrace_stream({audio("cd.wav", 441, 44100), audio("call.wav", 80, 8000, 1, SF_FORMAT_ULAW),
+                       "--streams", "1", "--chunk", "160ms"}) == 0);
+  CHECK(err.str().empty());
+  CHECK(requests() == Requests{"s16le 44100 1 chunk=160ms", "s16le 8000 1 chunk=160ms"});
+}
+
+TEST_CASE_METHOD(StreamCommandFixture, "channels are averaged, with one notice for each file") {
+  const std::string file = audio("call.wav", 100, 16000, 2);
+  CHECK(millrace_stream({file, "--repeat", "2"}) == 0);
+  CHECK(err.str() == "millrace stream: " + file +
+                         ": notice: the channels are averaged; --split makes a stream of each, "
+                         "--channel 0 selects one\n");
+  CHECK(requests() == Requests(2, "s16le 16000 2 channel=mean"));
+}
+
+TEST_CASE_METHOD(StreamCommandFixture, "a pipeline of several channels gets all channels") {
+  CHECK(millrace_stream({audio("a.wav", 100, 16000, 2), "--pipeline", "stereo"}) == 0);
+  CHECK(err.str().empty());
+  CHECK(lines().back().at("frames") == 400);
+  CHECK(requests() == Requests{"s16le 16000 2 channel=mean", "s16le 16000 2"});
+}
+
+TEST_CASE_METHOD(StreamCommandFixture, "one channel of a file can be selected") {
+  CHECK(millrace_stream({audio("a.wav", 100, 16000, 2), "--channel", "1"}) == 0);
+  CHECK(err.str().empty());
+  CHECK(requests() == Requests{"s16le 16000 2 channel=1"});
+}
+
+TEST_CASE_METHOD(StreamCommandFixture, "--split opens a stream for each channel of each file") {
+  const std::string call = audio("call.wav", 100, 16000, 2), mono = audio("mono.wav", 100);
+  CHECK(millrace_stream({call, mono, "absent.wav", "--split", "--streams", "1"}) == 1);
+  CHECK_THAT(err.str(), Catch::StartsWith("millrace stream: absent.wav: "));
+  std::vector<std::string> closed;
+  for (const json::object& line : lines())
+    if (line.at("type") == "closed")
+      closed.push_back(json::value_to<std::string>(line.at("file")) + " " +
+                       (line.contains("channel") ? json::serialize(line.at("channel")) : "all"));
+  CHECK(closed == std::vector{call + " 0", call + " 1", mono + " all"});
+  CHECK(requests() ==
+        Requests{"s16le 16000 2 channel=0", "s16le 16000 2 channel=1", "s16le 16000 1"});
+}
+
+TEST_CASE_METHOD(StreamCommandFixture, "with --opus, each message is a packet of 20 ms") {
+  CHECK(millrace_stream({audio("a.wav", 1600), "--opus"}) == 0);
+  CHECK(lines().size() == 8);  // ready, 5 packets, 1 of silence with the delay, closed
+  CHECK(requests() == Requests{"opus 48000 1"});
+}
+
+TEST_CASE_METHOD(StreamCommandFixture, "audio that Opus cannot encode is refused") {
+  CHECK(millrace_stream({audio("cd.wav", 10, 44100), "--opus"}) == 1);
+  CHECK_THAT(err.str(), Catch::Contains("has 44100 Hz, and Opus encodes 8000, 12000, 16000, "
+                                        "24000 or 48000 Hz: omit --opus\n"));
+  CHECK(millrace_stream({audio("a.wav", 10), "--opus", "--packet", "40ms"}) == 1);
+  CHECK_THAT(err.str(), Catch::EndsWith("--packet: with --opus, a message has 20ms\n"));
 }
 
 TEST_CASE_METHOD(StreamCommandFixture, "a stream that fails is reported, and the others continue") {

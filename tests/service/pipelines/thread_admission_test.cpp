@@ -27,11 +27,11 @@ Refused refusal(AdmissionUnderTest& d, StreamRequest request) {
 TEST_CASE("a request that does not match the pipeline is refused, and its parameter is named") {
   AdmissionUnderTest d;
   CHECK(refusal(d, {.pipeline = "other"}) == Refused(404, "pipeline"));
-  CHECK(refusal(d, {.format = "opus"}) == Refused(415, "format"));
-  CHECK(refusal(d, {.rate = 8000}) == Refused(415, "rate"));
-  CHECK(refusal(d, {.channels = 2}) == Refused(415, "channels"));
+  CHECK(refusal(d, {.format = "mp3"}) == Refused(415, "format"));
+  CHECK(refusal(d, {.rate = 7999}) == Refused(415, "rate"));
+  CHECK(refusal(d, {.channels = 2}) == Refused(415, "channel"));
   CHECK(refusal(d, {.dim = 3}) == Refused(415, "dim"));
-  CHECK(refusal(d, {.channel = "0"}) == Refused(400, "channel"));
+  CHECK(refusal(d, {.channel = "1"}) == Refused(400, "channel"));
   CHECK(refusal(d, {.chunk = "x"}) == Refused(400, "chunk"));
   CHECK(refusal(d, {.pipeline = "features", .channels = 1}) == Refused(415, "channels"));
   CHECK(refusal(d, {.pipeline = "features", .dim = 4}) == Refused(415, "dim"));
@@ -57,6 +57,19 @@ TEST_CASE("a request may repeat the values of the pipeline") {
   AdmissionUnderTest d;
   CHECK(d.open({.format = "f32le", .rate = 16000, .channels = 1}).stream);
   CHECK(d.open({.pipeline = "features", .rate = 100, .dim = 3}).stream);
+}
+
+TEST_CASE("a client sends the audio that it has, and positions are those of the pipeline") {
+  AdmissionUnderTest d;
+  Link& worker = d.attach();
+  auto& client = d.open({.format = "mulaw", .channel = "mean", .rate = 8000, .channels = 2});
+  REQUIRE(client.stream);
+  client.stream->frames(std::vector<std::byte>(2 * 2), Clock::now());  // two frames
+  client.stream->end(Clock::now());
+  d.run();
+  d.answer(worker);  // the row of size 4
+  d.answer(worker);  // END
+  CHECK(client.received().back() == R"({"type":"closed","frames":4,"chunks":1})");
 }
 
 TEST_CASE("if explanations are not allowed, they are refused, and the parameter is named") {
@@ -250,13 +263,13 @@ TEST_CASE("a stream whose rows are done is kept until its connection has ended")
 
 TEST_CASE("a refused stream is logged, and as a warning if capacity is the reason") {
   AdmissionUnderTest d;
-  d.open({.id = "mic", .rate = 8000});
+  d.open({.id = "mic", .rate = 7999});
   CHECK(d.logged.stats.logged[LogLevel::warning].value() == 0);
   for (int i = 0; i < 3; ++i) d.open();
   CHECK(d.logged.stats.logged[LogLevel::warning].value() == 1);
   const std::string text = d.log();
   CHECK_THAT(text, Contains("level=info event=\"stream refused\" pipeline=default stream=mic "
-                            "parameter=rate why=\"the pipeline takes 16000\"\n"));
+                            "parameter=rate why=\"must be a whole number from 8000 to 192000\"\n"));
   CHECK_THAT(text, Contains("level=warning event=\"stream refused\" pipeline=default "
                             "why=\"the pipeline has no free slot for another stream\"\n"));
 }

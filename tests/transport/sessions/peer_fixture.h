@@ -130,7 +130,8 @@ class RecordingStream final : public QuietStream {
   RecordedStream& record_;
 };
 
-// Accepts all streams, unless `error` is set, and names them s0, s1 … Frames have two bytes.
+// Accepts all streams, unless `error` is set, and names them s0, s1 … Frames have two bytes; those
+// of format=opus are packets.
 class RecordingAdmission final : public StreamAdmission {
  public:
   Result<StreamHandle, RequestError> open(StreamRequest request, ClientOutput& outbox) override {
@@ -139,7 +140,8 @@ class RecordingAdmission final : public StreamAdmission {
     RecordedStream& stream = streams.emplace_back();
     stream.credit = credit;
     stream.outbox = &outbox;
-    outbox.ready("s" + std::to_string(streams.size() - 1), request.pipeline, 0, 2);
+    outbox.ready("s" + std::to_string(streams.size() - 1), request.pipeline, 0,
+                 request.format == "opus" ? 0 : 2);
     if (fails) throw std::bad_alloc();
     return StreamHandle(new RecordingStream(stream));
   }

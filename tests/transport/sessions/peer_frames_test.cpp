@@ -155,6 +155,29 @@ TEST_CASE_METHOD(OpenStream, "an answer that is too long or has failed is sent a
   CHECK(received() == Lines{"result 7 0 a", "result 7 1 too_long", "result 7 1 worker_failed"});
 }
 
+TEST_CASE_METHOD(PeerFixture, "each message of an Opus client is a frame, whatever its length") {
+  says(cp::Open{.stream = 7, .format = "opus"});
+  CHECK(received() == Lines{"ready 7 s0 default 0 0", "credit 7 100"});
+  sends_bytes(7, 0, 61);
+  sends_bytes(7, 1, 1);
+  sends_bytes(7, 9, 0);  // a keepalive
+  sends_bytes(7, 1, 8);  // a second time
+  sends_bytes(7, 4, 3);  // two packets are missing
+  CHECK(calls(0) == Lines{"frames 61 from 0", "frames 1 from 1", "gap 2", "frames 3 from 4"});
+  for (std::uint64_t at = 5; at < 51; ++at) sends_bytes(7, at, 9);
+  CHECK(received() == Lines{"credit 7 50"});
+}
+
+TEST_CASE_METHOD(PeerFixture,
+                 "a packet that is refused uses a credit of one, and is a gap of one") {
+  says(cp::Open{.stream = 7, .format = "opus"});
+  (void)received();
+  limits.message = 20;
+  sends_bytes(7, 0, 21);
+  sends_bytes(7, 1, 20);
+  CHECK(calls(0) == Lines{"reject too_long 1", "frames 20 from 1"});
+}
+
 TEST_CASE_METHOD(OpenStream, "commands reach their stream") {
   says(cp::Flush{.stream = 7, .mark = 5});
   says(cp::Flush{.stream = 7});

@@ -10,14 +10,13 @@
 
 namespace millrace::test {
 
-// A stream of s16 frames between a client's `output` and a lane that is the test.
+// A stream between a client's `output` and a lane that is the test.
 struct PlainStream {
-  PlainStream(const Spec& spec, std::uint64_t limit, ClientOutput& to)
+  PlainStream(const Spec& spec, std::uint64_t limit, ClientOutput& to,
+              const ClientFormat& format = {}, const FrameType& type = {})
       : output(to),
-        pool(FrameBuffer::block_bytes(2, spec.width()), 100, stats.buffer),
-        stream({.format = format_of(SampleFormat::s16le, {}),
-                .chunk = {.spec = spec},
-                .frames_limit = limit},
+        pool(FrameBuffer::block_bytes(type.bytes(), spec.width()), 100, stats.buffer),
+        stream({.type = type, .format = format, .chunk = {.spec = spec}, .frames_limit = limit},
                {.host = lane, .blocks = pool, .stats = stats, .chosen_size = chosen_size}, to) {}
 
   bool full() const { return stream.connected() && output.full(); }
@@ -34,10 +33,12 @@ struct PlainStream {
 // Gives each client a stream of this rule, with a bound on its frames.
 class PlainAdmission final : public StreamAdmission {
  public:
-  PlainAdmission(const Spec& spec, std::uint64_t limit) : spec_(spec), limit_(limit) {}
+  PlainAdmission(const Spec& spec, std::uint64_t limit, const ClientFormat& format = {},
+                 const FrameType& type = {})
+      : spec_(spec), limit_(limit), format_(format), type_(type) {}
   Result<StreamHandle, RequestError> open(StreamRequest request, ClientOutput& output) override {
-    streams.push_back(std::make_unique<PlainStream>(spec_, limit_, output));
-    output.ready("s", request.pipeline, 0, 2);
+    streams.push_back(std::make_unique<PlainStream>(spec_, limit_, output, format_, type_));
+    output.ready("s", request.pipeline, 0, size_of(format_.format) * format_.values);
     return StreamHandle(&streams.back()->stream);
   }
 
@@ -46,6 +47,8 @@ class PlainAdmission final : public StreamAdmission {
  private:
   const Spec spec_;
   const std::uint64_t limit_;
+  const ClientFormat format_;
+  const FrameType type_;
 };
 
 }  // namespace millrace::test

@@ -54,7 +54,10 @@ class EchoStream final : public test::QuietStream {
 class EchoAdmission final : public StreamAdmission {
  public:
   Result<StreamHandle, RequestError> open(StreamRequest request, ClientOutput& output) override {
-    if (request.pipeline != "default")
+    requests.push_back(request);
+    if (request.pipeline == "stereo" && request.channel)
+      return RequestError{.status = 415, .parameter = "channel", .message = "has 2 channels"};
+    if (request.pipeline != "default" && request.pipeline != "stereo")
       return RequestError{.status = 404, .parameter = "pipeline", .message = "no such pipeline"};
     if (request.id == "full")
       return RequestError{.status = 503,
@@ -65,6 +68,7 @@ class EchoAdmission final : public StreamAdmission {
     return StreamHandle(new EchoStream(output, lost));
   }
   std::vector<std::string> lost;
+  std::vector<StreamRequest> requests;
 };
 
 // A server of echoes on a free port of the loopback, in the test's own thread.

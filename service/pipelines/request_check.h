@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "input/client_format.h"
+#include "schemas/stream_request.h"
+#include "service/config/options.h"
+#include "transport/websocket/request_error.h"
+
+namespace millrace {
+
+// The client's format, and the chunk size of its stream.
+struct CheckedRequest {
+  ClientFormat format;
+  std::optional<std::uint32_t> size;  // one of the rule's sizes; nullopt: the rule chooses
+};
+
+// Checks the parameters of a request that depend on its pipeline: format, rate, shape, channel and
+// chunk size. The error names the parameter, with status 415 if the pipeline cannot take such a
+// stream, and 400 if the value is wrong for every stream or is not among those offered.
+Result<CheckedRequest, RequestError> check_request(const StreamRequest& request,
+                                                   const PipelineOptions& pipeline);
+
+}  // namespace millrace
