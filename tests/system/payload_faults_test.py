@@ -19,11 +19,8 @@ def options(json_text):
 
 # Queries, and the status of their answer. The body of the answer names the first parameter.
 PARAMETERS = {
-    # B10
-    "rate 0": ("rate=0", 415), "a rate below 0": ("rate=-16000", 415), "rate 7999": ("rate=7999", 415),
-    "rate 192001": ("rate=192001", 415), "a rate in words": ("rate=fast", 400), "an infinite rate": ("rate=inf", 400),
-    # B11
-    "channels 0": ("channels=0", 415), "channels 3": ("channels=3", 415), "channels 255": ("channels=255", 415),
+    # B10 and B11: format_faults_test.py has those that depend on the pipeline
+    "a rate in words": ("rate=fast", 400), "an infinite rate": ("rate=inf", 400),
     "channels 2^32": ("channels=4294967296", 400), "a dim for audio": ("dim=80", 415), "dim 0": ("dim=0", 415),
     "dim 65536": ("dim=65536", 415),
     # B19

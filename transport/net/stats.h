@@ -39,7 +39,7 @@ enum class MessageFault : std::uint8_t {
   schema,          // not a message of the protocol
   format,          // a partial frame, or frames that the format cannot have
   size,            // longer than allowed
-  nonfinite,       // NaN or infinity
+  nonfinite,       // NaN or infinity, or an Opus packet that cannot be decoded
   position,        // frames received before, or beyond the last position
   unknown_stream,  // for a stream that is not open
   rate_limit,      // frames beyond the credit, or too many commands

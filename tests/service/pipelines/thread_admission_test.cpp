@@ -67,8 +67,7 @@ TEST_CASE("a client sends the audio that it has, and positions are those of the 
   client.stream->frames(std::vector<std::byte>(2 * 2), Clock::now());  // two frames
   client.stream->end(Clock::now());
   d.run();
-  d.answer(worker);  // the row of size 4
-  d.answer(worker);  // END
+  d.answer(worker);  // the row, and END
   CHECK(client.received().back() == R"({"type":"closed","frames":4,"chunks":1})");
 }
 
