@@ -18,7 +18,7 @@ using values::Mulaw;
 using values::S16;
 using values::S24;
 
-// What a resampler receives.
+// The floats that a resampler receives.
 struct Bounded : F32 {
   static constexpr float limit = 0x1p96f;
 };
