@@ -43,7 +43,7 @@ std::vector<std::vector<std::byte>> messages_of(const ClientFormat& from) {
     return test::opus_packets(10, 20, static_cast<int>(from.values));
   std::mt19937 random(1);
   std::vector<std::vector<std::byte>> messages;
-  for (int i = 0; i < 12; ++i)
+  for (int i = 0; i < 4; ++i)
     messages.push_back(test::noise(from, static_cast<std::size_t>(from.rate / 10), random));
   messages.back().pop_back();  // part of a frame
   return messages;
@@ -70,7 +70,7 @@ TEST_CASE("a converter allocates no more than its bound") {
   for (const double from : {8000.0, 11025.0, 15999.0, 22050.0, 32000.0, 44100.0, 48000.0, 88200.0,
                             96000.0, 176400.0, 191999.0, 192000.0})
     for (const double to : {8000.0, 16000.0, 24000.0, 44100.0, 48000.0})
-      for (const std::uint32_t channels : {1u, 2u, 16u}) {
+      for (const std::uint32_t channels : {1u, 4u}) {
         const ClientFormat client{.values = channels, .rate = from};
         const FrameType type{.values = channels, .rate = to};
         INFO(from << " to " << to << ", " << channels << " channels");
