@@ -20,13 +20,13 @@
 #include "base/enum_names.h"
 #include "bench/paired_runs.h"
 #include "input/input_converter.h"
-#include "input/resampler.h"
+#include "input/resamplers/resampler.h"
 
 using namespace millrace;
 
 namespace {
 
-constexpr int packets_per_second[] = {50, 10};  // of 20 and of 100 ms
+constexpr int packets_per_second[] = {50, 10};  // packets of 20 and of 100 ms
 constexpr std::size_t most_frames = 1000;       // that a sink holds
 
 // Counts frames, and writes over the same memory again and again.

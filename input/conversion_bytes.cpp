@@ -6,12 +6,12 @@
 #include <variant>
 
 #include "input/opus_packets.h"
-#include "input/resampler.h"
+#include "input/resamplers/resampler.h"
 
 namespace millrace {
 namespace {
 
-constexpr std::size_t own_bytes = 512;  // of the converter and its parts, without the libraries
+constexpr std::size_t own_bytes = 512;  // the converter and its parts without the libraries
 constexpr std::uint32_t least_rate = 8000, greatest_rate = 192'000, most_channels = 256;
 
 std::uint32_t whole(double rate) { return static_cast<std::uint32_t>(rate); }

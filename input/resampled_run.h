@@ -7,7 +7,7 @@
 
 #include "base/frame_type.h"
 #include "input/frame_sink.h"
-#include "input/resampler.h"
+#include "input/resamplers/resampler.h"
 #include "input/value_kernels.h"
 
 namespace millrace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "input/resampler.h"
+#include "input/resamplers/resampler.h"
 
 #include <algorithm>
 
-#include "input/soxr_resampler.h"
-#include "input/speexdsp_resampler.h"
+#include "input/resamplers/soxr.h"
+#include "input/resamplers/speexdsp.h"
 
 namespace millrace {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "input/speexdsp_resampler.h"
+#include "input/resamplers/speexdsp.h"
 
 #include <speex/speex_resampler.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "input/soxr_resampler.h"
+#include "input/resamplers/soxr.h"
 
 #include <soxr.h>
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "input/resampler.h"
+#include "input/resamplers/resampler.h"
 
 namespace millrace {
 
