@@ -20,9 +20,9 @@ class FrameSink {
   ~FrameSink() = default;
 };
 
-// What a conversion appended to a sink.
+// The frames that a conversion appended to a sink.
 struct Appended {
-  std::uint64_t frames = 0;   // of the pipeline
+  std::uint64_t frames = 0;   // in frames of the pipeline
   std::uint64_t clamped = 0;  // values outside the pipeline's range
 
   Appended& operator+=(const Appended& more) {

@@ -164,7 +164,7 @@ class InputConverter::Stages {
     return total;
   }
 
-  const ClientFormat from_;         // of the bytes that are decoded
+  const ClientFormat from_;         // the format of the bytes that are decoded
   const std::size_t client_frame_;  // bytes of a frame of from_
   const FrameType to_;
   const std::size_t block_;           // frames

@@ -7,7 +7,7 @@
 
 #include "base/frame_type.h"
 #include "input/frame_sink.h"
-#include "input/resampler.h"
+#include "input/resamplers/resampler.h"
 #include "input/value_kernels.h"
 
 namespace millrace {
@@ -36,7 +36,7 @@ class ResampledRun {
 
   const Rates rates_;
   const std::size_t channels_;
-  const std::size_t frame_bytes_;  // of the pipeline
+  const std::size_t frame_bytes_;
   const ValueKernel encode_;
   std::unique_ptr<Resampler> resampler_;
   std::uint64_t taken_ = 0;  // frames since the last drain

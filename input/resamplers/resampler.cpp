@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "input/resampler.h"
+#include "input/resamplers/resampler.h"
 
 #include <algorithm>
 
-#include "input/soxr_resampler.h"
-#include "input/speexdsp_resampler.h"
+#include "input/resamplers/soxr.h"
+#include "input/resamplers/speexdsp.h"
 
 namespace millrace {
 namespace {
@@ -16,7 +16,10 @@ struct Assigned {
   std::size_t bytes;  // per channel
 };
 constexpr Assigned to_soxr[] = {
-    {{44100, 16000}, 128 * 1024},
+    {{44'100, 16'000}, 104 * 1024},
+    {{16'000, 44'100}, 136 * 1024},
+    {{44'100, 48'000}, 96 * 1024},
+    {{48'000, 44'100}, 112 * 1024},
 };
 
 const Assigned* assigned_to_soxr(const Rates& rates) {

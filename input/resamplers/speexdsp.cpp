@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "input/speexdsp_resampler.h"
+#include "input/resamplers/speexdsp.h"
 
 #include <speex/speex_resampler.h>
 
@@ -11,10 +11,11 @@
 namespace millrace {
 namespace {
 
-// The lowest quality with images below -90 dB from 1.2 times the lower Nyquist frequency on.
+// Tones up to 0.8 of the lower Nyquist frequency keep a signal-to-noise ratio of 100 dB; tones from
+// 1.2 of that frequency on are attenuated by 90 dB.
 constexpr int quality = 5;
 constexpr std::size_t least_filter = 80;  // frames of the lower rate that the filter covers
-constexpr std::size_t oversampling = 16;  // of the filter's table, for ratios of large numbers
+constexpr std::size_t oversampling = 16;  // phases in the filter's table; more are interpolated
 constexpr std::size_t piece = 160;        // frames that it copies at once
 constexpr std::size_t state_bytes = 512;  // its state, and what the allocator adds
 constexpr std::size_t channel_bytes = 12;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "input/resampler.h"
+#include "input/resamplers/resampler.h"
 
 namespace millrace {
 

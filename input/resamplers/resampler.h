@@ -18,8 +18,9 @@ class Resampler {
     std::size_t taken = 0;  // frames of `from`
     std::size_t given = 0;  // frames of `to`
   };
-  // Converts at most `frames` frames with interleaved channels into at most `room` frames. One of
-  // both is used up, and a call with frames and room does not do nothing.
+  // Converts at most `frames` frames with interleaved channels into at most `room` frames. Gives
+  // all that it can if it takes all frames and given < room. Requires: room for eight frames, so
+  // that each call takes or gives some.
   virtual Step convert(const float* from, std::size_t frames, float* to, std::size_t room) = 0;
 
   // The next frame is converted like the first of a stream.
@@ -41,7 +42,7 @@ ResamplerLibrary resampler_library(const Rates& rates);
 // A resampler of that library. Throws std::bad_alloc.
 std::unique_ptr<Resampler> open_resampler(const Rates& rates, std::uint32_t channels);
 
-// The most bytes that it allocates.
+// A bound of the bytes that it allocates.
 std::size_t resampler_bytes(const Rates& rates, std::uint32_t channels);
 
 }  // namespace millrace
