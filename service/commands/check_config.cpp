@@ -20,7 +20,6 @@ void check_config(const std::string& file, Console& console) {
     console.exit_code = 1;
     return;
   }
-  for (const auto& warning : configuration->warnings) console.err << "warning: " << warning << '\n';
   console.out << to_toml(configuration->options);
 }
 

@@ -87,8 +87,6 @@ int run(const Configuration& configuration, std::string_view lowered_because) {
   LogWriter writer(options.log);
   Server server(configuration, writer);
   Log& log = server.log();
-  for (const std::string& warning : configuration.warnings)
-    log.warning("configuration warning", {{"why", warning}});
   if (!lowered_because.empty()) log.warning("connection limit lowered", {{"why", lowered_because}});
   compare_memory(options, log);
   log.info("listening", {{"websocket", text_of(server.websocket())},

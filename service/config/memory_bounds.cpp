@@ -8,6 +8,8 @@
 #include "chunker/ready_row.h"
 #include "gpu/host/slab_layout.h"
 #include "gpu/host/slab_ring.h"
+#include "input/conversion_bytes.h"
+#include "input/voice_detector.h"
 #include "schemas/worker_protocol.h"
 #include "service/config/descriptors.h"
 #include "streams/frame_buffer.h"
@@ -65,17 +67,11 @@ std::size_t converted_bytes(const FrameType& frames, std::size_t message) {
       std::ceil(std::max(bytes, longest_packet * frame_rate) + longest_delay * frame_rate));
 }
 
-// The most memory with which one stream's input is converted. docs/sizing.md has the figures.
-std::size_t converter_bytes(const FrameType& frames) {
-  constexpr std::size_t resampler_of_channel = 16 << 10, opus = 28 << 10;
-  if (frames.features) return 0;
-  return product({frames.values, resampler_of_channel}) + (frames.values <= 2 ? opus : 0);
-}
-
-// Memory of one stream's voice detector.
-std::size_t detector_bytes(const PipelineOptions& pipeline) {
+// The most memory of one stream's converter and voice detector.
+std::size_t input_bytes(const PipelineOptions& pipeline) {
   const bool has_detector = pipeline.endpoint && pipeline.endpoint->by == EndpointRule::By::vad;
-  return has_detector ? 32 << 10 : 0;
+  return most_conversion_bytes(pipeline.frames) +
+         (has_detector ? VoiceDetector::bytes(pipeline.frames.rate) : 0);
 }
 
 // The most frame memory of one stream, in whole blocks: the frames that it may hold, the converted
@@ -108,8 +104,7 @@ MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptio
   return {.frames = product({streams, frame_bytes(pipeline, limits.message)}),
           .rows = product({streams, row_bytes}),
           .results = product({streams, limits.send_buffer}),
-          .streams = product({streams, stream_bytes + converter_bytes(pipeline.frames) +
-                                           detector_bytes(pipeline)})};
+          .streams = product({streams, stream_bytes + input_bytes(pipeline)})};
 }
 
 }  // namespace
@@ -121,7 +116,12 @@ std::size_t MemoryBounds::all() const {
   return all;
 }
 
-std::size_t bare_stream_bytes() { return row_bytes + stream_bytes; }
+std::size_t bare_stream_bytes(const Options& options) {
+  std::size_t most = 0;
+  for (const PipelineOptions& pipeline : options.pipelines)
+    most = std::max(most, input_bytes(pipeline));
+  return row_bytes + stream_bytes + most;
+}
 
 std::size_t unread_bytes(const LimitOptions& limits) {
   constexpr std::size_t one = worker_protocol::max_to_service + reserved_unread_bytes;

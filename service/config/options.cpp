@@ -189,7 +189,7 @@ void read_pipelines(Section& root, const Findings& findings, Options& options) {
 Result<Configuration, ConfigError> parse_options(std::string_view text, const std::string& file) {
   const auto table = read_toml(text);
   if (!table) return file + ":" + std::to_string(table.error().line) + ": " + table.error().message;
-  Findings findings{.file = file, .error = {}, .warnings = {}};
+  Findings findings{.file = file, .error = {}};
   Section root(*table, "", 1, findings);
   Configuration configuration;
   Options& options = configuration.options;
@@ -204,7 +204,6 @@ Result<Configuration, ConfigError> parse_options(std::string_view text, const st
   check_gpu(gpu, options);
   root.refuse_unknown();
   if (findings.error) return *findings.error;
-  configuration.warnings = std::move(findings.warnings);
   return configuration;
 }
 

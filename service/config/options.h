@@ -85,8 +85,7 @@ struct Options {
 
 struct Configuration {
   Options options;
-  std::vector<std::string> warnings;  // a line for each key that has no effect yet
-  std::string file;                   // empty: no file, all defaults
+  std::string file;                // empty: no file, all defaults
   bool sets_device_slabs = false;     // [gpu] slab_bytes is set, not that of [limits]
 };
 

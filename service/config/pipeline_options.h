@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-// Reads one [[pipeline]]. Errors and warnings go to the section's findings.
+// Reads one [[pipeline]]. Errors go to the section's findings.
 PipelineOptions read_pipeline(Section& section, const LimitOptions& limits);
 
 }  // namespace millrace

@@ -269,14 +269,6 @@ void Section::wrong(std::string_view key, const std::string& allowed) {
                      ": " + allowed;
 }
 
-void Section::warn_not_implemented(std::string_view key) {
-  const ConfigValue* found = find(key);
-  if (found == nullptr) return;
-  findings_->warnings.push_back(findings_->file + ":" + std::to_string(found->line) + ": key '" +
-                                path(key) + "' = " + readable(*found) +
-                                ": not implemented yet, ignored");
-}
-
 void Section::refuse_not_implemented(std::string_view key, const std::string& risk) {
   const ConfigValue* found = find(key);
   if (found == nullptr || is_false(*found)) return;

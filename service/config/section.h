@@ -15,16 +15,15 @@
 
 namespace millrace {
 
-// The first error of a configuration, if any, and its warnings. Each is one line like
+// The first error of a configuration, if any: one line like
 // `file:line: key 'name' = value: what is allowed`.
 struct Findings {
   std::string file;
   std::optional<std::string> error;
-  std::vector<std::string> warnings;
 };
 
 // Reads one table of the configuration. The caller asks for each key by its name (a literal), with
-// the value to return if the key is absent (`fallback`). Errors and warnings go to the findings.
+// the value to return if the key is absent (`fallback`). Errors go to the findings.
 // After the first error the functions return the fallback or an empty value, so that the caller
 // need not check after each key.
 //
@@ -69,9 +68,6 @@ class Section {
   // Reports an error in the value of this key; `allowed` is the end of the message. If the key is
   // absent, the error has the line of the section.
   void wrong(std::string_view key, const std::string& allowed);
-  // If the key is set, warns that it is not implemented yet. For keys that can be ignored safely;
-  // for others call refuse_not_implemented().
-  void warn_not_implemented(std::string_view key);
   // If the key is set to anything but `false`, reports an error: not implemented yet. `risk` is the
   // damage if the key were ignored.
   void refuse_not_implemented(std::string_view key, const std::string& risk);

@@ -46,10 +46,7 @@ bool Server::reload() {
     log_.warning("reload refused", {{"why", reloaded.error()}});
     return false;
   }
-  Configuration& read = reloaded->configuration;
-  for (const std::string& warning : read.warnings)
-    log_.warning("configuration warning", {{"why", warning}});
-  apply(std::move(read));
+  apply(std::move(reloaded->configuration));
   if (const std::string& why = reloaded->fewer_connections; !why.empty())
     log_.warning("connection limit lowered", {{"why", why}});
   log_.info("configuration reloaded", {{"changed", listed(reloaded->changed)}});

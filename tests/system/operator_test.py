@@ -44,11 +44,6 @@ class Operator(SystemTest):
         (again,) = wait_for(lambda: self.workers(service), "the next worker")
         self.assertEqual(again["last_failure"]["why"], "disconnect")
 
-    def test_a_configuration_key_without_effect_is_logged_as_a_warning(self):
-        service = self.service('[[pipeline]]\nbatch = { width_buckets = [1600] }\n')
-        self.assertIn("key 'pipeline.batch.width_buckets'", self.log(service, "configuration warning", level="warning")[0])
-        self.assertEqual(json.loads(service.get("/log")[1])["log"][0]["event"], "configuration warning")
-
     def test_all_workers_that_attach_at_once_are_named_in_the_log(self):
         service = self.service()
         names = [f"gpu-{number}" for number in range(10)]

@@ -15,13 +15,6 @@ Options parsed(std::string_view text) {
   return result->options;
 }
 
-std::vector<std::string> warnings_of(std::string_view text) {
-  const auto result = parse_options(text, "m.toml");
-  INFO((result ? "" : result.error()));
-  REQUIRE(result.has_value());
-  return result->warnings;
-}
-
 PipelineOptions pipeline(const std::string& keys) {
   return parsed("[[pipeline]]\n" + keys).pipelines.at(0);
 }
@@ -50,7 +43,6 @@ TEST_CASE("an empty configuration has defaults that work, on loopback") {
   CHECK(pipeline.bye_wait == 60s);
   CHECK(pipeline.stream_frames == 80'000);
   CHECK(pipeline.pause_frames == 1'920'000);
-  CHECK(warnings_of("").empty());
 }
 
 TEST_CASE("the log has a level and a format") {

@@ -105,9 +105,9 @@ TEST_CASE("a file that is wrong, incomplete or not there changes nothing, and is
   CHECK_THAT(error("[limits]\ndrain = 20"),
              Contains(path + ":2: key 'limits.drain' = 20: must be"));
   std::filesystem::remove(path);
-  CHECK(reload({.options = {}, .warnings = {}, .file = path}).error() ==
+  CHECK(reload({.options = {}, .file = path}).error() ==
         path + ": cannot be read: No such file or directory");
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
-  CHECK(reload({.options = {}, .warnings = {}, .file = path}).error() ==
+  CHECK(reload({.options = {}, .file = path}).error() ==
         path + ": is not a regular file, and cannot be read again");
 }
