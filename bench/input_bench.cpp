@@ -2,7 +2,6 @@
 // Measures the conversion of a client's audio on one core, beside the bare library that is fed the
 // same pieces as floats. Both take turns, so that other load on the machine affects them alike. The
 // times are those of the thread on the core.
-#include <malloc.h>
 #include <opus/opus.h>
 
 #include <CLI/CLI.hpp>
@@ -19,6 +18,7 @@
 
 #include "base/enum_names.h"
 #include "bench/paired_runs.h"
+#include "input/conversion_bytes.h"
 #include "input/input_converter.h"
 #include "input/resamplers/resampler.h"
 
@@ -98,11 +98,6 @@ Pair in_turn(const Task& ours, const Task& control, int runs) {
   return pair;
 }
 
-std::size_t allocated() {
-  const struct mallinfo2 now = mallinfo2();
-  return now.uordblks + now.hblkhd;
-}
-
 // The greatest delay of frames, in ms, of a client that sends one frame at a time.
 double delay(const ClientFormat& from, const FrameType& to) {
   InputConverter converter(from, to);
@@ -116,13 +111,8 @@ double delay(const ClientFormat& from, const FrameType& to) {
   return latest * 1000;
 }
 
-std::size_t memory(const ClientFormat& from, const FrameType& to,
-                   const std::vector<Message>& messages) {
-  Overwritten frames(to);
-  const std::size_t before = allocated();
-  InputConverter converter(from, to);
-  for (const Message& message : messages) (void)converter.convert(message, frames);
-  return allocated() - before;
+double kib(const ClientFormat& from, const FrameType& to) {
+  return static_cast<double>(conversion_bytes(from, to)) / 1024;
 }
 
 // A converter that is fed a second of audio in each run.
@@ -157,7 +147,7 @@ Pair resampled(double from, double to, int per_second, int runs) {
 
 void print_rates(const std::vector<double>& to_rates, int runs) {
   std::printf("%-18s %-9s %9s %9s %7s %9s %9s %7s %9s %9s\n", "s16le to s16, mono", "library",
-              "us, 20ms", "bare", "ratio", "us, 100ms", "bare", "ratio", "delay ms", "KiB");
+              "us, 20ms", "bare", "ratio", "us, 100ms", "bare", "ratio", "delay ms", "KiB max");
   for (const double to : to_rates)
     for (const double from : {8000.0, 11025.0, 16000.0, 22050.0, 24000.0, 32000.0, 44100.0, 48000.0,
                               88200.0, 96000.0, 176400.0, 192000.0}) {
@@ -171,8 +161,7 @@ void print_rates(const std::vector<double>& to_rates, int runs) {
         std::printf(" %9.1f %9.1f %6.0f%%", Pair::median(pair.ours), Pair::median(pair.control),
                     100 * pair.ratio());
       }
-      std::printf(" %9.1f %9.1f\n", delay(client, {.rate = to}),
-                  static_cast<double>(memory(client, {.rate = to}, packets(client, 50))) / 1024);
+      std::printf(" %9.1f %9.1f\n", delay(client, {.rate = to}), kib(client, {.rate = to}));
     }
 }
 
@@ -253,7 +242,7 @@ Task bare_opus(int rate, int channels, std::vector<Message> messages) {
 
 void print_opus(int runs) {
   std::printf("\n%-36s %9s %9s %7s %9s\n", "Opus, packets of 20 ms, to s16 mono", "us", "bare",
-              "ratio", "KiB");
+              "ratio", "KiB max");
   for (const std::uint32_t channels : {1u, 2u})
     for (const double rate : {8000.0, 16000.0, 24000.0, 48000.0, 44100.0}) {
       const ClientFormat from{SampleFormat::opus, channels, 48000, MeanOfChannels{}};
@@ -270,7 +259,7 @@ void print_opus(int runs) {
       const Pair pair = in_turn(conversion(from, to, messages), control, runs);
       std::printf("%u channel(s), pipeline of %6.0f Hz%6s %9.1f %9.1f %6.0f%% %9.1f\n", channels,
                   rate, "", Pair::median(pair.ours), Pair::median(pair.control), 100 * pair.ratio(),
-                  static_cast<double>(memory(from, to, messages)) / 1024);
+                  kib(from, to));
     }
 }
 

@@ -2,8 +2,6 @@
 #include "input/conversion_bytes.h"
 
 #include <algorithm>
-#include <array>
-#include <variant>
 
 #include "input/opus_packets.h"
 #include "input/resamplers/resampler.h"
@@ -16,17 +14,17 @@ constexpr std::uint32_t least_rate = 8000, greatest_rate = 192'000, most_channel
 
 std::uint32_t whole(double rate) { return static_cast<std::uint32_t>(rate); }
 
-// The bytes of the resampler need most where the filter's table has most phases for its length:
-// libspeexdsp halves them above each power of two.
+// libspeexdsp needs most memory just below each power of two: there the filter is long, and its
+// table has not yet fewer phases.
 std::size_t most_resampler_bytes(const FrameType& to) {
   std::size_t most = 0;
   const auto consider = [&](double from) {
-    const auto rate = std::clamp(from, double{least_rate}, double{greatest_rate});
+    const double rate = std::clamp<double>(from, least_rate + 1, greatest_rate - 1);
     if (rate != to.rate)
       most = std::max(most, resampler_bytes({whole(rate), whole(to.rate)}, to.values));
   };
-  for (const double ratio : {0.0, 2.0, 4.0, 8.0, 16.0, 32.0}) consider(ratio * to.rate);
-  for (const double rate : {16'000.0, 44'100.0, 48'000.0, double{greatest_rate}}) consider(rate);
+  for (const double ratio : {0, 2, 4, 8, 16, 32}) consider(ratio * to.rate - 1);
+  for (const double rate : {16'000, 44'100, 48'000}) consider(rate);  // to libsoxr
   return most;
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cassert>
 #include <new>
+#include <numeric>
 
 namespace millrace {
 namespace {
@@ -78,6 +79,7 @@ std::size_t speexdsp_bytes(const Rates& rates, std::uint32_t channels) {
     for (std::size_t ratio = 2; ratio <= 16 && ratio * rates.to < rates.from; ratio *= 2)
       phases /= 2;
   }
+  phases = std::min<std::size_t>(phases, rates.to / std::gcd(rates.from, rates.to));
   const std::size_t floats = channels * (filter + piece) + filter * phases + 8;
   return floats * sizeof(float) + channels * channel_bytes + state_bytes;
 }
