@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The binary messages of a worker and to a worker. A valid message is encoded and decoded again.
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -46,6 +48,12 @@ struct Check {
     require(batch.framed.size() <= batch.rows, "rows fit into the tensor");
     for (const wp::OpenedStream& stream : batch.opened)
       require(is_name(stream.name), "a stream has a name");
+  }
+  void operator()(const wp::Welcome& welcome) const {
+    const auto& widths = welcome.width_buckets;
+    require(!widths.empty() && widths.back() == welcome.width, "the last width is the widest");
+    require(std::ranges::adjacent_find(widths, std::greater_equal()) == widths.end(),
+            "widths ascend");
   }
   void operator()(const auto&) const {}
 };

@@ -48,9 +48,9 @@ struct ReceivedBatch {
 };
 
 // Formats a batch of a worker whose batches may have 2 or 3 columns.
-void format(TapLines& lines, const HandedBatch& batch) {
+void format(TapLines& lines, const HandedBatch& batch, RowColumns columns = {}) {
   const std::uint32_t widths[] = {2, 3};
-  lines.format(ReceivedBatch(batch).batch, {.context = 1}, widths);
+  lines.format(ReceivedBatch(batch).batch, columns, widths);
 }
 
 // Runs `tap` on its own thread. After join(): its output and its error.
@@ -116,7 +116,7 @@ TEST_CASE("a checksum covers the row in the narrowest tensor that holds the row"
   TapLines tap_lines(true);
   HandedBatch batch = tapped_batch(1);
   batch.framed[0].size = 1;  // with its context it needs 2 columns
-  format(tap_lines, batch);
+  format(tap_lines, batch, {.context = 1});
   // crc32c("1234")
   CHECK_THAT(tap_lines.framed()[0].data, Catch::EndsWith(R"("crc32c":"f63af4ee"})"));
 }

@@ -96,7 +96,7 @@ slots = 64
 worker_wait = "30s"
 bye_wait = "1min"
 chunk = { size = 512, left = 64, right = 0, min = 0, tail = "every_start", align = "body", pad = "zero" }
-batch = { rows = 16, max_wait = "2ms" }
+batch = { rows = 16, max_wait = "2ms", width_buckets = [576] }
 # frames: size 512 (32 ms), step 512 (32 ms), first 512 (32 ms), left 64 (4 ms), right 0 (0 ms); a row has 576 columns
 # latency of the rule: 32 ms from the first frame of a body until its row is ready, 0 ms from the last; then at most 2ms (max_wait) if a worker is free
 # memory per worker at most: frames 270 MiB, rows 1.309 MiB, slabs 72 KiB, results 4 MiB, streams 4.25 MiB
