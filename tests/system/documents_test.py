@@ -7,6 +7,7 @@ import functools
 import itertools
 import os
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ import unittest.mock
 from pathlib import Path
 
 from harness import PATIENCE, Process, SystemTest, read_all, run, samples, wait_for
+from speech_formats import opus_packets
 from worker_faults import REMOTE
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -23,7 +25,7 @@ import printed_programs as printed  # noqa: E402
 PYTHON = os.environ["PYTHON"]  # has the packages millrace, zmq, and flatbuffers, which onnxruntime brings
 COMPILED = Path(os.environ["PRINTED_PROGRAMS"])  # those in C++, built against the installed library
 PROGRAMS = printed.programs()
-TESTED = {"client_flatbuffers_code"}  # run by setUpClass
+TESTED = {"client_flatbuffers_code", "telephone_client", "opus_client"}  # run without a decorator
 # Run by tests/packaging and tests/image:
 TESTED |= {"readme_compose", "deploy_demo", "deploy_stop_decoder", "deploy_start_decoder", "deploy_gpu", "deploy_images", "deploy_gpu_images",
            "deploy_kubernetes", "deploy_package", "deploy_package_try", "deploy_worker"}
@@ -155,13 +157,16 @@ class Programs(SystemTest):
     def test_the_client_in_cpp_gets_its_results_over_each_transport(self, client):
         self.over(client, **addresses(self.tapped()))
 
-    @runs("mulaw")
-    def test_the_table_of_mu_law_is_that_of_g_711(self, table):
-        (line,) = self.output(*table[:-1], table[-1] + "\nprint(*MULAW)")
-        values = [int(value) for value in line.split()]
-        self.assertEqual([values[code] for code in (0x00, 0x80, 0x0f, 0x10, 0x7f, 0xff, 0xef, 0xf0)],
-                         [-32124, 32124, -16764, -15996, 0, 0, 132, 120])
-        self.assertEqual(values[128:], [-value for value in values[:128]])
+    def test_the_clients_of_telephones_and_of_opus_print_results(self):
+        packets = opus_packets([1000] * 2240, 16000)
+        opus = b"".join(struct.pack(">H", len(packet)) + packet for packet in packets)
+        path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "audio"
+        for name, content, end in (("telephone_client", b"\xff" * 1400, 0.175), ("opus_client", opus, 0.14)):
+            path.write_bytes(content)
+            for url in addresses(self.tapped()).values():
+                with self.subTest(name, url=url):
+                    lines = self.output(*command(PROGRAMS[name]), url, path)
+                    self.assertEqual([[float(word) for word in line.split()[:2]] for line in lines], [[0, 0.1], [0.1, end]])
 
     @runs("readme_worker")
     def test_the_worker_of_the_readme_answers_with_the_power_of_the_stream_so_far(self, worker):

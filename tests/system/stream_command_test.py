@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`millrace stream`: standard input as it comes, raw PCM, and error messages."""
+"""`millrace stream`: standard input as it comes, raw audio, channels, and error messages."""
 import array
 import json
 import os
@@ -92,24 +92,55 @@ class StreamCommand(SystemTest):
         self.assertEqual((code, errors.count("\n")), (1, 1), errors)
         return errors.strip()
 
+    def test_raw_audio_of_each_format_is_converted(self):
+        for format, rate, sent in (("s24le", 48000, bytes(3 * 4800)), ("mulaw", 8000, b"\xff" * 800), ("alaw", 8000, b"\xd5" * 800)):
+            with self.subTest(format):
+                self.assertEqual(self.frames("-", "--format", format, "--rate", str(rate), given=sent), 1600)
+        for kind, bits, value in ((1, 24, 0), (6, 8, 0xd5), (7, 8, 0xff)):
+            with self.subTest(kind):
+                self.assertEqual(self.frames("-", given=header(rate=8000, kind=kind, bits=bits) + bytes([value]) * (100 * bits)), 1600)
+
+    def test_the_channels_of_a_file_are_averaged_with_a_notice_or_split(self):
+        path = self.file("call.wav", rate=8000, channels=2)
+        code, errors, lines = self.streamed(path)
+        self.assertEqual((code, lines[-1]["frames"]), (0, 3200))
+        self.assertEqual(errors, f"millrace stream: {path}: notice: the channels are averaged; --split makes a stream of each,"
+                                 " --channel 0 selects one\n")
+        code, errors, lines = self.streamed(path, "--split")
+        self.assertEqual((code, errors), (0, ""))
+        closed = [line for line in lines if line["type"] == "closed"]
+        self.assertEqual(sorted((line["file"], line["channel"], line["frames"]) for line in closed), [(path, 0, 3200), (path, 1, 3200)])
+        self.assertEqual(len({line["stream"] for line in closed}), 2)
+
+    def test_a_pipeline_of_two_channels_receives_both(self):
+        served = self.service("[[pipeline]]\nchannels = 2\n")
+        self.tap(served)
+        ended = subprocess.run([MILLRACE, "stream", "--url", f"ws://127.0.0.1:{served.port}", self.file("both.wav", channels=2)],
+                               capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertEqual(json.loads(ended.stdout.splitlines()[-1])["frames"], 1600)
+
     def test_unsupported_input_is_named_once_with_the_supported_formats(self):
-        path = self.file("cd.wav", rate=44100, channels=2)
+        path = self.file("slow.wav", rate=7000)
         self.assertEqual(self.refused(path),
-                         f"millrace stream: {path}: has 44100 Hz, 2 channels, s16le, refused as format: the pipeline takes 16000 (rate);"
-                         f" convert it: ffmpeg -i {path} -ar 16000 -ac 2 -f wav - | millrace stream -")
-        path = self.file("stereo.wav", channels=2)
-        self.assertIn(f"ffmpeg -i {path} -ar 16000 -ac 1 -f wav", self.refused(path))
+                         f"millrace stream: {path}: has 7000 Hz, 1 channel, s16le, refused as format: must be a whole number from 8000 to"
+                         " 192000 (rate)")
+        self.assertRegex(self.refused(self.file("stereo.wav", channels=2), "--channel", "2"),
+                         r"has 16000 Hz, 2 channels, s16le, refused as schema: must be mean or a channel from 0 to 1.*\(channel\)$")
+        self.assertRegex(self.refused(self.file("a.wav"), "--chunk", "33ms"), r"refused as schema: .*\(chunk\)$")
+        path = self.file("text.wav", b"no audio" * 9)
+        self.assertRegex(self.refused(path), f"cannot be read as audio: .*; convert it: ffmpeg -i {path} audio.wav$")
         self.assertEqual(self.refused("/nowhere.wav"),
                          "millrace stream: /nowhere.wav: cannot be read as audio: No such file or directory")
-        for given, words in ((b"", "is empty"), (b"ID3\3" * 9, "is not WAV; for raw PCM give --format"), (header()[:30], "ends within its WAV header"),
-                             (header(bits=24), "with 24 bits at 16000 Hz, 1 channels; supported: 16-bit PCM and 32-bit float; convert it: ffmpeg"),
-                             (header(rate=8000), "has 8000 Hz, 1 channel, s16le, refused as format: .* -ar 16000 -ac 1")):
+        for given, words in ((b"", "is empty"), (b"ID3\3" * 9, "is not WAV; for raw audio give --format"), (header()[:30], "ends within its WAV header"),
+                             (header(bits=8), "with 8 bits at 16000 Hz, 1 channels; supported: PCM of 16 or 24 bits, 32-bit float, G.711;"
+                                              " convert it: ffmpeg -i INPUT -c:a pcm_s16le -f wav -")):
             with self.subTest(words):
                 self.assertRegex(self.refused("-", given=given), "^millrace stream: standard input: .*" + words)
 
     def test_invalid_arguments_are_named(self):
         for arguments, words in ((("-", "-"), "standard input can be streamed only once"), (("-", "--repeat", "2"), "standard input can be"),
-                                 (("x", "--rate", "8000"), "--rate and --channels apply to raw PCM"), (("x", "--format", "s16le"), "give --rate too"),
+                                 (("x", "--rate", "8000"), "--rate and --channels apply to raw audio"), (("x", "--format", "s16le"), "give --rate too"),
                                  (("x", "--repeat", "0"), "--repeat: Value 0 not in range 1 to 1000000"), (("x", "--format", "mp3"), "--format: .*s16le")):
             with self.subTest(arguments):
                 self.assertRegex(self.refused(*arguments), words)

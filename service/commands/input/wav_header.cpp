@@ -110,7 +110,7 @@ std::string refusal(const FormatChunk& found) {
 }
 
 std::string not_wav() {
-  return "is not WAV; for raw PCM give --format s16le --rate 16000 --channels 1" +
+  return "is not WAV; for raw audio give --format s16le --rate 16000 --channels 1" +
          std::string(convert);
 }
 
