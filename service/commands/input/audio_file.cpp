@@ -6,12 +6,10 @@
 #include <string_view>
 #include <utility>
 
+#include "input/value_kernels.h"
+
 namespace millrace {
 namespace {
-
-FrameType s16(double rate, std::uint32_t channels) {
-  return {.element = Element::s16, .values = channels, .rate = rate, .features = false};
-}
 
 std::string reason_of_failed_open() {
   constexpr std::string_view system = "System error : ";
@@ -26,11 +24,7 @@ std::string reason_of_failed_open() {
 void AudioFile::Close::operator()(sf_private_tag* file) const { sf_close(file); }
 
 AudioFile::AudioFile(std::string path, File file, double rate, std::uint32_t channels)
-    : path_(std::move(path)),
-      file_(std::move(file)),
-      rate_(rate),
-      channels_(channels),
-      converter_(SampleFormat::f32le, s16(rate, channels)) {}
+    : path_(std::move(path)), file_(std::move(file)), rate_(rate), channels_(channels) {}
 
 Result<AudioFile, std::string> AudioFile::open(const std::string& path) {
   SF_INFO format{};
@@ -49,9 +43,11 @@ Result<std::span<const std::int16_t>, std::string> AudioFile::read(std::size_t m
     return std::string("is damaged: ") + sf_strerror(file_.get());
   const auto values = static_cast<std::size_t>(got) * channels_;
   frames_.resize(values);
-  Bytes message = std::as_bytes(std::span(floats_).first(values));
-  converter_.convert(message, std::as_writable_bytes(std::span(frames_)));
-  if (!converter_.finish(message).finite) return std::string("has values that are not finite");
+  const Bytes floats = std::as_bytes(std::span(floats_).first(values));
+  if (!all_finite(SampleFormat::f32le, floats))
+    return std::string("has values that are not finite");
+  value_kernel(SampleFormat::f32le, Element::s16)(
+      floats.data(), std::as_writable_bytes(std::span(frames_)).data(), values);
   return std::span<const std::int16_t>(frames_);
 }
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "input/frame_converter.h"
 
 struct sf_private_tag;  // libsndfile's SNDFILE
 
@@ -41,7 +40,6 @@ class AudioFile {
   File file_;
   double rate_;
   std::uint32_t channels_;
-  FrameConverter converter_;
   std::vector<float> floats_;
   std::vector<std::int16_t> frames_;
 };

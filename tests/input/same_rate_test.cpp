@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "input/frame_converter.h"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -9,7 +7,7 @@
 #include <vector>
 
 #include "base/half.h"
-#include "tests/support/bytes.h"
+#include "tests/input/conversion.h"
 
 using namespace millrace;
 using test::bytes_of;
@@ -23,29 +21,24 @@ FrameType frame(Element element, std::uint32_t values = 1) {
   return {.element = element, .values = values};
 }
 
-// A converter and all its output.
+// A converter without a change of rate, and all its output.
 struct Conversion {
   Conversion(SampleFormat from, const FrameType& to, std::size_t piece = 1000)
-      : converter(from, to), frame_bytes(to.bytes()), piece_frames(piece) {}
+      : converter(format_of(from, to), to), frames(to, piece) {}
 
   bool message(Bytes bytes) {
-    while (std::size_t frames = std::min(piece_frames, converter.whole_frames(bytes.size()))) {
-      std::vector<std::byte> room(frames * frame_bytes);
-      converter.convert(bytes, room);
-      out.insert(out.end(), room.begin(), room.end());
-    }
-    const FrameConverter::Findings found = converter.finish(bytes);
-    if (found.finite) clamped += found.clamped;
-    return found.finite;
+    const auto converted = converter.convert(bytes, frames);
+    clamped += converted.clamped;
+    return converted.fault == InputConverter::Fault::none;
   }
   template <class T>
   bool message(std::initializer_list<T> values) {
     return message(bytes_of(values));
   }
 
-  FrameConverter converter;
-  std::size_t frame_bytes, piece_frames;
-  std::vector<std::byte> out;
+  InputConverter converter;
+  test::KeptFrames frames;
+  std::vector<std::byte>& out = frames.bytes;
   std::uint64_t clamped = 0;
 };
 
