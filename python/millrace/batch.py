@@ -148,8 +148,8 @@ class Batch:
         - NaN, infinity, or a str with half a surrogate pair: also an error of its row
 
         ``endpoint`` has one bool per row of ``data``, as a sequence or an array: true ends the segment of the row,
-        in a pipeline with ``endpoint = { by = "worker" }``. A row without an answer may end its segment too. None:
-        no row does. The segment ends after the frames that were cut so far, so further rows of it may follow. An
+        in a pipeline with ``endpoint = { by = "worker" }``. A row without an answer may end its segment too. If
+        ``endpoint`` is None, no row does. The segment ends after the frames that were cut so far, so further rows of it may follow. An
         endpoint of a segment that has ended meanwhile has no effect.
 
         Raises TypeError for an answer or an endpoint of another type, and ValueError for a wrong number of them or
