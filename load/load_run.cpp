@@ -29,17 +29,24 @@ std::string random_name() {
   return name;
 }
 
+SentAudio sent_to(const LoadTarget& target, const FrameType& type) {
+  SentAudio sent = plain(type);
+  if (target.format) sent.format = *target.format;
+  if (target.rate && !sent.is_opus()) sent.rate = *target.rate;
+  return sent;
+}
+
 std::unique_ptr<LoadTransport> transport_to(const LoadTarget& target, const FrameType& type,
-                                            std::uint32_t clients) {
-  StreamRequest request{.pipeline = target.pipeline, .options = target.options, .rate = type.rate};
+                                            const SentAudio& sent, std::uint32_t clients) {
+  StreamRequest request{.pipeline = target.pipeline, .options = target.options};
   (type.features ? request.dim : request.channels) = type.values;
-  request.format = type.features ? "f32le" : "s16le";
-  const Element sent = type.features ? Element::f32 : Element::s16;
+  request.format = sent.format.name;
+  if (!sent.is_opus()) request.rate = sent.rate;
   if (const auto service = parse_service_url(target.url))
     return std::make_unique<WebSocketLoadTransport>(*service, std::move(request), clients);
   if (const auto service = parse_tcp_url(target.url))
     return std::make_unique<ZeromqLoadTransport>(*service, std::move(request), clients,
-                                                 size_of(sent) * type.values);
+                                                 sent.format.value_bytes * type.values);
   throw std::runtime_error("\"" + target.url + "\" must be ws://HOST:PORT or tcp://HOST:PORT");
 }
 
@@ -54,6 +61,7 @@ class Run {
         target_(target),
         worker_(attach(target)),
         type_(worker_ ? worker_->frames() : target.type),
+        sent_(sent_to(target, type_)),
         content_(content()),
         run_{.schedule = schedule,
              .content = content_,
@@ -96,21 +104,25 @@ class Run {
   }
 
   Content content() const {
-    const double frames =
-        std::chrono::duration<double>(schedule_.plan().packet).count() * type_.rate;
-    if (frames < 1 || std::abs(frames - std::round(frames)) > 1e-6)
-      throw std::runtime_error("--packet: must be a whole number of frames of the pipeline");
-    if (target_.content.empty()) return Content(schedule_, type_);
-    if (type_.rate != target_.type.rate || type_.values != target_.type.values)
-      throw std::runtime_error("the files must have the same rate and channels as the pipeline");
-    return Content(schedule_, type_, target_.content);
+    if (sent_.is_opus() && (schedule_.plan().packet != 20ms || type_.values > 2))
+      throw std::runtime_error("opus: needs --packet 20ms, and a pipeline of one or two channels");
+    for (const double rate : {sent_.rate, type_.rate}) {
+      const double frames = std::chrono::duration<double>(schedule_.plan().packet).count() * rate;
+      if (frames < 1 || std::abs(frames - std::round(frames)) > 1e-6)
+        throw std::runtime_error(
+            "--packet: must be a whole number of frames of the client and of the pipeline");
+    }
+    if (target_.content.empty()) return Content(schedule_, type_, sent_);
+    if (type_.features || type_.values != target_.content_channels)
+      throw std::runtime_error("the files must have the same channels as the pipeline");
+    return Content(schedule_, type_, target_.content, sent_.rate);
   }
 
   void start_threads() {
     const std::uint32_t threads = threads_of(schedule_, target_);
     for (std::uint32_t i = 0; i < threads; ++i)
       threads_.push_back(std::make_unique<ClientThread>(
-          run_, i, threads, transport_to(target_, type_, schedule_.plan().streams)));
+          run_, i, threads, transport_to(target_, type_, sent_, schedule_.plan().streams)));
     for (auto& thread : threads_) thread->start(gate_);
   }
 
@@ -139,6 +151,7 @@ class Run {
   const LoadTarget& target_;
   std::optional<Worker> worker_;
   const FrameType type_;
+  const SentAudio sent_;
   const Content content_;
   const RunFacts run_;
   std::optional<CheckingWorker> checking_worker_;

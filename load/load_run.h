@@ -12,6 +12,7 @@
 #include "load/streams/outcome.h"
 #include "load/streams/plan.h"
 #include "load/streams/schedule.h"
+#include "load/streams/sent_audio.h"
 #include "load/streams/usage.h"
 
 namespace millrace::load {
@@ -21,14 +22,17 @@ struct LoadTarget {
   std::string url = "ws://127.0.0.1:8080";  // or tcp://HOST:PORT
   std::string pipeline = "default";
   std::string options = {};  // options of every stream: a JSON object, or empty
-  // The type of the pipeline's frames. With an own worker, which receives that type from the
-  // service, it is used only for `content`.
+  // The type of the pipeline's frames. An own worker receives the type from the service instead.
   FrameType type = {};
+  std::optional<SentFormat> format = {};  // of the clients; nullopt: s16le, for features f32le
+  std::optional<double> rate = {};        // of the clients; nullopt: the pipeline's
   enum class OwnWorker : std::uint8_t { none, silent, answering } worker = OwnWorker::none;
-  std::string workers = {};             // the address to which it attaches, as Worker's url
-  std::vector<std::byte> content = {};  // frames to send; empty: noise
-  unsigned threads = 1;                 // number of threads for the clients
-  std::optional<pid_t> server = {};     // the service's process on this machine, to measure it
+  std::string workers = {};  // the address to which it attaches, as Worker's url
+  // Frames of s16 to send, with `rate` and these channels; empty: noise.
+  std::vector<std::byte> content = {};
+  std::uint32_t content_channels = 0;
+  unsigned threads = 1;              // number of threads for the clients
+  std::optional<pid_t> server = {};  // the service's process on this machine, to measure it
 };
 
 // Totals until an instant: CPU time used and work done.

@@ -61,7 +61,7 @@ void ZeromqLoadTransport::open(std::uint32_t client, const std::string& name) {
 
 bool ZeromqLoadTransport::send(std::uint32_t client, Bytes frames) {
   Stream& it = streams_[client];
-  const std::uint64_t count = frames.size() / frame_bytes_;
+  const std::uint64_t count = frame_bytes_ > 0 ? frames.size() / frame_bytes_ : 1;
   it.full = it.credit < count;
   if (it.full) return false;
   const cp::Frames message{.stream = number_of(client), .at = it.at, .bytes = frames};

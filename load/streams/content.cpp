@@ -15,14 +15,20 @@ namespace {
 constexpr std::size_t noise_bytes = 64 << 10;
 constexpr std::size_t stamp_bytes = sizeof(std::int64_t);
 
+// Bytes of an Opus packet: 20 ms at 32 kbit/s. A decoder accepts any content.
+constexpr std::size_t opus_packet = 80;
+// Its first byte: one frame of 20 ms of CELT with the full band.
+std::byte opus_head(std::uint32_t channels) { return std::byte(31 << 3 | (channels == 2 ? 4 : 0)); }
+
 std::size_t frames_in(Duration time, double rate) {
   return static_cast<std::size_t>(std::chrono::duration<double>(time).count() * rate + 0.5);
 }
 
-std::vector<std::byte> noise(Element element, std::size_t bytes) {
+// Random values of these formats, and of the content of an Opus packet, are random bytes.
+std::vector<std::byte> noise(const SentFormat& format, std::size_t bytes) {
   std::mt19937 random(1);
   std::vector<std::byte> all(bytes);
-  if (element == Element::s16) {
+  if (format.name != "f32le") {
     std::ranges::generate(all, [&] { return static_cast<std::byte>(random()); });
     return all;
   }
@@ -36,32 +42,40 @@ std::vector<std::byte> noise(Element element, std::size_t bytes) {
 
 }  // namespace
 
-Content::Content(const Schedule& schedule, const FrameType& type)
+Content::Content(const Schedule& schedule, const FrameType& type, const SentAudio& sent)
     : schedule_(schedule),
+      comparable_(sent == plain(type)),
       element_(type.features ? Element::f32 : Element::s16),
-      frame_bytes_(size_of(element_) * type.values),
+      frame_bytes_(sent.format.value_bytes * type.values),
       packet_frames_(frames_in(schedule.plan().packet, type.rate)),
-      stamped_(!type.features && packet_bytes() >= stamp_bytes),
+      sent_frames_(frames_in(schedule.plan().packet, sent.rate)),
+      packet_bytes_(sent.is_opus() ? opus_packet : sent_frames_ * frame_bytes_),
+      stamped_(comparable_ && !type.features && packet_bytes_ >= stamp_bytes),
       noise_(true),
-      step_bytes_(size_of(element_)),
+      first_byte_(sent.is_opus() ? std::optional(opus_head(type.values)) : std::nullopt),
+      step_bytes_(std::max<std::size_t>(1, sent.format.value_bytes)),
       period_(noise_bytes / step_bytes_ + 1) {
-  frames_ = noise(element_, period_ * step_bytes_ + packet_bytes());
+  frames_ = noise(sent.format, period_ * step_bytes_ + packet_bytes_);
 }
 
-Content::Content(const Schedule& schedule, const FrameType& type, std::vector<std::byte> frames)
+Content::Content(const Schedule& schedule, const FrameType& type, std::vector<std::byte> frames,
+                 double rate)
     : schedule_(schedule),
-      element_(type.features ? Element::f32 : Element::s16),
+      comparable_(rate == type.rate && !type.features),
+      element_(Element::s16),
       frame_bytes_(size_of(element_) * type.values),
       packet_frames_(frames_in(schedule.plan().packet, type.rate)),
+      sent_frames_(frames_in(schedule.plan().packet, rate)),
+      packet_bytes_(sent_frames_ * frame_bytes_),
       stamped_(false),
       noise_(false),
       step_bytes_(frame_bytes_),
       frames_(std::move(frames)),
       period_(frames_.size() / step_bytes_) {
-  assert(period_ >= packet_frames_);
+  assert(period_ >= sent_frames_);
   frames_.resize(period_ * step_bytes_);
   frames_.insert(frames_.end(), frames_.begin(),
-                 frames_.begin() + static_cast<std::ptrdiff_t>(packet_bytes()));
+                 frames_.begin() + static_cast<std::ptrdiff_t>(packet_bytes_));
 }
 
 Bytes Content::frames_of(std::uint32_t client, std::uint64_t packet) const {
@@ -70,13 +84,14 @@ Bytes Content::frames_of(std::uint32_t client, std::uint64_t packet) const {
   const std::uint32_t spread = client * 2'654'435'769u;
   const std::uint64_t at =
       noise_ ? client * std::uint64_t{7919} + packet * (104'729 + client / period_)
-             : (std::uint64_t{spread} * period_ >> 32) + packet * packet_frames_;
+             : (std::uint64_t{spread} * period_ >> 32) + packet * sent_frames_;
   return Bytes(frames_).subspan(at % period_ * step_bytes_, packet_bytes());
 }
 
 void Content::write(std::uint32_t client, std::uint64_t packet, MutableBytes bytes) const {
   const Bytes frames = frames_of(client, packet);
   std::memcpy(bytes.data(), frames.data(), frames.size());
+  if (first_byte_) bytes.front() = *first_byte_;
   if (!stamped_) return;
   const std::int64_t stamp = to_wire(schedule_.due(client, packet));
   std::memcpy(bytes.data(), &stamp, sizeof stamp);
@@ -84,6 +99,7 @@ void Content::write(std::uint32_t client, std::uint64_t packet, MutableBytes byt
 
 bool Content::matches(std::uint32_t client, std::uint64_t first, std::uint64_t begin, Bytes values,
                       Element element) const {
+  if (!comparable_) return true;
   const std::size_t frame = frame_bytes_ / size_of(element_) * size_of(element);
   while (!values.empty()) {
     const std::uint64_t packet = begin / packet_frames_;

@@ -99,8 +99,7 @@ void add_client(nb::module_& module) {
       .def("start", &start, nb::arg("pipeline"), nb::arg("id"), nb::arg("format").none(),
            nb::arg("rate").none(), nb::arg("channels").none(), nb::arg("dim").none(),
            nb::arg("channel").none(), nb::arg("chunk").none(), nb::arg("options"),
-           nb::arg("explain"),
-           nb::keep_alive<0, 1>())  // a stream is lost with its client
+           nb::arg("explain"), nb::keep_alive<0, 1>())  // a stream is lost with its client
       .def("close", &HeldClient::close)
       .def("descriptor", [](HeldClient& client) { return client.live().descriptor(); })
       .def("changed", [](HeldClient& client) { return client.live().changed(); });

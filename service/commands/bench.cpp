@@ -6,6 +6,7 @@
 #include <boost/json/serialize.hpp>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -33,7 +34,8 @@ struct Arguments {
   LoadTarget target;
   std::vector<std::string> files;
   std::string packet = "100ms", duration = "10s", warm_up = "1s", jitter = "0ms";
-  std::string life, every, ramp, phase = "uniform", worker = "none";
+  std::string life, every, ramp, phase = "uniform", worker = "none", format;
+  std::optional<double> rate, pipeline_rate;
   std::uint32_t dim = 0;
   pid_t server = 0;
   bool json = false;
@@ -52,11 +54,11 @@ void read_files(const std::vector<std::string>& paths, LoadTarget& target) {
     auto file = AudioFile::open(path);
     if (!file) throw std::runtime_error(path + ": " + file.error());
     if (!target.content.empty() &&
-        (file->rate() != target.type.rate || file->channels() != target.type.values))
+        (file->rate() != target.rate || file->channels() != target.content_channels))
       throw std::invalid_argument(path +
                                   ": must have the same rate and channels as the files before it");
-    target.type.rate = file->rate();
-    target.type.values = file->channels();
+    target.rate = file->rate();
+    target.type.values = target.content_channels = file->channels();
     for (;;) {
       const auto frames = file->read(1 << 16);
       if (!frames) throw std::runtime_error(path + ": " + frames.error());
@@ -97,8 +99,14 @@ LoadTarget target_of(const Arguments& arguments, const LoadPlan& plan) {
     target.type.features = true;
     target.type.values = arguments.dim;
   }
+  if (!arguments.format.empty()) target.format = load::sent_format_named(arguments.format);
+  if (!arguments.files.empty() && target.format && target.format->name != "s16le")
+    throw std::invalid_argument("--format: files are sent as s16le");
+  target.rate = arguments.rate;
   read_files(arguments.files, target);
-  const double frames = std::chrono::duration<double>(plan.packet).count() * target.type.rate;
+  target.type.rate = arguments.pipeline_rate.value_or(target.rate.value_or(target.type.rate));
+  const double frames =
+      std::chrono::duration<double>(plan.packet).count() * target.rate.value_or(0);
   if (!arguments.files.empty() &&
       target.content.size() < static_cast<std::size_t>(frames) * target.type.bytes())
     throw std::invalid_argument("the files must hold at least one --packet of audio");
@@ -247,7 +255,16 @@ void add_ends(Command& command, Arguments& into) {
   command.add("--pipeline", &into.target.pipeline, "Pipeline to stream to").shows_default();
   command.add("--options", &into.target.options, "Options of each stream, a JSON object")
       .type("JSON");
-  command.add("--rate", &into.target.type.rate, "Frames per second").shows_default();
+  command
+      .add("--format", &into.format,
+           "Format of the clients' audio; opus needs --packet 20ms. Default: s16le, with --dim "
+           "f32le")
+      .one_of({"s16le", "s24le", "f32le", "mulaw", "alaw", "opus"});
+  command.add(
+      "--rate", &into.rate,
+      "Frames per second of the clients; default: with --worker the pipeline's, else 16000");
+  command.add("--pipeline-rate", &into.pipeline_rate,
+              "Frames per second of the pipeline, without --worker; default: --rate");
   const Option channels =
       command.add("--channels", &into.target.type.values, "Channels of audio; default: 1");
   command

@@ -69,7 +69,7 @@ TEST_CASE("no two clients send the same frames at the same time") {
   }
   const std::vector<std::byte> noise = stream(Content(schedule, audio), 0, 0, 32);
   for (const std::size_t bytes : {31 * 3200, 32 * 3200, 2 * 7919}) {
-    const Content content(schedule, audio, {noise.begin(), noise.begin() + bytes});
+    const Content content(schedule, audio, {noise.begin(), noise.begin() + bytes}, audio.rate);
     const auto sent = stream(content, 3, 0, 2);
     for (std::uint32_t other = 4; other < 200; ++other)
       if (content.matches(other, 0, 0, sent, Element::s16)) FAIL(bytes);
@@ -107,9 +107,29 @@ TEST_CASE("files are sent unchanged, and repeat at their end") {
   Schedule schedule({.packet = 100ms});
   std::vector<std::byte> file;
   for (int i = 0; i < 2 * 4000; ++i) file.push_back(static_cast<std::byte>(i * 31 >> 3));
-  const Content content(schedule, audio, file);
+  const Content content(schedule, audio, file, audio.rate);
   const auto sent = stream(content, 0, 0, 5);  // 8000 frames: twice the file
   CHECK(std::memcmp(sent.data(), file.data(), file.size()) == 0);
   CHECK(std::memcmp(sent.data() + file.size(), file.data(), file.size()) == 0);
   CHECK(content.matches(0, 0, 0, sent, Element::s16));
+}
+
+TEST_CASE("packets of another format and rate have the frames of their time in the pipeline") {
+  Schedule schedule({.packet = 20ms});
+  const Content mulaw(schedule, audio, {.format = *sent_format_named("mulaw"), .rate = 8000});
+  CHECK(mulaw.packet_bytes() == 160);
+  CHECK(mulaw.packet_frames() == 320);
+  const Content stereo(schedule, {.values = 2},
+                       {.format = *sent_format_named("s24le"), .rate = 48'000});
+  CHECK(stereo.packet_bytes() == 960 * 6);
+  const Content opus(schedule, audio, {.format = *sent_format_named("opus"), .rate = 16'000});
+  CHECK(stream(opus, 0, 0, 1).front() == std::byte{0xf8});
+  CHECK(stream(opus, 0, 0, 1) != stream(opus, 0, 1, 1));
+}
+
+TEST_CASE("values that the service has converted are not compared") {
+  Schedule schedule({});
+  const Content content(schedule, audio, {.format = *sent_format_named("s16le"), .rate = 8000});
+  const std::vector<std::byte> any(3200);
+  CHECK(content.matches(0, 0, 0, any, Element::s16));
 }

@@ -245,4 +245,3 @@ TEST_CASE("workers and length end segments at any rate, also of features") {
   CHECK(pipeline("dim = 80\nrate = 12.5\nchunk = { size = 4 }\nendpoint = { by = \"worker\" }")
             .endpoint == EndpointRule{.by = EndpointRule::By::worker, .max = 250});
 }
-
