@@ -147,14 +147,14 @@ class Batch:
         - an exception, such as ``Failure``: an error of this row only
         - NaN, infinity, or a str with half a surrogate pair: also an error of its row
 
-        ``endpoint`` has one bool per row of ``data``, as a sequence or an array: true ends the segment of the row,
-        in a pipeline with ``endpoint = { by = "worker" }``. A row without an answer may end its segment too. If
-        ``endpoint`` is None, no row does. The segment ends after the frames that were cut so far, so further rows of it may follow. An
-        endpoint of a segment that has ended meanwhile has no effect.
+        ``endpoint`` has one bool per row of ``data``, as a sequence or an array: true ends the segment of the row, in a
+        pipeline with ``endpoint = { by = "worker" }``. A row without an answer may end its segment too. Without a mask
+        no row does. The service may have cut further rows of the segment meanwhile; these come before its end. If the
+        segment has ended meanwhile, the endpoint has no effect.
 
-        Raises TypeError for an answer or an endpoint of another type, and ValueError for a wrong number of them or
-        for answers of more than 64 MiB. The batch can still be given back then. RuntimeError if the order is wrong. DeviceError
-        if the device fails. A lost service raises nothing here; ``Worker.next`` handles it.
+        Raises TypeError for an answer or an endpoint of another type, and ValueError for a wrong number of them or for
+        answers of more than 64 MiB. The batch can still be given back then. RuntimeError if the order is wrong.
+        DeviceError if the device fails. A lost service raises nothing here; ``Worker.next`` handles it.
 
         On a device, ``done`` does not wait for the CUDA streams that read the batch. If the answers depend on their
         results, wait for these before the call.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments that end because an answer of millrace.Worker ends them."""
+"""Segments that a worker ends with `batch.done(endpoint=mask)`, at a running service."""
 import unittest
 
 import numpy as np

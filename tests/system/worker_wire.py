@@ -35,17 +35,19 @@ def hello(pipeline="default", name="test", credits=2, version=1, device="host", 
                    device.encode(), u8(watch))
 
 
-def _answers(given):
+def _answers(given, endpoints=None):
     if given is None:
         return None
     return Table([Vector("B", [kind for kind, _ in given]),
                   Vector("I", [len(text) for _, text in given]),
-                  Vector("B", b"".join(text for _, text in given))])
+                  Vector("B", b"".join(text for _, text in given)),
+                  None if endpoints is None else Vector("B", endpoints)])
 
 
-def done(batch, framed=None, marks=None, taken=0, finished=0):
-    """`framed` and `marks`: (kind, bytes) for each row, or None without answers. Times in ns of the steady clock."""
-    return message(DONE, u64(batch), u64(taken), u64(finished), _answers(framed), _answers(marks))
+def done(batch, framed=None, marks=None, taken=0, finished=0, endpoints=None):
+    """`framed` and `marks`: (kind, bytes) for each row, or None without answers. Times in ns of the steady clock. `endpoints`: of
+    the rows of `framed`, 0 or 1."""
+    return message(DONE, u64(batch), u64(taken), u64(finished), _answers(framed, endpoints), _answers(marks))
 
 
 heartbeat = message(HEARTBEAT)
