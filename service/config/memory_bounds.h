@@ -23,8 +23,8 @@ struct MemoryBounds {
 // The credits of a worker that does not choose a number.
 inline constexpr std::uint32_t default_credits = 2;
 
-// The most memory of a stream of any pipeline besides its frames and results. docs/sizing.md has the
-// figure.
+// The most memory of a stream of any pipeline besides its frames and results. docs/sizing.md has
+// the figure.
 std::size_t bare_stream_bytes(const Options& options);
 
 // The limit on bytes of incomplete messages from all workers on other machines, beyond

@@ -86,7 +86,7 @@ struct Options {
 struct Configuration {
   Options options;
   std::string file;                // empty: no file, all defaults
-  bool sets_device_slabs = false;     // [gpu] slab_bytes is set, not that of [limits]
+  bool sets_device_slabs = false;  // [gpu] slab_bytes is set, not that of [limits]
 };
 
 // One line like `file:line: key 'name' = value: what is allowed`.

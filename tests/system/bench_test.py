@@ -122,7 +122,10 @@ class Bench(SystemTest):
     def test_a_run_with_any_chunk_rule_is_whole(self):
         for chunk in ('preset = "returnn-100-75"', 'preset = "wenet-16"', 'preset = "nemo-70-13"',
                       'size = 20, step = 7, right = 5, tail = "cover"', 'size = 10, step = 25',
-                      'size = 30, tail = "drop"'):
+                      'size = 30, tail = "drop"',
+                      'rule = "random", size = 20, sizes = [10, 20, 40], first = 25, left = 7, right = 5',
+                      'rule = "random", size = 20, sizes = { from = 10, to = 40, step = 5 }, tail = "drop"',
+                      'rule = "adaptive", size = 20, sizes = [10, 20, 40], left = 7, align = "packed"'):
             with self.subTest(chunk):
                 service = self.service('[[pipeline]]\nrate = 100\ndim = 80\nslots = 10\n'
                                        f'chunk = {{ {chunk} }}\n')

@@ -185,4 +185,3 @@ TEST_CASE("check-config fails with one line about the error") {
              Contains(".toml:2: key 'listen.threads' = 0: must be a whole number from 1 "
                       "to 1024\n"));
 }
-

@@ -149,6 +149,15 @@ TEST_CASE("the default of width_buckets is the width of the widest row") {
   CHECK(pipeline(chunk + "batch = { width_buckets = [512] }").batch.width_buckets == Widths{512});
 }
 
+TEST_CASE("with sizes, the default of width_buckets is the width of each; of a range, the widest") {
+  using Widths = std::vector<std::uint32_t>;
+  CHECK(pipeline("chunk = { size = 160, sizes = [80, 160, 320], first = 200, left = 40 }")
+            .batch.width_buckets == Widths{160, 240, 400});
+  CHECK(pipeline("chunk = { rule = \"random\", size = 160, left = 40, "
+                 "sizes = { from = 80, to = 8000, step = 80 } }")
+            .batch.width_buckets == Widths{8040});
+}
+
 TEST_CASE("shedding is off by default") {
   CHECK(!pipeline("").shed_after);
   CHECK(pipeline("shed_after = \"2s\"").shed_after == 2s);
