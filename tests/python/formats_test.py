@@ -85,6 +85,16 @@ class Formats(ClientTest):
                     with self.assertRaisesRegex(error, words):
                         stream.send(packet)
 
+    def test_a_chunk_size_is_selected_by_a_time_or_a_number_of_frames(self):
+        self.served = self.service('[[pipeline]]\nchunk = { size = "320ms", sizes = ["80ms", "160ms", "320ms"] }\n')
+        self.tap(self.served)
+        for url in self.urls():
+            for chunk, size in ((None, 5120), ("160ms", 2560), (1280, 1280)):
+                with millrace.Client(url).open(format="mulaw", rate=8000, chunk=chunk) as stream:
+                    stream.send(bytes(2560))
+                    stream.end()
+                    self.assertEqual({result.end - result.begin for result in stream} - {0}, {size})
+
     def test_an_invalid_channel_or_chunk_is_named(self):
         client = millrace.Client(self.url("zeromq"))
         for arguments, error, words in (({"channel": "left"}, ValueError, "channel must be a whole number or \"mean\", not 'left'"),

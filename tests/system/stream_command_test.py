@@ -112,6 +112,15 @@ class StreamCommand(SystemTest):
         self.assertEqual(sorted((line["file"], line["channel"], line["frames"]) for line in closed), [(path, 0, 3200), (path, 1, 3200)])
         self.assertEqual(len({line["stream"] for line in closed}), 2)
 
+    def test_a_chunk_size_is_requested(self):
+        served = self.service('[[pipeline]]\nchunk = { size = "320ms", sizes = ["80ms", "160ms", "320ms"] }\n')
+        self.tap(served)
+        ended = subprocess.run([MILLRACE, "stream", "--url", f"tcp://127.0.0.1:{served.zeromq_port}", self.file("a.wav"), "--chunk", "80ms"],
+                               capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        results = [line for line in map(json.loads, ended.stdout.splitlines()) if line["type"] == "result"]
+        self.assertEqual((results[0]["begin"], results[0]["end"]), (0, 1280))
+
     def test_a_pipeline_of_two_channels_receives_both(self):
         served = self.service("[[pipeline]]\nchannels = 2\n")
         self.tap(served)
