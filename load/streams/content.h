@@ -51,14 +51,14 @@ class Content {
 
   const Schedule& schedule_;
   const bool comparable_;  // the pipeline's values are those that were sent
-  const Element element_;  // of the values that are sent
+  const Element element_;  // element of the sent values
   const std::size_t frame_bytes_;
-  const std::size_t packet_frames_;  // of the pipeline
-  const std::size_t sent_frames_;    // of the client, in a packet
+  const std::size_t packet_frames_;  // frames of the pipeline
+  const std::size_t sent_frames_;    // frames of the client
   const std::size_t packet_bytes_;
   const bool stamped_;
   const bool noise_;
-  const std::optional<std::byte> first_byte_{};  // of an Opus packet
+  const std::optional<std::byte> first_byte_{};  // first byte of an Opus packet
   const std::size_t step_bytes_;                 // packets begin at multiples of it in frames_
   std::vector<std::byte> frames_;  // with a copy of the first packet after the last frame
   std::size_t period_;             // steps after which the content repeats

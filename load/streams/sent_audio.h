@@ -20,7 +20,7 @@ struct SentFormat {
 inline constexpr std::array<SentFormat, 6> sent_formats{
     {{"s16le", 2}, {"s24le", 3}, {"f32le", 4}, {"mulaw", 1}, {"alaw", 1}, {"opus", 0}}};
 
-// What the simulated clients send, which the service converts to the pipeline's frames.
+// The format and rate that the simulated clients send. The service converts them to the pipeline's.
 struct SentAudio {
   SentFormat format = sent_formats[0];
   double rate = 16'000;  // frames per second; for Opus that of the pipeline
@@ -31,8 +31,8 @@ struct SentAudio {
   }
 };
 
-// The frames of the pipeline in the format of clients that nothing but values is converted for: s16
-// for audio, f32 for features.
+// The format and rate of clients whose frames are those of the pipeline: s16 for audio, f32 for
+// features. Only the type of their values may be converted.
 constexpr SentAudio plain(const FrameType& type) {
   return {.format = sent_formats[type.features ? 2 : 0], .rate = type.rate};
 }

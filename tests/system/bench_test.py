@@ -139,6 +139,34 @@ class Bench(SystemTest):
         code, (seen,), _ = self.run_bench(service, "--streams", "4", "--worker", "answer")
         self.assertEqual((code, seen["worker"]["damaged"]), (0, 0))
 
+    def test_500_telephone_clients_with_packets_of_20_ms_lose_nothing(self):
+        for transport in ("ws", "tcp"):
+            with self.subTest(transport):
+                service = self.service(PIPELINE.format(slots=500))
+                code, (seen,), errors = self.run_bench(
+                    service, "--streams", "500", "--packet", "20ms", "--format", "mulaw", "--rate", "8000",
+                    "--worker", "answer", transport=transport)
+                self.assertEqual((code, errors, seen["whole"]), (0, "", True), seen)
+                self.assertEqual(seen["opened"], 500)
+
+    def test_clients_send_any_format_and_rate(self):
+        service = self.service(PIPELINE.format(slots=10))
+        for arguments in (("--format", "opus"), ("--format", "s24le", "--rate", "44100"), ("--format", "f32le", "--rate", "48000"),
+                          ("--format", "alaw", "--rate", "192000")):
+            with self.subTest(arguments):
+                code, (seen,), errors = self.run_bench(service, "--streams", "10", "--packet", "20ms", "--worker", "answer",
+                                                       *arguments, transport="tcp")
+                self.assertEqual((code, errors, seen["whole"]), (0, "", True), seen)
+        code, _, errors = self.run_bench(service, "--format", "opus", "--worker", "answer")
+        self.assertEqual((code, errors), (1, "millrace bench: opus: needs --packet 20ms, and a pipeline of one or two channels\n"))
+
+    def test_without_its_own_worker_bench_is_told_the_rate_of_the_pipeline(self):
+        service = self.service(PIPELINE.format(slots=10))
+        self.tap(service)
+        code, (seen,), errors = self.run_bench(service, "--streams", "10", "--packet", "20ms", "--rate", "8000",
+                                               "--pipeline-rate", "16000")
+        self.assertEqual((code, errors, seen["whole"]), (0, "", True), seen)
+
     def test_streams_that_end_and_streams_that_vanish_are_counted(self):
         service = self.service(PIPELINE.format(slots=40))
         code, (seen,), errors = self.run_bench(service, "--streams", "20", "--worker", "answer", "--life", "200ms",
