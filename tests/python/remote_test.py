@@ -4,6 +4,7 @@ import re
 import unittest
 
 import arrays_test
+import padding_test
 import service_lost_test
 import worker_test
 
@@ -20,11 +21,11 @@ class Batches(Remote, worker_test.Batches):
     pass
 
 
-class Widths(Remote, worker_test.Widths):
+class Widths(Remote, padding_test.Widths):
     pass
 
 
-class Padding(Remote, worker_test.Padding):
+class Padding(Remote, padding_test.Padding):
     pass
 
 

@@ -8,12 +8,10 @@ from urllib.parse import quote
 import numpy as np
 import torch
 from harness import PATIENCE, wait_for
-from streams import PIPELINE, WorkerTest
+from streams import WorkerTest
 
 import millrace
 from millrace import Flag
-
-BUCKETS = PIPELINE.replace("rows = 4", 'rows = 4, row_buckets = [3, 4], max_wait = "1min"')
 
 
 class Shape(WorkerTest):
@@ -126,40 +124,6 @@ class Batches(WorkerTest):
         for number, stream in enumerate(streams):
             sums = [message["data"] for message in stream.received("result", 3)]
             self.assertEqual(sums, [[4.0 * (number + 1) * (i + 1)] for i in range(3)])
-
-
-class Widths(WorkerTest):
-    pipeline = PIPELINE.replace("rows = 4", "rows = 4, width_buckets = [2, 4]")
-
-    def test_the_shape_of_the_data_follows_the_widest_row_of_the_batch(self):
-        worker = self.worker()
-        self.assertEqual((worker.width, worker.width_buckets), (4, (2, 4)))
-        stream, batch = self.one_row(worker, 1, 2, 3, 4)
-        self.assertEqual((batch.width, batch.data.shape), (4, (1, 4, 1)))
-        batch.done()
-        stream.frames(5)
-        stream.command("flush")
-        batch = self.batch(worker)
-        self.assertEqual((batch.width, batch.data.shape, batch.size.tolist()), (2, (1, 2, 1), [1]))
-        self.assertEqual(torch.from_dlpack(batch.data).tolist(), [[[5], [0]]])
-        batch.done()
-        stream.frames(6, 7, 8, 9)
-        batch = self.batch(worker)
-        self.assertEqual(batch.data.tolist(), [[[6], [7], [8], [9]]])
-
-
-class Padding(WorkerTest):
-    pipeline = BUCKETS
-
-    def test_padding_rows_have_the_spare_slot_and_no_answers(self):
-        worker = self.worker()
-        stream, batch = self.one_row(worker)
-        self.assertEqual((batch.rows, batch.slot.tolist()[1:], batch.size.tolist()), (3, [4, 4], [4, 0, 0]))
-        self.assertEqual((len(batch.framed), batch.reset.tolist()), (1, [True, False, False]))
-        batch.done(np.array([1, 2, 3]))
-        stream.frames(1, 2, 3, 4)
-        self.batch(worker).done(["alone"])
-        self.assertEqual([message["data"] for message in stream.received("result", 2)], [1, "alone"])
 
 
 class Answers(WorkerTest):
