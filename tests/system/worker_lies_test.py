@@ -19,6 +19,8 @@ def raw_done(kinds, lengths, answers):
         wire.Vector("B", kinds), wire.Vector("I", lengths), wire.Vector("B", answers)]))
 
 
+ENDPOINTS = '[[pipeline]]\nchunk = {{ size = 1600 }}\nendpoint = {{ by = "{}", max = "20s" }}\n'
+
 # Invalid messages of a worker that holds two batches of one row each. Each function gets the first batch.
 INVALID = {
     "an unknown batch": lambda batch: wire.done(batch.id + 100),
@@ -103,6 +105,39 @@ class InvalidMessages(WorkerFaultTest):
             client.send(text(type="end"))
             worker.answer(worker.batch(), b'"end"')
             self.assertEqual([data for _, _, data in self.results(client)], ["first", "first", "end"])
+
+    def test_an_endpoint_counts_only_in_the_answer_that_counts(self):
+        service = self.service(ENDPOINTS.format("worker"))
+        first, client = self.worker(service), self.client(service)
+        client.send(packet(0) + packet(1))
+        first.batch()
+        first.send(wire.done(first.batch().id, TWO[:1], endpoints=[1]))  # the second batch first
+        self.assertEqual(first.ended(), "protocol")
+        second = self.worker(service)
+        batch = second.batch()
+        second.answer(batch)
+        second.send(wire.done(batch.id, TWO[:1], endpoints=[1]))  # for the second time
+        second.send(wire.done(second.batch().id, TWO[:1], endpoints=[1]))
+        second.answer(second.batch())  # the marker row
+        client.send(text(type="end"))
+        second.answer(second.batch())
+        self.assertEqual([flags for _, flags, _ in self.results(client)][1:],
+                         [[], ["LAST"], ["SEGMENT", "LAST", "END"]])
+        self.await_metric(service, 1, "millrace_endpoints_total", by="worker")
+        self.await_metric(service, 0, "millrace_endpoints_late_total")
+
+    def test_an_endpoint_where_workers_end_no_segments_has_no_effect_and_is_counted(self):
+        for by in "length", "vad":
+            with self.subTest(by):
+                service = self.service(ENDPOINTS.format(by))
+                worker, client = self.worker(service), self.client(service)
+                client.send(packet(0))
+                worker.send(wire.done(worker.batch().id, TWO[:1], endpoints=[1]))
+                self.assertEqual(client.message()["seq"], 0)
+                client.send(text(type="end"))
+                worker.answer(worker.batch())
+                self.assertEqual([flags for _, flags, _ in self.results(client)], [["LAST", "END"]])
+                self.await_metric(service, 1, "millrace_endpoints_late_total")
 
     def test_answers_that_do_not_match_their_kind_are_errors_of_their_rows(self):
         service = self.service()
