@@ -136,7 +136,8 @@ class InvalidMessages(WorkerFaultTest):
                 self.assertEqual(client.message()["seq"], 0)
                 client.send(text(type="end"))
                 worker.answer(worker.batch())
-                self.assertEqual([flags for _, flags, _ in self.results(client)], [["LAST", "END"]])
+                self.assertEqual([flags for _, flags, _ in self.results(client)],
+                                 [["START", "RESET", "SEGMENT"], ["LAST", "END"]])
                 self.await_metric(service, 1, "millrace_endpoints_late_total")
 
     def test_answers_that_do_not_match_their_kind_are_errors_of_their_rows(self):
