@@ -150,7 +150,9 @@ class Stream final : public StreamInput {
   bool has_credit_ = false;
   Duration paused_for_{};  // total time paused since at most half of the limit was held
   Time settled_{};
-  Duration taken_after_{};  // from ready to taken, of the row that was taken last
+  Duration taken_after_{};       // from ready to taken, of the row that was taken last
+  Duration done_after_{};        // from ready to done, of the same row
+  const Duration notice_after_;  // see needs_batched()
   StreamClosing closing_ = StreamClosing::end;
   ResultLoss loss_ = ResultLoss::stream_closed;  // reason for results that are not written
 };
