@@ -20,14 +20,6 @@ StreamClosing closing_for(ErrorCode code) {
   return StreamClosing::error;
 }
 
-// Adaptive sizes do not depend on shorter waits.
-Duration shortest_wait_of_interest(const StreamSettings& settings) {
-  const SizeRule& rule = settings.chunk.sizes;
-  if (rule.by != SizeRule::By::adaptive || settings.requested_size) return Duration::max();
-  const double seconds = rule.sizes.smallest() / settings.type.rate;
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
-}
-
 }  // namespace
 
 Stream::Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& client,
@@ -46,7 +38,7 @@ Stream::Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& 
                links_.stats, links_.chosen_size),
       intake_(settings_, links_, client, cutter_.frames()),
       unwritten_(links.stats),
-      notice_after_(shortest_wait_of_interest(settings_)) {
+      waits_(settings_) {
   assert(settings_.frames_limit >= settings_.chunk.width());
   has_credit_ = credit() > 0;
   links_.stats.opened.add();
@@ -204,7 +196,7 @@ void Stream::cut_rows(Time now) {
       feed(*endpoint, now);
     } else if (intake_.empty()) {
       return;
-    } else if (const auto size = sources_.size(waited(now))) {
+    } else if (const auto size = sources_.size(waits_.longest(cutter_.rows(), now))) {
       feed(*size, now);
     } else {
       const std::uint64_t most =
@@ -223,14 +215,6 @@ void Stream::feed(const Event& event, Time arrived) {
   sources_.added(event, has_frames ? cutter_.newest(event.count) : std::array<Bytes, 2>());
 }
 
-// The larger of two times: from ready to taken, of the row that a worker took last; and twice the
-// time since the oldest row that waits for a batch is ready. Twice, because this row has yet to
-// wait in its worker, for the batch before its own.
-Duration Stream::waited(Time now) const {
-  const auto oldest = cutter_.rows().oldest_ready();
-  return std::max(taken_after_, oldest ? 2 * (now - *oldest) : Duration{});
-}
-
 bool Stream::hands_over() {
   if (cuts_all_) return true;
   held_up_ = client_listens_ && client_->full();
@@ -238,12 +222,11 @@ bool Stream::hands_over() {
 }
 
 // True if the stream has to know when the row just cut is in a batch. The notice costs this thread
-// a wake-up; without it, the row's result brings the same information later. That is too late for
-// waited() only if the time in a batch is so long that an adaptive size could depend on it.
+// a wake-up; without it, the row's result brings the same information later.
 bool Stream::needs_batched() const {
   const OutstandingRows& rows = cutter_.rows();
   return !rows.begun() || rows.ready() >= max_ready_rows / 2 || links_.blocks.scarce() ||
-         done_after_ > notice_after_;
+         waits_.needs_notice();
 }
 
 void Stream::batched(std::uint64_t seq, Time now) {
@@ -257,8 +240,7 @@ void Stream::done(RowDone done, Time now) {
   row.flags |= done.flags;
   if (done.reason == ResetReason::worker_lost) links_.stats.resets[done.reason].add();
   links_.stats.done(done.at);
-  taken_after_ = done.at.taken - done.at.ready;
-  done_after_ = done.at.done - done.at.ready;
+  waits_.done(done.at);
   if (done.answer.endpoint) sources_.on_worker_endpoint(done.seq);
   try {
     deliver(row, done);

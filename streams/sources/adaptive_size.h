@@ -33,7 +33,7 @@ class AdaptiveSize {
 
   struct Pipeline {
     const SizeList& sizes;  // at most max_sizes; outlives this
-    Duration max_wait;      // of BatchRule
+    Duration max_wait;      // as in BatchRule
     double rate;            // frames per second
   };
 
