@@ -62,7 +62,7 @@ class Simulation final : private StreamHost {
         packet_(std::size_t{2} * scene.packet),
         random_(scene.seed) {
     outcome_.shares.resize(scene.sizes.size());
-    outcome_.by_second.resize(static_cast<std::size_t>(scene.until / 1s) + 2);
+    outcome_.by_second.resize(static_cast<std::size_t>(scene.end / 1s) + 2);
     for (std::uint32_t i = 0; i < scene.streams; ++i) add_client(i);
     std::ranges::sort(clients_, {}, &Client::phase);
     by_id_.resize(clients_.size() + 1);
@@ -71,17 +71,16 @@ class Simulation final : private StreamHost {
 
   Outcome run() {
     const Duration packet = of_frames(scene_.packet);
-    for (Time cycle{}; cycle < Time{scene_.until} && !outcome_.collapsed; cycle += packet)
+    for (Time cycle{}; cycle < Time{scene_.end} && !outcome_.collapsed; cycle += packet)
       for (Client& client : clients_) {
         const Time due = cycle + client.phase;
         if (due < client.opens) continue;
         work_until(due);
         send(client, due);
       }
-    const double measured =
-        std::chrono::duration<double>(now_ - Time{scene_.measured_from}).count();
-    outcome_.changes_per_minute =
-        60 * static_cast<double>(changes() - changes_before_) / measured / scene_.streams;
+    const double measured = std::chrono::duration<double>(now_ - Time{scene_.warm_up}).count();
+    outcome_.changes_in_10s =
+        10 * static_cast<double>(changes() - changes_before_) / measured / scene_.streams;
     const double frames = std::accumulate(outcome_.shares.begin(), outcome_.shares.end(), 0.0);
     for (double& share : outcome_.shares) share /= std::max(frames, 1.0);
     return std::move(outcome_);
@@ -90,7 +89,7 @@ class Simulation final : private StreamHost {
  private:
   struct Client {
     std::uint64_t id = 0;
-    Duration phase{};  // of its packets
+    Duration phase{};  // when it sends, within a packet
     Time opens;        // when it sends the first packet
     std::unique_ptr<Stream> stream;
   };
@@ -105,10 +104,11 @@ class Simulation final : private StreamHost {
     };
     const Duration phase = std::chrono::duration_cast<Duration>(draw(scene_.packet));
     const auto spread = std::chrono::duration_cast<Duration>(draw(scene_.sizes.back()));
-    clients_.push_back({.id = i + 1,
-                        .phase = phase,
-                        .opens = Time{i < scene_.before ? 0ms : scene_.step} + spread,
-                        .stream = nullptr});
+    clients_.push_back(
+        {.id = i + 1,
+         .phase = phase,
+         .opens = Time{i < scene_.streams - scene_.later ? 0ms : scene_.step} + spread,
+         .stream = nullptr});
   }
 
   StreamSettings settings_of(const Client& client) const {
@@ -155,7 +155,7 @@ class Simulation final : private StreamHost {
   }
 
   void settle() {
-    if (!counting_ && now_ >= Time{scene_.measured_from}) {
+    if (!counting_ && now_ >= Time{scene_.warm_up}) {
       counting_ = true;
       changes_before_ = changes();
     }
@@ -169,7 +169,7 @@ class Simulation final : private StreamHost {
   void hand_over(const Batch& batch) {
     std::uint32_t width = 0;
     for (const BatchRow& row : batch.framed) width = std::max(width, row.ready.row.size);
-    const double time = scene_.service.of(static_cast<double>(batch.framed.size()), width / rate);
+    const double time = scene_.service.at(static_cast<double>(batch.framed.size()), width / rate);
     const Time taken = worker_.empty() ? now_ : worker_.back().done;
     worker_.push_back({batch.id, taken, taken + seconds(time)});
     for (const BatchRow& row : batch.framed) count(row, worker_.back());
@@ -179,9 +179,9 @@ class Simulation final : private StreamHost {
   void count(const BatchRow& batch_row, const Working& in) {
     const Row& row = batch_row.ready.row;
     const Duration waited = in.taken - batch_row.ready.ready;
-    if (waited > scene_.stop_at_wait) outcome_.collapsed = true;
+    if (waited > scene_.longest_wait) outcome_.collapsed = true;
     const Time opened = by_id_[number(batch_row.stream)]->opens;
-    const bool measured = in.done >= Time{scene_.measured_from};
+    const bool measured = in.done >= Time{scene_.warm_up};
     if (measured) outcome_.waits.add(waited);
     const auto size = std::ranges::find(scene_.sizes, row.size) - scene_.sizes.begin();
     if (measured) outcome_.shares[static_cast<std::size_t>(size)] += row.size;
@@ -251,7 +251,7 @@ std::uint32_t capacity(const Scene& scene, std::uint32_t size) {
   const double body = size / rate;
   const auto carries = [&](std::uint32_t streams) {
     const double rows = std::min(streams, scene.rows);
-    return streams / body * scene.service.of(rows, body) <= rows;
+    return streams / body * scene.service.at(rows, body) <= rows;
   };
   std::uint32_t low = 0, high = 1'000'000;
   while (low + 1 < high) (carries((low + high) / 2) ? low : high) = (low + high) / 2;
