@@ -28,9 +28,13 @@ bool SizeList::contains(std::uint64_t size) const {
   return size >= smallest() && size <= largest() && (size - from_) % step_ == 0;
 }
 
+std::uint64_t drawn_number(std::uint64_t seed, std::string_view stream, std::uint64_t index) {
+  return mix(mix(seed ^ hash(stream)) + index);
+}
+
 std::uint32_t drawn_size(const SizeRule& rule, std::string_view stream, std::uint64_t row) {
   const std::uint64_t index = rule.per == SizeRule::Per::stream ? 0 : row;
-  const std::uint64_t h = mix(mix(rule.seed ^ hash(stream)) + index);
+  const std::uint64_t h = drawn_number(rule.seed, stream, index);
   using Wide = unsigned __int128;
   return rule.sizes[static_cast<std::size_t>((Wide{rule.sizes.size()} * h) >> 64)];
 }

@@ -58,6 +58,9 @@ struct SizeRule {
   bool operator==(const SizeRule&) const = default;
 };
 
+// Number `index` of the sequence of random numbers of a stream, uniform in 64 bits.
+std::uint64_t drawn_number(std::uint64_t seed, std::string_view stream, std::uint64_t index);
+
 // The size that the rule `random` draws for the row with frames number `row` of a stream, counted
 // from 0. `per = stream` always draws with row 0. docs/rules.md has the same as a Python program.
 std::uint32_t drawn_size(const SizeRule& rule, std::string_view stream, std::uint64_t row);

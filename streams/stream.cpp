@@ -33,10 +33,12 @@ Stream::Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& 
                 .frames = settings_.type,
                 .chunk = settings_.chunk,
                 .requested_size = settings_.requested_size,
+                .max_wait = settings_.max_wait,
                 .endpoint = settings_.endpoint},
                links_.stats, links_.chosen_size),
       intake_(settings_, links_, client, cutter_.frames()),
-      unwritten_(links.stats) {
+      unwritten_(links.stats),
+      waits_(settings_) {
   assert(settings_.frames_limit >= settings_.chunk.width());
   has_credit_ = credit() > 0;
   links_.stats.opened.add();
@@ -194,7 +196,7 @@ void Stream::cut_rows(Time now) {
       feed(*endpoint, now);
     } else if (intake_.empty()) {
       return;
-    } else if (const auto size = sources_.size(waited(now))) {
+    } else if (const auto size = sources_.size(waits_.longest(cutter_.rows(), now))) {
       feed(*size, now);
     } else {
       const std::uint64_t most =
@@ -213,13 +215,6 @@ void Stream::feed(const Event& event, Time arrived) {
   sources_.added(event, has_frames ? cutter_.newest(event.count) : std::array<Bytes, 2>());
 }
 
-// The larger of two times: from ready to taken, of the row that a worker took last; and since the
-// oldest row that waits for a batch is ready.
-Duration Stream::waited(Time now) const {
-  const auto oldest = cutter_.rows().oldest_ready();
-  return std::max(taken_after_, oldest ? now - *oldest : Duration{});
-}
-
 bool Stream::hands_over() {
   if (cuts_all_) return true;
   held_up_ = client_listens_ && client_->full();
@@ -230,7 +225,8 @@ bool Stream::hands_over() {
 // a wake-up; without it, the row's result brings the same information later.
 bool Stream::needs_batched() const {
   const OutstandingRows& rows = cutter_.rows();
-  return !rows.begun() || rows.ready() >= max_ready_rows / 2 || links_.blocks.scarce();
+  return !rows.begun() || rows.ready() >= max_ready_rows / 2 || links_.blocks.scarce() ||
+         waits_.needs_notice();
 }
 
 void Stream::batched(std::uint64_t seq, Time now) {
@@ -244,7 +240,7 @@ void Stream::done(RowDone done, Time now) {
   row.flags |= done.flags;
   if (done.reason == ResetReason::worker_lost) links_.stats.resets[done.reason].add();
   links_.stats.done(done.at);
-  taken_after_ = done.at.taken - done.at.ready;
+  waits_.done(done.at);
   if (done.answer.endpoint) sources_.on_worker_endpoint(done.seq);
   try {
     deliver(row, done);

@@ -15,6 +15,7 @@
 #include "streams/client_output.h"
 #include "streams/intake.h"
 #include "streams/row_cutter.h"
+#include "streams/row_waits.h"
 #include "streams/sources/event_sources.h"
 #include "streams/stats.h"
 #include "streams/stream_input.h"
@@ -118,7 +119,6 @@ class Stream final : public StreamInput {
   void settle(Time now);
   void cut_rows(Time now);
   void feed(const Event& event, Time arrived);
-  Duration waited(Time now) const;
   bool hands_over();
   bool needs_batched() const;
   void deliver(const Row& row, const RowDone& done);
@@ -139,6 +139,7 @@ class Stream final : public StreamInput {
   EventSources sources_;
   Intake intake_;
   UnwrittenResults unwritten_;
+  RowWaits waits_;
 
   Input input_ = Input::open;
   bool cuts_all_ = false;       // rows are not bounded: aborted before a worker had a row
@@ -150,7 +151,6 @@ class Stream final : public StreamInput {
   bool has_credit_ = false;
   Duration paused_for_{};  // total time paused since at most half of the limit was held
   Time settled_{};
-  Duration taken_after_{};  // from ready to taken, of the row that was taken last
   StreamClosing closing_ = StreamClosing::end;
   ResultLoss loss_ = ResultLoss::stream_closed;  // reason for results that are not written
 };

@@ -29,6 +29,7 @@ struct StreamSettings {
   // The size that the client requested: one of chunk.sizes, which the stream keeps.
   std::optional<std::uint32_t> requested_size = {};
   std::optional<EndpointRule> endpoint = {};
+  Duration max_wait{};  // BatchRule::max_wait of the pipeline: adaptive sizes depend on it
   // The stream pauses when it holds this many frames; at least the rule's width. While blocks are
   // scarce, it pauses when it holds the rule's width of frames that are in no batch.
   std::uint64_t frames_limit = 0;

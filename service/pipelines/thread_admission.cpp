@@ -119,6 +119,7 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
                           .chunk = options.chunk,
                           .requested_size = checked.size,
                           .endpoint = options.endpoint,
+                          .max_wait = options.batch.max_wait,
                           .frames_limit = options.stream_frames,
                           .pause_frames = options.pause_frames,
                           .shed_after = options.shed_after,

@@ -28,6 +28,15 @@ BodySizes::BodySizes(const ChunkRule& rule, const Stream& stream, StreamStats& s
       size_(rule.spec.size),
       in_force_(rule.spec.size) {
   assert(!rule.sizes.sizes.empty());
+  if (stream.requested) {
+    size_ = *stream.requested;
+  } else if (rule.sizes.by == SizeRule::By::random) {
+    size_ = drawn_size(rule.sizes, stream.name, 0);
+  } else if (rule.sizes.by == SizeRule::By::adaptive) {
+    size_ = chosen > 0 ? chosen : rule.sizes.sizes.smallest();
+    adaptive_.emplace(AdaptiveSize::Pipeline{rule.sizes.sizes, stream.max_wait, stream.rate},
+                      stream.name, size_);
+  }
 }
 
 std::optional<Event> BodySizes::next(const SegmentProgress& progress, Duration waited) {
@@ -42,10 +51,10 @@ std::optional<Event> BodySizes::next(const SegmentProgress& progress, Duration w
   return Event{.kind = Event::Kind::size, .cause = cause, .count = body};
 }
 
-std::uint32_t BodySizes::choose(Duration /*waited*/) {
+std::uint32_t BodySizes::choose(Duration waited) {
   switch (rule_.sizes.by) {
     case SizeRule::By::fixed: return rule_.spec.size;
-    case SizeRule::By::adaptive: return chosen_ = rule_.spec.size;
+    case SizeRule::By::adaptive: return chosen_ = adaptive_->next(waited, position_);
     case SizeRule::By::random: return drawn_size(rule_.sizes, stream_.name, rows_);
   }
   return rule_.spec.size;

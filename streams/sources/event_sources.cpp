@@ -8,8 +8,10 @@ namespace millrace {
 EventSources::EventSources(const Settings& settings, StreamStats& stats, std::uint32_t& chosen_size)
     : chunk_(settings.chunk), stats_(stats) {
   if (!chunk_.sizes.sizes.empty())
-    sizes_.emplace(chunk_, BodySizes::Stream{settings.stream, settings.requested_size}, stats,
-                   chosen_size);
+    sizes_.emplace(chunk_,
+                   BodySizes::Stream{settings.stream, settings.requested_size, settings.max_wait,
+                                     settings.frames.rate},
+                   stats, chosen_size);
   if (settings.endpoint) endpoints_.emplace(*settings.endpoint, settings.frames, stats);
 }
 
@@ -32,14 +34,14 @@ void EventSources::added(const Event& event, const std::array<Bytes, 2>& frames)
 }
 
 void EventSources::cut(const Row& row) {
-  if (sizes_ && row.has_frames()) sizes_->on_body_begins(true);
+  if (sizes_ && row.has_frames()) sizes_->on_row(row);
   if (endpoints_ && row.is(flag::last)) endpoints_->on_last_row(row.seq);
   begin(progress_.cut(row));
 }
 
 void EventSources::begin(SegmentProgress::Began what) {
   if (what == SegmentProgress::Began::nothing) return;
-  if (sizes_) sizes_->on_body_begins(false);
+  if (sizes_) sizes_->on_segment();
   if (endpoints_) endpoints_->on_begin(what);
 }
 

@@ -36,6 +36,7 @@ class EventSources {
     const FrameType& frames;
     const ChunkRule& chunk;
     std::optional<std::uint32_t> requested_size;
+    Duration max_wait;  // longest wait of a row for others in its batch
     const std::optional<EndpointRule>& endpoint;
   };
 
