@@ -14,6 +14,7 @@ CutStream::CutStream(Rule rule, OnEvent on_event, OnRow on_row)
                 .frames = rule_.frames,
                 .chunk = rule_.chunk,
                 .requested_size = {},
+                .max_wait = {},
                 .endpoint = rule_.endpoint},
                stats_, chosen_size_),
       chunker_(rule_.chunk.chunker_spec()) {
