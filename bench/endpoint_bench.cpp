@@ -49,6 +49,7 @@ class Ours {
                   .frames = type_,
                   .chunk = chunk_,
                   .requested_size = {},
+                  .max_wait = {},
                   .endpoint = endpoint_},
                  stats_, chosen_size_) {
     sources_.added({.kind = Event::Kind::open});
