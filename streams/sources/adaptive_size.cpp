@@ -29,7 +29,7 @@ constexpr double skips = 1.5;
 // before many others follow. The last half goes at once: if a mixture of sizes is slower than
 // either size, because the rows of a batch are as wide as the widest, it must be short.
 constexpr double halvings = 6;
-constexpr double bodies_per_doubling = 1.5;
+constexpr double bodies_per_doubling = 2.5;
 constexpr double all_turns = (halvings - 1) * bodies_per_doubling;
 
 std::size_t index_of(const SizeList& sizes, std::uint32_t size) {
