@@ -2,6 +2,7 @@
 // The rows of random streams with sources are those of the reference chunker.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -72,9 +73,11 @@ ChunkRule random_rule(Draw& draw) {
 }
 
 StreamSettings random_settings(Draw& draw) {
+  // Bodies of milliseconds to seconds, so that adaptive sizes change too.
+  const FrameType type{.rate = std::pow(10.0, draw(2, 4))};
   StreamSettings settings{.name = "stream " + std::to_string(draw(0, 9)),
-                          .type = {},
-                          .format = format_of(SampleFormat::s16le, {}),
+                          .type = type,
+                          .format = format_of(SampleFormat::s16le, type),
                           .chunk = random_rule(draw)};
   const SizeList& sizes = settings.chunk.sizes.sizes;
   if (!sizes.empty() && draw.chance(30)) settings.requested_size = one_of(sizes, draw);
@@ -84,6 +87,7 @@ StreamSettings random_settings(Draw& draw) {
                      .max = draw.chance(50) ? draw(1, 120) : 1'000'000,
                      .on_endpoint = static_cast<EndpointRule::On>(draw(0, 1))};
   settings.frames_limit = settings.chunk.width() + draw(0, 300);
+  settings.max_wait = std::chrono::milliseconds(draw(0, 10));
   if (draw.chance(50)) settings.shed_after = std::chrono::milliseconds(draw(3, 40));
   return settings;
 }
@@ -103,7 +107,8 @@ class SizedRows final : public test::CapturedRows {
 // What happened in all plays.
 struct Happened {
   std::uint64_t rows = 0, shed = 0, by_length = 0, by_worker = 0, late = 0, pauses = 0, aborts = 0;
-  std::uint64_t sizes_up = 0, sizes_down = 0;
+  // Changes of the size.
+  std::uint64_t drawn_up = 0, drawn_down = 0, by_load_up = 0, by_load_down = 0;
 };
 
 // A random stream between a client and a lane that do random things at random times. The client
@@ -114,6 +119,7 @@ class Play {
   explicit Play(std::uint32_t seed)
       : draw_(seed),
         settings_(random_settings(draw_)),
+        chosen_size_(random_chosen_size()),
         pool_(FrameBuffer::block_bytes(settings_.type.bytes(), settings_.chunk.width()), 0,
               stats_.buffer),
         stream_(settings_,
@@ -142,11 +148,17 @@ class Play {
     all.late += expected_.late();
     all.pauses += pauses_;
     all.aborts += lane_.rows.back().row.is(flag::abort) ? 1 : 0;
-    all.sizes_up += stats_.size_changes[SizeChange::up].value();
-    all.sizes_down += stats_.size_changes[SizeChange::down].value();
+    const bool by_load = settings_.chunk.sizes.by == SizeRule::By::adaptive;
+    (by_load ? all.by_load_up : all.drawn_up) += stats_.size_changes[SizeChange::up].value();
+    (by_load ? all.by_load_down : all.drawn_down) += stats_.size_changes[SizeChange::down].value();
   }
 
  private:
+  std::uint32_t random_chosen_size() {
+    const SizeList& sizes = settings_.chunk.sizes.sizes;
+    return sizes.empty() || draw_.chance(50) ? 0 : one_of(sizes, draw_);
+  }
+
   // Sizes that depend on the load are those that the stream had.
   std::uint32_t size_of_body(std::uint64_t bodies, std::uint64_t rows) const {
     const SizeRule& rule = settings_.chunk.sizes;
@@ -245,7 +257,7 @@ class Play {
     const auto kind = draw_.chance(50) ? Answer::Kind::json : Answer::Kind::none;
     Instants at;
     at.ready = ready.ready;
-    at.taken = now_;
+    at.taken = at.done = now_;
     expected_.done(answered_, ends);
     stream_.done({.seq = answered_++, .answer = {kind, "said", ends}, .at = at}, now_);
     compare();
@@ -274,8 +286,8 @@ class Play {
 
   Draw draw_;
   const StreamSettings settings_;
+  std::uint32_t chosen_size_;
   StreamStats stats_;
-  std::uint32_t chosen_size_ = 0;
   BlockPool pool_;
   SizedRows lane_;
   test::CapturedClient client_;
@@ -307,6 +319,8 @@ TEST_CASE("the events of sources and clients give the rows of the reference chun
   CHECK(all.late > 1000);
   CHECK(all.pauses > 1000);
   CHECK(all.aborts > 100);
-  CHECK(all.sizes_up > 1000);
-  CHECK(all.sizes_down > 1000);
+  CHECK(all.drawn_up > 1000);
+  CHECK(all.drawn_down > 1000);
+  CHECK(all.by_load_up > 0);
+  CHECK(all.by_load_down > 0);
 }
