@@ -45,6 +45,34 @@ TEST_CASE("in steady state endpoints by voice need no allocation") {
   CHECK(live.stats.endpoints[EndpointReason::no_speech].value() == 330);
 }
 
+TEST_CASE("in steady state drawn and adaptive sizes need no allocation") {
+  for (const SizeRule::By by : {SizeRule::By::random, SizeRule::By::adaptive}) {
+    CAPTURE(static_cast<int>(by));
+    test::LiveStream live(
+        {.id = StreamId{5},
+         .type = {},
+         .format = format_of(SampleFormat::s16le, {}),
+         .chunk = {.spec = {.size = 800, .first = 900, .left = 100},
+                   .sizes = {.by = by, .sizes = SizeList({400, 800, 1600, 3200}), .seed = 7}},
+         .frames_limit = 80000});
+    live.lane.rows.reserve(4000);
+    const std::vector<std::byte> message(3 * 1600 * sizeof(std::int16_t));
+    const auto round = [&](bool rows_wait) {
+      live.stream.frames(message, live.now);
+      live.stream.flush(std::nullopt, live.now);
+      live.stream.gap(10, live.now);
+      if (rows_wait) live.now += std::chrono::seconds(1);
+      while (live.answered < live.lane.rows.size()) live.take_and_answer(1);
+    };
+    for (int i = 0; i < 20; ++i) round(false);
+    const std::size_t before = test::allocations();
+    for (int i = 0; i < 200; ++i) round(i < 10);
+    CHECK(test::allocations() == before);
+    CHECK(live.stats.size_changes[SizeChange::up].value() > 0);
+    CHECK(live.stats.size_changes[SizeChange::down].value() > 0);
+  }
+}
+
 TEST_CASE("a stream whose rate is converted needs no allocation in steady state either") {
   test::LiveStream live(StreamSettings{.id = {},
                                        .type = {},
