@@ -11,6 +11,9 @@
 
 namespace millrace {
 
+// The most sizes of a list.
+inline constexpr std::size_t most_sizes = 16;
+
 // The sizes that bodies may have, ascending: a list, or an arithmetic sequence (`from`, `to`,
 // `step`), which may be long. In frames.
 class SizeList {

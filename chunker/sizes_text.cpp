@@ -11,7 +11,6 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t most_sizes = 16;
 constexpr std::string_view between = "+", range_to = "..", range_step = "/";
 constexpr std::string_view forms =
     "must be 2 to 16 lengths of at least 1 frame in ascending order, or a range";

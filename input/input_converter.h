@@ -58,8 +58,8 @@ class InputConverter {
   // the stream came before those n: positions are rounded over the whole stream.
   Appended drain(std::uint64_t before, FrameSink& to);
 
-  // The number of input frames that `packets` lost Opus packets had: each is as long as the packet
-  // before them, or 20 ms. For other formats `packets` itself.
+  // The number of input frames that `client_frames` lost Opus packets had: each is as long as the
+  // packet before them, or 20 ms. For other formats `client_frames` itself.
   std::uint64_t lost_input_frames(std::uint64_t client_frames) const;
 
   // True if part of an input frame has been received.

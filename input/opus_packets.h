@@ -30,11 +30,10 @@ class OpusPackets {
   // Requires: one or two channels, and a rate of rate_for(). Throws std::bad_alloc.
   OpusPackets(std::uint32_t rate, std::uint32_t channels);
 
-  std::uint32_t rate() const { return rate_; }
   std::uint64_t most_frames() const { return std::uint64_t{rate_} * most_packet_ms / 1000; }
 
   // The packet's frames with interleaved channels, in `to`. nullopt if the decoder refuses the
-  // packet, or if it is longer than 120 ms: frames_of_packet() is then the length in its header.
+  // packet, or if it is longer than 120 ms, which libopus does not measure.
   std::optional<std::span<const float>> decode(Bytes packet, Decoded& to);
 
   // The length of the last packet whose header was valid, in frames; 20 ms before the first.

@@ -132,8 +132,7 @@ void collect_resets(const Pipelines& pipelines, Families& into) {
 void collect_sources(const Pipelines& pipelines, Families& into) {
   into.begin_counter("millrace_endpoints_total", "Endpoints that took effect, by cause.");
   add_all(into, pipelines, of_streams, "by", &StreamStats::endpoints);
-  into.begin_counter("millrace_endpoints_late_total",
-                     "Endpoints of workers that arrived after their segment had ended.");
+  into.begin_counter("millrace_endpoints_late_total", "Endpoints of workers without effect.");
   add_all(into, pipelines, of_streams, &StreamStats::endpoints_late);
   into.begin_counter("millrace_size_changes_total", "Changes of a stream's chunk size.");
   add_all(into, pipelines, of_streams, "direction", &StreamStats::size_changes);

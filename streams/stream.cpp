@@ -189,9 +189,14 @@ void Stream::settle(Time now) {
 void Stream::cut_rows(Time now) {
   while (hands_over()) {
     if (auto row = cutter_.next(now)) {
-      sources_.cut(row->row);
+      const Row cut = row->row;
       row->notify_batched = needs_batched();
       links_.host.add(settings_.id, std::move(*row));
+      try {
+        sources_.cut(cut);
+      } catch (const std::bad_alloc&) {
+        return fail(ErrorCode::internal, "no memory for a voice detector", now);
+      }
     } else if (const auto endpoint = sources_.endpoint()) {
       feed(*endpoint, now);
     } else if (intake_.empty()) {
@@ -199,8 +204,8 @@ void Stream::cut_rows(Time now) {
     } else if (const auto size = sources_.size(waits_.longest(cutter_.rows(), now))) {
       feed(*size, now);
     } else {
-      const std::uint64_t most =
-          std::min(cutter_.frames_until_next(), sources_.frames_until_next());
+      std::uint64_t most = std::min(cutter_.frames_until_next(), sources_.frames_until_next());
+      if (sources_.needs_values()) most = std::min(most, cutter_.frames().block_frames());
       const auto [event, arrived] = intake_.take(most);
       feed(event, arrived);
     }
@@ -211,8 +216,8 @@ void Stream::cut_rows(Time now) {
 // recording belongs here.
 void Stream::feed(const Event& event, Time arrived) {
   cutter_.add(event, arrived);
-  const bool has_frames = event.kind == Kind::frames;
-  sources_.added(event, has_frames ? cutter_.newest(event.count) : std::array<Bytes, 2>());
+  const bool has_values = event.kind == Kind::frames && sources_.needs_values();
+  sources_.added(event, has_values ? cutter_.newest(event.count) : std::array<Bytes, 2>());
 }
 
 bool Stream::hands_over() {

@@ -19,8 +19,8 @@ namespace millrace::load {
 class ZeromqLoadTransport final : public LoadTransport {
  public:
   // `request` has the parameters of every stream, except its name. Client indices are below
-  // `clients`. A frame has `frame_bytes`; 0: each
-  // message is a frame. Throws std::runtime_error if the service is not found.
+  // `clients`. A frame has `frame_bytes`; 0: each message is a frame. Throws std::runtime_error if
+  // the service is not found.
   ZeromqLoadTransport(const ServiceUrl& service, StreamRequest request, std::uint32_t clients,
                       std::size_t frame_bytes);
 

@@ -2,10 +2,10 @@
 #include "service/config/chunk_options.h"
 
 #include <algorithm>
-#include <array>
 
 #include "chunker/lengths.h"
 #include "chunker/sizes_text.h"
+#include "input/voice_detector.h"
 #include "service/log/printable.h"
 
 namespace millrace {
@@ -69,10 +69,8 @@ bool is_off(Section& section, std::string_view key) {
   return texts.empty() || texts.front().second == "off";
 }
 
-// The detector takes audio at these rates only.
 bool has_detector(const FrameType& frames) {
-  constexpr std::array<double, 4> rates = {8000, 16'000, 32'000, 48'000};
-  return !frames.features && std::ranges::find(rates, frames.rate) != rates.end();
+  return !frames.features && VoiceDetector::has_rate(frames.rate);
 }
 
 void read_detector(Section& section, const FrameType& frames, EndpointRule& rule) {

@@ -70,6 +70,8 @@ void check_row_buckets(Section& batch, const BatchRule& rule) {
                 "the last value must be rows, which is " + std::to_string(rule.rows));
 }
 
+static_assert(most_sizes <= worker_protocol::max_width_buckets);
+
 // The width of each of the rule's sizes. A range may have any number of sizes: only the widest.
 std::vector<std::uint32_t> default_widths(const ChunkRule& chunk) {
   const SizeList& sizes = chunk.sizes.sizes;

@@ -108,8 +108,8 @@ std::string listed(const SizeList& sizes, double rate) {
   return all;
 }
 
-Result<std::uint32_t, RequestError> check_size(const std::string& chunk,
-                                               const PipelineOptions& pipeline) {
+Result<std::uint32_t, RequestError> check_chunk(const std::string& chunk,
+                                                const PipelineOptions& pipeline) {
   const SizeList& sizes = pipeline.chunk.sizes.sizes;
   if (sizes.empty())
     return refusal(400, "chunk", "the pipeline has only one size, and none to choose from");
@@ -136,7 +136,7 @@ Result<CheckedRequest, RequestError> check_request(const StreamRequest& request,
   if (!client) return client.error();
   CheckedRequest checked{.format = *client, .size = {}};
   if (request.chunk) {
-    const auto size = check_size(*request.chunk, pipeline);
+    const auto size = check_chunk(*request.chunk, pipeline);
     if (!size) return size.error();
     checked.size = *size;
   }

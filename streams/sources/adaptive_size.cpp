@@ -42,7 +42,7 @@ std::size_t index_of(const SizeList& sizes, std::uint32_t size) {
 
 AdaptiveSize::AdaptiveSize(const Pipeline& pipeline, std::string_view stream, std::uint32_t begin)
     : pipeline_(pipeline), stream_(stream), index_(index_of(pipeline.sizes, begin)) {
-  assert(pipeline.sizes.size() <= max_sizes);
+  assert(pipeline.sizes.size() <= most_sizes);
   wait_for_turn(0);
 }
 

@@ -29,10 +29,8 @@ namespace millrace {
 // Time is counted in frames. Pure. Confined to one thread. Does not allocate.
 class AdaptiveSize {
  public:
-  static constexpr std::size_t max_sizes = 16;
-
   struct Pipeline {
-    const SizeList& sizes;  // at most max_sizes; outlives this
+    const SizeList& sizes;  // at most most_sizes; outlives this
     Duration max_wait;      // as in BatchRule
     double rate;            // frames per second
   };
@@ -59,9 +57,9 @@ class AdaptiveSize {
 
   const Pipeline pipeline_;
   const std::string_view stream_;
-  std::size_t index_;                               // number of the size
-  std::array<std::uint8_t, max_sizes> failures_{};  // tries of each size that failed, one by one
-  std::uint64_t quiet_from_ = 0;                    // when the quiet time began
+  std::size_t index_;                                // number of the size
+  std::array<std::uint8_t, most_sizes> failures_{};  // tries of each size that failed, one by one
+  std::uint64_t quiet_from_ = 0;                     // when the quiet time began
   std::uint64_t turn_ = 0;          // frames from its end to the stream's own change
   std::uint64_t draws_ = 0;         // numbers drawn for turn_
   std::uint64_t before_ = 0;        // position of the body before

@@ -27,7 +27,9 @@ namespace millrace {
 //   sources.added(event, frames);
 //
 // Rows do not depend on how frames are split into events, except where the load or a worker
-// decides. Has no clock. Confined to one thread. Does not allocate after construction.
+// decides. Has no clock. Confined to one thread. Does not allocate after
+// construction, except that the voice detector of a pipeline above 16 kHz allocates when a run
+// begins.
 class EventSources {
  public:
   // The parameters of one stream. The objects outlive the sources.
@@ -53,9 +55,11 @@ class EventSources {
   // nullopt.
   std::uint64_t frames_until_next() const;
 
-  // The event has entered the chunker. `frames` are the values of its frames.
+  // True if added() needs the values of frames.
+  bool needs_values() const { return endpoints_ && endpoints_->needs_values(); }
+  // The event has entered the chunker. `frames` are the values of its frames, if they are needed.
   void added(const Event& event, const std::array<Bytes, 2>& frames = {});
-  // The chunker has cut a row.
+  // The chunker has cut a row. Throws std::bad_alloc; then no endpoint by voice follows.
   void cut(const Row& row);
   // A worker's answer ends the segment of the row with this number.
   void on_worker_endpoint(std::uint64_t seq);

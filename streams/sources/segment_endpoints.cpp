@@ -2,6 +2,7 @@
 #include "streams/sources/segment_endpoints.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace millrace {
@@ -50,7 +51,13 @@ void SegmentEndpoints::listen(Bytes frames, const SegmentProgress& progress) {
 void SegmentEndpoints::on_begin(SegmentProgress::Began what) {
   due_.reset();
   silence_.begin();
-  if (detector_ && what == SegmentProgress::Began::run) detector_->restart();
+  if (!detector_ || what != SegmentProgress::Began::run) return;
+  try {
+    detector_->restart();
+  } catch (const std::bad_alloc&) {
+    detector_.reset();
+    throw;
+  }
 }
 
 void SegmentEndpoints::on_worker_endpoint(std::uint64_t seq) {

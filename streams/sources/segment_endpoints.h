@@ -34,8 +34,10 @@ class SegmentEndpoints {
   // next() has returned nullopt.
   std::uint64_t frames_until_next(const SegmentProgress& progress) const;
 
-  // Frames have entered the chunker; `frames` are their values. Requires: at most
-  // frames_until_next().
+  // True if on_frames() needs the values of frames.
+  bool needs_values() const { return detector_.has_value(); }
+  // Frames have entered the chunker; `frames` are their values, if they are needed. Requires: at
+  // most frames_until_next().
   void on_frames(const std::array<Bytes, 2>& frames, const SegmentProgress& progress);
   void on_begin(SegmentProgress::Began what);
   // A LAST row was cut.

@@ -26,9 +26,9 @@ class SegmentProgress {
         closing_ = Began::run;
         // A segment without frames has not begun: there is nothing to end, and no row follows.
         return frames_ == 0 ? begin() : Began::nothing;
-      case Kind::reset:
+      case Kind::reset: closing_ = Began::run; return Began::nothing;
       case Kind::end:
-      case Kind::abort: closing_ = Began::run; return Began::nothing;
+      case Kind::abort: closing_ = Began::nothing; return Began::nothing;
     }
     return Began::nothing;
   }

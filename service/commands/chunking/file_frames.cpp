@@ -18,6 +18,7 @@ MutableBytes FileFrames::Block::writable(std::size_t frames) {
 }
 
 Result<FileFrames, std::string> FileFrames::open(AudioFile file, const FrameType& frames) {
+  if (frames.features) return std::string("is audio; the pipeline takes features");
   ClientFormat from{.format = SampleFormat::s16le, .values = file.channels(), .rate = file.rate()};
   if (from.values != frames.values) {
     if (frames.values != 1)
