@@ -38,7 +38,7 @@ class FrameBuffer {
   // The frames before `index` are no longer needed. A smaller index than before has no effect.
   void release(std::uint64_t index);
 
-  std::uint64_t block_frames() const { return block_frames_; }  // so many are in at most two blocks
+  std::uint64_t block_frames() const { return block_frames_; }  // these are in at most two blocks
   std::uint64_t end() const { return end_; }                    // after the last frame
   std::uint64_t held() const { return end_ - released_; }
 
