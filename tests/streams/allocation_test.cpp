@@ -23,6 +23,33 @@ TEST_CASE("in steady state messages and rows need no allocation") {
   CHECK(live.rows().size() == 440);
 }
 
+TEST_CASE("in steady state sizes that change need no allocation") {
+  for (const auto by : {SizeRule::By::adaptive, SizeRule::By::random}) {
+    test::LiveStream live(
+        {.id = StreamId{5},
+         .type = {},
+         .format = format_of(SampleFormat::s16le, {}),
+         .chunk = {.spec = {.size = 800},
+                   .sizes = {.by = by,
+                             .sizes = SizeList(std::vector<std::uint32_t>{400, 800, 1600})}},
+         .frames_limit = 80000});
+    live.lane.rows.reserve(5000);
+    const std::vector<std::byte> message(800 * sizeof(std::int16_t));
+    int rounds = 0;
+    const auto round = [&] {
+      live.stream.frames(message, live.now);
+      if (++rounds % 20 == 0) live.now += std::chrono::seconds(3);  // the rows wait
+      live.stream.frames(message, live.now);
+      live.take_and_answer(live.lane.rows.size() - live.answered);
+    };
+    for (int i = 0; i < 100; ++i) round();
+    const std::size_t before = test::allocations();
+    for (int i = 0; i < 200; ++i) round();
+    CHECK(test::allocations() == before);
+    CHECK(live.stats.size_changes[SizeChange::up].value() > 0);
+  }
+}
+
 TEST_CASE("in steady state endpoints by voice need no allocation") {
   test::LiveStream live(
       {.id = StreamId{5},
