@@ -69,7 +69,8 @@ std::size_t converted_bytes(const FrameType& frames, std::size_t message) {
 
 // The most memory of one stream's converter and voice detector.
 std::size_t input_bytes(const PipelineOptions& pipeline) {
-  const bool has_detector = pipeline.endpoint && pipeline.endpoint->by == EndpointRule::By::vad;
+  const bool has_detector = pipeline.endpoint && pipeline.endpoint->by == EndpointRule::By::vad &&
+                            VoiceDetector::has_rate(pipeline.frames.rate);
   return most_conversion_bytes(pipeline.frames) +
          (has_detector ? VoiceDetector::bytes(pipeline.frames.rate) : 0);
 }
@@ -116,12 +117,7 @@ std::size_t MemoryBounds::all() const {
   return all;
 }
 
-std::size_t bare_stream_bytes(const Options& options) {
-  std::size_t most = 0;
-  for (const PipelineOptions& pipeline : options.pipelines)
-    most = std::max(most, input_bytes(pipeline));
-  return row_bytes + stream_bytes + most;
-}
+std::size_t bare_stream_bytes() { return row_bytes + stream_bytes; }
 
 std::size_t unread_bytes(const LimitOptions& limits) {
   constexpr std::size_t one = worker_protocol::max_to_service + reserved_unread_bytes;

@@ -23,9 +23,9 @@ struct MemoryBounds {
 // The credits of a worker that does not choose a number.
 inline constexpr std::uint32_t default_credits = 2;
 
-// The most memory of a stream of any pipeline besides its frames and results. docs/sizing.md has
-// the figure.
-std::size_t bare_stream_bytes(const Options& options);
+// The most memory of a stream besides its frames, its results, and the conversion and detector that
+// it has from the start. docs/sizing.md has the figure.
+std::size_t bare_stream_bytes();
 
 // The limit on bytes of incomplete messages from all workers on other machines, beyond
 // reserved_unread_bytes of each (workers/hub/server.h). It is the limit on slabs, but at least one

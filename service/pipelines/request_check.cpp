@@ -112,7 +112,10 @@ Result<std::uint32_t, RequestError> check_chunk(const std::string& chunk,
                                                 const PipelineOptions& pipeline) {
   const SizeList& sizes = pipeline.chunk.sizes.sizes;
   if (sizes.empty())
-    return refusal(400, "chunk", "the pipeline has only one size, and none to choose from");
+    return refusal(400, "chunk",
+                   "the pipeline has only one size, " +
+                       readable_size(pipeline.chunk.spec.size, pipeline.frames.rate) +
+                       ", and none to choose from");
   const auto size = parse_length(chunk, pipeline.frames.rate);
   if (!size || !sizes.contains(*size))
     return refusal(400, "chunk",

@@ -245,8 +245,8 @@ Task<> Server::handle_signals() {
 
 void Server::apply_pressure(Overload action, std::uint64_t spare) {
   admission_.gate.memory_short.store(action != Overload::none, std::memory_order_relaxed);
-  const Allowance allowed = allowance(spare, admission_.connections.taken(),
-                                      bare_stream_bytes(options_), options_.limits.message);
+  const Allowance allowed = allowance(spare, admission_.connections.taken(), bare_stream_bytes(),
+                                      options_.limits.message);
   admission_.streams.store(allowed.streams, std::memory_order_relaxed);
   const auto fullest = std::ranges::max_element(
       threads_, {}, [](const auto& thread) { return thread->largest_stream_bytes(); });

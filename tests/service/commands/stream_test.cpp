@@ -152,7 +152,7 @@ TEST_CASE_METHOD(StreamCommandFixture, "one channel of a file can be selected") 
   CHECK(requests() == Requests{"s16le 16000 2 channel=1"});
 }
 
-TEST_CASE_METHOD(StreamCommandFixture, "--split opens a stream for each channel of each file") {
+TEST_CASE_METHOD(StreamCommandFixture, "each channel of each file is a stream with --split") {
   const std::string call = audio("call.wav", 100, 16000, 2), mono = audio("mono.wav", 100);
   CHECK(millrace_stream({call, mono, "absent.wav", "--split", "--streams", "1"}) == 1);
   CHECK_THAT(err.str(), Catch::StartsWith("millrace stream: absent.wav: "));

@@ -148,7 +148,8 @@ TEST_CASE("the default of width_buckets is the width of the widest row") {
   CHECK(pipeline(chunk + "batch = { width_buckets = [512] }").batch.width_buckets == Widths{512});
 }
 
-TEST_CASE("with sizes, the default of width_buckets is the width of each; of a range, the widest") {
+TEST_CASE(
+    "with sizes, the default of width_buckets is the width of each, and of a range the widest") {
   using Widths = std::vector<std::uint32_t>;
   CHECK(pipeline("chunk = { size = 160, sizes = [80, 160, 320], first = 200, left = 40 }")
             .batch.width_buckets == Widths{160, 240, 400});
