@@ -41,8 +41,10 @@ TEST_CASE("a pipeline is refused unless it is mono s16 at 16 kHz") {
 }
 
 TEST_CASE("a rule that cannot be read is refused") {
-  CHECK(body_columns(speech, "").error() == "the chunk rule is not a JSON object: ");
-  CHECK(body_columns(speech, "[]").error() == "the chunk rule is not a JSON object: []");
+  CHECK(body_columns(speech, "").error() ==
+        "the chunk rule cannot be read: the chunk rule is not a JSON object: ");
+  CHECK(body_columns(speech, "[]").error() ==
+        "the chunk rule cannot be read: the chunk rule is not a JSON object: []");
   CHECK_FALSE(body_columns(speech, R"({"size":1600,"left":"x"})").has_value());
 }
 
