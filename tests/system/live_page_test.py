@@ -105,7 +105,7 @@ def figures(scrapes, pipeline):
                 milliseconds(part, "millrace_queue_wait_seconds", stage=stage)
     for trigger in ("full", "complete", "deadline", "drain"):
         shown[f"millrace_batches_total:{trigger}"] = rate("millrace_batches_total", trigger=trigger)
-    for reason in ("start", "client", "gap", "overflow", "worker_lost"):
+    for reason in ("start", "client", "endpoint", "gap", "overflow", "worker_lost"):
         shown[f"millrace_stream_resets_total:{reason}"] = rate("millrace_stream_resets_total", reason=reason)
     return shown
 
