@@ -2,22 +2,12 @@
 // Invalid sizes and endpoints in a configuration, and their error messages.
 #include <catch2/catch.hpp>
 
-#include "service/config/options.h"
+#include "tests/service/config/error_of.h"
 
 using namespace millrace;
 using Catch::Matchers::Contains;
-
-namespace {
-
-std::string error_of(std::string_view text) {
-  const auto result = parse_options(text, "m.toml");
-  return result ? "no error" : result.error();
-}
-
-// The error for these keys on line 2, in a [[pipeline]].
-std::string pipeline_error(const std::string& keys) { return error_of("[[pipeline]]\n" + keys); }
-
-}  // namespace
+using test::error_of;
+using test::pipeline_error;
 
 TEST_CASE("impossible sizes are an error that names the key") {
   const std::string sizes =

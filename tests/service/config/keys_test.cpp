@@ -54,7 +54,7 @@ Keys documented(const std::string& head) {
 
 const std::string sections[] = {"[listen]", "[[pipeline]]", "[limits]", "[gpu]", "[log]"};
 
-// Keys that have no effect yet; the document marks them as not implemented.
+// Keys of which only the default is accepted; the document marks them as not implemented.
 const Keys not_implemented = {"profile", "record"};
 
 const char* const every_key = "tests/fuzz/corpus/configuration/every_key.toml";

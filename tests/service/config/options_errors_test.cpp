@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Invalid configurations, and their error messages.
-#include "service/config/options.h"
+#include "tests/service/config/error_of.h"
 
 #include <catch2/catch.hpp>
 
 using namespace millrace;
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
+using test::error_of;
+using test::pipeline_error;
 
 namespace {
 
-std::string error_of(std::string_view text) {
-  const auto result = parse_options(text, "m.toml");
-  return result ? "no error" : result.error();
-}
-
-// The error for these keys on line 2, in a [[pipeline]].
-std::string pipeline_error(const std::string& keys) { return error_of("[[pipeline]]\n" + keys); }
 std::string listen_error(const std::string& keys) { return error_of("[listen]\n" + keys); }
 std::string gpu_error(const std::string& keys) { return error_of("[gpu]\n" + keys); }
 std::string limits_error(const std::string& keys) { return error_of("[limits]\n" + keys); }
