@@ -17,6 +17,7 @@ enum class Cause : std::uint8_t {
   rejected,    // a message was rejected; its frames are the gap
   connection,  // the connection was lost
   drain,       // the service is stopping
+  recorder,    // only in recordings: a part of the stream was not recorded, or cannot be read
 };
 
 // One thing that happens to a stream. A stream's rows are a pure function of its events, in order.

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/file_descriptor.h"
 #include "bench/bare_arrivals.h"
 #include "transport/http/reader.h"
-#include "transport/net/file_descriptor.h"
 
 namespace millrace::bench {
 

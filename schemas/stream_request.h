@@ -20,6 +20,7 @@ struct StreamRequest {
   std::optional<double> rate{};          // frames per second, finite
   std::optional<std::uint32_t> channels{};
   std::optional<std::uint32_t> dim{};  // values per frame of features
+  bool record = true;                  // false: the client declines; the stream is not recorded
   bool explain = false;                // results have their time in each stage; WebSocket only
 };
 

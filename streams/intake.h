@@ -13,8 +13,8 @@
 #include "input/input_converter.h"
 #include "streams/clamp_watch.h"
 #include "streams/client_output.h"
-#include "streams/frame_buffer.h"
-#include "streams/frame_counts.h"
+#include "streams/frames/frame_buffer.h"
+#include "streams/frames/frame_counts.h"
 #include "streams/stream_settings.h"
 #include "streams/waiting_events.h"
 

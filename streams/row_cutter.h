@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "chunker/chunker.h"
 #include "chunker/ready_row.h"
-#include "streams/frame_buffer.h"
+#include "streams/frames/frame_buffer.h"
 #include "streams/outstanding_rows.h"
 #include "streams/stream_settings.h"
 

@@ -12,7 +12,7 @@
 #include "chunker/spec.h"
 #include "input/client_format.h"
 #include "input/endpoint_rule.h"
-#include "streams/block_pool.h"
+#include "streams/frames/block_pool.h"
 #include "streams/stats.h"
 #include "streams/stream_host.h"
 

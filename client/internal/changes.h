@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "transport/net/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 namespace millrace {
 

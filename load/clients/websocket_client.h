@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "load/clients/load_transport.h"
-#include "transport/net/file_descriptor.h"
 #include "transport/net/limits.h"
 #include "transport/websocket/message_reader.h"
 #include "transport/websocket/random_keys.h"

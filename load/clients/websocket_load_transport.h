@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "load/clients/load_transport.h"
 #include "load/clients/websocket_client.h"
 #include "schemas/stream_request.h"
-#include "transport/net/file_descriptor.h"
 #include "transport/net/net.h"
 #include "transport/websocket/client.h"
 

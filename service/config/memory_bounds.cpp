@@ -12,7 +12,7 @@
 #include "input/voice_detector.h"
 #include "schemas/worker_protocol.h"
 #include "service/config/descriptors.h"
-#include "streams/frame_buffer.h"
+#include "streams/frames/frame_buffer.h"
 #include "streams/waiting_events.h"
 #include "transport/net/limits.h"
 #include "transport/sessions/zeromq_server.h"

@@ -39,6 +39,14 @@ struct ListenOptions {
   bool operator==(const ListenOptions&) const = default;
 };
 
+// Which streams of a pipeline are recorded.
+struct RecordRule {
+  double share = 1;      // of the streams, drawn from their names; above 0, at most 1
+  bool answers = false;  // also the answers to them
+
+  bool operator==(const RecordRule&) const = default;
+};
+
 struct PipelineOptions {
   std::string name = "default";
   FrameType frames;              // type of the frames that the service keeps
@@ -46,11 +54,12 @@ struct PipelineOptions {
   ChunkRule chunk;
   std::optional<EndpointRule> endpoint;  // ends segments; nullopt: only clients do
   BatchRule batch;
-  Duration worker_wait{};              // longest time that a stream waits for a worker
-  Duration bye_wait{};                 // longest time that a leaving worker keeps a segment
-  std::uint64_t stream_frames = 0;     // that a stream may hold; at least one window
-  std::uint64_t pause_frames = 0;      // that it may hold in addition, after long pauses
-  std::optional<Duration> shed_after;  // frames that wait longer are dropped; nullopt: off
+  Duration worker_wait{};                 // longest time that a stream waits for a worker
+  Duration bye_wait{};                    // longest time that a leaving worker keeps a segment
+  std::uint64_t stream_frames = 0;        // that a stream may hold; at least one window
+  std::uint64_t pause_frames = 0;         // that it may hold in addition, after long pauses
+  std::optional<Duration> shed_after;     // frames that wait longer are dropped; nullopt: off
+  std::optional<RecordRule> record = {};  // nullopt: off
 
   bool operator==(const PipelineOptions&) const = default;
 };
@@ -73,12 +82,26 @@ struct LimitOptions {
   bool operator==(const LimitOptions&) const = default;
 };
 
+// The recorder. Used if a pipeline has `record`.
+struct RecordingOptions {
+  std::string directory = {};                        // of the segment files; empty: none
+  std::size_t segment = std::size_t{256} << 20;      // bytes of a segment file
+  Duration commit = std::chrono::milliseconds(200);  // between commits
+  std::size_t queue = std::size_t{64} << 20;         // bytes of the queue to the recorder
+  std::size_t keep = std::size_t{1} << 40;           // bytes of all segment files
+  Duration keep_for = std::chrono::hours(720);       // age of a segment file
+  std::size_t min_free = std::size_t{1} << 30;       // recording is suspended with less free space
+
+  bool operator==(const RecordingOptions&) const = default;
+};
+
 struct Options {
   ListenOptions listen;
   std::vector<PipelineOptions> pipelines;
   LimitOptions limits;
   DeviceRule gpu;
   LogOptions log = {};
+  RecordingOptions recording = {};
 
   bool operator==(const Options&) const = default;
 };

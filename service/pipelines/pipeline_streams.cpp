@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/pipelines/pipeline_streams.h"
 
-#include "streams/frame_buffer.h"
+#include "streams/frames/frame_buffer.h"
 
 namespace millrace {
 

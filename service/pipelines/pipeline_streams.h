@@ -6,7 +6,7 @@
 #include "base/name_book.h"
 #include "service/log/log.h"
 #include "service/pipelines/pipeline.h"
-#include "streams/block_pool.h"
+#include "streams/frames/block_pool.h"
 #include "streams/stats.h"
 #include "streams/stream_host.h"
 #include "streams/stream_settings.h"

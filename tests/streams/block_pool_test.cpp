@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "streams/block_pool.h"
+#include "streams/frames/block_pool.h"
 
 #include <catch2/catch.hpp>
 #include <utility>

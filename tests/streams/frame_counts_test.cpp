@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "streams/frame_counts.h"
+#include "streams/frames/frame_counts.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>

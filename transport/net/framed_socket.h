@@ -9,8 +9,8 @@
 
 #include "base/budget.h"
 #include "base/bytes.h"
+#include "base/file_descriptor.h"
 #include "base/result.h"
-#include "transport/net/file_descriptor.h"
 
 namespace millrace {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <system_error>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "transport/net/file_descriptor.h"
 
 namespace millrace {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "transport/net/file_descriptor.h"
+#include "base/file_descriptor.h"
 #include "transport/net/net.h"
 
 namespace millrace {

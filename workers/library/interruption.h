@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "transport/net/file_descriptor.h"
+#include "base/file_descriptor.h"
 #include "workers/library/worker.h"
 
 namespace millrace {

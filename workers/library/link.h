@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "base/file_descriptor.h"
 #include "base/time.h"
 #include "schemas/worker_codec.h"
-#include "transport/net/file_descriptor.h"
 #include "transport/net/framed_socket.h"
 #include "workers/library/worker.h"
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/file_descriptor.h"
 #include "base/row_columns.h"
 #include "gpu/host/shared_memory.h"
 #include "gpu/host/slab_layout.h"
 #include "schemas/worker_messages.h"
-#include "transport/net/file_descriptor.h"
 #include "workers/library/worker_batch.h"
 
 namespace millrace {

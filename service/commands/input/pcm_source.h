@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "service/commands/input/audio_source.h"
-#include "transport/net/file_descriptor.h"
 
 namespace millrace {
 

@@ -8,8 +8,8 @@
 #include "base/event.h"
 #include "base/padded_length.h"
 #include "chunker/row.h"
+#include "recording/format/checksums.h"
 #include "schemas/json_text.h"
-#include "service/commands/output/crc32c.h"
 
 namespace millrace {
 namespace {
@@ -62,7 +62,7 @@ void TapLines::format(const WorkerBatch& batch, RowColumns columns,
     if (checksums_) {
       line += ",\"crc32c\":\"";
       const auto row = static_cast<std::uint32_t>(i);
-      append_hex(line, crc32c(narrowest(batch, row, columns, width_buckets)));
+      append_hex(line, recording::crc32c(narrowest(batch, row, columns, width_buckets)));
       line += '"';
     }
     line += '}';

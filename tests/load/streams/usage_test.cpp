@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "transport/net/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 using namespace millrace;
 using namespace millrace::load;

@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "base/file_descriptor.h"
 #include "service/commands/command_line.h"
-#include "transport/net/file_descriptor.h"
 
 using namespace millrace;
 using Catch::Matchers::Contains;

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "service/commands/output/crc32c.h"
+#include "recording/format/checksums.h"
 #include "service/commands/output/tap_lines.h"
 #include "service/commands/termination.h"
 #include "tests/workers/library/fake_service.h"
@@ -91,8 +91,8 @@ std::string lines(std::initializer_list<std::string> parts) {
 
 TEST_CASE("crc32c is that of iSCSI") {
   const std::string digits = "123456789";
-  CHECK(crc32c(std::as_bytes(std::span(digits))) == 0xe3069283);
-  CHECK(crc32c({}) == 0);
+  CHECK(recording::crc32c(std::as_bytes(std::span(digits))) == 0xe3069283);
+  CHECK(recording::crc32c({}) == 0);
 }
 
 TEST_CASE("each row of a batch is one line of JSON, marker rows last") {
@@ -107,7 +107,7 @@ TEST_CASE("each row of a batch is one line of JSON, marker rows last") {
 TEST_CASE("a checksum covers the bytes of the row, and is null for a marker row") {
   TapLines tap_lines(true);
   format(tap_lines, tapped_batch(1));
-  // crc32c("123456")
+  // recording::crc32c("123456")
   CHECK_THAT(tap_lines.framed()[0].data, Catch::EndsWith(R"("batch":1,"crc32c":"41357186"})"));
   CHECK_THAT(tap_lines.marks()[0].data, Catch::EndsWith(R"("batch":1,"crc32c":null})"));
 }
@@ -117,7 +117,7 @@ TEST_CASE("a checksum covers the row in the narrowest tensor that holds the row"
   HandedBatch batch = tapped_batch(1);
   batch.framed[0].size = 1;  // with its context it needs 2 columns
   format(tap_lines, batch, {.context = 1});
-  // crc32c("1234")
+  // recording::crc32c("1234")
   CHECK_THAT(tap_lines.framed()[0].data, Catch::EndsWith(R"("crc32c":"f63af4ee"})"));
 }
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "base/file_descriptor.h"
 #include "service/log/log.h"
-#include "transport/net/file_descriptor.h"
 
 namespace millrace::test {
 

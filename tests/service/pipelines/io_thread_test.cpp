@@ -10,11 +10,11 @@
 #include <iterator>
 #include <optional>
 
+#include "base/file_descriptor.h"
 #include "service/admin/live_lists.h"
 #include "service/config/options.h"
 #include "service/server/server.h"
 #include "tests/support/temporary_directory.h"
-#include "transport/net/file_descriptor.h"
 #include "transport/net/listener.h"
 #include "transport/sessions/millrace_v1/conversation.h"
 

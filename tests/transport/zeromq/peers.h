@@ -14,7 +14,7 @@
 #include <string_view>
 #include <zmq.hpp>
 
-#include "transport/net/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 namespace millrace::test {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <thread>
 
+#include "base/file_descriptor.h"
 #include "tests/support/skipped.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/workers/library/child.h"
-#include "transport/net/file_descriptor.h"
 #include "transport/net/local_address.h"
 #include "workers/library/worker.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/ring.h"
-#include "streams/block_pool.h"
+#include "streams/frames/block_pool.h"
 
 namespace millrace {
 

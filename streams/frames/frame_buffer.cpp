@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "streams/frame_buffer.h"
+#include "streams/frames/frame_buffer.h"
 
 #include <algorithm>
 #include <cassert>

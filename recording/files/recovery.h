@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "recording/files/directory.h"
+#include "recording/files/segment_file.h"
+
+namespace millrace::recording {
+
+// What recovery did to a segment file.
+struct Recovered {
+  FileNumber file = 0;
+  std::uint64_t cut_bytes = 0;   // after the last whole chunk
+  std::uint64_t lost_bytes = 0;  // in damaged chunks before it
+  // Streams whose last whole slice in this file may not be their last: "17 from position 48000".
+  std::vector<std::string> streams{};
+};
+
+// Seals a segment file that its writer left unsealed: cuts it after its last whole chunk, and
+// writes its summary. If a chunk before that is damaged, the file is rewritten without it. An error
+// is one line that names the file. Requires: no process writes the file
+// (Directory::lock_for_writing or lock_for_maintenance).
+Result<Recovered, std::string> recover(const Directory& directory, FileNumber number);
+
+// Rewrites a sealed segment file without these streams, and renames it into place. Returns the
+// bytes saved. If the file has none of the streams, it is not touched. Requires:
+// lock_for_maintenance.
+Result<std::uint64_t, std::string> rewrite_without(const Directory& directory, FileNumber number,
+                                                   const std::set<std::uint64_t>& streams);
+
+}  // namespace millrace::recording

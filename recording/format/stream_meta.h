@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/frame_type.h"
+#include "base/result.h"
+
+namespace millrace::recording {
+
+// All that is known of a stream when it opens. Written to every segment file that has a part of the
+// stream, as the metadata of its MCAP channel.
+struct StreamMeta {
+  std::uint64_t number = 0;  // of the stream; never used twice in a directory
+  std::string name{};        // chosen by the client: never part of a path
+  std::string pipeline{};
+  std::string rule{};            // the chunk rule: JSON of chunker/rule_json.h
+  FrameType frames{};            // type of the recorded frames
+  std::string options{};         // the client's: a JSON object, or empty
+  std::string client{};          // the client's format: {"format":"mulaw","rate":8000,"channels":1}
+  std::int64_t opened_wall = 0;  // nanoseconds since 1970
+  std::int64_t opened_steady = 0;  // the same instant by the clock of TimedEvent::at
+  bool operator==(const StreamMeta&) const = default;
+};
+
+// The metadata of the channel, as docs/recording_format.md lists them.
+std::map<std::string, std::string> to_metadata(const StreamMeta& meta);
+// The error names the key.
+Result<StreamMeta, std::string> meta_from(const std::map<std::string, std::string>& metadata);
+
+}  // namespace millrace::recording

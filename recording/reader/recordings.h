@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "recording/files/directory.h"
+#include "recording/files/segment_file.h"
+#include "recording/format/stream_meta.h"
+
+namespace millrace::recording {
+
+// A stream of a directory, as the catalog knows it.
+struct RecordedStream {
+  StreamMeta meta{};
+  std::uint64_t frames = 0;  // recorded frames
+  std::uint64_t end = 0;     // position after its last event
+  FileNumber first_file = 0;
+  FileNumber last_file = 0;
+  bool open = false;   // a service is recording it now
+  bool whole = false;  // all its events are there, from `open` to `end` or `abort`
+};
+
+// A directory of recordings, for reading. It may be written by a service meanwhile: refresh() shows
+// the later state. Names the streams from the catalog, and makes or mends the catalog if it is not
+// that of the files. If the directory cannot be written, the catalog is in memory.
+//
+// Confined to one thread, and so are its readers. It must outlive them.
+class Recordings {
+ public:
+  // The error is one line that names the path.
+  static Result<std::unique_ptr<Recordings>, std::string> open(const std::string& path);
+  ~Recordings();
+
+  const Directory& directory() const;
+  // Reads files that were sealed, added to or removed since. True if anything changed.
+  bool refresh();
+
+  // All streams, by number. Refers to this object, until the next refresh().
+  const std::vector<RecordedStream>& streams();
+  std::optional<RecordedStream> find(std::uint64_t number);
+  // By their name; several streams may have had it.
+  std::vector<RecordedStream> find(const std::string& name);
+
+  // Files that cannot be read at all, each with a line why. They are left out.
+  const std::vector<std::string>& problems() const;
+
+  // The segment file, opened once and kept open while a reader needs it. Null: it cannot be read.
+  std::shared_ptr<SegmentFile> file(FileNumber number);
+  const std::vector<FileNumber>& files() const;
+
+ private:
+  struct Impl;
+  explicit Recordings(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace millrace::recording
