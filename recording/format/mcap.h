@@ -23,7 +23,7 @@ inline constexpr std::array<std::uint8_t, 8> magic{0x89, 'M', 'C', 'A', 'P', '0'
 inline constexpr std::size_t record_head = 9;
 inline constexpr std::size_t message_head = 22;
 inline constexpr std::string_view profile = "millrace";
-inline constexpr int version = 1;  // of the profile
+inline constexpr int version = 1;  // the version of the profile
 
 enum class Opcode : std::uint8_t {
   header = 0x01,
@@ -100,8 +100,8 @@ class Builder {
 // 32 bytes. It is followed by 0 to 7 zero bytes, so that the messages of the chunk are aligned.
 struct Marker {
   std::array<std::byte, 16> id{};
-  std::uint64_t number = 0;  // of the chunk in the file, from 0
-  std::uint64_t length = 0;  // of the whole Chunk record that follows
+  std::uint64_t number = 0;  // the chunk's in the file, from 0
+  std::uint64_t length = 0;  // bytes of the Chunk record that follows
 };
 inline constexpr std::size_t marker_content = 36;
 void append(std::vector<std::byte>& into, const Marker& marker, std::size_t padding);
