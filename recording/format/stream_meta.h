@@ -25,9 +25,10 @@ struct StreamMeta {
   bool operator==(const StreamMeta&) const = default;
 };
 
-// The metadata of the channel, as docs/recording_format.md lists them.
+// The metadata of the channel, as docs/recording_format.md lists them. Empty options and an empty
+// client format are left out.
 std::map<std::string, std::string> to_metadata(const StreamMeta& meta);
-// The error names the key.
+// Other keys are ignored. The error is the key that is absent or has a value that is not valid.
 Result<StreamMeta, std::string> meta_from(const std::map<std::string, std::string>& metadata);
 
 }  // namespace millrace::recording
