@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recording/files/file_head.h"
+#include "recording/format/file_head.h"
 
 #include <charconv>
 #include <cstdio>
