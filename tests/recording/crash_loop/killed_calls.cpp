@@ -93,9 +93,8 @@ int unlinkat(int directory, const char* name, int flags) noexcept {
 }
 
 int futimens(int descriptor, const struct timespec* times) noexcept {
-  return last_or([=] {
-    return static_cast<int>(::syscall(SYS_utimensat, descriptor, nullptr, times, 0));
-  });
+  return last_or(
+      [=] { return static_cast<int>(::syscall(SYS_utimensat, descriptor, nullptr, times, 0)); });
 }
 
 int openat(int directory, const char* name, int flags, ...) {
