@@ -35,8 +35,8 @@ class IntactFile {
   // Cuts the tail, and writes the last indexes and the summary.
   void seal();
 
-  // The tail: without the indexes of the last chunk, if they are whole.
-  std::uint64_t torn_bytes() const { return size_ - indexed_end_; }
+  // The bytes after the last whole chunk and its whole indexes.
+  std::uint64_t torn_bytes() const { return size_ - std::min(size_, indexed_end_); }
   const PartTable& parts() const { return summary_.parts(); }
 
  private:
@@ -52,7 +52,7 @@ class IntactFile {
   SummaryWriter summary_;
   std::map<std::uint16_t, StreamMeta> channels_;
   std::uint64_t end_;               // end of the last whole chunk
-  std::uint64_t indexed_end_;       // end of its indexes, if they are whole; otherwise end_
+  std::uint64_t indexed_end_;       // end of its whole indexes
   std::vector<std::byte> indexes_;  // those that belong behind the last whole chunk
   FileWindow window_;
   SliceDecoder decoder_;
@@ -69,7 +69,7 @@ std::optional<IntactFile> IntactFile::read(int file, std::uint64_t size) {
   scan.reset(file, size);
   while (const auto chunk = scan.next())
     if (scan.damage() || !intact.add(*chunk)) return std::nullopt;
-  if (intact.indexes_are_whole()) intact.indexed_end_ += intact.indexes_.size();
+  intact.indexed_end_ = scan.end();
   return intact;
 }
 
@@ -81,7 +81,7 @@ bool IntactFile::add(const FoundChunk& chunk) {
   // The indexes of the chunk before this one have no checksum.
   if (chunk.marker != end_ + indexes_.size() || !indexes_are_whole()) return false;
   if (!add_records(chunk.records)) return false;
-  end_ = indexed_end_ = chunk.offset + chunk.bytes;
+  end_ = chunk.offset + chunk.bytes;
   std::vector<mcap::IndexEntry> entries;
   for (const SliceMessage& message : chunk.records.messages)
     entries.push_back({.channel = message.channel,
@@ -152,8 +152,8 @@ FileHead head_after(const Directory& directory, const SegmentFile& file) {
     if (*number >= head.file) continue;
     const auto before = SegmentFile::open(directory, *number);
     if (!before) continue;
-    head.first_stream = next_stream(*before);
-    break;
+    head.first_stream = std::max(head.first_stream, next_stream(*before));
+    if (!before->head().run.empty()) break;
   }
   return head;
 }
