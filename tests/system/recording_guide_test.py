@@ -2,6 +2,7 @@
 """The commands and programs of docs/recording.md, run as they are printed, on calls that a service has recorded. Only
 the directory of the page is replaced by that of the test."""
 import array
+import asyncio
 import json
 import os
 import shutil
@@ -12,7 +13,7 @@ import unittest
 import wave
 from pathlib import Path
 
-from harness import PATIENCE, Process, Service, SystemTest, read_all, run, wait_for
+from harness import PATIENCE, Process, Service, SystemTest, read_all, run, samples, wait_for
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import printed_programs as printed  # noqa: E402
@@ -23,6 +24,7 @@ DATA = Path("/usr/share/pocketsphinx/test/data")
 PRINTED_DIRECTORY = "/var/lib/millrace"
 PROGRAMS = printed.programs()
 PACKET = 3200
+NEVER = 1 << 30
 CONFIGURATION = """
 [recording]
 directory = "{}"
@@ -84,6 +86,7 @@ class Page(SystemTest):
     def setUp(self):
         super().setUp()
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.workers = f"unix:{self.folder}/replay.sock"
 
     def started(self, *arguments, **environment):
         process = Process(*arguments, environment=environment)
@@ -105,6 +108,10 @@ class Page(SystemTest):
                               env={**os.environ, **self.environment()}, timeout=4 * PATIENCE)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.splitlines()
+
+    def replay(self, directory):
+        """The printed command that compares answers. A worker attaches to `self.workers`."""
+        return self.started(*self.command("recording_replay", directory), **self.environment())
 
 
 class Calls(Page):
@@ -141,9 +148,9 @@ class Calls(Page):
 
     def test_the_exported_call_is_the_audio_of_the_client_bit_for_bit(self):
         self.printed("recording_export", self.recorded)
-        known = {line["number"]: line for line in map(json.loads, (self.folder / "calls/streams.jsonl").read_text().splitlines())}
+        known = {line["stream"]: line for line in map(json.loads, (self.folder / "calls/streams.jsonl").read_text().splitlines())}
         for name, utterances in self.signals.items():
-            number = self.listed()[name]["number"]
+            number = self.listed()[name]["stream"]
             with wave.open(str(self.folder / f"calls/{number}.wav")) as file:
                 self.assertEqual((file.getframerate(), file.getnchannels(), file.getsampwidth()), (16000, 1, 2))
                 self.assertEqual(file.readframes(file.getnframes()), b"".join(utterances))
@@ -161,7 +168,7 @@ class Calls(Page):
         self.assertEqual(read.returncode, 0, read.stderr)
         sequences = json.loads((self.folder / "read.json").read_text())
         for name, utterances in self.signals.items():
-            sequence = sequences[str(self.listed()[name]["number"])]
+            sequence = sequences[str(self.listed()[name]["stream"])]
             self.assertEqual(sequence["data"], array.array("h", b"".join(utterances)).tolist())
             self.assertEqual(sequence["text"], " ".join(finals(self.answered[name])))
 
@@ -171,7 +178,7 @@ class Calls(Page):
         self.assertEqual(read.returncode, 0, read.stderr)
         cuts = json.loads((self.folder / "read.json").read_text())
         for name, utterances in self.signals.items():
-            cut = cuts[str(self.listed()[name]["number"])]
+            cut = cuts[str(self.listed()[name]["stream"])]
             self.assertEqual(cut["samples"], array.array("h", b"".join(utterances)).tolist())
             begins = [sum(map(len, utterances[:number])) / 32000 for number in range(len(utterances))]
             self.assertEqual(cut["supervisions"], [[begin, len(frames) / 32000, text] for begin, frames, text in
@@ -179,8 +186,9 @@ class Calls(Page):
 
     def test_the_same_model_answers_the_replayed_calls_as_the_live_ones(self):
         replay = self.replay(self.recorded)
-        self.started(DECODER, "--url", f"unix:{self.folder}/replay.sock")
-        self.assertEqual(replay.wait(), 0, replay.errors)
+        self.started(DECODER, "--url", self.workers)
+        self.assertEqual((replay.wait(), replay.lines), (0, []), replay.errors)
+        self.assertTrue([line for line in replay.errors if f"{len(CALLS)} without a difference, 0 with one" in line], replay.errors)
 
     def test_rm_deletes_the_calls_of_one_caller(self):
         directory = self.folder / "copy"
@@ -217,19 +225,50 @@ json.dump({cut.recording_id: {"samples": (cut.load_audio()[0] * 32768).astype("i
 class Differences(Page):
     """Calls that a worker has answered with numbers."""
 
+    def count(self, workers, wrong):
+        """A worker that answers each row with its number, and from row `wrong` on with another number."""
+        return self.started(PYTHON, "-c", COUNTING, str(wrong), MILLRACE_WORKERS=workers)
+
     def recorded(self):
         directory = self.folder / "millrace"
         service = self.service(CONFIGURATION.format(directory))
-        worker = self.started(PYTHON, "-c", COUNTING, "1000", MILLRACE_WORKERS=service.workers)
+        self.count(service.workers, NEVER)
         wait_for(lambda: "pipeline default " not in service.get("/readyz")[1], "the worker to attach")
-        stream_of(service, "first", [speech("goforward.raw")])
-        stream_of(service, "second", [speech("something.raw")])
-        service.stop()
-        worker.wait()
+        for name, seconds in (("long", 3), ("short", 1)):
+            stream_of(service, name, [samples(0, 16000 * seconds)])
+        self.assertEqual(service.stop(), 0, service.errors)
         return directory
 
     def test_the_first_row_that_a_new_model_answers_differently_is_printed_for_each_stream(self):
-        pass
+        replay = self.replay(self.recorded())
+        self.count(self.workers, 5)
+        self.assertEqual(replay.wait(), 1, replay.errors)
+        (different,) = map(json.loads, replay.lines)  # the short stream has four rows
+        self.assertEqual({key: different[key] for key in ("stream", "type", "seq", "begin", "end", "recorded", "replayed")},
+                         {"stream": "long", "type": "difference", "seq": 5, "begin": 25600, "end": 30720, "recorded": {"data": 5},
+                          "replayed": {"data": 6}})
+
+    def test_a_call_is_listed_and_exported_while_the_service_records_it(self):
+        directory = self.folder / "millrace"
+        service = self.service(CONFIGURATION.format(directory))
+        self.tap(service)
+
+        async def call():
+            async with service.connect(id="caller-4711") as connection:
+                await connection.send(samples(0, 16000))
+                await asyncio.to_thread(wait_for, lambda: "caller-4711" in "".join(self.printed("recording_ls", directory)), "the call")
+                await asyncio.to_thread(wait_for, lambda: self.exported(directory), "its first second")
+                await connection.send('{"type":"end"}')
+                await read_all(connection)
+
+        run(call())
+
+    def exported(self, directory):
+        """True if the first second of the only call was exported."""
+        shutil.rmtree(self.folder / "calls", ignore_errors=True)
+        self.printed("recording_export", directory)
+        with wave.open(str(next((self.folder / "calls").glob("*.wav")))) as file:
+            return file.readframes(file.getnframes()) == samples(0, 16000)
 
 
 if __name__ == "__main__":
