@@ -15,6 +15,7 @@ namespace millrace::recording {
 
 // A whole chunk, found by its marker. The views in `records` are valid until the next call.
 struct FoundChunk {
+  std::uint64_t marker = 0;  // begin of its marker
   std::uint64_t offset = 0;  // begin of the Chunk record
   std::uint64_t bytes = 0;   // length of the Chunk record
   std::uint64_t number = 0;
