@@ -11,9 +11,8 @@
 
 namespace millrace::recordings {
 
-// What a command tells people on standard error: notes, and on a terminal a line of progress that
-// is rewritten in place, at most ten times per second. The destructor removes that line. Confined
-// to one thread.
+// The lines of a command on standard error: notes, and on a terminal a line of progress, rewritten
+// in place at most ten times per second. The destructor removes that line. Confined to one thread.
 class Progress {
  public:
   // `err` must outlive it.

@@ -42,7 +42,7 @@ Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& pr
     progress.show("reading " + Directory::file_name(number), Clock::now());
     const auto file = SegmentFile::open(*directory, number);
     if (!file) {
-      sealed.errors.push_back(Directory::file_name(number) + ": " + file.error());
+      sealed.errors.push_back(file.error());
       continue;
     }
     if (file->sealed()) continue;

@@ -7,7 +7,7 @@
 namespace millrace::recordings {
 
 void Problems::add(FileNumber file, const std::string& what) {
-  waiting_.push_back({{}, Directory::file_name(file) + ": " + what});
+  add(Directory::file_name(file) + ": " + what);
 }
 
 void Problems::add(FileNumber file, std::uint64_t stream, std::uint64_t position,

@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "recording/files/directory.h"
@@ -27,6 +28,7 @@ class Problems {
   Problems(const Directory& directory, std::ostream& out, Progress& progress)
       : directory_(directory), out_(out), progress_(progress) {}
 
+  void add(std::string line) { waiting_.push_back({{}, std::move(line)}); }
   void add(FileNumber file, const std::string& what);
   void add(FileNumber file, std::uint64_t stream, std::uint64_t position, const std::string& what);
 

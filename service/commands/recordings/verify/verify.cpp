@@ -53,7 +53,7 @@ class DirectoryCheck {
     auto file = SegmentFile::open(directory_, number);
     if (!file) {
       // Retention may have deleted it.
-      if (exists(number)) problems_.add(number, file.error());
+      if (exists(number)) problems_.add(file.error());
       return;
     }
     ++read_;
