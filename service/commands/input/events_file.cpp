@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <cstddef>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -12,12 +13,13 @@ namespace {
 
 namespace json = boost::json;
 
-Result<std::string, std::string> read_text(const std::string& path) {
+// nullopt if the file cannot be read.
+std::optional<std::string> read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string text;
   for (char part[4096]; in.read(part, sizeof part) || in.gcount() > 0;)
     text.append(part, static_cast<std::size_t>(in.gcount()));
-  if (!in.is_open() || in.bad()) return path + ": cannot be read";
+  if (!in.is_open() || in.bad()) return std::nullopt;
   return text;
 }
 
@@ -63,7 +65,7 @@ Result<void, std::string> add(const json::value& value, StreamEvents& to) {
 
 Result<StreamEvents, std::string> read_events(const std::string& path, const ChunkRule& rule) {
   const auto text = read_text(path);
-  if (!text) return text.error();
+  if (!text) return path + ": cannot be read";
   const auto all = text->starts_with('{') ? parse_lines(*text) : parse_array(*text);
   if (!all) return path + ": " + all.error();
   StreamEvents events(rule);
