@@ -44,8 +44,8 @@ struct PageRecord {
 // Where a stream continues after events that were dropped.
 struct Skip {
   std::uint64_t next_event = 0;  // number of the next event
-  std::uint64_t position = 0;    // of the stream before it
-  std::uint32_t size = 0;        // of bodies in force before it; 0: that of the rule
+  std::uint64_t position = 0;    // the position before it
+  std::uint32_t size = 0;        // the size of bodies before it; 0: that of the rule
   DropReason reason{};
 };
 
@@ -62,8 +62,8 @@ class Page {
   std::optional<std::size_t> room() const;
   // Adds a record and returns the memory of its bytes. Requires: record.bytes <= room().
   std::byte* add(const PageRecord& record);
-  // The record added last; null if there is none. It can grow by at most spare() bytes: grow()
-  // returns their memory.
+  // The record added last; null if the page is empty. It can grow by at most spare() bytes:
+  // grow() returns their memory.
   PageRecord* last() { return empty() ? nullptr : head_at(last_); }
   std::size_t spare() const { return memory_.size() - used_; }
   std::byte* grow(std::size_t bytes);
@@ -83,7 +83,7 @@ class Page {
   MutableBytes memory() const { return memory_; }
   std::size_t thread() const { return thread_; }  // index of the io thread that owns the page
 
-  std::vector<std::unique_ptr<StreamMeta>> opened;  // of the streams that begin in this page
+  std::vector<std::unique_ptr<StreamMeta>> opened;  // the streams that begin in this page
   std::optional<Time> begun;                        // when its first event was read
 
  private:

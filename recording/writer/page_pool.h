@@ -15,11 +15,12 @@ namespace millrace::recording {
 // equal part of them. Pages are memory that the kernel provides when they are first used, and the
 // page used last is used first, so the process needs only as much of it as there is in the queue.
 //
-// Thread-safe, but each io thread uses only its own index, and only the recorder takes from filled().
+// Thread-safe, but each io thread uses only its own index, and only the recorder takes from
+// filled().
 class PagePool {
  public:
   static constexpr std::size_t page_bytes = 64 << 10;
-  static constexpr std::size_t fewest_pages = 4;  // of an io thread
+  static constexpr std::size_t fewest_pages = 4;  // for an io thread
 
   // `bytes` is the memory of the queue, `frame_bytes` the longest frame: a page has room for it.
   // Throws std::bad_alloc.
@@ -36,7 +37,7 @@ class PagePool {
   // Recorder: the page was recorded. Clears it.
   void give_back(Page& page);
 
-  // Io thread: an empty page; null if there is none.
+  // Io thread: an empty page; null if all are in use.
   Page* take(std::size_t thread);
   // Io thread: gives a page to the recorder.
   void hand_over(Page& page);
@@ -45,10 +46,10 @@ class PagePool {
 
  private:
   struct Free {
-    explicit Free(std::size_t pages) : returned(pages) {}
-    Queue<Page*> returned;          // by the recorder
-    std::vector<Page*> waiting;     // taken from `returned`
-    std::vector<Page*> pages;       // empty; the last one is used next
+    explicit Free(std::size_t most) : returned(most) {}
+    Queue<Page*> returned;       // by the recorder
+    std::vector<Page*> waiting;  // taken from `returned`
+    std::vector<Page*> pages;    // empty; the last one is used next
   };
   void collect(Free& free);
 

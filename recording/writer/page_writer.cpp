@@ -40,7 +40,8 @@ void PageWriter::shed(bool sheds) {
 }
 
 void PageWriter::finish_later(std::unique_ptr<StreamPen> pen) {
-  const auto unnamed = std::ranges::count_if(unfinished_, [](const auto& p) { return !p->named(); });
+  const auto unnamed =
+      std::ranges::count_if(unfinished_, [](const auto& p) { return !p->named(); });
   if (!pen->named() && static_cast<std::size_t>(unnamed) >= most_unnamed) return;
   try {
     unfinished_.push_back(std::move(pen));

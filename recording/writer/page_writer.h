@@ -23,8 +23,8 @@ class PageWriter {
   PageWriter(PagePool& pool, std::size_t thread, TapStats& stats);
   ~PageWriter();
 
-  // The page for a record of this many bytes; null while there is none. Requires: an empty page has
-  // room for it.
+  // The page for a record of this many bytes; null while all pages are in use. Requires: an empty
+  // page has room for it.
   Page* with_room(std::size_t bytes);
   Page* current() { return page_; }  // may be null
   // The reason why there is no page.

@@ -79,11 +79,10 @@ void RecordedStreams::wait(RecordedStream& stream) {
 }
 
 void RecordedStreams::add_event(RecordedStream& stream, const PageRecord& record, Bytes bytes) {
-  const Event event{
-      .kind = static_cast<Event::Kind>(record.what),
-      .cause = record.cause,
-      .count = record.count,
-      .mark = record.has_mark ? std::optional(record.number) : std::nullopt};
+  const Event event{.kind = static_cast<Event::Kind>(record.what),
+                    .cause = record.cause,
+                    .count = record.count,
+                    .mark = record.has_mark ? std::optional(record.number) : std::nullopt};
   stream.events.push_back({event, from_wire(record.at)});
   stream.last_at = record.at;
   ++stream.next_event;
@@ -115,8 +114,8 @@ void RecordedStreams::add_answer(RecordedStream& stream, const PageRecord& recor
 void RecordedStreams::add_skip(RecordedStream& stream, const Skip& skip) {
   if (!stream.events.empty()) sink_.add(stream);
   if (!stream.lost)
-    stream.lost =
-        LostEvents{.first_event = stream.next_event, .begin = stream.position, .reason = skip.reason};
+    stream.lost = LostEvents{
+        .first_event = stream.next_event, .begin = stream.position, .reason = skip.reason};
   sink_.skipped(skip.reason);
   ++stream.slice_number;
   stream.next_event = skip.next_event;

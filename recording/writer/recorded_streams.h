@@ -23,7 +23,7 @@ struct RecordedStream {
   // After the records so far.
   std::uint64_t next_event = 0;
   std::uint64_t position = 0;
-  std::uint32_t size = 0;  // of bodies; 0: that of the rule
+  std::uint32_t size = 0;  // the size of bodies; 0: that of the rule
   std::int64_t last_at = 0;
 
   // The next slice. Its views are of pages and of RecordedStreams.
@@ -37,7 +37,7 @@ struct RecordedStream {
   std::vector<RecordedAnswer> answers{};
   std::optional<LostEvents> lost{};
   std::optional<StreamTotals> closing{};
-  std::string part{};  // of an answer of which not all is there
+  std::string part{};  // the first part of an answer
 
   // Views of the above.
   Slice slice() const;

@@ -174,8 +174,7 @@ void Recorder::lose(DropReason reason) {
 }
 
 void Recorder::seal() {
-  if (const auto sealed = series_.seal(); !sealed) return fail(sealed.error());
-  has_sealed_ = true;
+  if (const auto sealed = series_.seal(); !sealed) fail(sealed.error());
 }
 
 // The next file begins at once, but not if one file after the other fails.

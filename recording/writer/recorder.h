@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -22,7 +21,7 @@ namespace millrace::recording {
 
 struct RecorderSettings {
   std::string directory{};
-  std::size_t segment = std::size_t{256} << 20;     // bytes after which the next file begins
+  std::size_t segment = std::size_t{256} << 20;      // bytes after which the next file begins
   Duration commit = std::chrono::milliseconds(200);  // the time between commits
   std::size_t commit_bytes = std::size_t{4} << 20;   // a commit has about this much at most
   std::size_t min_free = std::size_t{1} << 30;       // recording is suspended with less free space
@@ -58,8 +57,6 @@ class Recorder final : private RecordedStreams::Sink {
   void finish(Time now);
   // While `sheds`, all slices are dropped, because memory is short.
   void shed(bool sheds);
-  // True if a file was sealed since the last call.
-  bool has_sealed() { return std::exchange(has_sealed_, false); }
 
  private:
   // A slice that was added to the file, and that no commit has.
@@ -102,14 +99,13 @@ class Recorder final : private RecordedStreams::Sink {
   std::vector<Uncommitted> uncommitted_;
   std::vector<std::uint64_t> gone_;             // streams to remove when the slices were written
   std::deque<RecordedStream*> unwritten_ends_;  // they wait for room
-  Time now_{};                                  // of the current call
+  Time now_{};                                  // the time of the current call
   Time committed_{};                            // when the last commit was
   Time checked_{};                              // when the disk was checked last
-  bool has_sealed_ = false;
   bool sheds_ = false;
   std::optional<DropReason> suspended_;
-  Time retry_{};              // when to resume, if suspended
-  int failures_ = 0;          // of files since the last good commit
+  Time retry_{};               // when to resume, if suspended
+  int failures_ = 0;           // failed files since the last good commit
   std::uint64_t dropped_ = 0;  // slices since the last notice, the last of them because of:
   DropReason dropped_because_{};
 };

@@ -2,30 +2,25 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <thread>
 
-#include "base/time.h"
 #include "recording/writer/page_pool.h"
 #include "recording/writer/recorder.h"
 
 namespace millrace::recording {
 
-// The recorder's thread: takes pages from the pool until stop(). No io thread waits for it.
+// The recorder's thread: takes pages from the pool. No io thread waits for it.
 class RecorderThread {
  public:
-  enum class Stop {
-    seal,     // records the pages that were handed over, and seals the file
-    at_once,  // as if the process were killed
-  };
-
-  // The arguments must outlive it.
-  RecorderThread(Recorder& recorder, PagePool& pages);
-  // Stops at once, if stop() was not called.
+  // `ended` is called on the thread, as its last action. The other arguments must outlive it.
+  RecorderThread(Recorder& recorder, PagePool& pages, std::function<void()> ended);
+  // Waits for the call of the disk that is running, if any. Without finish(), this is as if the
+  // process were killed: the last commit counts, and the file is not sealed.
   ~RecorderThread();
 
-  // Returns when the thread has ended, which takes as long as the disk takes. Requires: with
-  // `seal`, no page is handed over any more.
-  void stop(Stop how);
+  // The thread records the pages that were handed over, seals the file, and ends. Does not wait.
+  void finish() { pages_.filled().close(); }
   // While `sheds`, slices are dropped because memory is short. Thread-safe.
   void shed(bool sheds) { sheds_.store(sheds, std::memory_order_relaxed); }
 
@@ -34,6 +29,7 @@ class RecorderThread {
 
   Recorder& recorder_;
   PagePool& pages_;
+  const std::function<void()> ended_;
   // Relaxed: they guard no other data.
   std::atomic<bool> sheds_ = false, at_once_ = false;
   std::jthread thread_;

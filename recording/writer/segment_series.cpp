@@ -145,6 +145,7 @@ Result<void, std::error_code> SegmentSeries::seal() {
   }
   writer_.reset();
   stats_.segments[SegmentEvent::sealed].add();
+  notices_.sealed(number_);
   return {};
 }
 

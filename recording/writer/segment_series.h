@@ -43,7 +43,7 @@ class SegmentSeries {
   bool is_open() const { return writer_.has_value(); }
   // Requires: is_open().
   SegmentWriter& writer() { return *writer_; }
-  FileNumber number() const { return number_; }  // of the last file
+  FileNumber number() const { return number_; }  // the last file
 
   // Begins the next file. Requires: not is_open().
   Result<void, std::error_code> begin();

@@ -72,7 +72,8 @@ void StreamPen::write_frames(const Event& event, Time at, const std::array<Bytes
       last->count += part.count;
       into = page->grow(part.count * frame_bytes_);
     } else {
-      page = page_for(std::min<std::size_t>(left * frame_bytes_, std::max(frame_bytes_, least_part)));
+      page =
+          page_for(std::min<std::size_t>(left * frame_bytes_, std::max(frame_bytes_, least_part)));
       if (!page) return drop(part);
       part.count = std::min<std::uint64_t>(left, *page->room() / frame_bytes_);
       if (!page->begun) page->begun = at;
@@ -147,9 +148,8 @@ bool StreamPen::name_stream() {
     return false;
   }
   page->opened.back() = std::move(meta_);
-  page->add({.stream = stream_,
-             .count = page->opened.size() - 1,
-             .kind = PageRecord::Kind::opened});
+  page->add(
+      {.stream = stream_, .count = page->opened.size() - 1, .kind = PageRecord::Kind::opened});
   return true;
 }
 
