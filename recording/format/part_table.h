@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "schemas/recording/slice.h"
@@ -12,6 +13,8 @@ namespace millrace::recording {
 // The parts of streams in one segment file, added up from their slices. Confined to one thread.
 class PartTable {
  public:
+  // The part of a stream, or nullptr if it has no slice. Valid until the next add().
+  const StreamPart* find(std::uint64_t stream) const;
   // Adds the next slice of its stream. `number`: of the slice in its stream.
   void add(std::uint16_t channel, std::uint32_t number, const Slice& slice);
   // The file has less of this stream than was recorded, or of all streams that are not closed.
@@ -19,11 +22,12 @@ class PartTable {
   void set_lost();
 
   bool empty() const { return parts_.empty(); }
+  std::size_t size() const { return parts_.size(); }
   // By the numbers of the streams, ascending.
   std::vector<StreamPart> list() const;
 
  private:
-  std::map<std::uint64_t, StreamPart> parts_;
+  std::unordered_map<std::uint64_t, StreamPart> parts_;
 };
 
 }  // namespace millrace::recording
