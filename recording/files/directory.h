@@ -27,8 +27,9 @@ class Directory {
  public:
   enum class For { reading, writing };
 
-  // Opens the directory; for writing it is made if it does not exist (0700). The error is one line
-  // that names the path: it is a link, is not a directory, belongs to another user, cannot be read.
+  // Opens the directory. For writing, it is made if it does not exist, it must belong to this user,
+  // and its mode is set to 0700. The error is one line that names the path: it is a link, is not a
+  // directory, belongs to another user, cannot be read or written.
   static Result<Directory, std::string> open(const std::string& path, For use);
 
   const std::string& path() const { return path_; }
@@ -45,8 +46,9 @@ class Directory {
   std::vector<FileNumber> list() const;
   static std::string file_name(FileNumber number);
 
-  // A new segment file. Error: EEXIST if the number is taken, or why it cannot be made.
+  // A new segment file (0600). Error: EEXIST if the number is taken, or why it cannot be made.
   Result<FileDescriptor, std::error_code> create(FileNumber number) const;
+  // Error: ELOOP for a link, EINVAL for anything else that is not a file.
   Result<FileDescriptor, std::error_code> open_to_read(FileNumber number) const;
   Result<FileDescriptor, std::error_code> open_to_repair(FileNumber number) const;
   // A temporary file beside the segment file, which replace() renames over it.
@@ -59,11 +61,14 @@ class Directory {
   // Free bytes of the file system for this user.
   std::uint64_t free_bytes() const;
 
-  // The streams that were removed. Readers leave them out.
+  // The streams that were removed. Readers leave them out. Throws also if the file is damaged.
   std::set<std::uint64_t> removed() const;
+  // Adds numbers, and syncs the file. Two processes may do it at the same time.
   void add_removed(const std::set<std::uint64_t>& streams) const;
 
  private:
+  Directory() = default;
+
   std::string path_;
   FileDescriptor directory_, lock_;
 };

@@ -12,7 +12,7 @@
 
 namespace millrace::recording {
 
-// What recovery did to a segment file.
+// The outcome of recovery.
 struct Recovered {
   FileNumber file = 0;
   std::uint64_t cut_bytes = 0;   // after the last whole chunk

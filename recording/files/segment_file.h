@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -10,9 +11,13 @@
 #include "base/bytes.h"
 #include "base/file_descriptor.h"
 #include "base/result.h"
+#include "recording/files/chunk_scan.h"
 #include "recording/files/directory.h"
 #include "recording/files/file.h"
-#include "recording/files/segment_writer.h"
+#include "recording/files/summary.h"
+#include "recording/format/chunk_records.h"
+#include "recording/format/file_head.h"
+#include "recording/format/part_table.h"
 #include "recording/format/stream_meta.h"
 
 namespace millrace::recording {
@@ -20,65 +25,83 @@ namespace millrace::recording {
 // A part of a segment file that cannot be read.
 struct Damage {
   FileNumber file = 0;
-  std::uint64_t offset = 0;  // of the first byte
+  std::uint64_t offset = 0;  // where the part begins
   std::uint64_t bytes = 0;
-  std::string why{};  // a sentence: "the checksum of chunk 12 is wrong"
-};
-
-// A message of the file: a slice, not verified by itself. The checksum of its chunk is good.
-struct SliceMessage {
-  std::uint16_t channel = 0;
-  std::uint32_t number = 0;  // of the slice in its stream
-  Bytes bytes{};             // in the mapped file
-};
-
-// A whole chunk of the file.
-struct ChunkPlace {
-  std::uint64_t offset = 0;               // of the Chunk record
-  std::uint64_t bytes = 0;                // of the Chunk record
-  std::uint64_t number = 0;               // from its marker
-  std::vector<std::uint16_t> channels{};  // that have messages in it, ascending; empty: unknown
+  std::string
+      why{};  // a sentence: "chunk 12 has a wrong checksum: slices of streams 3, 17 are lost"
 };
 
 // One segment file, mapped for reading: sealed, or still being written, or left unsealed. A sealed
-// file is read by its summary, any other by its markers. Never returns bytes whose checksum is not
-// good. Confined to one thread; several objects may read one file.
+// file is read by its summary, any other by its markers, and so is a sealed file whose summary is
+// damaged. Never returns bytes whose checksum is not good. While another process writes, cuts or
+// replaces the file, all that was returned stays valid.
+//
+// Confined to one thread; several objects may read one file. Functions that read throw
+// std::system_error if the disk fails.
 class SegmentFile {
  public:
   // Opens the file. The error is one line: it is not MCAP, has another profile or a later version.
   static Result<SegmentFile, std::string> open(const Directory& directory, FileNumber number);
 
+  // If the metadata is damaged or not yet written, only `file` is known, and perhaps `id`.
   const FileHead& head() const { return head_; }
-  bool sealed() const { return sealed_; }
-  std::uint64_t size() const { return map_.bytes().size(); }
+  // False also if the summary is damaged.
+  bool sealed() const { return summary_.has_value(); }
+  std::uint64_t size() const { return size_; }
 
-  // An unsealed file: finds the chunks that were written since. True if there are any.
+  // An unsealed file: finds the chunks that were written since. True if there are any. The file can
+  // be sealed after the call.
   bool refresh();
 
+  // Unsealed: those in whole chunks. A stream whose first chunk is damaged is missing.
   const std::map<std::uint16_t, StreamMeta>& channels() const { return channels_; }
-  // Sealed: the attachment. Otherwise computed from the chunks; then it costs a read of the file.
+  // Sealed: the attachment. Otherwise computed from the chunks; the first call then costs a read of
+  // the file, each later one a read of the chunks since.
   std::vector<StreamPart> parts();
   const std::vector<ChunkPlace>& chunks() const { return chunks_; }
   // The messages of a chunk, in the order of the file. Checks the checksum at the first call for
-  // this chunk. An error is damage: it is also added to damages().
+  // this chunk. An error is damage: it is also added to damages(). The messages are valid as long
+  // as this object.
   Result<std::vector<SliceMessage>, Damage> messages(std::size_t chunk);
 
-  // The damage found so far, in the order of discovery. The unsealed tail that is being written is
-  // no damage.
+  // Reads every byte, and checks all checksums. True if there is no damage at all.
+  bool verify();
+
+  // The damage found so far, in the order of discovery. The unsealed tail is no damage: it may be
+  // a commit that is being written.
   const std::vector<Damage>& damages() const { return damages_; }
-  // Unsealed: bytes after the last whole chunk.
-  std::uint64_t torn_bytes() const { return torn_; }
+  // Unsealed: bytes after the last whole chunk and its indexes.
+  std::uint64_t torn_bytes() const { return sealed() ? 0 : size_ - std::min(size_, scan_->end()); }
 
  private:
-  FileHead head_;
-  MappedFile map_;
+  enum class Checked : std::uint8_t { no, good, bad };
+
+  SegmentFile(FileDescriptor file, FileNumber number);
+  std::optional<std::string> begin();
+  bool scan();
+  void add(const FoundChunk& chunk);
+  void take(Summary summary);
+  void become_sealed();
+  void cover(std::uint64_t bytes);
+  void add_parts(std::size_t chunk);
+  Damage damage(std::uint64_t offset, std::uint64_t bytes, std::string why);
+  std::string lost_streams(const ChunkPlace& place) const;
+
   FileDescriptor file_;
-  bool sealed_ = false;
+  FileHead head_;
+  std::uint64_t size_ = 0;
+  bool begun_ = false;  // the first records are there
+  std::string start_damage_;
+  // The last one covers all chunks. The earlier ones stay for messages that were returned.
+  std::vector<MappedFile> maps_;
+  std::optional<Summary> summary_;
+  std::optional<ChunkScan> scan_;
   std::map<std::uint16_t, StreamMeta> channels_;
   std::vector<ChunkPlace> chunks_;
-  std::vector<bool> checked_;
+  std::vector<Checked> checked_;
   std::vector<Damage> damages_;
-  std::uint64_t torn_ = 0;
+  PartTable parts_;  // those of the first added_ chunks
+  std::size_t added_ = 0;
 };
 
 }  // namespace millrace::recording

@@ -13,19 +13,11 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "recording/files/directory.h"
+#include "recording/format/file_head.h"
 #include "recording/format/stream_meta.h"
 #include "schemas/recording/slice.h"
 
 namespace millrace::recording {
-
-// Facts about a segment file, in its metadata record `millrace`.
-struct FileHead {
-  FileNumber file = 0;
-  std::string run{};               // 32 hex digits, random: one run of the writing process
-  std::string id{};                // 32 hex digits, random: those of the file's markers
-  std::uint64_t first_stream = 1;  // no stream with this number or a later one is in earlier files
-  std::int64_t created = 0;        // nanoseconds since 1970
-};
 
 // Writes one segment file (docs/recording_format.md): slices are collected in chunks of at most
 // 64 KiB or one message, and commit() writes all of them. The writer keeps the uncommitted chunks

@@ -23,7 +23,7 @@ inline constexpr std::array<std::uint8_t, 8> magic{0x89, 'M', 'C', 'A', 'P', '0'
 inline constexpr std::size_t record_head = 9;
 inline constexpr std::size_t message_head = 22;
 inline constexpr std::string_view profile = "millrace";
-inline constexpr int version = 1;  // of the profile
+inline constexpr int version = 1;  // the version of the profile
 
 enum class Opcode : std::uint8_t {
   header = 0x01,
@@ -52,7 +52,8 @@ struct Record {
 };
 
 // Reads records and their fields from front to back. After a read beyond the end, ok() is false and
-// all values are 0 or empty. Never allocates by a length that it read.
+// all values are 0 or empty. The same holds after a map with a key that occurs twice. Never
+// allocates by a length that was read.
 class Cursor {
  public:
   explicit Cursor(Bytes bytes) : bytes_(bytes) {}
@@ -64,7 +65,8 @@ class Cursor {
   Bytes bytes(std::uint64_t length);
   std::string_view text();                        // u32 length, then the bytes
   std::map<std::string, std::string> text_map();  // u32 bytes of the whole map, then its pairs
-  std::optional<Record> record();                 // nullopt: no whole record follows
+  // nullopt: no whole record follows; then nothing is read, and ok() does not change.
+  std::optional<Record> record();
 
   bool ok() const { return ok_; }
   std::size_t offset() const { return at_; }
@@ -100,10 +102,10 @@ class Builder {
 // 32 bytes. It is followed by 0 to 7 zero bytes, so that the messages of the chunk are aligned.
 struct Marker {
   std::array<std::byte, 16> id{};
-  std::uint64_t number = 0;  // of the chunk in the file, from 0
-  std::uint64_t length = 0;  // of the whole Chunk record that follows
+  std::uint64_t number = 0;  // the chunk's in the file, from 0
+  std::uint64_t length = 0;  // bytes of the Chunk record that follows
 };
-inline constexpr std::size_t marker_content = 36;
+inline constexpr std::size_t marker_content = 36, most_padding = 7;
 void append(std::vector<std::byte>& into, const Marker& marker, std::size_t padding);
 // nullopt if this is not a marker of the file, or its CRC is wrong.
 std::optional<Marker> marker_from(Bytes content, const std::array<std::byte, 16>& id);

@@ -13,8 +13,8 @@ namespace millrace::recording {
 
 // A checksum of all rows of a stream, in order. With it a reader proves that it cuts the same rows
 // as the service did. Each row adds 46 bytes, little-endian: seq and begin (u64), left, size and
-// right (u32), flags and reason (u8), gap (u64), mark (i64; -1 if there is none). The checksum of
-// no rows is 0. Confined to one thread.
+// right (u32), flags and reason (u8), gap (u64), mark (i64; -1 for a row without a mark). The
+// checksum of no rows is 0. Confined to one thread.
 class RowDigest {
  public:
   // `row` is a Row of chunker/row.h: this folder does not depend on the chunker.

@@ -13,7 +13,7 @@ namespace millrace::recording {
 // All that is known of a stream when it opens. Written to every segment file that has a part of the
 // stream, as the metadata of its MCAP channel.
 struct StreamMeta {
-  std::uint64_t number = 0;  // of the stream; never used twice in a directory
+  std::uint64_t number = 0;  // never used twice in a directory
   std::string name{};        // chosen by the client: never part of a path
   std::string pipeline{};
   std::string rule{};            // the chunk rule: JSON of chunker/rule_json.h
@@ -25,9 +25,10 @@ struct StreamMeta {
   bool operator==(const StreamMeta&) const = default;
 };
 
-// The metadata of the channel, as docs/recording_format.md lists them.
+// The metadata of the channel, as docs/recording_format.md lists them. Empty options and an empty
+// client format are left out.
 std::map<std::string, std::string> to_metadata(const StreamMeta& meta);
-// The error names the key.
+// Other keys are ignored. The error is the key that is absent or has a value that is not valid.
 Result<StreamMeta, std::string> meta_from(const std::map<std::string, std::string>& metadata);
 
 }  // namespace millrace::recording

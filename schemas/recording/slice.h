@@ -15,6 +15,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "schemas/aligned_message.h"
 #include "schemas/wire_error.h"
 
 namespace flatbuffers {
@@ -108,8 +109,8 @@ class SliceEncoder {
   SliceEncoder(SliceEncoder&&) noexcept;
   SliceEncoder& operator=(SliceEncoder&&) noexcept;
 
-  // The message, valid until the next call. The frames of the slice are `frames`, one part after
-  // the other, in place of slice.frames.
+  // The message, valid until the next call: its size is a multiple of 8. The frames of the slice
+  // are `frames`, one part after the other, in place of slice.frames. Requires: slice.stream > 0.
   Bytes encode(const Slice& slice, std::span<const Bytes> frames);
   Bytes encode(std::span<const StreamPart> parts);
 
@@ -117,9 +118,11 @@ class SliceEncoder {
   std::unique_ptr<flatbuffers::FlatBufferBuilder> builder_;
 };
 
-// Decodes the messages of a file that may be damaged or forged: verifies the bytes, and that every
-// value is in its range and that the lengths agree (`frame_bytes` of each frame). The message need
-// not be aligned; if it is not, only the events are copied, never the frames.
+// Decodes the messages of a file that may be damaged or forged: verifies the bytes, that every
+// value is in its range, that the events can follow each other, that the lengths agree
+// (`frame_bytes` of each frame), and that answers are what they are called (JSON, UTF-8). Bytes
+// after the FlatBuffer are ignored. A message at an address that is a multiple of 8 is read in
+// place, and its frames are aligned to 8 bytes if our writer wrote it; any other message is copied.
 // Confined to one thread.
 class SliceDecoder {
  public:
@@ -128,6 +131,7 @@ class SliceDecoder {
   [[nodiscard]] Result<std::vector<StreamPart>, WireError> parts(Bytes message);
 
  private:
+  AlignedMessage aligned_;
   std::vector<TimedEvent> events_;
   std::vector<RecordedAnswer> answers_;
 };

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/files/chunk_scan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+namespace millrace::recording {
+namespace {
+
+using mcap::Cursor;
+using mcap::Opcode;
+
+constexpr std::uint64_t most_padding = 7;
+constexpr std::uint64_t marker_bytes = mcap::record_head + mcap::marker_content;
+
+std::string chunks_text(std::uint64_t first, std::uint64_t count, const std::string& error) {
+  const std::string name = std::to_string(first);
+  if (count == 0) return "the records before chunk " + name + " are damaged; no slice is lost";
+  if (count == 1) return "chunk " + name + (error.empty() ? " is damaged" : " " + error);
+  return "chunks " + name + " to " + std::to_string(first + count - 1) + " are damaged";
+}
+
+}  // namespace
+
+std::optional<ChunkScan::PlacedMarker> ChunkScan::marker_at(std::uint64_t offset) {
+  const Bytes bytes = window_.read(offset, marker_bytes + most_padding);
+  Cursor cursor(bytes);
+  if (cursor.u8() != static_cast<std::uint8_t>(Opcode::marker)) return std::nullopt;
+  const std::uint64_t length = cursor.u64();
+  if (length < mcap::marker_content || length > mcap::marker_content + most_padding)
+    return std::nullopt;
+  const Bytes content = cursor.bytes(length);
+  if (!cursor.ok()) return std::nullopt;
+  FileId id{};
+  std::memcpy(id.data(), content.data(), id.size());
+  const auto marker = mcap::marker_from(content, id_.value_or(id));
+  // Numbers ascend: a marker with a lower number would be a copy.
+  if (!marker || marker->number < next_number_) return std::nullopt;
+  return PlacedMarker{*marker, offset, offset + mcap::record_head + length};
+}
+
+// Searches for the opcode and the length of a marker, and for the id if it is known.
+std::optional<ChunkScan::PlacedMarker> ChunkScan::search_marker(std::uint64_t from) {
+  constexpr std::array<std::byte, 8> zeros{};
+  const Bytes wanted = id_ ? Bytes(*id_) : Bytes(zeros).first(7);
+  const std::uint64_t before = id_ ? mcap::record_head : 2;  // bytes of the marker before `wanted`
+  const std::boyer_moore_horspool_searcher searcher(wanted.begin(), wanted.end());
+  while (window_.size() >= marker_bytes && from <= window_.size() - marker_bytes) {
+    const Bytes bytes = window_.read(from, FileWindow::ahead);
+    auto at = bytes.begin();
+    while ((at = std::search(at, bytes.end(), searcher)) != bytes.end()) {
+      const std::uint64_t offset = from + static_cast<std::uint64_t>(at - bytes.begin());
+      ++at;
+      if (offset < from + before) continue;
+      // A read of the window would end the validity of `bytes`, unless it lies within them.
+      const std::uint64_t begin = offset - before;
+      if (begin + marker_bytes + most_padding > from + bytes.size() &&
+          from + bytes.size() < window_.size())
+        break;
+      if (const auto marker = marker_at(begin)) return marker;
+    }
+    if (bytes.size() <= marker_bytes + most_padding) break;
+    from += bytes.size() - (marker_bytes + most_padding);
+  }
+  return std::nullopt;
+}
+
+std::uint64_t ChunkScan::after_indexes(std::uint64_t offset) {
+  for (;;) {
+    Cursor cursor(window_.read(offset, mcap::record_head));
+    const bool index = cursor.u8() == static_cast<std::uint8_t>(Opcode::message_index);
+    const std::uint64_t length = cursor.u64();
+    if (!index || !cursor.ok() || window_.size() - offset < mcap::record_head) return offset;
+    if (length > window_.size() - offset - mcap::record_head) return offset;
+    offset += mcap::record_head + length;
+  }
+}
+
+std::optional<FoundChunk> ChunkScan::next() {
+  std::uint64_t at = after_indexes(end_);
+  indexed_end_ = at;
+  std::string error;
+  for (;;) {
+    std::optional<PlacedMarker> marker = marker_at(at);
+    if (!marker) marker = search_marker(at);
+    if (!marker) return std::nullopt;
+    const std::uint64_t length = marker->marker.length;
+    const Bytes record = window_.read(marker->end, length);
+    if (record.size() < length) return std::nullopt;
+    auto read = length < mcap::record_head ? std::string("has a damaged head")
+                                           : read_chunk(record, ChunkCheck::checksum);
+    if (read) {
+      take(*marker, error);
+      return FoundChunk{.offset = marker->end,
+                        .bytes = length,
+                        .number = marker->marker.number,
+                        .records = std::move(*read)};
+    }
+    error = read.error();
+    // The checksum of the marker does not cover its padding: the chunk may begin earlier.
+    at = marker->begin + marker_bytes + length;
+  }
+}
+
+void ChunkScan::take(const PlacedMarker& marker, const std::string& last_error) {
+  const std::uint64_t number = marker.marker.number;
+  damage_.reset();
+  if (marker.begin > indexed_end_ || number > next_number_)
+    damage_ = {.begin = indexed_end_,
+               .end = marker.begin,
+               .why = chunks_text(next_number_, number - next_number_, last_error)};
+  id_ = marker.marker.id;
+  next_number_ = number + 1;
+  end_ = marker.end + marker.marker.length;
+  indexed_end_ = end_;
+}
+
+}  // namespace millrace::recording

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/files/directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+
+#include "recording/files/file_locks.h"
+
+namespace millrace::recording {
+namespace {
+
+std::error_code last_error() { return {errno, std::generic_category()}; }
+
+[[noreturn]] void fail(const std::string& path) { throw std::system_error(last_error(), path); }
+
+struct CloseEntries {
+  void operator()(DIR* entries) const { ::closedir(entries); }
+};
+using Entries = std::unique_ptr<DIR, CloseEntries>;
+
+// The entries from the first one on: a descriptor of their own, which has its own place.
+Entries entries_of(int directory) {
+  const int own = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (own < 0) return nullptr;
+  Entries entries(::fdopendir(own));
+  if (!entries) ::close(own);
+  return entries;
+}
+
+// A path that ends with a slash would follow a link in spite of O_NOFOLLOW.
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+std::string error_line(const std::string& path, const std::string& what) {
+  return path + ": " + what;
+}
+
+// Why the directory cannot be opened: called after the failed call.
+std::string why_not(const std::string& path) {
+  const std::error_code error = last_error();
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) == 0) {
+    if (S_ISLNK(facts.st_mode)) return error_line(path, "is a link; name the directory itself");
+    if (!S_ISDIR(facts.st_mode)) return error_line(path, "is not a directory");
+  }
+  return error_line(path, error.message());
+}
+
+// The error if this user must not write recordings into the directory; empty if they may.
+std::string check_writable(const std::string& path, int directory) {
+  struct stat facts {};
+  if (::fstat(directory, &facts) != 0) return error_line(path, last_error().message());
+  if (facts.st_uid != ::geteuid())
+    return error_line(path, "belongs to another user (uid " + std::to_string(facts.st_uid) + ")");
+  if (::faccessat(directory, ".", W_OK | X_OK, AT_EACCESS) != 0)
+    return error_line(path, last_error().message());
+  if ((facts.st_mode & 0777) != 0700 && ::fchmod(directory, 0700) != 0)
+    return error_line(path, last_error().message());
+  return "";
+}
+
+std::optional<FileNumber> number_of(std::string_view name) {
+  FileNumber number = 0;
+  std::from_chars(name.data(), name.data() + name.size(), number);
+  if (number == 0 || Directory::file_name(number) != name) return std::nullopt;
+  return number;
+}
+
+std::string temporary_name(FileNumber number) { return Directory::file_name(number) + ".new"; }
+
+// A file that is opened must be a regular one; a pipe would block the open.
+Result<FileDescriptor, std::error_code> open_regular(int directory, FileNumber number, int flags) {
+  FileDescriptor file(::openat(directory, Directory::file_name(number).c_str(),
+                               flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat facts {};
+  if (!file || ::fstat(file.get(), &facts) != 0) return last_error();
+  if (!S_ISREG(facts.st_mode)) return std::make_error_code(std::errc::invalid_argument);
+  return file;
+}
+
+Result<FileDescriptor, std::error_code> create_new(int directory, const std::string& name) {
+  FileDescriptor file(
+      ::openat(directory, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) return last_error();
+  return file;
+}
+
+Result<void, std::error_code> checked(int result) {
+  if (result != 0) return last_error();
+  return {};
+}
+
+}  // namespace
+
+Result<Directory, std::string> Directory::open(const std::string& path, For use) {
+  Directory directory;
+  directory.path_ = without_slashes(path);
+  const char* name = directory.path_.c_str();
+  if (use == For::writing && ::mkdir(name, 0700) != 0 && errno != EEXIST)
+    return error_line(directory.path_, last_error().message());
+  directory.directory_ =
+      FileDescriptor(::open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory.directory_) return why_not(directory.path_);
+  if (use == For::writing) {
+    std::string error = check_writable(directory.path_, directory.directory_.get());
+    if (!error.empty()) return error;
+  }
+  return directory;
+}
+
+bool Directory::lock_for_writing() {
+  lock_ = open_lock_file(directory_.get(), path_);
+  if (try_lock(lock_.get(), LockedPart::writer)) return true;
+  lock_ = FileDescriptor();
+  return false;
+}
+
+bool Directory::has_writer() const {
+  return is_locked(directory_.get(), path_, LockedPart::writer);
+}
+
+FileDescriptor Directory::lock_for_maintenance() const {
+  FileDescriptor file = open_lock_file(directory_.get(), path_);
+  wait_for_lock(file.get(), LockedPart::maintenance);
+  return file;
+}
+
+std::vector<FileNumber> Directory::list() const {
+  const auto entries = entries_of(directory_.get());
+  if (!entries) fail(path_);
+  std::vector<FileNumber> numbers;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(entries.get());
+    if (!entry) break;
+    if (const auto number = number_of(entry->d_name)) numbers.push_back(*number);
+  }
+  if (errno != 0) fail(path_);
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+std::string Directory::file_name(FileNumber number) {
+  std::array<char, 32> name;
+  const int size = std::snprintf(name.data(), name.size(), "%010llu.mcap",
+                                 static_cast<unsigned long long>(number));
+  return {name.data(), static_cast<std::size_t>(size)};
+}
+
+Result<FileDescriptor, std::error_code> Directory::create(FileNumber number) const {
+  return create_new(directory_.get(), file_name(number));
+}
+
+Result<FileDescriptor, std::error_code> Directory::open_to_read(FileNumber number) const {
+  return open_regular(directory_.get(), number, O_RDONLY);
+}
+
+Result<FileDescriptor, std::error_code> Directory::open_to_repair(FileNumber number) const {
+  return open_regular(directory_.get(), number, O_RDWR);
+}
+
+Result<FileDescriptor, std::error_code> Directory::create_temporary(FileNumber number) const {
+  const std::string name = temporary_name(number);
+  // A process that was killed may have left it.
+  if (::unlinkat(directory_.get(), name.c_str(), 0) != 0 && errno != ENOENT) return last_error();
+  return create_new(directory_.get(), name);
+}
+
+Result<void, std::error_code> Directory::replace(FileNumber number) const {
+  return checked(::renameat(directory_.get(), temporary_name(number).c_str(), directory_.get(),
+                            file_name(number).c_str()));
+}
+
+Result<void, std::error_code> Directory::remove(FileNumber number) const {
+  return checked(::unlinkat(directory_.get(), file_name(number).c_str(), 0));
+}
+
+Result<void, std::error_code> Directory::sync() const { return checked(::fsync(directory_.get())); }
+
+std::uint64_t Directory::free_bytes() const {
+  struct statvfs facts {};
+  if (::fstatvfs(directory_.get(), &facts) != 0) fail(path_);
+  return std::uint64_t{facts.f_bavail} * facts.f_frsize;
+}
+
+}  // namespace millrace::recording

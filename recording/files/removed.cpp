@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file `removed`: one number per line. It is replaced as a whole, so that a crash leaves no
+// part of a number.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <span>
+#include <string_view>
+
+#include "recording/files/directory.h"
+#include "recording/files/file.h"
+#include "recording/files/file_locks.h"
+
+namespace millrace::recording {
+namespace {
+
+constexpr const char* name = "removed";
+constexpr const char* new_name = "removed.new";
+
+[[noreturn]] void fail(const std::string& path, std::error_code error) {
+  throw std::system_error(error, path + "/" + name);
+}
+[[noreturn]] void fail(const std::string& path) {
+  fail(path, std::error_code(errno, std::generic_category()));
+}
+
+std::string read_all(int file, const std::string& path) {
+  std::string text;
+  std::array<char, 4096> part;
+  for (;;) {
+    const ssize_t size = ::read(file, part.data(), part.size());
+    if (size == 0) return text;
+    if (size > 0)
+      text.append(part.data(), static_cast<std::size_t>(size));
+    else if (errno != EINTR)
+      fail(path);
+  }
+}
+
+// A number that cannot be read must not make its stream readable again: the file is an error then.
+std::set<std::uint64_t> parse(std::string_view text, const std::string& path) {
+  std::set<std::uint64_t> numbers;
+  while (!text.empty()) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto digits = static_cast<std::size_t>(end - text.data());
+    if (error != std::errc() || digits == text.size() || *end != '\n')
+      fail(path, std::make_error_code(std::errc::bad_message));
+    numbers.insert(number);
+    text.remove_prefix(digits + 1);
+  }
+  return numbers;
+}
+
+void write_new(int directory, const std::string& path, const std::string& text) {
+  if (::unlinkat(directory, new_name, 0) != 0 && errno != ENOENT) fail(path);
+  const FileDescriptor file(
+      ::openat(directory, new_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) fail(path);
+  auto done = write_all(file.get(), std::as_bytes(std::span(text)));
+  if (done) done = sync_data(file.get());
+  if (!done) fail(path, done.error());
+}
+
+}  // namespace
+
+std::set<std::uint64_t> Directory::removed() const {
+  const FileDescriptor file(
+      ::openat(directory_.get(), name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!file && errno == ENOENT) return {};
+  if (!file) fail(path_);
+  return parse(read_all(file.get(), path_), path_);
+}
+
+void Directory::add_removed(const std::set<std::uint64_t>& streams) const {
+  const FileDescriptor lock = open_lock_file(directory_.get(), path_);
+  wait_for_lock(lock.get(), LockedPart::removed);
+  std::set<std::uint64_t> all = removed();
+  all.insert(streams.begin(), streams.end());
+  std::string text;
+  for (const std::uint64_t stream : all) (text += std::to_string(stream)) += '\n';
+  write_new(directory_.get(), path_, text);
+  if (::renameat(directory_.get(), new_name, directory_.get(), name) != 0) fail(path_);
+  if (const auto synced = sync(); !synced) fail(path_, synced.error());
+}
+
+}  // namespace millrace::recording

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/files/segment_file.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "recording/files/file_start.h"
+#include "recording/format/checksums.h"
+
+namespace millrace::recording {
+namespace {
+
+// Unsealed files grow: address space for more is taken at once, so that few mappings are needed.
+constexpr std::uint64_t least_mapped = 64 << 20;
+constexpr std::size_t most_named = 10;
+
+}  // namespace
+
+SegmentFile::SegmentFile(FileDescriptor file, FileNumber number) : file_(std::move(file)) {
+  head_.file = number;
+  head_.first_stream = 0;
+}
+
+Result<SegmentFile, std::string> SegmentFile::open(const Directory& directory, FileNumber number) {
+  const std::string name = Directory::file_name(number);
+  auto descriptor = directory.open_to_read(number);
+  if (!descriptor) return name + ": " + descriptor.error().message();
+  SegmentFile file(std::move(*descriptor), number);
+  try {
+    file.size_ = file_size(file.file_.get());
+    if (auto error = file.begin()) return name + ": " + *error;
+    FileWindow window;
+    window.reset(file.file_.get(), file.size_);
+    auto summary = read_summary(window);
+    if (!summary) file.damage(0, 0, summary.error());
+    if (summary && *summary)
+      file.take(std::move(**summary));
+    else
+      file.scan();
+  } catch (const std::system_error& error) {
+    return name + ": " + error.what();
+  }
+  return file;
+}
+
+// Reads the first records. Returns an error if this is not a segment file.
+std::optional<std::string> SegmentFile::begin() {
+  FileWindow window;
+  window.reset(file_.get(), size_);
+  const auto start = read_start(window.read(0, start_bytes));
+  if (!start) return start.error();
+  const FileNumber number = head_.file;
+  if (start->head) head_ = *start->head;
+  head_.file = number;
+  begun_ = start->complete;
+  start_damage_ = start->damage;
+  if (begun_ && !start_damage_.empty()) damage(0, start->end, start_damage_);
+  scan_.emplace(start->end, id_from(head_.id));
+  return std::nullopt;
+}
+
+bool SegmentFile::refresh() {
+  if (sealed()) return false;
+  const std::uint64_t size = file_size(file_.get());
+  if (size == size_) return false;
+  size_ = size;
+  // The error of a file that was accepted before can only be a part of the first records.
+  if (!begun_ && chunks_.empty() && begin()) return false;
+  const bool more = scan();
+  become_sealed();
+  return more;
+}
+
+// Finds further chunks by their markers.
+bool SegmentFile::scan() {
+  const std::size_t before = chunks_.size();
+  scan_->reset(file_.get(), size_);
+  while (const auto chunk = scan_->next()) add(*chunk);
+  if (chunks_.size() == before) return false;
+  if (!begun_) {
+    begun_ = true;
+    damage(0, scan_->end(), start_damage_);
+  }
+  if (scan_->id()) head_.id = to_hex(*scan_->id());
+  cover(chunks_.back().offset + chunks_.back().bytes);
+  return true;
+}
+
+void SegmentFile::add(const FoundChunk& chunk) {
+  if (const auto& gap = scan_->damage()) damage(gap->begin, gap->end - gap->begin, gap->why);
+  for (const ChannelRecord& channel : chunk.records.channels) {
+    if (channel.meta)
+      channels_.insert_or_assign(channel.channel, *channel.meta);
+    else
+      damage(
+          chunk.offset, chunk.bytes,
+          "channel " + std::to_string(channel.channel) + " is not valid: " + channel.meta.error());
+  }
+  chunks_.push_back({.offset = chunk.offset,
+                     .bytes = chunk.bytes,
+                     .number = chunk.number,
+                     .channels = channels_of(chunk.records)});
+  checked_.push_back(Checked::good);
+}
+
+void SegmentFile::take(Summary summary) {
+  summary_ = std::move(summary);
+  channels_ = std::move(summary_->channels);
+  chunks_ = std::move(summary_->chunks);
+  checked_.assign(chunks_.size(), Checked::no);
+  cover(size_);
+}
+
+// A file that was scanned keeps its list of chunks, because readers count in the list.
+void SegmentFile::become_sealed() {
+  FileWindow window;
+  window.reset(file_.get(), size_);
+  auto summary = read_summary(window);
+  if (!summary || !*summary) return;
+  const auto same = [](const ChunkPlace& a, const ChunkPlace& b) { return a.offset == b.offset; };
+  if (!std::ranges::equal((**summary).chunks, chunks_, same)) return;
+  channels_ = (**summary).channels;
+  summary_ = std::move(**summary);
+  cover(size_);
+}
+
+// Maps at least these bytes. Only whole chunks are read through the mapping, so that a process that
+// cuts the tail of the file cannot end this one.
+void SegmentFile::cover(std::uint64_t bytes) {
+  if (bytes == 0 || (!maps_.empty() && maps_.back().bytes().size() >= bytes)) return;
+  maps_.emplace_back(file_.get(), sealed() ? bytes : std::max(2 * bytes, least_mapped));
+}
+
+Result<std::vector<SliceMessage>, Damage> SegmentFile::messages(std::size_t chunk) {
+  const ChunkPlace& place = chunks_[chunk];
+  const Bytes record = maps_.back().bytes().subspan(place.offset, place.bytes);
+  Checked& checked = checked_[chunk];
+  auto read =
+      read_chunk(record, checked == Checked::good ? ChunkCheck::trust : ChunkCheck::checksum);
+  if (read) {
+    checked = Checked::good;
+    return std::move(read->messages);
+  }
+  const std::string why =
+      "chunk " + std::to_string(place.number) + " " + read.error() + lost_streams(place);
+  if (std::exchange(checked, Checked::bad) == Checked::bad)
+    return Damage{head_.file, place.offset, place.bytes, why};
+  return damage(place.offset, place.bytes, why);
+}
+
+std::vector<StreamPart> SegmentFile::parts() {
+  if (summary_ && summary_->parts_offset > 0) {
+    FileWindow window;
+    window.reset(file_.get(), size_);
+    auto read = read_parts(window, *summary_);
+    if (read) return std::move(*read);
+    damage(summary_->parts_offset, summary_->parts_bytes, read.error());
+    summary_->parts_offset = 0;
+  }
+  for (; added_ < chunks_.size(); ++added_) add_parts(added_);
+  if (!damages_.empty()) parts_.set_lost();
+  return parts_.list();
+}
+
+void SegmentFile::add_parts(std::size_t chunk) {
+  const auto read = messages(chunk);
+  if (!read) return;
+  SliceDecoder decoder;
+  for (const SliceMessage& message : *read) {
+    const auto meta = channels_.find(message.channel);
+    const auto slice = meta == channels_.end()
+                           ? Result<Slice, WireError>(WireError::unknown)
+                           : decoder.slice(message.bytes, meta->second.frames.bytes());
+    if (slice && slice->stream == meta->second.number) {
+      parts_.add(message.channel, message.number, *slice);
+      continue;
+    }
+    const std::string name = "slice " + std::to_string(message.number) + " of channel " +
+                             std::to_string(message.channel) + " in chunk " +
+                             std::to_string(chunks_[chunk].number);
+    damage(chunks_[chunk].offset, chunks_[chunk].bytes,
+           name + (meta == channels_.end() ? " has no channel" : " is not valid"));
+  }
+}
+
+bool SegmentFile::verify() {
+  for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) static_cast<void>(messages(chunk));
+  parts();
+  const bool chunks_good = damages_.empty();
+  if (summary_ && chunks_good &&
+      crc32(maps_.back().bytes().first(summary_->data_bytes)) != summary_->data_crc)
+    damage(
+        0, summary_->data_bytes,
+        "the checksum of the data section is wrong, but all chunks are good: the records between "
+        "them are damaged, no slice is lost");
+  return damages_.empty();
+}
+
+Damage SegmentFile::damage(std::uint64_t offset, std::uint64_t bytes, std::string why) {
+  damages_.push_back({head_.file, offset, bytes, std::move(why)});
+  return damages_.back();
+}
+
+std::string SegmentFile::lost_streams(const ChunkPlace& place) const {
+  std::string text;
+  std::size_t named = 0;
+  for (const std::uint16_t channel : place.channels) {
+    const auto meta = channels_.find(channel);
+    if (meta == channels_.end()) continue;
+    if (++named > most_named) return text + ", ... are lost";
+    text += (named == 1 ? ": slices of streams " : ", ") + std::to_string(meta->second.number);
+  }
+  return named == 0 ? text : text + " are lost";
+}
+
+}  // namespace millrace::recording

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/files/summary.h"
+
+#include <algorithm>
+#include <span>
+
+#include "recording/format/checksums.h"
+#include "recording/format/mcap.h"
+
+namespace millrace::recording {
+namespace {
+
+using mcap::Cursor;
+using mcap::Opcode;
+using mcap::Record;
+
+constexpr std::uint64_t footer_content = 20;
+constexpr std::uint64_t footer_bytes = mcap::record_head + footer_content;
+constexpr std::uint64_t data_end_bytes = mcap::record_head + 4;
+
+// The footer and the magic after it.
+struct Footer {
+  std::uint64_t summary = 0;  // offset of the summary
+  std::uint32_t crc = 0;
+  bool magic = false;
+};
+
+// nullopt: there is neither a footer nor the magic.
+std::optional<Footer> read_footer(Bytes end) {
+  const auto magic = std::as_bytes(std::span(mcap::magic));
+  const bool has_magic = std::ranges::equal(end.last(magic.size()), magic);
+  Cursor cursor(end);
+  const bool has_footer =
+      cursor.u8() == static_cast<std::uint8_t>(Opcode::footer) && cursor.u64() == footer_content;
+  if (!has_magic && !has_footer) return std::nullopt;
+  Footer footer;
+  footer.summary = cursor.u64();
+  cursor.u64();  // offset of the summary offsets
+  footer.crc = cursor.u32();
+  footer.magic = has_magic && has_footer;
+  return footer;
+}
+
+bool add_channel(Bytes content, Summary& into) {
+  ChannelRecord channel = read_channel(content);
+  if (!channel.meta) return false;
+  into.channels.insert_or_assign(channel.channel, std::move(*channel.meta));
+  return true;
+}
+
+bool add_chunk(Bytes content, Summary& into) {
+  Cursor cursor(content);
+  cursor.u64();  // times
+  cursor.u64();
+  ChunkPlace place;
+  place.offset = cursor.u64();
+  place.bytes = cursor.u64();
+  place.number = into.chunks.size();
+  Cursor indexes(cursor.bytes(cursor.u32()));
+  while (indexes.ok() && indexes.left() > 0) {
+    place.channels.push_back(indexes.u16());
+    indexes.u64();
+  }
+  const std::uint64_t before =
+      into.chunks.empty() ? 0 : into.chunks.back().offset + into.chunks.back().bytes;
+  if (!cursor.ok() || !indexes.ok() || place.bytes < mcap::record_head || place.offset < before ||
+      place.offset > into.data_bytes || place.bytes > into.data_bytes - place.offset)
+    return false;
+  std::ranges::sort(place.channels);
+  into.chunks.push_back(std::move(place));
+  return true;
+}
+
+bool add_attachment(Bytes content, Summary& into) {
+  Cursor cursor(content);
+  const std::uint64_t offset = cursor.u64(), bytes = cursor.u64();
+  cursor.u64();  // times
+  cursor.u64();
+  cursor.u64();  // size of the data
+  if (cursor.text() != "parts") return cursor.ok();
+  if (!cursor.ok() || offset > into.data_bytes || bytes > into.data_bytes - offset) return false;
+  into.parts_offset = offset;
+  into.parts_bytes = bytes;
+  return true;
+}
+
+bool add(const Record& record, Summary& into) {
+  switch (record.opcode) {
+    case Opcode::channel: return add_channel(record.content, into);
+    case Opcode::chunk_index: return add_chunk(record.content, into);
+    case Opcode::attachment_index: return add_attachment(record.content, into);
+    default: return true;
+  }
+}
+
+}  // namespace
+
+Result<std::optional<Summary>, std::string> read_summary(FileWindow& file) {
+  const std::uint64_t least = mcap::magic.size() + data_end_bytes;
+  const std::uint64_t end_bytes = footer_bytes + mcap::magic.size();
+  if (file.size() < least + end_bytes) return std::optional<Summary>();
+  const std::uint64_t footer_at = file.size() - end_bytes;
+  const Bytes end = file.read(footer_at, end_bytes);
+  if (end.size() < end_bytes) return std::optional<Summary>();
+  const auto footer = read_footer(end);
+  if (!footer) return std::optional<Summary>();
+  if (!footer->magic) return std::string("the end of the file is damaged");
+  if (footer->summary < least || footer->summary > footer_at)
+    return std::string("the footer is damaged");
+
+  const std::uint64_t data_end_at = footer->summary - data_end_bytes;
+  const std::uint64_t bytes = file.size() - data_end_at;
+  const Bytes read = file.read(data_end_at, bytes);
+  if (read.size() < bytes) return std::string("the end of the file cannot be read");
+  const Bytes covered =
+      read.subspan(data_end_bytes, bytes - data_end_bytes - mcap::magic.size() - 4);
+  if (crc32(covered) != footer->crc) return std::string("the checksum of the summary is wrong");
+
+  Summary summary{.data_bytes = data_end_at};
+  Cursor data_end(read);
+  if (data_end.u8() != static_cast<std::uint8_t>(Opcode::data_end) || data_end.u64() != 4)
+    return std::string("the end of the data section is damaged");
+  summary.data_crc = data_end.u32();
+  Cursor cursor(read.subspan(data_end_bytes, footer_at - footer->summary));
+  while (cursor.left() > 0) {
+    const auto record = cursor.record();
+    if (!record || !add(*record, summary)) return std::string("the summary is not valid");
+  }
+  return std::optional(std::move(summary));
+}
+
+Result<std::vector<StreamPart>, std::string> read_parts(FileWindow& file, const Summary& summary) {
+  const std::string damaged = "the list of the parts of streams is damaged";
+  const Bytes record = file.read(summary.parts_offset, summary.parts_bytes);
+  Cursor cursor(record);
+  const bool attachment = cursor.u8() == static_cast<std::uint8_t>(Opcode::attachment);
+  if (!attachment || cursor.u64() != record.size() - mcap::record_head) return damaged;
+  cursor.u64();  // times
+  cursor.u64();
+  cursor.text();  // name
+  cursor.text();  // media type
+  const Bytes parts = cursor.bytes(cursor.u64());
+  if (!cursor.ok() || cursor.left() != 4) return damaged;
+  const Bytes covered = record.subspan(mcap::record_head, cursor.offset() - mcap::record_head);
+  if (crc32(covered) != cursor.u32()) return damaged;
+  auto decoded = SliceDecoder().parts(parts);
+  if (!decoded) return damaged;
+  return std::move(*decoded);
+}
+
+}  // namespace millrace::recording

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "recording/files/file_window.h"
+#include "recording/format/chunk_records.h"
+#include "recording/format/stream_meta.h"
+#include "schemas/recording/slice.h"
+
+namespace millrace::recording {
+
+// A whole chunk of the file.
+struct ChunkPlace {
+  std::uint64_t offset = 0;               // begin of the Chunk record
+  std::uint64_t bytes = 0;                // length of the Chunk record
+  std::uint64_t number = 0;               // from its marker
+  std::vector<std::uint16_t> channels{};  // that have messages in it, ascending; empty: unknown
+};
+
+// The summary at the end of a sealed file. Its checksum is good.
+struct Summary {
+  std::map<std::uint16_t, StreamMeta> channels{};
+  std::vector<ChunkPlace> chunks{};
+  std::uint64_t parts_offset = 0;  // begin of the Attachment record `parts`; 0: it is missing
+  std::uint64_t parts_bytes = 0;
+  std::uint64_t data_bytes = 0;  // length of the file before the DataEnd record
+  std::uint32_t data_crc = 0;    // their checksum
+};
+
+// Reads the summary of a file. nullopt: the file has no footer, so it was not sealed, or is cut
+// off. The error is a sentence: "the checksum of the summary is wrong".
+Result<std::optional<Summary>, std::string> read_summary(FileWindow& file);
+
+// Reads the attachment `parts`. The error is a sentence.
+Result<std::vector<StreamPart>, std::string> read_parts(FileWindow& file, const Summary& summary);
+
+}  // namespace millrace::recording

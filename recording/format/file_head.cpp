@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/format/file_head.h"
+
+#include <charconv>
+#include <cstdio>
+#include <span>
+#include <string_view>
+
+#include "recording/format/checksums.h"
+#include "recording/format/mcap.h"
+
+namespace millrace::recording {
+namespace {
+
+using Metadata = std::map<std::string, std::string>;
+
+std::string checksum(const Metadata& metadata) {
+  std::uint32_t crc = 0;
+  const auto add = [&crc](const std::string& text) {
+    crc = crc32(std::as_bytes(std::span(text.c_str(), text.size() + 1)), crc);
+  };
+  for (const auto& [key, value] : metadata) {
+    add(key);
+    add(value);
+  }
+  char digits[9];
+  std::snprintf(digits, sizeof digits, "%08x", crc);
+  return digits;
+}
+
+template <class Number>
+bool read(const Metadata& metadata, const char* key, Number& into) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return false;
+  const std::string& text = found->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool read_id(const Metadata& metadata, const char* key, std::string& into) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return false;
+  into = found->second;
+  return into.size() == 32 && into.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+}  // namespace
+
+Metadata to_metadata(const FileHead& head) {
+  Metadata metadata{{"format", std::to_string(mcap::version)},
+                    {"file", std::to_string(head.file)},
+                    {"run", head.run},
+                    {"id", head.id},
+                    {"first_stream", std::to_string(head.first_stream)},
+                    {"created", std::to_string(head.created)}};
+  const std::string crc = checksum(metadata);
+  metadata["crc"] = crc;
+  return metadata;
+}
+
+Result<FileHead, HeadError> head_from(Metadata metadata) {
+  const auto crc = metadata.extract("crc");
+  if (crc.empty() || crc.mapped() != checksum(metadata)) return HeadError{};
+  int format = 0;
+  if (!read(metadata, "format", format) || format < 1) return HeadError{};
+  if (format > mcap::version) return HeadError{format};
+  FileHead head;
+  const bool good = read(metadata, "file", head.file) && read_id(metadata, "run", head.run) &&
+                    read_id(metadata, "id", head.id) &&
+                    read(metadata, "first_stream", head.first_stream) &&
+                    read(metadata, "created", head.created);
+  if (!good) return HeadError{};
+  return head;
+}
+
+}  // namespace millrace::recording

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/format/part_table.h"
+
+namespace millrace::recording {
+
+void PartTable::add(std::uint16_t channel, std::uint32_t number, const Slice& slice) {
+  const auto [found, first] = parts_.try_emplace(slice.stream);
+  StreamPart& part = found->second;
+  if (first)
+    part = {.stream = slice.stream,
+            .first_slice = number,
+            .first_event = slice.first_event,
+            .begin = slice.begin,
+            .channel = channel};
+  const std::uint64_t slices = std::uint64_t{number} - part.first_slice;
+  if (slice.lost || slices != part.slices) part.lost = true;
+  ++part.slices;
+  part.end = slice.begin;
+  for (const TimedEvent& timed : slice.events) {
+    const bool frames = timed.event.kind == Event::Kind::frames;
+    if (frames) part.frames += timed.event.count;
+    if (frames || timed.event.kind == Event::Kind::gap) part.end += timed.event.count;
+  }
+  part.closed = slice.closing.has_value();
+  part.complete = slice.closing && slice.closing->complete;
+}
+
+void PartTable::set_lost(std::uint64_t stream) {
+  if (const auto found = parts_.find(stream); found != parts_.end()) found->second.lost = true;
+}
+
+void PartTable::set_lost() {
+  for (auto& [stream, part] : parts_)
+    if (!part.closed) part.lost = true;
+}
+
+std::vector<StreamPart> PartTable::list() const {
+  std::vector<StreamPart> list;
+  list.reserve(parts_.size());
+  for (const auto& [stream, part] : parts_) list.push_back(part);
+  return list;
+}
+
+}  // namespace millrace::recording

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cassert>
+#include <cstring>
+
+#include "recording_bfbs_generated.h"
+#include "recording_generated.h"
+#include "schemas/recording/slice.h"
+#include "schemas/wire.h"
+
+namespace millrace::recording {
+namespace {
+
+using Builder = flatbuffers::FlatBufferBuilder;
+using ByteVector = flatbuffers::Offset<flatbuffers::Vector<std::uint8_t>>;
+
+// A null offset, which the table leaves out, if there are none.
+ByteVector encode_frames(Builder& builder, std::span<const Bytes> parts) {
+  std::size_t size = 0;
+  for (const Bytes part : parts) size += part.size();
+  if (size == 0) return 0;
+  builder.ForceVectorAlignment(size, 1, 8);
+  std::uint8_t* at = nullptr;
+  const ByteVector vector = builder.CreateUninitializedVector(size, &at);
+  for (const Bytes part : parts) {
+    if (part.empty()) continue;
+    std::memcpy(at, part.data(), part.size());
+    at += part.size();
+  }
+  return vector;
+}
+
+std::uint64_t number_of(const Event& event) {
+  if (event.kind != Event::Kind::flush) return event.count;
+  return event.mark ? *event.mark + 1 : 0;
+}
+
+auto encode_events(Builder& builder, std::span<const TimedEvent> events) {
+  using Vector = flatbuffers::Offset<flatbuffers::Vector<const recorded::EventEntry*>>;
+  if (events.empty()) return Vector();
+  return builder.CreateVectorOfStructs<recorded::EventEntry>(
+      events.size(), [events](std::size_t i, recorded::EventEntry* out) {
+        const auto& [event, at] = events[i];
+        *out = recorded::EventEntry(to_wire(at), number_of(event),
+                                    static_cast<std::uint8_t>(event.kind),
+                                    static_cast<std::uint8_t>(event.cause));
+      });
+}
+
+ByteVector encode_answer_bytes(Builder& builder, std::span<const RecordedAnswer> answers) {
+  std::size_t size = 0;
+  for (const RecordedAnswer& answer : answers) size += answer.data.size();
+  if (size == 0) return 0;
+  std::uint8_t* at = nullptr;
+  const ByteVector vector = builder.CreateUninitializedVector(size, &at);
+  for (const RecordedAnswer& answer : answers) {
+    if (answer.data.empty()) continue;
+    std::memcpy(at, answer.data.data(), answer.data.size());
+    at += answer.data.size();
+  }
+  return vector;
+}
+
+auto encode_answers(Builder& builder, std::span<const RecordedAnswer> answers) {
+  using Vector = flatbuffers::Offset<flatbuffers::Vector<const recorded::AnswerEntry*>>;
+  if (answers.empty()) return Vector();
+  return builder.CreateVectorOfStructs<recorded::AnswerEntry>(
+      answers.size(), [answers](std::size_t i, recorded::AnswerEntry* out) {
+        const RecordedAnswer& answer = answers[i];
+        assert(answer.kind != Answer::Kind::none);
+        *out = recorded::AnswerEntry(answer.seq, number(answer.batch),
+                                     static_cast<std::uint32_t>(answer.data.size()),
+                                     static_cast<std::uint8_t>(answer.kind));
+      });
+}
+
+recorded::Lost encode_lost(const LostEvents& lost) {
+  return {lost.first_event, lost.begin, static_cast<std::uint8_t>(lost.reason)};
+}
+
+recorded::Closing encode_closing(const StreamTotals& totals) {
+  return {totals.rows, totals.frames, totals.lost, totals.digest, totals.closing, totals.complete};
+}
+
+recorded::PartEntry encode_part(const StreamPart& part) {
+  return {part.stream, part.first_slice, part.slices, part.first_event, part.begin, part.end,
+          part.frames, part.channel,     part.closed, part.complete,    part.lost};
+}
+
+}  // namespace
+
+Bytes slice_schema() {
+  return std::as_bytes(
+      std::span(recorded::SliceBinarySchema::data(), recorded::SliceBinarySchema::size()));
+}
+
+SliceEncoder::SliceEncoder() : builder_(std::make_unique<Builder>()) {}
+SliceEncoder::~SliceEncoder() = default;
+SliceEncoder::SliceEncoder(SliceEncoder&&) noexcept = default;
+SliceEncoder& SliceEncoder::operator=(SliceEncoder&&) noexcept = default;
+
+Bytes SliceEncoder::encode(const Slice& slice, std::span<const Bytes> frames) {
+  assert(slice.stream > 0);  // this field makes the size a multiple of 8
+  const wire::Writing writing(*builder_);
+  const auto frames_vector = encode_frames(*builder_, frames);
+  const auto answer_bytes = encode_answer_bytes(*builder_, slice.answers);
+  const auto answers = encode_answers(*builder_, slice.answers);
+  const auto events = encode_events(*builder_, slice.events);
+  const auto lost = encode_lost(slice.lost.value_or(LostEvents{}));
+  const auto closing = encode_closing(slice.closing.value_or(StreamTotals{}));
+  builder_->Finish(recorded::CreateSlice(
+      *builder_, slice.stream, slice.first_event, slice.begin, slice.size, events, frames_vector,
+      answers, answer_bytes, slice.lost ? &lost : nullptr, slice.closing ? &closing : nullptr));
+  assert(builder_->GetSize() % 8 == 0);
+  return wire::finished(*builder_);
+}
+
+Bytes SliceEncoder::encode(std::span<const StreamPart> parts) {
+  const wire::Writing writing(*builder_);
+  const auto entries = builder_->CreateVectorOfStructs<recorded::PartEntry>(
+      parts.size(),
+      [parts](std::size_t i, recorded::PartEntry* out) { *out = encode_part(parts[i]); });
+  builder_->Finish(recorded::CreateParts(*builder_, entries));
+  return wire::finished(*builder_);
+}
+
+}  // namespace millrace::recording

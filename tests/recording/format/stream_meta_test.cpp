@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/format/stream_meta.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+using namespace millrace;
+using namespace millrace::recording;
+using Metadata = std::map<std::string, std::string>;
+
+namespace {
+
+const StreamMeta meta{
+    .number = 17,
+    .name = "call-4711",
+    .pipeline = "asr",
+    .rule = R"({"chunk":1600})",
+    .frames = {.element = Element::f32, .values = 80, .rate = 12.5, .features = true},
+    .options = R"({"user":"ä"})",
+    .client = R"({"format":"f16le"})",
+    .opened_wall = 1'760'000'000'000'000'000,
+    .opened_steady = -5};
+
+const Metadata metadata{{"number", "17"},
+                        {"name", "call-4711"},
+                        {"pipeline", "asr"},
+                        {"rule", R"({"chunk":1600})"},
+                        {"frames", "f32 80 12.5 features"},
+                        {"options", R"({"user":"ä"})"},
+                        {"client", R"({"format":"f16le"})"},
+                        {"opened", "1760000000000000000"},
+                        {"steady", "-5"}};
+
+// The key that the error names, or "" if the metadata is valid.
+std::string wrong_with(const std::string& key, const std::string& value) {
+  Metadata changed = metadata;
+  changed[key] = value;
+  const auto read = meta_from(changed);
+  return read ? "" : read.error();
+}
+
+}  // namespace
+
+TEST_CASE("the metadata of a channel has all that is known of the stream") {
+  CHECK(to_metadata(meta) == metadata);
+  CHECK(*meta_from(metadata) == meta);
+}
+
+TEST_CASE("empty options and an empty client format take no space") {
+  StreamMeta audio = meta;
+  audio.frames = {};
+  audio.options = audio.client = "";
+  const Metadata written = to_metadata(audio);
+  CHECK(written.at("frames") == "s16 1 16000");
+  CHECK(written.count("options") + written.count("client") == 0);
+  CHECK(*meta_from(written) == audio);
+}
+
+TEST_CASE("every rate is read as it was written") {
+  StreamMeta audio = meta;
+  for (const double rate : {1e-300, 1.0 / 3, 44'100.0, 1e300}) {
+    audio.frames.rate = rate;
+    CHECK(meta_from(to_metadata(audio))->frames.rate == rate);
+  }
+}
+
+TEST_CASE("the error is the key that is absent") {
+  for (const char* key : {"number", "name", "pipeline", "rule", "frames", "opened", "steady"}) {
+    Metadata changed = metadata;
+    changed.erase(key);
+    REQUIRE_FALSE(meta_from(changed).has_value());
+    CHECK(meta_from(changed).error() == key);
+  }
+}
+
+TEST_CASE("the error is the key whose value is not valid") {
+  for (const char* number : {"", "0", "-1", "+1", " 1", "1 ", "1x", "18446744073709551616"})
+    CHECK(wrong_with("number", number) == "number");
+  for (const char* text : {"", "a\nb", "\xff", "\x1b[1m"}) {
+    CHECK(wrong_with("name", text) == "name");
+    CHECK(wrong_with("pipeline", text) == "pipeline");
+  }
+  CHECK(wrong_with("name", std::string(257, 'x')) == "name");
+  for (const char* text : {"{", "[]", "1"}) {
+    CHECK(wrong_with("rule", text) == "rule");
+    CHECK(wrong_with("options", text) == "options");
+    CHECK(wrong_with("client", text) == "client");
+  }
+  CHECK(wrong_with("rule", "") == "rule");
+  for (const char* text :
+       {"", "s16", "s16 1", "s17 1 16000", "s16 0 16000", "s16 65536 16000", "s16 1 0", "s16 1 -1",
+        "s16 1 nan", "s16 1 inf", "s16 1 16000 audio", "s16  1 16000"})
+    CHECK(wrong_with("frames", text) == "frames");
+  CHECK(wrong_with("opened", "now") == "opened");
+  CHECK(wrong_with("steady", "9223372036854775808") == "steady");
+}
+
+TEST_CASE("keys of a later version are ignored") { CHECK(wrong_with("speaker", "4") == ""); }
