@@ -12,6 +12,7 @@
 #include "service/commands/chunk.h"
 #include "service/commands/command_line.h"
 #include "service/commands/healthcheck.h"
+#include "service/commands/replay.h"
 #include "service/commands/serve.h"
 #include "service/commands/stream.h"
 #include "service/commands/tap.h"
@@ -57,6 +58,7 @@ int main(int argc, char** argv) {
   add_tap_command(program, console);
   add_chunk_command(program, console);
   add_bench_command(program, console);
+  add_replay_command(program, console);
   add_check_config_command(program, console);
   add_healthcheck_command(program, console);
   program.run({argv + 1, argv + argc}, console);

@@ -87,9 +87,9 @@ void ReplayOutput::print(std::uint64_t stream, std::string_view name,
   print(line += '}');
 }
 
-void ReplayOutput::summary(double seconds) {
+void ReplayOutput::summary(double seconds, std::uint64_t selected) {
   std::ostringstream text;
-  text << counted(totals_.streams, "stream");
+  text << totals_.streams << " of " << counted(selected, "stream");
   if (totals_.rows > 0) text << ", " << counted(totals_.rows, "row");
   text << ", " << counted(totals_.frames, "frame") << " in " << std::fixed << std::setprecision(1)
        << seconds << " s";

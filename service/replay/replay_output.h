@@ -8,17 +8,17 @@
 #include <string_view>
 
 #include "recording/reader/stream_reader.h"
-#include "service/replay/answer_comparison.h"
+#include "service/replay/rows/answer_comparison.h"
 
 namespace millrace {
 
 // The totals of a replay.
 struct ReplayTotals {
   std::uint64_t streams = 0;     // that are over
-  std::uint64_t failed = 0;      // of these: they could not be replayed to their end
+  std::uint64_t failed = 0;      // streams that could not be replayed to their end
   std::uint64_t rows = 0;        // done, if the replay is to workers
   std::uint64_t frames = 0;      // replayed
-  std::uint64_t bytes = 0;       // of these frames
+  std::uint64_t bytes = 0;       // bytes of these frames
   std::uint64_t missing = 0;     // parts of streams that are missing
   std::uint64_t equal = 0;       // streams without a difference
   std::uint64_t different = 0;   // streams with one
@@ -50,8 +50,8 @@ class ReplayOutput {
   // be null.
   void over(std::uint64_t stream, std::string_view name,
             std::span<const recording::MissingPart> missing, const AnswerComparison* comparison);
-  // The totals, at the end of the replay, in one or two lines.
-  void summary(double seconds);
+  // The totals, at the end of the replay, in one or two lines. `selected`: streams to replay.
+  void summary(double seconds, std::uint64_t selected);
   // True if every stream was replayed to its end, and nothing differs.
   bool good() const;
 

@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// What the command line says of the pipeline.
+// The pipeline that the command line asks for.
 struct PipelineChoice {
   std::string file{};   // a configuration file; empty: defaults
   std::string name{};   // the pipeline in `file`; without a file, only its streams are replayed

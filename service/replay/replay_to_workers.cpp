@@ -12,7 +12,7 @@
 #include "client/client_event.h"
 #include "schemas/worker_messages.h"
 #include "service/commands/output/event_lines.h"
-#include "service/replay/replayed_rows.h"
+#include "service/replay/rows/replayed_rows.h"
 #include "transport/net/net.h"
 
 namespace millrace {

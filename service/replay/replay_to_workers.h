@@ -7,7 +7,7 @@
 #include "recording/reader/recordings.h"
 #include "service/replay/replay_output.h"
 #include "service/replay/replay_pipeline.h"
-#include "service/replay/replay_schedule.h"
+#include "service/replay/rows/replay_schedule.h"
 #include "service/replay/worker_lanes.h"
 
 namespace millrace {
@@ -30,7 +30,7 @@ class ReplayToWorkers {
   bool run();
   // Thread-safe.
   void stop();
-  std::uint16_t port() const;  // of a TCP address
+  std::uint16_t port() const;  // the TCP port
 
  private:
   struct Impl;

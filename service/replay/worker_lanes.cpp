@@ -22,13 +22,13 @@ constexpr std::uint64_t unread_bytes = std::uint64_t{64} << 20;
 
 }  // namespace
 
-Result<WorkersAddress, std::string> workers_address(const std::string& url) {
+std::optional<WorkersAddress> workers_address(const std::string& url) {
   constexpr std::string_view scheme = "tcp://";
   if (const auto path = local_path(url)) return WorkersAddress{.path = *path};
   if (url.starts_with(scheme))
     if (const auto address = parse_tcp(std::string_view(url).substr(scheme.size())))
       return WorkersAddress{.tcp = *address};
-  return "--workers: \"" + url + "\" must be unix:PATH or tcp://ADDRESS:PORT";
+  return std::nullopt;
 }
 
 struct WorkerLanes::Impl {

@@ -15,11 +15,11 @@ namespace millrace {
 
 // Where workers attach.
 struct WorkersAddress {
-  std::string path{};               // of a Unix socket; empty: TCP
+  std::string path{};               // the path of the Unix socket; empty: TCP
   std::optional<TcpAddress> tcp{};  // nullopt: the Unix socket
 };
-// "unix:PATH" or "tcp://HOST:PORT". The error is one line.
-Result<WorkersAddress, std::string> workers_address(const std::string& url);
+// The address of "unix:PATH" or "tcp://ADDRESS:PORT"; nullopt for another text.
+std::optional<WorkersAddress> workers_address(const std::string& url);
 
 // The lanes of a replay, as in a service: the hub of one pipeline on a home thread, and the
 // listener to which workers attach. Rows are added to hub(). The functions are thread-safe.

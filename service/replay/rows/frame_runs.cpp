@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/replay/frame_runs.h"
+#include "service/replay/rows/frame_runs.h"
 
 #include <algorithm>
 #include <cassert>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/replay/replayed_rows.h"
+#include "service/replay/rows/replayed_rows.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "service/replay/other_rule.h"
+#include "service/replay/rows/other_rule.h"
 
 namespace millrace {
 namespace {
@@ -42,7 +42,7 @@ std::optional<ReadyRow> ReplayedRows::next(Time now) {
   return std::nullopt;
 }
 
-// Adds the next event, or a part of its frames. False: it is not due, or there is none.
+// Adds the next event, or a part of its frames. False: it is not due, or there are no more.
 bool ReplayedRows::feed(Time now) {
   if (!event_ && !read()) return false;
   if (last_due_ > now) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/replay/replay_schedule.h"
+#include "service/replay/rows/replay_schedule.h"
 
 #include <algorithm>
 
-#include "service/replay/pace.h"
+#include "service/replay/rows/pace.h"
 
 namespace millrace {
 namespace {

@@ -16,10 +16,10 @@
 #include "chunker/ready_row.h"
 #include "chunker/spec.h"
 #include "recording/format/row_digest.h"
-#include "service/replay/answer_comparison.h"
-#include "service/replay/frame_runs.h"
-#include "service/replay/pace.h"
-#include "service/replay/recorded_items.h"
+#include "service/replay/rows/answer_comparison.h"
+#include "service/replay/rows/frame_runs.h"
+#include "service/replay/rows/pace.h"
+#include "service/replay/rows/recorded_items.h"
 
 namespace millrace {
 
@@ -33,7 +33,7 @@ struct CutSettings {
   // `size` events, and `flush` and `reset` with the cause `endpoint`. If the rule has sizes, they
   // are chosen as for a stream whose rows never wait.
   bool other_rule = false;
-  std::string name{};  // of the stream: decides which sizes are drawn
+  std::string name{};  // the name of the stream decides which sizes are drawn
 };
 
 // The rows of one recorded stream: its recorded events in, rows out. These are the rows of the live
@@ -55,7 +55,7 @@ class ReplayedRows {
   ReplayedRows(const ReplayedRows&) = delete;
   ReplayedRows& operator=(const ReplayedRows&) = delete;
 
-  // The next row; nullopt if there is none before due(), before batched() or done(), or ever. Its
+  // The next row; nullopt: call again at due(), or after batched() or done(). Its
   // frames stay in place until the row is done.
   std::optional<ReadyRow> next(Time now);
   // When the event is due that next() waits for; Time::max() if it waits for none.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/replay/answer_comparison.h"
+#include "service/replay/rows/answer_comparison.h"
 
 #include <utility>
 

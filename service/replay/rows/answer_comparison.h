@@ -16,7 +16,7 @@ namespace millrace {
 // A row whose answer differs from the recorded one.
 struct AnswerDifference {
   std::uint64_t seq = 0;
-  std::uint64_t begin = 0, end = 0;  // of the row's body
+  std::uint64_t begin = 0, end = 0;  // frames of its body
   Answer recorded{};                 // kind none: no answer was recorded
   Answer replayed{};                 // kind none: the row got no answer
 };
@@ -50,7 +50,7 @@ class AnswerComparison {
     Answer answer{};
   };
   // An answer follows its row within the rows that a stream can have outstanding. This is far above
-  // it: a row with so many rows after it has no recorded answer. Bounds the memory.
+  // it: a row with more rows after it has no recorded answer. Bounds the memory.
   static constexpr std::size_t most_waiting = 16'384;
 
   void compare();

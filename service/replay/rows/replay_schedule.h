@@ -24,7 +24,7 @@ struct ScheduleRule {
 
 // Decides which recorded stream begins next, and when. The oldest comes first. At a speed, streams
 // begin at the distances of their recording; time in which no stream would be open is skipped. A
-// stream that finds no room begins later, and delays no other one by more than that.
+// stream for which there is no room begins later, and delays no other one by more than that.
 //
 // Pure: the time is the argument `now`, which never steps back. Confined to one thread.
 class ReplaySchedule {
@@ -62,7 +62,7 @@ class ReplaySchedule {
   const ScheduleRule rule_;
   std::vector<Entry> streams_;
   std::set<std::size_t> waiting_;     // streams that have not begun
-  std::multiset<std::string> names_;  // of the streams that are open
+  std::multiset<std::string> names_;  // names of the open streams
   std::size_t active_ = 0;
   std::optional<Time> origin_;  // when offset 0 is due
   Time retry_ = Time::min();
