@@ -24,8 +24,8 @@ namespace millrace::recording {
 // end an `abort`. All of these have the cause `recorder`.
 //
 // Slices may come from a damaged or forged file: those that contradict the slices before them are
-// left out. The events are legal for a Chunker, with one exception: only the rule can tell whether
-// the count of a `size` event is allowed (Spec::check_size). The caller checks that.
+// left out. The events are legal for a Chunker, with one exception: whether the count of a `size`
+// event is allowed depends on the rule (Spec::check_size). The caller checks that.
 //
 // Confined to one thread. Does not allocate, except for missing().
 class EventJoin {
@@ -58,8 +58,8 @@ class EventJoin {
 
  private:
   struct Place {
-    std::size_t event = 0;  // of the slice
-    std::size_t byte = 0;   // of its frames
+    std::size_t event = 0;  // index in Slice::events
+    std::size_t byte = 0;   // index in Slice::frames
   };
 
   std::optional<Place> place_in(const Slice& slice) const;
@@ -72,18 +72,18 @@ class EventJoin {
   ReadEvent next_inserted();
 
   std::size_t frame_bytes_;
-  std::uint64_t next_number_ = 0;  // of the next slice
+  std::uint64_t next_number_ = 0;  // that the next slice has if none is missing
   std::uint64_t next_event_ = 0;   // number of the next event
   std::uint64_t position_ = 0;     // before it
-  std::uint64_t size_ = 0;         // of bodies, by the last `size` event; 0: that of the rule
-  Time at_{};                      // of inserted events
+  std::uint64_t size_ = 0;         // by the last `size` event; 0: the size of the rule
+  Time at_{};                      // when inserted events were read
   bool begun_ = false;
   bool ended_ = false;     // `end` or `abort` was added
   bool finished_ = false;  // no more slices are taken
   bool over_ = false;
 
   Slice slice_{};  // added last
-  Place place_{};  // of its next event
+  Place place_{};  // where its next event is
   std::size_t answer_ = 0;
   bool totals_due_ = false;
   // Before the events of the slice: `open`, `gap` or `reset`, `size`; at the end `abort`.

@@ -15,7 +15,7 @@
 
 #include "service/commands/command_line.h"
 #include "service/commands/input/audio_source.h"
-#include "service/commands/streaming_files.h"
+#include "service/commands/streaming/streaming_files.h"
 #include "service/config/units.h"
 
 namespace millrace {
