@@ -48,12 +48,8 @@ void PartTable::set_lost() {
 std::vector<StreamPart> PartTable::list() const {
   std::vector<StreamPart> list;
   list.reserve(parts_.size());
-<<<<<<< HEAD
   for (const auto& [stream, entry] : parts_) list.push_back(entry.part);
-=======
-  for (const auto& [stream, part] : parts_) list.push_back(part);
   std::ranges::sort(list, {}, &StreamPart::stream);
->>>>>>> format
   return list;
 }
 
