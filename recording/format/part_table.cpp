@@ -7,7 +7,7 @@ namespace millrace::recording {
 
 const StreamPart* PartTable::find(std::uint64_t stream) const {
   const auto found = parts_.find(stream);
-  return found == parts_.end() ? nullptr : &found->second;
+  return found == parts_.end() ? nullptr : &found->second.part;
 }
 
 void PartTable::add(std::uint16_t channel, std::uint32_t number, const Slice& slice) {

@@ -28,10 +28,10 @@ class PartTable {
   void set_lost(std::uint64_t stream);
   void set_lost();
 
-  bool empty() const { return parts_.empty(); }
-  std::size_t size() const { return parts_.size(); }
   // Slices that are missing between two slices of the file, in the order of the file.
   const std::vector<LostPart>& losses() const { return losses_; }
+  bool empty() const { return parts_.empty(); }
+  std::size_t size() const { return parts_.size(); }
   // By the numbers of the streams, ascending.
   std::vector<StreamPart> list() const;
 
