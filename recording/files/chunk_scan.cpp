@@ -92,7 +92,8 @@ std::optional<FoundChunk> ChunkScan::next() {
                                            : read_chunk(record, ChunkCheck::checksum);
     if (read) {
       take(*marker, error);
-      return FoundChunk{.offset = marker->end,
+      return FoundChunk{.marker = marker->begin,
+                        .offset = marker->end,
                         .bytes = length,
                         .number = marker->marker.number,
                         .records = std::move(*read)};

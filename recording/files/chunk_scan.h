@@ -6,15 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "recording/files/file_start.h"
 #include "recording/files/file_window.h"
 #include "recording/format/chunk_records.h"
+#include "recording/format/file_start.h"
 #include "recording/format/mcap.h"
 
 namespace millrace::recording {
 
 // A whole chunk, found by its marker. The views in `records` are valid until the next call.
 struct FoundChunk {
+  std::uint64_t marker = 0;  // begin of its marker
   std::uint64_t offset = 0;  // begin of the Chunk record
   std::uint64_t bytes = 0;   // length of the Chunk record
   std::uint64_t number = 0;

@@ -5,8 +5,8 @@
 #include <system_error>
 #include <utility>
 
-#include "recording/files/file_start.h"
 #include "recording/format/checksums.h"
+#include "recording/format/file_start.h"
 
 namespace millrace::recording {
 namespace {
@@ -104,7 +104,7 @@ void SegmentFile::add(const FoundChunk& chunk) {
   checked_.push_back(Checked::good);
 }
 
-void SegmentFile::take(Summary summary) {
+void SegmentFile::take(FileSummary summary) {
   summary_ = std::move(summary);
   channels_ = std::move(summary_->channels);
   chunks_ = std::move(summary_->chunks);

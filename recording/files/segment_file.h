@@ -14,7 +14,7 @@
 #include "recording/files/chunk_scan.h"
 #include "recording/files/directory.h"
 #include "recording/files/file.h"
-#include "recording/files/summary.h"
+#include "recording/files/summary_reader.h"
 #include "recording/format/chunk_records.h"
 #include "recording/format/file_head.h"
 #include "recording/format/part_table.h"
@@ -80,7 +80,7 @@ class SegmentFile {
   std::optional<std::string> begin();
   bool scan();
   void add(const FoundChunk& chunk);
-  void take(Summary summary);
+  void take(FileSummary summary);
   void become_sealed();
   void cover(std::uint64_t bytes);
   void add_parts(std::size_t chunk);
@@ -94,7 +94,7 @@ class SegmentFile {
   std::string start_damage_;
   // The last one covers all chunks. The earlier ones stay for messages that were returned.
   std::vector<MappedFile> maps_;
-  std::optional<Summary> summary_;
+  std::optional<FileSummary> summary_;
   std::optional<ChunkScan> scan_;
   std::map<std::uint16_t, StreamMeta> channels_;
   std::vector<ChunkPlace> chunks_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recording/files/summary.h"
+#include "recording/files/summary_reader.h"
 
 #include <algorithm>
 #include <span>
@@ -41,14 +41,14 @@ std::optional<Footer> read_footer(Bytes end) {
   return footer;
 }
 
-bool add_channel(Bytes content, Summary& into) {
+bool add_channel(Bytes content, FileSummary& into) {
   ChannelRecord channel = read_channel(content);
   if (!channel.meta) return false;
   into.channels.insert_or_assign(channel.channel, std::move(*channel.meta));
   return true;
 }
 
-bool add_chunk(Bytes content, Summary& into) {
+bool add_chunk(Bytes content, FileSummary& into) {
   Cursor cursor(content);
   cursor.u64();  // times
   cursor.u64();
@@ -71,7 +71,7 @@ bool add_chunk(Bytes content, Summary& into) {
   return true;
 }
 
-bool add_attachment(Bytes content, Summary& into) {
+bool add_attachment(Bytes content, FileSummary& into) {
   Cursor cursor(content);
   const std::uint64_t offset = cursor.u64(), bytes = cursor.u64();
   cursor.u64();  // times
@@ -84,7 +84,7 @@ bool add_attachment(Bytes content, Summary& into) {
   return true;
 }
 
-bool add(const Record& record, Summary& into) {
+bool add(const Record& record, FileSummary& into) {
   switch (record.opcode) {
     case Opcode::channel: return add_channel(record.content, into);
     case Opcode::chunk_index: return add_chunk(record.content, into);
@@ -95,15 +95,15 @@ bool add(const Record& record, Summary& into) {
 
 }  // namespace
 
-Result<std::optional<Summary>, std::string> read_summary(FileWindow& file) {
+Result<std::optional<FileSummary>, std::string> read_summary(FileWindow& file) {
   const std::uint64_t least = mcap::magic.size() + data_end_bytes;
   const std::uint64_t end_bytes = footer_bytes + mcap::magic.size();
-  if (file.size() < least + end_bytes) return std::optional<Summary>();
+  if (file.size() < least + end_bytes) return std::optional<FileSummary>();
   const std::uint64_t footer_at = file.size() - end_bytes;
   const Bytes end = file.read(footer_at, end_bytes);
-  if (end.size() < end_bytes) return std::optional<Summary>();
+  if (end.size() < end_bytes) return std::optional<FileSummary>();
   const auto footer = read_footer(end);
-  if (!footer) return std::optional<Summary>();
+  if (!footer) return std::optional<FileSummary>();
   if (!footer->magic) return std::string("the end of the file is damaged");
   if (footer->summary < least || footer->summary > footer_at)
     return std::string("the footer is damaged");
@@ -116,7 +116,7 @@ Result<std::optional<Summary>, std::string> read_summary(FileWindow& file) {
       read.subspan(data_end_bytes, bytes - data_end_bytes - mcap::magic.size() - 4);
   if (crc32(covered) != footer->crc) return std::string("the checksum of the summary is wrong");
 
-  Summary summary{.data_bytes = data_end_at};
+  FileSummary summary{.data_bytes = data_end_at};
   Cursor data_end(read);
   if (data_end.u8() != static_cast<std::uint8_t>(Opcode::data_end) || data_end.u64() != 4)
     return std::string("the end of the data section is damaged");
@@ -129,7 +129,8 @@ Result<std::optional<Summary>, std::string> read_summary(FileWindow& file) {
   return std::optional(std::move(summary));
 }
 
-Result<std::vector<StreamPart>, std::string> read_parts(FileWindow& file, const Summary& summary) {
+Result<std::vector<StreamPart>, std::string> read_parts(FileWindow& file,
+                                                        const FileSummary& summary) {
   const std::string damaged = "the list of the parts of streams is damaged";
   const Bytes record = file.read(summary.parts_offset, summary.parts_bytes);
   Cursor cursor(record);

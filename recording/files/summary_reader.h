@@ -24,7 +24,7 @@ struct ChunkPlace {
 };
 
 // The summary at the end of a sealed file. Its checksum is good.
-struct Summary {
+struct FileSummary {
   std::map<std::uint16_t, StreamMeta> channels{};
   std::vector<ChunkPlace> chunks{};
   std::uint64_t parts_offset = 0;  // begin of the Attachment record `parts`; 0: it is missing
@@ -35,9 +35,10 @@ struct Summary {
 
 // Reads the summary of a file. nullopt: the file has no footer, so it was not sealed, or is cut
 // off. The error is a sentence: "the checksum of the summary is wrong".
-Result<std::optional<Summary>, std::string> read_summary(FileWindow& file);
+Result<std::optional<FileSummary>, std::string> read_summary(FileWindow& file);
 
 // Reads the attachment `parts`. The error is a sentence.
-Result<std::vector<StreamPart>, std::string> read_parts(FileWindow& file, const Summary& summary);
+Result<std::vector<StreamPart>, std::string> read_parts(FileWindow& file,
+                                                        const FileSummary& summary);
 
 }  // namespace millrace::recording
