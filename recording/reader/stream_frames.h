@@ -14,7 +14,7 @@ namespace millrace::recording {
 struct PlacedEvent {
   Event event{};
   Time at{};                   // for `frames`: when the first of them were read
-  std::uint64_t position = 0;  // of the stream before the event
+  std::uint64_t position = 0;  // where the stream is before the event
   std::uint64_t frame = 0;     // frames before the event: the position without gaps
 };
 
