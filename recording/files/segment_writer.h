@@ -20,8 +20,8 @@
 namespace millrace::recording {
 
 // Writes one segment file (docs/recording_format.md): slices are collected in chunks of at most
-// 64 KiB or one message, and commit() writes all of them. The writer keeps the uncommitted chunks
-// in memory, and for the summary the channels and some bytes per chunk.
+// 64 KiB or one message, and write() writes all of them. The writer keeps the chunks that are not
+// written in memory, and for the summary the channels and some bytes per slice.
 //
 // After an error the file is in an unknown state: destroy the writer without seal(); the file stays
 // unsealed for `repair`. A failed sync is not repeated. Confined to one thread. Does not allocate
@@ -31,7 +31,7 @@ class SegmentWriter {
   static constexpr std::size_t chunk_bytes = 64 << 10;
   static constexpr std::size_t most_channels = 32'000;
 
-  // The file must be new and empty. Writes and syncs its head.
+  // The file must be new and empty. Writes and syncs its head. Requires: head.id is 32 hex digits.
   static Result<SegmentWriter, std::error_code> begin(FileDescriptor file, const FileHead& head);
   SegmentWriter(SegmentWriter&&) noexcept;
   SegmentWriter& operator=(SegmentWriter&&) noexcept;
@@ -47,9 +47,16 @@ class SegmentWriter {
   void add(const StreamMeta& meta, std::uint32_t number, std::int64_t wall, const Slice& slice,
            std::span<const Bytes> frames);
 
-  // Bytes that the next commit() writes.
+  // Adds a slice that is encoded already, with or without the last byte of its message. `slice` is
+  // the decoded one.
+  void add_encoded(const StreamMeta& meta, std::uint32_t number, std::int64_t wall,
+                   const Slice& slice, Bytes message);
+  // Notes in `parts` that a stream with a channel lost slices, although no slice says so.
+  void add_loss(std::uint64_t stream);
+
+  // Bytes that the next write() writes, at most.
   std::size_t uncommitted() const;
-  // Bytes of the file after the next commit(), without its summary.
+  // Bytes of the file after the next write(), at most, without the summary.
   std::uint64_t size() const;
 
   // Writes the chunks and their indexes in one call, reserves space ahead, and syncs.
@@ -62,6 +69,8 @@ class SegmentWriter {
 
  private:
   struct Impl;
+  explicit SegmentWriter(std::unique_ptr<Impl> impl);
+
   std::unique_ptr<Impl> impl_;
 };
 

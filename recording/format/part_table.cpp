@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording/format/part_table.h"
 
+#include <algorithm>
+
 namespace millrace::recording {
+
+const StreamPart* PartTable::find(std::uint64_t stream) const {
+  const auto found = parts_.find(stream);
+  return found == parts_.end() ? nullptr : &found->second;
+}
 
 void PartTable::add(std::uint16_t channel, std::uint32_t number, const Slice& slice) {
   const auto [found, first] = parts_.try_emplace(slice.stream);
@@ -41,7 +48,12 @@ void PartTable::set_lost() {
 std::vector<StreamPart> PartTable::list() const {
   std::vector<StreamPart> list;
   list.reserve(parts_.size());
+<<<<<<< HEAD
   for (const auto& [stream, entry] : parts_) list.push_back(entry.part);
+=======
+  for (const auto& [stream, part] : parts_) list.push_back(part);
+  std::ranges::sort(list, {}, &StreamPart::stream);
+>>>>>>> format
   return list;
 }
 

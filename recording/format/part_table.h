@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "schemas/recording/slice.h"
@@ -19,18 +20,26 @@ struct LostPart {
 // The parts of streams in one segment file, added up from their slices. Confined to one thread.
 class PartTable {
  public:
+  // The part of a stream, or nullptr if it has no slice. Valid until the next add().
+  const StreamPart* find(std::uint64_t stream) const;
   // Adds the next slice of its stream. `number`: of the slice in its stream.
   void add(std::uint16_t channel, std::uint32_t number, const Slice& slice);
   // The file has less of this stream than was recorded, or of all streams that are not closed.
   void set_lost(std::uint64_t stream);
   void set_lost();
 
+<<<<<<< HEAD
   // Slices that are missing between two slices of the file, in the order of the file.
   const std::vector<LostPart>& losses() const { return losses_; }
+=======
+  bool empty() const { return parts_.empty(); }
+  std::size_t size() const { return parts_.size(); }
+>>>>>>> format
   // By the numbers of the streams, ascending.
   std::vector<StreamPart> list() const;
 
  private:
+<<<<<<< HEAD
   struct Entry {
     StreamPart part{};
     std::uint64_t next = 0;  // number of the next slice
@@ -38,6 +47,9 @@ class PartTable {
 
   std::map<std::uint64_t, Entry> parts_;
   std::vector<LostPart> losses_;
+=======
+  std::unordered_map<std::uint64_t, StreamPart> parts_;
+>>>>>>> format
 };
 
 }  // namespace millrace::recording

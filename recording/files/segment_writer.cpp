@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/files/segment_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "recording/files/file.h"
+#include "recording/files/file_start.h"
+#include "recording/files/summary_writer.h"
+#include "recording/format/checksums.h"
+#include "recording/format/chunk_builder.h"
+
+namespace millrace::recording {
+namespace {
+
+constexpr std::uint64_t reserved_step = 16 << 20;
+
+}  // namespace
+
+struct SegmentWriter::Impl {
+  Impl(FileDescriptor opened, const FileHead& head)
+      : file(std::move(opened)), chunk(*id_from(head.id)), summary(append_head(pending, head)) {
+    add_to_checksum();
+  }
+
+  // Adds the end of `pending` to the checksum of the file: while these bytes are in the cache.
+  void add_to_checksum() {
+    crc = crc32(Bytes(pending).subspan(in_checksum), crc);
+    in_checksum = pending.size();
+  }
+
+  void end_chunk() {
+    if (!chunk.begun()) return;
+    const mcap::ChunkFacts facts = chunk.end();
+    summary.add_chunk(facts, chunk.places());
+    add_to_checksum();
+  }
+
+  // Ends the chunk if there is no room for these records.
+  void make_room(std::size_t records) {
+    if (chunk.begun() && chunk.record_bytes() + records > chunk_bytes) end_chunk();
+    if (!chunk.begun()) chunk.begin(pending, written, summary.chunks());
+  }
+
+  void add(const StreamMeta& meta, std::uint32_t number, std::int64_t wall, const Slice& slice,
+           Bytes payload) {
+    const auto time = static_cast<std::uint64_t>(std::max<std::int64_t>(wall, 0));
+    const std::size_t message = mcap::message_bytes(payload.size());
+    const StreamPart* part = summary.parts().find(slice.stream);
+    const auto channel =
+        part ? part->channel : static_cast<std::uint16_t>(summary.parts().size() + 1);
+    if (part) {
+      make_room(message);
+    } else {
+      const Bytes record = summary.add_channel(channel, meta);
+      make_room(mcap::channel_bytes(record.size()) + message);
+      chunk.add_channel(record);
+    }
+    chunk.add_message(channel, number, time, payload);
+    summary.parts().add(channel, number, slice);
+  }
+
+  Result<void, std::error_code> write() {
+    end_chunk();
+    if (pending.empty()) return {};
+    const std::uint64_t end = written + pending.size();
+    while (end > reserved) {
+      const auto done = reserve(file.get(), reserved, reserved_step);
+      if (!done) return done;
+      reserved += reserved_step;
+    }
+    const auto done = write_all(file.get(), pending);
+    if (!done) return done;
+    written = end;
+    pending.clear();
+    in_checksum = 0;
+    return {};
+  }
+
+  Result<void, std::error_code> seal() {
+    auto done = write();
+    if (!done) return done;
+    summary.append_end(pending, written, crc);
+    done = write_all(file.get(), pending);
+    if (!done) return done;
+    written += pending.size();
+    pending.clear();
+    done = truncate(file.get(), written);  // gives back the reserved space
+    return done ? sync_data(file.get()) : done;
+  }
+
+  FileDescriptor file;
+  std::vector<std::byte> pending;  // bytes of the file that are not written
+  std::uint64_t written = 0, reserved = 0;
+  std::size_t in_checksum = 0;  // bytes of `pending` that are in `crc`
+  std::uint32_t crc = 0;        // the checksum of the file up to there
+  SliceEncoder encoder;
+  mcap::ChunkBuilder chunk;
+  SummaryWriter summary;
+};
+
+Result<SegmentWriter, std::error_code> SegmentWriter::begin(FileDescriptor file,
+                                                            const FileHead& head) {
+  SegmentWriter writer(std::make_unique<Impl>(std::move(file), head));
+  auto done = writer.write();
+  if (done) done = writer.sync();
+  if (!done) return done.error();
+  return writer;
+}
+
+SegmentWriter::SegmentWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SegmentWriter::SegmentWriter(SegmentWriter&&) noexcept = default;
+SegmentWriter& SegmentWriter::operator=(SegmentWriter&&) noexcept = default;
+SegmentWriter::~SegmentWriter() = default;
+
+bool SegmentWriter::has_channel(std::uint64_t stream) const {
+  return impl_->summary.parts().find(stream) != nullptr;
+}
+
+std::size_t SegmentWriter::channels() const { return impl_->summary.parts().size(); }
+
+void SegmentWriter::add(const StreamMeta& meta, std::uint32_t number, std::int64_t wall,
+                        const Slice& slice, std::span<const Bytes> frames) {
+  impl_->add(meta, number, wall, slice, impl_->encoder.encode(slice, frames));
+}
+
+void SegmentWriter::add_encoded(const StreamMeta& meta, std::uint32_t number, std::int64_t wall,
+                                const Slice& slice, Bytes message) {
+  // Without the last zero byte.
+  impl_->add(meta, number, wall, slice, message.first(message.size() - message.size() % 8));
+}
+
+void SegmentWriter::add_loss(std::uint64_t stream) { impl_->summary.parts().set_lost(stream); }
+
+std::size_t SegmentWriter::uncommitted() const {
+  return impl_->pending.size() + (impl_->chunk.begun() ? impl_->chunk.index_bytes() : 0);
+}
+
+std::uint64_t SegmentWriter::size() const { return impl_->written + uncommitted(); }
+
+Result<void, std::error_code> SegmentWriter::write() { return impl_->write(); }
+Result<void, std::error_code> SegmentWriter::sync() { return sync_data(impl_->file.get()); }
+Result<void, std::error_code> SegmentWriter::seal() { return impl_->seal(); }
+
+}  // namespace millrace::recording

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "recording/format/chunk_builder.h"
+#include "recording/format/file_head.h"
+#include "recording/format/part_table.h"
+#include "recording/format/stream_meta.h"
+#include "schemas/recording/slice.h"
+
+namespace millrace::recording {
+
+// Where a record lies in the file.
+struct RecordPlace {
+  std::uint64_t offset = 0, bytes = 0;
+};
+
+// Appends the beginning of a segment file: magic, Header, Metadata and Schema. Returns the place of
+// the Metadata record. Requires: `into` is empty.
+RecordPlace append_head(std::vector<std::byte>& into, const FileHead& head);
+
+// Collects the end of a segment file: the channels, the parts of the streams, statistics, and the
+// index of the chunks. Used by the writer, and by recovery for a file that was left unsealed.
+// Confined to one thread. Does not allocate per slice in steady state.
+class SummaryWriter {
+ public:
+  // `metadata` is the place of the Metadata record of the head.
+  explicit SummaryWriter(RecordPlace metadata) : metadata_(metadata) {}
+
+  // Adds a channel and returns its record, valid until the next call.
+  Bytes add_channel(std::uint16_t channel, const StreamMeta& meta);
+  // The parts of the streams: add each slice, after its channel.
+  PartTable& parts() { return parts_; }
+  const PartTable& parts() const { return parts_; }
+  void add_chunk(const mcap::ChunkFacts& chunk, std::span<const mcap::IndexPlace> indexes);
+  std::uint64_t chunks() const { return chunks_; }
+
+  // Appends the attachment, DataEnd, the summary, the footer and the magic. The first byte of
+  // `into` lies at `offset` of the file. `crc` is the CRC-32 of all bytes of the file before the
+  // attachment. Requires: `into` is empty.
+  void append_end(std::vector<std::byte>& into, std::uint64_t offset, std::uint32_t crc) const;
+
+ private:
+  void append_statistics(std::vector<std::byte>& into, std::span<const StreamPart> parts) const;
+
+  RecordPlace metadata_;
+  PartTable parts_;
+  std::vector<std::byte> channel_records_, chunk_indexes_;  // whole records
+  std::uint32_t channels_ = 0;
+  std::uint64_t chunks_ = 0, first_time_ = 0, last_time_ = 0;
+};
+
+}  // namespace millrace::recording

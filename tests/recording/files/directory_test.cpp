@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/files/directory.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/recording/segments.h"
+#include "tests/support/skipped.h"
+#include "tests/support/temporary_directory.h"
+
+using namespace millrace;
+using namespace millrace::recording;
+namespace fs = std::filesystem;
+using For = Directory::For;
+using Numbers = std::set<std::uint64_t>;
+
+namespace {
+
+mode_t mode_of(const std::string& path) {
+  struct stat facts {};
+  REQUIRE(::lstat(path.c_str(), &facts) == 0);
+  return facts.st_mode & 07777;
+}
+
+// The error without the path, which it must begin with.
+std::string error_of(const std::string& path, For use) {
+  const auto directory = Directory::open(path, use);
+  REQUIRE_FALSE(directory.has_value());
+  REQUIRE(directory.error().rfind(path + ": ", 0) == 0);
+  return directory.error().substr(path.size() + 2);
+}
+
+void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Opened {
+  TemporaryDirectory temporary;
+  Directory directory = expect(Directory::open(temporary.path(), For::writing));
+  std::string path(const char* name) const { return temporary.path() + "/" + name; }
+};
+
+}  // namespace
+
+TEST_CASE("a directory is made for writing only, and only its owner has access") {
+  const TemporaryDirectory temporary;
+  const std::string path = temporary.path() + "/recordings";
+  CHECK(error_of(path, For::reading) == "No such file or directory");
+  CHECK(Directory::open(path + "/", For::writing)->path() == path);
+  CHECK(mode_of(path) == 0700);
+  ::chmod(path.c_str(), 0755);
+  CHECK(Directory::open(path, For::writing).has_value());
+  CHECK(mode_of(path) == 0700);
+  CHECK(error_of(path + "/a/b", For::writing) == "No such file or directory");
+}
+
+TEST_CASE("a link, a file, and a directory of another user are refused") {
+  const TemporaryDirectory temporary;
+  const std::string link = temporary.path() + "/link", file = temporary.path() + "/file";
+  fs::create_directory_symlink(temporary.path(), link);
+  write(file, "");
+  for (const For use : {For::reading, For::writing}) {
+    CHECK(error_of(link, use) == "is a link; name the directory itself");
+    CHECK(Directory::open(link + "/", use).error() ==
+          link + ": is a link; name the directory itself");
+    CHECK(error_of(file, use) == "is not a directory");
+  }
+  if (::geteuid() == 0) {
+    REQUIRE(::chown(temporary.path().c_str(), 12345, 0) == 0);
+    CHECK(error_of(temporary.path(), For::writing) == "belongs to another user (uid 12345)");
+    CHECK(Directory::open(temporary.path(), For::reading).has_value());
+  } else {
+    CHECK(error_of("/", For::writing) == "belongs to another user (uid 0)");
+  }
+}
+
+TEST_CASE("a directory that cannot be written is refused for writing") {
+  if (::geteuid() == 0) return test::say_skipped("root may write everywhere");
+  const TemporaryDirectory temporary;
+  ::chmod(temporary.path().c_str(), 0500);
+  CHECK(error_of(temporary.path(), For::writing) == "Permission denied");
+  CHECK(Directory::open(temporary.path(), For::reading).has_value());
+}
+
+TEST_CASE("only one process at a time is the writer") {
+  Opened a;
+  Directory b = expect(Directory::open(a.temporary.path(), For::writing));
+  CHECK_FALSE(b.has_writer());
+  CHECK_FALSE(fs::exists(a.path("lock")));
+  {
+    Directory writer = std::move(a.directory);
+    CHECK(writer.lock_for_writing());
+    CHECK(mode_of(a.path("lock")) == 0600);
+    CHECK(b.has_writer());
+    CHECK_FALSE(b.lock_for_writing());
+    CHECK(b.has_writer());
+    const FileDescriptor maintenance = b.lock_for_maintenance();
+    CHECK(maintenance);
+  }
+  CHECK_FALSE(b.has_writer());
+  CHECK(b.lock_for_writing());
+}
+
+TEST_CASE("segment files are listed by their numbers, and nothing else is") {
+  Opened opened;
+  for (const char* name : {"0000000010.mcap", "0000000009.mcap", "12345678901.mcap",
+                           "0000000000.mcap", "00000000001.mcap", "1.mcap", "0000000003.mcap.new",
+                           "-000000004.mcap", "lock", "0000000005.mcaq", "0000000006"})
+    write(opened.path(name), "");
+  CHECK(opened.directory.list() == std::vector<FileNumber>{9, 10, 12345678901});
+  CHECK(opened.directory.list().size() == 3);
+  CHECK(Directory::file_name(17) == "0000000017.mcap");
+}
+
+TEST_CASE("a new file has mode 0600, and never replaces another one") {
+  Opened opened;
+  const FileDescriptor file = expect(opened.directory.create(1));
+  CHECK(mode_of(opened.path("0000000001.mcap")) == 0600);
+  CHECK(opened.directory.create(1).error() == std::errc::file_exists);
+  fs::create_symlink("elsewhere", opened.path("0000000002.mcap"));
+  CHECK(opened.directory.create(2).error() == std::errc::file_exists);
+  CHECK_FALSE(fs::exists(opened.path("elsewhere")));
+}
+
+TEST_CASE("links, pipes and directories are not opened as segment files") {
+  Opened opened;
+  write(opened.path("target"), "");
+  fs::create_symlink("target", opened.path("0000000001.mcap"));
+  REQUIRE(::mkfifo(opened.path("0000000002.mcap").c_str(), 0600) == 0);
+  fs::create_directory(opened.path("0000000003.mcap"));
+  CHECK(opened.directory.open_to_read(1).error() == std::errc::too_many_symbolic_link_levels);
+  CHECK(opened.directory.open_to_read(2).error() == std::errc::invalid_argument);
+  CHECK(opened.directory.open_to_read(3).error() == std::errc::invalid_argument);
+  CHECK(opened.directory.open_to_read(4).error() == std::errc::no_such_file_or_directory);
+}
+
+TEST_CASE("a directory that is replaced by a link later has no effect") {
+  const TemporaryDirectory temporary;
+  const std::string path = temporary.path() + "/recordings",
+                    elsewhere = temporary.path() + "/elsewhere";
+  const Directory directory = expect(Directory::open(path, For::writing));
+  fs::create_directory(elsewhere);
+  fs::rename(path, path + ".old");
+  fs::create_directory_symlink(elsewhere, path);
+  expect(directory.create(1));
+  CHECK(fs::is_empty(elsewhere));
+  CHECK(fs::exists(path + ".old/0000000001.mcap"));
+}
+
+TEST_CASE("a temporary file is renamed over the segment file") {
+  Opened opened;
+  write(opened.path("0000000001.mcap"), "old");
+  write(opened.path("0000000001.mcap.new"), "left by a process that was killed");
+  const FileDescriptor reader = expect(opened.directory.open_to_read(1));
+  const FileDescriptor file = expect(opened.directory.create_temporary(1));
+  REQUIRE(::write(file.get(), "new", 3) == 3);
+  expect(opened.directory.replace(1));
+  CHECK(read(opened.path("0000000001.mcap")) == "new");
+  char text[4] = {};
+  CHECK(::read(reader.get(), text, 3) == 3);
+  CHECK(std::string(text) == "old");
+  expect(opened.directory.remove(1));
+  CHECK(opened.directory.list().empty());
+}
+
+TEST_CASE("the removed streams are kept in a file") {
+  Opened opened;
+  CHECK(opened.directory.removed().empty());
+  opened.directory.add_removed({17, 3});
+  opened.directory.add_removed({18, 3});
+  CHECK(opened.directory.removed() == Numbers{3, 17, 18});
+  CHECK(read(opened.path("removed")) == "3\n17\n18\n");
+  CHECK(mode_of(opened.path("removed")) == 0600);
+}
+
+TEST_CASE("a damaged list of removed streams is an error, not a shorter list") {
+  Opened opened;
+  for (const char* text : {"17", "17\n18", "17\n\n", "x\n", "17 \n", "99999999999999999999\n"}) {
+    write(opened.path("removed"), text);
+    CHECK_THROWS_AS(opened.directory.removed(), std::system_error);
+  }
+}
+
+TEST_CASE("the free space is that of the file system") {
+  Opened opened;
+  CHECK(opened.directory.free_bytes() <= fs::space(opened.temporary.path()).free);
+  CHECK(opened.directory.sync().has_value());
+}
