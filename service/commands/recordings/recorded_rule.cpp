@@ -7,8 +7,7 @@ namespace millrace::recordings {
 
 Result<RecordedRule, std::string> RecordedRule::of(const recording::RecordedStream& stream) {
   const auto rule = rule_from_json(
-      stream.meta.rule,
-      {.rate = stream.meta.frames.rate, .features = stream.meta.frames.features});
+      stream.meta.rule, {.rate = stream.meta.frames.rate, .features = stream.meta.frames.features});
   if (rule) return RecordedRule(rule->chunker_spec());
   return "stream " + std::to_string(stream.meta.number) +
          ": the recorded chunk rule is invalid: " + rule.error().message;
