@@ -7,7 +7,7 @@ namespace millrace::recording {
 
 const StreamPart* PartTable::find(std::uint64_t stream) const {
   const auto found = parts_.find(stream);
-  return found == parts_.end() ? nullptr : &found->second;
+  return found == parts_.end() ? nullptr : &found->second.part;
 }
 
 void PartTable::add(std::uint16_t channel, std::uint32_t number, const Slice& slice) {
@@ -48,12 +48,8 @@ void PartTable::set_lost() {
 std::vector<StreamPart> PartTable::list() const {
   std::vector<StreamPart> list;
   list.reserve(parts_.size());
-<<<<<<< HEAD
   for (const auto& [stream, entry] : parts_) list.push_back(entry.part);
-=======
-  for (const auto& [stream, part] : parts_) list.push_back(part);
   std::ranges::sort(list, {}, &StreamPart::stream);
->>>>>>> format
   return list;
 }
 

@@ -28,28 +28,21 @@ class PartTable {
   void set_lost(std::uint64_t stream);
   void set_lost();
 
-<<<<<<< HEAD
   // Slices that are missing between two slices of the file, in the order of the file.
   const std::vector<LostPart>& losses() const { return losses_; }
-=======
   bool empty() const { return parts_.empty(); }
   std::size_t size() const { return parts_.size(); }
->>>>>>> format
   // By the numbers of the streams, ascending.
   std::vector<StreamPart> list() const;
 
  private:
-<<<<<<< HEAD
   struct Entry {
     StreamPart part{};
     std::uint64_t next = 0;  // number of the next slice
   };
 
-  std::map<std::uint64_t, Entry> parts_;
+  std::unordered_map<std::uint64_t, Entry> parts_;
   std::vector<LostPart> losses_;
-=======
-  std::unordered_map<std::uint64_t, StreamPart> parts_;
->>>>>>> format
 };
 
 }  // namespace millrace::recording
