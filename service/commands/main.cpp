@@ -13,6 +13,7 @@
 #include "service/commands/command_line.h"
 #include "service/commands/healthcheck.h"
 #include "service/commands/recordings.h"
+#include "service/commands/replay.h"
 #include "service/commands/serve.h"
 #include "service/commands/stream.h"
 #include "service/commands/tap.h"
@@ -59,6 +60,7 @@ int main(int argc, char** argv) {
   add_chunk_command(program, console);
   add_recordings_command(program, console);
   add_bench_command(program, console);
+  add_replay_command(program, console);
   add_check_config_command(program, console);
   add_healthcheck_command(program, console);
   program.run({argv + 1, argv + argc}, console);

@@ -12,9 +12,23 @@ namespace millrace {
 
 using namespace client_event;
 
+void append_answer(std::string& line, const Answer& answer) {
+  switch (answer.kind) {
+    case Answer::Kind::json: line.append("\"data\":").append(answer.data); break;
+    case Answer::Kind::text: append_string(line += "\"data\":", answer.data); break;
+    case Answer::Kind::bytes: append_string(line += "\"bytes\":", base64(answer.data)); break;
+    default: append_string(line += "\"error\":", answer.data);
+  }
+}
+
 EventLines::EventLines(std::string_view file, std::optional<std::uint32_t> channel) {
   append_string(file_ = R"({"file":)", file);
   if (channel) append_number(file_ += R"(,"channel":)", std::uint64_t{*channel});
+}
+
+EventLines::EventLines(std::uint64_t number, std::string_view name) {
+  append_number(file_ = R"({"number":)", number);
+  append_string(stream_ = ",\"stream\":", name);
 }
 
 const std::string& EventLines::line(const ClientEvent& event) {
@@ -45,6 +59,7 @@ void EventLines::append(std::string_view name, double number) {
 }
 
 void EventLines::add(const Opened& opened) {
+  stream_.clear();
   begin("ready");
   append("stream", opened.stream);
   append("pipeline", opened.pipeline);
@@ -60,12 +75,7 @@ void EventLines::add(const client_event::Result& result) {
   append("begin_s", result.begin_s);
   append("end_s", result.end_s);
   append_flags(line_ += ",\"flags\":", result.flags);
-  switch (result.answer.kind) {
-    case Answer::Kind::json: line_.append(",\"data\":").append(result.answer.data); break;
-    case Answer::Kind::text: append("data", result.answer.data); break;
-    case Answer::Kind::bytes: append("bytes", base64(result.answer.data)); break;
-    default: append("error", result.answer.data);
-  }
+  append_answer(line_ += ',', result.answer);
 }
 
 void EventLines::add(const Flushed& flushed) {
