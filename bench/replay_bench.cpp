@@ -123,15 +123,22 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+struct Runs {
+  int count = 5;
+  bool json = false;
+  std::string only{};  // a part of the names of the measurements
+};
+
 template <class Ours, class Control>
-void compare(const char* what, const char* unit, double scale, int runs, bool json, Ours ours,
+void compare(const char* what, const char* unit, double scale, const Runs& runs, Ours ours,
              Control control) {
+  if (std::string_view(what).find(runs.only) == std::string_view::npos) return;
   std::vector<double> our, bare;
-  for (int i = 0; i < runs; ++i) {
+  for (int i = 0; i < runs.count; ++i) {
     bare.push_back(control());
     our.push_back(ours());
   }
-  if (json)
+  if (runs.json)
     std::printf("{\"figure\":\"%s\",\"runs\":%s}\n", what, json_of(our, bare).c_str());
   else
     std::printf("%-22s %8.0f %s, control %8.0f, %3.0f %% of it\n", what, median(our) / scale, unit,
@@ -143,14 +150,14 @@ void compare(const char* what, const char* unit, double scale, int runs, bool js
 int main(int argc, char** argv) {
   CLI::App app("Measure replay at --speed max, beside bare loops");
   RecordedAudio audio;
-  int runs = 5;
-  bool json = false;
+  Runs runs;
   std::string directory = std::filesystem::temp_directory_path() / "millrace_replay_bench";
   app.add_option("--directory", directory, "Made, and removed at the end")->capture_default_str();
   app.add_option("--streams", audio.streams, "Streams, all at once")->capture_default_str();
   app.add_option("--chunks", audio.chunks, "Chunks of 100 ms of each, even")->capture_default_str();
-  app.add_option("--runs", runs, "Runs of each measurement, in turn")->capture_default_str();
-  app.add_flag("--json", json, "Print lines of JSON");
+  app.add_option("--runs", runs.count, "Runs of each measurement, in turn")->capture_default_str();
+  app.add_option("--only", runs.only, "Measurements whose name has this: workers, f32, ZeroMQ");
+  app.add_flag("--json", runs.json, "Print lines of JSON");
   CLI11_PARSE(app, argc, argv);
   try {
     std::filesystem::remove_all(directory);
@@ -159,11 +166,11 @@ int main(int argc, char** argv) {
     for (const auto& [what, dtype] : {std::pair{"workers s16 to s16", Element::s16},
                                       std::pair{"workers s16 to f32", Element::f32}})
       compare(
-          what, "k rows/s", 1e3, runs, json,
+          what, "k rows/s", 1e3, runs,
           [&, type = dtype] { return replay_to_worker(directory, audio, type); },
           [&, type = dtype] { return gather.run(type); });
     compare(
-        "ZeroMQ", "MB/s", 1e6, runs, json, [&] { return replay_to_router(directory); },
+        "ZeroMQ", "MB/s", 1e6, runs, [&] { return replay_to_router(directory); },
         [&] { return bare_dealer(audio); });
     std::filesystem::remove_all(directory);
   } catch (const std::exception& error) {
