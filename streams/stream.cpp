@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <new>
 #include <utility>
 
@@ -23,7 +22,7 @@ StreamClosing closing_for(ErrorCode code) {
 }  // namespace
 
 Stream::Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& client,
-               Share connection)
+               Share connection, std::unique_ptr<StreamTap> tap)
     : settings_(std::move(settings)),
       links_(links),
       connection_(std::move(connection)),
@@ -37,10 +36,12 @@ Stream::Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& 
                 .endpoint = settings_.endpoint},
                links_.stats, links_.chosen_size),
       intake_(settings_, links_, client, cutter_.frames()),
+      tap_(std::move(tap)),
       unwritten_(links.stats),
       waits_(settings_) {
   assert(settings_.frames_limit >= settings_.chunk.width());
   has_credit_ = credit() > 0;
+  if (tap_) tap_->event({.kind = Kind::open}, settings_.opened, {});
   links_.stats.opened.add();
   links_.stats.open.add(1);
 }
@@ -190,6 +191,7 @@ void Stream::cut_rows(Time now) {
   while (hands_over()) {
     if (auto row = cutter_.next(now)) {
       const Row cut = row->row;
+      if (tap_) tap_->row(cut);
       row->notify_batched = needs_batched();
       links_.host.add(settings_.id, std::move(*row));
       try {
@@ -205,19 +207,23 @@ void Stream::cut_rows(Time now) {
       feed(*size, now);
     } else {
       std::uint64_t most = std::min(cutter_.frames_until_next(), sources_.frames_until_next());
-      if (sources_.needs_values()) most = std::min(most, cutter_.frames().block_frames());
+      if (tap_ || sources_.needs_values()) most = std::min(most, cutter_.frames().block_frames());
       const auto [event, arrived] = intake_.take(most);
       feed(event, arrived);
     }
   }
 }
 
-// The only place where events enter the chunker: each event and its frames pass here once. A
-// recording belongs here.
+// The only place where events enter the chunker, except `open`: each event and its frames pass here
+// once.
 void Stream::feed(const Event& event, Time arrived) {
+  const bool is_frames = event.kind == Kind::frames;
+  ended_ |= event.kind == Kind::end || event.kind == Kind::abort;
   cutter_.add(event, arrived);
-  const bool has_values = event.kind == Kind::frames && sources_.needs_values();
-  sources_.added(event, has_values ? cutter_.newest(event.count) : std::array<Bytes, 2>());
+  if (tap_)
+    tap_->event(event, arrived, is_frames ? cutter_.newest(event.count) : std::array<Bytes, 2>());
+  sources_.added(event, is_frames && sources_.needs_values() ? cutter_.newest(event.count)
+                                                             : std::array<Bytes, 2>());
 }
 
 bool Stream::hands_over() {
@@ -258,6 +264,7 @@ void Stream::done(RowDone done, Time now) {
 
 void Stream::deliver(const Row& row, const RowDone& done) {
   if (done.answer.kind != Answer::Kind::none) {
+    if (tap_) tap_->answered(row.seq, done.in_batch.batch, done.answer);
     links_.stats.answered.add();
     if (!client_listens_) {
       links_.stats.dropped[loss_].add();
@@ -286,64 +293,12 @@ void Stream::finish(Time now) {
   paused_ = false;
   if (client_listens_) client_->closed(cutter_.frames().end(), cutter_.chunks(), draining_);
   client_listens_ = false;
+  if (const auto tap = std::move(tap_)) tap->closed(closing_, ended_);
   intake_.clear();
   cutter_.drop_all();
   links_.stats.open.add(-1);
   links_.stats.closed[closing_].add();
   links_.stats.duration.observe(now - settings_.opened);
-}
-
-// While blocks are scarce, rows at the worker do not count: otherwise a client that sends in real
-// time would fall behind by each of their round trips.
-bool Stream::full() const {
-  if (held() >= settings_.frames_limit + pause_frames()) return true;
-  const std::uint64_t to_come = cutter_.frames_to_come() + intake_.kept_apart();
-  return links_.blocks.scarce() && to_come >= settings_.chunk.width();
-}
-
-// Without outstanding rows only written() can resume it. If unwritten results do not hold it up
-// either, it holds less than a window.
-bool Stream::relieved(std::uint64_t at_most) const {
-  if (cutter_.rows().empty()) return !held_up_;
-  if (links_.blocks.scarce() && cutter_.rows().ready() > 0) return false;
-  return held() <= at_most && intake_.waiting() <= WaitingEvents::pause_at / 2;
-}
-
-void Stream::measure_pause(Time now) {
-  if (paused_ && now > settled_) paused_for_ += now - settled_;
-  settled_ = now;
-}
-
-// The number of frames above the limit that may be held now.
-std::uint64_t Stream::pause_frames() const {
-  const double seconds = std::chrono::duration<double>(paused_for_).count();
-  return std::min(settings_.pause_frames,
-                  static_cast<std::uint64_t>(2 * settings_.type.rate * seconds));
-}
-
-void Stream::update_pause() {
-  if (held() <= settings_.frames_limit / 2) paused_for_ = {};
-  const bool many_waiting = intake_.waiting() >= WaitingEvents::pause_at;
-  const bool was = paused_;
-  const bool stays = was && !relieved(settings_.frames_limit / 2 + pause_frames());
-  paused_ = input_ == Input::open && (was ? stays : full() || many_waiting);
-  if (was && !paused_ && client_listens_) client_->resume();
-  const bool had_credit = std::exchange(has_credit_, credit() > 0);
-  if (!had_credit && has_credit_ && client_listens_) client_->credit_available();
-}
-
-std::uint64_t Stream::credit() const {
-  const bool scarce = links_.blocks.scarce();
-  const bool sheds = settings_.shed_after && !scarce;
-  if (input_ != Input::open || !(sheds || relieved(settings_.frames_limit / 2))) return 0;
-  const std::uint64_t limit = settings_.frames_limit;
-  const std::uint64_t free = limit - std::min(held(), limit);
-  const std::uint64_t credit =
-      intake_.client_frames_within(scarce ? std::min(free, limit / 2) : free);
-  // Only the client can complete the next window, so it must be able to send something, however
-  // long a frame is. The stream then holds less than a window.
-  const bool waits_for_client = cutter_.rows().empty() && !held_up_;
-  return std::max<std::uint64_t>(credit, waits_for_client ? 1 : 0);
 }
 
 }  // namespace millrace

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include "streams/stats.h"
 #include "streams/stream_input.h"
 #include "streams/stream_settings.h"
+#include "streams/stream_tap.h"
 #include "streams/unwritten_results.h"
 
 namespace millrace {
@@ -48,8 +50,9 @@ namespace millrace {
 class Stream final : public StreamInput {
  public:
   // `connection` is the stream's share of the limit on connections, held until it is destroyed.
+  // `tap` sees the stream's events until it is finished; null: the stream is not recorded.
   Stream(StreamSettings settings, const StreamLinks& links, ClientOutput& client,
-         Share connection = {});
+         Share connection = {}, std::unique_ptr<StreamTap> tap = {});
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -138,6 +141,7 @@ class Stream final : public StreamInput {
   RowCutter cutter_;
   EventSources sources_;
   Intake intake_;
+  std::unique_ptr<StreamTap> tap_;  // null: not recorded, or finished
   UnwrittenResults unwritten_;
   RowWaits waits_;
 
@@ -146,6 +150,7 @@ class Stream final : public StreamInput {
   bool client_listens_ = true;  // until error(), closed() or the loss of the connection
   bool has_goaway_ = false, draining_ = false;
   bool held_up_ = false;   // unwritten results keep rows from the lane
+  bool ended_ = false;     // the chunker has received the end
   bool all_done_ = false;  // the last row is done
   bool finished_ = false;
   bool has_credit_ = false;

@@ -10,6 +10,7 @@
 #include "schemas/worker_messages.h"
 #include "service/config/chunk_options.h"
 #include "service/config/memory_bounds.h"
+#include "service/config/recording_options.h"
 #include "service/config/units.h"
 #include "service/log/printable.h"
 #include "streams/stream.h"
@@ -172,7 +173,7 @@ PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
   pipeline.stream_frames = frames_in(limits.stream_buffer, pipeline.frames.rate);
   pipeline.pause_frames = frames_in(limits.pause_buffer, pipeline.frames.rate);
   if (section.has("shed_after")) pipeline.shed_after = section.time("shed_after", 1s, 1ms, 1h);
-  section.refuse_not_implemented("record", "streams would be lost instead of recorded");
+  pipeline.record = read_record(section);
   section.refuse_unknown();
   check_message(section, pipeline.frames, limits.message);
   check_window(section, pipeline, limits.stream_buffer);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -38,11 +39,12 @@ struct LiveStream {
                                   .frames_limit = limit,
                                   .opened = at(0)}) {}
 
-  explicit LiveStream(const StreamSettings& settings, std::size_t spare_blocks = 100)
+  explicit LiveStream(const StreamSettings& settings, std::size_t spare_blocks = 100,
+                      std::unique_ptr<StreamTap> tap = {})
       : pool(FrameBuffer::block_bytes(settings.type.bytes(), settings.chunk.width()), spare_blocks,
              stats.buffer),
         stream(settings, {.host = lane, .blocks = pool, .stats = stats, .chosen_size = chosen_size},
-               client) {}
+               client, {}, std::move(tap)) {}
 
   void send(std::size_t frames) {
     std::vector<std::int16_t> values(frames);

@@ -11,6 +11,7 @@
 
 #include "tests/streams/expected_rows.h"
 #include "tests/streams/live_stream.h"
+#include "tests/support/tapped.h"
 
 using namespace millrace;
 using Kind = Event::Kind;
@@ -124,7 +125,7 @@ class Play {
               stats_.buffer),
         stream_(settings_,
                 {.host = lane_, .blocks = pool_, .stats = stats_, .chosen_size = chosen_size_},
-                client_),
+                client_, {}, tapped_.tap()),
         expected_(settings_.chunk, settings_.endpoint,
                   [this](std::uint64_t bodies, std::uint64_t rows) {
                     return size_of_body(bodies, rows);
@@ -135,6 +136,7 @@ class Play {
   }
 
   void check(Happened& all) {
+    check_tap();
     REQUIRE(lane_.rows.back().row.is(flag::end));
     REQUIRE(stats_.buffer.value() == 0);
     const std::uint64_t by_length = stats_.endpoints[EndpointReason::length].value();
@@ -284,6 +286,24 @@ class Play {
     }
   }
 
+  // The tapped events, cut again, give the rows of the lane, and the tapped frames their values.
+  void check_tap() const {
+    const std::vector<Row> again = tapped_.cut_again(settings_.chunk.chunker_spec());
+    REQUIRE(again.size() == lane_.rows.size());
+    for (std::size_t i = 0; i < again.size(); ++i) REQUIRE(again[i] == lane_.rows[i].row);
+    REQUIRE(tapped_.rows == again);
+    REQUIRE(tapped_.closed.size() == 1);
+    std::uint64_t position = 0;
+    const auto values = test::values_of<std::int16_t>(tapped_.frames);
+    auto value = values.begin();
+    for (const auto& [event, arrived] : tapped_.events) {
+      if (event.kind == Kind::gap) position += event.count;
+      if (event.kind != Kind::frames) continue;
+      for (std::uint64_t i = 0; i < event.count; ++i)
+        if (*value++ != values_[position++]) FAIL("a value before position " << position);
+    }
+  }
+
   Draw draw_;
   const StreamSettings settings_;
   std::uint32_t chosen_size_;
@@ -291,6 +311,7 @@ class Play {
   BlockPool pool_;
   SizedRows lane_;
   test::CapturedClient client_;
+  test::Tapped tapped_;
   Stream stream_;
   test::ExpectedRows expected_;
   Time now_ = test::at(0);

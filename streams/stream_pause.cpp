@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a stream pauses its client, and the credit that it gives to it.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "streams/stream.h"
+
+namespace millrace {
+
+// While blocks are scarce, rows at the worker do not count: otherwise a client that sends in real
+// time would fall behind by each of their round trips.
+bool Stream::full() const {
+  if (held() >= settings_.frames_limit + pause_frames()) return true;
+  const std::uint64_t to_come = cutter_.frames_to_come() + intake_.kept_apart();
+  return links_.blocks.scarce() && to_come >= settings_.chunk.width();
+}
+
+// Without outstanding rows only written() can resume it. If unwritten results do not hold it up
+// either, it holds less than a window.
+bool Stream::relieved(std::uint64_t at_most) const {
+  if (cutter_.rows().empty()) return !held_up_;
+  if (links_.blocks.scarce() && cutter_.rows().ready() > 0) return false;
+  return held() <= at_most && intake_.waiting() <= WaitingEvents::pause_at / 2;
+}
+
+void Stream::measure_pause(Time now) {
+  if (paused_ && now > settled_) paused_for_ += now - settled_;
+  settled_ = now;
+}
+
+// The number of frames above the limit that may be held now.
+std::uint64_t Stream::pause_frames() const {
+  const double seconds = std::chrono::duration<double>(paused_for_).count();
+  return std::min(settings_.pause_frames,
+                  static_cast<std::uint64_t>(2 * settings_.type.rate * seconds));
+}
+
+void Stream::update_pause() {
+  if (held() <= settings_.frames_limit / 2) paused_for_ = {};
+  const bool many_waiting = intake_.waiting() >= WaitingEvents::pause_at;
+  const bool was = paused_;
+  const bool stays = was && !relieved(settings_.frames_limit / 2 + pause_frames());
+  paused_ = input_ == Input::open && (was ? stays : full() || many_waiting);
+  if (was && !paused_ && client_listens_) client_->resume();
+  const bool had_credit = std::exchange(has_credit_, credit() > 0);
+  if (!had_credit && has_credit_ && client_listens_) client_->credit_available();
+}
+
+std::uint64_t Stream::credit() const {
+  const bool scarce = links_.blocks.scarce();
+  const bool sheds = settings_.shed_after && !scarce;
+  if (input_ != Input::open || !(sheds || relieved(settings_.frames_limit / 2))) return 0;
+  const std::uint64_t limit = settings_.frames_limit;
+  const std::uint64_t free = limit - std::min(held(), limit);
+  const std::uint64_t credit =
+      intake_.client_frames_within(scarce ? std::min(free, limit / 2) : free);
+  // Only the client can complete the next window, so it must be able to send something, however
+  // long a frame is. The stream then holds less than a window.
+  const bool waits_for_client = cutter_.rows().empty() && !held_up_;
+  return std::max<std::uint64_t>(credit, waits_for_client ? 1 : 0);
+}
+
+}  // namespace millrace
