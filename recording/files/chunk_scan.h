@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "recording/files/file_start.h"
 #include "recording/files/file_window.h"
 #include "recording/format/chunk_records.h"
+#include "recording/format/file_start.h"
 #include "recording/format/mcap.h"
 
 namespace millrace::recording {

@@ -188,6 +188,10 @@ Result<void, std::error_code> Directory::replace(FileNumber number) const {
                             file_name(number).c_str()));
 }
 
+void Directory::remove_temporary(FileNumber number) const {
+  ::unlinkat(directory_.get(), temporary_name(number).c_str(), 0);
+}
+
 Result<void, std::error_code> Directory::remove(FileNumber number) const {
   return checked(::unlinkat(directory_.get(), file_name(number).c_str(), 0));
 }

@@ -56,6 +56,7 @@ class Directory {
   // A temporary file beside the segment file, which replace() renames over it.
   Result<FileDescriptor, std::error_code> create_temporary(FileNumber number) const;
   Result<void, std::error_code> replace(FileNumber number) const;
+  void remove_temporary(FileNumber number) const;  // if there is one
   Result<void, std::error_code> remove(FileNumber number) const;
   // Syncs the directory: names of files are then on the disk.
   Result<void, std::error_code> sync() const;

@@ -5,8 +5,8 @@
 #include <system_error>
 #include <utility>
 
-#include "recording/files/file_start.h"
 #include "recording/format/checksums.h"
+#include "recording/format/file_start.h"
 
 namespace millrace::recording {
 namespace {

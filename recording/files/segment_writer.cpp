@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "recording/files/file.h"
-#include "recording/files/file_start.h"
 #include "recording/files/summary_writer.h"
 #include "recording/format/checksums.h"
 #include "recording/format/chunk_builder.h"
+#include "recording/format/file_start.h"
 
 namespace millrace::recording {
 namespace {

@@ -7,20 +7,24 @@ namespace millrace::recording {
 
 const StreamPart* PartTable::find(std::uint64_t stream) const {
   const auto found = parts_.find(stream);
-  return found == parts_.end() ? nullptr : &found->second;
+  return found == parts_.end() ? nullptr : &found->second.part;
 }
 
 void PartTable::add(std::uint16_t channel, std::uint32_t number, const Slice& slice) {
   const auto [found, first] = parts_.try_emplace(slice.stream);
-  StreamPart& part = found->second;
-  if (first)
+  auto& [part, next] = found->second;
+  if (first) {
     part = {.stream = slice.stream,
             .first_slice = number,
             .first_event = slice.first_event,
             .begin = slice.begin,
             .channel = channel};
-  const std::uint64_t slices = std::uint64_t{number} - part.first_slice;
-  if (slice.lost || slices != part.slices) part.lost = true;
+  } else if (number != next) {
+    part.lost = true;
+    if (!slice.lost) losses_.push_back({slice.stream, part.end, slice.begin});
+  }
+  if (slice.lost) part.lost = true;
+  next = std::uint64_t{number} + 1;
   ++part.slices;
   part.end = slice.begin;
   for (const TimedEvent& timed : slice.events) {
@@ -33,18 +37,18 @@ void PartTable::add(std::uint16_t channel, std::uint32_t number, const Slice& sl
 }
 
 void PartTable::set_lost(std::uint64_t stream) {
-  if (const auto found = parts_.find(stream); found != parts_.end()) found->second.lost = true;
+  if (const auto found = parts_.find(stream); found != parts_.end()) found->second.part.lost = true;
 }
 
 void PartTable::set_lost() {
-  for (auto& [stream, part] : parts_)
-    if (!part.closed) part.lost = true;
+  for (auto& [stream, entry] : parts_)
+    if (!entry.part.closed) entry.part.lost = true;
 }
 
 std::vector<StreamPart> PartTable::list() const {
   std::vector<StreamPart> list;
   list.reserve(parts_.size());
-  for (const auto& [stream, part] : parts_) list.push_back(part);
+  for (const auto& [stream, entry] : parts_) list.push_back(entry.part);
   std::ranges::sort(list, {}, &StreamPart::stream);
   return list;
 }

@@ -10,6 +10,13 @@
 
 namespace millrace::recording {
 
+// Positions [begin, end) of a stream, whose events are not in the file, and no slice says why. They
+// can be equal: not all events have frames.
+struct LostPart {
+  std::uint64_t stream = 0;
+  std::uint64_t begin = 0, end = 0;
+};
+
 // The parts of streams in one segment file, added up from their slices. Confined to one thread.
 class PartTable {
  public:
@@ -21,13 +28,21 @@ class PartTable {
   void set_lost(std::uint64_t stream);
   void set_lost();
 
+  // Slices that are missing between two slices of the file, in the order of the file.
+  const std::vector<LostPart>& losses() const { return losses_; }
   bool empty() const { return parts_.empty(); }
   std::size_t size() const { return parts_.size(); }
   // By the numbers of the streams, ascending.
   std::vector<StreamPart> list() const;
 
  private:
-  std::unordered_map<std::uint64_t, StreamPart> parts_;
+  struct Entry {
+    StreamPart part{};
+    std::uint64_t next = 0;  // number of the next slice
+  };
+
+  std::unordered_map<std::uint64_t, Entry> parts_;
+  std::vector<LostPart> losses_;
 };
 
 }  // namespace millrace::recording

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recording/files/file_start.h"
+#include "recording/format/file_start.h"
 
 #include <algorithm>
 #include <cstring>
@@ -69,7 +69,7 @@ struct Records {
   std::optional<std::string> profile{};
   Result<FileHead, HeadError> head = HeadError{};
   bool schema = false;
-  std::uint64_t end = 0;
+  std::uint64_t metadata_offset = 0, metadata_end = 0, end = 0;
 };
 
 Records read_records(Bytes first) {
@@ -83,7 +83,9 @@ Records read_records(Bytes first) {
   Cursor fields(header->content);
   const std::string_view profile = fields.text();
   if (fields.ok()) read.profile = profile;
+  read.metadata_offset = magic.size() + cursor.offset();
   const auto metadata = cursor.record();
+  read.metadata_end = magic.size() + cursor.offset();
   if (!metadata || metadata->opcode != Opcode::metadata) return read;
   read.head = head_of(metadata->content);
   const auto schema = cursor.record();
@@ -141,7 +143,11 @@ Result<FileStart, std::string> read_start(Bytes first) {
   start.end = read.end;
   if (read.head) start.head = *read.head;
   if (!start.head) start.head = search_head(first);
-  if (read.magic && read.profile == mcap::profile && read.head && read.schema) return start;
+  if (read.magic && read.profile == mcap::profile && read.head && read.schema) {
+    start.metadata_offset = read.metadata_offset;
+    start.metadata_bytes = read.metadata_end - read.metadata_offset;
+    return start;
+  }
 
   start.complete = !is_unfinished(first, read);
   if (start.head) {

@@ -22,8 +22,9 @@ std::string to_hex(const FileId& id);
 struct FileStart {
   std::optional<FileHead> head{};  // nullopt: damaged, or not yet written
   bool complete = false;           // false: perhaps the file ends before the end of the schema
-  std::uint64_t end = 0;           // the first marker is here or later
-  std::string damage{};            // a sentence; empty: all records are good
+  std::uint64_t metadata_offset = 0, metadata_bytes = 0;  // the Metadata record; 0: damaged
+  std::uint64_t end = 0;                                  // the first marker is here or later
+  std::string damage{};                                   // a sentence; empty: all records are good
 };
 
 // Bytes of a file that contain its first records.

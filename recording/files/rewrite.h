@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "recording/files/directory.h"
+#include "recording/files/segment_file.h"
+#include "recording/format/file_head.h"
+#include "recording/format/part_table.h"
+
+namespace millrace::recording {
+
+// A segment file that was rewritten.
+struct Rewritten {
+  std::uint64_t bytes = 0;         // size of the new file
+  std::uint64_t unread_bytes = 0;  // slices in whole chunks that are not valid, or have no channel
+  PartTable parts{};               // those of the new file
+  std::set<std::uint16_t> unread_channels{};  // that have unread slices
+};
+
+// Copies the slices of a segment file for which `keep` is true to a new sealed file, without
+// decoding and encoding them, and renames the new file over the old one. Chunks that are damaged
+// are left out. The time of the last write stays. At each instant, a crash leaves the old file or
+// the new one. The error is one line that names the file. Requires: lock_for_maintenance.
+Result<Rewritten, std::string> rewrite(const Directory& directory, SegmentFile& from,
+                                       const FileHead& head,
+                                       const std::function<bool(std::uint64_t stream)>& keep);
+
+// The number after those of all streams of the file, and not less than its first_stream.
+std::uint64_t next_stream(const SegmentFile& file);
+
+}  // namespace millrace::recording
