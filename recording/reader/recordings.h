@@ -11,6 +11,7 @@
 #include "recording/files/directory.h"
 #include "recording/files/segment_file.h"
 #include "recording/format/stream_meta.h"
+#include "recording/reader/indexed_file.h"
 
 namespace millrace::recording {
 
@@ -26,10 +27,11 @@ struct RecordedStream {
 };
 
 // A directory of recordings, for reading. It may be written by a service meanwhile: refresh() shows
-// the later state. Names the streams from the catalog, and makes or mends the catalog if it is not
+// the later state. Names the streams from the catalog, and makes the catalog anew if it is not
 // that of the files. If the directory cannot be written, the catalog is in memory.
 //
-// Confined to one thread, and so are its readers. It must outlive them.
+// Confined to one thread, and so are its readers. It must outlive them. All functions throw
+// std::system_error if the disk fails.
 class Recordings {
  public:
   // The error is one line that names the path.
@@ -51,7 +53,20 @@ class Recordings {
 
   // The segment file, opened once and kept open while a reader needs it. Null: it cannot be read.
   std::shared_ptr<SegmentFile> file(FileNumber number);
+  // All that can be read, by number.
   const std::vector<FileNumber>& files() const;
+
+  // For readers of streams.
+
+  // The same file as file().
+  std::shared_ptr<IndexedFile> indexed(FileNumber number);
+  // The files with parts of a stream, ascending. They may change only if changes() has.
+  std::vector<FileNumber> files_of(std::uint64_t stream);
+  std::uint64_t changes() const;
+  // The run that wrote the file; empty if that is not known.
+  std::string run_of(FileNumber file) const;
+  // The run of the service that is recording now; empty if no service is.
+  const std::string& live_run() const;
 
  private:
   struct Impl;

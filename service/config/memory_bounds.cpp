@@ -91,6 +91,10 @@ std::size_t frame_bytes(const PipelineOptions& pipeline, std::size_t message) {
 // tests/system/many_clients_test.py measures it.
 constexpr std::size_t stream_bytes = std::size_t{24} << 10;
 
+// The recorder's memory for an open stream: the content of its channel, most of which are the
+// client's options, and its place in the segment file.
+constexpr std::size_t recorded_stream_bytes = std::size_t{8} << 10;
+
 // Memory of a connection before its upgrade: its header (at most twice: as read and as stored) and
 // the frames of its coroutines. tests/system/many_clients_test.py measures it.
 constexpr std::size_t upgrading_bytes = std::size_t{32} << 10;
@@ -105,14 +109,15 @@ MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptio
   return {.frames = product({streams, frame_bytes(pipeline, limits.message)}),
           .rows = product({streams, row_bytes}),
           .results = product({streams, limits.send_buffer}),
-          .streams = product({streams, stream_bytes + input_bytes(pipeline)})};
+          .streams = product({streams, stream_bytes + input_bytes(pipeline)}),
+          .recording = pipeline.record ? product({streams, recorded_stream_bytes}) : 0};
 }
 
 }  // namespace
 
 std::size_t MemoryBounds::all() const {
   std::size_t all = 0;
-  for (const std::size_t part : {frames, rows, slabs, results, streams, sockets})
+  for (const std::size_t part : {frames, rows, slabs, results, streams, recording, sockets})
     all = sum(all, part);
   return all;
 }
@@ -138,7 +143,9 @@ MemoryBounds memory_bounds(const Options& options) {
     most.rows = std::max(most.rows, bounds.rows);
     most.results = std::max(most.results, bounds.results);
     most.streams = std::max(most.streams, bounds.streams);
+    most.recording = std::max(most.recording, bounds.recording);
   }
+  if (most.recording > 0) most.recording = sum(most.recording, options.recording.queue);
   most.streams = sum(most.streams, upgrading_sockets * upgrading_bytes);
   most.slabs = options.limits.slab_bytes;
   if (options.listen.zeromq) {

@@ -15,6 +15,8 @@ struct MemoryBounds {
   std::size_t results = 0;  // not sent yet, and incomplete messages of workers on other machines
   // The rest of each stream, with conversion and voice detector, and connections without a stream.
   std::size_t streams = 0;
+  // The queue to the recorder, and the recorder's part of each stream; 0 without `record`.
+  std::size_t recording = 0;
   std::size_t sockets = 0;  // kernel memory of the clients' connections
 
   std::size_t all() const;

@@ -15,6 +15,7 @@
 #include "service/config/gpu_options.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/pipeline_options.h"
+#include "service/config/recording_options.h"
 #include "service/config/section.h"
 #include "service/config/units.h"
 #include "transport/net/local_path.h"
@@ -179,6 +180,8 @@ void read_pipelines(Section& root, const Findings& findings, Options& options) {
         options.pipelines.emplace_back(read_pipeline(section, options.limits));
     if (!names.insert(pipeline.name).second)
       section.wrong("name", "must differ from the names of the pipelines before it");
+    if (pipeline.record && options.recording.directory.empty())
+      section.wrong("record", "needs [recording] directory, where recordings are written");
     if (!findings.error) reserve_slabs(section, pipeline, options.limits, slab_bytes);
     if (findings.error) return;
   }
@@ -200,7 +203,10 @@ Result<Configuration, ConfigError> parse_options(std::string_view text, const st
   configuration.sets_device_slabs = gpu.has("slab_bytes");
   options.gpu = read_gpu(gpu, options.limits);
   options.log = read_log(root.section("log", "a table, headed [log]"));
+  Section recording = root.section("recording", "a table, headed [recording]");
+  options.recording = read_recording(recording);
   read_pipelines(root, findings, options);
+  check_recording(recording, options);
   check_gpu(gpu, options);
   root.refuse_unknown();
   if (findings.error) return *findings.error;

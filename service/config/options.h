@@ -41,7 +41,7 @@ struct ListenOptions {
 
 // Which streams of a pipeline are recorded.
 struct RecordRule {
-  double share = 1;      // of the streams, drawn from their names; above 0, at most 1
+  double share = 1;      // part of the streams, drawn from their names; above 0, at most 1
   bool answers = false;  // also the answers to them
 
   bool operator==(const RecordRule&) const = default;
@@ -84,7 +84,7 @@ struct LimitOptions {
 
 // The recorder. Used if a pipeline has `record`.
 struct RecordingOptions {
-  std::string directory = {};                        // of the segment files; empty: none
+  std::string directory = {};                        // for the segment files; empty: none
   std::size_t segment = std::size_t{256} << 20;      // bytes of a segment file
   Duration commit = std::chrono::milliseconds(200);  // between commits
   std::size_t queue = std::size_t{64} << 20;         // bytes of the queue to the recorder

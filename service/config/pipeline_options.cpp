@@ -10,6 +10,7 @@
 #include "schemas/worker_messages.h"
 #include "service/config/chunk_options.h"
 #include "service/config/memory_bounds.h"
+#include "service/config/recording_options.h"
 #include "service/config/units.h"
 #include "service/log/printable.h"
 #include "streams/stream.h"
@@ -71,15 +72,6 @@ void check_row_buckets(Section& batch, const BatchRule& rule) {
 }
 
 static_assert(most_sizes <= worker_protocol::max_width_buckets);
-
-// The width of each of the rule's sizes. A range may have any number of sizes: only the widest.
-std::vector<std::uint32_t> default_widths(const ChunkRule& chunk) {
-  const SizeList& sizes = chunk.sizes.sizes;
-  if (sizes.empty() || sizes.is_range()) return {chunk.width()};
-  std::vector<std::uint32_t> widths;
-  for (std::size_t i = 0; i < sizes.size(); ++i) widths.push_back(chunk.width_of(sizes[i]));
-  return widths;
-}
 
 std::vector<std::uint32_t> read_width_buckets(Section& batch, const ChunkRule& chunk) {
   auto widths = read_buckets(batch, "width_buckets");
@@ -159,6 +151,14 @@ void check_shedding(Section& section, const PipelineOptions& pipeline, Duration 
 
 }  // namespace
 
+std::vector<std::uint32_t> default_widths(const ChunkRule& chunk) {
+  const SizeList& sizes = chunk.sizes.sizes;
+  if (sizes.empty() || sizes.is_range()) return {chunk.width()};
+  std::vector<std::uint32_t> widths;
+  for (std::size_t i = 0; i < sizes.size(); ++i) widths.push_back(chunk.width_of(sizes[i]));
+  return widths;
+}
+
 PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
   PipelineOptions pipeline;
   pipeline.name = read_name(section);
@@ -172,7 +172,7 @@ PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
   pipeline.stream_frames = frames_in(limits.stream_buffer, pipeline.frames.rate);
   pipeline.pause_frames = frames_in(limits.pause_buffer, pipeline.frames.rate);
   if (section.has("shed_after")) pipeline.shed_after = section.time("shed_after", 1s, 1ms, 1h);
-  section.refuse_not_implemented("record", "streams would be lost instead of recorded");
+  pipeline.record = read_record(section);
   section.refuse_unknown();
   check_message(section, pipeline.frames, limits.message);
   check_window(section, pipeline, limits.stream_buffer);

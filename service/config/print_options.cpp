@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "chunker/lengths.h"
-#include "service/config/config_value.h"
 #include "service/config/memory_bounds.h"
+#include "service/config/toml/config_value.h"
 #include "service/config/units.h"
 #include "service/log/printable.h"
 
@@ -76,6 +76,18 @@ void print(std::ostream& out, const LogOptions& log) {
       << "format = " << in_quotes(log.format == LogFormat::json ? "json" : "text") << '\n';
 }
 
+void print(std::ostream& out, const RecordingOptions& recording) {
+  out << "\n[recording]\n";
+  if (!recording.directory.empty())
+    out << "directory = " << toml_string(recording.directory) << '\n';
+  out << "segment = " << in_quotes(readable_bytes(recording.segment)) << '\n'
+      << "commit = " << in_quotes(readable(recording.commit)) << '\n'
+      << "queue = " << in_quotes(readable_bytes(recording.queue)) << '\n'
+      << "keep = " << in_quotes(readable_bytes(recording.keep)) << '\n'
+      << "keep_for = " << in_quotes(readable(recording.keep_for)) << '\n'
+      << "min_free = " << in_quotes(readable_bytes(recording.min_free)) << '\n';
+}
+
 std::string value_of(const SizeList& sizes) {
   if (sizes.is_range())
     return "{ from = " + std::to_string(sizes.smallest()) +
@@ -121,6 +133,11 @@ void print(std::ostream& out, const EndpointRule& rule) {
 std::string exact(double number) {
   std::array<char, 32> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
+}
+
+void print(std::ostream& out, const RecordRule& rule) {
+  out << "record = { share = " << exact(rule.share)
+      << ", answers = " << (rule.answers ? "true" : "false") << " }\n";
 }
 
 // The duration of the frames, rounded to microseconds: 32 ms.
@@ -195,6 +212,7 @@ void print(std::ostream& out, const PipelineOptions& pipeline) {
     out << "shed_after = " << in_quotes(readable(*pipeline.shed_after)) << '\n';
   print(out, pipeline.chunk);
   if (pipeline.endpoint) print(out, *pipeline.endpoint);
+  if (pipeline.record) print(out, *pipeline.record);
   print(out, pipeline.batch);
 }
 
@@ -202,6 +220,7 @@ void print(std::ostream& out, const MemoryBounds& bounds) {
   out << "frames " << rounded_bytes(bounds.frames) << ", rows " << rounded_bytes(bounds.rows)
       << ", slabs " << rounded_bytes(bounds.slabs) << ", results " << rounded_bytes(bounds.results)
       << ", streams " << rounded_bytes(bounds.streams);
+  if (bounds.recording > 0) out << ", recording " << rounded_bytes(bounds.recording);
   if (bounds.sockets > 0) out << ", sockets " << rounded_bytes(bounds.sockets);
   out << '\n';
 }
@@ -213,6 +232,7 @@ std::string to_toml(const Options& options) {
   print(out, options.listen);
   print(out, options.limits);
   print(out, options.gpu);
+  print(out, options.recording);
   print(out, options.log);
   for (const PipelineOptions& pipeline : options.pipelines) {
     print(out, pipeline);

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "service/config/config_value.h"
 #include "service/config/descriptors.h"
 #include "service/config/print_options.h"
+#include "service/config/toml/config_value.h"
 
 namespace millrace {
 

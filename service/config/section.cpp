@@ -102,8 +102,8 @@ const T* Section::find_as(std::string_view key, std::string_view allowed) {
   return value;
 }
 
-bool Section::flag(std::string_view key, bool fallback) {
-  const bool* value = find_as<bool>(key, "must be true or false");
+bool Section::flag(std::string_view key, bool fallback, std::string_view allowed) {
+  const bool* value = find_as<bool>(key, allowed);
   return value != nullptr ? *value : fallback;
 }
 

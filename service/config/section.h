@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "service/config/config_value.h"
+#include "service/config/toml/config_value.h"
 
 namespace millrace {
 
@@ -38,7 +38,9 @@ class Section {
   // True if the key is set to a table.
   bool has_table(std::string_view key);
 
-  bool flag(std::string_view key, bool fallback);
+  // `allowed` is the end of the error message.
+  bool flag(std::string_view key, bool fallback,
+            std::string_view allowed = "must be true or false");
   std::string text(std::string_view key, std::string fallback);
   std::string one_of(std::string_view key, std::string fallback,
                      std::initializer_list<std::string_view> words);

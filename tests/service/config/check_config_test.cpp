@@ -82,6 +82,14 @@ devices = "auto"
 slab_bytes = "1GiB"
 pageable = "allow"
 
+[recording]
+segment = "256MiB"
+commit = "200ms"
+queue = "64MiB"
+keep = "1TiB"
+keep_for = "720h"
+min_free = "1GiB"
+
 [log]
 level = "info"
 format = "text"
@@ -157,6 +165,26 @@ TEST_CASE("incomplete messages of workers on other machines count as memory") {
   const std::string remote = "[listen]\nworkers_remote = \"tcp://127.0.0.1:5556\"\n";
   CHECK_THAT(effective(remote), Contains("results 2.471 GiB"));
   CHECK_THAT(effective(remote + "[limits]\nslab_bytes = \"1MiB\""), Contains("results 1.533 GiB"));
+}
+
+TEST_CASE(
+    "the queue to the recorder, and a part of each stream, count as memory if a pipeline records") {
+  const auto recording = [](const std::string& keys) {
+    const auto read = parse_options(
+        "[limits]\nconnections = 100\n[recording]\ndirectory = \"/r\"\nqueue = \"32MiB\"\n"
+        "[[pipeline]]\nname = \"a\"\n[[pipeline]]\nname = \"b\"\nslots = 16\n" +
+            keys,
+        "m.toml");
+    REQUIRE(read.has_value());
+    return std::pair{memory_bounds(read->options).recording,
+                     memory_bounds(read->options.pipelines[1], read->options.limits).recording};
+  };
+  CHECK(recording("") == std::pair<std::size_t, std::size_t>{0, 0});
+  CHECK(recording("record = true") ==
+        std::pair<std::size_t, std::size_t>{(32 << 20) + 100 * (8 << 10), 16 * (8 << 10)});
+  CHECK_THAT(effective("[recording]\ndirectory = \"/r\"\n[[pipeline]]\nrecord = true"),
+             Contains("record = { share = 1, answers = false }\n") &&
+                 Contains("recording 142.1 MiB, sockets"));
 }
 
 TEST_CASE("a stream without frames and results has a bound of some 45 KiB") {  // docs/sizing.md

@@ -52,10 +52,11 @@ Keys documented(const std::string& head) {
   return all_of(page.substr(rows, page.find("\n\n", rows) - rows), "^\\| `([a-z_]+)` \\|");
 }
 
-const std::string sections[] = {"[listen]", "[[pipeline]]", "[limits]", "[gpu]", "[log]"};
+const std::string sections[] = {"[listen]", "[[pipeline]]", "[limits]",
+                                "[gpu]",    "[recording]",  "[log]"};
 
 // Keys of which only the default is accepted; the document marks them as not implemented.
-const Keys not_implemented = {"profile", "record"};
+const Keys not_implemented = {"profile"};
 
 const char* const every_key = "tests/fuzz/corpus/configuration/every_key.toml";
 
@@ -83,6 +84,10 @@ TEST_CASE("the document has a row for each key of endpoint, and for no other") {
   CHECK(documented("key of `endpoint`") == known_in("[[pipeline]]\n[pipeline.endpoint]"));
 }
 
+TEST_CASE("the document has a row for each key of record, and for no other") {
+  CHECK(documented("key of `record`") == known_in("[[pipeline]]\n[pipeline.record]"));
+}
+
 TEST_CASE("the document names each key of batch, and each key that is not implemented") {
   const std::string page = text_of("docs/configuration.md");
   Keys keys = known_in("[[pipeline]]\n[pipeline.batch]");
@@ -102,11 +107,13 @@ TEST_CASE("the configuration of this test sets each implemented key") {
   Keys known = known_in("[[pipeline]]\n[pipeline.chunk]");
   known.merge(known_in("[[pipeline]]\n[pipeline.batch]"));
   known.merge(known_in("[[pipeline]]\n[pipeline.endpoint]"));
+  known.merge(known_in("[[pipeline]]\n[pipeline.record]"));
   for (const std::string& section : sections) known.merge(known_in(section));
   for (const std::string& key : not_implemented) known.erase(key);
   known.erase("chunk");  // these are tables in the printed text
   known.erase("batch");
   known.erase("endpoint");
+  known.erase("record");
   CHECK(all_of(text_of(every_key), "^([a-z_]+) = ") == known);
 }
 

@@ -74,6 +74,11 @@ TEST_CASE("any other key cannot change, and is named") {
         cannot("pipeline.batch.row_buckets", "2", "1"));
   CHECK(change("", "[[pipeline]]\nshed_after = \"1s\"") ==
         cannot("pipeline.shed_after", "\"1s\"", "no value"));
+  CHECK(change("", "[recording]\nkeep_for = \"1h\"") ==
+        cannot("recording.keep_for", "\"1h\"", "\"720h\""));
+  const std::string recorded = "[recording]\ndirectory = \"/r\"\n[[pipeline]]\nrecord = ";
+  CHECK(change(recorded + "false", recorded + "{ share = 0.5 }") ==
+        cannot("pipeline.record", "{answers = false, share = 0.5}", "no value"));
   CHECK(change("[listen]\nworkers_remote = \"tcp://127.0.0.1:1\"", "") ==
         cannot("listen.workers_remote", "no value", "\"tcp://127.0.0.1:1\""));
   CHECK_THAT(change("", "[[pipeline]]\nname = \"a\"\n[[pipeline]]\nname = \"b\""),

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "service/config/address.h"
-#include "service/config/config_value.h"
+#include "service/config/toml/config_value.h"
 #include "service/log/printable.h"
 
 using namespace millrace;

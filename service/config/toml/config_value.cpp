@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/config/config_value.h"
+#include "service/config/toml/config_value.h"
 
 // toml++ 3.3 mishandles some invalid texts. At "[=]" an assert ends a debug build, although the
 // line after the assert would return the error. If a line begins with a letter like "é", the code

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "recording/files/segment_file.h"
+
+namespace millrace::recording {
+
+// A segment file, and where the slices of each stream are in it. Confined to one thread.
+class IndexedFile {
+ public:
+  IndexedFile(SegmentFile from, std::uint64_t of_inode) : file(std::move(from)), inode(of_inode) {}
+
+  // The channel of a stream; nullopt if the file has none.
+  std::optional<std::uint16_t> channel_of(std::uint64_t stream);
+  // The chunks with messages of this channel, ascending: indexes of SegmentFile::chunks(). An
+  // unsealed file may get more.
+  const std::vector<std::uint32_t>& chunks_of(std::uint16_t channel);
+
+  SegmentFile file;
+  std::uint64_t inode;  // another file has the same number if this one was replaced
+
+ private:
+  void index(std::size_t chunk);
+  void add(std::uint16_t channel, std::size_t chunk);
+
+  std::unordered_map<std::uint64_t, std::uint16_t> channels_;             // by stream
+  std::unordered_map<std::uint16_t, std::vector<std::uint32_t>> chunks_;  // by channel
+  std::size_t indexed_channels_ = 0;
+  std::size_t indexed_chunks_ = 0;
+};
+
+}  // namespace millrace::recording

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/reader/segment_files.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+namespace millrace::recording {
+namespace {
+
+// Files that stay open although no reader needs them now.
+constexpr std::size_t most_recent = 4;
+
+std::uint64_t inode_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    throw std::system_error(errno, std::generic_category(), path);
+  return status.st_ino;
+}
+
+bool same(const CatalogFile& a, const CatalogFile& b) {
+  return a.inode == b.inode && a.bytes == b.bytes && a.changed == b.changed;
+}
+
+}  // namespace
+
+SegmentFiles::SegmentFiles(Directory directory)
+    : directory_(std::move(directory)),
+      inode_(inode_of(directory_.path())),
+      catalog_(Catalog::open(directory_.path(), inode_)) {}
+
+bool SegmentFiles::refresh() {
+  changed_ = false;
+  catalog_current_ = false;
+  // In this order: if a service writes no longer, all that it wrote is read.
+  const bool written = directory_.has_writer();
+  std::set<std::uint64_t> removed = directory_.removed();
+  changed_ |= removed_ != removed;
+  removed_ = std::move(removed);
+  unreadable_.clear();
+  present_ = identities();
+  leave_replaced();
+  with_catalog([](Catalog&) {});
+
+  std::vector<FileNumber> numbers;
+  std::string live;
+  for (const auto& [number, identity] : present_) {
+    if (!sealed_.contains(number) && !unsealed_.contains(number)) continue;
+    numbers.push_back(number);
+    if (std::string run = run_of(number); written && !run.empty()) live = std::move(run);
+  }
+  changed_ |= numbers_ != numbers || live_run_ != live;
+  numbers_ = std::move(numbers);
+  live_run_ = std::move(live);
+  return changed_;
+}
+
+SegmentFiles::Identities SegmentFiles::identities() {
+  Identities found;
+  for (const FileNumber number : directory_.list()) {
+    const auto file = directory_.open_to_read(number);
+    struct stat status {};
+    if (!file) {
+      // It was deleted since the directory was listed.
+      if (file.error() == std::errc::no_such_file_or_directory) continue;
+      unreadable_[number] = Directory::file_name(number) + ": " + file.error().message();
+    } else if (::fstat(file->get(), &status) == 0) {
+      const std::int64_t changed =
+          std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+      found[number] = {.number = number,
+                       .inode = status.st_ino,
+                       .bytes = static_cast<std::uint64_t>(status.st_size),
+                       .changed = changed,
+                       .run = {}};
+    }
+  }
+  return found;
+}
+
+// Reads on in the files that were not sealed. Files that were replaced or deleted stay with the
+// readers that have them.
+void SegmentFiles::leave_replaced() {
+  const auto replaced = [&](FileNumber number, const IndexedFile& file) {
+    const auto here = present_.find(number);
+    return here == present_.end() || here->second.inode != file.inode;
+  };
+  for (auto at = unsealed_.begin(); at != unsealed_.end();) {
+    const bool left = replaced(at->first, *at->second);
+    changed_ |= at->second->file.refresh() || left;
+    at = left ? unsealed_.erase(at) : std::next(at);
+  }
+  for (auto at = opened_.begin(); at != opened_.end();) {
+    const auto file = at->second.lock();
+    const bool left = !file || replaced(at->first, *file);
+    if (left) std::erase(recent_, file);
+    at = left ? opened_.erase(at) : std::next(at);
+  }
+}
+
+void SegmentFiles::replace_catalog(bool in_memory) {
+  catalog_current_ = false;
+  catalog_ = Catalog::in_memory();
+  if (in_memory) return;
+  Catalog::remove(directory_.path());
+  catalog_ = Catalog::open(directory_.path(), inode_);
+}
+
+void SegmentFiles::update_catalog() {
+  Identities known;
+  bool begun = false;
+  const auto read_known = [&] {
+    known.clear();
+    for (CatalogFile& file : catalog_.files()) known[file.number] = std::move(file);
+  };
+  const auto begin = [&] {
+    if (std::exchange(begun, true)) return;
+    catalog_.begin();
+    // Another process may have changed the catalog meanwhile.
+    read_known();
+  };
+  const auto is_known = [&](const CatalogFile& identity) {
+    const auto file = known.find(identity.number);
+    return file != known.end() && same(file->second, identity);
+  };
+
+  read_known();
+  sealed_.clear();
+  for (const auto& [number, identity] : present_) {
+    if (!is_known(identity)) {
+      const auto file = newly_sealed(identity);
+      if (!file) continue;
+      begin();
+      if (!is_known(identity)) put(identity, file->file);
+      known[number] = identity;
+      known[number].run = file->file.head().run;
+      changed_ = true;
+    }
+    sealed_[number] = known[number];
+  }
+  const auto gone = [&](const auto& file) { return !present_.contains(file.first); };
+  if (std::ranges::any_of(known, gone)) begin();
+  for (const auto& file : known)
+    if (gone(file)) catalog_.forget(file.first);
+  if (begun) catalog_.commit();
+}
+
+// A file that the catalog does not have. Null: it is not sealed, or cannot be read.
+std::shared_ptr<IndexedFile> SegmentFiles::newly_sealed(const CatalogFile& identity) {
+  const FileNumber number = identity.number;
+  if (const auto found = unsealed_.find(number); found != unsealed_.end()) {
+    const auto file = found->second;
+    if (!file->file.sealed()) return nullptr;
+    unsealed_.erase(found);
+    keep_open(number, file);
+    return file;
+  }
+  auto opened = SegmentFile::open(directory_, number);
+  if (!opened) {
+    unreadable_[number] = opened.error();
+    return nullptr;
+  }
+  const auto file = std::make_shared<IndexedFile>(std::move(*opened), identity.inode);
+  if (file->file.sealed()) return file;
+  unsealed_[number] = file;
+  changed_ = true;
+  return nullptr;
+}
+
+void SegmentFiles::put(CatalogFile identity, SegmentFile& file) {
+  catalog_.forget(identity.number);
+  identity.run = file.head().run;
+  catalog_.put(identity, file.channels(), file.parts());
+}
+
+std::string SegmentFiles::run_of(FileNumber number) const {
+  if (const auto found = unsealed_.find(number); found != unsealed_.end())
+    return found->second->file.head().run;
+  const auto found = sealed_.find(number);
+  return found == sealed_.end() ? std::string() : found->second.run;
+}
+
+std::vector<std::string> SegmentFiles::problems() const {
+  std::vector<std::string> lines;
+  for (const auto& [number, line] : unreadable_) lines.push_back(line);
+  return lines;
+}
+
+std::shared_ptr<IndexedFile> SegmentFiles::indexed(FileNumber number) {
+  if (const auto found = unsealed_.find(number); found != unsealed_.end()) return found->second;
+  const auto known = sealed_.find(number);
+  if (known == sealed_.end()) return nullptr;
+  const auto found = opened_.find(number);
+  auto file = found == opened_.end() ? nullptr : found->second.lock();
+  if (!file) {
+    auto opened = SegmentFile::open(directory_, number);
+    if (!opened) return nullptr;
+    file = std::make_shared<IndexedFile>(std::move(*opened), known->second.inode);
+  }
+  keep_open(number, file);
+  return file;
+}
+
+void SegmentFiles::keep_open(FileNumber number, const std::shared_ptr<IndexedFile>& file) {
+  opened_[number] = file;
+  std::erase(recent_, file);
+  if (recent_.size() >= most_recent) recent_.pop_back();
+  recent_.insert(recent_.begin(), file);
+}
+
+}  // namespace millrace::recording

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/config/recording_options.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "service/config/units.h"
+
+namespace millrace {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t mebi = std::size_t{1} << 20;
+constexpr std::size_t tebi = std::size_t{1} << 40;
+
+// Bytes of a path, so that the name of a file in the directory still fits into PATH_MAX.
+constexpr std::size_t longest_directory = 4000;
+
+std::string read_directory(Section& recording) {
+  if (!recording.has("directory")) return {};
+  const std::string path = recording.text("directory", "");
+  const bool is_path =
+      !path.empty() && path.size() <= longest_directory && path.find('\0') == std::string::npos;
+  if (!is_path)
+    recording.wrong("directory",
+                    "must be a path of 1 to " + std::to_string(longest_directory) + " bytes");
+  return path;
+}
+
+}  // namespace
+
+RecordingOptions read_recording(Section& recording) {
+  RecordingOptions options;
+  options.directory = read_directory(recording);
+  options.segment = recording.bytes("segment", options.segment, mebi, (64 << 10) * mebi);
+  options.commit = recording.time("commit", options.commit, 10ms, 10s);
+  options.queue = recording.bytes("queue", options.queue, mebi, tebi);
+  options.keep = recording.bytes("keep", options.keep, mebi, 1024 * tebi);
+  options.keep_for = recording.time("keep_for", options.keep_for, 1s, 87'600h);
+  options.min_free = recording.bytes("min_free", options.min_free, 0, 1024 * tebi);
+  if (options.keep < options.segment)
+    recording.wrong("keep",
+                    "must be at least segment, which is " + readable_bytes(options.segment));
+  recording.refuse_unknown();
+  return options;
+}
+
+void check_recording(Section& recording, const Options& options) {
+  const std::size_t pages = options.listen.threads * least_recording_pages;
+  const bool is_used = std::ranges::any_of(options.pipelines, [](const PipelineOptions& pipeline) {
+    return pipeline.record.has_value();
+  });
+  if (is_used && options.recording.queue < pages * recording_page)
+    recording.wrong("queue", "must be at least " + readable_bytes(pages * recording_page) +
+                                 ", as listen.threads is " +
+                                 std::to_string(options.listen.threads));
+}
+
+std::optional<RecordRule> read_record(Section& section) {
+  constexpr std::string_view allowed =
+      "must be true, false, or a table, like { share = 0.05, answers = true }";
+  if (!section.has_table("record")) {
+    if (section.flag("record", false, allowed)) return RecordRule{};
+    return std::nullopt;
+  }
+  Section record = section.section("record", allowed);
+  RecordRule rule;
+  rule.share = record.number("share", rule.share, 1);
+  rule.answers = record.flag("answers", rule.answers);
+  record.refuse_unknown();
+  return rule;
+}
+
+}  // namespace millrace
