@@ -10,7 +10,7 @@
 
 #include "recording/writer/page_pool.h"
 #include "recording/writer/page_writer.h"
-#include "recording/writer/recorded_streams.h"
+#include "recording/writer/pending_slices.h"
 #include "recording/writer/stream_pen.h"
 #include "tests/recording/segments.h"
 #include "tests/support/bytes.h"
@@ -31,9 +31,9 @@ struct KeptSlice {
 };
 
 // The slices of all streams, as a recorder writes them at each commit().
-class KeptSlices final : public RecordedStreams::Sink {
+class KeptSlices final : public PendingSlices::Sink {
  public:
-  void add(RecordedStream& stream) override {
+  void add(PendingStream& stream) override {
     if (stream.is_empty()) return;
     KeptSlice kept{.number = stream.slice_number++,
                    .first_event = stream.first_event,
@@ -83,7 +83,7 @@ struct PagesUnderTest {
   PagePool pool;
   PageWriter writer{pool, 0, stats};
   KeptSlices kept;
-  RecordedStreams streams{kept};
+  PendingSlices streams{kept};
   std::vector<Page*> taken, held;
 };
 

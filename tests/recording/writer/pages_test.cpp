@@ -235,7 +235,7 @@ TEST_CASE_METHOD(PagesUnderTest, "in steady state events, answers and slices nee
     writer.hand_over();
     pool.filled().drain(taken);
     for (Page* const page : taken) streams.take(*page);
-    for (RecordedStream* const waiting : streams.waiting()) waiting->begin_next();
+    for (PendingStream* const waiting : streams.waiting()) waiting->begin_next();
     streams.clear();
     for (Page* const page : taken) pool.give_back(*page);
   };
