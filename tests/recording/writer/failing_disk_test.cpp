@@ -12,7 +12,6 @@
 using namespace millrace;
 using namespace millrace::recording;
 using namespace std::chrono_literals;
-using Kind = Event::Kind;
 using Lines = std::vector<std::string>;
 
 namespace {
@@ -44,7 +43,7 @@ struct Recording : RecorderUnderTest {
   }
 
   test::FailingDisk disk;
-  StreamPen stream = pen(1);
+  StreamPen stream = open(1);
   std::uint64_t frames = 0;
 };
 
@@ -56,7 +55,7 @@ TEST_CASE_METHOD(Recording, "after a failed write the next file begins at once")
   record();
   disk.write = 0;
   record();
-  CHECK(slices() == Lines{"0: 0", "2: 2, lost from 1"});
+  CHECK(slices() == Lines{"0: 0", "2: 3, lost from 2"});
   CHECK(notices.all == Lines{"unsealed 1"});
   CHECK_FALSE(is_sealed(1));
   CHECK(stats.errors[FileOperation::write].value() == 1);
@@ -74,7 +73,7 @@ TEST_CASE_METHOD(Recording, "a failed sync is not repeated, and its slices count
   CHECK(disk.syncs == syncs);
   record();
   // The failed commit is on this disk after all. A reader has its events already.
-  CHECK(slices() == Lines{"0: 0", "1: 1", "2: 2, lost from 1"});
+  CHECK(slices() == Lines{"0: 0", "1: 2", "2: 3, lost from 2"});
   CHECK(notices.all == Lines{"unsealed 1"});
   CHECK(stats.errors[FileOperation::fsync].value() == 1);
 }
@@ -84,7 +83,7 @@ TEST_CASE_METHOD(Recording, "interrupted and short writes are continued") {
   record();
   record();
   CHECK(disk.writes > 4);
-  CHECK(slices() == Lines{"0: 0", "1: 1"});
+  CHECK(slices() == Lines{"0: 0", "1: 2"});
   CHECK(notices.all.empty());
 }
 
@@ -111,7 +110,7 @@ TEST_CASE_METHOD(Recording, "a full disk suspends recording, which resumes by it
   disk.free_bytes.reset();
   pass(2s);
   record();
-  CHECK(slices() == Lines{"0: 0", "22: 22, lost from 1"});
+  CHECK(slices() == Lines{"0: 0", "22: 23, lost from 2"});
   CHECK(stats.suspended.value() == 0);
   CHECK(is_sealed(1));
   const Lines seen{notices.all.front(), notices.all.back()};
@@ -121,7 +120,7 @@ TEST_CASE_METHOD(Recording, "a full disk suspends recording, which resumes by it
 TEST_CASE_METHOD(Recording, "a disk that is full when space is reserved suspends recording") {
   record();
   disk.reserve = ENOSPC;
-  StreamPen other = pen(2);
+  StreamPen other = open(2);
   add_frames(other, 0, 9 << 20, now);
   for (int i = 0; i < 10; ++i) record();
   CHECK(stats.suspended.value() == 1);
@@ -145,7 +144,7 @@ TEST_CASE_METHOD(Recording, "with less free space than min_free, recording is su
   record();
   // The file was not damaged: it continues.
   CHECK(files().size() == 1);
-  CHECK(slices() == Lines{"0: 0", "11: 11, lost from 1"});
+  CHECK(slices() == Lines{"0: 0", "11: 12, lost from 2"});
 }
 
 TEST_CASE_METHOD(Recording, "a stream that ends while recording is suspended is ended later") {
@@ -159,7 +158,7 @@ TEST_CASE_METHOD(Recording, "a stream that ends while recording is suspended is 
   disk.free_bytes.reset();
   pass(2s);
   pass(2s);
-  CHECK(slices() == Lines{"0: 0", "2: 2, lost from 1, closed"});
+  CHECK(slices() == Lines{"0: 0", "2: 3, lost from 2, closed"});
 }
 
 TEST_CASE_METHOD(Recording, "a stream whose end was in a failed commit is ended later") {
@@ -171,7 +170,7 @@ TEST_CASE_METHOD(Recording, "a stream whose end was in a failed commit is ended 
   commit();
   disk.write = 0;
   pass(2s);
-  CHECK(slices() == Lines{"0: 0", "2: 2, lost from 1, closed"});
+  CHECK(slices() == Lines{"0: 0", "2: 3, lost from 2, closed"});
 }
 
 TEST_CASE_METHOD(Recording, "a file that cannot be sealed loses no slice") {

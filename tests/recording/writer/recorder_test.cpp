@@ -11,7 +11,6 @@
 using namespace millrace;
 using namespace millrace::recording;
 using namespace std::chrono_literals;
-using Kind = Event::Kind;
 using Numbers = std::vector<FileNumber>;
 using Lines = std::vector<std::string>;
 
@@ -24,8 +23,7 @@ struct Recording : RecorderUnderTest {
 }  // namespace
 
 TEST_CASE_METHOD(Recording, "a stream is in the file after the next commit") {
-  StreamPen stream = pen(1);
-  stream.event({.kind = Kind::open}, now, {});
+  StreamPen stream = open(1);
   add_frames(stream, 1, 100, now);
   commit();
   const auto slices = read()[1];
@@ -37,7 +35,7 @@ TEST_CASE_METHOD(Recording, "a stream is in the file after the next commit") {
 }
 
 TEST_CASE_METHOD(Recording, "there is one commit every `commit`") {
-  StreamPen stream = pen(1);
+  StreamPen stream = open(1);
   for (int i = 0; i < 20; ++i) {
     add_frames(stream, static_cast<std::uint64_t>(1 + 10 * i), 10, now);
     pass(settings.commit / 10);
@@ -48,7 +46,7 @@ TEST_CASE_METHOD(Recording, "there is one commit every `commit`") {
 }
 
 TEST_CASE_METHOD(Recording, "a commit has 4 MiB at most, and the pages that are waiting") {
-  StreamPen stream = pen(1);
+  StreamPen stream = open(1);
   const std::size_t frames = PagePool::page_bytes / sizeof(std::int16_t);
   for (int i = 0; i < 72; ++i) {
     add_frames(stream, 0, frames, now);
@@ -63,7 +61,7 @@ TEST_CASE_METHOD(Recording, "a file is sealed when it is long enough, and the st
   settings.segment = 100'000;
   recorder.reset();
   start();
-  StreamPen stream = pen(1);
+  StreamPen stream = open(1);
   for (int i = 0; i < 10; ++i) {
     add_frames(stream, static_cast<std::uint64_t>(1000 * i), 1000, now);
     commit();
@@ -78,7 +76,7 @@ TEST_CASE_METHOD(Recording, "a file is sealed when it is long enough, and the st
 }
 
 TEST_CASE_METHOD(Recording, "at the end the rest is written, and the file is sealed") {
-  StreamPen stream = pen(1);
+  StreamPen stream = open(1);
   add_frames(stream, 1, 100, now);
   stream.close({.rows = 1, .complete = true});
   REQUIRE(stream.finish());
@@ -92,7 +90,7 @@ TEST_CASE_METHOD(Recording, "at the end the rest is written, and the file is sea
 }
 
 TEST_CASE_METHOD(Recording, "a file that a crash left is sealed at the next start") {
-  StreamPen stream = pen(3);
+  StreamPen stream = open(3);
   add_frames(stream, 1, 100, now);
   commit();
   recorder.reset();
@@ -105,7 +103,7 @@ TEST_CASE_METHOD(Recording, "a file that a crash left is sealed at the next star
 }
 
 TEST_CASE_METHOD(Recording, "numbers of streams that are in no file since are not used again") {
-  StreamPen stream = pen(3);
+  StreamPen stream = open(3);
   add_frames(stream, 1, 100, now);
   recorder->finish(now);
   commit();
@@ -132,7 +130,7 @@ TEST_CASE_METHOD(Recording, "a number that is taken is left alone") {
     const auto directory_now = expect(Directory::open(directory.path(), Directory::For::reading));
     (void)expect(directory_now.create(2));
   }
-  StreamPen stream = pen(1);
+  StreamPen stream = open(1);
   add_frames(stream, 1, 100, now);
   commit();
   CHECK(files() == Numbers{1, 2, 3});
@@ -140,7 +138,7 @@ TEST_CASE_METHOD(Recording, "a number that is taken is left alone") {
 
 TEST_CASE_METHOD(Recording, "a removed directory suspends recording") {
   std::filesystem::remove_all(directory.path());
-  StreamPen stream = pen(1);
+  StreamPen stream = open(1);
   for (int i = 0; i < 20; ++i) {
     add_frames(stream, 1, 100, now);
     commit();
@@ -152,7 +150,7 @@ TEST_CASE_METHOD(Recording, "a removed directory suspends recording") {
 }
 
 TEST_CASE_METHOD(Recording, "while memory is short, slices are dropped") {
-  StreamPen stream = pen(1);
+  StreamPen stream = open(1);
   add_frames(stream, 1, 100, now);
   recorder->shed(true);
   commit();

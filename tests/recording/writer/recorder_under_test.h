@@ -76,8 +76,11 @@ struct RecorderUnderTest {
     settings.wall = [this] { return now.time_since_epoch(); };
     recorder = std::make_unique<Recorder>(settings, pool, stats, notices);
   }
-  StreamPen pen(std::uint64_t number) {
-    return StreamPen(writer, std::make_unique<StreamMeta>(meta_of(number)));
+  // The stream with this number opens.
+  StreamPen open(std::uint64_t number) {
+    StreamPen pen(writer, std::make_unique<StreamMeta>(meta_of(number)));
+    pen.event({.kind = Event::Kind::open}, now, {});
+    return pen;
   }
   // Time passes; at its end the recorder has all that the thread wrote.
   void pass(Duration time) {
