@@ -15,6 +15,8 @@ void collect_streams(const std::vector<PipelineSource>& pipelines, Families& int
 void collect_batches(const std::vector<PipelineSource>& pipelines, Families& into);
 void collect_devices(const Sources& sources, Families& into);
 void collect_workers(const std::vector<PipelineSource>& pipelines, Time now, Families& into);
+// Nothing without a recorder.
+void collect_recording(const Sources& sources, Families& into);
 void collect_service(const Sources& sources, Families& into);
 
 // The standard process_* set, from /proc/self.

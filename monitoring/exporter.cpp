@@ -15,6 +15,7 @@ const std::string& Exporter::text(Time now) {
   collect_batches(sources_.pipelines, families);
   collect_devices(sources_, families);
   collect_workers(sources_.pipelines, now, families);
+  collect_recording(sources_, families);
   collect_service(sources_, families);
   collect_process(families);
   text_ = families.text();

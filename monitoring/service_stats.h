@@ -16,6 +16,7 @@ enum class ClockJump : std::uint8_t { forward, backward };
 enum class Overload : std::uint8_t {
   none,
   reject_streams,  // new streams are refused
+  shed_recording,  // nothing more is recorded
   close_idle,      // idle clients are closed sooner
   reset_largest,   // the streams that hold the most memory are ended, one by one
 };

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "monitoring/service_stats.h"
+#include "recording/writer/stats.h"
 #include "streams/stats.h"
 #include "transport/net/stats.h"
 #include "workers/lanes/stats.h"
@@ -41,6 +42,8 @@ struct Sources {
   Shards<WorkerServerStats> worker_servers = {};
   std::vector<PipelineSource> pipelines;
   std::vector<DeviceSource> devices = {};
+  Shards<recording::RecordingStats> recorder = {};  // empty: nothing is recorded
+  Shards<recording::TapStats> taps = {};
   std::string cuda = "none";  // the CUDA version of this build
 };
 

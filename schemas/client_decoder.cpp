@@ -108,7 +108,8 @@ std::optional<Open> read(const wire::Open& in) {
               .dim = number_in(in.dim()),
               .channel = text_in(in.channel()),
               .chunk = text_in(in.chunk()),
-              .options = text_in(in.options())};
+              .options = text_in(in.options()),
+              .record = text_in(in.record())};
 }
 
 std::optional<Frames> read(const wire::Frames& in) {

@@ -93,6 +93,7 @@ struct Open {
   std::optional<std::string_view> channel{};
   std::optional<std::string_view> chunk{};
   std::optional<std::string_view> options{};
+  std::optional<std::string_view> record{};
 };
 
 struct Frames {

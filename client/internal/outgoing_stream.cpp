@@ -44,7 +44,8 @@ Bytes OutgoingStream::open_message(cp::Encoder& encoder) {
                                  .dim = request_.dim,
                                  .channel = request_.channel,
                                  .chunk = request_.chunk,
-                                 .options = non_empty(request_.options)});
+                                 .options = non_empty(request_.options),
+                                 .record = non_empty(request_.record ? "" : "no")});
 }
 
 void OutgoingStream::open(const cp::Ready& ready) {

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import struct
+import tempfile
 import threading
 import time
 
@@ -21,6 +22,7 @@ PIPELINES = """
 name = "asr"
 chunk = { size = "100ms", left = "20ms" }
 batch = { rows = 8, max_wait = "2ms", row_buckets = [1, 4, 8] }
+record = { answers = true }
 [[pipeline]]
 name = "live"
 slots = 8
@@ -100,7 +102,8 @@ class Load:
     """The load of all dashboards except *gpu*. It runs until `running` is closed."""
 
     def __init__(self, running):
-        self.service = service = Service(PIPELINES, REMOTE)
+        recordings = running.enter_context(tempfile.TemporaryDirectory(prefix="millrace-recordings-"))
+        self.service = service = Service(PIPELINES, f'{REMOTE}[recording]\ndirectory = "{recordings}"\n')
         running.callback(service.process.kill)
         running.callback(service.kill)
         slow = RawWorker(service.workers, pipeline="live")  # half as fast as its streams

@@ -8,7 +8,7 @@ import pathlib
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 HERE = pathlib.Path(__file__).resolve().parent
-NAMES = ("overview", "pipeline", "workers", "gpu", "ingest", "process")
+NAMES = ("overview", "pipeline", "workers", "gpu", "ingest", "recording", "process")
 
 
 def text(name):

@@ -76,7 +76,7 @@ using Text = std::optional<std::string>;
 
 ClientStream start(HeldClient& client, const std::string& pipeline, const std::string& id,
                    const Text& format, std::optional<double> rate, Number channels, Number dim,
-                   const Text& channel, const Text& chunk, const std::string& options,
+                   const Text& channel, const Text& chunk, const std::string& options, bool record,
                    bool explain) {
   return client.live().start({.pipeline = pipeline,
                               .id = id,
@@ -87,6 +87,7 @@ ClientStream start(HeldClient& client, const std::string& pipeline, const std::s
                               .rate = rate,
                               .channels = channels,
                               .dim = dim,
+                              .record = record,
                               .explain = explain});
 }
 
@@ -99,7 +100,8 @@ void add_client(nb::module_& module) {
       .def("start", &start, nb::arg("pipeline"), nb::arg("id"), nb::arg("format").none(),
            nb::arg("rate").none(), nb::arg("channels").none(), nb::arg("dim").none(),
            nb::arg("channel").none(), nb::arg("chunk").none(), nb::arg("options"),
-           nb::arg("explain"), nb::keep_alive<0, 1>())  // a stream is lost with its client
+           nb::arg("record"), nb::arg("explain"),
+           nb::keep_alive<0, 1>())  // a stream is lost with its client
       .def("close", &HeldClient::close)
       .def("descriptor", [](HeldClient& client) { return client.live().descriptor(); })
       .def("changed", [](HeldClient& client) { return client.live().changed(); });

@@ -51,6 +51,7 @@ class Client:
         channel: str | None,
         chunk: str | None,
         options: str,
+        record: bool,
         explain: bool,
     ) -> Stream: ...
     def descriptor(self) -> int: ...

@@ -208,6 +208,7 @@ class AsyncClient:
         channel: int | str | None = None,
         chunk: int | str | None = None,
         options: dict[str, Any] | None = None,
+        record: bool = True,
         explain: bool = False,
     ) -> AsyncStream:
         """Returns a stream, which ``async with`` or ``await`` opens. These raise StreamRefused or ConnectionLost.
@@ -219,8 +220,8 @@ class AsyncClient:
         features. ``rate``: frames per second of the client, 8000 to 192000 for audio; the service converts it.
         ``channels``: values of an audio frame. ``dim``: values of a feature vector. ``channel``: a number or "mean",
         which makes one channel of several. ``chunk``: one of the pipeline's sizes, a time such as "160ms" or a number
-        of frames. ``options``: a dict for the worker. ``explain``: each result shows its time in each stage; only over
-        WebSocket.
+        of frames. ``options``: a dict for the worker. ``record=False``: the service must not record the stream.
+        ``explain``: each result shows its time in each stage; only over WebSocket.
 
         With the format opus, each ``send`` is one packet, and ``gap`` counts packets.
 
@@ -236,6 +237,7 @@ class AsyncClient:
             channel=channel,
             chunk=chunk,
             options=options,
+            record=record,
             explain=explain,
         )
         return AsyncStream(self._core, self._changes, request)

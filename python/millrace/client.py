@@ -136,6 +136,7 @@ class Client:
         channel: int | str | None = None,
         chunk: int | str | None = None,
         options: dict[str, Any] | None = None,
+        record: bool = True,
         explain: bool = False,
     ) -> Stream:
         """Opens a stream, and waits until it is open.
@@ -147,8 +148,8 @@ class Client:
         features. ``rate``: frames per second of the client, 8000 to 192000 for audio; the service converts it.
         ``channels``: values of an audio frame. ``dim``: values of a feature vector. ``channel``: a number or "mean",
         which makes one channel of several. ``chunk``: one of the pipeline's sizes, a time such as "160ms" or a number
-        of frames. ``options``: a dict for the worker. ``explain``: each result shows its time in each stage; only over
-        WebSocket.
+        of frames. ``options``: a dict for the worker. ``record=False``: the service must not record the stream.
+        ``explain``: each result shows its time in each stage; only over WebSocket.
 
         With the format opus, each ``send`` is one packet, and ``gap`` counts packets.
 
@@ -165,6 +166,7 @@ class Client:
             channel=channel,
             chunk=chunk,
             options=options,
+            record=record,
             explain=explain,
         )
         return Stream(request.start(self._core), request)

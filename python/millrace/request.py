@@ -56,6 +56,7 @@ class Request:
     channel: int | str | None = None
     chunk: int | str | None = None
     options: dict[str, Any] | None = None
+    record: bool = True
     explain: bool = False
 
     def __post_init__(self) -> None:
@@ -63,7 +64,8 @@ class Request:
             self._check(name, str, "a string")
         self._check("rate", numbers.Real, "a number")
         self._check("options", dict, "a dict")
-        self._check("explain", bool, "True or False")
+        for name in ("record", "explain"):
+            self._check(name, bool, "True or False")
         for name in ("channels", "dim"):
             if (given := getattr(self, name)) is not None:
                 whole(name, given, 1, 2**32 - 1)
@@ -88,6 +90,7 @@ class Request:
             None if self.channel is None else str(self.channel),
             None if self.chunk is None else str(self.chunk),
             self._text,
+            self.record,
             self.explain,
         )
 

@@ -132,6 +132,10 @@ bool Directory::has_writer() const {
   return is_locked(directory_.get(), path_, LockedPart::writer);
 }
 
+bool Directory::has_maintainer() const {
+  return is_locked(directory_.get(), path_, LockedPart::maintenance);
+}
+
 FileDescriptor Directory::lock_for_maintenance() const {
   FileDescriptor file = open_lock_file(directory_.get(), path_);
   wait_for_lock(file.get(), LockedPart::maintenance);

@@ -41,6 +41,8 @@ class Directory {
   // Held while sealed files are replaced or deleted, so that two processes do not do it at the same
   // time. Waits for the other process.
   FileDescriptor lock_for_maintenance() const;
+  // True if a process has that lock.
+  bool has_maintainer() const;
 
   // The numbers of all segment files, ascending. Other files are ignored.
   std::vector<FileNumber> list() const;

@@ -23,7 +23,7 @@ enum class SegmentEvent : std::uint8_t {
 
 // The recorder. Written by its thread.
 struct RecordingStats {
-  Histogram queue_wait{buckets::fast};  // of a page, from its first event to the recorder
+  Histogram queue_wait{buckets::fast};  // from the first event of a page to the recorder
   Gauge streams;                        // being recorded
   Counter written_bytes;
   Counter slices;

@@ -7,6 +7,24 @@
 #include <utility>
 
 namespace millrace {
+namespace {
+
+// The text after `millrace` up to the first word that is not a command where one is expected; empty
+// if all are.
+std::string unknown_command(const CLI::App* app, const std::vector<std::string>& arguments) {
+  std::string path;
+  for (const std::string& argument : arguments) {
+    const auto below = app->get_subcommands([](const CLI::App*) { return true; });
+    if (below.empty() || argument.starts_with("-")) return {};
+    path += path.empty() ? argument : " " + argument;
+    const auto found = std::ranges::find(below, argument, &CLI::App::get_name);
+    if (found == below.end()) return path;
+    app = *found;
+  }
+  return {};
+}
+
+}  // namespace
 
 Option& Option::type(const std::string& name) {
   option_.type_name(name);
@@ -50,6 +68,11 @@ Option Command::add(const std::string& name, Target into, const std::string& hel
                     into);
 }
 
+Command Command::add_command(const std::string& name, const std::string& description) {
+  app_.require_subcommand(1);
+  return Command(*app_.add_subcommand(name, description));
+}
+
 void Command::run(std::function<void()> run) { app_.callback(std::move(run)); }
 
 CommandLine::CommandLine(const std::string& description, const std::string& version)
@@ -65,9 +88,8 @@ Command CommandLine::add(const std::string& name, const std::string& description
 }
 
 void CommandLine::run(std::vector<std::string> arguments, Console& console) {
-  const std::string first = arguments.empty() ? "-" : arguments.front();
-  if (!first.starts_with("-") && !has(first)) {
-    console.err << "millrace: there is no command \"" << first << "\"; see millrace --help\n";
+  if (const std::string unknown = unknown_command(app_.get(), arguments); !unknown.empty()) {
+    console.err << "millrace: there is no command \"" << unknown << "\"; see millrace --help\n";
     console.exit_code = 1;
     return;
   }
@@ -82,12 +104,6 @@ void CommandLine::run(std::vector<std::string> arguments, Console& console) {
       console.exit_code = 1;
     }
   }
-}
-
-bool CommandLine::has(std::string_view command) const {
-  return std::ranges::any_of(app_->get_subcommands({}), [&](const CLI::App* subcommand) {
-    return subcommand->get_name() == command;
-  });
 }
 
 }  // namespace millrace

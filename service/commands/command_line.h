@@ -51,6 +51,10 @@ class Command {
   // long as the function that is passed to run().
   Option add(const std::string& name, Target into, const std::string& help);
 
+  // Adds a command below this one: `millrace NAME OTHER …`. This one then has no function of its
+  // own.
+  Command add_command(const std::string& name, const std::string& description);
+
   // Sets the function that runs the command, called when its arguments have been parsed.
   void run(std::function<void()> run);
 
@@ -72,8 +76,6 @@ class CommandLine {
   void run(std::vector<std::string> arguments, Console& console);
 
  private:
-  bool has(std::string_view command) const;
-
   std::unique_ptr<CLI::App> app_;
 };
 

@@ -11,6 +11,7 @@ struct Console {
   std::ostream& out;
   std::ostream& err;
   int exit_code = 0;
+  bool terminal = false;  // err is a terminal: progress may be shown
 };
 
 }  // namespace millrace

@@ -12,6 +12,8 @@
 #include "service/commands/chunk.h"
 #include "service/commands/command_line.h"
 #include "service/commands/healthcheck.h"
+#include "service/commands/recordings.h"
+#include "service/commands/replay.h"
 #include "service/commands/serve.h"
 #include "service/commands/stream.h"
 #include "service/commands/tap.h"
@@ -51,12 +53,14 @@ int main(int argc, char** argv) {
   unblock_signals();
   CommandLine program("Millrace: chunks, batches and state resets for streaming models",
                       MILLRACE_VERSION);
-  Console console{std::cout, std::cerr};
+  Console console{.out = std::cout, .err = std::cerr, .terminal = ::isatty(STDERR_FILENO) == 1};
   add_serve_command(program, console);
   add_stream_command(program, console);
   add_tap_command(program, console);
   add_chunk_command(program, console);
+  add_recordings_command(program, console);
   add_bench_command(program, console);
+  add_replay_command(program, console);
   add_check_config_command(program, console);
   add_healthcheck_command(program, console);
   program.run({argv + 1, argv + argc}, console);

@@ -15,7 +15,7 @@
 
 #include "service/commands/command_line.h"
 #include "service/commands/input/audio_source.h"
-#include "service/commands/streaming_files.h"
+#include "service/commands/streaming/streaming_files.h"
 #include "service/config/units.h"
 
 namespace millrace {
@@ -33,6 +33,7 @@ struct Arguments {
   bool split = false;
   bool opus = false;
   bool realtime = false;
+  bool no_record = false;
   std::string packet{default_packet};
   std::string format;
   double rate = 0;
@@ -98,7 +99,9 @@ std::vector<FilePart> parts_of(const Arguments& arguments, const std::optional<A
 
 // Throws std::invalid_argument.
 Run plan_run(const Arguments& arguments) {
-  Run run{.plan = {.request = {.pipeline = arguments.pipeline, .options = arguments.options},
+  Run run{.plan = {.request = {.pipeline = arguments.pipeline,
+                               .options = arguments.options,
+                               .record = !arguments.no_record},
                    .raw = raw_of(arguments),
                    .packet = packet_of(arguments),
                    .opus = arguments.opus,
@@ -158,6 +161,7 @@ void add_options(Command& command, Arguments& into) {
   command.add("--opus", &into.opus, "Send the audio as Opus, in packets of 20ms");
   command.add("--realtime", &into.realtime,
               "Send in real time, as a microphone would; default: as fast as possible");
+  command.add("--no-record", &into.no_record, "Decline to be recorded");
   command.add("--packet", &into.packet, "Length of audio per message").type("TIME").shows_default();
   command
       .add("--format", &into.format,

@@ -73,15 +73,6 @@ void check_row_buckets(Section& batch, const BatchRule& rule) {
 
 static_assert(most_sizes <= worker_protocol::max_width_buckets);
 
-// The width of each of the rule's sizes. A range may have any number of sizes: only the widest.
-std::vector<std::uint32_t> default_widths(const ChunkRule& chunk) {
-  const SizeList& sizes = chunk.sizes.sizes;
-  if (sizes.empty() || sizes.is_range()) return {chunk.width()};
-  std::vector<std::uint32_t> widths;
-  for (std::size_t i = 0; i < sizes.size(); ++i) widths.push_back(chunk.width_of(sizes[i]));
-  return widths;
-}
-
 std::vector<std::uint32_t> read_width_buckets(Section& batch, const ChunkRule& chunk) {
   auto widths = read_buckets(batch, "width_buckets");
   if (widths.empty()) return default_widths(chunk);
@@ -159,6 +150,14 @@ void check_shedding(Section& section, const PipelineOptions& pipeline, Duration 
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> default_widths(const ChunkRule& chunk) {
+  const SizeList& sizes = chunk.sizes.sizes;
+  if (sizes.empty() || sizes.is_range()) return {chunk.width()};
+  std::vector<std::uint32_t> widths;
+  for (std::size_t i = 0; i < sizes.size(); ++i) widths.push_back(chunk.width_of(sizes[i]));
+  return widths;
+}
 
 PipelineOptions read_pipeline(Section& section, const LimitOptions& limits) {
   PipelineOptions pipeline;

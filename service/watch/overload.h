@@ -10,9 +10,10 @@
 
 namespace millrace {
 
-// Chooses the memory-pressure action. The three actions begin at 80, 90 and 95 % of the limit. Each
-// ends 5 percentage points below its begin, so that it does not flap. It has no clock and does no
-// I/O. Confined to one thread.
+// Chooses the memory-pressure action. The actions begin at 80, 90, 90 and 95 % of the limit. Each
+// ends 5 percentage points below its begin, so that it does not flap. Recording is shed before
+// clients notice anything: the actions after it begin at the next update at the earliest. It has no
+// clock and does no I/O. Confined to one thread.
 class MemoryPressure {
  public:
   // Bytes that may still be used before the first action begins.
@@ -24,13 +25,16 @@ class MemoryPressure {
   // Takes the used bytes and their limit now; returns the action to apply.
   Overload update(std::uint64_t used, std::uint64_t limit) {
     const std::uint64_t percent = limit > 0 ? used * 100 / limit : 100;
-    while (level_ + 1 < begins.size() && percent >= begins[level_ + 1]) ++level_;
+    const std::size_t highest = level_ < shed_recording ? shed_recording : begins.size() - 1;
+    while (level_ < highest && percent >= begins[level_ + 1]) ++level_;
     while (level_ > 0 && percent < begins[level_] - hysteresis) --level_;
     return static_cast<Overload>(level_);
   }
 
  private:
-  static constexpr std::array<std::uint64_t, count_of<Overload>()> begins = {0, 80, 90, 95};  // %
+  static constexpr std::array<std::uint64_t, count_of<Overload>()> begins = {0, 80, 90, 90,
+                                                                             95};  // %
+  static constexpr auto shed_recording = static_cast<std::size_t>(Overload::shed_recording);
   static constexpr std::uint64_t hysteresis = 5;  // percentage points
 
   std::size_t level_ = 0;

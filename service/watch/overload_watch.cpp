@@ -49,14 +49,14 @@ void OverloadWatch::report_unknown(std::string_view why) {
 }
 
 void OverloadWatch::evaluate(MemoryUse use) {
-  Overload now = pressure_.update(use.used, use.limit);
   // Freed memory that the allocator keeps counts as used. Returning it is rate-limited: it takes
   // the lock of every arena, and other threads wait for these.
-  if (now != Overload::none && trim_.try_start()) {
+  const bool is_short = MemoryPressure(pressure_).update(use.used, use.limit) != Overload::none;
+  if (is_short && trim_.try_start()) {
     ::malloc_trim(0);
     use = memory_use().value_or(use);
-    now = pressure_.update(use.used, use.limit);
   }
+  const Overload now = pressure_.update(use.used, use.limit);
   stats_.memory_limit.set(static_cast<std::int64_t>(use.limit));
   apply_(now, MemoryPressure::spare(use.used, use.limit));
   if (now != level_) change(now);

@@ -67,6 +67,11 @@ TEST_CASE("Open has the given parameters, and no others") {
                                       "channel=mean chunk=160ms"});
 }
 
+TEST_CASE("Open of a stream that declines to be recorded has record=no") {
+  OutgoingFixture declines(StreamRequest{.record = false});
+  CHECK(declines.sent_messages() == Words{"3 open pipeline=default record=no"});
+}
+
 TEST_CASE_METHOD(OutgoingFixture, "nothing is sent before the stream is open, nor without credit") {
   queue("aabbcc");
   CHECK(sent_messages() == Words{"3 open pipeline=default"});

@@ -29,6 +29,7 @@ struct InWords {
     add("channel", open.channel);
     add("chunk", open.chunk);
     add("options", open.options);
+    add("record", open.record);
     return words;
   }
   std::string operator()(const client_protocol::Frames& frames) const {

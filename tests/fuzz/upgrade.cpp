@@ -50,7 +50,8 @@ bool same(const Reading& a, const Reading& b) {
 bool same(const StreamRequest& a, const StreamRequest& b) {
   return a.pipeline == b.pipeline && a.id == b.id && a.options == b.options &&
          a.format == b.format && a.channel == b.channel && a.chunk == b.chunk && a.rate == b.rate &&
-         a.channels == b.channels && a.dim == b.dim;
+         a.channels == b.channels && a.dim == b.dim && a.record == b.record &&
+         a.explain == b.explain;
 }
 
 void check_answer(const HttpAnswer& answer) {

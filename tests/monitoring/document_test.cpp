@@ -120,13 +120,17 @@ std::string exported_text() {
   LaneStats lanes;
   lanes.copies = std::vector<CopyStats>(1);
   DeviceStats device;
+  recording::RecordingStats recorder;
+  recording::TapStats tap;
   Exporter exporter({.service = {&service},
                      .threads = {&thread},
                      .websocket = {&transport},
                      .zmq = {},
                      .zmq_sockets = {},
                      .pipelines = {{"default", 16000, {&streams}, {&lanes}}},
-                     .devices = {{"cuda:0", {&device}}}});
+                     .devices = {{"cuda:0", {&device}}},
+                     .recorder = {&recorder},
+                     .taps = {&tap}});
   return exporter.text(Time(1s));
 }
 

@@ -62,6 +62,12 @@ class Unit(unittest.TestCase):
         self.assertEqual(configuration["listen"]["workers"], f"unix:/run/{settings()['RuntimeDirectory']}/workers.sock")
         self.assertEqual(settings()["RuntimeDirectoryMode"], "0700")
 
+    def test_the_service_may_record_streams_in_the_directory_of_the_manual(self):
+        (configuration,) = [block.text for block in printed_programs.blocks() if block.place.startswith("docs/recording.md") and
+                            "[recording]" in block.text]
+        self.assertEqual(tomllib.loads(configuration)["recording"]["directory"], f"/var/lib/{settings()['StateDirectory']}")
+        self.assertEqual(settings()["StateDirectoryMode"], "0700")
+
     def test_the_service_reads_the_file_that_the_package_installs(self):
         installed = (PACKAGING / "scripts" / "conffiles").read_text().split()
         self.assertEqual(settings()["ExecStart"].split(), ["/usr/bin/millrace", "serve", "--config", *installed])

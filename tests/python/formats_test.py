@@ -110,6 +110,17 @@ class Formats(ClientTest):
                     millrace.Client(url).open(**arguments)
                 self.assertEqual(refused.exception.parameter, "chunk" if "chunk" in arguments else "channel")
 
+    def test_a_stream_that_declines_to_be_recorded_is_served(self):
+        for url in self.urls():
+            with millrace.Client(url).open(record=False) as stream:
+                stream.send(bytes(3200))
+                stream.end()
+                self.assertEqual(next(iter(stream)).end, 1600)
+
+    def test_record_is_true_or_false(self):
+        with self.assertRaisesRegex(TypeError, "record must be True or False, not 'no'"):
+            millrace.Client(self.url("websocket")).open(record="no")
+
 
 if __name__ == "__main__":
     unittest.main()

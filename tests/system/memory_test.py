@@ -59,7 +59,7 @@ class ShortService(Service):
         self.set_free(self.memory() * (100 - percent) // percent)
 
     def active(self):
-        return {action for action in ("reject_streams", "close_idle", "reset_largest")
+        return {action for action in ("reject_streams", "shed_recording", "close_idle", "reset_largest")
                 if self.metric("millrace_overload_action_active", action=action)}
 
 
@@ -127,7 +127,7 @@ class Memory(FaultTest):
             silent = self.client(service)
             speaking = self.client(service)
             service.use(93)
-            self.await_actions(service, {"reject_streams", "close_idle"})
+            self.await_actions(service, {"reject_streams", "shed_recording", "close_idle"})
 
             def closed():
                 speaking.send(text(type="keepalive"))
@@ -152,7 +152,7 @@ class Memory(FaultTest):
                 self.assertEqual(client.ended(), ("no_room", 1013))
             wait_for(lambda: any(f'stream evicted: memory is short" stream=c3 bytes={18 * 3200}' in line for line in service.errors),
                      "the log to name the first")
-            self.await_actions(service, {"reject_streams", "close_idle", "reset_largest"})
+            self.await_actions(service, {"reject_streams", "shed_recording", "close_idle", "reset_largest"})
             good.row()
             service.set_free(LIMIT)
             self.await_actions(service, set())

@@ -54,6 +54,11 @@ Problem set_explain(bool& into, std::string_view value) {
   return into ? Problem{} : "must be 1";
 }
 
+Problem set_record(bool& into, std::string_view value) {
+  into = value != "no";
+  return into ? "must be no" : Problem{};
+}
+
 Problem set_options(std::string& into, std::string value) {
   if (value.size() > max_options) return "must be at most 4096 bytes";
   if (!is_json_object(value)) return "must be a JSON object";
@@ -66,7 +71,7 @@ struct Parameter {
   Problem (*set)(StreamRequest&, std::string value);
 };
 
-constexpr std::array<Parameter, 10> parameters{{
+constexpr std::array<Parameter, 11> parameters{{
     {"pipeline",
      [](StreamRequest& r, std::string v) { return set_name(r.pipeline, std::move(v)); }},
     {"format", [](StreamRequest& r, std::string v) { return set_text(r.format, std::move(v)); }},
@@ -79,6 +84,7 @@ constexpr std::array<Parameter, 10> parameters{{
     {"chunk", [](StreamRequest& r, std::string v) { return set_text(r.chunk, std::move(v)); }},
     {"options",
      [](StreamRequest& r, std::string v) { return set_options(r.options, std::move(v)); }},
+    {"record", [](StreamRequest& r, std::string v) { return set_record(r.record, v); }},
     {"explain", [](StreamRequest& r, std::string v) { return set_explain(r.explain, v); }},
 }};
 
@@ -139,6 +145,7 @@ Result<StreamRequest, RequestError> read_open(const client_protocol::Open& open)
   if (open.channel) check("channel", set_text(request.channel, std::string(*open.channel)));
   if (open.chunk) check("chunk", set_text(request.chunk, std::string(*open.chunk)));
   if (open.options) check("options", set_options(request.options, std::string(*open.options)));
+  if (open.record) check("record", set_record(request.record, *open.record));
   if (error) return std::move(*error);
   return request;
 }
@@ -159,6 +166,7 @@ std::string stream_target(const StreamRequest& request) {
   if (request.channel) append_encoded(target, "channel", *request.channel);
   if (request.chunk) append_encoded(target, "chunk", *request.chunk);
   if (!request.options.empty()) append_encoded(target, "options", request.options);
+  if (!request.record) append_encoded(target, "record", "no");
   if (request.explain) append_encoded(target, "explain", "1");
   return target;
 }

@@ -4,6 +4,8 @@
 #include <boost/json.hpp>
 #include <cstddef>
 #include <fstream>
+#include <optional>
+#include <sstream>
 #include <utility>
 
 namespace millrace {
@@ -11,17 +13,42 @@ namespace {
 
 namespace json = boost::json;
 
-Result<json::array, std::string> read_array(const std::string& path) {
+// nullopt if the file cannot be read.
+std::optional<std::string> read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string text;
   for (char part[4096]; in.read(part, sizeof part) || in.gcount() > 0;)
     text.append(part, static_cast<std::size_t>(in.gcount()));
-  if (!in.is_open() || in.bad()) return path + ": cannot be read";
+  if (!in.is_open() || in.bad()) return std::nullopt;
+  return text;
+}
+
+Result<json::array, std::string> parse_array(const std::string& text) {
   boost::system::error_code error;
   json::value value = json::parse(text, error);
-  if (error) return path + ": is not JSON: " + error.message();
-  if (!value.is_array()) return path + ": must be a JSON array of events";
+  if (error) return "is not JSON: " + error.message();
+  if (!value.is_array()) return std::string("must be a JSON array of events");
   return std::move(value.get_array());
+}
+
+// The events of lines with an object each, as an array of pairs. Lines without "event" are answers
+// and totals. The event `open` is no element of the array either.
+Result<json::array, std::string> parse_lines(const std::string& text) {
+  json::array events;
+  std::istringstream lines(text);
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    boost::system::error_code error;
+    const json::value value = json::parse(line, error);
+    ++number;
+    if (error || !value.is_object())
+      return "line " + std::to_string(number) + ": must be a JSON object";
+    const json::value* kind = value.get_object().if_contains("event");
+    const json::value* count = value.get_object().if_contains("count");
+    if (kind == nullptr || *kind == "open") continue;
+    events.push_back({*kind, count == nullptr ? json::value() : *count});
+  }
+  return events;
 }
 
 Result<void, std::string> add(const json::value& value, StreamEvents& to) {
@@ -37,8 +64,10 @@ Result<void, std::string> add(const json::value& value, StreamEvents& to) {
 }  // namespace
 
 Result<StreamEvents, std::string> read_events(const std::string& path, const ChunkRule& rule) {
-  const auto all = read_array(path);
-  if (!all) return all.error();
+  const auto text = read_text(path);
+  if (!text) return path + ": cannot be read";
+  const auto all = text->starts_with('{') ? parse_lines(*text) : parse_array(*text);
+  if (!all) return path + ": " + all.error();
   StreamEvents events(rule);
   for (std::size_t i = 0; i < all->size() && !events.ended(); ++i) {
     if (const auto added = add((*all)[i], events); !added)

@@ -8,7 +8,8 @@
 
 namespace millrace {
 
-// Reads the events of a stream from a JSON array like [["frames",1600],["flush",0],…]. Errors are
+// Reads the events of a stream from a JSON array like [["frames",1600],["flush",0],…], or from the
+// lines that `millrace recordings show` prints: {"event":"frames","count":1600,…}. Errors are
 // sentences that name the file and the event.
 Result<StreamEvents, std::string> read_events(const std::string& path, const ChunkRule& rule);
 

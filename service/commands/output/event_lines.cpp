@@ -6,33 +6,29 @@
 #include <variant>
 
 #include "schemas/json_text.h"
+#include "service/commands/output/base64.h"
 
 namespace millrace {
 
 using namespace client_event;
 
-namespace {
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::string_view group = bytes.substr(i, 3);
-    std::uint32_t bits = 0;
-    for (std::size_t j = 0; j < 3; ++j)
-      bits = bits << 8 | (j < group.size() ? static_cast<unsigned char>(group[j]) : 0u);
-    for (std::size_t j = 0; j < 4; ++j)
-      text += j <= group.size() ? digits[bits >> (18 - 6 * j) & 63] : '=';
+void append_answer(std::string& line, const Answer& answer) {
+  switch (answer.kind) {
+    case Answer::Kind::json: line.append("\"data\":").append(answer.data); break;
+    case Answer::Kind::text: append_string(line += "\"data\":", answer.data); break;
+    case Answer::Kind::bytes: append_string(line += "\"bytes\":", base64(answer.data)); break;
+    default: append_string(line += "\"error\":", answer.data);
   }
-  return text;
 }
-
-}  // namespace
 
 EventLines::EventLines(std::string_view file, std::optional<std::uint32_t> channel) {
   append_string(file_ = R"({"file":)", file);
   if (channel) append_number(file_ += R"(,"channel":)", std::uint64_t{*channel});
+}
+
+EventLines::EventLines(std::uint64_t number, std::string_view name) {
+  append_number(file_ = R"({"number":)", number);
+  append_string(stream_ = ",\"stream\":", name);
 }
 
 const std::string& EventLines::line(const ClientEvent& event) {
@@ -63,6 +59,7 @@ void EventLines::append(std::string_view name, double number) {
 }
 
 void EventLines::add(const Opened& opened) {
+  stream_.clear();
   begin("ready");
   append("stream", opened.stream);
   append("pipeline", opened.pipeline);
@@ -78,12 +75,7 @@ void EventLines::add(const client_event::Result& result) {
   append("begin_s", result.begin_s);
   append("end_s", result.end_s);
   append_flags(line_ += ",\"flags\":", result.flags);
-  switch (result.answer.kind) {
-    case Answer::Kind::json: line_.append(",\"data\":").append(result.answer.data); break;
-    case Answer::Kind::text: append("data", result.answer.data); break;
-    case Answer::Kind::bytes: append("bytes", base64(result.answer.data)); break;
-    default: append("error", result.answer.data);
-  }
+  append_answer(line_ += ',', result.answer);
 }
 
 void EventLines::add(const Flushed& flushed) {

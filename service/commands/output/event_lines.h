@@ -6,10 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/answer.h"
 #include "client/client_error.h"
 #include "client/client_event.h"
 
 namespace millrace {
+
+// Appends the member "data" with the answer's JSON or text, "bytes" in base64, or "error".
+void append_answer(std::string& line, const Answer& answer);
 
 // Writes the messages of a service about one file's stream as JSON lines: the messages of
 // docs/protocol.md, preceded by the file, its channel if only one is streamed, and the stream's
@@ -18,6 +22,8 @@ namespace millrace {
 class EventLines {
  public:
   explicit EventLines(std::string_view file, std::optional<std::uint32_t> channel = {});
+  // For a recorded stream: its number takes the place of the file.
+  EventLines(std::uint64_t number, std::string_view name);
 
   // The line without a newline. Valid until the next call.
   const std::string& line(const ClientEvent& event);

@@ -68,6 +68,7 @@ struct StreamCommandFixture : ServerFixture {
       words << *request.format << ' ' << *request.rate << ' ' << *request.channels;
       if (request.channel) words << " channel=" << *request.channel;
       if (request.chunk) words << " chunk=" << *request.chunk;
+      if (!request.record) words << " record=no";
       requests.push_back(words.str());
     }
     return requests;
@@ -128,6 +129,12 @@ TEST_CASE_METHOD(StreamCommandFixture, "a file is sent at its own rate") {
                        "--streams", "1", "--chunk", "160ms"}) == 0);
   CHECK(err.str().empty());
   CHECK(requests() == Requests{"s16le 44100 1 chunk=160ms", "s16le 8000 1 chunk=160ms"});
+}
+
+TEST_CASE_METHOD(StreamCommandFixture, "--no-record declines to be recorded") {
+  const std::string file = audio("call.wav", 80);
+  CHECK(millrace_stream({file, "--no-record"}) == 0);
+  CHECK(requests() == Requests{"s16le 16000 1 record=no"});
 }
 
 TEST_CASE_METHOD(StreamCommandFixture, "channels are averaged, with one notice for each file") {

@@ -20,20 +20,28 @@ using Names = std::vector<std::string_view>;
 }  // namespace
 
 TEST_CASE("the more memory is used, the stronger is the action") {
-  CHECK(actions({0, 79, 80, 89, 90, 94, 95, 100}) ==
-        Names{"none", "none", "reject_streams", "reject_streams", "close_idle", "close_idle",
-              "reset_largest", "reset_largest"});
+  CHECK(actions({0, 79, 80, 89, 90, 90, 94, 95, 100}) ==
+        Names{"none", "none", "reject_streams", "reject_streams", "shed_recording", "close_idle",
+              "close_idle", "reset_largest", "reset_largest"});
 }
 
 TEST_CASE("an action ends when memory use is well below its threshold") {
-  CHECK(actions({95, 91, 90, 89, 86, 85, 84, 80, 75, 74}) ==
-        Names{"reset_largest", "reset_largest", "reset_largest", "close_idle", "close_idle",
-              "close_idle", "reject_streams", "reject_streams", "reject_streams", "none"});
+  CHECK(actions({95, 95, 91, 90, 89, 86, 85, 84, 80, 75, 74}) ==
+        Names{"shed_recording", "reset_largest", "reset_largest", "reset_largest", "close_idle",
+              "close_idle", "close_idle", "reject_streams", "reject_streams", "reject_streams",
+              "none"});
 }
 
-TEST_CASE("actions begin and end at once if memory use jumps") {
-  CHECK(actions({10, 99, 10, 92, 10}) ==
-        Names{"none", "reset_largest", "none", "close_idle", "none"});
+TEST_CASE("actions begin at the second check and end at once if memory use jumps") {
+  CHECK(actions({10, 99, 99, 10, 92, 92, 10}) == Names{"none", "shed_recording", "reset_largest",
+                                                       "none", "shed_recording", "close_idle",
+                                                       "none"});
+}
+
+TEST_CASE("recording is shed first, and clients are affected only if that does not suffice") {
+  CHECK(actions({99, 89, 84, 90, 86, 90}) == Names{"shed_recording", "shed_recording",
+                                                   "reject_streams", "shed_recording",
+                                                   "shed_recording", "close_idle"});
 }
 
 TEST_CASE("spare memory is limited by the threshold of the first action") {
@@ -58,8 +66,11 @@ TEST_CASE("spare memory is divided among new streams, open streams and frames") 
 }
 
 TEST_CASE("without any memory the strongest action applies") {
-  CHECK(MemoryPressure().update(0, 0) == Overload::reset_largest);
-  CHECK(MemoryPressure().update(200, 100) == Overload::reset_largest);
+  for (const std::uint64_t limit : {0, 100}) {
+    MemoryPressure pressure;
+    (void)pressure.update(200, limit);
+    CHECK(pressure.update(200, limit) == Overload::reset_largest);
+  }
 }
 
 TEST_CASE("an operation with a cooldown of four ticks starts at most once in four") {

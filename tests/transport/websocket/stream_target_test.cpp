@@ -92,6 +92,26 @@ TEST_CASE("explain is 1 or left out") {
   CHECK(problem("explain=1&explain=1") == "explain: given twice");
 }
 
+TEST_CASE("record is no or left out: a client cannot demand that it is recorded") {
+  CHECK(parse_stream_target("/v1/stream")->record);
+  CHECK_FALSE(parse_stream_target("/v1/stream?record=no")->record);
+  for (const char* wrong : {"", "yes", "1", "0", "true", "false", "No", "no+"})
+    CHECK(problem("record=" + std::string(wrong)) == "record: must be no");
+  CHECK(problem("record=no&record=no") == "record: given twice");
+}
+
+TEST_CASE("an Open may decline to be recorded, and cannot demand it") {
+  CHECK(read_open({})->record);
+  CHECK_FALSE(read_open({.record = "no"})->record);
+  for (const char* wrong : {"", "yes", "true"}) {
+    const auto request = read_open({.record = wrong});
+    REQUIRE_FALSE(request.has_value());
+    CHECK(request.error().status == 400);
+    CHECK(request.error().parameter == "record");
+    CHECK(request.error().message == "must be no");
+  }
+}
+
 TEST_CASE("a path is compared without normalization") {
   CHECK(status("/v1/stream") == 200);
   for (const char* path : {"/", "/v1/stream/", "/v1/../v1/stream", "/v1/%73tream", "/v1/streams",
@@ -115,6 +135,7 @@ TEST_CASE("a request is unchanged when it is written and read") {
   request.channel = "1";
   request.chunk = "100ms";
   request.options = R"({"text":"50% & more"})";
+  request.record = false;
   request.explain = true;
   const auto read = parse_stream_target(stream_target(request));
   REQUIRE(read.has_value());
@@ -127,5 +148,6 @@ TEST_CASE("a request is unchanged when it is written and read") {
   CHECK(read->channel == request.channel);
   CHECK(read->chunk == request.chunk);
   CHECK(read->options == request.options);
+  CHECK_FALSE(read->record);
   CHECK(read->explain);
 }

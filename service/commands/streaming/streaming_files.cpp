@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/commands/streaming_files.h"
+#include "service/commands/streaming/streaming_files.h"
 
 #include <poll.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/commands/stream_client.h"
+#include "service/commands/streaming/stream_client.h"
 
 #include <algorithm>
 #include <cmath>

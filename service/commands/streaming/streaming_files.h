@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "service/commands/console.h"
-#include "service/commands/stream_client.h"
+#include "service/commands/streaming/stream_client.h"
 
 namespace millrace {
 

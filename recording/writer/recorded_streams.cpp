@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/writer/recorded_streams.h"
+
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace millrace::recording {
+namespace {
+
+template <class Value>
+Value value_of(Bytes bytes) {
+  Value value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+std::string_view text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+Slice RecordedStream::slice() const {
+  return {.stream = meta.number,
+          .first_event = first_event,
+          .begin = begin,
+          .size = first_size,
+          .events = events,
+          .answers = answers,
+          .lost = lost,
+          .closing = closing};
+}
+
+std::int64_t RecordedStream::wall() const {
+  const std::int64_t at = events.empty() ? last_at : to_wire(events.front().at);
+  return meta.opened_wall + (at - meta.opened_steady);
+}
+
+void RecordedStream::begin_here() {
+  first_event = next_event;
+  begin = position;
+  first_size = size;
+}
+
+void RecordedStream::begin_next() {
+  begin_here();
+  events.clear();
+  frames.clear();
+  answers.clear();
+}
+
+void RecordedStreams::take(Page& page) {
+  page.read([&](const PageRecord& record, Bytes bytes) { take(record, bytes, page); });
+}
+
+void RecordedStreams::take(const PageRecord& record, Bytes bytes, Page& page) {
+  if (record.kind == PageRecord::Kind::opened) {
+    auto& meta = *page.opened[record.count];
+    RecordedStream& stream = streams_[record.stream];
+    stream.last_at = meta.opened_steady;
+    stream.meta = std::move(meta);
+    return;
+  }
+  const auto found = streams_.find(record.stream);
+  if (found == streams_.end()) return;
+  RecordedStream& stream = found->second;
+  wait(stream);
+  switch (record.kind) {
+    case PageRecord::Kind::event: return add_event(stream, record, bytes);
+    case PageRecord::Kind::answer: return add_answer(stream, record, bytes);
+    case PageRecord::Kind::skip: return add_skip(stream, value_of<Skip>(bytes));
+    default: stream.closing = value_of<StreamTotals>(bytes);
+  }
+}
+
+void RecordedStreams::wait(RecordedStream& stream) {
+  if (!std::exchange(stream.waits, true)) waiting_.push_back(&stream);
+}
+
+void RecordedStreams::add_event(RecordedStream& stream, const PageRecord& record, Bytes bytes) {
+  const Event event{.kind = static_cast<Event::Kind>(record.what),
+                    .cause = record.cause,
+                    .count = record.count,
+                    .mark = record.has_mark ? std::optional(record.number) : std::nullopt};
+  stream.events.push_back({event, from_wire(record.at)});
+  stream.last_at = record.at;
+  ++stream.next_event;
+  if (event.kind == Event::Kind::size) stream.size = static_cast<std::uint32_t>(event.count);
+  if (event.kind == Event::Kind::gap) stream.position += event.count;
+  if (event.kind != Event::Kind::frames) return;
+  stream.position += event.count;
+  stream.frames.push_back(bytes);
+  bytes_ += bytes.size();
+}
+
+void RecordedStreams::add_answer(RecordedStream& stream, const PageRecord& record, Bytes bytes) {
+  if (record.first) stream.part.clear();
+  bytes_ += bytes.size();
+  std::string_view data = text_of(bytes);
+  if (!record.first || !record.last) {
+    stream.part.append(data);
+    if (!record.last) return;
+    data = joined_.emplace_back(std::move(stream.part));
+    stream.part.clear();
+  }
+  stream.answers.push_back({.seq = record.count,
+                            .batch = BatchId{record.number},
+                            .kind = static_cast<Answer::Kind>(record.what),
+                            .data = data});
+}
+
+// A slice has dropped events only before its first one.
+void RecordedStreams::add_skip(RecordedStream& stream, const Skip& skip) {
+  if (!stream.events.empty()) sink_.add(stream);
+  if (!stream.lost)
+    stream.lost = LostEvents{
+        .first_event = stream.next_event, .begin = stream.position, .reason = skip.reason};
+  sink_.skipped(skip.reason);
+  ++stream.slice_number;
+  stream.next_event = skip.next_event;
+  stream.position = skip.position;
+  stream.size = skip.size;
+  stream.begin_here();
+}
+
+void RecordedStreams::clear() {
+  for (RecordedStream* stream : waiting_) stream->waits = false;
+  waiting_.clear();
+  joined_.clear();
+  bytes_ = 0;
+}
+
+}  // namespace millrace::recording

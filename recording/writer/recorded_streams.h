@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/bytes.h"
+#include "recording/format/stream_meta.h"
+#include "recording/writer/page.h"
+#include "schemas/recording/slice.h"
+
+namespace millrace::recording {
+
+// A stream that is being recorded, as far as its records were taken, and its next slice.
+struct RecordedStream {
+  StreamMeta meta;
+
+  // After the records so far.
+  std::uint64_t next_event = 0;
+  std::uint64_t position = 0;
+  std::uint32_t size = 0;  // the size of bodies; 0: that of the rule
+  std::int64_t last_at = 0;
+
+  // The next slice. Its views are of pages and of RecordedStreams.
+  bool waits = false;  // it is in RecordedStreams::waiting()
+  std::uint32_t slice_number = 0;
+  std::uint64_t first_event = 0;
+  std::uint64_t begin = 0;
+  std::uint32_t first_size = 0;
+  std::vector<TimedEvent> events{};
+  std::vector<Bytes> frames{};
+  std::vector<RecordedAnswer> answers{};
+  std::optional<LostEvents> lost{};
+  std::optional<StreamTotals> closing{};
+  std::string part{};  // the first part of an answer
+
+  // Views of the above.
+  Slice slice() const;
+  // The time of the slice: nanoseconds since 1970.
+  std::int64_t wall() const;
+  bool is_empty() const { return events.empty() && answers.empty() && !lost && !closing; }
+  // Removes the events and answers of the slice: the next one continues after them. `lost` and
+  // `closing` stay.
+  void begin_next();
+  // The slice begins after the records so far. Requires: it has no events.
+  void begin_here();
+};
+
+// Collects the records of pages in slices, one for each stream. Confined to one thread. Does not
+// allocate in steady state.
+class RecordedStreams {
+ public:
+  class Sink {
+   public:
+    virtual ~Sink() = default;
+    // The slice is complete, because the records that follow need one of their own. Calls
+    // RecordedStream::begin_next().
+    virtual void add(RecordedStream& stream) = 0;
+    // A slice did not get into the queue.
+    virtual void skipped(DropReason reason) = 0;
+  };
+
+  // The sink must outlive it.
+  explicit RecordedStreams(Sink& sink) : sink_(sink) {}
+
+  // Takes the records of a page. Its memory must stay as it is until clear(). Records of unknown
+  // streams are ignored.
+  void take(Page& page);
+  // Bytes of frames and answers of the slices.
+  std::size_t bytes() const { return bytes_; }
+  // The streams with a slice, in the order of their first records.
+  const std::vector<RecordedStream*>& waiting() const { return waiting_; }
+  // The stream has something to write, without a record in a page.
+  void wait(RecordedStream& stream);
+  // The slices were added to the sink: pages are no longer used.
+  void clear();
+
+  void remove(std::uint64_t stream) { streams_.erase(stream); }
+  std::size_t size() const { return streams_.size(); }
+
+ private:
+  void take(const PageRecord& record, Bytes bytes, Page& page);
+  void add_event(RecordedStream& stream, const PageRecord& record, Bytes bytes);
+  void add_answer(RecordedStream& stream, const PageRecord& record, Bytes bytes);
+  void add_skip(RecordedStream& stream, const Skip& skip);
+
+  Sink& sink_;
+  std::unordered_map<std::uint64_t, RecordedStream> streams_;
+  std::vector<RecordedStream*> waiting_;
+  std::deque<std::string> joined_;  // answers that were in several records
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace millrace::recording

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/writer/recorder.h"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+namespace millrace::recording {
+namespace {
+
+constexpr auto check_period = std::chrono::seconds(1);
+constexpr auto longest_wait = std::chrono::seconds(60);
+
+DropReason reason_of(std::error_code why) {
+  return is_disk_full(why) ? DropReason::disk_full : DropReason::io_error;
+}
+
+}  // namespace
+
+Recorder::Recorder(RecorderSettings settings, PagePool& pages, RecordingStats& stats,
+                   RecorderNotices& notices)
+    : settings_(std::move(settings)),
+      pages_(pages),
+      stats_(stats),
+      notices_(notices),
+      series_(settings_.directory, settings_.wall, stats, notices),
+      streams_(*this) {
+  held_.reserve(pages.pages());
+}
+
+void Recorder::take(Page& page, Time now) {
+  now_ = now;
+  if (page.begun) stats_.queue_wait.observe(now - *page.begun);
+  streams_.take(page);
+  held_.push_back(&page);
+}
+
+Time Recorder::due() const {
+  if (held_.empty()) return checked_ + check_period;
+  const bool has_enough =
+      streams_.bytes() >= settings_.commit_bytes || 2 * held_.size() >= pages_.pages();
+  return has_enough ? Time::min() : committed_ + settings_.commit;
+}
+
+void Recorder::work(Time now) {
+  now_ = now;
+  if (now >= due()) commit();
+}
+
+void Recorder::finish(Time now) {
+  now_ = now;
+  commit();
+  if (series_.is_open()) seal();
+}
+
+void Recorder::shed(bool sheds) {
+  if (std::exchange(sheds_, sheds) && !sheds) write_ends();
+}
+
+std::optional<DropReason> Recorder::blocked() const {
+  return sheds_ ? std::optional(DropReason::memory) : suspended_;
+}
+
+void Recorder::commit() {
+  check_disk();
+  // A failed write in add() may append streams.
+  for (std::size_t i = 0; i < streams_.waiting().size(); ++i) add(*streams_.waiting()[i]);
+  streams_.clear();
+  for (Page* const page : held_) pages_.give_back(*page);
+  held_.clear();
+  write();
+  if (series_.is_open() && series_.writer().size() >= settings_.segment) seal();
+  for (const std::uint64_t stream : gone_) streams_.remove(stream);
+  gone_.clear();
+  stats_.streams.set(static_cast<std::int64_t>(streams_.size()));
+  committed_ = now_;
+}
+
+void Recorder::add(RecordedStream& stream) {
+  if (stream.is_empty()) return;
+  if (const auto reason = blocked()) return drop(stream, *reason);
+  if (!has_room(stream)) return drop(stream, blocked().value_or(DropReason::io_error));
+  series_.use(stream.meta.number);
+  series_.writer().add(stream.meta, stream.slice_number, stream.wall(), stream.slice(),
+                       stream.frames);
+  uncommitted_.push_back({.stream = &stream,
+                          .has_events = !stream.events.empty(),
+                          .first_event = stream.first_event,
+                          .begin = stream.begin,
+                          .lost = std::exchange(stream.lost, {}),
+                          .closing = std::exchange(stream.closing, {})});
+  ++stream.slice_number;
+  stream.begin_next();
+}
+
+// Makes room for a slice: a file, and in it a channel for the stream.
+bool Recorder::has_room(const RecordedStream& stream) {
+  if (!has_file()) return false;
+  if (series_.writer().has_channel(stream.meta.number) ||
+      series_.writer().channels() < SegmentWriter::most_channels)
+    return true;
+  if (write()) seal();
+  return !blocked() && has_file();
+}
+
+bool Recorder::has_file() {
+  if (series_.is_open()) return true;
+  const auto begun = series_.begin();
+  if (!begun) fail(begun.error());
+  return series_.is_open();
+}
+
+void Recorder::drop(RecordedStream& stream, DropReason reason) {
+  skipped(reason);
+  stats_.dropped[reason].add();
+  if (!stream.lost && !stream.events.empty())
+    stream.lost =
+        LostEvents{.first_event = stream.first_event, .begin = stream.begin, .reason = reason};
+  ++stream.slice_number;
+  stream.begin_next();
+  if (stream.closing) keep_end(stream);
+}
+
+void Recorder::skipped(DropReason reason) {
+  ++dropped_;
+  dropped_because_ = reason;
+}
+
+void Recorder::keep_end(RecordedStream& stream) {
+  unwritten_ends_.push_back(&stream);
+  if (unwritten_ends_.size() <= most_unwritten_ends) return;
+  gone_.push_back(unwritten_ends_.front()->meta.number);
+  unwritten_ends_.pop_front();
+}
+
+void Recorder::write_ends() {
+  for (RecordedStream* const stream : unwritten_ends_) streams_.wait(*stream);
+  unwritten_ends_.clear();
+}
+
+// Writes what was added to the file. False if it is lost.
+bool Recorder::write() {
+  if (uncommitted_.empty()) return true;
+  if (const auto written = series_.commit(); !written) {
+    lose(reason_of(written.error()));
+    fail(written.error());
+    return false;
+  }
+  failures_ = 0;
+  stats_.slices.add(uncommitted_.size());
+  for (const Uncommitted& slice : uncommitted_)
+    if (slice.closing) gone_.push_back(slice.stream->meta.number);
+  uncommitted_.clear();
+  return true;
+}
+
+// The slices were not written. From the last one to the first, so that each stream states the first
+// of its events that is lost.
+void Recorder::lose(DropReason reason) {
+  for (const Uncommitted& slice : uncommitted_ | std::views::reverse) {
+    RecordedStream& stream = *slice.stream;
+    skipped(reason);
+    stats_.dropped[reason].add();
+    if (slice.lost)
+      stream.lost = slice.lost;
+    else if (slice.has_events)
+      stream.lost =
+          LostEvents{.first_event = slice.first_event, .begin = slice.begin, .reason = reason};
+    if (!slice.closing) continue;
+    stream.closing = slice.closing;
+    keep_end(stream);
+  }
+  uncommitted_.clear();
+}
+
+void Recorder::seal() {
+  if (const auto sealed = series_.seal(); !sealed) fail(sealed.error());
+}
+
+// The next file begins at once, but not if one file after the other fails.
+void Recorder::fail(std::error_code why) {
+  ++failures_;
+  if (is_disk_full(why) || failures_ > 1)
+    suspend(reason_of(why), why.message());
+  else
+    write_ends();
+}
+
+void Recorder::suspend(DropReason reason, const std::string& why) {
+  if (!suspended_) notices_.suspended(why);
+  suspended_ = reason;
+  stats_.suspended.set(1);
+  const Duration wait = check_period * (1 << std::clamp(failures_ - 1, 0, 6));
+  retry_ = now_ + std::min<Duration>(wait, longest_wait);
+}
+
+void Recorder::check_disk() {
+  if (now_ - checked_ >= check_period) {
+    checked_ = now_;
+    if (dropped_ > 0) notices_.dropped(std::exchange(dropped_, 0), dropped_because_);
+    look_at_disk();
+  }
+  if (suspended_ && now_ >= retry_) try_to_resume();
+}
+
+void Recorder::look_at_disk() {
+  const std::uint64_t free = series_.free_bytes();
+  stats_.free_bytes.set(static_cast<std::int64_t>(free));
+  if (suspended_) return;
+  if (series_.is_open() && series_.is_removed()) series_.abandon("the file was removed");
+  if (free < settings_.min_free)
+    suspend(DropReason::disk_full, "less than [recording] min_free is free");
+}
+
+void Recorder::try_to_resume() {
+  if (series_.free_bytes() < settings_.min_free + settings_.commit_bytes) {
+    retry_ = now_ + check_period;
+    return;
+  }
+  if (!series_.is_open()) {
+    if (const auto begun = series_.begin(); !begun) return fail(begun.error());
+  }
+  suspended_.reset();
+  stats_.suspended.set(0);
+  notices_.resumed();
+  write_ends();
+}
+
+}  // namespace millrace::recording

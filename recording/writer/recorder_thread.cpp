@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/writer/recorder_thread.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+#include "base/time.h"
+
+namespace millrace::recording {
+
+RecorderThread::RecorderThread(Recorder& recorder, PagePool& pages, std::function<void()> ended)
+    : recorder_(recorder), pages_(pages), ended_(std::move(ended)), thread_([this] { run(); }) {
+  pthread_setname_np(thread_.native_handle(), "recorder");
+}
+
+RecorderThread::~RecorderThread() {
+  at_once_.store(true, std::memory_order_relaxed);
+  pages_.filled().close();
+}
+
+void RecorderThread::run() {
+  for (bool more = true; more;) {
+    const bool closed = pages_.filled().closed();
+    const auto page = pages_.filled().pop_until(recorder_.due());
+    if (at_once_.load(std::memory_order_relaxed)) return;
+    const Time now = Clock::now();
+    recorder_.shed(sheds_.load(std::memory_order_relaxed));
+    if (page) recorder_.take(**page, now);
+    recorder_.work(now);
+    more = page || !closed;
+  }
+  recorder_.finish(Clock::now());
+  ended_();
+}
+
+}  // namespace millrace::recording

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "recording/files/directory.h"
+#include "recording/files/segment_writer.h"
+#include "recording/writer/recorder_notices.h"
+#include "recording/writer/stats.h"
+
+namespace millrace::recording {
+
+// The segment files that one process writes, one after the other. After an error of the file that
+// is being written, that file is abandoned: no call is repeated on it. Confined to one thread.
+class SegmentSeries {
+ public:
+  // Nanoseconds since 1970, for times in files.
+  using WallClock = std::function<Duration()>;
+
+  // Opens the directory, recovers its last file, and begins the next one. Throws std::runtime_error
+  // with a line that names what is wrong: the directory, another writer, the last file. `stats` and
+  // `notices` must outlive it.
+  SegmentSeries(const std::string& directory, WallClock wall, RecordingStats& stats,
+                RecorderNotices& notices);
+
+  const Directory& directory() const { return directory_; }
+  // The number of the next stream: no stream in the directory has it, or a later one.
+  std::uint64_t next_stream() const { return next_stream_; }
+  // The stream with this number is recorded.
+  void use(std::uint64_t stream) { next_stream_ = std::max(next_stream_, stream + 1); }
+
+  // Free bytes of the file system; 0 if it cannot be asked.
+  std::uint64_t free_bytes() const;
+
+  bool is_open() const { return writer_.has_value(); }
+  // Requires: is_open().
+  SegmentWriter& writer() { return *writer_; }
+  FileNumber number() const { return number_; }  // the last file
+
+  // Begins the next file. Requires: not is_open().
+  Result<void, std::error_code> begin();
+  // Writes and syncs what was added to the writer. After an error the file is not open.
+  Result<void, std::error_code> commit();
+  // Requires: commit() was the last call. The file is not open afterwards.
+  Result<void, std::error_code> seal();
+  // The file is no longer open: its name or its directory was removed.
+  bool is_removed() const;
+  void abandon(std::string_view why);
+
+ private:
+  void recover_last();
+  Result<void, std::error_code> create_next();
+  void fail(FileOperation operation, std::error_code why);
+  // Counts the error.
+  std::error_code failed(FileOperation operation, std::error_code why);
+
+  const WallClock wall_;
+  RecordingStats& stats_;
+  RecorderNotices& notices_;
+  Directory directory_;
+  const std::string run_;
+  std::optional<SegmentWriter> writer_;
+  FileNumber number_ = 0;
+  std::uint64_t next_stream_ = 1;
+  bool lacks_space_ = false;  // the last file is not sealed because there was no space
+};
+
+// True if the file system has no room.
+bool is_disk_full(std::error_code why);
+
+}  // namespace millrace::recording

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/writer/upkeep.h"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "recording/files/recovery.h"
+
+namespace millrace::recording {
+namespace {
+
+constexpr auto retry_period = std::chrono::seconds(1);
+
+Directory open_directory(const std::string& path) {
+  auto directory = Directory::open(path, Directory::For::reading);
+  if (!directory) throw std::runtime_error("recording.directory: " + directory.error());
+  return std::move(*directory);
+}
+
+}  // namespace
+
+Upkeep::Upkeep(const std::string& directory, Retention retention, std::function<Duration()> wall,
+               RecordingStats& stats, RecorderNotices& notices)
+    : directory_(open_directory(directory)),
+      retention_(retention),
+      wall_(std::move(wall)),
+      stats_(stats),
+      notices_(notices),
+      thread_([this] { run(); }) {
+  pthread_setname_np(thread_.native_handle(), "recorder-files");
+}
+
+Upkeep::~Upkeep() { sealed_.close(); }
+
+void Upkeep::sealed(FileNumber number) { (void)sealed_.try_push(std::move(number)); }
+
+void Upkeep::run() {
+  for (bool more = true; more;) {
+    const bool closed = sealed_.closed();
+    const Duration wait = work() ? Duration(period) : Duration(retry_period);
+    const auto number = sealed_.pop_until(Clock::now() + wait);
+    if (number) due_.insert(*number);
+    more = number || !closed;
+  }
+}
+
+// False if another process does such work, or the directory cannot be read: try again soon.
+bool Upkeep::work() {
+  try {
+    if (directory_.has_maintainer()) return false;
+    rewrite();
+    delete_old();
+    return true;
+  } catch (const std::system_error& error) {
+    notices_.failed(error.what());
+    return false;
+  }
+}
+
+void Upkeep::rewrite() {
+  const std::set<std::uint64_t> removed =
+      due_.empty() ? std::set<std::uint64_t>() : directory_.removed();
+  if (!removed.empty()) {
+    const FileDescriptor lock = directory_.lock_for_maintenance();
+    for (const FileNumber number : due_) {
+      const auto rewritten = rewrite_without(directory_, number, removed);
+      if (rewritten) continue;
+      stats_.errors[FileOperation::rename].add();
+      notices_.failed(rewritten.error());
+    }
+  }
+  due_.clear();
+}
+
+void Upkeep::delete_old() {
+  const Deleted deleted = apply(retention_, directory_, wall_());
+  stats_.segments[SegmentEvent::deleted].add(deleted.files.size());
+  stats_.errors[FileOperation::unlink].add(deleted.errors.size());
+  for (const std::string& error : deleted.errors) notices_.failed(error);
+}
+
+}  // namespace millrace::recording

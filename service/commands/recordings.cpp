@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/recordings.h"
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "service/commands/command_line.h"
+#include "service/commands/recordings/export/export.h"
+#include "service/commands/recordings/instant.h"
+#include "service/commands/recordings/list_streams.h"
+#include "service/commands/recordings/progress.h"
+#include "service/commands/recordings/remove_streams.h"
+#include "service/commands/recordings/repair.h"
+#include "service/commands/recordings/selection.h"
+#include "service/commands/recordings/show_stream.h"
+#include "service/commands/recordings/verify/verify.h"
+#include "service/config/units.h"
+#include "service/log/wall_clock.h"
+
+namespace millrace {
+
+using namespace recordings;
+
+namespace {
+
+// True: all is good. False: the command has printed what is not. Error: one line.
+using Outcome = Result<bool, std::string>;
+
+struct Arguments {
+  std::string directory;
+  std::string stream;                // show
+  std::vector<std::string> streams;  // export, rm
+  bool json = false, rows = false;
+  std::string pipeline, name, since, until, before, older_than;
+  std::string to, form = "wav", by = "stream", gaps = "silence";
+};
+
+// Sets `into` to the instant that `text` names; an empty text sets nothing.
+Result<void, std::string> set_instant(const char* option, const std::string& text,
+                                      std::optional<std::int64_t>& into) {
+  if (text.empty()) return {};
+  if (const auto ago = parse_time(text))
+    into = (wall_clock() - *ago).count();
+  else
+    into = parse_instant(text);
+  if (into) return {};
+  return std::string(option) + ": \"" + text +
+         "\" must be a date like 2026-11-24 or 2026-11-24T20:55:00Z, or a time like 2h";
+}
+
+using Opened = Result<std::unique_ptr<Recordings>, std::string>;
+
+// Opens the directory. Files that cannot be read are noted and left out.
+Opened open_recordings(const Arguments& arguments, Progress& progress) {
+  progress.show("reading " + arguments.directory, Clock::now());
+  auto recordings = Recordings::open(arguments.directory);
+  if (!recordings) return recordings;
+  for (const std::string& problem : (*recordings)->problems()) progress.note(problem);
+  progress.clear();
+  return recordings;
+}
+
+Outcome list(const Arguments& arguments, std::ostream& out, Progress& progress) {
+  Filter filter{.pipeline = arguments.pipeline, .name = arguments.name};
+  if (const auto set = set_instant("--since", arguments.since, filter.since); !set)
+    return set.error();
+  if (const auto set = set_instant("--until", arguments.until, filter.until); !set)
+    return set.error();
+  const auto recordings = open_recordings(arguments, progress);
+  if (!recordings) return recordings.error();
+  list_streams(**recordings, filter, arguments.json ? ListForm::json_lines : ListForm::table, out);
+  return true;
+}
+
+Outcome show(const Arguments& arguments, std::ostream& out, Progress& progress) {
+  const auto recordings = open_recordings(arguments, progress);
+  if (!recordings) return recordings.error();
+  const auto stream = stream_named(**recordings, arguments.stream);
+  if (!stream) return stream.error();
+  if (!arguments.rows) {
+    show_events(**recordings, *stream, out, progress);
+    return true;
+  }
+  if (const auto shown = show_rows(**recordings, *stream, out, progress); !shown)
+    return shown.error();
+  return true;
+}
+
+Outcome export_to(const Arguments& arguments, Progress& progress) {
+  const auto recordings = open_recordings(arguments, progress);
+  if (!recordings) return recordings.error();
+  std::vector<RecordedStream> streams;
+  if (arguments.streams.empty()) streams = (*recordings)->streams();
+  for (const std::string& name : arguments.streams) {
+    const auto named = streams_named(**recordings, name);
+    if (!named) return named.error();
+    streams.insert(streams.end(), named->begin(), named->end());
+  }
+  const AudioFiles how{.form = arguments.form == "flac" ? AudioForm::flac : AudioForm::wav,
+                       .by_segment = arguments.by == "segment",
+                       .split = arguments.gaps == "split"};
+  return export_streams(**recordings, streams, arguments.to, how, progress);
+}
+
+// The streams that `rm` removes.
+Result<std::vector<RecordedStream>, std::string> chosen(const Arguments& arguments,
+                                                        Recordings& recordings) {
+  std::vector<RecordedStream> streams;
+  if (!arguments.name.empty()) {
+    streams = recordings.find(arguments.name);
+    if (streams.empty()) return "no stream has the name \"" + arguments.name + "\"";
+    return streams;
+  }
+  Filter filter;
+  const bool by_date = !arguments.before.empty();
+  if (const auto set = set_instant(by_date ? "--before" : "--older-than",
+                                   by_date ? arguments.before : arguments.older_than, filter.until);
+      !set)
+    return set.error();
+  if (filter.until) {
+    for (const RecordedStream* stream : select(recordings, filter)) streams.push_back(*stream);
+    return streams;
+  }
+  for (const std::string& text : arguments.streams) {
+    const auto number = stream_number(text);
+    if (!number) return "\"" + text + "\" must be the number of a stream; names go with --name";
+    const auto stream = recordings.find(*number);
+    if (!stream) return "there is no stream " + text;
+    streams.push_back(*stream);
+  }
+  return streams;
+}
+
+Outcome remove(const Arguments& arguments, std::ostream& out, Progress& progress) {
+  if (!arguments.streams.empty() + !arguments.name.empty() + !arguments.before.empty() +
+          !arguments.older_than.empty() !=
+      1)
+    return std::string("exactly one of NUMBER, --name, --before and --older-than must be given");
+  std::set<std::uint64_t> numbers;
+  {
+    const auto recordings = open_recordings(arguments, progress);
+    if (!recordings) return recordings.error();
+    const auto streams = chosen(arguments, **recordings);
+    if (!streams) return streams.error();
+    for (const RecordedStream& stream : *streams) numbers.insert(stream.meta.number);
+  }
+  const auto removed = remove_streams(arguments.directory, numbers, progress);
+  if (!removed) return removed.error();
+  progress.clear();
+  for (const std::string& error : removed->errors) progress.note(error);
+  out << counted(numbers.size(), "stream") << " removed, " << decimal_bytes(removed->bytes)
+      << " freed\n";
+  return removed->errors.empty();
+}
+
+// The commands below `recordings`. Each has the same Arguments.
+class Commands {
+ public:
+  using Function = std::function<Outcome(const Arguments&, std::ostream&, Progress&)>;
+
+  Commands(Command recordings, Console& console) : recordings_(recordings), console_(console) {}
+
+  Command add(const std::string& name, const std::string& description, Function function) {
+    Command command = recordings_.add_command(name, description);
+    command.add("DIR", &arguments_->directory, "Directory of the recordings").type(" ").required();
+    command.run([name, function, arguments = arguments_, &console = console_] {
+      run(name, function, *arguments, console);
+    });
+    return command;
+  }
+  Arguments& arguments() { return *arguments_; }
+
+ private:
+  static void run(const std::string& name, const Function& function, const Arguments& arguments,
+                  Console& console) {
+    Outcome outcome = true;
+    {
+      Progress progress(console.err, console.terminal);
+      try {
+        outcome = function(arguments, console.out, progress);
+      } catch (const std::exception& error) {
+        outcome = Outcome(arguments.directory + ": " + error.what());
+      }
+    }
+    console.out.flush();
+    if (outcome && *outcome) return;
+    if (!outcome) console.err << "millrace recordings " << name << ": " << outcome.error() << '\n';
+    console.exit_code = 1;
+  }
+
+  Command recordings_;
+  Console& console_;
+  std::shared_ptr<Arguments> arguments_ = std::make_shared<Arguments>();
+};
+
+void add_reading(Commands& commands) {
+  Arguments& to = commands.arguments();
+  Command ls =
+      commands.add("ls", "List the streams: number, start, length, state, pipeline, name", list);
+  ls.add("--pipeline", &to.pipeline, "Only streams of this pipeline").type("NAME");
+  ls.add("--name", &to.name, "Only streams with this name").type("NAME");
+  ls.add("--since", &to.since,
+         "Only streams opened at this time or later: a date (2026-11-24, in UTC) or an age (2h)")
+      .type("TIME");
+  ls.add("--until", &to.until, "Only streams opened before this time").type("TIME");
+  ls.add("--json", &to.json, "Print a JSON object per stream");
+
+  Command show_one = commands.add(
+      "show", "Print the events of a stream and the answers to it as JSON lines", show);
+  show_one.add("STREAM", &to.stream, "Number or name of the stream").type(" ").required();
+  show_one.add("--rows", &to.rows,
+               "Print the rows instead, as `millrace chunk` does: "
+               "[seq,begin,left,size,right,flags,gap]");
+
+  Command check =
+      commands.add("verify", "Read every byte and check it; exit code 0 if all is good, else 1",
+                   [](const Arguments& from, std::ostream& out, Progress& progress) {
+                     return verify(from.directory, from.rows, out, progress);
+                   });
+  check.add("--rows", &to.rows,
+            "Also cut every whole stream into rows again, and compare them with the recorded "
+            "digest");
+
+  Command audio =
+      commands.add("export", "Write the audio of streams, and streams.jsonl with all else",
+                   [](const Arguments& from, std::ostream&, Progress& progress) {
+                     return export_to(from, progress);
+                   });
+  audio.add("STREAM", &to.streams, "Numbers or names of the streams; default: all").type(" ");
+  audio.add("--to", &to.to, "Folder of the files; made if it does not exist")
+      .type("FOLDER")
+      .required();
+  audio.add("--format", &to.form, "Format of the audio files")
+      .one_of({"wav", "flac"})
+      .shows_default();
+  audio.add("--by", &to.by, "Write a file per stream or per segment")
+      .one_of({"stream", "segment"})
+      .shows_default();
+  audio
+      .add("--gaps", &to.gaps,
+           "Where frames are missing: write silence, or begin the next file of the stream")
+      .one_of({"silence", "split"})
+      .shows_default();
+}
+
+void add_changing(Commands& commands) {
+  Arguments& to = commands.arguments();
+  commands.add("repair", "Seal files that were left unsealed; print what was cut from them",
+               [](const Arguments& from, std::ostream& out, Progress& progress) {
+                 return repair(from.directory, out, progress);
+               });
+
+  Command rm =
+      commands.add("rm", "Remove streams, and rewrite the files that contain them", remove);
+  rm.add("NUMBER", &to.streams, "Numbers of the streams").type(" ");
+  rm.add("--name", &to.name, "Remove all streams with this name").type("NAME");
+  rm.add("--before", &to.before, "Remove the streams opened before this date").type("DATE");
+  rm.add("--older-than", &to.older_than, "Remove the streams opened longer ago, such as 720h")
+      .type("TIME");
+}
+
+}  // namespace
+
+void add_recordings_command(CommandLine& program, Console& console) {
+  Commands commands(
+      program.add("recordings", "List, print, check, repair, export and remove recorded streams"),
+      console);
+  add_reading(commands);
+  add_changing(commands);
+}
+
+}  // namespace millrace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "recording/reader/stream_reader.h"
+
+namespace millrace::recordings {
+
+// Items of a recorded stream as members of a JSON object, without braces. Pure.
+
+// {"event":"flush","count":0,"cause":"client","mark":7,"position":48000,"at":3.25}. `position` is
+// that of the stream before the event. `at` is the time since the stream was opened, in seconds.
+// `count` is as in `millrace chunk --events`.
+void append_event(std::string& line, const recording::ReadEvent& event, std::uint64_t position,
+                  std::int64_t opened_steady);
+
+// {"answer":"json","seq":4,"batch":17,"data":…}. `data` is a JSON value for `json`, a string for
+// `text` and `error`, and base64 for `bytes`.
+void append_answer(std::string& line, const recording::RecordedAnswer& answer);
+
+// {"closed":"end","complete":true,"rows":8,"frames":12800,"lost":0,"digest":"0a1b2c3d"}
+void append_totals(std::string& line, const recording::StreamTotals& totals);
+
+// {"begin":48000,"end":56000,"events":12,"why":"not recorded: queue_full"}
+void append_missing(std::string& line, const recording::MissingPart& part);
+
+// JSON text as it is; text that is not JSON as a JSON string; empty text as null.
+void append_json(std::string& line, std::string_view text);
+
+}  // namespace millrace::recordings

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "service/commands/recordings/export/part_files.h"
+#include "service/commands/recordings/progress.h"
+#include "service/commands/recordings/selection.h"
+
+namespace millrace::recordings {
+
+// Writes the audio of streams to a folder, which is made if it does not exist, and `streams.jsonl`
+// (stream_record.h). The line of a stream is written after its files, so a stream that is listed
+// is exported whole. Existing files are never overwritten.
+//
+// Streams whose frames are not audio have a line, and no file: a note names their pipeline. Returns
+// false if there are any. The error is a line: a file cannot be written.
+Result<bool, std::string> export_streams(Recordings& recordings,
+                                         const std::vector<RecordedStream>& streams,
+                                         const std::string& folder, const AudioFiles& how,
+                                         Progress& progress);
+
+}  // namespace millrace::recordings

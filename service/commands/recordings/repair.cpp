@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/recordings/repair.h"
+
+#include <ostream>
+#include <utility>
+
+#include "recording/files/segment_file.h"
+
+namespace millrace::recordings {
+
+using recording::Directory;
+using recording::FileNumber;
+using recording::Recovered;
+using recording::SegmentFile;
+
+namespace {
+
+void print(const Recovered& file, std::ostream& out) {
+  out << Directory::file_name(file.file) << ": sealed; " << counted(file.cut_bytes, "byte")
+      << " cut after the last whole chunk";
+  if (file.lost_bytes > 0)
+    out << ", " << counted(file.lost_bytes, "byte") << " lost in damaged chunks";
+  out << '\n';
+  for (const std::string& stream : file.streams)
+    out << Directory::file_name(file.file) << ": may be incomplete: stream " << stream << '\n';
+}
+
+}  // namespace
+
+Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& progress) {
+  // Opened for reading first: opened for writing, a missing directory would be made.
+  if (const auto there = Directory::open(path, Directory::For::reading); !there)
+    return there.error();
+  auto directory = Directory::open(path, Directory::For::writing);
+  if (!directory) return directory.error();
+  // A service that starts would recover the newest file at the same time.
+  const bool alone = directory->lock_for_writing();
+  const auto files = directory->list();
+  Sealed sealed;
+  for (const FileNumber number : files) {
+    if (!alone && number == files.back()) break;
+    progress.show("reading " + Directory::file_name(number), Clock::now());
+    const auto file = SegmentFile::open(*directory, number);
+    if (!file) {
+      sealed.errors.push_back(file.error());
+      continue;
+    }
+    if (file->sealed()) continue;
+    const auto lock = directory->lock_for_maintenance();
+    auto recovered = recording::recover(*directory, number);
+    if (recovered)
+      sealed.files.push_back(std::move(*recovered));
+    else
+      sealed.errors.push_back(recovered.error());
+  }
+  return sealed;
+}
+
+Result<bool, std::string> repair(const std::string& path, std::ostream& out, Progress& progress) {
+  const auto sealed = seal_abandoned(path, progress);
+  if (!sealed) return sealed.error();
+  progress.clear();
+  for (const Recovered& file : sealed->files) print(file, out);
+  for (const std::string& error : sealed->errors) progress.note(error);
+  out << counted(sealed->files.size(), "file") << " sealed\n";
+  return sealed->errors.empty();
+}
+
+}  // namespace millrace::recordings

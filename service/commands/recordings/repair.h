@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "recording/files/recovery.h"
+#include "service/commands/recordings/progress.h"
+
+namespace millrace::recordings {
+
+// Files that were sealed, and files that were not: a line each with the reason.
+struct Sealed {
+  std::vector<recording::Recovered> files{};
+  std::vector<std::string> errors{};
+};
+
+// Seals the segment files of a directory that their writer left unsealed. The file that a service
+// is writing is left alone, and no service is stopped or delayed. If no service is writing, none
+// can start until this returns. The error is a line: the directory cannot be used.
+Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& progress);
+
+// Seals these files, and prints what was cut from each. Returns false if a file could not be
+// sealed: a line on `progress` names it.
+Result<bool, std::string> repair(const std::string& path, std::ostream& out, Progress& progress);
+
+}  // namespace millrace::recordings

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/recordings/verify/file_check.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace millrace::recordings {
+
+using recording::Damage;
+using recording::SliceMessage;
+using recording::StreamPart;
+
+void FileCheck::run(const std::function<void(std::uint64_t)>& read) {
+  for (std::size_t chunk = 0; chunk < file_.chunks().size(); ++chunk) {
+    // A damaged chunk is one of damages().
+    if (const auto messages = file_.messages(chunk))
+      for (const SliceMessage& message : *messages) check_slice(message);
+    read(file_.chunks()[chunk].offset + file_.chunks()[chunk].bytes);
+  }
+  file_.verify();
+  for (const Damage& damage : file_.damages())
+    problems_.add(number_, "at byte " + std::to_string(damage.offset) + ", " +
+                               counted(damage.bytes, "byte") + ": " + damage.why);
+  if (file_.sealed() && file_.damages().empty()) check_parts();
+}
+
+void FileCheck::check_slice(const SliceMessage& message) {
+  const auto invalid = [&](const std::string& what) {
+    problems_.add(number_, "channel " + std::to_string(message.channel) + ", slice " +
+                               std::to_string(message.number) + ": " + what);
+  };
+  const auto channel = file_.channels().find(message.channel);
+  if (channel == file_.channels().end()) return invalid("the file does not have the channel");
+  const auto slice = decoder_.slice(message.bytes, channel->second.frames.bytes());
+  if (!slice) return invalid("the slice is invalid");
+  if (slice->stream != channel->second.number)
+    return invalid("the slice is of stream " + std::to_string(slice->stream) +
+                   ", the channel of stream " + std::to_string(channel->second.number));
+  order_.add(number_, file_.head().run, message.number, *slice);
+  parts_.add(message.channel, message.number, *slice);
+}
+
+void FileCheck::check_parts() {
+  std::vector<StreamPart> found = parts_.list(), listed = file_.parts();
+  // The summary may know of a loss that the chunks do not show: after damage was cut out.
+  for (StreamPart& part : found) part.lost = false;
+  for (StreamPart& part : listed) part.lost = false;
+  const auto [in_chunks, in_summary] = std::ranges::mismatch(found, listed);
+  if (in_chunks != found.end())
+    problems_.add(number_, in_chunks->stream, in_chunks->begin,
+                  "the summary of the file does not list the stream as it is in the chunks");
+  else if (in_summary != listed.end())
+    problems_.add(number_, in_summary->stream, in_summary->begin,
+                  "the summary of the file lists the stream, but no chunk has it");
+}
+
+}  // namespace millrace::recordings

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "recording/files/segment_file.h"
+#include "recording/format/part_table.h"
+#include "service/commands/recordings/verify/problems.h"
+#include "service/commands/recordings/verify/slice_order.h"
+
+namespace millrace::recordings {
+
+// Reads every byte of one segment file: all checksums, each slice, and that the summary lists the
+// streams that are in the chunks. Confined to one thread.
+class FileCheck {
+ public:
+  // All must outlive it.
+  FileCheck(recording::SegmentFile& file, SliceOrder& order, Problems& problems)
+      : file_(file), order_(order), problems_(problems), number_(file.head().file) {}
+
+  // Checks the file. Calls `read` with the place in the file after each chunk.
+  void run(const std::function<void(std::uint64_t)>& read);
+
+ private:
+  void check_slice(const recording::SliceMessage& message);
+  void check_parts();
+
+  recording::SegmentFile& file_;
+  SliceOrder& order_;
+  Problems& problems_;
+  const FileNumber number_;
+  recording::SliceDecoder decoder_;
+  recording::PartTable parts_;  // found in the chunks
+};
+
+}  // namespace millrace::recordings

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/recordings/verify/verify.h"
+
+#include <algorithm>
+#include <ostream>
+#include <utility>
+#include <vector>
+
+#include "recording/reader/recordings.h"
+#include "service/commands/recordings/verify/file_check.h"
+#include "service/commands/recordings/verify/problems.h"
+#include "service/commands/recordings/verify/row_check.h"
+#include "service/commands/recordings/verify/slice_order.h"
+
+namespace millrace::recordings {
+namespace {
+
+using recording::SegmentFile;
+
+// The check of all files of a directory. Confined to one thread.
+class DirectoryCheck {
+ public:
+  DirectoryCheck(const Directory& directory, Problems& problems, Progress& progress)
+      : directory_(directory),
+        files_(directory.list()),
+        problems_(problems),
+        progress_(progress),
+        order_(files_.empty() || files_.front() == 1, problems) {}
+
+  void run() {
+    for (const FileNumber file : files_) {
+      check(file);
+      problems_.print();
+    }
+    for (const auto& [file, torn] : unsealed_) check_unsealed(file, torn);
+    problems_.print();
+  }
+
+  std::string summary() const {
+    const SliceOrder::Counts counts = order_.counts();
+    return counted(read_, "file") + ", " + decimal_bytes(bytes_) + ", " +
+           counted(counts.streams, "stream") + ", " + std::to_string(counts.whole) + " whole, " +
+           counted(counts.lost_parts, "lost part");
+  }
+
+ private:
+  bool exists(FileNumber number) const {
+    const auto files = directory_.list();
+    return std::ranges::binary_search(files, number);
+  }
+
+  void check(FileNumber number) {
+    auto file = SegmentFile::open(directory_, number);
+    if (!file) {
+      // Retention may have deleted it.
+      if (exists(number)) problems_.add(file.error());
+      return;
+    }
+    ++read_;
+    FileCheck(*file, order_, problems_).run([&](std::uint64_t at) { show(bytes_ + at); });
+    bytes_ += file->size();
+    if (!file->sealed()) unsealed_.emplace_back(number, file->torn_bytes());
+  }
+
+  // A file without a summary is good only if a service is writing it, or has sealed it meanwhile.
+  void check_unsealed(FileNumber number, std::uint64_t torn) {
+    const auto files = directory_.list();
+    if (directory_.has_writer() && !files.empty() && files.back() == number) return;
+    if (const auto again = SegmentFile::open(directory_, number); again && again->sealed()) return;
+    if (!exists(number)) return;
+    problems_.add(number, "left unsealed, with " + counted(torn, "byte") +
+                              " after the last whole chunk: run millrace recordings repair");
+  }
+
+  void show(std::uint64_t bytes) {
+    const Time now = Clock::now();
+    if (!progress_.due(now)) return;
+    progress_.show("verify: file " + std::to_string(read_) + " of " +
+                       std::to_string(files_.size()) + ", " + decimal_bytes(bytes),
+                   now);
+  }
+
+  const Directory& directory_;
+  const std::vector<FileNumber> files_;
+  Problems& problems_;
+  Progress& progress_;
+  SliceOrder order_;
+  std::vector<std::pair<FileNumber, std::uint64_t>> unsealed_;  // with its torn bytes
+  std::uint64_t read_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace
+
+Result<bool, std::string> verify(const std::string& path, bool rows, std::ostream& out,
+                                 Progress& progress) {
+  const auto directory = Directory::open(path, Directory::For::reading);
+  if (!directory) return directory.error();
+  Problems problems(*directory, out, progress);
+  DirectoryCheck check(*directory, problems, progress);
+  check.run();
+  std::string summary = check.summary();
+  if (rows) {
+    const auto recordings = Recordings::open(path);
+    if (!recordings) return recordings.error();
+    const std::uint64_t cut = check_rows(**recordings, problems, [&](std::uint64_t streams) {
+      const Time now = Clock::now();
+      if (progress.due(now)) progress.show("verify: rows of " + counted(streams, "stream"), now);
+    });
+    problems.print();
+    summary += ", rows of " + counted(cut, "stream") + " cut again";
+  }
+  progress.clear();
+  const bool good = problems.printed() == 0;
+  out << summary << ": " << (good ? "good" : counted(problems.printed(), "problem")) << '\n';
+  return good;
+}
+
+}  // namespace millrace::recordings

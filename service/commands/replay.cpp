@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/commands/replay.h"
+
+#include <charconv>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "service/commands/command_line.h"
+#include "service/commands/termination.h"
+#include "service/replay/replay_pipeline.h"
+#include "service/replay/replay_to_service.h"
+#include "service/replay/replay_to_workers.h"
+#include "service/replay/selection.h"
+
+namespace millrace {
+namespace {
+
+struct Arguments {
+  std::string directory;
+  std::vector<std::string> streams;
+  std::string workers, url;  // exactly one
+  std::string speed = "max";
+  std::uint32_t at_once = 0;
+  std::string pipeline, chunk;
+  bool compare = false;
+};
+
+// The value, or its error as an exception.
+template <class T>
+T value_of(Result<T, std::string> result) {
+  if (!result) throw std::invalid_argument(result.error());
+  return std::move(*result);
+}
+
+ScheduleRule rule_of(const Arguments& arguments) {
+  ScheduleRule rule;
+  if (arguments.at_once > 0) rule.at_once = arguments.at_once;
+  if (arguments.speed == "max") return rule;
+  const std::string& text = arguments.speed;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), rule.speed);
+  if (error != std::errc{} || stop != text.data() + text.size() || !(rule.speed > 0) ||
+      rule.speed > 1e6)
+    throw std::invalid_argument("--speed: \"" + text +
+                                "\" must be max, or a number above 0 and at most 1000000");
+  return rule;
+}
+
+void check(const Arguments& arguments, const PipelineChoice& choice) {
+  if (arguments.workers.empty() == arguments.url.empty())
+    throw std::invalid_argument("exactly one of --workers and --url must be given");
+  if (!arguments.url.empty() && !arguments.chunk.empty())
+    throw std::invalid_argument("--chunk: a service cuts by its own rule; give --workers");
+  if (!arguments.url.empty() && !choice.file.empty())
+    throw std::invalid_argument("--pipeline: a service has its own settings; give NAME alone");
+  if (arguments.compare && !arguments.chunk.empty())
+    throw std::invalid_argument("--compare: rows of another rule have no recorded answers");
+}
+
+// Runs the replay until it ends or a signal stops it.
+template <class Replay>
+bool run(Replay& replay) {
+  const Termination termination([&replay] { replay.stop(); });
+  const bool complete = replay.run();
+  return complete && !termination.requested();
+}
+
+bool run(const Arguments& arguments, const PipelineChoice& choice,
+         recording::Recordings& recordings, std::span<const recording::RecordedStream> streams,
+         ReplayOutput& output) {
+  const ScheduleRule rule = rule_of(arguments);
+  if (!arguments.url.empty()) {
+    ReplayToService replay(recordings, streams, arguments.url, rule, output);
+    return run(replay);
+  }
+  const auto address = workers_address(arguments.workers);
+  if (!address)
+    throw std::invalid_argument("--workers: \"" + arguments.workers +
+                                "\" must be unix:PATH or tcp://ADDRESS:PORT");
+  const ReplayPipeline pipeline = value_of(replay_pipeline(streams, choice));
+  if (!pipeline.note.empty()) output.notice(pipeline.note);
+  ReplayToWorkers replay(recordings, streams, pipeline, *address, rule, output);
+  return run(replay);
+}
+
+void replay(const Arguments& arguments, Console& console) {
+  PipelineChoice choice{.chunk = arguments.chunk};
+  set_pipeline(choice, arguments.pipeline);
+  check(arguments, choice);
+  const auto recordings = value_of(recording::Recordings::open(arguments.directory));
+  ReplayOutput output(console.out, console.err, arguments.compare);
+  for (const std::string& problem : recordings->problems()) output.notice(problem);
+  const auto streams = value_of(
+      select_streams(*recordings, arguments.streams, choice.file.empty() ? choice.name : ""));
+  const Time begun = Clock::now();
+  const bool complete = run(arguments, choice, *recordings, streams, output);
+  const std::chrono::duration<double> took = Clock::now() - begun;
+  output.summary(took.count(), streams.size());
+  if (!complete || !output.good()) console.exit_code = 1;
+}
+
+void add_options(Command& command, Arguments& into) {
+  command.add("DIR", &into.directory, "Directory of recordings").required().type(" ");
+  command
+      .add("STREAM", &into.streams,
+           "Streams to replay, by number or name; default: all, the oldest first")
+      .type(" ");
+  const Option workers =
+      command
+          .add("--workers", &into.workers,
+               "Listens here for workers, and replays to them. Rows are those of the live streams")
+          .type("unix:PATH|tcp://ADDRESS:PORT");
+  command
+      .add("--url", &into.url,
+           "Replays to the service at this address, as its clients. The service cuts the rows")
+      .type("ws://HOST:PORT|tcp://HOST:PORT")
+      .excludes(workers);
+  command
+      .add("--speed", &into.speed,
+           "1: frames are sent at their recorded times. N: N times as fast. max: as fast as they "
+           "are accepted")
+      .type("1|N|max")
+      .shows_default();
+  command
+      .add("--at-once", &into.at_once,
+           "Most streams at a time. Default: as many as there is room for")
+      .type("N")
+      .between(1u, 1'000'000u);
+  command
+      .add("--pipeline", &into.pipeline,
+           "NAME: only streams of this pipeline. FILE:NAME: slots, batches and dtype are those of "
+           "this pipeline in a configuration file. Default: one pipeline, with default settings")
+      .type("[FILE:]NAME");
+  command
+      .add("--chunk", &into.chunk,
+           "Cuts by this rule instead of the recorded one, as in millrace chunk --spec")
+      .type("K=V,...");
+  command.add("--compare", &into.compare,
+              "Prints only the first row of each stream whose answer differs from the recorded "
+              "answer. Exit code 1 if there is one");
+}
+
+}  // namespace
+
+void add_replay_command(CommandLine& program, Console& console) {
+  auto arguments = std::make_shared<Arguments>();
+  Command command = program.add(
+      "replay", "Replay recorded streams to workers or to a service, and print the answers");
+  add_options(command, *arguments);
+  command.run([arguments, &console] {
+    const BlockedSignals blocked;
+    try {
+      replay(*arguments, console);
+    } catch (const std::exception& error) {
+      console.err << "millrace replay: " << error.what() << '\n';
+      console.exit_code = 1;
+    }
+  });
+}
+
+}  // namespace millrace

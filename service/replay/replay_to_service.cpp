@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/replay/replay_to_service.h"
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "service/replay/client_messages.h"
+#include "service/replay/client_replay.h"
+#include "service/replay/service_door.h"
+
+namespace millrace {
+namespace {
+
+using recording::RecordedStream;
+
+std::vector<recording::StreamMeta> metas(std::span<const RecordedStream> streams) {
+  std::vector<recording::StreamMeta> all;
+  for (const RecordedStream& stream : streams) all.push_back(stream.meta);
+  return all;
+}
+
+ScheduleRule with_names(ScheduleRule rule) {
+  rule.unique_names = true;
+  return rule;
+}
+
+// A stream that is being replayed.
+struct Open {
+  Open(recording::Recordings& recordings, const RecordedStream& stream,
+       std::unique_ptr<ServiceDoor> its_door, ServiceDoor& door, const Pace& pace,
+       ReplayOutput& output)
+      : own(std::move(its_door)),
+        items(recordings, stream),
+        comparison(output.compares() ? std::optional<AnswerComparison>(std::in_place)
+                                     : std::nullopt),
+        replay(door.client(), items, stream.meta, pace, comparison ? &*comparison : nullptr,
+               output) {}
+
+  std::unique_ptr<ServiceDoor> own;  // null: the shared one
+  StreamItems items;
+  std::optional<AnswerComparison> comparison;
+  ClientReplay replay;
+  Time due = Time::max();  // its key in the set of due streams
+};
+
+}  // namespace
+
+struct ReplayToService::Impl {
+  using Key = std::pair<ServiceDoor*, std::uint64_t>;
+
+  Impl(recording::Recordings& its_recordings, std::span<const RecordedStream> its_streams,
+       std::string its_url, const ScheduleRule& rule, ReplayOutput& its_output)
+      : recordings(its_recordings),
+        streams(its_streams),
+        url(std::move(its_url)),
+        speed(rule.speed),
+        output(its_output),
+        schedule(metas(streams), with_names(rule)) {}
+
+  bool run() {
+    pump();
+    main.run();
+    return !stopped;
+  }
+
+  std::unique_ptr<ServiceDoor> make_door(const ClientSettings& settings) {
+    return std::make_unique<ServiceDoor>(main.get_executor(), url, settings,
+                                         [this](ServiceDoor& door, std::uint64_t stream) {
+                                           const auto found = by_stream.find({&door, stream});
+                                           if (found == by_stream.end()) return;
+                                           advance(found->second, Clock::now());
+                                           post_pump();
+                                         });
+  }
+
+  // Streams end in callbacks of their doors, which must not be destroyed there.
+  void post_pump() {
+    if (std::exchange(pump_posted, true)) return;
+    net::post(main, [this] {
+      pump_posted = false;
+      pump();
+    });
+  }
+
+  void pump() {
+    if (stopped) return;
+    over.clear();
+    const Time now = Clock::now();
+    while (!due.empty() && due.begin()->first <= now) advance(due.begin()->second, now);
+    while (const auto index = schedule.next(now)) begin(*index, now);
+    if (!output.flush() || schedule.all_over()) return end();
+    const Time next = std::min(due.empty() ? Time::max() : due.begin()->first, schedule.due());
+    timer.cancel();
+    if (next == Time::max()) return;
+    timer.expires_at(next);
+    timer.async_wait([this](boost::system::error_code cancelled) {
+      if (!cancelled) pump();
+    });
+  }
+
+  void begin(std::size_t index, Time now) {
+    const RecordedStream& stream = streams[index];
+    schedule.begin(index);
+    std::unique_ptr<ServiceDoor> own;
+    if (ends_without_end(recordings, stream)) own = make_door({.unsent = 1});
+    ServiceDoor& door = own ? *own : *shared;
+    const Pace pace{.speed = speed, .opened = from_wire(stream.meta.opened_steady), .begun = now};
+    Open& added = *open.emplace(index, std::make_unique<Open>(recordings, stream, std::move(own),
+                                                              door, pace, output))
+                       .first->second;
+    by_stream[{&door, added.replay.number()}] = index;
+    advance(index, now);
+  }
+
+  void advance(std::size_t index, Time now) {
+    Open& stream = *open.at(index);
+    due.erase({stream.due, index});
+    stream.due = Time::max();
+    const auto next = stream.replay.advance(now);
+    if (!next) return finish(index, stream, now);
+    stream.due = *next;
+    if (stream.due != Time::max()) due.emplace(stream.due, index);
+  }
+
+  void finish(std::size_t index, Open& stream, Time now) {
+    const recording::StreamMeta& meta = streams[index].meta;
+    const ClientReplay& replay = stream.replay;
+    by_stream.erase({stream.own ? stream.own.get() : shared.get(), replay.number()});
+    if (const auto retry = replay.retry_after()) {
+      if (noticed.insert(index).second)
+        output.notice(meta.number, "will be opened again: " + replay.failure());
+      schedule.postpone(index, now + *retry);
+    } else {
+      stream.replay.finish();
+      if (!replay.failure().empty()) output.failed(meta.number, replay.failure());
+      output.totals().frames += replay.frames();
+      output.totals().bytes += replay.frames() * meta.frames.bytes();
+      output.over(meta.number, meta.name, stream.items.missing(),
+                  stream.comparison ? &*stream.comparison : nullptr);
+      schedule.over(index);
+      // There is no service: other streams would fail in the same way, each after a timeout.
+      if (replay.connection_lost() && !replay.opened()) end();
+    }
+    over.push_back(std::move(open.at(index)));
+    open.erase(index);
+    post_pump();
+  }
+
+  void end() {
+    stopped = !schedule.all_over();
+    main.stop();
+  }
+
+  recording::Recordings& recordings;
+  const std::span<const RecordedStream> streams;
+  const std::string url;
+  const double speed;
+  ReplayOutput& output;
+  ReplaySchedule schedule;
+  net::io_context main{1};
+  net::executor_work_guard<Executor> work{main.get_executor()};
+  Timer timer{main.get_executor()};
+  std::unique_ptr<ServiceDoor> shared = make_door({});
+  std::map<std::size_t, std::unique_ptr<Open>> open;  // by index
+  std::vector<std::unique_ptr<Open>> over;            // destroyed by the next pump()
+  std::map<Key, std::size_t> by_stream;
+  std::set<std::pair<Time, std::size_t>> due;
+  std::set<std::size_t> noticed;  // streams that were refused once
+  bool pump_posted = false;
+  bool stopped = false;
+};
+
+ReplayToService::ReplayToService(recording::Recordings& recordings,
+                                 std::span<const RecordedStream> streams, const std::string& url,
+                                 const ScheduleRule& rule, ReplayOutput& output)
+    : impl_(std::make_unique<Impl>(recordings, streams, url, rule, output)) {}
+ReplayToService::~ReplayToService() = default;
+
+bool ReplayToService::run() { return impl_->run(); }
+
+void ReplayToService::stop() {
+  net::post(impl_->main, [impl = impl_.get()] { impl->end(); });
+}
+
+}  // namespace millrace

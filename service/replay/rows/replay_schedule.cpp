@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/replay/rows/replay_schedule.h"
+
+#include <algorithm>
+
+#include "service/replay/rows/pace.h"
+
+namespace millrace {
+namespace {
+
+// The time from one open to the next. The steady clock is exact, but begins anew when the machine
+// does; the wall clock may step.
+Duration between(const recording::StreamMeta& before, const recording::StreamMeta& after) {
+  const Duration steady(after.opened_steady - before.opened_steady);
+  if (steady >= Duration{}) return steady;
+  return std::max(Duration{}, Duration(after.opened_wall - before.opened_wall));
+}
+
+}  // namespace
+
+ReplaySchedule::ReplaySchedule(std::span<const recording::StreamMeta> streams,
+                               const ScheduleRule& rule)
+    : rule_(rule) {
+  Duration offset{};
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    if (i > 0) offset += between(streams[i - 1], streams[i]);
+    streams_.push_back({streams[i].name, offset});
+    waiting_.insert(waiting_.end(), i);
+  }
+}
+
+// The first stream whose name is free. At a speed, later ones are due later.
+std::optional<std::size_t> ReplaySchedule::first() const {
+  for (const std::size_t stream : waiting_)
+    if (!rule_.unique_names || !names_.contains(streams_[stream].name)) return stream;
+  return std::nullopt;
+}
+
+Time ReplaySchedule::due_of(std::size_t stream) const {
+  if (!origin_) return Time::min();
+  const Pace pace{.speed = rule_.speed, .opened = Time{}, .begun = *origin_};
+  return pace.due(Time{} + streams_[stream].offset);
+}
+
+std::optional<std::size_t> ReplaySchedule::next(Time now) {
+  const auto stream = first();
+  if (!stream || !has_room() || now < retry_) return std::nullopt;
+  if (!origin_) origin_ = now;
+  const Time due = due_of(*stream);
+  if (due <= now) return stream;
+  if (active_ > 0) return std::nullopt;
+  *origin_ -= due - now;  // no stream is open: the time until the next one is skipped
+  return stream;
+}
+
+void ReplaySchedule::begin(std::size_t stream) {
+  waiting_.erase(stream);
+  names_.insert(streams_[stream].name);
+  ++active_;
+}
+
+void ReplaySchedule::over(std::size_t stream) {
+  names_.erase(names_.find(streams_[stream].name));
+  --active_;
+  retry_ = Time::min();
+}
+
+void ReplaySchedule::postpone(std::size_t stream, Time retry) {
+  over(stream);
+  waiting_.insert(stream);
+  retry_ = retry;
+}
+
+Time ReplaySchedule::due() const {
+  const auto stream = first();
+  if (!stream || !has_room()) return Time::max();
+  return std::max(retry_, due_of(*stream));
+}
+
+}  // namespace millrace
