@@ -115,9 +115,9 @@ class RecordedDirectory {
     head.id = std::string(31, '0') + std::to_string(files_ % 10);
     head.first_stream = first_stream;
     auto descriptor = directory_.create(files_);
-    REQUIRE(descriptor);
+    REQUIRE(descriptor.has_value());
     auto writer = recording::SegmentWriter::begin(std::move(*descriptor), head);
-    REQUIRE(writer);
+    REQUIRE(writer.has_value());
     return std::move(*writer);
   }
   // Until the end of the test, a process is writing the directory.

@@ -1,91 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/commands/recordings.h"
-
-#include <boost/json.hpp>
-#include <catch2/catch.hpp>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
-#include "service/commands/chunk.h"
-#include "service/commands/command_line.h"
-#include "tests/service/commands/recordings/recorded_directory.h"
+#include "tests/service/commands/recordings/recordings_command.h"
 
 namespace millrace::recordings {
 namespace {
-
-namespace json = boost::json;
-using Kind = Event::Kind;
-
-// The output of a command, and its exit code.
-struct Output {
-  std::string out, err;
-  int exit_code;
-};
-
-Output run(const std::vector<std::string>& arguments) {
-  std::ostringstream out, err;
-  Console console{out, err};
-  CommandLine program;
-  add_recordings_command(program, console);
-  add_chunk_command(program, console);
-  program.run(arguments, console);
-  return {out.str(), err.str(), console.exit_code};
-}
-
-// The output of `recordings COMMAND DIR ARGUMENTS…`, which must succeed without a note.
-std::string good(const std::string& command, const RecordedDirectory& directory,
-                 std::vector<std::string> arguments = {}) {
-  arguments.insert(arguments.begin(), {"recordings", command, directory.path()});
-  const Output output = run(arguments);
-  CHECK(output.err == "");
-  CHECK(output.exit_code == 0);
-  return output.out;
-}
-
-// The lines on both outputs of a command that must fail.
-std::string bad(const std::string& command, const RecordedDirectory& directory,
-                std::vector<std::string> arguments = {}) {
-  arguments.insert(arguments.begin(), {"recordings", command, directory.path()});
-  const Output output = run(arguments);
-  CHECK(output.exit_code == 1);
-  return output.out + output.err;
-}
-
-std::vector<json::value> json_lines(const std::string& text) {
-  std::vector<json::value> values;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) values.push_back(json::parse(line));
-  return values;
-}
-
-std::string text_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// Stream 1 `call` is whole, over two files. Stream 2 `call` has no end. Both files are sealed.
-void record_two(RecordedDirectory& to) {
-  TestStream one(1, "call"), two(2, "call");
-  {
-    auto file = to.file();
-    one.event({.kind = Kind::open}).frames(6).answer(0, R"({"text":"one"})").slice(file);
-    two.event({.kind = Kind::open}).frames(3).slice(file);
-    REQUIRE(file.seal());
-  }
-  auto file = to.file(3);
-  one.event({.kind = Kind::flush, .mark = 7}).event({.kind = Kind::gap, .count = 2});
-  one.frames(3).event({.kind = Kind::end}).slice(file);
-  REQUIRE(file.seal());
-}
 
 TEST_CASE("ls prints a line per stream, with its state") {
   RecordedDirectory directory;
   record_two(directory);
   CHECK(good("ls", directory) ==
-        " number  start                      length  state      pipeline  name\n"
-        "      1  2025-11-24T20:55:22Z   0:00:00.00  whole      asr  call\n"
-        "      2  2025-11-24T20:55:23Z   0:00:00.00  not whole  asr  call\n");
+        " number  start                    duration  state      pipeline  name\n"
+        "      1  2025-11-24T20:55:22Z   0:00:00.00  whole      asr       call\n"
+        "      2  2025-11-24T20:55:23Z   0:00:00.00  not whole  asr       call\n");
   CHECK(good("ls", directory, {"--since", "2025-11-24T20:55:23", "--json"}) ==
         R"({"stream":2,"name":"call","pipeline":"asr","opened":"2025-11-24T20:55:23.000Z",)"
         R"("duration":0.0001875,"frames":3,"end":3,"whole":false,"open":false})"
@@ -151,170 +78,6 @@ TEST_CASE("a name that several streams have does not choose one of them") {
         "millrace recordings show: there is no stream with the number or the name \"3\"\n");
 }
 
-TEST_CASE("verify says that sealed files are good, and cuts whole streams again") {
-  RecordedDirectory directory;
-  record_two(directory);
-  CHECK(good("verify", directory).ends_with(", 2 streams, 1 whole, 0 lost parts: good\n"));
-  CHECK(good("verify", directory, {"--rows"})
-            .ends_with(", 1 whole, 0 lost parts, rows of 1 stream cut again: good\n"));
-}
-
-TEST_CASE("verify names the stream whose rows are not those of the service") {
-  RecordedDirectory directory;
-  TestStream stream(1, "call");
-  stream.wrong_digest = 1;
-  auto file = directory.file();
-  stream.event({.kind = Kind::open}).frames(6).event({.kind = Kind::end}).slice(file);
-  REQUIRE(file.seal());
-  CHECK(good("verify", directory).ends_with(": good\n"));
-  CHECK(bad("verify", directory, {"--rows"})
-            .starts_with("0000000001.mcap: stream 1, position 6: the rows are not those that the "
-                         "service cut\n"));
-}
-
-TEST_CASE("verify names missing slices, with their position") {
-  RecordedDirectory directory;
-  TestStream stream(1, "call");
-  auto file = directory.file();
-  stream.event({.kind = Kind::open}).frames(6).slice(file);
-  stream.frames(2).skip();
-  stream.frames(1).event({.kind = Kind::end}).slice(file);
-  REQUIRE(file.seal());
-  CHECK(bad("verify", directory)
-            .starts_with("0000000001.mcap: stream 1, position 6: 1 event is missing, up to "
-                         "position 8\n1 file, "));
-}
-
-TEST_CASE("verify finds each flipped byte of a small file") {
-  RecordedDirectory directory;
-  TestStream stream(1, "call");
-  {
-    auto file = directory.file();
-    stream.event({.kind = Kind::open}).frames(6).event({.kind = Kind::end}).slice(file);
-    REQUIRE(file.seal());
-  }
-  const std::string path = directory / "0000000001.mcap";
-  const std::string whole = text_of(path);
-  for (std::size_t i = 0; i < whole.size(); ++i) {
-    std::string damaged = whole;
-    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
-    std::ofstream(path, std::ios::binary) << damaged;
-    CAPTURE(i);
-    const Output output = run({"recordings", "verify", directory.path()});
-    REQUIRE(output.exit_code == 1);
-    REQUIRE(output.out.starts_with("0000000001.mcap: "));
-  }
-}
-
-TEST_CASE("a file that was left unsealed is not good until it is repaired") {
-  RecordedDirectory directory;
-  TestStream stream(1, "call");
-  {
-    auto file = directory.file();
-    stream.event({.kind = Kind::open}).frames(6).slice(file);
-    RecordedDirectory::commit(file);
-  }
-  std::ofstream(directory / "0000000001.mcap", std::ios::app) << "torn";
-  CHECK(bad("verify", directory)
-            .starts_with("0000000001.mcap: left unsealed, with 4 bytes after the last whole "
-                         "chunk: run millrace recordings repair\n"));
-  const std::string repaired = good("repair", directory);
-  CHECK(repaired.starts_with("0000000001.mcap: sealed; 4 bytes cut after the last whole chunk\n"));
-  CHECK(repaired.ends_with("1 file sealed\n"));
-  CHECK(good("verify", directory).ends_with(": good\n"));
-  CHECK(good("repair", directory) == "0 files sealed\n");
-}
-
-TEST_CASE("the file that a service is writing is good, and repair leaves it alone") {
-  RecordedDirectory directory;
-  directory.hold_writer_lock();
-  TestStream stream(1, "call");
-  auto file = directory.file();
-  stream.event({.kind = Kind::open}).frames(6).slice(file);
-  RecordedDirectory::commit(file);
-  const std::string before = text_of(directory / "0000000001.mcap");
-  CHECK(good("verify", directory).ends_with("1 stream, 0 whole, 0 lost parts: good\n"));
-  CHECK(good("repair", directory) == "0 files sealed\n");
-  CHECK(text_of(directory / "0000000001.mcap") == before);
-}
-
-TEST_CASE("files of other programs and versions are named, and the others are read") {
-  RecordedDirectory directory;
-  record_two(directory);
-  std::ofstream(directory / "0000000009.mcap") << "not MCAP";
-  const Output listed = run({"recordings", "ls", directory.path()});
-  CHECK(listed.exit_code == 0);
-  CHECK(listed.err.starts_with("0000000009.mcap: "));
-  CHECK(listed.out.find(" whole ") != listed.out.npos);
-  const Output verified = run({"recordings", "verify", directory.path()});
-  CHECK(verified.exit_code == 1);
-  CHECK(verified.out.starts_with("0000000009.mcap: "));
-  CHECK(verified.out.find("\n2 files, ") != verified.out.npos);
-}
-
-TEST_CASE("export writes a file per stream, and a line with all else") {
-  RecordedDirectory directory;
-  record_two(directory);
-  const std::string folder = directory / "audio";
-  CHECK(good("export", directory, {"--to", folder, "1"}) == "");
-  const auto lines = json_lines(text_of(folder + "/streams.jsonl"));
-  REQUIRE(lines.size() == 1);
-  const json::object& line = lines[0].as_object();
-  CHECK(line.at("stream") == 1);
-  CHECK(line.at("files") == json::parse(R"([{"file":"1.wav","begin":0,"end":11}])"));
-  CHECK(line.at("answers") ==
-        json::parse(R"([{"answer":"json","seq":0,"batch":9,"data":{"text":"one"}}])"));
-  CHECK(line.at("missing") == json::array());
-  CHECK(line.at("rule").at("size") == 4);
-  CHECK(line.at("totals").at("frames") == 9);
-  std::string events;
-  for (const json::value& event : line.at("events").as_array())
-    events += std::string(event.at("event").as_string()) + ' ';
-  CHECK(events == "open flush gap end ");
-  CHECK(std::filesystem::file_size(folder + "/1.wav") == 44 + 11 * 2);
-}
-
-TEST_CASE("without streams, all are exported") {
-  RecordedDirectory directory;
-  record_two(directory);
-  const std::string folder = directory / "audio";
-  CHECK(good("export", directory, {"--to", folder, "--format", "flac", "--by", "segment"}) == "");
-  for (const char* name : {"1-1.flac", "1-2.flac", "2-1.flac"})
-    CHECK(std::filesystem::exists(folder + "/" + name));
-  CHECK(json_lines(text_of(folder + "/streams.jsonl")).size() == 2);
-}
-
-TEST_CASE("export never writes over an earlier export") {
-  RecordedDirectory directory;
-  record_two(directory);
-  const std::string folder = directory / "audio";
-  good("export", directory, {"--to", folder, "1"});
-  CHECK(bad("export", directory, {"--to", folder, "2"}) ==
-        "millrace recordings export: " + folder +
-            ": has an export already; choose another folder\n");
-  CHECK_FALSE(std::filesystem::exists(folder + "/2.wav"));
-}
-
-TEST_CASE("streams that are not audio have a line in the list, and no file") {
-  RecordedDirectory directory;
-  {
-    auto file = directory.file();
-    for (const std::uint64_t number : {1, 2}) {
-      TestStream stream(number, "words");
-      stream.meta.frames.features = true;
-      stream.event({.kind = Kind::open}).frames(2).event({.kind = Kind::end}).slice(file);
-    }
-    REQUIRE(file.seal());
-  }
-  const std::string folder = directory / "audio";
-  CHECK(bad("export", directory, {"--to", folder}) ==
-        "stream 1, pipeline asr: no audio file: its frames are features, not audio: read it in "
-        "Python, with millrace.recordings\n");
-  const auto lines = json_lines(text_of(folder + "/streams.jsonl"));
-  REQUIRE(lines.size() == 2);
-  CHECK(lines[1].at("files") == json::array());
-}
-
 TEST_CASE("after rm no command finds the stream, and its frames are in no file") {
   RecordedDirectory directory;
   {
@@ -360,7 +123,7 @@ TEST_CASE("rm chooses streams by age") {
   RecordedDirectory directory;
   record_two(directory);
   CHECK(good("rm", directory, {"--before", "2025-11-24T20:55:22"}).starts_with("0 streams"));
-  CHECK(good("rm", directory, {"--older-than", "9999999h"}).starts_with("0 streams"));
+  CHECK(good("rm", directory, {"--older-than", "99999h"}).starts_with("0 streams"));
   CHECK(good("rm", directory, {"--before", "2025-11-24T20:55:23"}).starts_with("1 stream "));
   CHECK(good("rm", directory, {"--older-than", "1h"}).starts_with("1 stream "));
   CHECK(good("ls", directory) == "");
