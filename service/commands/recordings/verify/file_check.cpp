@@ -32,7 +32,7 @@ void FileCheck::check_slice(const SliceMessage& message) {
   };
   const auto channel = file_.channels().find(message.channel);
   if (channel == file_.channels().end()) return invalid("the file does not have the channel");
-  const StreamMeta& meta = channel->second;
+  const recording::StreamMeta& meta = channel->second;
   const auto slice = decoder_.slice(message.bytes, meta.number, meta.frames.bytes());
   if (!slice) return invalid("the slice is invalid");
   order_.add(number_, file_.head().run, message.number, *slice);
