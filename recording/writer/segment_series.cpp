@@ -83,7 +83,12 @@ void SegmentSeries::count(const Recovered& recovered) {
 Result<void, std::error_code> SegmentSeries::begin() {
   if (std::exchange(lacks_space_, false)) {
     const auto recovered = recover(directory_, number_);
-    recovered ? count(*recovered) : notices_.left_unsealed(number_, recovered.error());
+    if (recovered) {
+      count(*recovered);
+      notices_.sealed(number_);
+    } else {
+      notices_.left_unsealed(number_, recovered.error());
+    }
   }
   auto created = create_next();
   if (!created && created.error() == std::errc::file_exists) {

@@ -24,6 +24,7 @@ class FailingDisk {
   std::optional<std::uint64_t> free_bytes;  // that the file system reports
 
   int writes = 0, syncs = 0;  // calls so far
+  bool torn = false;          // half of the bytes of a write that is to fail are written
 };
 
 }  // namespace millrace::test
