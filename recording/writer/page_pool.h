@@ -41,8 +41,8 @@ class PagePool {
   Page* take(std::size_t thread);
   // Io thread: gives a page to the recorder.
   void hand_over(Page& page);
-  // Io thread: gives the memory of its empty pages back to the kernel. They can still be used. Does
-  // little if there is none.
+  // Io thread: gives the memory of its empty pages back to the kernel. They can still be used. A
+  // second call has only the pages that came back since.
   void release_memory(std::size_t thread);
 
  private:
