@@ -132,6 +132,11 @@ void SegmentFile::cover(std::uint64_t bytes) {
   maps_.emplace_back(file_.get(), sealed() ? bytes : std::max(2 * bytes, least_mapped));
 }
 
+std::uint64_t SegmentFile::torn_bytes() const {
+  if (sealed()) return 0;
+  return begun_ ? size_ - std::min(size_, scan_->end()) : size_;
+}
+
 Result<std::vector<SliceMessage>, Damage> SegmentFile::messages(std::size_t chunk) {
   const ChunkPlace& place = chunks_[chunk];
   const Bytes record = maps_.back().bytes().subspan(place.offset, place.bytes);
@@ -169,10 +174,10 @@ void SegmentFile::add_parts(std::size_t chunk) {
   SliceDecoder decoder;
   for (const SliceMessage& message : *read) {
     const auto meta = channels_.find(message.channel);
-    const auto slice = meta == channels_.end()
-                           ? Result<Slice, WireError>(WireError::unknown)
-                           : decoder.slice(message.bytes, meta->second.frames.bytes());
-    if (slice && slice->stream == meta->second.number) {
+    const auto slice = meta == channels_.end() ? Result<Slice, WireError>(WireError::unknown)
+                                               : decoder.slice(message.bytes, meta->second.number,
+                                                               meta->second.frames.bytes());
+    if (slice) {
       parts_.add(message.channel, message.number, *slice);
       continue;
     }
