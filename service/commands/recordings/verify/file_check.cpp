@@ -32,7 +32,8 @@ void FileCheck::check_slice(const SliceMessage& message) {
   };
   const auto channel = file_.channels().find(message.channel);
   if (channel == file_.channels().end()) return invalid("the file does not have the channel");
-  const auto slice = decoder_.slice(message.bytes, channel->second.frames.bytes());
+  const auto slice =
+      decoder_.slice(message.bytes, channel->second.number, channel->second.frames.bytes());
   if (!slice) return invalid("the slice is invalid");
   if (slice->stream != channel->second.number)
     return invalid("the slice is of stream " + std::to_string(slice->stream) +
