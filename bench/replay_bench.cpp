@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "bench/bare_gather.h"
-#include "bench/dropping_router.h"
+#include "bench/zeromq_router.h"
 #include "bench/paired_runs.h"
 #include "bench/recorded_streams.h"
 #include "schemas/client_codec.h"
