@@ -18,6 +18,7 @@ const std::vector<std::uint32_t>& IndexedFile::chunks_of(std::uint16_t channel) 
 }
 
 const std::vector<SliceMessage>* IndexedFile::messages(std::size_t chunk) {
+  if (kept_.empty()) kept_.resize(most_kept);
   Kept& kept = kept_[chunk % kept_.size()];
   if (kept.used && kept.chunk == chunk) return &kept.messages;
   auto messages = file.messages(chunk);

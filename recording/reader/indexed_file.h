@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -42,7 +41,10 @@ class IndexedFile {
     std::vector<SliceMessage> messages{};
     bool used = false;
   };
-  std::array<Kept, 16> kept_;  // by the number of the chunk
+  // By the number of the chunk. Streams of one file that are read in turns are up to a few MiB
+  // apart. Empty until the first call.
+  static constexpr std::size_t most_kept = 256;
+  std::vector<Kept> kept_;
   std::size_t indexed_channels_ = 0;
   std::size_t indexed_chunks_ = 0;
 };

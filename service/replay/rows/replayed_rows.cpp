@@ -33,7 +33,9 @@ ReplayedRows::~ReplayedRows() = default;
 
 std::optional<ReadyRow> ReplayedRows::next(Time now) {
   due_ = Time::max();
-  while (!ended() && outstanding_.size() - batched_ < max_ready_rows) {
+  // Rows are cut several at a time: the last of them reports that they are in batches.
+  if (waiting() <= max_ready_rows / 2) full_ = false;
+  while (!ended() && !full_) {
     if (const auto row = chunker_.next()) return give(*row, now);
     // Rows that a gap cuts are before the gap; later rows are after it.
     skipped_ += std::exchange(gap_, 0);
@@ -101,8 +103,8 @@ ReadyRow ReplayedRows::give(const Row& row, Time now) {
     ready.window = frames_.window(row.window_begin() - skipped_, row.window(), kept.copy);
   }
   outstanding_.push_back(std::move(kept));
-  const std::size_t waiting = outstanding_.size() - batched_;
-  ready.notify_batched = !begun_ || waiting >= max_ready_rows / 2;
+  full_ = waiting() >= max_ready_rows;
+  ready.notify_batched = !begun_ || full_;
   return ready;
 }
 

@@ -84,6 +84,7 @@ class ReplayedRows {
     std::vector<std::byte> copy;  // its window, if that is not in place
   };
 
+  std::size_t waiting() const { return outstanding_.size() - batched_; }
   bool read();
   bool allows_size(std::uint64_t body) const;
   bool leaves_out(const Event& event) const;
@@ -115,6 +116,7 @@ class ReplayedRows {
   std::vector<std::vector<std::byte>> spare_;  // memory of copies
   std::size_t batched_ = 0;                    // number of first outstanding rows in batches
   bool begun_ = false;                         // a worker has had a row
+  bool full_ = false;                          // no row is cut until half of them are in batches
   recording::RowDigest digest_;                // without the rows in digested_
   std::vector<std::byte> digested_;            // bytes of the last rows, for the digest
   std::uint64_t rows_ = 0;
