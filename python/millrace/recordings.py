@@ -175,7 +175,7 @@ class Recordings:
     """The recorded streams of a directory, by number. ``open`` makes it.
 
     ``len(recordings)`` is the number of streams, ``recordings[17]`` is the stream with number 17 (KeyError if there
-    is none), and an iteration gives all of them. Threads may share it.
+    is no such stream), and an iteration gives all of them. Threads may share it.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:

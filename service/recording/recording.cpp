@@ -2,6 +2,7 @@
 #include "service/recording/recording.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "service/log/wall_clock.h"
@@ -32,7 +33,8 @@ bool records(const Options& options) {
                              [](const auto& pipeline) { return pipeline.record.has_value(); });
 }
 
-Recording::Recording(const Options& options, LogWriter& writer, std::function<void()> ended)
+Recording::Recording(const Options& options, LogWriter& writer, Log& log,
+                     std::function<void()> ended)
     : upkeep_log_(writer),
       recorder_log_(writer, [this](recording::FileNumber file) { upkeep_.sealed(file); }),
       pages_(options.recording.queue, options.listen.threads, longest_frame(options)),
@@ -42,6 +44,10 @@ Recording::Recording(const Options& options, LogWriter& writer, std::function<vo
               {.keep = options.recording.keep, .keep_for = options.recording.keep_for}, wall_clock,
               upkeep_stats_, upkeep_log_),
       thread_(recorder_, pages_, std::move(ended)) {
+  const recording::SegmentSeries& series = recorder_.series();
+  log.info("recording", {{"directory", options.recording.directory},
+                         {"file", recording::Directory::file_name(series.number())},
+                         {"first_stream", std::to_string(series.next_stream())}});
   for (std::size_t i = 0; i < options.listen.threads; ++i)
     parts_.push_back(
         std::make_unique<ThreadRecording>(pages_, i, next_stream_, options.recording.commit));

@@ -31,9 +31,10 @@ class Recording {
  public:
   // Opens [recording] directory, recovers its last file and begins the next one. `ended` is called
   // on the recorder's thread after finish(), when the last file is sealed. Throws
-  // std::runtime_error with a line that begins with the key. `writer` must outlive it.
+  // std::runtime_error with a line that begins with the key. `log` is that of the
+  // calling thread. `writer` must outlive it.
   // Requires: records(options).
-  Recording(const Options& options, LogWriter& writer, std::function<void()> ended);
+  Recording(const Options& options, LogWriter& writer, Log& log, std::function<void()> ended);
 
   // The part on the io thread with this index.
   ThreadRecording& thread(std::size_t index) { return *parts_[index]; }

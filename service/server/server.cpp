@@ -98,7 +98,7 @@ Server::~Server() {
 
 void Server::make_recording() {
   if (!records(options_)) return;
-  recording_.emplace(options_, writer_, [this] {
+  recording_.emplace(options_, writer_, log_, [this] {
     net::post(main_, [this] {
       sealed_ = true;
       step_.cancel();

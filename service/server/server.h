@@ -143,7 +143,7 @@ class Server {
   std::size_t draining_threads_ = 0, draining_hubs_ = 0, cut_threads_ = 0, handing_threads_ = 0;
   std::size_t undrained_ = 0;   // io threads with connections
   std::size_t unrecorded_ = 0;  // io threads that have not handed over their last records
-  bool sealed_ = true;          // the recorder has ended, or there is none
+  bool sealed_ = true;          // the recorder has ended, or nothing is recorded
   const char* cut_off_reason_ = "the [limits] drain time is over";
   std::atomic<bool> cut_ = false;  // an io thread has cut a connection
   bool draining_ = false;
