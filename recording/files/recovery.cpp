@@ -108,8 +108,9 @@ bool IntactFile::add_records(const ChunkRecords& records) {
   for (const SliceMessage& message : records.messages) {
     const auto meta = channels_.find(message.channel);
     if (meta == channels_.end()) return false;
-    const auto slice = decoder_.slice(message.bytes, meta->second.frames.bytes());
-    if (!slice || slice->stream != meta->second.number) return false;
+    const auto slice =
+        decoder_.slice(message.bytes, meta->second.number, meta->second.frames.bytes());
+    if (!slice) return false;
     summary_.parts().add(message.channel, message.number, *slice);
   }
   return true;

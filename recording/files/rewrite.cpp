@@ -42,8 +42,9 @@ class Copy {
     const auto meta = from_.channels().find(message.channel);
     if (meta == from_.channels().end()) return skip(message, result);
     if (!keep_(meta->second.number)) return;
-    const auto slice = decoder_.slice(message.bytes, meta->second.frames.bytes());
-    if (!slice || slice->stream != meta->second.number) return skip(message, result);
+    const auto slice =
+        decoder_.slice(message.bytes, meta->second.number, meta->second.frames.bytes());
+    if (!slice) return skip(message, result);
     to_.add_encoded(meta->second, message.number, message.wall, *slice, message.bytes);
     result.parts.add(message.channel, message.number, *slice);
   }

@@ -174,10 +174,10 @@ void SegmentFile::add_parts(std::size_t chunk) {
   SliceDecoder decoder;
   for (const SliceMessage& message : *read) {
     const auto meta = channels_.find(message.channel);
-    const auto slice = meta == channels_.end()
-                           ? Result<Slice, WireError>(WireError::unknown)
-                           : decoder.slice(message.bytes, meta->second.frames.bytes());
-    if (slice && slice->stream == meta->second.number) {
+    const auto slice = meta == channels_.end() ? Result<Slice, WireError>(WireError::unknown)
+                                               : decoder.slice(message.bytes, meta->second.number,
+                                                               meta->second.frames.bytes());
+    if (slice) {
       parts_.add(message.channel, message.number, *slice);
       continue;
     }

@@ -51,7 +51,7 @@ class SegmentWriter {
   // the decoded one.
   void add_encoded(const StreamMeta& meta, std::uint32_t number, std::int64_t wall,
                    const Slice& slice, Bytes message);
-  // Notes in `parts` that a stream with a channel lost slices, although no slice says so.
+  // Notes in `parts` that a stream with a channel lost slices that no slice of the file names.
   void add_loss(std::uint64_t stream);
 
   // Bytes that the next write() writes, at most.

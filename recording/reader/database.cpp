@@ -16,7 +16,7 @@ namespace millrace::recording {
 namespace {
 
 constexpr std::int64_t header_bytes = 100;
-constexpr int patience = 5'000;  // milliseconds to wait for the lock of another process
+constexpr int patience = 1'000;  // milliseconds to wait for the lock of another process
 
 void check(sqlite3* database, int code) {
   if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;

@@ -95,8 +95,8 @@ void SliceSource::notice_damage(std::uint64_t to) {
 }
 
 std::optional<SliceSource::Found> SliceSource::decode(const SliceMessage& message) {
-  const auto slice = decoder_.slice(message.bytes, frame_bytes_);
-  if (!slice || slice->stream != stream_) {
+  const auto slice = decoder_.slice(message.bytes, stream_, frame_bytes_);
+  if (!slice) {
     reject();
     return std::nullopt;
   }

@@ -71,7 +71,7 @@ struct StreamTotals {
 // A part of one stream. `events`, `frames` and `answers` are views: of the caller's memory when it
 // is written, of the message and of the decoder when it is read.
 struct Slice {
-  std::uint64_t stream = 0;
+  std::uint64_t stream = 0;       // not encoded: the message's channel has it
   std::uint64_t first_event = 0;  // events of the stream before this slice
   std::uint64_t begin = 0;        // position of the stream before it
   std::uint32_t size = 0;         // size of bodies in force before it; 0: that of the rule
@@ -110,7 +110,7 @@ class SliceEncoder {
   SliceEncoder& operator=(SliceEncoder&&) noexcept;
 
   // The message, valid until the next call: its size is a multiple of 8. The frames of the slice
-  // are `frames`, one part after the other, in place of slice.frames. Requires: slice.stream > 0.
+  // are `frames`, one part after the other, in place of slice.frames.
   Bytes encode(const Slice& slice, std::span<const Bytes> frames);
   Bytes encode(std::span<const StreamPart> parts);
 
@@ -126,8 +126,10 @@ class SliceEncoder {
 // Confined to one thread.
 class SliceDecoder {
  public:
-  // The views are valid while `message` is, and until the next call.
-  [[nodiscard]] Result<Slice, WireError> slice(Bytes message, std::size_t frame_bytes);
+  // The views are valid while `message` is, and until the next call. `stream` is the number in the
+  // metadata of the message's channel: the message itself does not have it.
+  [[nodiscard]] Result<Slice, WireError> slice(Bytes message, std::uint64_t stream,
+                                               std::size_t frame_bytes);
   [[nodiscard]] Result<std::vector<StreamPart>, WireError> parts(Bytes message);
 
  private:

@@ -4,6 +4,7 @@
 
 #include "base/enum_names.h"
 #include "recording_generated.h"
+#include "schemas/recording/event_numbers.h"
 #include "schemas/recording/slice.h"
 #include "schemas/text.h"
 #include "schemas/wire.h"
@@ -28,15 +29,35 @@ bool is_number(Kind kind, std::uint64_t number) {
   }
 }
 
+// Gives the numbers of the events, in their order.
+class Numbers {
+ public:
+  explicit Numbers(const recorded::Slice& slice) : large_(slice.large()) {}
+
+  // nullopt if the number is missing.
+  std::optional<std::uint64_t> next(const recorded::EventEntry& entry) {
+    const std::uint64_t number = std::uint64_t{entry.high()} << 32 | entry.low();
+    if (number < large_number) return number;
+    if (!large_ || used_ == large_->size()) return std::nullopt;
+    return large_->Get(used_++);
+  }
+  bool all_used() const { return used_ == (large_ ? large_->size() : 0); }
+
+ private:
+  const flatbuffers::Vector<std::uint64_t>* large_;
+  flatbuffers::uoffset_t used_ = 0;
+};
+
 // nullopt if the entry is not an event.
-std::optional<TimedEvent> event_of(const recorded::EventEntry& in) {
+std::optional<TimedEvent> event_of(const recorded::EventEntry& in, Numbers& numbers) {
   if (in.kind() >= count_of<Kind>() || in.cause() >= count_of<Cause>()) return std::nullopt;
   Event event{.kind = static_cast<Kind>(in.kind()), .cause = static_cast<Cause>(in.cause())};
-  if (!is_number(event.kind, in.number())) return std::nullopt;
+  const auto number = numbers.next(in);
+  if (!number || !is_number(event.kind, *number)) return std::nullopt;
   if (event.kind != Kind::flush)
-    event.count = in.number();
-  else if (in.number() > 0)
-    event.mark = in.number() - 1;
+    event.count = *number;
+  else if (*number > 0)
+    event.mark = *number - 1;
   return TimedEvent{event, from_wire(in.at())};
 }
 
@@ -68,18 +89,19 @@ class Order {
 bool read_events(const recorded::Slice& in, std::size_t frame_bytes, std::vector<TimedEvent>& out) {
   out.clear();
   Order order(in);
+  Numbers numbers(in);
   if (const auto* events = in.events()) {
     if (!wire::is_aligned(*events) || events->size() > max_position - in.first_event())
       return false;
     out.reserve(events->size());
     for (const recorded::EventEntry* entry : *events) {
-      const auto event = event_of(*entry);
+      const auto event = event_of(*entry, numbers);
       if (!event || !order.add(event->event)) return false;
       out.push_back(*event);
     }
   }
   const std::size_t bytes = wire::bytes_of(in.frames()).size();
-  return bytes % frame_bytes == 0 && bytes / frame_bytes == order.frames();
+  return numbers.all_used() && bytes % frame_bytes == 0 && bytes / frame_bytes == order.frames();
 }
 
 bool is_answer(Answer::Kind kind, std::string_view data) {
@@ -146,15 +168,14 @@ bool possible(const recorded::PartEntry& part) {
 
 }  // namespace
 
-Result<Slice, WireError> SliceDecoder::slice(Bytes message, std::size_t frame_bytes) {
+Result<Slice, WireError> SliceDecoder::slice(Bytes message, std::uint64_t stream,
+                                             std::size_t frame_bytes) {
   if (message.size() > max_size) return WireError::too_long;
   const auto* in = wire::verified<recorded::Slice>(aligned_.of(message), nullptr);
   if (!in) return WireError::malformed;
-  Slice out{.stream = in->stream(),
-            .first_event = in->first_event(),
-            .begin = in->begin(),
-            .size = in->size()};
-  const bool valid = frame_bytes >= 1 && in->stream() >= 1 && in->first_event() <= max_position &&
+  Slice out{
+      .stream = stream, .first_event = in->first_event(), .begin = in->begin(), .size = in->size()};
+  const bool valid = frame_bytes >= 1 && in->first_event() <= max_position &&
                      in->begin() <= max_position && (in->first_event() > 0 || in->begin() == 0) &&
                      read_events(*in, frame_bytes, events_) && read_answers(*in, answers_) &&
                      read_lost(*in, out.lost) && read_closing(*in, out.closing);

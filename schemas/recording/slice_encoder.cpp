@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
 #include "recording_bfbs_generated.h"
 #include "recording_generated.h"
+#include "schemas/recording/event_numbers.h"
 #include "schemas/recording/slice.h"
 #include "schemas/wire.h"
 
@@ -34,16 +36,32 @@ std::uint64_t number_of(const Event& event) {
   return event.mark ? *event.mark + 1 : 0;
 }
 
+recorded::EventEntry entry_of(const TimedEvent& timed) {
+  const std::uint64_t number = std::min(number_of(timed.event), large_number);
+  return {to_wire(timed.at), static_cast<std::uint32_t>(number),
+          static_cast<std::uint16_t>(number >> 32), static_cast<std::uint8_t>(timed.event.kind),
+          static_cast<std::uint8_t>(timed.event.cause)};
+}
+
 auto encode_events(Builder& builder, std::span<const TimedEvent> events) {
   using Vector = flatbuffers::Offset<flatbuffers::Vector<const recorded::EventEntry*>>;
   if (events.empty()) return Vector();
   return builder.CreateVectorOfStructs<recorded::EventEntry>(
-      events.size(), [events](std::size_t i, recorded::EventEntry* out) {
-        const auto& [event, at] = events[i];
-        *out = recorded::EventEntry(to_wire(at), number_of(event),
-                                    static_cast<std::uint8_t>(event.kind),
-                                    static_cast<std::uint8_t>(event.cause));
-      });
+      events.size(),
+      [events](std::size_t i, recorded::EventEntry* out) { *out = entry_of(events[i]); });
+}
+
+auto encode_large(Builder& builder, std::span<const TimedEvent> events) {
+  const auto is_large = [](const TimedEvent& timed) {
+    return number_of(timed.event) >= large_number;
+  };
+  const auto count = static_cast<std::size_t>(std::ranges::count_if(events, is_large));
+  if (count == 0) return flatbuffers::Offset<flatbuffers::Vector<std::uint64_t>>();
+  std::uint64_t* out = nullptr;
+  const auto vector = builder.CreateUninitializedVector(count, &out);
+  for (const TimedEvent& timed : events)
+    if (is_large(timed)) *out++ = flatbuffers::EndianScalar(number_of(timed.event));
+  return vector;
 }
 
 ByteVector encode_answer_bytes(Builder& builder, std::span<const RecordedAnswer> answers) {
@@ -99,17 +117,18 @@ SliceEncoder::SliceEncoder(SliceEncoder&&) noexcept = default;
 SliceEncoder& SliceEncoder::operator=(SliceEncoder&&) noexcept = default;
 
 Bytes SliceEncoder::encode(const Slice& slice, std::span<const Bytes> frames) {
-  assert(slice.stream > 0);  // this field makes the size a multiple of 8
   const wire::Writing writing(*builder_);
+  builder_->Align(8);  // the size of the message is then a multiple of 8
   const auto frames_vector = encode_frames(*builder_, frames);
   const auto answer_bytes = encode_answer_bytes(*builder_, slice.answers);
   const auto answers = encode_answers(*builder_, slice.answers);
+  const auto large = encode_large(*builder_, slice.events);
   const auto events = encode_events(*builder_, slice.events);
   const auto lost = encode_lost(slice.lost.value_or(LostEvents{}));
   const auto closing = encode_closing(slice.closing.value_or(StreamTotals{}));
   builder_->Finish(recorded::CreateSlice(
-      *builder_, slice.stream, slice.first_event, slice.begin, slice.size, events, frames_vector,
-      answers, answer_bytes, slice.lost ? &lost : nullptr, slice.closing ? &closing : nullptr));
+      *builder_, slice.first_event, slice.begin, events, frames_vector, slice.size, answers,
+      answer_bytes, slice.lost ? &lost : nullptr, slice.closing ? &closing : nullptr, large));
   assert(builder_->GetSize() % 8 == 0);
   return wire::finished(*builder_);
 }

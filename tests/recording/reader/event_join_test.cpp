@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "tests/recording/reader/join_printer.h"
+#include "tests/recording/reader/read_items.h"
 
 namespace millrace::recording {
 namespace {
@@ -36,16 +36,16 @@ class Slices {
     more.events = events;
     more.frames = values;
     const Added added = join.add(number, more, "damaged");
-    printed += printed_items(join);
+    printed += read_all(join, &values_read);
     return added;
   }
   std::string finish(std::uint64_t end = 0) {
     join.finish(end, "no end");
-    return printed += printed_items(join);
+    return printed += read_all(join, &values_read);
   }
 
   EventJoin join{1};
-  std::string printed;
+  std::string printed, values_read;
 };
 
 Slice in_force(std::uint32_t size) { return {.size = size}; }
@@ -58,7 +58,8 @@ TEST_CASE("slices that follow each other give their events and frames") {
   Slices slices;
   CHECK(slices.add(0, 0, 0, {open(), frames(2)}) == Added::joined);
   CHECK(slices.add(1, 2, 2, {frames(3), event(Kind::flush), event(Kind::end)}) == Added::joined);
-  CHECK(slices.finish() == "open frames:0,1 frames:2,3,4 flush end ");
+  CHECK(slices.finish() == "open frames:2 frames:3 flush end ");
+  CHECK(slices.values_read == std::string("\0\1\2\3\4", 5));
   CHECK(slices.join.over());
   CHECK(slices.join.missing().empty());
 }
@@ -67,7 +68,8 @@ TEST_CASE("a missing slice is a gap of its frames") {
   Slices slices;
   slices.add(0, 0, 0, {open(), frames(2)});
   slices.add(2, 4, 7, {frames(1), event(Kind::end)});
-  CHECK(slices.printed == "open frames:0,1 gap(recorder):5 frames:7 end ");
+  CHECK(slices.printed == "open frames:2 gap(recorder):5 frames:1 end ");
+  CHECK(slices.values_read == std::string("\0\1\7", 3));
   CHECK(slices.join.missing() == std::vector<MissingPart>{{2, 7, 2, "damaged"}});
 }
 
@@ -75,7 +77,7 @@ TEST_CASE("a missing slice without frames is a reset") {
   Slices slices;
   slices.add(0, 0, 0, {open(), frames(2)});
   slices.add(2, 3, 2, {event(Kind::end)});
-  CHECK(slices.printed == "open frames:0,1 reset(recorder) end ");
+  CHECK(slices.printed == "open frames:2 reset(recorder) end ");
   CHECK(slices.join.missing() == std::vector<MissingPart>{{2, 2, 1, "damaged"}});
 }
 
@@ -90,7 +92,7 @@ TEST_CASE("missing events before the dropped ones are named apart, in one gap") 
   Slices slices;
   slices.add(0, 0, 0, {open(), frames(2)});
   slices.add(5, 6, 9, {event(Kind::end)}, lost(3, 4));
-  CHECK(slices.printed == "open frames:0,1 gap(recorder):7 end ");
+  CHECK(slices.printed == "open frames:2 gap(recorder):7 end ");
   CHECK(slices.join.missing() ==
         std::vector<MissingPart>{{2, 4, 1, "damaged"}, {4, 9, 3, "not recorded: disk_full"}});
 }
@@ -100,7 +102,7 @@ TEST_CASE("dropped events that a slice has after all are not lost") {
   slices.add(0, 0, 0, {open(), frames(2)});
   slices.add(1, 2, 2, {frames(1)});
   slices.add(2, 3, 3, {frames(1), event(Kind::end)}, lost(2, 2));
-  CHECK(slices.printed == "open frames:0,1 frames:2 frames:3 end ");
+  CHECK(slices.printed == "open frames:2 frames:1 frames:1 end ");
   CHECK(slices.join.missing().empty());
 }
 
@@ -110,7 +112,8 @@ TEST_CASE("a slice that comes again is given once") {
   CHECK(slices.add(0, 0, 0, {open(), frames(2)}) == Added::known);
   // Some of its events are new.
   CHECK(slices.add(1, 1, 0, {frames(2), frames(2)}) == Added::joined);
-  CHECK(slices.printed == "open frames:0,1 frames:2,3 ");
+  CHECK(slices.printed == "open frames:2 frames:2 ");
+  CHECK(slices.values_read == std::string("\0\1\2\3", 4));
 }
 
 TEST_CASE("a size after missing events only if it is another one") {
@@ -119,13 +122,13 @@ TEST_CASE("a size after missing events only if it is another one") {
   slices.add(2, 5, 2, {frames(1)}, in_force(8));
   slices.add(4, 8, 3, {frames(1)}, in_force(9));
   CHECK(slices.printed ==
-        "open size:8 frames:0 gap(recorder):1 frames:2 reset(recorder) size(recorder):9 frames:3 ");
+        "open size:8 frames:1 gap(recorder):1 frames:1 reset(recorder) size(recorder):9 frames:1 ");
 }
 
 TEST_CASE("a stream without its begin opens with a gap") {
   Slices slices;
   slices.add(7, 9, 100, {frames(2), event(Kind::end)}, in_force(4));
-  CHECK(slices.printed == "open(recorder) gap(recorder):100 size(recorder):4 frames:100,101 end ");
+  CHECK(slices.printed == "open(recorder) gap(recorder):100 size(recorder):4 frames:2 end ");
   CHECK(slices.join.missing() == std::vector<MissingPart>{{0, 100, 9, "damaged"}});
 }
 
@@ -133,7 +136,7 @@ TEST_CASE("a stream without an end is aborted") {
   Slices slices;
   slices.add(0, 0, 0, {open(), frames(1)});
   CHECK_FALSE(slices.join.over());
-  CHECK(slices.finish() == "open frames:0 abort(recorder) ");
+  CHECK(slices.finish() == "open frames:1 abort(recorder) ");
   CHECK(slices.join.over());
   CHECK(slices.join.missing() == std::vector<MissingPart>{{1, 1, 0, "no end"}});
 }
@@ -141,7 +144,7 @@ TEST_CASE("a stream without an end is aborted") {
 TEST_CASE("frames missing at the end are a gap if their number is known") {
   Slices slices;
   slices.add(0, 0, 0, {open(), frames(1)});
-  CHECK(slices.finish(10) == "open frames:0 gap(recorder):9 abort(recorder) ");
+  CHECK(slices.finish(10) == "open frames:1 gap(recorder):9 abort(recorder) ");
   CHECK(slices.join.missing() == std::vector<MissingPart>{{1, 10, 0, "no end"}});
 }
 
@@ -153,7 +156,7 @@ TEST_CASE("a stream of which nothing is left is opened and aborted") {
 TEST_CASE("a stream that was closed without an end is aborted before its totals") {
   Slices slices;
   slices.add(0, 0, 0, {open(), frames(1)}, closing());
-  CHECK(slices.printed == "open frames:0 abort(recorder) totals:5 ");
+  CHECK(slices.printed == "open frames:1 abort(recorder) totals:5 ");
   CHECK(slices.join.over());
   CHECK(slices.add(1, 2, 1, {frames(1)}) == Added::known);
 }
@@ -171,7 +174,7 @@ TEST_CASE("a missing slice of answers is named") {
   Slices slices;
   slices.add(0, 0, 0, {open(), frames(4)});
   slices.add(2, 2, 4, {event(Kind::end)});
-  CHECK(slices.printed == "open frames:0,1,2,3 end ");
+  CHECK(slices.printed == "open frames:4 end ");
   CHECK(slices.join.missing() == std::vector<MissingPart>{{4, 4, 0, "damaged"}});
 }
 
@@ -195,9 +198,9 @@ TEST_CASE("a slice that contradicts the slices before it is left out") {
   CHECK(contradicts(3, 4, {event(Kind::size, 1ull << 32)}));         // a size beyond 32 bits
   CHECK(contradicts(3, 4, {open()}));                                // a second begin
   CHECK(contradicts(3, 4, {event(Kind::end), event(Kind::flush)}));  // an event after the end
-  CHECK(slices.printed == "open size:2 frames:0,1,2,3 ");
+  CHECK(slices.printed == "open size:2 frames:4 ");
   slices.add(2, 4, 4, {event(Kind::end)}, in_force(2));
-  CHECK(slices.printed == "open size:2 frames:0,1,2,3 reset(recorder) end ");
+  CHECK(slices.printed == "open size:2 frames:4 reset(recorder) end ");
   CHECK(slices.add(3, 5, 4, {frames(1)}) == Added::contradicts);
 }
 

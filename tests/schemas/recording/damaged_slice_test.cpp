@@ -26,7 +26,7 @@ bool valid_after(const std::function<void(FullSlice&, Slice&)>& change,
   SliceEncoder encoder;
   const PlacedMessage message(encoder.encode(slice, {&slice.frames, 1}));
   SliceDecoder decoder;
-  const auto decoded = decoder.slice(message.bytes(), frame_bytes);
+  const auto decoded = decoder.slice(message.bytes(), 17, frame_bytes);
   if (!decoded) CHECK(decoded.error() == WireError::meaning);
   return decoded.has_value();
 }
@@ -40,7 +40,7 @@ std::uint64_t sum = 0;
 // Reads every value of a decoded slice, for the sanitizers.
 void read_all(Bytes bytes) {
   SliceDecoder decoder;
-  if (const auto slice = decoder.slice(bytes, 2)) {
+  if (const auto slice = decoder.slice(bytes, 17, 2)) {
     for (const TimedEvent& event : slice->events) sum += event.event.count;
     for (const std::byte frame : slice->frames) sum += static_cast<std::uint64_t>(frame);
     for (const RecordedAnswer& answer : slice->answers)

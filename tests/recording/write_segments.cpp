@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes segment files for tests in Python:
+//
+//   write_segments DIRECTORY example
+//   write_segments DIRECTORY streams STREAMS SLICES FRAMES
+//
+// `example` is the file of docs/recording_format.md. `streams` writes slices of that many frames of
+// 16-bit audio, one per stream in turn, with a commit every 4 MiB.
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "recording/files/segment_writer.h"
+#include "tests/recording/segments.h"
+
+namespace millrace::recording {
+namespace {
+
+SegmentWriter begin(const Directory& directory) {
+  return expect(SegmentWriter::begin(expect(directory.create(1)), head_of(1)));
+}
+
+void commit(SegmentWriter& writer) {
+  expect(writer.write());
+  expect(writer.sync());
+}
+
+void write_example(const Directory& directory) {
+  SegmentWriter writer = begin(directory);
+  const StreamMeta meta{.number = 17,
+                        .name = "call-4711",
+                        .pipeline = "asr",
+                        .rule = R"({"size":4})",
+                        .frames = {.rate = 8000},
+                        .options = R"({"user":"ada"})",
+                        .client = R"({"format":"mulaw","rate":8000,"channels":1})",
+                        .opened_wall = 1'760'000'000'000'000'000,
+                        .opened_steady = 5'000'000'000};
+  const auto at = [](int milliseconds) {
+    return from_wire(5'000'000'000 + 1'000'000LL * milliseconds);
+  };
+  const std::vector<std::byte> audio{std::byte{1}, {}, std::byte{2}, {}, std::byte{3}, {},
+                                     std::byte{4}, {}, std::byte{5}, {}, std::byte{6}, {}};
+  const std::vector<TimedEvent> first{{{.kind = Event::Kind::open}, at(0)},
+                                      {{.kind = Event::Kind::frames, .count = 4}, at(10)},
+                                      {{.kind = Event::Kind::flush, .mark = 7}, at(20)}};
+  const std::vector<TimedEvent> last{
+      {{.kind = Event::Kind::gap, .cause = Cause::load, .count = 160}, at(500)},
+      {{.kind = Event::Kind::frames, .count = 2}, at(510)},
+      {{.kind = Event::Kind::end}, at(520)}};
+  const std::vector<RecordedAnswer> answers{
+      {.seq = 0, .batch = BatchId{31}, .kind = Answer::Kind::json, .data = R"({"text":"yes"})"}};
+  const Bytes begin_audio = Bytes(audio).first(8), end_audio = Bytes(audio).subspan(8);
+  writer.add(meta, 0, meta.opened_wall, {.stream = 17, .events = first}, {&begin_audio, 1});
+  commit(writer);
+  writer.add(meta, 2, meta.opened_wall + 500'000'000,
+             {.stream = 17,
+              .first_event = 4,
+              .begin = 4,
+              .events = last,
+              .answers = answers,
+              .lost = LostEvents{.first_event = 3, .begin = 4, .reason = DropReason::queue_full},
+              .closing =
+                  StreamTotals{
+                      .rows = 3, .frames = 6, .lost = 160, .digest = 0x1234abcd, .complete = true}},
+             {&end_audio, 1});
+  expect(writer.seal());
+}
+
+void write_streams(const Directory& directory, std::size_t streams, std::size_t slices,
+                   std::size_t frames) {
+  SegmentWriter writer = begin(directory);
+  std::vector<TestStream> all;
+  for (std::size_t stream = 1; stream <= streams; ++stream) all.emplace_back(stream);
+  for (std::size_t slice = 0; slice < slices; ++slice)
+    for (TestStream& stream : all) {
+      stream.add(writer, frames, slice + 1 == slices);
+      if (writer.uncommitted() >= 4 << 20) commit(writer);
+    }
+  expect(writer.seal());
+}
+
+int run(int argc, char** argv) {
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  const auto number = [&](std::size_t i) { return std::stoul(args.at(i)); };
+  const Directory directory = expect(Directory::open(args.at(0), Directory::For::writing));
+  if (args.at(1) == "example")
+    write_example(directory);
+  else
+    write_streams(directory, number(2), number(3), number(4));
+  return 0;
+}
+
+}  // namespace
+}  // namespace millrace::recording
+
+int main(int argc, char** argv) { return millrace::recording::run(argc, argv); }
