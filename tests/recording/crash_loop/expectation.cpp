@@ -28,7 +28,7 @@ struct ReadMessage {
 struct ReadFile {
   std::vector<ReadMessage> messages{};  // in the order of the file
   bool sealed = false, good = false;    // good: verify() has found no damage
-  std::string damage{};                // the first damage
+  std::string damage{};                 // the first damage
   bool named = false;                   // there is damage, or a torn tail
   std::uint64_t torn = 0;
   std::vector<StreamPart> parts{};

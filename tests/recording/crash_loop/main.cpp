@@ -144,7 +144,8 @@ class Loop {
     for (std::uint64_t pages = draw(2); pages > 0; --pages) {
       const std::uint64_t at = std::max(safe, draw(size) & ~std::uint64_t{4095});
       const std::uint64_t end = std::min(size, (at / 4096 + 1) * 4096);
-      const std::string page(end - at, safe == 0 || draw(1) == 0 ? '\0' : static_cast<char>(draw(255)));
+      const std::string page(end - at,
+                             safe == 0 || draw(1) == 0 ? '\0' : static_cast<char>(draw(255)));
       if (::pwrite(file.get(), page.data(), page.size(), static_cast<off_t>(at)) < 0)
         throw std::runtime_error("pwrite " + path);
     }
