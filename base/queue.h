@@ -3,8 +3,10 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <iterator>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,20 @@ class Queue {
     // Erases the popped values when they are as many as the rest: O(1) per value.
     if (taken_ > 0 && 2 * taken_ >= values_.size()) erase_taken();
     values_.push_back(std::move(value));
+    lock.unlock();
+    if (first) ready_.notify_one();
+    return first ? Pushed::first : Pushed::more;
+  }
+
+  // The same for several values, which are added together or not at all. Requires: there is one.
+  [[nodiscard]] Pushed try_push(std::span<T> values) {
+    std::unique_lock lock(mutex_);
+    if (closed_) return Pushed::closed;
+    if (values_.size() - taken_ + values.size() > capacity_) return Pushed::full;
+    const bool first = values_.size() == taken_;
+    if (taken_ > 0 && 2 * taken_ >= values_.size()) erase_taken();
+    values_.insert(values_.end(), std::make_move_iterator(values.begin()),
+                   std::make_move_iterator(values.end()));
     lock.unlock();
     if (first) ready_.notify_one();
     return first ? Pushed::first : Pushed::more;

@@ -80,7 +80,7 @@ double cpu_seconds() {
 }
 
 struct Figures {
-  double megabytes_per_second = 0;  // of frames
+  double megabytes_per_second = 0;  // counts only frames
   double cpu = 0;                   // us per slice
 };
 

@@ -66,23 +66,11 @@ std::optional<ChunkScan::PlacedMarker> ChunkScan::search_marker(std::uint64_t fr
   return std::nullopt;
 }
 
-std::uint64_t ChunkScan::after_indexes(std::uint64_t offset) {
-  for (;;) {
-    Cursor cursor(window_.read(offset, mcap::record_head));
-    const bool index = cursor.u8() == static_cast<std::uint8_t>(Opcode::message_index);
-    const std::uint64_t length = cursor.u64();
-    if (!index || !cursor.ok() || window_.size() - offset < mcap::record_head) return offset;
-    if (length > window_.size() - offset - mcap::record_head) return offset;
-    offset += mcap::record_head + length;
-  }
-}
-
 std::optional<FoundChunk> ChunkScan::next() {
-  std::uint64_t at = after_indexes(end_);
-  indexed_end_ = at;
+  std::optional<PlacedMarker> marker = marker_at(indexed_end_);
+  std::uint64_t at = end_;
   std::string error;
-  for (;;) {
-    std::optional<PlacedMarker> marker = marker_at(at);
+  for (;; marker.reset()) {
     if (!marker) marker = search_marker(at);
     if (!marker) return std::nullopt;
     const std::uint64_t length = marker->marker.length;
@@ -91,7 +79,7 @@ std::optional<FoundChunk> ChunkScan::next() {
     auto read = length < mcap::record_head ? std::string("has a damaged head")
                                            : read_chunk(record, ChunkCheck::checksum);
     if (read) {
-      take(*marker, error);
+      take(*marker, index_bytes(*read), error);
       return FoundChunk{.marker = marker->begin,
                         .offset = marker->end,
                         .bytes = length,
@@ -104,17 +92,18 @@ std::optional<FoundChunk> ChunkScan::next() {
   }
 }
 
-void ChunkScan::take(const PlacedMarker& marker, const std::string& last_error) {
+void ChunkScan::take(const PlacedMarker& marker, std::uint64_t indexes,
+                     const std::string& last_error) {
   const std::uint64_t number = marker.marker.number;
   damage_.reset();
-  if (marker.begin > indexed_end_ || number > next_number_)
-    damage_ = {.begin = indexed_end_,
+  if (marker.begin != indexed_end_ || number > next_number_)
+    damage_ = {.begin = std::min(indexed_end_, marker.begin),
                .end = marker.begin,
                .why = chunks_text(next_number_, number - next_number_, last_error)};
   id_ = marker.marker.id;
   next_number_ = number + 1;
   end_ = marker.end + marker.marker.length;
-  indexed_end_ = end_;
+  indexed_end_ = end_ + indexes;
 }
 
 }  // namespace millrace::recording

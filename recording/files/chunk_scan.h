@@ -44,8 +44,8 @@ class ChunkScan {
   };
   // The damage before the chunk that next() returned last.
   const std::optional<Gap>& damage() const { return damage_; }
-  // After the last whole chunk and its whole message indexes.
-  std::uint64_t end() const { return indexed_end_; }
+  // After the last whole chunk, and after its message indexes if the file is long enough.
+  std::uint64_t end() const { return window_.size() < indexed_end_ ? end_ : indexed_end_; }
   const std::optional<FileId>& id() const { return id_; }
 
  private:
@@ -55,13 +55,12 @@ class ChunkScan {
   };
   std::optional<PlacedMarker> marker_at(std::uint64_t offset);
   std::optional<PlacedMarker> search_marker(std::uint64_t from);
-  std::uint64_t after_indexes(std::uint64_t offset);
-  void take(const PlacedMarker& marker, const std::string& last_error);
+  void take(const PlacedMarker& marker, std::uint64_t indexes, const std::string& last_error);
 
   FileWindow window_;
   std::optional<FileId> id_;
-  std::uint64_t end_;  // end of the last whole chunk
-  std::uint64_t indexed_end_ = end_;
+  std::uint64_t end_;                 // end of the last whole chunk
+  std::uint64_t indexed_end_ = end_;  // where its indexes end
   std::uint64_t next_number_ = 0;
   std::optional<Gap> damage_;
 };

@@ -132,6 +132,11 @@ void SegmentFile::cover(std::uint64_t bytes) {
   maps_.emplace_back(file_.get(), sealed() ? bytes : std::max(2 * bytes, least_mapped));
 }
 
+std::uint64_t SegmentFile::torn_bytes() const {
+  if (sealed()) return 0;
+  return begun_ ? size_ - std::min(size_, scan_->end()) : size_;
+}
+
 Result<std::vector<SliceMessage>, Damage> SegmentFile::messages(std::size_t chunk) {
   const ChunkPlace& place = chunks_[chunk];
   const Bytes record = maps_.back().bytes().subspan(place.offset, place.bytes);

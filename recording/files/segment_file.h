@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -71,7 +70,7 @@ class SegmentFile {
   // a commit that is being written.
   const std::vector<Damage>& damages() const { return damages_; }
   // Unsealed: bytes after the last whole chunk and its indexes.
-  std::uint64_t torn_bytes() const { return sealed() ? 0 : size_ - std::min(size_, scan_->end()); }
+  std::uint64_t torn_bytes() const;
 
  private:
   enum class Checked : std::uint8_t { no, good, bad };

@@ -65,6 +65,11 @@ std::vector<std::uint16_t> channels_of(const ChunkRecords& chunk) {
   return channels;
 }
 
+std::uint64_t index_bytes(const ChunkRecords& chunk) {
+  constexpr std::size_t index = mcap::record_head + 2 + 4, entry = 16;
+  return channels_of(chunk).size() * index + chunk.messages.size() * entry;
+}
+
 ChannelRecord read_channel(Bytes content) {
   Cursor cursor(content);
   ChannelRecord read{.channel = cursor.u16()};

@@ -38,6 +38,9 @@ struct ChunkRecords {
 // The channels with messages, ascending.
 std::vector<std::uint16_t> channels_of(const ChunkRecords& chunk);
 
+// The bytes of the MessageIndex records that follow the chunk.
+std::uint64_t index_bytes(const ChunkRecords& chunk);
+
 // How much of a chunk is read.
 enum class ChunkCheck { trust, checksum };
 

@@ -46,11 +46,13 @@ std::optional<FileHead> search_head(Bytes first) {
   }
 }
 
+// Nothing follows the fields: otherwise the length of the record is damaged, and it contains
+// chunks.
 bool is_schema(const mcap::Record& record) {
   if (record.opcode != Opcode::schema) return false;
   Cursor cursor(record.content);
   return cursor.u16() == 1 && cursor.text() == "millrace.recorded.Slice" &&
-         cursor.text() == "flatbuffer" && cursor.ok();
+         cursor.text() == "flatbuffer" && !cursor.bytes(cursor.u32()).empty() && cursor.left() == 0;
 }
 
 std::string later_format(int format) {
@@ -82,7 +84,8 @@ Records read_records(Bytes first) {
   if (!header || header->opcode != Opcode::header) return read;
   Cursor fields(header->content);
   const std::string_view profile = fields.text();
-  if (fields.ok()) read.profile = profile;
+  fields.text();  // library
+  if (fields.ok() && fields.left() == 0) read.profile = profile;
   read.metadata_offset = magic.size() + cursor.offset();
   const auto metadata = cursor.record();
   read.metadata_end = magic.size() + cursor.offset();
@@ -97,6 +100,8 @@ Records read_records(Bytes first) {
 // A file that ends before the end of its first records. A part of them was written, or none.
 bool is_unfinished(Bytes first, const Records& read) {
   if (first.size() >= start_bytes || read.schema) return false;
+  // After a loss of power, a file can have its size, but not yet its bytes.
+  if (std::ranges::all_of(first, [](std::byte byte) { return byte == std::byte{}; })) return true;
   const auto magic = std::as_bytes(std::span(mcap::magic));
   if (first.size() < magic.size()) return is_prefix(first, magic);
   if (!read.magic) return false;

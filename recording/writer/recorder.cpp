@@ -76,7 +76,7 @@ void Recorder::commit() {
   committed_ = now_;
 }
 
-void Recorder::add(RecordedStream& stream) {
+void Recorder::add(PendingStream& stream) {
   if (stream.is_empty()) return;
   if (const auto reason = blocked()) return drop(stream, *reason);
   if (!has_room(stream)) return drop(stream, blocked().value_or(DropReason::io_error));
@@ -94,7 +94,7 @@ void Recorder::add(RecordedStream& stream) {
 }
 
 // Makes room for a slice: a file, and in it a channel for the stream.
-bool Recorder::has_room(const RecordedStream& stream) {
+bool Recorder::has_room(const PendingStream& stream) {
   if (!has_file()) return false;
   if (series_.writer().has_channel(stream.meta.number) ||
       series_.writer().channels() < SegmentWriter::most_channels)
@@ -110,7 +110,9 @@ bool Recorder::has_file() {
   return series_.is_open();
 }
 
-void Recorder::drop(RecordedStream& stream, DropReason reason) {
+void Recorder::drop(PendingStream& stream, DropReason reason) {
+  if (stream.closing) keep_end(stream);
+  if (stream.events.empty() && stream.answers.empty()) return;  // the rest is written later
   skipped(reason);
   stats_.dropped[reason].add();
   if (!stream.lost && !stream.events.empty())
@@ -118,7 +120,6 @@ void Recorder::drop(RecordedStream& stream, DropReason reason) {
         LostEvents{.first_event = stream.first_event, .begin = stream.begin, .reason = reason};
   ++stream.slice_number;
   stream.begin_next();
-  if (stream.closing) keep_end(stream);
 }
 
 void Recorder::skipped(DropReason reason) {
@@ -126,7 +127,7 @@ void Recorder::skipped(DropReason reason) {
   dropped_because_ = reason;
 }
 
-void Recorder::keep_end(RecordedStream& stream) {
+void Recorder::keep_end(PendingStream& stream) {
   unwritten_ends_.push_back(&stream);
   if (unwritten_ends_.size() <= most_unwritten_ends) return;
   gone_.push_back(unwritten_ends_.front()->meta.number);
@@ -134,7 +135,7 @@ void Recorder::keep_end(RecordedStream& stream) {
 }
 
 void Recorder::write_ends() {
-  for (RecordedStream* const stream : unwritten_ends_) streams_.wait(*stream);
+  for (PendingStream* const stream : unwritten_ends_) streams_.wait(*stream);
   unwritten_ends_.clear();
 }
 
@@ -158,7 +159,7 @@ bool Recorder::write() {
 // of its events that is lost.
 void Recorder::lose(DropReason reason) {
   for (const Uncommitted& slice : uncommitted_ | std::views::reverse) {
-    RecordedStream& stream = *slice.stream;
+    PendingStream& stream = *slice.stream;
     skipped(reason);
     stats_.dropped[reason].add();
     if (slice.lost)

@@ -57,6 +57,7 @@ class SegmentSeries {
 
  private:
   void recover_last();
+  void count(const Recovered& recovered);
   Result<void, std::error_code> create_next();
   void fail(FileOperation operation, std::error_code why);
   // Counts the error.

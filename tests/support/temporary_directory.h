@@ -12,7 +12,8 @@ namespace millrace {
 // A new directory, removed with its content by the destructor.
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
+  explicit TemporaryDirectory(const std::string& parent = "/tmp")
+      : path_(parent + "/millrace-XXXXXX") {
     if (!::mkdtemp(path_.data())) throw std::runtime_error("mkdtemp " + path_);
   }
   ~TemporaryDirectory() {
@@ -26,7 +27,12 @@ class TemporaryDirectory {
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
  private:
-  std::string path_ = "/tmp/millrace-XXXXXX";
+  std::string path_;
 };
+
+// A file system in memory, if the system has one: for tests that sync a file thousands of times.
+inline std::string memory_folder() {
+  return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
+}
 
 }  // namespace millrace
