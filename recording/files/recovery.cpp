@@ -133,6 +133,8 @@ void IntactFile::seal() {
 
   // Also gives back the space that the writer reserved.
   check(truncate(file_, end_), "ftruncate");
+  // A summary on the disk shows that all chunks are there.
+  check(sync_data(file_), "fdatasync");
   if (::lseek(file_, static_cast<off_t>(end_), SEEK_SET) < 0)
     throw std::system_error(errno, std::generic_category(), "lseek");
   check(write_all(file_, end), "write");

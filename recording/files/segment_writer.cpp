@@ -79,6 +79,8 @@ struct SegmentWriter::Impl {
 
   Result<void, std::error_code> seal() {
     auto done = write();
+    // A summary on the disk shows that all chunks are there.
+    if (done) done = sync_data(file.get());
     if (!done) return done;
     summary.append_end(pending, written, crc);
     done = write_all(file.get(), pending);

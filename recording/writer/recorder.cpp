@@ -111,6 +111,8 @@ bool Recorder::has_file() {
 }
 
 void Recorder::drop(PendingStream& stream, DropReason reason) {
+  if (stream.closing) keep_end(stream);
+  if (stream.events.empty() && stream.answers.empty()) return;  // the rest is written later
   skipped(reason);
   stats_.dropped[reason].add();
   if (!stream.lost && !stream.events.empty())
@@ -118,7 +120,6 @@ void Recorder::drop(PendingStream& stream, DropReason reason) {
         LostEvents{.first_event = stream.first_event, .begin = stream.begin, .reason = reason};
   ++stream.slice_number;
   stream.begin_next();
-  if (stream.closing) keep_end(stream);
 }
 
 void Recorder::skipped(DropReason reason) {
