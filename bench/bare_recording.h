@@ -44,7 +44,7 @@ inline Bytes part_of(const std::vector<std::byte>& frames, std::uint64_t number,
   return Bytes(frames).subspan(number * bytes % frames.size(), bytes);
 }
 
-// Copies so many parts of `bytes` bytes to a buffer, and checksums, writes and, if `sync`, syncs
+// Copies `parts` parts of `bytes` bytes to a buffer, and checksums, writes and, if `sync`, syncs
 // the buffer every 4 MiB.
 void copy_and_write(FileDescriptor file, std::uint64_t parts, std::size_t bytes, bool sync,
                     const std::vector<std::byte>& frames);

@@ -3,17 +3,17 @@
 // their taps, and the recorder's thread writes them to segment files. The control is one thread
 // that copies, checksums and writes the same frames, with as many syncs. The runs alternate. The
 // files are made in a new directory and deleted after each run.
+#include <poll.h>
 #include <time.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/time.h"
@@ -51,7 +51,7 @@ struct Figures {
   double speed = 0;        // MB/s of frames
   double cpu = 0;          // us of the process per chunk
   double io_cpu = 0;       // us of the thread with the taps per chunk
-  double allocations = 0;  // of the process per chunk, in the second half
+  double allocations = 0;  // per chunk in the whole process, in the second half
   double dropped = 0;      // slices
 };
 
@@ -96,8 +96,7 @@ Figures record(const std::string& path, const Arguments& args,
   PagePool pages(args.queue << 20, 1, 2);
   PageWriter writer(pages, 0, tap_stats);
   Recorder recorder({.directory = path, .min_free = 0, .wall = wall_clock}, pages, stats, notices);
-  std::atomic<bool> ended = false;
-  std::optional<RecorderThread> thread(std::in_place, recorder, pages, [&] { ended = true; });
+  std::optional<RecorderThread> thread(std::in_place, recorder, pages, [] {});
   Taps taps(writer, args.streams);
   Figures figures;
   const Time begun = Clock::now();
@@ -107,7 +106,7 @@ Figures record(const std::string& path, const Arguments& args,
   for (std::uint64_t first = 0; first < args.chunks();) {
     // The queue is never full.
     while (first * args.chunk > stats.written_bytes.value() + (args.queue << 19))
-      std::this_thread::sleep_for(std::chrono::microseconds(500));
+      ::poll(nullptr, 0, 1);  // waits a millisecond
     const std::uint64_t last = std::min<std::uint64_t>(first + 200, args.chunks());
     const double before = seconds(CLOCK_THREAD_CPUTIME_ID);
     const std::uint64_t half = args.chunks() / 2;
@@ -127,8 +126,8 @@ Figures record(const std::string& path, const Arguments& args,
   figures.io_cpu = 1e6 * io_cpu / chunks;
   figures.allocations = 2 * static_cast<double>(allocations) / chunks;
   for (const auto& drops : {&stats.dropped, &tap_stats.dropped})
-    for (const DropReason reason : {DropReason::queue_full, DropReason::io_error,
-                                    DropReason::disk_full, DropReason::memory})
+    for (const DropReason reason :
+         {DropReason::queue_full, DropReason::io_error, DropReason::disk_full, DropReason::memory})
       figures.dropped += static_cast<double>((*drops)[reason].value());
   return figures;
 }

@@ -108,7 +108,7 @@ TEST_CASE_METHOD(OneThread, "a recorded stream has its request, its rule and its
   CHECK(meta.name == "mic");
   CHECK(meta.pipeline == "asr");
   const auto rule = rule_from_json(meta.rule, {});
-  REQUIRE(rule);
+  REQUIRE(rule.has_value());
   CHECK(rule->spec.left == 80);
   CHECK(meta.options == R"({"language":"de"})");
   CHECK(meta.client == R"({"format":"mulaw","rate":8000,"channels":2,"channel":1})");
