@@ -30,6 +30,13 @@ class Queue {
   // Holds at most `capacity` values.
   explicit Queue(std::size_t capacity) : capacity_(capacity) {}
 
+  // Takes the memory for `capacity` values that are popped one at a time, and for those that were
+  // popped and are not erased yet: then no push allocates. Throws std::bad_alloc.
+  void reserve() {
+    std::lock_guard lock(mutex_);
+    values_.reserve(2 * capacity_);
+  }
+
   // Moves from `value` only if it returns `first` or `more`.
   [[nodiscard]] Pushed try_push(T&& value) {
     std::unique_lock lock(mutex_);

@@ -85,16 +85,11 @@ struct SegmentWriter::Impl {
 
   Result<void, std::error_code> seal() {
     auto done = write();
-    // A summary on the disk shows that all chunks are there.
-    if (done) done = sync_data(file.get());
     if (!done) return done;
-    summary.append_end(pending, written, crc);
-    done = write_all(file.get(), pending);
-    if (!done) return done;
-    written += pending.size();
-    pending.clear();
-    done = truncate(file.get(), written);  // gives back the reserved space
-    return done ? sync_data(file.get()) : done;
+    const auto size = summary.write_end(file.get(), written, crc);
+    if (!size) return size.error();
+    written = *size;
+    return truncate(file.get(), written);  // gives back the reserved space
   }
 
   FileDescriptor file;

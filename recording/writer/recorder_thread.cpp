@@ -27,6 +27,12 @@ void RecorderThread::run() {
     const Time now = Clock::now();
     recorder_.shed(sheds_.load(std::memory_order_relaxed));
     if (page) recorder_.take(**page, now);
+    // All that waits: if a commit takes long, the next one is larger, and the queue does not grow.
+    while (page && !recorder_.has_enough()) {
+      const auto next = pages_.filled().pop_until(now);
+      if (!next) break;
+      recorder_.take(**next, now);
+    }
     recorder_.work(now);
     more = page || !closed;
   }

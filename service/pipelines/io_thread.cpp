@@ -79,6 +79,11 @@ void IoThread::drain(Time notice_ends, std::function<void()> drained) {
   drain_step_.cancel();
 }
 
+void IoThread::finish_records(std::function<void()> handed_over) {
+  handed_over_ = std::move(handed_over);
+  hand_over_step_.cancel();
+}
+
 void IoThread::apply_pressure(Overload action, std::uint64_t spare, bool evicts_largest) {
   action_ = action;
   spare_ = spare;
@@ -174,12 +179,13 @@ void IoThread::stop() {
   context_.poll();
 }
 
-Task<> IoThread::hand_over_pages() {
-  Timer timer(context_.get_executor());
+Task<> IoThread::hand_over_records() {
   for (;;) {
-    timer.expires_after(recording_->hand_over_period());
-    co_await timer.async_wait(no_throw);
-    recording_->hand_over();
+    hand_over_step_.expires_after(recording_->hand_over_period());
+    co_await hand_over_step_.async_wait(no_throw);
+    if (!recording_->hand_over() || !handed_over_) continue;
+    handed_over_();
+    handed_over_ = nullptr;
   }
 }
 

@@ -55,8 +55,10 @@ class IoThread {
   // client is left. If an allocation fails, the drain continues; if one fails in `drained`, it is
   // called again.
   void drain(Time notice_ends, std::function<void()> drained);
-  // Call it on the thread, after `drained`. Hands the last records of its streams to the recorder.
-  void hand_over_records() { recording_->hand_over(); }
+  // Call it on the thread, after `drained`, if there is a recording. Hands the last records of its
+  // streams to the recorder, as soon as the queue has room, and then calls `handed_over` on the
+  // thread. If an allocation fails in it, it is called again.
+  void finish_records(std::function<void()> handed_over);
   // Applies a memory-pressure action on this thread until the next call; the latest call counts.
   // Its streams may take `spare` more bytes. With `evicts_largest` it evicts its largest stream,
   // once: the caller compares the threads and sets this for one of them. Thread-safe.
@@ -87,7 +89,7 @@ class IoThread {
   void apply_posted_pressure();
   void limit_memory(std::uint64_t spare);
   Task<> measure_lag();
-  Task<> hand_over_pages();
+  Task<> hand_over_records();
   Task<> run_drain();
   Task<> send_goaways();
   bool has_clients() const;
@@ -113,7 +115,9 @@ class IoThread {
   ThreadRecording* recording_ = nullptr;  // null: nothing is recorded
   std::unique_ptr<ThreadAdmission> admission_;
   EndlessTask lag_{context_.get_executor(), [this] { return measure_lag(); }};
-  EndlessTask hand_over_{context_.get_executor(), [this] { return hand_over_pages(); }};
+  Timer hand_over_step_{context_.get_executor()};  // cancelled by finish_records()
+  EndlessTask hand_over_{context_.get_executor(), [this] { return hand_over_records(); }};
+  std::function<void()> handed_over_;  // set by finish_records()
   std::optional<MillraceV1> millrace_v1_;
   std::optional<StreamServer> server_;
   std::optional<ZeromqServer> zeromq_;

@@ -45,6 +45,8 @@ Recording::Recording(const Options& options, LogWriter& writer, Log& log,
               upkeep_stats_, upkeep_log_),
       thread_(recorder_, pages_, std::move(ended)) {
   const recording::SegmentSeries& series = recorder_.series();
+  // The service may have been killed before the file was rewritten without removed streams.
+  if (series.number_before() > 0) upkeep_.sealed(series.number_before());
   log.info("recording", {{"directory", options.recording.directory},
                          {"file", recording::Directory::file_name(series.number())},
                          {"first_stream", std::to_string(series.next_stream())}});

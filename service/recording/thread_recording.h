@@ -38,8 +38,8 @@ class ThreadRecording {
                                  const ClientFormat& format, Time now);
 
   // Hands a partly filled page to the recorder. Call it every `hand_over_period()`, and when the
-  // thread has finished its streams.
-  void hand_over() { pages_.hand_over(); }
+  // thread has finished its streams. False: last records of streams wait for room in the queue.
+  bool hand_over() { return pages_.hand_over(); }
   Duration hand_over_period() const { return commit_ / 2; }
   // While `sheds`, nothing is recorded, because memory is short.
   void shed(bool sheds) { pages_.shed(sheds); }

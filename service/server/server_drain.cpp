@@ -139,9 +139,10 @@ void Server::post_hand_overs() {
   for (; handing_threads_ < threads_.size(); ++handing_threads_) {
     IoThread& io = *threads_[handing_threads_];
     io.post([this, &io] {
-      io.hand_over_records();
-      net::post(main_, [this] {
-        if (--unrecorded_ == 0) recording_->finish();
+      io.finish_records([this] {
+        net::post(main_, [this] {
+          if (--unrecorded_ == 0) recording_->finish();
+        });
       });
     });
   }
