@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "bench/bare_gather.h"
-#include "bench/dropping_router.h"
 #include "bench/paired_runs.h"
 #include "bench/recorded_streams.h"
+#include "bench/zeromq_router.h"
 #include "schemas/client_codec.h"
 #include "service/replay/replay_to_service.h"
 #include "service/replay/replay_to_workers.h"

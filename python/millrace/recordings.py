@@ -178,8 +178,8 @@ class Stream:
 class Recordings:
     """The recorded streams of a directory, by number. ``open`` makes it.
 
-    ``len(recordings)`` is the number of streams, ``recordings[17]`` is the stream with number 17 (KeyError if it is
-    missing), and an iteration gives all of them. Threads may share it.
+    ``len(recordings)`` is the number of streams, ``recordings[17]`` is the stream with number 17 (KeyError if there
+    is no such stream), and an iteration gives all of them. Threads may share it.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:

@@ -127,19 +127,16 @@ void IntactFile::seal() {
     at += bytes.size();
   }
   crc = crc32(indexes_, crc);
-  std::vector<std::byte> end;
-  summary_.append_end(end, end_ + indexes_.size(), crc);
-  end.insert(end.begin(), indexes_.begin(), indexes_.end());
-
   // Also gives back the space that the writer reserved.
   check(truncate(file_, end_), "ftruncate");
   if (::lseek(file_, static_cast<off_t>(end_), SEEK_SET) < 0)
     throw std::system_error(errno, std::generic_category(), "lseek");
-  check(write_all(file_, end), "write");
+  check(write_all(file_, indexes_), "write");
+  const auto size = summary_.write_end(file_, end_ + indexes_.size(), crc);
+  if (!size) throw std::system_error(size.error(), "write");
   const std::array<timespec, 2> times{facts.st_atim, facts.st_mtim};
   if (::futimens(file_, times.data()) != 0)
     throw std::system_error(errno, std::generic_category(), "futimens");
-  check(sync_data(file_), "fdatasync");
 }
 
 // The facts of a file whose metadata is damaged, from the file before it.

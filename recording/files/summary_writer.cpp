@@ -2,9 +2,9 @@
 #include "recording/files/summary_writer.h"
 
 #include <algorithm>
-#include <cassert>
 #include <string_view>
 
+#include "recording/files/file.h"
 #include "recording/format/checksums.h"
 #include "recording/format/mcap.h"
 
@@ -198,9 +198,20 @@ void SummaryWriter::append_statistics(std::vector<std::byte>& into,
   });
 }
 
-void SummaryWriter::append_end(std::vector<std::byte>& into, std::uint64_t offset,
-                               std::uint32_t crc) const {
-  assert(into.empty());
+Result<std::uint64_t, std::error_code> SummaryWriter::write_end(int file, std::uint64_t offset,
+                                                                std::uint32_t crc) const {
+  std::vector<std::byte> end;
+  const std::size_t summary = append_end(end, offset, crc);
+  auto done = write_all(file, Bytes(end).first(summary));
+  if (done) done = sync_data(file);
+  if (done) done = write_all(file, Bytes(end).subspan(summary));
+  if (done) done = sync_data(file);
+  if (!done) return done.error();
+  return offset + end.size();
+}
+
+std::size_t SummaryWriter::append_end(std::vector<std::byte>& into, std::uint64_t offset,
+                                      std::uint32_t crc) const {
   const std::vector<StreamPart> parts = parts_.list();
   const std::uint64_t parts_bytes = append_parts(into, parts);
   const RecordPlace attachment{offset, into.size()};
@@ -219,6 +230,7 @@ void SummaryWriter::append_end(std::vector<std::byte>& into, std::uint64_t offse
   groups.append_offsets();
   append_footer(into, offset, summary, offsets);
   append_magic(into);
+  return summary;
 }
 
 }  // namespace millrace::recording

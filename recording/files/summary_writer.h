@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/result.h"
 #include "recording/format/chunk_builder.h"
 #include "recording/format/file_head.h"
 #include "recording/format/part_table.h"
@@ -41,12 +43,17 @@ class SummaryWriter {
   void add_chunk(const mcap::ChunkFacts& chunk, std::span<const mcap::IndexPlace> indexes);
   std::uint64_t chunks() const { return chunks_; }
 
-  // Appends the attachment, DataEnd, the summary, the footer and the magic. The first byte of
-  // `into` lies at `offset` of the file. `crc` is the CRC-32 of all bytes of the file before the
-  // attachment. Requires: `into` is empty.
-  void append_end(std::vector<std::byte>& into, std::uint64_t offset, std::uint32_t crc) const;
+  // Writes the attachment, DataEnd, the summary, the footer and the magic to the end of the file,
+  // which is at `offset`, and syncs. `crc` is the CRC-32 of all bytes before. Syncs also before the
+  // summary: a summary on the disk shows that all bytes before it are there. Returns the size of
+  // the file.
+  Result<std::uint64_t, std::error_code> write_end(int file, std::uint64_t offset,
+                                                   std::uint32_t crc) const;
 
  private:
+  // Returns where the summary begins in `into`.
+  std::size_t append_end(std::vector<std::byte>& into, std::uint64_t offset,
+                         std::uint32_t crc) const;
   void append_statistics(std::vector<std::byte>& into, std::span<const StreamPart> parts) const;
 
   RecordPlace metadata_;

@@ -100,6 +100,8 @@ Records read_records(Bytes first) {
 // A file that ends before the end of its first records. A part of them was written, or none.
 bool is_unfinished(Bytes first, const Records& read) {
   if (first.size() >= start_bytes || read.schema) return false;
+  // After a loss of power, a file can have its size, but not yet its bytes.
+  if (std::ranges::all_of(first, [](std::byte byte) { return byte == std::byte{}; })) return true;
   const auto magic = std::as_bytes(std::span(mcap::magic));
   if (first.size() < magic.size()) return is_prefix(first, magic);
   if (!read.magic) return false;

@@ -68,7 +68,7 @@ void PendingSlices::take(const PageRecord& record, Bytes bytes, Page& page) {
   wait(stream);
   switch (record.kind) {
     case PageRecord::Kind::event: return add_event(stream, record, bytes);
-    case PageRecord::Kind::answer: return add_answer(stream, record, bytes);
+    case PageRecord::Kind::answer: return add_answer(stream, record, bytes, page.thread());
     case PageRecord::Kind::skip: return add_skip(stream, value_of<Skip>(bytes));
     default: stream.closing = value_of<StreamTotals>(bytes);
   }
@@ -94,15 +94,17 @@ void PendingSlices::add_event(PendingStream& stream, const PageRecord& record, B
   bytes_ += bytes.size();
 }
 
-void PendingSlices::add_answer(PendingStream& stream, const PageRecord& record, Bytes bytes) {
-  if (record.first) stream.part.clear();
+void PendingSlices::add_answer(PendingStream& stream, const PageRecord& record, Bytes bytes,
+                               std::size_t thread) {
+  if (thread >= parts_.size()) parts_.resize(thread + 1);
+  std::string& part = parts_[thread];
+  if (record.first) part.clear();
   bytes_ += bytes.size();
   std::string_view data = text_of(bytes);
   if (!record.first || !record.last) {
-    stream.part.append(data);
+    part.append(data);
     if (!record.last) return;
-    data = joined_.emplace_back(std::move(stream.part));
-    stream.part.clear();
+    data = joined_.emplace_back(std::exchange(part, {}));
   }
   stream.answers.push_back({.seq = record.count,
                             .batch = BatchId{record.number},

@@ -37,7 +37,6 @@ struct PendingStream {
   std::vector<RecordedAnswer> answers{};
   std::optional<LostEvents> lost{};
   std::optional<StreamTotals> closing{};
-  std::string part{};  // the first part of an answer
 
   // Views of the above.
   Slice slice() const;
@@ -86,12 +85,15 @@ class PendingSlices {
  private:
   void take(const PageRecord& record, Bytes bytes, Page& page);
   void add_event(PendingStream& stream, const PageRecord& record, Bytes bytes);
-  void add_answer(PendingStream& stream, const PageRecord& record, Bytes bytes);
+  void add_answer(PendingStream& stream, const PageRecord& record, Bytes bytes, std::size_t thread);
   void add_skip(PendingStream& stream, const Skip& skip);
 
   Sink& sink_;
   std::unordered_map<std::uint64_t, PendingStream> streams_;
   std::vector<PendingStream*> waiting_;
+  // By io thread: the first parts of the answer whose last part is still missing. A thread writes
+  // all parts of an answer one after the other, or gives the answer up.
+  std::vector<std::string> parts_;
   std::deque<std::string> joined_;  // answers that were in several records
   std::size_t bytes_ = 0;
 };

@@ -35,11 +35,13 @@ void Recorder::take(Page& page, Time now) {
   held_.push_back(&page);
 }
 
+bool Recorder::has_enough() const {
+  return streams_.bytes() >= settings_.commit_bytes || 2 * held_.size() >= pages_.pages();
+}
+
 Time Recorder::due() const {
   if (held_.empty()) return checked_ + check_period;
-  const bool has_enough =
-      streams_.bytes() >= settings_.commit_bytes || 2 * held_.size() >= pages_.pages();
-  return has_enough ? Time::min() : committed_ + settings_.commit;
+  return has_enough() ? Time::min() : committed_ + settings_.commit;
 }
 
 void Recorder::work(Time now) {
@@ -50,12 +52,12 @@ void Recorder::work(Time now) {
 void Recorder::finish(Time now) {
   now_ = now;
   commit();
+  if (!unwritten_ends_.empty()) commit();  // in another file, if the first one failed
   if (series_.is_open()) seal();
+  report_dropped();
 }
 
-void Recorder::shed(bool sheds) {
-  if (std::exchange(sheds_, sheds) && !sheds) write_ends();
-}
+void Recorder::shed(bool sheds) { sheds_ = sheds; }
 
 std::optional<DropReason> Recorder::blocked() const {
   return sheds_ ? std::optional(DropReason::memory) : suspended_;
@@ -63,8 +65,8 @@ std::optional<DropReason> Recorder::blocked() const {
 
 void Recorder::commit() {
   check_disk();
-  // A failed write in add() may append streams.
-  for (std::size_t i = 0; i < streams_.waiting().size(); ++i) add(*streams_.waiting()[i]);
+  if (!blocked()) write_ends();
+  for (PendingStream* const stream : streams_.waiting()) add(*stream);
   streams_.clear();
   for (Page* const page : held_) pages_.give_back(*page);
   held_.clear();
@@ -111,6 +113,8 @@ bool Recorder::has_file() {
 }
 
 void Recorder::drop(PendingStream& stream, DropReason reason) {
+  if (stream.closing) keep_end(stream);
+  if (stream.events.empty() && stream.answers.empty()) return;  // the rest is written later
   skipped(reason);
   stats_.dropped[reason].add();
   if (!stream.lost && !stream.events.empty())
@@ -118,7 +122,6 @@ void Recorder::drop(PendingStream& stream, DropReason reason) {
         LostEvents{.first_event = stream.first_event, .begin = stream.begin, .reason = reason};
   ++stream.slice_number;
   stream.begin_next();
-  if (stream.closing) keep_end(stream);
 }
 
 void Recorder::skipped(DropReason reason) {
@@ -180,10 +183,7 @@ void Recorder::seal() {
 // The next file begins at once, but not if one file after the other fails.
 void Recorder::fail(std::error_code why) {
   ++failures_;
-  if (is_disk_full(why) || failures_ > 1)
-    suspend(reason_of(why), why.message());
-  else
-    write_ends();
+  if (is_disk_full(why) || failures_ > 1) suspend(reason_of(why), why.message());
 }
 
 void Recorder::suspend(DropReason reason, const std::string& why) {
@@ -197,17 +197,24 @@ void Recorder::suspend(DropReason reason, const std::string& why) {
 void Recorder::check_disk() {
   if (now_ - checked_ >= check_period) {
     checked_ = now_;
-    if (dropped_ > 0) notices_.dropped(std::exchange(dropped_, 0), dropped_because_);
+    report_dropped();
     look_at_disk();
   }
   if (suspended_ && now_ >= retry_) try_to_resume();
+}
+
+void Recorder::report_dropped() {
+  if (dropped_ > 0) notices_.dropped(std::exchange(dropped_, 0), dropped_because_);
 }
 
 void Recorder::look_at_disk() {
   const std::uint64_t free = series_.free_bytes();
   stats_.free_bytes.set(static_cast<std::int64_t>(free));
   if (suspended_) return;
-  if (series_.is_open() && series_.is_removed()) series_.abandon("the file was removed");
+  if (series_.is_open() && series_.is_removed()) {
+    series_.abandon("the file was removed");
+    lose(DropReason::io_error);
+  }
   if (free < settings_.min_free)
     suspend(DropReason::disk_full, "less than [recording] min_free is free");
 }
@@ -223,7 +230,6 @@ void Recorder::try_to_resume() {
   suspended_.reset();
   stats_.suspended.set(0);
   notices_.resumed();
-  write_ends();
 }
 
 }  // namespace millrace::recording

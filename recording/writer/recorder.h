@@ -50,6 +50,8 @@ class Recorder final : private PendingSlices::Sink {
 
   // Takes a page; gives it back to the pool with the next commit.
   void take(Page& page, Time now);
+  // The next commit has as much as it should have: call work() before more is taken.
+  bool has_enough() const;
   // When work() must be called; earlier calls are harmless.
   Time due() const;
   void work(Time now);
@@ -86,6 +88,7 @@ class Recorder final : private PendingSlices::Sink {
   void fail(std::error_code why);
   void suspend(DropReason reason, const std::string& why);
   void check_disk();
+  void report_dropped();
   void look_at_disk();
   void try_to_resume();
 

@@ -61,7 +61,7 @@ SegmentSeries::SegmentSeries(const std::string& directory, WallClock wall, Recor
 void SegmentSeries::recover_last() {
   const std::vector<FileNumber> files = directory_.list();
   if (files.empty()) return;
-  number_ = files.back();
+  number_ = number_before_ = files.back();
   auto last = SegmentFile::open(directory_, number_);
   if (last && !last->sealed()) {
     const auto recovered = recover(directory_, number_);
@@ -83,7 +83,12 @@ void SegmentSeries::count(const Recovered& recovered) {
 Result<void, std::error_code> SegmentSeries::begin() {
   if (std::exchange(lacks_space_, false)) {
     const auto recovered = recover(directory_, number_);
-    recovered ? count(*recovered) : notices_.left_unsealed(number_, recovered.error());
+    if (recovered) {
+      count(*recovered);
+      notices_.sealed(number_);
+    } else {
+      notices_.left_unsealed(number_, recovered.error());
+    }
   }
   auto created = create_next();
   if (!created && created.error() == std::errc::file_exists) {

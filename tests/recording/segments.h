@@ -23,14 +23,17 @@ inline FileHead head_of(FileNumber file) {
 
 // A stream of frames of two bytes.
 inline StreamMeta meta_of(std::uint64_t stream) {
-  return {.number = stream,
-          .name = "call-" + std::to_string(stream),
-          .pipeline = "asr",
-          .rule = R"({"size":1600})",
-          .frames = {},
-          .client = R"({"format":"s16le","rate":16000,"channels":1})",
-          .opened_wall = 1'760'000'000'000'000'000,
-          .opened_steady = 5'000'000'000};
+  return {
+      .number = stream,
+      .name = "call-" + std::to_string(stream),
+      .pipeline = "asr",
+      .rule =
+          R"({"size":1600,"step":1600,"first":1600,"left":0,"right":160,"min":1,"tail":"short",)"
+          R"("align":"body","pad":"zero"})",
+      .frames = {},
+      .client = R"({"format":"s16le","rate":16000,"channels":1})",
+      .opened_wall = 1'760'000'000'000'000'000,
+      .opened_steady = 5'000'000'000};
 }
 
 // Writes the slices of a stream: each has some frames; the first one has `open`, the last one

@@ -39,8 +39,9 @@ ssize_t write(int descriptor, const void* bytes, size_t size) {
     if (--disk->interrupt % 2 == 0) return millrace::test::fails(EINTR);
     size = size > 3 ? size / 3 : size;
   } else if (disk->write != 0) {
-    if (size < 2) return millrace::test::fails(disk->write);
-    size /= 2;
+    disk->wrote_part = !disk->wrote_part && size >= 8;
+    if (!disk->wrote_part) return millrace::test::fails(disk->write);
+    size /= 8;
   }
   return ::syscall(SYS_write, descriptor, bytes, size);
 }

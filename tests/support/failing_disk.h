@@ -17,13 +17,14 @@ class FailingDisk {
   FailingDisk& operator=(const FailingDisk&) = delete;
 
   // An errno; 0: the calls work.
-  int write = 0;      // after half of the bytes
+  int write = 0;      // after an eighth of the bytes
   int sync = 0;       // fdatasync
   int reserve = 0;    // fallocate
   int interrupt = 0;  // how many of the next writes end with EINTR after some bytes, or after none
   std::optional<std::uint64_t> free_bytes;  // that the file system reports
 
   int writes = 0, syncs = 0;  // calls so far
+  bool wrote_part = false;    // the next failing write fails at once
 };
 
 }  // namespace millrace::test

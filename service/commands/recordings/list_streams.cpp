@@ -80,7 +80,7 @@ void append_members(std::string& line, const RecordedStream& stream) {
     line.append(member);
     append_number(line, value);
   };
-  number(R"("stream":)", stream.meta.number);
+  number(R"("number":)", stream.meta.number);
   append_string(line += R"(,"name":)", stream.meta.name);
   append_string(line += R"(,"pipeline":)", stream.meta.pipeline);
   line.append(R"(,"opened":")").append(iso_milliseconds(stream.meta.opened_wall)).append(R"(")");

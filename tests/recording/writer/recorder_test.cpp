@@ -54,7 +54,10 @@ TEST_CASE_METHOD(Recording, "a commit has 4 MiB at most, and the pages that are 
     pool.filled().drain(taken);
     for (Page* const page : taken) recorder->take(*page, now), recorder->work(now);
   }
-  CHECK(read()[1].size() == 1);
+  const auto slices = read()[1];
+  REQUIRE(slices.size() == 2);  // the first page was written at once
+  CHECK(slices[1].frames.size() >= settings.commit_bytes);
+  CHECK(slices[1].frames.size() < settings.commit_bytes + PagePool::page_bytes);
 }
 
 TEST_CASE_METHOD(Recording, "a file is sealed when it is long enough, and the stream continues") {
@@ -68,8 +71,8 @@ TEST_CASE_METHOD(Recording, "a file is sealed when it is long enough, and the st
     add_frames(stream, 0, 20'000, now);
     commit();
   }
-  CHECK(files().size() == 6);
-  CHECK(is_sealed(3));
+  REQUIRE(files().size() > 3);
+  CHECK(is_sealed(files().size() - 1));
   const auto slices = read()[1];
   REQUIRE(slices.size() == 20);
   for (std::uint32_t i = 0; i < 20; ++i) CHECK(slices[i].number == i);

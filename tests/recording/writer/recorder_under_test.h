@@ -48,7 +48,7 @@ inline std::map<std::uint64_t, std::vector<KeptSlice>> read_back(const std::stri
     for (std::size_t chunk = 0; chunk < file.chunks().size(); ++chunk) {
       for (const SliceMessage& message : expect(file.messages(chunk))) {
         const StreamMeta& meta = file.channels().at(message.channel);
-        const Slice slice = expect(decoder.slice(message.bytes, meta.frames.bytes()));
+        const Slice slice = expect(decoder.slice(message.bytes, meta.number, meta.frames.bytes()));
         KeptSlice kept{.number = message.number,
                        .first_event = slice.first_event,
                        .begin = slice.begin,

@@ -14,7 +14,7 @@ TEST_CASE("export writes a file per stream, and a line with all else") {
   const auto lines = json_lines(text_of(folder + "/streams.jsonl"));
   REQUIRE(lines.size() == 1);
   const json::object& line = lines[0].as_object();
-  CHECK(line.at("stream") == 1);
+  CHECK(line.at("number") == 1);
   CHECK(line.at("files") == json::parse(R"([{"file":"1.wav","begin":0,"end":11}])"));
   CHECK(line.at("answers") ==
         json::parse(R"([{"answer":"json","seq":0,"batch":9,"data":{"text":"one"}}])"));

@@ -14,11 +14,11 @@ TEST_CASE("ls prints a line per stream, with its state") {
         "      1  2025-11-24T20:55:22Z   0:00:00.00  whole      asr       call\n"
         "      2  2025-11-24T20:55:23Z   0:00:00.00  not whole  asr       call\n");
   CHECK(good("ls", directory, {"--since", "2025-11-24T20:55:23", "--json"}) ==
-        R"({"stream":2,"name":"call","pipeline":"asr","opened":"2025-11-24T20:55:23.000Z",)"
+        R"({"number":2,"name":"call","pipeline":"asr","opened":"2025-11-24T20:55:23.000Z",)"
         R"("duration":0.0001875,"frames":3,"end":3,"whole":false,"open":false})"
         "\n");
   CHECK(good("ls", directory, {"--until", "2025-11-24T20:55:23", "--json"})
-            .starts_with(R"({"stream":1,)"));
+            .starts_with(R"({"number":1,)"));
   CHECK(good("ls", directory, {"--since", "1h"}) == "");
   CHECK(good("ls", directory, {"--pipeline", "other"}) == "");
   CHECK(good("ls", directory, {"--name", "other"}) == "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/dropping_router.h"
+#include "bench/zeromq_router.h"
 
 #include <optional>
 #include <variant>

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures SegmentWriter: slices of many streams, in turn, into segment files, with a commit every
+// 4 MiB. The control copies, checksums and writes the same frames, with as many syncs. The runs
+// alternate. The files are made in a new directory and deleted after each run.
+#include <fcntl.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "bench/paired_runs.h"
+#include "recording/files/file.h"
+#include "recording/files/segment_writer.h"
+#include "recording/format/checksums.h"
+
+namespace millrace::bench {
+namespace {
+
+using namespace recording;
+
+constexpr std::size_t commit_bytes = 4 << 20;
+
+struct Arguments {
+  std::string folder = "/tmp";
+  std::uint64_t streams = 2000;
+  std::size_t slice = 3200;  // bytes of frames
+  std::uint64_t megabytes = 256;
+  int runs = 5;
+  bool sync = true;
+  bool json = false;
+
+  std::uint64_t slices() const { return (megabytes << 20) / slice; }
+};
+
+// A directory in `folder`, removed by the destructor.
+class Folder {
+ public:
+  explicit Folder(const std::string& folder) : path_(folder + "/recording-XXXXXX") {
+    if (!::mkdtemp(path_.data())) throw std::runtime_error("cannot make " + path_);
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  FileDescriptor create() const {
+    const auto directory = Directory::open(path_, Directory::For::writing);
+    if (!directory) throw std::runtime_error(directory.error());
+    if (std::ranges::count(directory->list(), 1U) > 0) static_cast<void>(directory->remove(1));
+    auto file = directory->create(1);
+    if (!file) throw std::system_error(file.error(), path_);
+    return std::move(*file);
+  }
+
+ private:
+  std::string path_;
+};
+
+void check(const Result<void, std::error_code>& result) {
+  if (!result) throw std::system_error(result.error(), "write");
+}
+
+double cpu_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+struct Figures {
+  double megabytes_per_second = 0;  // counts only frames
+  double cpu = 0;                   // us per slice
+};
+
+template <class Run>
+Figures measure(const Arguments& args, Run run) {
+  const double cpu = cpu_seconds();
+  const Time begin = Clock::now();
+  run();
+  const std::chrono::duration<double> wall = Clock::now() - begin;
+  const auto slices = static_cast<double>(args.slices());
+  return {.megabytes_per_second = slices * static_cast<double>(args.slice) / 1e6 / wall.count(),
+          .cpu = 1e6 * (cpu_seconds() - cpu) / slices};
+}
+
+// Frames that are not in the cache of the processor when their turn comes.
+std::vector<std::byte> frames_of(const Arguments& args) {
+  std::vector<std::byte> frames(64 << 20);
+  std::uint64_t state = 1;
+  for (std::byte& byte : frames) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    byte = static_cast<std::byte>(state >> 56);
+  }
+  frames.resize(frames.size() / args.slice * args.slice);
+  return frames;
+}
+
+Bytes frames_of(const std::vector<std::byte>& frames, std::uint64_t slice, std::size_t bytes) {
+  return Bytes(frames).subspan(slice * bytes % frames.size(), bytes);
+}
+
+void bare(FileDescriptor file, const Arguments& args, const std::vector<std::byte>& frames) {
+  std::vector<std::byte> buffer;
+  buffer.reserve(commit_bytes + args.slice);
+  std::uint32_t crc = 0;
+  const auto commit = [&] {
+    crc = crc32(buffer, crc);
+    check(write_all(file.get(), buffer));
+    if (args.sync) check(sync_data(file.get()));
+    buffer.clear();
+  };
+  for (std::uint64_t slice = 0; slice < args.slices(); ++slice) {
+    const Bytes part = frames_of(frames, slice, args.slice);
+    buffer.insert(buffer.end(), part.begin(), part.end());
+    if (buffer.size() >= commit_bytes) commit();
+  }
+  commit();
+  // So that the compiler computes it.
+  if (crc == 1) std::printf("\n");
+}
+
+// The streams, and how much of each is written.
+struct Stream {
+  StreamMeta meta{};
+  std::uint32_t slices = 0;
+};
+
+std::vector<Stream> streams_of(const Arguments& args) {
+  std::vector<Stream> streams(args.streams);
+  for (std::uint64_t i = 0; i < args.streams; ++i)
+    streams[i].meta = {.number = i + 1,
+                       .name = "load-" + std::to_string(i),
+                       .pipeline = "asr",
+                       .rule = R"({"size":1600,"step":1600,"first":1600,"left":0,"right":0})",
+                       .client = R"({"format":"s16le","rate":16000,"channels":1})",
+                       .opened_wall = 1'760'000'000'000'000'000};
+  return streams;
+}
+
+void record(FileDescriptor file, const Arguments& args, const std::vector<std::byte>& frames) {
+  auto writer = SegmentWriter::begin(
+      std::move(file), {.file = 1, .run = std::string(32, '0'), .id = std::string(32, '1')});
+  if (!writer) throw std::system_error(writer.error(), "write");
+  std::vector<Stream> streams = streams_of(args);
+  std::array<TimedEvent, 1> events{};
+  events[0].event = {.kind = Event::Kind::frames, .count = args.slice / 2};
+  const auto commit = [&] {
+    check(writer->write());
+    if (args.sync) check(writer->sync());
+  };
+  for (std::uint64_t i = 0; i < args.slices(); ++i) {
+    Stream& stream = streams[i % streams.size()];
+    const Bytes part = frames_of(frames, i, args.slice);
+    writer->add(stream.meta, stream.slices, stream.meta.opened_wall,
+                {.stream = stream.meta.number,
+                 .first_event = stream.slices + 1,
+                 .begin = stream.slices * events[0].event.count,
+                 .events = events},
+                {&part, 1});
+    ++stream.slices;
+    if (writer->uncommitted() >= commit_bytes) commit();
+  }
+  commit();
+  check(writer->seal());
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+void print(const char* name, const std::vector<double>& speed, const std::vector<double>& cpu) {
+  std::printf("  %-34s %10.0f MB/s %10.2f us per slice\n", name, median(speed), median(cpu));
+}
+
+void run(const Arguments& args) {
+  const Folder folder(args.folder);
+  const auto frames = frames_of(args);
+  std::vector<double> ours, control, ours_cpu, control_cpu;
+  for (int i = -1; i < args.runs; ++i) {
+    const Figures recorded = measure(args, [&] { record(folder.create(), args, frames); });
+    const Figures bared = measure(args, [&] { bare(folder.create(), args, frames); });
+    if (i < 0) continue;  // warms up
+    ours.push_back(recorded.megabytes_per_second);
+    ours_cpu.push_back(recorded.cpu);
+    control.push_back(bared.megabytes_per_second);
+    control_cpu.push_back(bared.cpu);
+  }
+  if (args.json) {
+    std::printf("{\"speed\":%s,\"cpu\":%s}\n", json_of(ours, control).c_str(),
+                json_of(ours_cpu, control_cpu).c_str());
+    return;
+  }
+  std::printf("%llu streams, slices of %zu bytes, %llu MiB per file, %s\n",
+              static_cast<unsigned long long>(args.streams), args.slice,
+              static_cast<unsigned long long>(args.megabytes), args.sync ? "synced" : "not synced");
+  print("segment files", ours, ours_cpu);
+  print("bare copy, checksum, write", control, control_cpu);
+  std::printf("  %-34s %10.2f      %10.2f\n", "ratio", median(ours) / median(control),
+              median(ours_cpu) / median(control_cpu));
+}
+
+}  // namespace
+}  // namespace millrace::bench
+
+int main(int argc, char** argv) {
+  millrace::bench::Arguments args;
+  CLI::App app("Measures the speed of writing segment files.");
+  app.add_option("--folder", args.folder, "Where the files are made")->capture_default_str();
+  app.add_option("--streams", args.streams, "Streams in turn")->capture_default_str();
+  app.add_option("--slice", args.slice, "Bytes of frames in a slice")->capture_default_str();
+  app.add_option("--mebibytes", args.megabytes, "Bytes of frames in a file")->capture_default_str();
+  app.add_option("--runs", args.runs, "Runs of each program")->capture_default_str();
+  app.add_flag("!--no-sync", args.sync, "Does not call fdatasync");
+  app.add_flag("--json", args.json, "Prints all runs, for bench/compare");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    millrace::bench::run(args);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "recording_bench: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
