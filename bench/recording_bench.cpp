@@ -2,10 +2,7 @@
 // Measures SegmentWriter: slices of many streams, in turn, into segment files, with a commit every
 // 4 MiB. The control copies, checksums and writes the same frames, with as many syncs. The runs
 // alternate. The files are made in a new directory and deleted after each run.
-#include <fcntl.h>
-#include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,23 +10,19 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "base/time.h"
+#include "bench/bare_recording.h"
 #include "bench/paired_runs.h"
-#include "recording/files/file.h"
 #include "recording/files/segment_writer.h"
-#include "recording/format/checksums.h"
 
 namespace millrace::bench {
 namespace {
 
 using namespace recording;
-
-constexpr std::size_t commit_bytes = 4 << 20;
 
 struct Arguments {
   std::string folder = "/tmp";
@@ -42,36 +35,6 @@ struct Arguments {
 
   std::uint64_t slices() const { return (megabytes << 20) / slice; }
 };
-
-// A directory in `folder`, removed by the destructor.
-class Folder {
- public:
-  explicit Folder(const std::string& folder) : path_(folder + "/recording-XXXXXX") {
-    if (!::mkdtemp(path_.data())) throw std::runtime_error("cannot make " + path_);
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  FileDescriptor create() const {
-    const auto directory = Directory::open(path_, Directory::For::writing);
-    if (!directory) throw std::runtime_error(directory.error());
-    if (std::ranges::count(directory->list(), 1U) > 0) static_cast<void>(directory->remove(1));
-    auto file = directory->create(1);
-    if (!file) throw std::system_error(file.error(), path_);
-    return std::move(*file);
-  }
-
- private:
-  std::string path_;
-};
-
-void check(const Result<void, std::error_code>& result) {
-  if (!result) throw std::system_error(result.error(), "write");
-}
 
 double cpu_seconds() {
   timespec time{};
@@ -93,42 +56,6 @@ Figures measure(const Arguments& args, Run run) {
   const auto slices = static_cast<double>(args.slices());
   return {.megabytes_per_second = slices * static_cast<double>(args.slice) / 1e6 / wall.count(),
           .cpu = 1e6 * (cpu_seconds() - cpu) / slices};
-}
-
-// Frames that are not in the cache of the processor when their turn comes.
-std::vector<std::byte> frames_of(const Arguments& args) {
-  std::vector<std::byte> frames(64 << 20);
-  std::uint64_t state = 1;
-  for (std::byte& byte : frames) {
-    state = state * 6364136223846793005 + 1442695040888963407;
-    byte = static_cast<std::byte>(state >> 56);
-  }
-  frames.resize(frames.size() / args.slice * args.slice);
-  return frames;
-}
-
-Bytes frames_of(const std::vector<std::byte>& frames, std::uint64_t slice, std::size_t bytes) {
-  return Bytes(frames).subspan(slice * bytes % frames.size(), bytes);
-}
-
-void bare(FileDescriptor file, const Arguments& args, const std::vector<std::byte>& frames) {
-  std::vector<std::byte> buffer;
-  buffer.reserve(commit_bytes + args.slice);
-  std::uint32_t crc = 0;
-  const auto commit = [&] {
-    crc = crc32(buffer, crc);
-    check(write_all(file.get(), buffer));
-    if (args.sync) check(sync_data(file.get()));
-    buffer.clear();
-  };
-  for (std::uint64_t slice = 0; slice < args.slices(); ++slice) {
-    const Bytes part = frames_of(frames, slice, args.slice);
-    buffer.insert(buffer.end(), part.begin(), part.end());
-    if (buffer.size() >= commit_bytes) commit();
-  }
-  commit();
-  // So that the compiler computes it.
-  if (crc == 1) std::printf("\n");
 }
 
 // The streams, and how much of each is written.
@@ -162,7 +89,7 @@ void record(FileDescriptor file, const Arguments& args, const std::vector<std::b
   };
   for (std::uint64_t i = 0; i < args.slices(); ++i) {
     Stream& stream = streams[i % streams.size()];
-    const Bytes part = frames_of(frames, i, args.slice);
+    const Bytes part = part_of(frames, i, args.slice);
     writer->add(stream.meta, stream.slices, stream.meta.opened_wall,
                 {.stream = stream.meta.number,
                  .first_event = stream.slices + 1,
@@ -187,11 +114,11 @@ void print(const char* name, const std::vector<double>& speed, const std::vector
 
 void run(const Arguments& args) {
   const Folder folder(args.folder);
-  const auto frames = frames_of(args);
+  const auto frames = frames_of(args.slice);
   std::vector<double> ours, control, ours_cpu, control_cpu;
   for (int i = -1; i < args.runs; ++i) {
     const Figures recorded = measure(args, [&] { record(folder.create(), args, frames); });
-    const Figures bared = measure(args, [&] { bare(folder.create(), args, frames); });
+    const Figures bared = measure(args, [&] { copy_and_write(folder.create(), args.slices(), args.slice, args.sync, frames); });
     if (i < 0) continue;  // warms up
     ours.push_back(recorded.megabytes_per_second);
     ours_cpu.push_back(recorded.cpu);

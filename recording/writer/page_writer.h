@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <vector>
 
+#include "base/time.h"
 #include "recording/writer/page_pool.h"
 #include "recording/writer/stats.h"
 
@@ -30,6 +32,14 @@ class PageWriter {
   // The reason why there is no page.
   DropReason reason() const { return sheds_ ? DropReason::memory : DropReason::queue_full; }
 
+  // Notes in the page when its first record was written, for an event that was read at `at`: the
+  // latest instant at which any event of the thread was read, because events of a stream may have
+  // waited before its chunker.
+  void begin(Page& page, Time at) {
+    newest_ = std::max(newest_, at);
+    if (!page.begun) page.begun = newest_;
+  }
+
   // Gives the current page to the recorder. Call it every half of `commit`, and when the thread has
   // finished its streams: again while it is false, because last records wait for a page.
   bool hand_over();
@@ -50,6 +60,7 @@ class PageWriter {
   TapStats& stats_;
   Page* page_ = nullptr;
   bool sheds_ = false;
+  Time newest_ = Time::min();
   std::vector<std::unique_ptr<StreamPen>> unfinished_;
 };
 

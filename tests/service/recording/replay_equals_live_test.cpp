@@ -136,11 +136,11 @@ class Recorded : RecorderUnderTest {
       if (!fails_) {
         REQUIRE(stream->whole == was_ended);
         REQUIRE(replayed.answers == live.tapped.answers);
-        REQUIRE(reader.missing().empty() == was_ended);
+        REQUIRE(reader.missing().empty());
       }
       if (stream->whole) {
         check_whole(replayed, live);
-      } else {
+      } else if (was_ended) {  // otherwise the lanes gave it up, and nothing need be missing
         REQUIRE_FALSE(reader.missing().empty());
       }
       ++all.streams;

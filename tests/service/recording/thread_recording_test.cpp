@@ -107,7 +107,9 @@ TEST_CASE_METHOD(OneThread, "a recorded stream has its request, its rule and its
   CHECK(meta.number == 17);
   CHECK(meta.name == "mic");
   CHECK(meta.pipeline == "asr");
-  CHECK(expect(rule_from_json(meta.rule, {})).spec.left == 80);
+  const auto rule = rule_from_json(meta.rule, {});
+  REQUIRE(rule);
+  CHECK(rule->spec.left == 80);
   CHECK(meta.options == R"({"language":"de"})");
   CHECK(meta.client == R"({"format":"mulaw","rate":8000,"channels":2,"channel":1})");
   CHECK(meta.opened_steady == 5'000);
