@@ -45,7 +45,7 @@ void Upkeep::run() {
   }
 }
 
-// False if another process does such work, or the directory cannot be read: try again soon.
+// False if another process does such work: try again soon.
 bool Upkeep::work() {
   try {
     if (directory_.has_maintainer()) return false;
@@ -54,7 +54,7 @@ bool Upkeep::work() {
     return true;
   } catch (const std::system_error& error) {
     notices_.failed(error.what());
-    return false;
+    return true;
   }
 }
 

@@ -28,6 +28,9 @@ struct Files {
     if (sealed) expect(writer.seal());
   }
 
+  ~Files() {
+    if (open().sealed()) keep_file(directory, 1);
+  }
   SegmentFile open(FileNumber number = 1) const {
     return expect(SegmentFile::open(directory, number));
   }

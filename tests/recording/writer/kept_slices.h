@@ -26,6 +26,7 @@ struct KeptSlice {
   std::vector<TimedEvent> events{};
   std::vector<std::byte> frames{};
   std::vector<std::pair<std::uint64_t, std::string>> answers{};
+  std::vector<std::uint64_t> batches{};  // of the answers
   std::optional<LostEvents> lost{};
   std::optional<StreamTotals> closing{};
 };
@@ -44,8 +45,10 @@ class KeptSlices final : public PendingSlices::Sink {
                    .closing = std::exchange(stream.closing, {})};
     for (const Bytes part : stream.frames)
       kept.frames.insert(kept.frames.end(), part.begin(), part.end());
-    for (const RecordedAnswer& answer : stream.answers)
+    for (const RecordedAnswer& answer : stream.answers) {
       kept.answers.emplace_back(answer.seq, answer.data);
+      kept.batches.push_back(millrace::number(answer.batch));
+    }
     slices[stream.meta.number].push_back(std::move(kept));
     stream.begin_next();
   }

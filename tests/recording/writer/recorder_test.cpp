@@ -166,3 +166,34 @@ TEST_CASE_METHOD(Recording, "while memory is short, slices are dropped") {
   CHECK(slices[0].lost->reason == DropReason::memory);
   CHECK(slices[0].begin == 100);
 }
+
+TEST_CASE_METHOD(Recording, "an answer keeps the number of its batch") {
+  StreamPen stream = open(1);
+  stream.answer(4, BatchId{70'000}, {Answer::Kind::json, "1", false});
+  stream.answer(5, BatchId{70'001}, {Answer::Kind::text, "two", false});
+  commit();
+  const KeptSlice slice = read()[1].at(0);
+  CHECK(slice.answers[1] == std::pair<std::uint64_t, std::string>(5, "two"));
+  CHECK(slice.batches == std::vector<std::uint64_t>{70'000, 70'001});
+}
+
+TEST_CASE_METHOD(Recording, "slices that wait for their commit are lost if the file is removed") {
+  StreamPen stream = open(1);
+  add_frames(stream, 1, 10, now);
+  commit();
+  // Events were dropped between these frames, so the first of them are a slice before the commit.
+  add_frames(stream, 11, 10, now);
+  writer.shed(true);
+  add_frames(stream, 21, 10, now);
+  writer.shed(false);
+  add_frames(stream, 31, 10, now);
+  writer.hand_over();
+  std::filesystem::remove(directory / Directory::file_name(1));
+  now += 2s;
+  commit();
+  commit();
+  const KeptSlice last = read()[1].back();
+  CHECK(last.lost == LostEvents{.first_event = 2, .begin = 10, .reason = DropReason::io_error});
+  CHECK(last.frames == frames_from(31, 10));
+  CHECK(notices.all == Lines{"dropped 1", "unsealed 1", "dropped 1"});
+}

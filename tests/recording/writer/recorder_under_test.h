@@ -57,8 +57,10 @@ inline std::map<std::uint64_t, std::vector<KeptSlice>> read_back(const std::stri
                        .frames = {slice.frames.begin(), slice.frames.end()},
                        .lost = slice.lost,
                        .closing = slice.closing};
-        for (const RecordedAnswer& answer : slice.answers)
+        for (const RecordedAnswer& answer : slice.answers) {
           kept.answers.emplace_back(answer.seq, answer.data);
+          kept.batches.push_back(millrace::number(answer.batch));
+        }
         all[slice.stream].push_back(std::move(kept));
       }
     }
