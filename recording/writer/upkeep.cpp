@@ -2,6 +2,7 @@
 #include "recording/writer/upkeep.h"
 
 #include <chrono>
+#include <new>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -40,8 +41,16 @@ void Upkeep::run() {
     const bool closed = sealed_.closed();
     const Duration wait = work() ? Duration(period) : Duration(retry_period);
     const auto number = sealed_.pop_until(Clock::now() + wait);
-    if (number) due_.insert(*number);
+    if (number) add(*number);
     more = number || !closed;
+  }
+}
+
+void Upkeep::add(FileNumber number) {
+  try {
+    due_.insert(number);
+  } catch (const std::bad_alloc&) {
+    notices_.failed("out of memory");
   }
 }
 
@@ -54,6 +63,8 @@ bool Upkeep::work() {
     return true;
   } catch (const std::system_error& error) {
     notices_.failed(error.what());
+    return false;
+  } catch (const std::bad_alloc&) {
     return false;
   }
 }
