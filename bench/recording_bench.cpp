@@ -2,81 +2,32 @@
 // Measures SegmentWriter: slices of many streams, in turn, into segment files, with a commit every
 // 4 MiB. The control copies, checksums and writes the same frames, with as many syncs. The runs
 // alternate. The files are made in a new directory and deleted after each run.
-#include <fcntl.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
-#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/time.h"
 #include "bench/paired_runs.h"
-#include "recording/files/file.h"
+#include "bench/slice_load.h"
 #include "recording/files/segment_writer.h"
-#include "recording/format/checksums.h"
 
 namespace millrace::bench {
 namespace {
 
 using namespace recording;
 
-constexpr std::size_t commit_bytes = 4 << 20;
-
-struct Arguments {
-  std::string folder = "/tmp";
-  std::uint64_t streams = 2000;
-  std::size_t slice = 3200;  // bytes of frames
-  std::uint64_t megabytes = 256;
+struct Arguments : SliceLoad {
   int runs = 5;
-  bool sync = true;
   bool json = false;
-
-  std::uint64_t slices() const { return (megabytes << 20) / slice; }
-};
-
-// A directory in `folder`, removed by the destructor.
-class Folder {
- public:
-  explicit Folder(const std::string& folder) : path_(folder + "/recording-XXXXXX") {
-    if (!::mkdtemp(path_.data())) throw std::runtime_error("cannot make " + path_);
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  FileDescriptor create() const {
-    const auto directory = Directory::open(path_, Directory::For::writing);
-    if (!directory) throw std::runtime_error(directory.error());
-    if (std::ranges::count(directory->list(), 1U) > 0) static_cast<void>(directory->remove(1));
-    auto file = directory->create(1);
-    if (!file) throw std::system_error(file.error(), path_);
-    return std::move(*file);
-  }
-
- private:
-  std::string path_;
 };
 
 void check(const Result<void, std::error_code>& result) {
   if (!result) throw std::system_error(result.error(), "write");
-}
-
-double cpu_seconds() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 struct Figures {
@@ -86,49 +37,13 @@ struct Figures {
 
 template <class Run>
 Figures measure(const Arguments& args, Run run) {
-  const double cpu = cpu_seconds();
+  const double cpu = process_cpu();
   const Time begin = Clock::now();
   run();
   const std::chrono::duration<double> wall = Clock::now() - begin;
   const auto slices = static_cast<double>(args.slices());
   return {.megabytes_per_second = slices * static_cast<double>(args.slice) / 1e6 / wall.count(),
-          .cpu = 1e6 * (cpu_seconds() - cpu) / slices};
-}
-
-// Frames that are not in the cache of the processor when their turn comes.
-std::vector<std::byte> frames_of(const Arguments& args) {
-  std::vector<std::byte> frames(64 << 20);
-  std::uint64_t state = 1;
-  for (std::byte& byte : frames) {
-    state = state * 6364136223846793005 + 1442695040888963407;
-    byte = static_cast<std::byte>(state >> 56);
-  }
-  frames.resize(frames.size() / args.slice * args.slice);
-  return frames;
-}
-
-Bytes frames_of(const std::vector<std::byte>& frames, std::uint64_t slice, std::size_t bytes) {
-  return Bytes(frames).subspan(slice * bytes % frames.size(), bytes);
-}
-
-void bare(FileDescriptor file, const Arguments& args, const std::vector<std::byte>& frames) {
-  std::vector<std::byte> buffer;
-  buffer.reserve(commit_bytes + args.slice);
-  std::uint32_t crc = 0;
-  const auto commit = [&] {
-    crc = crc32(buffer, crc);
-    check(write_all(file.get(), buffer));
-    if (args.sync) check(sync_data(file.get()));
-    buffer.clear();
-  };
-  for (std::uint64_t slice = 0; slice < args.slices(); ++slice) {
-    const Bytes part = frames_of(frames, slice, args.slice);
-    buffer.insert(buffer.end(), part.begin(), part.end());
-    if (buffer.size() >= commit_bytes) commit();
-  }
-  commit();
-  // So that the compiler computes it.
-  if (crc == 1) std::printf("\n");
+          .cpu = 1e6 * (process_cpu() - cpu) / slices};
 }
 
 // The streams, and how much of each is written.
@@ -139,13 +54,7 @@ struct Stream {
 
 std::vector<Stream> streams_of(const Arguments& args) {
   std::vector<Stream> streams(args.streams);
-  for (std::uint64_t i = 0; i < args.streams; ++i)
-    streams[i].meta = {.number = i + 1,
-                       .name = "load-" + std::to_string(i),
-                       .pipeline = "asr",
-                       .rule = R"({"size":1600,"step":1600,"first":1600,"left":0,"right":0})",
-                       .client = R"({"format":"s16le","rate":16000,"channels":1})",
-                       .opened_wall = 1'760'000'000'000'000'000};
+  for (std::uint64_t i = 0; i < args.streams; ++i) streams[i].meta = meta_of(i + 1);
   return streams;
 }
 
@@ -176,22 +85,17 @@ void record(FileDescriptor file, const Arguments& args, const std::vector<std::b
   check(writer->seal());
 }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
 void print(const char* name, const std::vector<double>& speed, const std::vector<double>& cpu) {
   std::printf("  %-34s %10.0f MB/s %10.2f us per slice\n", name, median(speed), median(cpu));
 }
 
 void run(const Arguments& args) {
-  const Folder folder(args.folder);
+  const BenchFolder folder(args.folder);
   const auto frames = frames_of(args);
   std::vector<double> ours, control, ours_cpu, control_cpu;
   for (int i = -1; i < args.runs; ++i) {
     const Figures recorded = measure(args, [&] { record(folder.create(), args, frames); });
-    const Figures bared = measure(args, [&] { bare(folder.create(), args, frames); });
+    const Figures bared = measure(args, [&] { write_bare(folder.create(), args, frames); });
     if (i < 0) continue;  // warms up
     ours.push_back(recorded.megabytes_per_second);
     ours_cpu.push_back(recorded.cpu);
