@@ -3,8 +3,10 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <iterator>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,13 @@ class Queue {
   // Holds at most `capacity` values.
   explicit Queue(std::size_t capacity) : capacity_(capacity) {}
 
+  // Takes the memory for `capacity` values that are popped one at a time, and for those that were
+  // popped and are not erased yet: then no push allocates. Throws std::bad_alloc.
+  void reserve() {
+    std::lock_guard lock(mutex_);
+    values_.reserve(2 * capacity_);
+  }
+
   // Moves from `value` only if it returns `first` or `more`.
   [[nodiscard]] Pushed try_push(T&& value) {
     std::unique_lock lock(mutex_);
@@ -37,6 +46,20 @@ class Queue {
     // Erases the popped values when they are as many as the rest: O(1) per value.
     if (taken_ > 0 && 2 * taken_ >= values_.size()) erase_taken();
     values_.push_back(std::move(value));
+    lock.unlock();
+    if (first) ready_.notify_one();
+    return first ? Pushed::first : Pushed::more;
+  }
+
+  // The same for several values, which are added together or not at all. Requires: there is one.
+  [[nodiscard]] Pushed try_push(std::span<T> values) {
+    std::unique_lock lock(mutex_);
+    if (closed_) return Pushed::closed;
+    if (values_.size() - taken_ + values.size() > capacity_) return Pushed::full;
+    const bool first = values_.size() == taken_;
+    if (taken_ > 0 && 2 * taken_ >= values_.size()) erase_taken();
+    values_.insert(values_.end(), std::make_move_iterator(values.begin()),
+                   std::make_move_iterator(values.end()));
     lock.unlock();
     if (first) ready_.notify_one();
     return first ? Pushed::first : Pushed::more;

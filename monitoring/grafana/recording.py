@@ -12,7 +12,8 @@ STATE = [
            limits={}, texts={"0": ("yes", GREEN), "1": ("suspended", RED)}),
     number("Streams being recorded", "short", "Without streams that declined, and those outside the share.", "sum(millrace_recording_streams{@})", width=4),
     number("Dropped in the last hour", "short", "Records (slices of streams) that were not recorded. Each is a gap in a recording.", "sum(increase(millrace_recording_records_dropped_total{@}[1h]))", width=4, limits={1: YELLOW}),
-    number("Since the last sync", "s", f"Signal since then is lost if the machine crashes. {NOT_SYNCED}", "max(time() - millrace_recording_last_sync_timestamp_seconds{@})", width=4, limits={30: RED}),
+    number("Unsynced for", "s", f"Time since the last good sync while written signal is not synced. A crash of the machine loses it. {NOT_SYNCED}",
+           "max((time() - millrace_recording_last_sync_timestamp_seconds{@}) * (millrace_recording_unsynced_bytes{@} > bool 0))", width=4, limits={30: RED}),
     number("Free disk space", "bytes", f"Recording is suspended below `[recording] min_free`. {DISK_FULL}", "min(millrace_recording_disk_free_bytes{@})", width=4),
     number("Written per second", "Bps", "Bytes per second that all instances append to segment files.", "sum(rate(millrace_recording_written_bytes_total{@}[@]))", width=4),
 ]

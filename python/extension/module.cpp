@@ -7,6 +7,7 @@
 #include "python/extension/client_stream.h"
 #include "python/extension/device_memory.h"
 #include "python/extension/held_batch.h"
+#include "python/extension/recordings.h"
 
 // millrace._core, the extension of the package. The signatures are in millrace/_core.pyi.
 NB_MODULE(_core, module) {
@@ -18,4 +19,5 @@ NB_MODULE(_core, module) {
   add_attachment(module);
   add_client_stream(module);
   add_client(module);
+  add_recordings(module);
 }

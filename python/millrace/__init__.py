@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chunks, batches and state resets for streaming models.
 
-``Worker`` runs a model, ``Client`` and ``connect`` stream to a service, and ``chunks`` and ``values`` are
-the chunk rules as functions.
+``Worker`` runs a model, ``Client`` and ``connect`` stream to a service, ``recordings`` reads recorded streams, and
+``chunks`` and ``values`` are the chunk rules as functions.
 """
 
 from importlib.metadata import version
 
+from millrace import recordings
 from millrace.aio import AsyncClient, AsyncStream, connect
 from millrace.batch import Batch
 from millrace.chunking import chunks, values
@@ -61,5 +62,6 @@ __all__ = [
     "WorkerError",
     "chunks",
     "connect",
+    "recordings",
     "values",
 ]

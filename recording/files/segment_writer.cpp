@@ -15,6 +15,12 @@ namespace {
 
 constexpr std::uint64_t reserved_step = 16 << 20;
 
+std::size_t size_of(std::span<const Bytes> parts) {
+  std::size_t size = 0;
+  for (const Bytes part : parts) size += part.size();
+  return size;
+}
+
 }  // namespace
 
 struct SegmentWriter::Impl {
@@ -43,9 +49,9 @@ struct SegmentWriter::Impl {
   }
 
   void add(const StreamMeta& meta, std::uint32_t number, std::int64_t wall, const Slice& slice,
-           Bytes payload) {
+           std::span<const Bytes> payload) {
     const auto time = static_cast<std::uint64_t>(std::max<std::int64_t>(wall, 0));
-    const std::size_t message = mcap::message_bytes(payload.size());
+    const std::size_t message = mcap::message_bytes(size_of(payload));
     const StreamPart* part = summary.parts().find(slice.stream);
     const auto channel =
         part ? part->channel : static_cast<std::uint16_t>(summary.parts().size() + 1);
@@ -92,6 +98,7 @@ struct SegmentWriter::Impl {
   std::size_t in_checksum = 0;  // bytes of `pending` that are in `crc`
   std::uint32_t crc = 0;        // the checksum of the file up to there
   SliceEncoder encoder;
+  std::vector<Bytes> parts;  // the slice that is being added, in parts
   mcap::ChunkBuilder chunk;
   SummaryWriter summary;
 };
@@ -118,13 +125,19 @@ std::size_t SegmentWriter::channels() const { return impl_->summary.parts().size
 
 void SegmentWriter::add(const StreamMeta& meta, std::uint32_t number, std::int64_t wall,
                         const Slice& slice, std::span<const Bytes> frames) {
-  impl_->add(meta, number, wall, slice, impl_->encoder.encode(slice, frames));
+  const auto around = impl_->encoder.encode_around(slice, size_of(frames));
+  std::vector<Bytes>& parts = impl_->parts;
+  parts.assign(1, around.before);
+  parts.insert(parts.end(), frames.begin(), frames.end());
+  parts.push_back(around.after);
+  impl_->add(meta, number, wall, slice, parts);
 }
 
 void SegmentWriter::add_encoded(const StreamMeta& meta, std::uint32_t number, std::int64_t wall,
                                 const Slice& slice, Bytes message) {
   // Without the last zero byte.
-  impl_->add(meta, number, wall, slice, message.first(message.size() - message.size() % 8));
+  const Bytes payload = message.first(message.size() - message.size() % 8);
+  impl_->add(meta, number, wall, slice, {&payload, 1});
 }
 
 void SegmentWriter::add_loss(std::uint64_t stream) { impl_->summary.parts().set_lost(stream); }

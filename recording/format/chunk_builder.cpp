@@ -85,20 +85,23 @@ void ChunkBuilder::add_channel(Bytes record) {
 }
 
 void ChunkBuilder::add_message(std::uint16_t channel, std::uint32_t sequence, std::uint64_t time,
-                               Bytes payload) {
-  assert(payload.size() % 8 == 0);
+                               std::span<const Bytes> payload) {
+  std::size_t size = 0;
+  for (const Bytes part : payload) size += part.size();
+  assert(size % 8 == 0);
   entries_.push_back({.channel = channel, .time = time, .offset = record_bytes()});
-  const std::size_t begin = into_->size(), bytes = message_bytes(payload.size());
-  into_->resize(begin + bytes);
-  std::byte* at = into_->data() + begin;
+  std::array<std::byte, record_head + message_head> head;
+  std::byte* at = head.data();
   put(at, Opcode::message);
-  put(at, std::uint64_t{bytes - record_head});
+  put(at, std::uint64_t{message_bytes(size) - record_head});
   put(at, channel);
   put(at, sequence);
   put(at, time);
   put(at, time);
-  assert((base_ + static_cast<std::uint64_t>(at - into_->data())) % 8 == 0);
-  std::memcpy(at, payload.data(), payload.size());
+  into_->insert(into_->end(), head.begin(), head.end());
+  assert((base_ + into_->size()) % 8 == 0);
+  for (const Bytes part : payload) into_->insert(into_->end(), part.begin(), part.end());
+  into_->push_back(std::byte{0});
 }
 
 std::size_t ChunkBuilder::record_bytes() const { return into_->size() - records_; }

@@ -53,9 +53,9 @@ class ChunkBuilder {
 
   // Adds a whole Channel record.
   void add_channel(Bytes record);
-  // Adds a message. `payload` is a FlatBuffer, of a multiple of 8 bytes.
+  // Adds a message. `payload` is a FlatBuffer of a multiple of 8 bytes, in parts.
   void add_message(std::uint16_t channel, std::uint32_t sequence, std::uint64_t time,
-                   Bytes payload);
+                   std::span<const Bytes> payload);
 
   std::size_t record_bytes() const;  // so far
   // At most the bytes of the indexes that end() appends.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <span>
 
+#include "base/bytes.h"
 #include "recording/format/checksums.h"
 
 namespace millrace::recording {
@@ -17,10 +18,23 @@ namespace millrace::recording {
 // checksum of no rows is 0. Confined to one thread.
 class RowDigest {
  public:
+  static constexpr std::size_t row_bytes = 46;
+
   // `row` is a Row of chunker/row.h: this folder does not depend on the chunker.
   template <class Row>
   void add(const Row& row) {
-    std::array<std::byte, 46> bytes;
+    add_bytes(bytes_of(row));
+  }
+  // Adds the bytes of several rows. One call for many rows is faster than one for each.
+  void add_bytes(Bytes rows) {
+    crc_ = crc32c(rows, crc_);
+    rows_ += rows.size() / row_bytes;
+  }
+
+  // The bytes of a row.
+  template <class Row>
+  static std::array<std::byte, row_bytes> bytes_of(const Row& row) {
+    std::array<std::byte, row_bytes> bytes;
     std::size_t at = 0;
     const auto put = [&](auto value) {
       std::memcpy(bytes.data() + at, &value, sizeof value);
@@ -35,8 +49,7 @@ class RowDigest {
     put(static_cast<std::uint8_t>(row.reason));
     put(row.gap);
     put(row.mark ? static_cast<std::int64_t>(*row.mark) : std::int64_t{-1});
-    crc_ = crc32c(std::span(bytes), crc_);
-    ++rows_;
+    return bytes;
   }
 
   std::uint32_t value() const { return crc_; }

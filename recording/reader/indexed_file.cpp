@@ -17,6 +17,16 @@ const std::vector<std::uint32_t>& IndexedFile::chunks_of(std::uint16_t channel) 
   return chunks_[channel];
 }
 
+const std::vector<SliceMessage>* IndexedFile::messages(std::size_t chunk) {
+  if (kept_.empty()) kept_.resize(most_kept);
+  Kept& kept = kept_[chunk % kept_.size()];
+  if (kept.used && kept.chunk == chunk) return &kept.messages;
+  auto messages = file.messages(chunk);
+  if (!messages) return nullptr;
+  kept = {.chunk = chunk, .messages = std::move(*messages), .used = true};
+  return &kept.messages;
+}
+
 void IndexedFile::index(std::size_t chunk) {
   const std::vector<std::uint16_t>& channels = file.chunks()[chunk].channels;
   for (const std::uint16_t channel : channels) add(channel, chunk);

@@ -23,6 +23,10 @@ class IndexedFile {
   // unsealed file may get more.
   const std::vector<std::uint32_t>& chunks_of(std::uint16_t channel);
 
+  // SegmentFile::messages(), kept for some chunks: the streams of a chunk are often read together.
+  // Null: the chunk is damaged. Valid until the next call.
+  const std::vector<SliceMessage>* messages(std::size_t chunk);
+
   SegmentFile file;
   std::uint64_t inode;  // another file has the same number if this one was replaced
 
@@ -32,6 +36,15 @@ class IndexedFile {
 
   std::unordered_map<std::uint64_t, std::uint16_t> channels_;             // by stream
   std::unordered_map<std::uint16_t, std::vector<std::uint32_t>> chunks_;  // by channel
+  struct Kept {
+    std::size_t chunk = 0;
+    std::vector<SliceMessage> messages{};
+    bool used = false;
+  };
+  // By the number of the chunk. Streams of one file that are read in turns are up to a few MiB
+  // apart. Empty until the first call.
+  static constexpr std::size_t most_kept = 256;
+  std::vector<Kept> kept_;
   std::size_t indexed_channels_ = 0;
   std::size_t indexed_chunks_ = 0;
 };

@@ -79,12 +79,12 @@ void SliceSource::read_chunk() {
   messages_.clear();
   next_message_ = 0;
   const std::size_t chunk = file_->chunks_of(channel_)[next_chunk_++];
-  auto messages = file_->file.messages(chunk);
+  const auto* messages = file_->messages(chunk);
   const ChunkPlace& place = file_->file.chunks()[chunk];
   notice_damage(place.offset + place.bytes);
   if (!messages) return;
-  std::erase_if(*messages, [&](const auto& message) { return message.channel != channel_; });
-  messages_ = std::move(*messages);
+  for (const SliceMessage& message : *messages)
+    if (message.channel == channel_) messages_.push_back(message);
 }
 
 // Looks for damage of the file up to this offset.

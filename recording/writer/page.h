@@ -84,7 +84,7 @@ class Page {
   std::size_t thread() const { return thread_; }  // index of the io thread that owns the page
 
   std::vector<std::unique_ptr<StreamMeta>> opened;  // the streams that begin in this page
-  std::optional<Time> begun;                        // when its first event was read
+  std::optional<Time> begun;                        // when its first event was written
 
  private:
   static std::size_t aligned(std::size_t at) { return (at + 7) & ~std::size_t{7}; }

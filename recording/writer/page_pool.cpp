@@ -34,6 +34,7 @@ MutableBytes map_memory(std::size_t bytes) {
 
 PagePool::PagePool(std::size_t bytes, std::size_t threads, std::size_t frame_bytes)
     : filled_(threads * pages_of_thread(bytes, threads, bytes_of_page(frame_bytes))) {
+  filled_.reserve();
   const std::size_t page = bytes_of_page(frame_bytes);
   const std::size_t each = pages_of_thread(bytes, threads, page);
   memory_ = map_memory(page * each * threads);
@@ -65,6 +66,7 @@ Page* PagePool::take(std::size_t thread) {
   if (free.pages.empty()) return nullptr;
   Page* const page = free.pages.back();
   free.pages.pop_back();
+  free.released = std::min(free.released, free.pages.size());
   return page;
 }
 
@@ -76,8 +78,10 @@ void PagePool::hand_over(Page& page) {
 void PagePool::release_memory(std::size_t thread) {
   Free& free = *free_[thread];
   collect(free);
-  for (const Page* page : free.pages)
-    ::madvise(page->memory().data(), page->memory().size(), MADV_DONTNEED);
+  for (; free.released < free.pages.size(); ++free.released) {
+    const MutableBytes memory = free.pages[free.released]->memory();
+    ::madvise(memory.data(), memory.size(), MADV_DONTNEED);
+  }
 }
 
 }  // namespace millrace::recording

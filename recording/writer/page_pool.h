@@ -23,7 +23,7 @@ class PagePool {
   static constexpr std::size_t fewest_pages = 4;  // for an io thread
 
   // `bytes` is the memory of the queue, `frame_bytes` the longest frame: a page has room for it.
-  // Throws std::bad_alloc.
+  // Throws std::bad_alloc; no other function does.
   PagePool(std::size_t bytes, std::size_t threads, std::size_t frame_bytes);
   PagePool(const PagePool&) = delete;
   PagePool& operator=(const PagePool&) = delete;
@@ -41,15 +41,21 @@ class PagePool {
   Page* take(std::size_t thread);
   // Io thread: gives a page to the recorder.
   void hand_over(Page& page);
-  // Io thread: gives the memory of its empty pages back to the kernel. They can still be used.
+  // Io thread: gives the memory of its empty pages back to the kernel. They can still be used. A
+  // second call has only the pages that came back since.
   void release_memory(std::size_t thread);
 
  private:
   struct Free {
-    explicit Free(std::size_t most) : returned(most) {}
+    explicit Free(std::size_t most) : returned(most) {
+      returned.reserve();
+      waiting.reserve(2 * most);  // `returned` takes its memory
+      pages.reserve(most);
+    }
     Queue<Page*> returned;       // by the recorder
     std::vector<Page*> waiting;  // taken from `returned`
     std::vector<Page*> pages;    // empty; the last one is used next
+    std::size_t released = 0;    // the first of `pages`: their memory was given back
   };
   void collect(Free& free);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording/writer/page_writer.h"
 
-#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -25,10 +24,14 @@ Page* PageWriter::with_room(std::size_t bytes) {
   return page_;
 }
 
-void PageWriter::hand_over() {
-  if (sheds_) return pool_.release_memory(thread_);
+bool PageWriter::hand_over() {
+  if (sheds_) {
+    pool_.release_memory(thread_);
+    return true;  // pages may be long in coming
+  }
   finish_pens();
   if (page_ && !page_->empty()) pool_.hand_over(*std::exchange(page_, nullptr));
+  return unfinished_.empty();
 }
 
 void PageWriter::shed(bool sheds) {
@@ -40,9 +43,7 @@ void PageWriter::shed(bool sheds) {
 }
 
 void PageWriter::finish_later(std::unique_ptr<StreamPen> pen) {
-  const auto unnamed =
-      std::ranges::count_if(unfinished_, [](const auto& p) { return !p->named(); });
-  if (!pen->named() && static_cast<std::size_t>(unnamed) >= most_unnamed) return;
+  if (!pen->named() && unfinished_.size() >= most_unfinished) return;
   try {
     unfinished_.push_back(std::move(pen));
   } catch (const std::bad_alloc&) {  // the end of this stream is not recorded

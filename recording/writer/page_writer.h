@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <vector>
 
+#include "base/time.h"
 #include "recording/writer/page_pool.h"
 #include "recording/writer/stats.h"
 
@@ -15,9 +17,9 @@ class StreamPen;
 // The pages of one io thread, which its pens write. Confined to that thread.
 class PageWriter {
  public:
-  // Streams that no record names yet, and that ended while there was no page: the recorder receives
-  // at most this many of them.
-  static constexpr std::size_t most_unnamed = 4096;
+  // While this many streams wait for a page for their last record, streams that end and that no
+  // record names yet are not recorded at all.
+  static constexpr std::size_t most_unfinished = 4096;
 
   // `pool` and `stats` must outlive it. `thread` is the index of the thread.
   PageWriter(PagePool& pool, std::size_t thread, TapStats& stats);
@@ -30,9 +32,17 @@ class PageWriter {
   // The reason why there is no page.
   DropReason reason() const { return sheds_ ? DropReason::memory : DropReason::queue_full; }
 
-  // Gives the current page to the recorder. Call it every half of `commit`, and when the thread
-  // has finished its streams.
-  void hand_over();
+  // Notes in the page when its first record was written, for an event that was read at `at`: the
+  // latest instant at which any event of the thread was read, because events of a stream may have
+  // waited before its chunker.
+  void begin(Page& page, Time at) {
+    newest_ = std::max(newest_, at);
+    if (!page.begun) page.begun = newest_;
+  }
+
+  // Gives the current page to the recorder. Call it every half of `commit`, and when the thread has
+  // finished its streams: again while it is false, because last records wait for a page.
+  bool hand_over();
   // While `sheds`, there are no pages, and their memory is given back.
   void shed(bool sheds);
 
@@ -50,6 +60,7 @@ class PageWriter {
   TapStats& stats_;
   Page* page_ = nullptr;
   bool sheds_ = false;
+  Time newest_ = Time::min();
   std::vector<std::unique_ptr<StreamPen>> unfinished_;
 };
 

@@ -35,11 +35,13 @@ void Recorder::take(Page& page, Time now) {
   held_.push_back(&page);
 }
 
+bool Recorder::has_enough() const {
+  return streams_.bytes() >= settings_.commit_bytes || 2 * held_.size() >= pages_.pages();
+}
+
 Time Recorder::due() const {
   if (held_.empty()) return checked_ + check_period;
-  const bool has_enough =
-      streams_.bytes() >= settings_.commit_bytes || 2 * held_.size() >= pages_.pages();
-  return has_enough ? Time::min() : committed_ + settings_.commit;
+  return has_enough() ? Time::min() : committed_ + settings_.commit;
 }
 
 void Recorder::work(Time now) {
@@ -50,12 +52,12 @@ void Recorder::work(Time now) {
 void Recorder::finish(Time now) {
   now_ = now;
   commit();
+  if (!unwritten_ends_.empty()) commit();  // in another file, if the first one failed
   if (series_.is_open()) seal();
+  report_dropped();
 }
 
-void Recorder::shed(bool sheds) {
-  if (std::exchange(sheds_, sheds) && !sheds) write_ends();
-}
+void Recorder::shed(bool sheds) { sheds_ = sheds; }
 
 std::optional<DropReason> Recorder::blocked() const {
   return sheds_ ? std::optional(DropReason::memory) : suspended_;
@@ -63,8 +65,8 @@ std::optional<DropReason> Recorder::blocked() const {
 
 void Recorder::commit() {
   check_disk();
-  // A failed write in add() may append streams.
-  for (std::size_t i = 0; i < streams_.waiting().size(); ++i) add(*streams_.waiting()[i]);
+  if (!blocked()) write_ends();
+  for (PendingStream* const stream : streams_.waiting()) add(*stream);
   streams_.clear();
   for (Page* const page : held_) pages_.give_back(*page);
   held_.clear();
@@ -76,7 +78,7 @@ void Recorder::commit() {
   committed_ = now_;
 }
 
-void Recorder::add(RecordedStream& stream) {
+void Recorder::add(PendingStream& stream) {
   if (stream.is_empty()) return;
   if (const auto reason = blocked()) return drop(stream, *reason);
   if (!has_room(stream)) return drop(stream, blocked().value_or(DropReason::io_error));
@@ -94,7 +96,7 @@ void Recorder::add(RecordedStream& stream) {
 }
 
 // Makes room for a slice: a file, and in it a channel for the stream.
-bool Recorder::has_room(const RecordedStream& stream) {
+bool Recorder::has_room(const PendingStream& stream) {
   if (!has_file()) return false;
   if (series_.writer().has_channel(stream.meta.number) ||
       series_.writer().channels() < SegmentWriter::most_channels)
@@ -110,7 +112,9 @@ bool Recorder::has_file() {
   return series_.is_open();
 }
 
-void Recorder::drop(RecordedStream& stream, DropReason reason) {
+void Recorder::drop(PendingStream& stream, DropReason reason) {
+  if (stream.closing) keep_end(stream);
+  if (stream.events.empty() && stream.answers.empty()) return;  // the rest is written later
   skipped(reason);
   stats_.dropped[reason].add();
   if (!stream.lost && !stream.events.empty())
@@ -118,7 +122,6 @@ void Recorder::drop(RecordedStream& stream, DropReason reason) {
         LostEvents{.first_event = stream.first_event, .begin = stream.begin, .reason = reason};
   ++stream.slice_number;
   stream.begin_next();
-  if (stream.closing) keep_end(stream);
 }
 
 void Recorder::skipped(DropReason reason) {
@@ -126,7 +129,7 @@ void Recorder::skipped(DropReason reason) {
   dropped_because_ = reason;
 }
 
-void Recorder::keep_end(RecordedStream& stream) {
+void Recorder::keep_end(PendingStream& stream) {
   unwritten_ends_.push_back(&stream);
   if (unwritten_ends_.size() <= most_unwritten_ends) return;
   gone_.push_back(unwritten_ends_.front()->meta.number);
@@ -134,7 +137,7 @@ void Recorder::keep_end(RecordedStream& stream) {
 }
 
 void Recorder::write_ends() {
-  for (RecordedStream* const stream : unwritten_ends_) streams_.wait(*stream);
+  for (PendingStream* const stream : unwritten_ends_) streams_.wait(*stream);
   unwritten_ends_.clear();
 }
 
@@ -158,7 +161,7 @@ bool Recorder::write() {
 // of its events that is lost.
 void Recorder::lose(DropReason reason) {
   for (const Uncommitted& slice : uncommitted_ | std::views::reverse) {
-    RecordedStream& stream = *slice.stream;
+    PendingStream& stream = *slice.stream;
     skipped(reason);
     stats_.dropped[reason].add();
     if (slice.lost)
@@ -180,10 +183,7 @@ void Recorder::seal() {
 // The next file begins at once, but not if one file after the other fails.
 void Recorder::fail(std::error_code why) {
   ++failures_;
-  if (is_disk_full(why) || failures_ > 1)
-    suspend(reason_of(why), why.message());
-  else
-    write_ends();
+  if (is_disk_full(why) || failures_ > 1) suspend(reason_of(why), why.message());
 }
 
 void Recorder::suspend(DropReason reason, const std::string& why) {
@@ -197,17 +197,24 @@ void Recorder::suspend(DropReason reason, const std::string& why) {
 void Recorder::check_disk() {
   if (now_ - checked_ >= check_period) {
     checked_ = now_;
-    if (dropped_ > 0) notices_.dropped(std::exchange(dropped_, 0), dropped_because_);
+    report_dropped();
     look_at_disk();
   }
   if (suspended_ && now_ >= retry_) try_to_resume();
+}
+
+void Recorder::report_dropped() {
+  if (dropped_ > 0) notices_.dropped(std::exchange(dropped_, 0), dropped_because_);
 }
 
 void Recorder::look_at_disk() {
   const std::uint64_t free = series_.free_bytes();
   stats_.free_bytes.set(static_cast<std::int64_t>(free));
   if (suspended_) return;
-  if (series_.is_open() && series_.is_removed()) series_.abandon("the file was removed");
+  if (series_.is_open() && series_.is_removed()) {
+    series_.abandon("the file was removed");
+    lose(DropReason::io_error);
+  }
   if (free < settings_.min_free)
     suspend(DropReason::disk_full, "less than [recording] min_free is free");
 }
@@ -223,7 +230,6 @@ void Recorder::try_to_resume() {
   suspended_.reset();
   stats_.suspended.set(0);
   notices_.resumed();
-  write_ends();
 }
 
 }  // namespace millrace::recording

@@ -12,7 +12,7 @@
 
 #include "base/time.h"
 #include "recording/writer/page_pool.h"
-#include "recording/writer/recorded_streams.h"
+#include "recording/writer/pending_slices.h"
 #include "recording/writer/recorder_notices.h"
 #include "recording/writer/segment_series.h"
 #include "recording/writer/stats.h"
@@ -36,7 +36,7 @@ struct RecorderSettings {
 // dropped, and it tries again after a second, later less often.
 //
 // Confined to one thread.
-class Recorder final : private RecordedStreams::Sink {
+class Recorder final : private PendingSlices::Sink {
  public:
   // Streams that have ended, and whose end could not be written, are kept until it can be: at most
   // this many. The ends of others are not recorded.
@@ -50,6 +50,8 @@ class Recorder final : private RecordedStreams::Sink {
 
   // Takes a page; gives it back to the pool with the next commit.
   void take(Page& page, Time now);
+  // The next commit has as much as it should have: call work() before more is taken.
+  bool has_enough() const;
   // When work() must be called; earlier calls are harmless.
   Time due() const;
   void work(Time now);
@@ -61,7 +63,7 @@ class Recorder final : private RecordedStreams::Sink {
  private:
   // A slice that was added to the file, and that no commit has.
   struct Uncommitted {
-    RecordedStream* stream = nullptr;
+    PendingStream* stream = nullptr;
     bool has_events = false;
     std::uint64_t first_event = 0;
     std::uint64_t begin = 0;
@@ -69,12 +71,12 @@ class Recorder final : private RecordedStreams::Sink {
     std::optional<StreamTotals> closing{};
   };
 
-  void add(RecordedStream& stream) override;
+  void add(PendingStream& stream) override;
   void skipped(DropReason reason) override;
-  bool has_room(const RecordedStream& stream);
+  bool has_room(const PendingStream& stream);
   bool has_file();
-  void drop(RecordedStream& stream, DropReason reason);
-  void keep_end(RecordedStream& stream);
+  void drop(PendingStream& stream, DropReason reason);
+  void keep_end(PendingStream& stream);
   void write_ends();
 
   void commit();
@@ -86,6 +88,7 @@ class Recorder final : private RecordedStreams::Sink {
   void fail(std::error_code why);
   void suspend(DropReason reason, const std::string& why);
   void check_disk();
+  void report_dropped();
   void look_at_disk();
   void try_to_resume();
 
@@ -94,14 +97,14 @@ class Recorder final : private RecordedStreams::Sink {
   RecordingStats& stats_;
   RecorderNotices& notices_;
   SegmentSeries series_;
-  RecordedStreams streams_;
+  PendingSlices streams_;
   std::vector<Page*> held_;  // their records are in streams_
   std::vector<Uncommitted> uncommitted_;
-  std::vector<std::uint64_t> gone_;             // streams to remove when the slices were written
-  std::deque<RecordedStream*> unwritten_ends_;  // they wait for room
-  Time now_{};                                  // the time of the current call
-  Time committed_{};                            // when the last commit was
-  Time checked_{};                              // when the disk was checked last
+  std::vector<std::uint64_t> gone_;            // streams to remove when the slices were written
+  std::deque<PendingStream*> unwritten_ends_;  // they wait for room
+  Time now_{};                                 // the time of the current call
+  Time committed_{};                           // when the last commit was
+  Time checked_{};                             // when the disk was checked last
   bool sheds_ = false;
   std::optional<DropReason> suspended_;
   Time retry_{};               // when to resume, if suspended

@@ -16,8 +16,10 @@ class RecorderNotices {
  public:
   virtual ~RecorderNotices() = default;
 
-  // The last segment file was left unsealed by a crash, and is sealed now.
+  // The last segment file was left unsealed by a crash or because there was no space, and is sealed
+  // now.
   virtual void recovered(const Recovered&) {}
+  // A file that this process wrote is sealed.
   virtual void sealed(FileNumber) {}
   // A file stays unsealed, for `millrace recordings repair`.
   virtual void left_unsealed(FileNumber, std::string_view /*why*/) {}

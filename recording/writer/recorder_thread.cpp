@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording/writer/recorder_thread.h"
 
-#include <pthread.h>
-
 #include <utility>
 
+#include "base/quiet_thread.h"
 #include "base/time.h"
 
 namespace millrace::recording {
 
 RecorderThread::RecorderThread(Recorder& recorder, PagePool& pages, std::function<void()> ended)
-    : recorder_(recorder), pages_(pages), ended_(std::move(ended)), thread_([this] { run(); }) {
-  pthread_setname_np(thread_.native_handle(), "recorder");
-}
+    : recorder_(recorder),
+      pages_(pages),
+      ended_(std::move(ended)),
+      thread_(quiet_thread("recorder", [this] { run(); })) {}
 
 RecorderThread::~RecorderThread() {
   at_once_.store(true, std::memory_order_relaxed);
@@ -27,6 +27,12 @@ void RecorderThread::run() {
     const Time now = Clock::now();
     recorder_.shed(sheds_.load(std::memory_order_relaxed));
     if (page) recorder_.take(**page, now);
+    // All that waits: if a commit takes long, the next one is larger, and the queue does not grow.
+    while (page && !recorder_.has_enough()) {
+      const auto next = pages_.filled().pop_until(now);
+      if (!next) break;
+      recorder_.take(**next, now);
+    }
     recorder_.work(now);
     more = page || !closed;
   }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "recording/files/rewrite.h"
 #include "recording/files/segment_file.h"
 
 namespace millrace::recording {
@@ -56,31 +57,35 @@ SegmentSeries::SegmentSeries(const std::string& directory, WallClock wall, Recor
                              Directory::file_name(number_ + 1) + ": " + begun.error().message());
 }
 
-// Older files that are not sealed stay as they are: their reading could take long.
+// Older files that are not sealed stay as they are: to read them could take long.
 void SegmentSeries::recover_last() {
   const std::vector<FileNumber> files = directory_.list();
   if (files.empty()) return;
-  number_ = files.back();
+  number_ = number_before_ = files.back();
   auto last = SegmentFile::open(directory_, number_);
   if (last && !last->sealed()) {
     const auto recovered = recover(directory_, number_);
     if (!recovered) throw std::runtime_error("recording.directory: " + recovered.error());
-    stats_.segments[SegmentEvent::recovered].add();
-    if (recovered->cut_bytes > 0) stats_.segments[SegmentEvent::truncated].add();
-    stats_.truncated_bytes.add(recovered->cut_bytes);
-    notices_.recovered(*recovered);
+    count(*recovered);
     last = SegmentFile::open(directory_, number_);
   }
   if (!last) throw std::runtime_error("recording.directory: " + last.error());
-  use(last->head().first_stream - 1);
-  for (const auto& [channel, meta] : last->channels()) use(meta.number);
+  use(millrace::recording::next_stream(*last) - 1);
+}
+
+void SegmentSeries::count(const Recovered& recovered) {
+  stats_.segments[SegmentEvent::recovered].add();
+  if (recovered.cut_bytes > 0) stats_.segments[SegmentEvent::truncated].add();
+  stats_.truncated_bytes.add(recovered.cut_bytes);
+  notices_.recovered(recovered);
 }
 
 Result<void, std::error_code> SegmentSeries::begin() {
   if (std::exchange(lacks_space_, false)) {
-    if (const auto recovered = recover(directory_, number_)) {
-      stats_.segments[SegmentEvent::recovered].add();
-      notices_.recovered(*recovered);
+    const auto recovered = recover(directory_, number_);
+    if (recovered) {
+      count(*recovered);
+      notices_.sealed(number_);
     } else {
       notices_.left_unsealed(number_, recovered.error());
     }

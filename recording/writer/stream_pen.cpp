@@ -42,7 +42,7 @@ void StreamPen::event(const Event& event, Time at, const std::array<Bytes, 2>& f
   if (event.kind == Kind::frames) return write_frames(event, at, frames);
   Page* const page = page_for(0);
   if (!page) return drop(event);
-  if (!page->begun) page->begun = at;
+  pages_.begin(*page, at);
   page->add({.stream = stream_,
              .at = to_wire(at),
              .count = event.count,
@@ -76,7 +76,7 @@ void StreamPen::write_frames(const Event& event, Time at, const std::array<Bytes
           page_for(std::min<std::size_t>(left * frame_bytes_, std::max(frame_bytes_, least_part)));
       if (!page) return drop(part);
       part.count = std::min<std::uint64_t>(left, *page->room() / frame_bytes_);
-      if (!page->begun) page->begun = at;
+      pages_.begin(*page, at);
       into = page->add({.stream = stream_,
                         .at = to_wire(at),
                         .count = part.count,

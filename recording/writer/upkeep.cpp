@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording/writer/upkeep.h"
 
-#include <pthread.h>
-
 #include <chrono>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
+#include "base/quiet_thread.h"
 #include "recording/files/recovery.h"
 
 namespace millrace::recording {
@@ -30,9 +29,7 @@ Upkeep::Upkeep(const std::string& directory, Retention retention, std::function<
       wall_(std::move(wall)),
       stats_(stats),
       notices_(notices),
-      thread_([this] { run(); }) {
-  pthread_setname_np(thread_.native_handle(), "recorder-files");
-}
+      thread_(quiet_thread("recorder-files", [this] { run(); })) {}
 
 Upkeep::~Upkeep() { sealed_.close(); }
 
@@ -48,7 +45,7 @@ void Upkeep::run() {
   }
 }
 
-// False if another process does such work, or the directory cannot be read: try again soon.
+// False if another process does such work: try again soon.
 bool Upkeep::work() {
   try {
     if (directory_.has_maintainer()) return false;
@@ -57,7 +54,7 @@ bool Upkeep::work() {
     return true;
   } catch (const std::system_error& error) {
     notices_.failed(error.what());
-    return false;
+    return true;
   }
 }
 

@@ -112,10 +112,22 @@ class SliceEncoder {
   // The message, valid until the next call: its size is a multiple of 8. The frames of the slice
   // are `frames`, one part after the other, in place of slice.frames.
   Bytes encode(const Slice& slice, std::span<const Bytes> frames);
+
+  // The same message without its frames: `before`, then that many bytes of frames, then `after`.
+  // Saves a copy of the frames.
+  struct AroundFrames {
+    Bytes before{};
+    Bytes after{};
+  };
+  AroundFrames encode_around(const Slice& slice, std::size_t frames);
+
   Bytes encode(std::span<const StreamPart> parts);
 
  private:
+  MutableBytes build(const Slice& slice, std::size_t frames);
+
   std::unique_ptr<flatbuffers::FlatBufferBuilder> builder_;
+  std::size_t frames_at_ = 0;  // place of the frames in the message
 };
 
 // Decodes the messages of a file that may be damaged or forged: verifies the bytes, that every

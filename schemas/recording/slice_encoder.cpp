@@ -15,20 +15,18 @@ namespace {
 using Builder = flatbuffers::FlatBufferBuilder;
 using ByteVector = flatbuffers::Offset<flatbuffers::Vector<std::uint8_t>>;
 
-// A null offset, which the table leaves out, if there are none.
-ByteVector encode_frames(Builder& builder, std::span<const Bytes> parts) {
+std::size_t size_of(std::span<const Bytes> parts) {
   std::size_t size = 0;
   for (const Bytes part : parts) size += part.size();
+  return size;
+}
+
+// Room for the frames. A null offset, which the table leaves out, if there are none.
+ByteVector encode_frames(Builder& builder, std::size_t size) {
   if (size == 0) return 0;
   builder.ForceVectorAlignment(size, 1, 8);
-  std::uint8_t* at = nullptr;
-  const ByteVector vector = builder.CreateUninitializedVector(size, &at);
-  for (const Bytes part : parts) {
-    if (part.empty()) continue;
-    std::memcpy(at, part.data(), part.size());
-    at += part.size();
-  }
-  return vector;
+  std::uint8_t* unused = nullptr;
+  return builder.CreateUninitializedVector(size, &unused);
 }
 
 std::uint64_t number_of(const Event& event) {
@@ -116,9 +114,10 @@ SliceEncoder::~SliceEncoder() = default;
 SliceEncoder::SliceEncoder(SliceEncoder&&) noexcept = default;
 SliceEncoder& SliceEncoder::operator=(SliceEncoder&&) noexcept = default;
 
-Bytes SliceEncoder::encode(const Slice& slice, std::span<const Bytes> frames) {
+MutableBytes SliceEncoder::build(const Slice& slice, std::size_t frames) {
   const wire::Writing writing(*builder_);
   builder_->Align(8);  // the size of the message is then a multiple of 8
+  // The frames are built first, so they come last in the message.
   const auto frames_vector = encode_frames(*builder_, frames);
   const auto answer_bytes = encode_answer_bytes(*builder_, slice.answers);
   const auto answers = encode_answers(*builder_, slice.answers);
@@ -129,8 +128,23 @@ Bytes SliceEncoder::encode(const Slice& slice, std::span<const Bytes> frames) {
   builder_->Finish(recorded::CreateSlice(
       *builder_, slice.first_event, slice.begin, events, frames_vector, slice.size, answers,
       answer_bytes, slice.lost ? &lost : nullptr, slice.closing ? &closing : nullptr, large));
-  assert(builder_->GetSize() % 8 == 0);
-  return wire::finished(*builder_);
+  const std::size_t size = builder_->GetSize();
+  assert(size % 8 == 0);
+  // An offset counts from the end of the message, and a vector begins with its length.
+  frames_at_ = frames > 0 ? size - frames_vector.o + sizeof(flatbuffers::uoffset_t) : size;
+  return std::as_writable_bytes(std::span(builder_->GetBufferPointer(), size));
+}
+
+Bytes SliceEncoder::encode(const Slice& slice, std::span<const Bytes> frames) {
+  const MutableBytes message = build(slice, size_of(frames));
+  std::byte* at = message.data() + frames_at_;
+  for (const Bytes part : frames) at = std::ranges::copy(part, at).out;
+  return message;
+}
+
+SliceEncoder::AroundFrames SliceEncoder::encode_around(const Slice& slice, std::size_t frames) {
+  const Bytes message = build(slice, frames);
+  return {.before = message.first(frames_at_), .after = message.subspan(frames_at_ + frames)};
 }
 
 Bytes SliceEncoder::encode(std::span<const StreamPart> parts) {

@@ -59,8 +59,8 @@ int main(int argc, char** argv) {
   add_tap_command(program, console);
   add_chunk_command(program, console);
   add_recordings_command(program, console);
-  add_bench_command(program, console);
   add_replay_command(program, console);
+  add_bench_command(program, console);
   add_check_config_command(program, console);
   add_healthcheck_command(program, console);
   program.run({argv + 1, argv + argc}, console);

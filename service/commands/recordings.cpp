@@ -42,19 +42,6 @@ struct Arguments {
   std::string to, form = "wav", by = "stream", gaps = "silence";
 };
 
-// Sets `into` to the instant that `text` names; an empty text sets nothing.
-Result<void, std::string> set_instant(const char* option, const std::string& text,
-                                      std::optional<std::int64_t>& into) {
-  if (text.empty()) return {};
-  if (const auto ago = parse_time(text))
-    into = (wall_clock() - *ago).count();
-  else
-    into = parse_instant(text);
-  if (into) return {};
-  return std::string(option) + ": \"" + text +
-         "\" must be a date like 2026-11-24 or 2026-11-24T20:55:00Z, or a time like 2h";
-}
-
 using Opened = Result<std::unique_ptr<Recordings>, std::string>;
 
 // Opens the directory. Files that cannot be read are noted and left out.
@@ -267,6 +254,18 @@ void add_changing(Commands& commands) {
 }
 
 }  // namespace
+
+Result<void, std::string> set_instant(const char* option, const std::string& text,
+                                      std::optional<std::int64_t>& into) {
+  if (text.empty()) return {};
+  if (const auto ago = parse_time(text))
+    into = (wall_clock() - *ago).count();
+  else
+    into = parse_instant(text);
+  if (into) return {};
+  return std::string(option) + ": \"" + text +
+         "\" must be a date like 2026-11-24 or 2026-11-24T20:55:00Z, or a time like 2h";
+}
 
 void add_recordings_command(CommandLine& program, Console& console) {
   Commands commands(

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "service/commands/command_line.h"
+#include "service/commands/recordings.h"
+#include "service/commands/recordings/selection.h"
 #include "service/commands/termination.h"
 #include "service/replay/replay_pipeline.h"
 #include "service/replay/replay_to_service.h"
@@ -27,6 +29,7 @@ struct Arguments {
   std::string speed = "max";
   std::uint32_t at_once = 0;
   std::string pipeline, chunk;
+  std::string since, until;
   bool compare = false;
 };
 
@@ -59,6 +62,19 @@ void check(const Arguments& arguments, const PipelineChoice& choice) {
     throw std::invalid_argument("--pipeline: a service has its own settings; give NAME alone");
   if (arguments.compare && !arguments.chunk.empty())
     throw std::invalid_argument("--compare: rows of another rule have no recorded answers");
+}
+
+// Leaves out the streams that were opened at other times.
+void select_by_time(const Arguments& arguments, std::vector<recording::RecordedStream>& streams) {
+  recordings::Filter filter;
+  if (const auto set = set_instant("--since", arguments.since, filter.since); !set)
+    throw std::invalid_argument(set.error());
+  if (const auto set = set_instant("--until", arguments.until, filter.until); !set)
+    throw std::invalid_argument(set.error());
+  std::erase_if(streams, [&](const auto& stream) { return !filter.accepts(stream); });
+  if (streams.empty())
+    throw std::invalid_argument(arguments.directory +
+                                ": no such stream was opened in the time of --since and --until");
 }
 
 // Runs the replay until it ends or a signal stops it.
@@ -94,8 +110,9 @@ void replay(const Arguments& arguments, Console& console) {
   const auto recordings = value_of(recording::Recordings::open(arguments.directory));
   ReplayOutput output(console.out, console.err, arguments.compare);
   for (const std::string& problem : recordings->problems()) output.notice(problem);
-  const auto streams = value_of(
+  auto streams = value_of(
       select_streams(*recordings, arguments.streams, choice.file.empty() ? choice.name : ""));
+  select_by_time(arguments, streams);
   const Time begun = Clock::now();
   const bool complete = run(arguments, choice, *recordings, streams, output);
   const std::chrono::duration<double> took = Clock::now() - begun;
@@ -109,6 +126,12 @@ void add_options(Command& command, Arguments& into) {
       .add("STREAM", &into.streams,
            "Streams to replay, by number or name; default: all, the oldest first")
       .type(" ");
+  command
+      .add("--since", &into.since,
+           "Only streams opened at this time or later: a date (2026-11-24T14:00, in UTC) or an "
+           "age (2h)")
+      .type("TIME");
+  command.add("--until", &into.until, "Only streams opened before this time").type("TIME");
   const Option workers =
       command
           .add("--workers", &into.workers,

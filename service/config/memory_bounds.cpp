@@ -103,6 +103,15 @@ constexpr std::size_t upgrading_bytes = std::size_t{32} << 10;
 constexpr std::size_t row_bytes =
     max_ready_rows * sizeof(ReadyRow) + WaitingEvents::overrun * sizeof(WaitingEvents::Waiting);
 
+// The recorder itself: the queue, the events of its pages, what one write has, and the channels of
+// the segment file for its summary. Buffers that grow may take three times their content.
+std::size_t recorder_bytes(const RecordingOptions& recording) {
+  constexpr std::size_t write = std::size_t{16} << 20;
+  constexpr std::size_t most_channels = 32'000, longest_channel = 5 << 10;
+  const std::size_t summary = std::min(recording.segment, most_channels * longest_channel);
+  return sum(product({2, recording.queue}), sum(write, product({3, summary})));
+}
+
 // The bounds of `streams` streams, without slabs.
 MemoryBounds bounds_of_streams(const PipelineOptions& pipeline, const LimitOptions& limits,
                                std::size_t streams) {
@@ -145,7 +154,7 @@ MemoryBounds memory_bounds(const Options& options) {
     most.streams = std::max(most.streams, bounds.streams);
     most.recording = std::max(most.recording, bounds.recording);
   }
-  if (most.recording > 0) most.recording = sum(most.recording, options.recording.queue);
+  if (most.recording > 0) most.recording = sum(most.recording, recorder_bytes(options.recording));
   most.streams = sum(most.streams, upgrading_sockets * upgrading_bytes);
   most.slabs = options.limits.slab_bytes;
   if (options.listen.zeromq) {

@@ -46,9 +46,11 @@ IoThread::IoThread(std::uint32_t index, std::size_t max_streams, const Connectio
 IoThread::~IoThread() { stop(); }
 
 void IoThread::set_pipelines(std::span<const std::unique_ptr<Pipeline>> pipelines,
-                             SharedAdmission& shared, std::uint32_t threads) {
+                             SharedAdmission& shared, ThreadRecording* recording,
+                             std::uint32_t threads) {
+  recording_ = recording;
   admission_ = std::make_unique<ThreadAdmission>(
-      pipelines, ThreadAdmission::Thread{shared, returns_, log_, index_, threads});
+      pipelines, ThreadAdmission::Thread{shared, returns_, log_, index_, threads, recording});
   admission_->table().when_empty([this] { drain_step_.cancel(); });
 }
 
@@ -66,6 +68,7 @@ void IoThread::run() {
   server_->start();
   if (zeromq_) zeromq_->start();
   lag_.start();
+  if (recording_) hand_over_.start();
   thread_ = std::jthread([this] { run_until_stopped(context_, log_); });
   pthread_setname_np(thread_.native_handle(), ("io-" + std::to_string(index_)).c_str());
 }
@@ -74,6 +77,11 @@ void IoThread::drain(Time notice_ends, std::function<void()> drained) {
   drained_ = std::move(drained);
   notice_ends_ = notice_ends;
   drain_step_.cancel();
+}
+
+void IoThread::finish_records(std::function<void()> handed_over) {
+  handed_over_ = std::move(handed_over);
+  hand_over_step_.cancel();
 }
 
 void IoThread::apply_pressure(Overload action, std::uint64_t spare, bool evicts_largest) {
@@ -95,6 +103,7 @@ void IoThread::apply_posted_pressure() {
   // Read before action_: so the action of the same call, or of a later one, decides below.
   const bool evicts_largest = evicts_largest_.exchange(false);
   const Overload action = action_;
+  if (recording_) recording_->shed(action >= Overload::shed_recording);
   const bool closes_idle = action >= Overload::close_idle;
   limit_memory(spare_);
   limits_.message_idle =
@@ -168,6 +177,16 @@ void IoThread::stop() {
   scope_.stop();
   context_.restart();
   context_.poll();
+}
+
+Task<> IoThread::hand_over_records() {
+  for (;;) {
+    hand_over_step_.expires_after(recording_->hand_over_period());
+    co_await hand_over_step_.async_wait(no_throw);
+    if (!recording_->hand_over() || !handed_over_) continue;
+    handed_over_();
+    handed_over_ = nullptr;
+  }
 }
 
 Task<> IoThread::measure_lag() {

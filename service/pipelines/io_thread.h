@@ -14,6 +14,7 @@
 #include "service/log/log.h"
 #include "service/pipelines/pipeline.h"
 #include "service/pipelines/thread_admission.h"
+#include "service/recording/thread_recording.h"
 #include "transport/net/wakeup.h"
 #include "transport/sessions/millrace_v1/millrace_v1.h"
 #include "transport/sessions/session_scope.h"
@@ -35,10 +36,10 @@ class IoThread {
   ~IoThread();
 
   net::io_context& context() { return context_; }
-  // Call it before listen(). The pipelines and `shared` must outlive this. `threads` is the number
-  // of io threads.
+  // Call it before listen(). The pipelines, `shared` and `recording` must outlive this. `recording`
+  // is the thread's part of it, null if nothing is recorded. `threads` is the number of io threads.
   void set_pipelines(std::span<const std::unique_ptr<Pipeline>> pipelines, SharedAdmission& shared,
-                     std::uint32_t threads);
+                     ThreadRecording* recording, std::uint32_t threads);
   void listen(Acceptor acceptor, ClientGate& gate);
   // Also accepts clients over ZeroMQ. Throws std::runtime_error that names the endpoint.
   void listen_zeromq(const ZeromqBinding& binding, ClientGate& gate);
@@ -54,6 +55,10 @@ class IoThread {
   // client is left. If an allocation fails, the drain continues; if one fails in `drained`, it is
   // called again.
   void drain(Time notice_ends, std::function<void()> drained);
+  // Call it on the thread, after `drained`, if there is a recording. Hands the last records of its
+  // streams to the recorder, as soon as the queue has room, and then calls `handed_over` on the
+  // thread. If an allocation fails in it, it is called again.
+  void finish_records(std::function<void()> handed_over);
   // Applies a memory-pressure action on this thread until the next call; the latest call counts.
   // Its streams may take `spare` more bytes. With `evicts_largest` it evicts its largest stream,
   // once: the caller compares the threads and sets this for one of them. Thread-safe.
@@ -84,6 +89,7 @@ class IoThread {
   void apply_posted_pressure();
   void limit_memory(std::uint64_t spare);
   Task<> measure_lag();
+  Task<> hand_over_records();
   Task<> run_drain();
   Task<> send_goaways();
   bool has_clients() const;
@@ -106,8 +112,12 @@ class IoThread {
   SessionScope scope_;
   ReturnBox returns_;
   Wakeup returned_;
+  ThreadRecording* recording_ = nullptr;  // null: nothing is recorded
   std::unique_ptr<ThreadAdmission> admission_;
   EndlessTask lag_{context_.get_executor(), [this] { return measure_lag(); }};
+  Timer hand_over_step_{context_.get_executor()};  // cancelled by finish_records()
+  EndlessTask hand_over_{context_.get_executor(), [this] { return hand_over_records(); }};
+  std::function<void()> handed_over_;  // set by finish_records()
   std::optional<MillraceV1> millrace_v1_;
   std::optional<StreamServer> server_;
   std::optional<ZeromqServer> zeromq_;

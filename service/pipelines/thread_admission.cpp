@@ -108,6 +108,9 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
     // A client has this name only if it guessed it; then any other name will do.
     while (!thread_.shared.names.reserve(request.id)) request.id += "x";
   }
+  const Time now = Clock::now();
+  std::unique_ptr<StreamTap> tap;
+  if (thread_.recording) tap = thread_.recording->tap(request, options, checked.format, now);
   pipeline.hub().open({id, request.id, std::move(request.options), &thread_.returns});
   output.ready(request.id, pipeline.name(), 0,
                size_of(checked.format.format) * checked.format.values);
@@ -124,9 +127,9 @@ StreamHandle ThreadAdmission::admit(PipelineStreams& streams, StreamRequest requ
                           .pause_frames = options.pause_frames,
                           .shed_after = options.shed_after,
                           .explain = request.explain,
-                          .opened = Clock::now()};
-  return StreamHandle(&table_.add(std::make_unique<Stream>(std::move(settings), streams.links(),
-                                                           output, std::move(connection))));
+                          .opened = now};
+  return StreamHandle(&table_.add(std::make_unique<Stream>(
+      std::move(settings), streams.links(), output, std::move(connection), std::move(tap))));
 }
 
 }  // namespace millrace

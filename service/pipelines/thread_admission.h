@@ -15,6 +15,7 @@
 #include "service/pipelines/pipeline.h"
 #include "service/pipelines/pipeline_streams.h"
 #include "service/pipelines/request_check.h"
+#include "service/recording/thread_recording.h"
 #include "streams/stream_table.h"
 #include "transport/net/retry_times.h"
 #include "transport/sessions/client_gate.h"
@@ -43,6 +44,7 @@ class ThreadAdmission final : public StreamAdmission {
     Log& log;
     std::uint32_t index;    // index of the thread; stream ids are `index` modulo `threads`
     std::uint32_t threads;  // number of io threads
+    ThreadRecording* recording = nullptr;  // null: nothing is recorded
   };
 
   // The pipelines and the objects of `thread` must outlive the admission.

@@ -50,11 +50,11 @@ void append_floats(Bytes frames, std::vector<std::byte>& into, ToFloat to_float)
 
 // The last event of the stream in the chunk; nullopt: none.
 std::optional<Event> last_event(const std::vector<recording::SliceMessage>& messages,
-                                std::uint16_t channel, std::size_t frame_bytes) {
+                                std::uint16_t channel, const recording::StreamMeta& meta) {
   recording::SliceDecoder decoder;
   for (const recording::SliceMessage& message : messages | std::views::reverse) {
     if (message.channel != channel) continue;
-    const auto slice = decoder.slice(message.bytes, frame_bytes);
+    const auto slice = decoder.slice(message.bytes, meta.number, meta.frames.bytes());
     if (slice && !slice->events.empty()) return slice->events.back().event;
   }
   return std::nullopt;
@@ -120,7 +120,7 @@ bool ends_without_end(recording::Recordings& recordings, const recording::Record
     if (!in_chunk.empty() && !std::ranges::binary_search(in_chunk, channel->first)) continue;
     const auto messages = file->messages(i);
     if (!messages) continue;
-    if (const auto event = last_event(*messages, channel->first, stream.meta.frames.bytes()))
+    if (const auto event = last_event(*messages, channel->first, stream.meta))
       return event->kind != Kind::end;
   }
   return true;

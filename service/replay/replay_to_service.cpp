@@ -39,6 +39,10 @@ struct Open {
                                      : std::nullopt),
         replay(door.client(), items, stream.meta, pace, comparison ? &*comparison : nullptr,
                output) {}
+  // A stream that outlives its client is lost, instead of closed: the service must not get an end.
+  ~Open() { own.reset(); }
+  Open(const Open&) = delete;
+  Open& operator=(const Open&) = delete;
 
   std::unique_ptr<ServiceDoor> own;  // null: the shared one
   StreamItems items;

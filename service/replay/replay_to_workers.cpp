@@ -154,8 +154,12 @@ struct ReplayToWorkers::Impl {
     if (stopped) return;
     while (!due.empty() && due.begin()->first <= now) mark(due.begin()->second);
     begin_streams(now);
-    for (const StreamId id : std::exchange(changed, {}))
+    changing.swap(changed);
+    for (const StreamId id : changing)
       if (const auto found = open.find(id); found != open.end()) cut(id, *found->second, now);
+    changing.clear();
+    if (!rows.empty()) lanes.hub().add(rows);
+    rows.clear();
     if (!output.flush() || schedule.all_over()) return end();
     wait(now);
   }
@@ -185,7 +189,7 @@ struct ReplayToWorkers::Impl {
 
   void cut(StreamId id, Open& stream, Time now) {
     stream.changed = false;
-    while (auto row = stream.rows.next(now)) lanes.hub().add(id, std::move(*row));
+    while (auto row = stream.rows.next(now)) rows.push_back(Hub::AddedRow{id, std::move(*row)});
     due.erase({stream.due, id});
     stream.due = stream.rows.due();
     if (stream.due != Time::max()) due.emplace(stream.due, id);
@@ -234,7 +238,8 @@ struct ReplayToWorkers::Impl {
   Time timer_at = Time::max();
   std::unordered_map<StreamId, std::unique_ptr<Open>> open;
   std::set<std::pair<Time, StreamId>> due;  // streams that wait for their next event
-  std::vector<StreamId> changed;            // streams that may have a row
+  std::vector<StreamId> changed, changing;  // streams that may have a row
+  std::vector<Hub::Arrival> rows;           // for the hub
   bool waits = false;                       // for a worker
   bool stopped = false;
   ReturnBox returns;

@@ -82,6 +82,7 @@ Server::Server(const Configuration& configuration, LogWriter& writer)
       remote_budgets_(unread_bytes(options_.limits)),
       device_watch_(options_.gpu, log_) {
   record_load();
+  make_recording();
   for (std::uint32_t i = 0; i < options_.listen.threads; ++i)
     threads_.push_back(std::make_unique<IoThread>(i, most_connections, limits_, writer));
   make_pipelines();
@@ -95,6 +96,18 @@ Server::~Server() {
   for (auto& thread : threads_) thread->stop();
 }
 
+void Server::make_recording() {
+  if (!records(options_)) return;
+  recording_.emplace(options_, writer_, log_, [this] {
+    net::post(main_, [this] {
+      sealed_ = true;
+      step_.cancel();
+    });
+  });
+  sealed_ = false;
+  unrecorded_ = options_.listen.threads;
+}
+
 void Server::make_pipelines() {
   for (std::size_t i = 0; i < options_.pipelines.size(); ++i) {
     const PipelineOptions& pipeline = options_.pipelines[i];
@@ -104,8 +117,10 @@ void Server::make_pipelines() {
         most_connections, callbacks(home.log(), pipeline.name)));
   }
   stats_.buffer_limit.set(static_cast<std::int64_t>(memory_bounds(options_).frames));
-  for (auto& thread : threads_)
-    thread->set_pipelines(pipelines_, admission_, static_cast<std::uint32_t>(threads_.size()));
+  for (std::size_t i = 0; i < threads_.size(); ++i)
+    threads_[i]->set_pipelines(pipelines_, admission_,
+                               recording_ ? &recording_->thread(i) : nullptr,
+                               static_cast<std::uint32_t>(threads_.size()));
 }
 
 PipelineCallbacks Server::callbacks(Log& log, const std::string& pipeline) {
@@ -195,6 +210,7 @@ Sources Server::sources() const {
   const auto& devices = device_watch_.devices().usable();
   for (std::size_t i = 0; i < devices.size(); ++i)
     sources.devices.push_back({devices[i].name, {&device_watch_.stats()[i]}});
+  if (recording_) recording_->add_to(sources);
   sources.cuda = cuda::version();
   return sources;
 }
@@ -248,6 +264,7 @@ void Server::apply_pressure(Overload action, std::uint64_t spare) {
   const Allowance allowed = allowance(spare, admission_.connections.taken(), bare_stream_bytes(),
                                       options_.limits.message);
   admission_.streams.store(allowed.streams, std::memory_order_relaxed);
+  if (recording_) recording_->shed(action >= Overload::shed_recording);
   const auto fullest = std::ranges::max_element(
       threads_, {}, [](const auto& thread) { return thread->largest_stream_bytes(); });
   const Time now = Clock::now();

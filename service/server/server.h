@@ -21,6 +21,7 @@
 #include "service/log/recent_log.h"
 #include "service/pipelines/io_thread.h"
 #include "service/pipelines/pipeline.h"
+#include "service/recording/recording.h"
 #include "service/server/end_limit.h"
 #include "service/watch/device_watch.h"
 #include "service/watch/overload_watch.h"
@@ -59,6 +60,7 @@ class Server {
   Log& log() { return log_; }  // the log of the thread that calls run()
 
  private:
+  void make_recording();
   void make_pipelines();
   PipelineCallbacks callbacks(Log& log, const std::string& pipeline);
   void listen();
@@ -91,6 +93,7 @@ class Server {
   void post_hub_drains();
   void post_cut_offs();
   void report_cut_off();
+  void post_hand_overs();
   void finish();
 
   EndLimit end_limit_;  // destroyed last
@@ -116,6 +119,7 @@ class Server {
   OverloadWatch overload_watch_{log_, stats_, [this](Overload action, std::uint64_t spare) {
                                   apply_pressure(action, spare);
                                 }};
+  std::optional<Recording> recording_;  // empty: nothing is recorded; outlives the threads
   std::vector<std::unique_ptr<IoThread>> threads_;
   std::vector<std::unique_ptr<Pipeline>> pipelines_;
   SlabThreads slab_threads_{device_watch_.devices().usable().size()};
@@ -136,8 +140,10 @@ class Server {
   DrainTimes times_;
   std::string_view phase_;  // the phase of the drain
   // Numbers of threads and pipelines to which drain() has posted its requests.
-  std::size_t draining_threads_ = 0, draining_hubs_ = 0, cut_threads_ = 0;
-  std::size_t undrained_ = 0;  // io threads with connections
+  std::size_t draining_threads_ = 0, draining_hubs_ = 0, cut_threads_ = 0, handing_threads_ = 0;
+  std::size_t undrained_ = 0;   // io threads with connections
+  std::size_t unrecorded_ = 0;  // io threads that have not handed over their last records
+  bool sealed_ = true;          // the recorder has ended, or nothing is recorded
   const char* cut_off_reason_ = "the [limits] drain time is over";
   std::atomic<bool> cut_ = false;  // an io thread has cut a connection
   bool draining_ = false;

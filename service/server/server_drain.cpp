@@ -53,8 +53,8 @@ void Server::cut_off(const char* why) {
 }
 
 // After begin_drain() it stops the service in the order of the data: no new streams, streams end,
-// batches close, results are sent; then workers receive Bye. If an allocation fails, it is started
-// again and continues with the first step that is not done.
+// batches close, results are sent, the recording is sealed; then workers receive Bye. If an
+// allocation fails, it is started again and continues with the first step that is not done.
 Task<> Server::drain() {
   const auto until = [this](Time due) {
     step_.expires_at(due);
@@ -79,6 +79,11 @@ Task<> Server::drain() {
     post_cut_offs();
     while (undrained_ > 0 && Clock::now() < times_.exit) co_await until(times_.exit);
     report_cut_off();
+  } else if (recording_) {
+    enter_phase("seal");
+    post_hand_overs();
+    while (!sealed_ && Clock::now() < times_.cut_off) co_await until(times_.cut_off);
+    if (!sealed_) log_.warning("recording not sealed", {{"why", cut_off_reason_}});
   }
   finish();
 }
@@ -127,6 +132,20 @@ void Server::report_cut_off() {
   if (std::exchange(drained_, false))
     log_.warning("drain cut off",
                  {{"why", cut_ ? cut_off_reason_ : "an io thread does not answer"}});
+}
+
+// All streams have ended: after their last records the recorder can seal its file.
+void Server::post_hand_overs() {
+  for (; handing_threads_ < threads_.size(); ++handing_threads_) {
+    IoThread& io = *threads_[handing_threads_];
+    io.post([this, &io] {
+      io.finish_records([this] {
+        net::post(main_, [this] {
+          if (--unrecorded_ == 0) recording_->finish();
+        });
+      });
+    });
+  }
 }
 
 // Workers receive Bye before the threads end.

@@ -2,96 +2,21 @@
 // The rows of random streams with sources are those of the reference chunker.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cmath>
 #include <cstdint>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "tests/streams/expected_rows.h"
 #include "tests/streams/live_stream.h"
+#include "tests/streams/random_settings.h"
 #include "tests/support/tapped.h"
 
 using namespace millrace;
+using test::Draw;
 using Kind = Event::Kind;
 
 namespace {
-
-class Draw {
- public:
-  explicit Draw(std::uint32_t seed) : random_(seed) {}
-  std::uint32_t operator()(std::uint32_t from, std::uint32_t to) {
-    return std::uniform_int_distribution<std::uint32_t>(from, to)(random_);
-  }
-  bool chance(std::uint32_t percent) { return (*this)(1, 100) <= percent; }
-
- private:
-  std::mt19937 random_;
-};
-
-SizeRule random_sizes(Draw& draw) {
-  const bool is_range = draw.chance(30);
-  SizeRule rule{.by = is_range ? SizeRule::By::random : static_cast<SizeRule::By>(draw(0, 2)),
-                .seed = draw(0, 1000),
-                .per = static_cast<SizeRule::Per>(draw(0, 1))};
-  const std::uint32_t from = draw(1, 20), step = draw(1, 8);
-  if (is_range) {
-    rule.sizes = SizeList(from, from + step * draw(1, 9), step);
-  } else {
-    std::vector<std::uint32_t> sizes{from};
-    for (std::uint32_t more = draw(1, 4); more > 0; --more)
-      sizes.push_back(sizes.back() + draw(1, 12));
-    rule.sizes = SizeList(std::move(sizes));
-  }
-  return rule;
-}
-
-std::uint32_t one_of(const SizeList& sizes, Draw& draw) {
-  return sizes[draw(0, static_cast<std::uint32_t>(sizes.size()) - 1)];
-}
-
-ChunkRule random_rule(Draw& draw) {
-  ChunkRule rule;
-  Spec& spec = rule.spec;
-  spec = {.left = draw(0, 30),
-          .right = draw(0, 20),
-          .tail = static_cast<Spec::Tail>(draw(0, 2)),
-          .min = draw(0, 9)};
-  if (draw.chance(80)) {
-    rule.sizes = random_sizes(draw);
-    spec.size = one_of(rule.sizes.sizes, draw);
-    const std::uint32_t shortest = spec.size - rule.sizes.sizes.smallest() + 1;
-    if (draw.chance(50)) spec.first = draw(shortest, spec.size + 20);
-    return rule;
-  }
-  do {
-    spec.size = draw(1, 30);
-    spec.step = draw.chance(50) ? draw(1, 40) : 0;
-    spec.first = draw.chance(50) ? draw(1, 40) : 0;
-  } while (!spec.check());
-  return rule;
-}
-
-StreamSettings random_settings(Draw& draw) {
-  // Bodies of milliseconds to seconds, so that adaptive sizes change too.
-  const FrameType type{.rate = std::pow(10.0, draw(2, 4))};
-  StreamSettings settings{.name = "stream " + std::to_string(draw(0, 9)),
-                          .type = type,
-                          .format = format_of(SampleFormat::s16le, type),
-                          .chunk = random_rule(draw)};
-  const SizeList& sizes = settings.chunk.sizes.sizes;
-  if (!sizes.empty() && draw.chance(30)) settings.requested_size = one_of(sizes, draw);
-  if (draw.chance(80))
-    settings.endpoint =
-        EndpointRule{.by = draw.chance(70) ? EndpointRule::By::worker : EndpointRule::By::length,
-                     .max = draw.chance(50) ? draw(1, 120) : 1'000'000,
-                     .on_endpoint = static_cast<EndpointRule::On>(draw(0, 1))};
-  settings.frames_limit = settings.chunk.width() + draw(0, 300);
-  settings.max_wait = std::chrono::milliseconds(draw(0, 10));
-  if (draw.chance(50)) settings.shed_after = std::chrono::milliseconds(draw(3, 40));
-  return settings;
-}
 
 // Records the rows of a stream, and the stream's size of bodies when each was cut.
 class SizedRows final : public test::CapturedRows {
@@ -119,7 +44,7 @@ class Play {
  public:
   explicit Play(std::uint32_t seed)
       : draw_(seed),
-        settings_(random_settings(draw_)),
+        settings_(test::random_settings(draw_)),
         chosen_size_(random_chosen_size()),
         pool_(FrameBuffer::block_bytes(settings_.type.bytes(), settings_.chunk.width()), 0,
               stats_.buffer),
@@ -158,7 +83,7 @@ class Play {
  private:
   std::uint32_t random_chosen_size() {
     const SizeList& sizes = settings_.chunk.sizes.sizes;
-    return sizes.empty() || draw_.chance(50) ? 0 : one_of(sizes, draw_);
+    return sizes.empty() || draw_.chance(50) ? 0 : test::one_of(sizes, draw_);
   }
 
   // Sizes that depend on the load are those that the stream had.

@@ -30,7 +30,7 @@ TESTED = {"client_flatbuffers_code", "telephone_client", "opus_client"}  # run w
 TESTED |= {"readme_compose", "deploy_demo", "deploy_stop_decoder", "deploy_start_decoder", "deploy_gpu", "deploy_images", "deploy_gpu_images",
            "deploy_kubernetes", "deploy_package", "deploy_package_try", "deploy_worker"}
 TESTED |= {"try_page", "try_page_elsewhere", "in_process", "drawn_sizes"}  # by try_commands_test, installed_test, rules_test
-TESTED |= {"recording_ls", "recording_export", "recording_replay", "recording_rm"}  # by recording_guide_test
+TESTED |= {f"recording_{name}" for name in ("ls", "export", "find", "replay", "rm", "python", "returnn", "lhotse")}  # by recording_guide_test
 
 
 def runs(name):

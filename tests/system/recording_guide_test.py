@@ -3,6 +3,7 @@
 the directory of the page is replaced by that of the test."""
 import array
 import asyncio
+import itertools
 import json
 import os
 import shutil
@@ -140,17 +141,28 @@ class Calls(Page):
         return {stream["name"]: stream for stream in map(json.loads, done.stdout.splitlines())}
 
     def test_ls_lists_each_call_as_whole(self):
-        lines = self.printed("recording_ls", self.recorded)
+        head, *lines = self.printed("recording_ls", self.recorded)
+        (page,) = [after.text for block, after in itertools.pairwise(printed.blocks()) if block.name == "recording_ls"]
+        self.assertEqual(head.strip(), page.splitlines()[0])
         for name in CALLS:
-            (line,) = [line for line in lines if name in line]
-            self.assertIn("whole", line)
-            self.assertNotIn("not whole", line)
+            self.assertEqual([line.split()[3:] for line in lines if name in line], [["whole", "default", name]])
+
+    def test_a_call_is_found_by_its_name_and_shown_with_its_answers(self):
+        _, listed, *shown = self.printed("recording_find", self.recorded)
+        self.assertEqual(listed.split()[-1], "caller-4711")
+        items = list(map(json.loads, shown))
+        self.assertEqual([item["event"] for item in items if item.get("event") not in (None, "frames")], ["open", "flush", "end"])
+        self.assertEqual([item["data"]["final"] for item in items if "final" in item.get("data", {})], finals(self.answered["caller-4711"]))
+
+    def test_verify_cuts_the_rows_of_the_calls_again(self):
+        subprocess.run([os.environ["MILLRACE"], "recordings", "verify", str(self.recorded), "--rows"], check=True, capture_output=True,
+                       timeout=PATIENCE)
 
     def test_the_exported_call_is_the_audio_of_the_client_bit_for_bit(self):
         self.printed("recording_export", self.recorded)
-        known = {line["stream"]: line for line in map(json.loads, (self.folder / "calls/streams.jsonl").read_text().splitlines())}
+        known = {line["number"]: line for line in map(json.loads, (self.folder / "calls/streams.jsonl").read_text().splitlines())}
         for name, utterances in self.signals.items():
-            number = self.listed()[name]["stream"]
+            number = self.listed()[name]["number"]
             with wave.open(str(self.folder / f"calls/{number}.wav")) as file:
                 self.assertEqual((file.getframerate(), file.getnchannels(), file.getsampwidth()), (16000, 1, 2))
                 self.assertEqual(file.readframes(file.getnframes()), b"".join(utterances))
@@ -168,7 +180,7 @@ class Calls(Page):
         self.assertEqual(read.returncode, 0, read.stderr)
         sequences = json.loads((self.folder / "read.json").read_text())
         for name, utterances in self.signals.items():
-            sequence = sequences[str(self.listed()[name]["stream"])]
+            sequence = sequences[str(self.listed()[name]["number"])]
             self.assertEqual(sequence["data"], array.array("h", b"".join(utterances)).tolist())
             self.assertEqual(sequence["text"], " ".join(finals(self.answered[name])))
 
@@ -178,7 +190,7 @@ class Calls(Page):
         self.assertEqual(read.returncode, 0, read.stderr)
         cuts = json.loads((self.folder / "read.json").read_text())
         for name, utterances in self.signals.items():
-            cut = cuts[str(self.listed()[name]["stream"])]
+            cut = cuts[str(self.listed()[name]["number"])]
             self.assertEqual(cut["samples"], array.array("h", b"".join(utterances)).tolist())
             begins = [sum(map(len, utterances[:number])) / 32000 for number in range(len(utterances))]
             self.assertEqual(cut["supervisions"], [[begin, len(frames) / 32000, text] for begin, frames, text in

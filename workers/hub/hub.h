@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,6 +65,13 @@ class Hub {
   void open(StreamIntro intro) { arrivals_.put(std::make_unique<StreamIntro>(std::move(intro))); }
   // Adds the next row of a stream. The row's frames must stay in place until the row is done.
   void add(StreamId stream, ReadyRow row) { arrivals_.put(AddedRow{stream, std::move(row)}); }
+  // The same for several rows, with one wake-up. Moves from them. Requires: there is one.
+  struct AddedRow {
+    StreamId stream;
+    ReadyRow row;
+  };
+  using Arrival = std::variant<AddedRow, std::unique_ptr<StreamIntro>>;
+  void add(std::span<Arrival> rows) { arrivals_.put_all(rows); }
 
   const HubSettings& settings() const { return settings_; }
   // The status of the attached workers.
@@ -96,12 +104,6 @@ class Hub {
   void stop() noexcept;
 
  private:
-  struct AddedRow {
-    StreamId stream;
-    ReadyRow row;
-  };
-  using Arrival = std::variant<AddedRow, std::unique_ptr<StreamIntro>>;
-
   void on_arrivals(std::vector<Arrival>& arrivals);
   void on_slab_messages(std::vector<SlabMessage>& messages);
   bool on_slab_report(const SlabReport& report, Time now);

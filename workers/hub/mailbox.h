@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -31,17 +32,20 @@ class Mailbox {
   // outstanding, so a full mailbox is a bug, and a lost value would hang its stream without notice.
   // Also ends the process if there is no memory for the value, or if `on_values` throws: the
   // capacity is too high to allocate it in advance.
-  void put(T value) noexcept {
-    const auto pushed = queue_.try_push(std::move(value));
-    if (pushed == Queue<T>::Pushed::full) std::terminate();
-    if (pushed == Queue<T>::Pushed::first) boost::asio::post(io_, [this] { deliver(); });
-  }
+  void put(T value) noexcept { deliver_if_first(queue_.try_push(std::move(value))); }
+  // The same for several values, from which it moves. Requires: there is one.
+  void put_all(std::span<T> values) noexcept { deliver_if_first(queue_.try_push(values)); }
 
   // The number of values for which memory is allocated.
   std::size_t storage() const { return queue_.storage() + arrived_.capacity(); }
 
  private:
   static constexpr std::size_t kept_bytes = std::size_t{256} << 10;
+
+  void deliver_if_first(typename Queue<T>::Pushed pushed) {
+    if (pushed == Queue<T>::Pushed::full) std::terminate();
+    if (pushed == Queue<T>::Pushed::first) boost::asio::post(io_, [this] { deliver(); });
+  }
 
   void deliver() noexcept {
     queue_.drain(arrived_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workers/hub/stream_returns.h"
 
+#include <cstddef>
 #include <utility>
 #include <variant>
 
@@ -22,11 +23,19 @@ std::vector<worker_protocol::OpenedStream> StreamReturns::opened(
 }
 
 void StreamReturns::send(LaneEvents& events) {
-  for (Returned& returned : events.returned) {
-    const StreamIntro& stream = streams_.at(returned.stream);
-    if (const auto* done = std::get_if<RowDone>(&returned.what)) count(*done, stream);
-    stream.returns->put(std::move(returned));
+  // Neighbours for one mailbox are sent together: one lock for a batch of rows.
+  const std::span<Returned> all(events.returned);
+  ReturnBox* box = nullptr;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const StreamIntro& stream = streams_.at(all[i].stream);
+    if (const auto* done = std::get_if<RowDone>(&all[i].what)) count(*done, stream);
+    if (stream.returns == box) continue;
+    if (box) box->put_all(all.subspan(first, i - first));
+    box = stream.returns;
+    first = i;
   }
+  if (box) box->put_all(all.subspan(first));
   for (StreamId id : events.finished) streams_.erase(id);
   events.returned.clear();
   events.finished.clear();

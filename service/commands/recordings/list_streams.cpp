@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <vector>
 
 #include "schemas/json_text.h"
 #include "schemas/text.h"
@@ -25,22 +26,39 @@ void append_column(std::string& line, std::string_view text, std::size_t width, 
   line += "  ";
 }
 
-// The columns, the names last: these have any length.
-void append_row(std::string& line, std::string_view number, std::string_view start,
-                std::string_view length, std::string_view state) {
-  append_column(line, number, 7, true);
-  append_column(line, start, 20, false);
-  append_column(line, length, 11, true);
-  append_column(line, state, 9, false);
-}
+// The table. The name is the last column, because it has any length. Confined to one thread.
+class Table {
+ public:
+  explicit Table(const std::vector<const RecordedStream*>& streams) {
+    for (const RecordedStream* stream : streams)
+      widest_pipeline_ = std::max(widest_pipeline_, stream->meta.pipeline.size());
+  }
 
-void append_row(std::string& line, const RecordedStream& stream) {
-  append_row(line, std::to_string(stream.meta.number), iso_seconds(stream.meta.opened_wall),
-             clock_time(duration(stream)), state_of(stream));
-  append_name(line, stream.meta.pipeline);
-  line += "  ";
-  append_name(line, stream.meta.name);
-}
+  void append_titles(std::string& line) const {
+    append(line, "number", "start", "duration", "state", "pipeline");
+    line += "name";
+  }
+  void append(std::string& line, const RecordedStream& stream) {
+    pipeline_.clear();
+    append_name(pipeline_, stream.meta.pipeline);
+    append(line, std::to_string(stream.meta.number), iso_seconds(stream.meta.opened_wall),
+           clock_time(duration(stream)), state_of(stream), pipeline_);
+    append_name(line, stream.meta.name);
+  }
+
+ private:
+  void append(std::string& line, std::string_view number, std::string_view start,
+              std::string_view length, std::string_view state, std::string_view pipeline) const {
+    append_column(line, number, 7, true);
+    append_column(line, start, 20, false);
+    append_column(line, length, 11, true);
+    append_column(line, state, 9, false);
+    append_column(line, pipeline, widest_pipeline_, false);
+  }
+
+  std::size_t widest_pipeline_ = std::string_view("pipeline").size();
+  std::string pipeline_;
+};
 
 }  // namespace
 
@@ -62,7 +80,7 @@ void append_members(std::string& line, const RecordedStream& stream) {
     line.append(member);
     append_number(line, value);
   };
-  number(R"("stream":)", stream.meta.number);
+  number(R"("number":)", stream.meta.number);
   append_string(line += R"(,"name":)", stream.meta.name);
   append_string(line += R"(,"pipeline":)", stream.meta.pipeline);
   line.append(R"(,"opened":")").append(iso_milliseconds(stream.meta.opened_wall)).append(R"(")");
@@ -77,13 +95,14 @@ void list_streams(Recordings& recordings, const Filter& filter, ListForm form, s
   constexpr std::size_t block = 64 << 10;
   const auto streams = select(recordings, filter);
   std::string lines;
+  Table table(streams);
   if (form == ListForm::table && !streams.empty()) {
-    append_row(lines, "number", "start", "duration", "state");
-    lines += "pipeline  name\n";
+    table.append_titles(lines);
+    lines += '\n';
   }
   for (const RecordedStream* stream : streams) {
     if (form == ListForm::table) {
-      append_row(lines, *stream);
+      table.append(lines, *stream);
     } else {
       append_members(lines += '{', *stream);
       lines += '}';

@@ -25,7 +25,7 @@ bool is_sealed(const Directory& directory, FileNumber number) {
 Result<Removed, std::string> remove_streams(const std::string& path,
                                             const std::set<std::uint64_t>& streams,
                                             Progress& progress) {
-  const auto directory = Directory::open(path, Directory::For::reading);
+  const auto directory = open_to_change(path);
   if (!directory) return directory.error();
   {
     // A service that seals a file later sees these streams, and leaves them out.

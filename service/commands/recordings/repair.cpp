@@ -27,11 +27,14 @@ void print(const Recovered& file, std::ostream& out) {
 
 }  // namespace
 
-Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& progress) {
+Result<Directory, std::string> open_to_change(const std::string& path) {
   // Opened for reading first: opened for writing, a missing directory would be made.
-  if (const auto there = Directory::open(path, Directory::For::reading); !there)
-    return there.error();
-  auto directory = Directory::open(path, Directory::For::writing);
+  auto directory = Directory::open(path, Directory::For::reading);
+  return directory ? Directory::open(path, Directory::For::writing) : std::move(directory);
+}
+
+Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& progress) {
+  auto directory = open_to_change(path);
   if (!directory) return directory.error();
   // A service that starts would recover the newest file at the same time.
   const bool alone = directory->lock_for_writing();

@@ -17,6 +17,10 @@ struct Sealed {
   std::vector<std::string> errors{};
 };
 
+// Opens a directory that must exist, to change its files. The error is a line: it must belong to
+// this user, because the files that are written belong to this user.
+Result<recording::Directory, std::string> open_to_change(const std::string& path);
+
 // Seals the segment files of a directory that their writer left unsealed. The file that a service
 // is writing is left alone, and no service is stopped or delayed. If no service is writing, none
 // can start until this returns. The error is a line: the directory cannot be used.

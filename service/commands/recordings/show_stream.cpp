@@ -4,10 +4,9 @@
 #include <ostream>
 #include <variant>
 
-#include "chunker/chunker.h"
-#include "chunker/rule_json.h"
 #include "service/commands/output/row_lines.h"
 #include "service/commands/recordings/event_json.h"
+#include "service/commands/recordings/recorded_rule.h"
 
 namespace millrace::recordings {
 namespace {
@@ -52,14 +51,6 @@ class ItemLines {
 
 }  // namespace
 
-Result<ChunkRule, std::string> rule_of(const RecordedStream& stream) {
-  const auto rule = rule_from_json(
-      stream.meta.rule, {.rate = stream.meta.frames.rate, .features = stream.meta.frames.features});
-  if (rule) return *rule;
-  return "stream " + std::to_string(stream.meta.number) +
-         ": the recorded chunk rule is invalid: " + rule.error().message;
-}
-
 void show_events(Recordings& recordings, const RecordedStream& stream, std::ostream& out,
                  Progress& progress) {
   StreamReader reader(recordings, stream);
@@ -73,16 +64,16 @@ void show_events(Recordings& recordings, const RecordedStream& stream, std::ostr
 
 Result<void, std::string> show_rows(Recordings& recordings, const RecordedStream& stream,
                                     std::ostream& out, Progress& progress) {
-  const auto rule = rule_of(stream);
+  auto rule = RecordedRule::of(stream);
   if (!rule) return rule.error();
   StreamReader reader(recordings, stream);
-  Chunker chunker(rule->chunker_spec());
   RowLines lines(out);
   while (const auto item = reader.next()) {
     const auto* read = std::get_if<ReadEvent>(&*item);
     if (read == nullptr) continue;
-    chunker.add(read->event);
-    while (const auto row = chunker.next()) {
+    if (!rule->add(read->event))
+      return "the rule does not allow the recorded size " + std::to_string(read->event.count);
+    while (const auto row = rule->next()) {
       lines.print(*row);
       if (!out) return {};
     }

@@ -5,15 +5,11 @@
 #include <string>
 
 #include "base/result.h"
-#include "chunker/spec.h"
 #include "recording/reader/stream_reader.h"
 #include "service/commands/recordings/progress.h"
 #include "service/commands/recordings/selection.h"
 
 namespace millrace::recordings {
-
-// The rule of a recorded stream. The error is a sentence.
-Result<ChunkRule, std::string> rule_of(const RecordedStream& stream);
 
 // Prints the events of a stream as JSON lines (event_json.h), with the answers and the totals among
 // them. `millrace chunk --events` reads the lines. If the stream is still being recorded, ends with

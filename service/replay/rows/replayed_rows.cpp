@@ -13,6 +13,7 @@ using Kind = Event::Kind;
 
 // Memory of copies that is kept for later rows.
 constexpr std::size_t most_spare = 16;
+constexpr std::size_t digested_together = 64 * recording::RowDigest::row_bytes;
 
 }  // namespace
 
@@ -32,7 +33,9 @@ ReplayedRows::~ReplayedRows() = default;
 
 std::optional<ReadyRow> ReplayedRows::next(Time now) {
   due_ = Time::max();
-  while (!ended() && outstanding_.size() - batched_ < max_ready_rows) {
+  // Rows are cut several at a time: the last of them reports that they are in batches.
+  if (waiting() <= max_ready_rows / 2) full_ = false;
+  while (!ended() && !full_) {
     if (const auto row = chunker_.next()) return give(*row, now);
     // Rows that a gap cuts are before the gap; later rows are after it.
     skipped_ += std::exchange(gap_, 0);
@@ -87,7 +90,8 @@ void ReplayedRows::add(const Event& event, Bytes frames) {
 }
 
 ReadyRow ReplayedRows::give(const Row& row, Time now) {
-  digest_.add(row);
+  ++rows_;
+  digest(row);
   if (other_) other_->cut(row);
   ReadyRow ready{.row = row, .window = {}, .arrived = now, .ready = now};
   Outstanding kept{.row = row, .copy = {}};
@@ -99,9 +103,17 @@ ReadyRow ReplayedRows::give(const Row& row, Time now) {
     ready.window = frames_.window(row.window_begin() - skipped_, row.window(), kept.copy);
   }
   outstanding_.push_back(std::move(kept));
-  const std::size_t waiting = outstanding_.size() - batched_;
-  ready.notify_batched = !begun_ || waiting >= max_ready_rows / 2;
+  full_ = waiting() >= max_ready_rows;
+  ready.notify_batched = !begun_ || full_;
   return ready;
+}
+
+void ReplayedRows::digest(const Row& row) {
+  const auto bytes = recording::RowDigest::bytes_of(row);
+  digested_.insert(digested_.end(), bytes.begin(), bytes.end());
+  if (digested_.size() < digested_together) return;
+  digest_.add_bytes(digested_);
+  digested_.clear();
 }
 
 void ReplayedRows::batched(std::uint64_t seq) {
@@ -164,6 +176,8 @@ void ReplayedRows::take(const recording::RecordedAnswer& answer) {
 
 void ReplayedRows::take(const recording::StreamTotals& totals) {
   if (missing_ || settings_.other_rule || !totals.complete || !problem_.empty()) return;
+  digest_.add_bytes(digested_);
+  digested_.clear();
   differs_ = totals.rows != digest_.rows() || totals.digest != digest_.value();
 }
 

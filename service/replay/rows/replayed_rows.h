@@ -70,7 +70,7 @@ class ReplayedRows {
   // not allow (then problem() is not empty, and the stream has ended with an abort).
   bool ended() const { return chunker_.ended(); }
   const std::string& problem() const { return problem_; }
-  std::uint64_t rows() const { return digest_.rows(); }   // rows so far
+  std::uint64_t rows() const { return rows_; }            // rows so far
   std::uint64_t frames() const { return frames_.end(); }  // frames so far
   std::uint64_t position() const { return chunker_.position(); }
   // True if a recorded digest was found and the rows have another one.
@@ -84,6 +84,7 @@ class ReplayedRows {
     std::vector<std::byte> copy;  // its window, if that is not in place
   };
 
+  std::size_t waiting() const { return outstanding_.size() - batched_; }
   bool read();
   bool allows_size(std::uint64_t body) const;
   bool leaves_out(const Event& event) const;
@@ -93,6 +94,7 @@ class ReplayedRows {
   bool feed(Time now);
   void add(const Event& event, Bytes frames);
   ReadyRow give(const Row& row, Time now);
+  void digest(const Row& row);
   void abort_because(std::string why);
 
   RecordedItems& items_;
@@ -114,7 +116,10 @@ class ReplayedRows {
   std::vector<std::vector<std::byte>> spare_;  // memory of copies
   std::size_t batched_ = 0;                    // number of first outstanding rows in batches
   bool begun_ = false;                         // a worker has had a row
-  recording::RowDigest digest_;
+  bool full_ = false;                          // no row is cut until half of them are in batches
+  recording::RowDigest digest_;                // without the rows in digested_
+  std::vector<std::byte> digested_;            // bytes of the last rows, for the digest
+  std::uint64_t rows_ = 0;
   bool differs_ = false;
   std::string problem_;
 };

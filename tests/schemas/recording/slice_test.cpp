@@ -102,6 +102,19 @@ TEST_CASE("frames of several parts are one after the other in the message") {
   CHECK(std::ranges::equal(decoder.slice(message.bytes(), 17, 2)->frames, all));
 }
 
+TEST_CASE("a message is encoded around its frames") {
+  for (const std::size_t bytes : {0U, 2U, 10U, 16U}) {
+    FullSlice full;
+    full.frames = frames_of(bytes);
+    SliceEncoder encoder, other;
+    const auto around = encoder.encode_around(full.slice(), bytes);
+    std::vector<std::byte> joined(around.before.begin(), around.before.end());
+    joined.insert(joined.end(), full.frames.begin(), full.frames.end());
+    joined.insert(joined.end(), around.after.begin(), around.after.end());
+    CHECK(std::ranges::equal(joined, encode(other, full.slice())));
+  }
+}
+
 TEST_CASE("the largest mark of a flush is decoded as it was encoded, and no mark is not 0") {
   const std::uint64_t largest = (std::uint64_t{1} << 53) - 1;
   std::array<TimedEvent, 3> events{};

@@ -171,7 +171,8 @@ TEST_CASE(
     "the queue to the recorder, and a part of each stream, count as memory if a pipeline records") {
   const auto recording = [](const std::string& keys) {
     const auto read = parse_options(
-        "[limits]\nconnections = 100\n[recording]\ndirectory = \"/r\"\nqueue = \"32MiB\"\n"
+        "[limits]\nconnections = 100\n[recording]\ndirectory = \"/r\"\nqueue = \"32MiB\"\nsegment "
+        "= \"4MiB\"\n"
         "[[pipeline]]\nname = \"a\"\n[[pipeline]]\nname = \"b\"\nslots = 16\n" +
             keys,
         "m.toml");
@@ -181,10 +182,11 @@ TEST_CASE(
   };
   CHECK(recording("") == std::pair<std::size_t, std::size_t>{0, 0});
   CHECK(recording("record = true") ==
-        std::pair<std::size_t, std::size_t>{(32 << 20) + 100 * (8 << 10), 16 * (8 << 10)});
+        std::pair<std::size_t, std::size_t>{
+            2 * (32 << 20) + (16 << 20) + 3 * (4 << 20) + 100 * (8 << 10), 16 * (8 << 10)});
   CHECK_THAT(effective("[recording]\ndirectory = \"/r\"\n[[pipeline]]\nrecord = true"),
              Contains("record = { share = 1, answers = false }\n") &&
-                 Contains("recording 142.1 MiB, sockets"));
+                 Contains("recording 690.9 MiB, sockets"));
 }
 
 TEST_CASE("a stream without frames and results has a bound of some 45 KiB") {  // docs/sizing.md

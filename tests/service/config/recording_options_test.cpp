@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include "recording/writer/page_pool.h"
 #include "service/config/options.h"
+#include "service/config/recording_options.h"
 #include "tests/service/config/error_of.h"
 
 using namespace millrace;
@@ -11,6 +13,9 @@ using Catch::Matchers::Contains;
 using Catch::Matchers::EndsWith;
 
 namespace {
+
+static_assert(recording_page == recording::PagePool::page_bytes);
+static_assert(least_recording_pages == recording::PagePool::fewest_pages);
 
 // A configuration with a directory, these keys of [recording], and these of the pipeline.
 std::string text(const std::string& recording, const std::string& pipeline) {

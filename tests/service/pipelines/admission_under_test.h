@@ -23,13 +23,19 @@ namespace millrace {
 // as the clients, the worker and both threads.
 class AdmissionUnderTest {
  public:
-  explicit AdmissionUnderTest(std::uint64_t connections = 3, bool explain = false)
+  // With `recording`, the streams of the first pipeline are recorded.
+  explicit AdmissionUnderTest(std::uint64_t connections = 3, bool explain = false,
+                              ThreadRecording* recording = nullptr)
       : shared{.names = {},
                .connections = Budget(connections),
                .gate = {.sockets = Budget(9)},
                .name_prefix = "s-",
                .explain = explain} {
-    const auto configuration = parse_options(R"([[pipeline]]
+    const std::string record =
+        recording
+            ? "[recording]\ndirectory = \"/recordings\"\n[[pipeline]]\nrecord = { answers = true }"
+            : "[[pipeline]]";
+    const auto configuration = parse_options(record + R"(
 slots = 2
 chunk = { size = 4 }
 batch = { max_wait = "0s" }
@@ -42,7 +48,8 @@ dim = 3
       pipelines.push_back(
           std::make_unique<Pipeline>(options, io, SlabSupply{devices, slab_bytes, slab_threads}, 10,
                                      PipelineCallbacks{.log = [](const WorkerEvent&) {}}));
-    admission.emplace(pipelines, ThreadAdmission::Thread{shared, returns, *logged.log, 0, 1});
+    admission.emplace(pipelines,
+                      ThreadAdmission::Thread{shared, returns, *logged.log, 0, 1, recording});
   }
 
   struct Client {

@@ -36,7 +36,7 @@ struct ThreadUnderTest {
         std::make_unique<Pipeline>(configuration->options.pipelines.front(), thread->context(),
                                    SlabSupply{devices, slab_bytes, slab_threads}, 10,
                                    PipelineCallbacks{.log = [](const WorkerEvent&) {}}));
-    thread->set_pipelines(pipelines, admission, 1);
+    thread->set_pipelines(pipelines, admission, nullptr, 1);
     open("small", 20'000);
     open("large", 40'000);
   }
@@ -88,7 +88,7 @@ struct ThreadUnderTest {
 // An io thread without clients, with its listeners.
 struct Idle {
   Idle() {
-    thread->set_pipelines({}, admission, 1);
+    thread->set_pipelines({}, admission, nullptr, 1);
     listen_on_loopback(*thread, admission.gate);
     thread->listen_zeromq({.endpoint = "tcp://127.0.0.1:0"}, admission.gate);
   }

@@ -32,11 +32,9 @@ void FileCheck::check_slice(const SliceMessage& message) {
   };
   const auto channel = file_.channels().find(message.channel);
   if (channel == file_.channels().end()) return invalid("the file does not have the channel");
-  const auto slice = decoder_.slice(message.bytes, channel->second.frames.bytes());
+  const recording::StreamMeta& meta = channel->second;
+  const auto slice = decoder_.slice(message.bytes, meta.number, meta.frames.bytes());
   if (!slice) return invalid("the slice is invalid");
-  if (slice->stream != channel->second.number)
-    return invalid("the slice is of stream " + std::to_string(slice->stream) +
-                   ", the channel of stream " + std::to_string(channel->second.number));
   order_.add(number_, file_.head().run, message.number, *slice);
   parts_.add(message.channel, message.number, *slice);
 }

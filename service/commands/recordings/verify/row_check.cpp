@@ -4,10 +4,9 @@
 #include <optional>
 #include <variant>
 
-#include "chunker/chunker.h"
 #include "recording/format/row_digest.h"
 #include "recording/reader/stream_reader.h"
-#include "service/commands/recordings/show_stream.h"
+#include "service/commands/recordings/recorded_rule.h"
 
 namespace millrace::recordings {
 namespace {
@@ -18,38 +17,40 @@ using recording::StreamTotals;
 // The stream, read and cut again.
 struct CutAgain {
   StreamTotals totals{};  // as found now
-  std::uint64_t position = 0;
   std::optional<StreamTotals> recorded{};
   bool missing = false;
+  bool invalid = false;
 };
 
-void add(const ReadEvent& read, Chunker& chunker, recording::RowDigest& digest, CutAgain& to) {
-  chunker.add(read.event);
+void add(const ReadEvent& read, RecordedRule& rule, recording::RowDigest& digest, CutAgain& to) {
+  if (to.invalid || !rule.add(read.event)) {
+    to.invalid = true;
+    return;
+  }
   if (read.event.kind == Event::Kind::frames) to.totals.frames += read.event.count;
   if (read.event.kind == Event::Kind::gap) to.totals.lost += read.event.count;
-  while (const auto row = chunker.next()) digest.add(*row);
+  while (const auto row = rule.next()) digest.add(*row);
 }
 
-CutAgain cut_again(Recordings& recordings, const RecordedStream& stream, const ChunkRule& rule) {
+CutAgain cut_again(Recordings& recordings, const RecordedStream& stream, RecordedRule& rule) {
   CutAgain result;
   recording::StreamReader reader(recordings, stream);
   recording::RowDigest digest;
-  Chunker chunker(rule.chunker_spec());
   while (const auto item = reader.next()) {
     if (const auto* read = std::get_if<ReadEvent>(&*item))
-      add(*read, chunker, digest, result);
+      add(*read, rule, digest, result);
     else if (const auto* totals = std::get_if<StreamTotals>(&*item))
       result.recorded = *totals;
   }
   result.totals.rows = digest.rows();
   result.totals.digest = digest.value();
-  result.position = chunker.position();
   result.missing = !reader.missing().empty();
   return result;
 }
 
 // The error is empty if the rows are those of the live stream.
 std::string compare(const CutAgain& cut) {
+  if (cut.invalid) return "a size event has a size that the rule does not allow";
   if (cut.missing) return "a part of the stream is missing, but the stream is listed as whole";
   if (!cut.recorded) return "the stream has no totals, but it is listed as whole";
   const StreamTotals& was = *cut.recorded;
@@ -71,14 +72,14 @@ std::uint64_t check_rows(Recordings& recordings, Problems& problems,
   std::uint64_t count = 0;
   for (const RecordedStream& stream : recordings.streams()) {
     if (!stream.whole) continue;
-    const auto rule = rule_of(stream);
+    auto rule = RecordedRule::of(stream);
     if (!rule) {
       problems.add(stream.first_file, stream.meta.number, 0, rule.error());
       continue;
     }
     const CutAgain again = cut_again(recordings, stream, *rule);
     if (const std::string error = compare(again); !error.empty())
-      problems.add(stream.last_file, stream.meta.number, again.position, error);
+      problems.add(stream.last_file, stream.meta.number, rule->position(), error);
     cut(++count);
   }
   return count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recording/writer/recorded_streams.h"
+#include "recording/writer/pending_slices.h"
 
 #include <cstring>
 #include <string_view>
@@ -21,7 +21,7 @@ std::string_view text_of(Bytes bytes) {
 
 }  // namespace
 
-Slice RecordedStream::slice() const {
+Slice PendingStream::slice() const {
   return {.stream = meta.number,
           .first_event = first_event,
           .begin = begin,
@@ -32,53 +32,53 @@ Slice RecordedStream::slice() const {
           .closing = closing};
 }
 
-std::int64_t RecordedStream::wall() const {
+std::int64_t PendingStream::wall() const {
   const std::int64_t at = events.empty() ? last_at : to_wire(events.front().at);
   return meta.opened_wall + (at - meta.opened_steady);
 }
 
-void RecordedStream::begin_here() {
+void PendingStream::begin_here() {
   first_event = next_event;
   begin = position;
   first_size = size;
 }
 
-void RecordedStream::begin_next() {
+void PendingStream::begin_next() {
   begin_here();
   events.clear();
   frames.clear();
   answers.clear();
 }
 
-void RecordedStreams::take(Page& page) {
+void PendingSlices::take(Page& page) {
   page.read([&](const PageRecord& record, Bytes bytes) { take(record, bytes, page); });
 }
 
-void RecordedStreams::take(const PageRecord& record, Bytes bytes, Page& page) {
+void PendingSlices::take(const PageRecord& record, Bytes bytes, Page& page) {
   if (record.kind == PageRecord::Kind::opened) {
     auto& meta = *page.opened[record.count];
-    RecordedStream& stream = streams_[record.stream];
+    PendingStream& stream = streams_[record.stream];
     stream.last_at = meta.opened_steady;
     stream.meta = std::move(meta);
     return;
   }
   const auto found = streams_.find(record.stream);
   if (found == streams_.end()) return;
-  RecordedStream& stream = found->second;
+  PendingStream& stream = found->second;
   wait(stream);
   switch (record.kind) {
     case PageRecord::Kind::event: return add_event(stream, record, bytes);
-    case PageRecord::Kind::answer: return add_answer(stream, record, bytes);
+    case PageRecord::Kind::answer: return add_answer(stream, record, bytes, page.thread());
     case PageRecord::Kind::skip: return add_skip(stream, value_of<Skip>(bytes));
     default: stream.closing = value_of<StreamTotals>(bytes);
   }
 }
 
-void RecordedStreams::wait(RecordedStream& stream) {
+void PendingSlices::wait(PendingStream& stream) {
   if (!std::exchange(stream.waits, true)) waiting_.push_back(&stream);
 }
 
-void RecordedStreams::add_event(RecordedStream& stream, const PageRecord& record, Bytes bytes) {
+void PendingSlices::add_event(PendingStream& stream, const PageRecord& record, Bytes bytes) {
   const Event event{.kind = static_cast<Event::Kind>(record.what),
                     .cause = record.cause,
                     .count = record.count,
@@ -94,15 +94,17 @@ void RecordedStreams::add_event(RecordedStream& stream, const PageRecord& record
   bytes_ += bytes.size();
 }
 
-void RecordedStreams::add_answer(RecordedStream& stream, const PageRecord& record, Bytes bytes) {
-  if (record.first) stream.part.clear();
+void PendingSlices::add_answer(PendingStream& stream, const PageRecord& record, Bytes bytes,
+                               std::size_t thread) {
+  if (thread >= parts_.size()) parts_.resize(thread + 1);
+  std::string& part = parts_[thread];
+  if (record.first) part.clear();
   bytes_ += bytes.size();
   std::string_view data = text_of(bytes);
   if (!record.first || !record.last) {
-    stream.part.append(data);
+    part.append(data);
     if (!record.last) return;
-    data = joined_.emplace_back(std::move(stream.part));
-    stream.part.clear();
+    data = joined_.emplace_back(std::exchange(part, {}));
   }
   stream.answers.push_back({.seq = record.count,
                             .batch = BatchId{record.number},
@@ -111,7 +113,7 @@ void RecordedStreams::add_answer(RecordedStream& stream, const PageRecord& recor
 }
 
 // A slice has dropped events only before its first one.
-void RecordedStreams::add_skip(RecordedStream& stream, const Skip& skip) {
+void PendingSlices::add_skip(PendingStream& stream, const Skip& skip) {
   if (!stream.events.empty()) sink_.add(stream);
   if (!stream.lost)
     stream.lost = LostEvents{
@@ -124,8 +126,8 @@ void RecordedStreams::add_skip(RecordedStream& stream, const Skip& skip) {
   stream.begin_here();
 }
 
-void RecordedStreams::clear() {
-  for (RecordedStream* stream : waiting_) stream->waits = false;
+void PendingSlices::clear() {
+  for (PendingStream* stream : waiting_) stream->waits = false;
   waiting_.clear();
   joined_.clear();
   bytes_ = 0;

@@ -17,7 +17,7 @@
 namespace millrace::recording {
 
 // A stream that is being recorded, as far as its records were taken, and its next slice.
-struct RecordedStream {
+struct PendingStream {
   StreamMeta meta;
 
   // After the records so far.
@@ -26,8 +26,8 @@ struct RecordedStream {
   std::uint32_t size = 0;  // the size of bodies; 0: that of the rule
   std::int64_t last_at = 0;
 
-  // The next slice. Its views are of pages and of RecordedStreams.
-  bool waits = false;  // it is in RecordedStreams::waiting()
+  // The next slice. Its views are of pages and of PendingSlices.
+  bool waits = false;  // it is in PendingSlices::waiting()
   std::uint32_t slice_number = 0;
   std::uint64_t first_event = 0;
   std::uint64_t begin = 0;
@@ -37,7 +37,6 @@ struct RecordedStream {
   std::vector<RecordedAnswer> answers{};
   std::optional<LostEvents> lost{};
   std::optional<StreamTotals> closing{};
-  std::string part{};  // the first part of an answer
 
   // Views of the above.
   Slice slice() const;
@@ -53,20 +52,20 @@ struct RecordedStream {
 
 // Collects the records of pages in slices, one for each stream. Confined to one thread. Does not
 // allocate in steady state.
-class RecordedStreams {
+class PendingSlices {
  public:
   class Sink {
    public:
     virtual ~Sink() = default;
     // The slice is complete, because the records that follow need one of their own. Calls
-    // RecordedStream::begin_next().
-    virtual void add(RecordedStream& stream) = 0;
+    // PendingStream::begin_next().
+    virtual void add(PendingStream& stream) = 0;
     // A slice did not get into the queue.
     virtual void skipped(DropReason reason) = 0;
   };
 
   // The sink must outlive it.
-  explicit RecordedStreams(Sink& sink) : sink_(sink) {}
+  explicit PendingSlices(Sink& sink) : sink_(sink) {}
 
   // Takes the records of a page. Its memory must stay as it is until clear(). Records of unknown
   // streams are ignored.
@@ -74,9 +73,9 @@ class RecordedStreams {
   // Bytes of frames and answers of the slices.
   std::size_t bytes() const { return bytes_; }
   // The streams with a slice, in the order of their first records.
-  const std::vector<RecordedStream*>& waiting() const { return waiting_; }
+  const std::vector<PendingStream*>& waiting() const { return waiting_; }
   // The stream has something to write, without a record in a page.
-  void wait(RecordedStream& stream);
+  void wait(PendingStream& stream);
   // The slices were added to the sink: pages are no longer used.
   void clear();
 
@@ -85,13 +84,16 @@ class RecordedStreams {
 
  private:
   void take(const PageRecord& record, Bytes bytes, Page& page);
-  void add_event(RecordedStream& stream, const PageRecord& record, Bytes bytes);
-  void add_answer(RecordedStream& stream, const PageRecord& record, Bytes bytes);
-  void add_skip(RecordedStream& stream, const Skip& skip);
+  void add_event(PendingStream& stream, const PageRecord& record, Bytes bytes);
+  void add_answer(PendingStream& stream, const PageRecord& record, Bytes bytes, std::size_t thread);
+  void add_skip(PendingStream& stream, const Skip& skip);
 
   Sink& sink_;
-  std::unordered_map<std::uint64_t, RecordedStream> streams_;
-  std::vector<RecordedStream*> waiting_;
+  std::unordered_map<std::uint64_t, PendingStream> streams_;
+  std::vector<PendingStream*> waiting_;
+  // By io thread: the first parts of the answer whose last part is still missing. A thread writes
+  // all parts of an answer one after the other, or gives the answer up.
+  std::vector<std::string> parts_;
   std::deque<std::string> joined_;  // answers that were in several records
   std::size_t bytes_ = 0;
 };

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/extension/recorded_stream.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string_view.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/event.h"
+#include "recording/reader/stream_reader.h"
+
+namespace millrace::python {
+namespace {
+
+namespace nb = nanobind;
+
+nb::str text_of(std::string_view text) { return nb::str(text.data(), text.size()); }
+
+nb::dlpack::dtype dtype_of(Element element) {
+  using Code = nb::dlpack::dtype_code;
+  const auto code = element == Element::s16 ? Code::Int : Code::Float;
+  return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * size_of(element)), 1};
+}
+
+// A worker's answer: text unless it is `bytes`. The Python file reads `json`.
+nb::object data_of(const recording::RecordedAnswer& answer) {
+  if (answer.kind == Answer::Kind::bytes) return nb::bytes(answer.data.data(), answer.data.size());
+  return text_of(answer.data);
+}
+
+constexpr double seconds(std::int64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) / 1e9;
+}
+
+}  // namespace
+
+const recording::RecordedStream& RecordedStream::facts() {
+  if (changes_ != recordings_->changes()) {
+    changes_ = recordings_->changes();
+    if (auto now = recordings_->find(facts_.meta.number)) facts_ = std::move(*now);
+  }
+  return facts_;
+}
+
+recording::StreamFrames& RecordedStream::read() {
+  if (!frames_)
+    frames_ = std::make_unique<recording::StreamFrames>(*recordings_, facts());
+  else if (frames_changes_ != recordings_->changes())
+    frames_->read_on();
+  frames_changes_ = recordings_->changes();
+  return *frames_;
+}
+
+nb::list RecordedStream::events() {
+  const std::int64_t opened = facts().meta.opened_steady;
+  nb::list list;
+  for (const recording::PlacedEvent& placed : read().events()) {
+    const Event& event = placed.event;
+    list.append(nb::make_tuple(text_of(name_of(event.kind)), text_of(name_of(event.cause)),
+                               event.count, event.mark, seconds(to_wire(placed.at) - opened),
+                               placed.position, placed.frame));
+  }
+  return list;
+}
+
+nb::list RecordedStream::missing() {
+  nb::list list;
+  for (const recording::MissingPart& part : read().missing())
+    list.append(nb::make_tuple(part.begin, part.end, part.events, text_of(part.why)));
+  return list;
+}
+
+nb::list RecordedStream::answers() {
+  nb::list list;
+  recording::StreamReader reader(*recordings_, facts());
+  while (const auto item = reader.next())
+    if (const auto* answer = std::get_if<recording::RecordedAnswer>(&*item))
+      list.append(nb::make_tuple(answer->seq, static_cast<std::uint64_t>(answer->batch),
+                                 text_of(name_of(answer->kind)), data_of(*answer)));
+  return list;
+}
+
+nb::object RecordedStream::frames(nb::handle_t<RecordedStream> self, std::uint64_t begin,
+                                  std::optional<std::uint64_t> end) {
+  auto& stream = nb::cast<RecordedStream&>(self);
+  const recording::StreamFrames& frames = stream.read();
+  const std::uint64_t last = end.value_or(frames.frames());
+  if (begin > last || last > frames.frames())
+    throw nb::value_error(("frames(" + std::to_string(begin) + ", " + std::to_string(last) +
+                           "): the stream has " + std::to_string(frames.frames()) + " frames")
+                              .c_str());
+  const FrameType& type = stream.facts_.meta.frames;
+  const std::size_t shape[] = {last - begin, type.values};
+  auto copy = std::make_unique<std::vector<std::byte>>();
+  const Bytes bytes = frames.read(begin, last, *copy);
+  nb::object owner = nb::borrow(self);
+  if (!copy->empty()) {
+    const auto free = [](void* memory) noexcept {
+      delete static_cast<std::vector<std::byte>*>(memory);
+    };
+    owner = nb::capsule(copy.get(), free);
+    copy.release();
+  }
+  const nb::ndarray<nb::numpy, nb::ro> array(bytes.data(), 2, shape, owner, nullptr,
+                                             dtype_of(type.element));
+  return nb::cast(array);
+}
+
+void add_recorded_stream(nb::module_& module) {
+  using Stream = RecordedStream;
+  nb::class_<Stream>(module, "RecordedStream")
+      .def_prop_ro("number", [](Stream& stream) { return stream.facts().meta.number; })
+      .def_prop_ro("name", [](Stream& stream) { return text_of(stream.facts().meta.name); })
+      .def_prop_ro("pipeline", [](Stream& stream) { return text_of(stream.facts().meta.pipeline); })
+      .def_prop_ro("rule", [](Stream& stream) { return text_of(stream.facts().meta.rule); })
+      .def_prop_ro("options", [](Stream& stream) { return text_of(stream.facts().meta.options); })
+      .def_prop_ro("client", [](Stream& stream) { return text_of(stream.facts().meta.client); })
+      .def_prop_ro("opened",
+                   [](Stream& stream) { return seconds(stream.facts().meta.opened_wall); })
+      .def_prop_ro("element",
+                   [](Stream& stream) { return name_of(stream.facts().meta.frames.element); })
+      .def_prop_ro("values", [](Stream& stream) { return stream.facts().meta.frames.values; })
+      .def_prop_ro("rate", [](Stream& stream) { return stream.facts().meta.frames.rate; })
+      .def_prop_ro("features", [](Stream& stream) { return stream.facts().meta.frames.features; })
+      .def_prop_ro("length", [](Stream& stream) { return stream.facts().frames; })
+      .def_prop_ro("open", [](Stream& stream) { return stream.facts().open; })
+      .def_prop_ro("whole", [](Stream& stream) { return stream.facts().whole; })
+      .def("events", &Stream::events)
+      .def("missing", &Stream::missing)
+      .def("answers", &Stream::answers)
+      .def("frames", &Stream::frames, nb::arg("begin"), nb::arg("end").none());
+}
+
+}  // namespace millrace::python

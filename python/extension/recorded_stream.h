@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "recording/reader/recordings.h"
+#include "recording/reader/stream_frames.h"
+
+namespace millrace::python {
+
+// A recorded stream. Reads its events when they are needed first, and reads on after
+// Recordings::refresh(). Requires: the GIL, in all calls; so one thread at a time reads.
+class RecordedStream {
+ public:
+  RecordedStream(std::shared_ptr<recording::Recordings> recordings, recording::RecordedStream facts)
+      : recordings_(std::move(recordings)),
+        facts_(std::move(facts)),
+        changes_(recordings_->changes()) {}
+
+  // The latest facts. If the stream was deleted, they are those before.
+  const recording::RecordedStream& facts();
+
+  nanobind::list events();
+  nanobind::list missing();
+  nanobind::list answers();
+  // The frames [begin, end) as an array that cannot be written. `self`: this object in Python,
+  // which an array in place keeps alive.
+  static nanobind::object frames(nanobind::handle_t<RecordedStream> self, std::uint64_t begin,
+                                 std::optional<std::uint64_t> end);
+
+ private:
+  recording::StreamFrames& read();
+
+  std::shared_ptr<recording::Recordings> recordings_;  // outlives frames_
+  recording::RecordedStream facts_;
+  std::uint64_t changes_;
+  std::unique_ptr<recording::StreamFrames> frames_;
+  std::uint64_t frames_changes_ = 0;
+};
+
+void add_recorded_stream(nanobind::module_& module);
+
+}  // namespace millrace::python

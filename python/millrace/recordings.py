@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recorded streams: what ``millrace serve`` wrote to the directory of ``[recording]``.
+
+    import millrace
+
+    recordings = millrace.recordings.open("/var/lib/millrace")
+    for stream in recordings:
+        print(stream.number, stream.name, stream.length / stream.rate, "seconds")
+        samples = stream.frames()         # an array [frames, values]
+        for event in stream.events():
+            print(event.kind, event.position)
+
+The directory may be written meanwhile: ``recordings.refresh()`` shows what came since.
+"""
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from millrace import _core
+
+__all__ = ["Answer", "Event", "Missing", "Recordings", "Stream", "open"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Event:
+    """An event of a stream, as its chunker received it.
+
+    An event with the cause "recorder" replaces a part that is missing (``Stream.missing``).
+    """
+
+    kind: str  #: open frames size flush reset gap end abort
+    cause: str  #: client endpoint load drawn rejected connection drain recorder
+    count: int  #: frames; of a ``gap`` the lost frames, of a ``size`` the frames of a body
+    mark: int | None  #: number that the client gave to a ``flush``
+    at: float  #: when the service read the event: seconds since the stream was opened
+    position: int  #: frames of the stream before the event, with those that gaps skipped
+    frame: int  #: frames of the stream before the event, without gaps: an index into ``Stream.frames()``
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """A worker's answer to a row. Answers are recorded if the pipeline has ``record = { answers = true }``."""
+
+    seq: int  #: number of rows of the stream before the row
+    batch: int  #: number of the batch in which the service handed the row over
+    kind: str  #: json text bytes error
+    data: Any  #: a JSON value, str or bytes; for an error its text
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Missing:
+    """A part of a stream that was not recorded, or cannot be read."""
+
+    begin: int  #: position before the part
+    end: int  #: position after it
+    events: int  #: number of events in it; 0 if that is not known
+    why: str  #: a phrase, such as "not recorded: queue_full", "damaged: file 3" or "deleted"
+
+
+class Stream:
+    """A recorded stream. A stream that is being recorded grows with ``Recordings.refresh()``.
+
+    A stream keeps the files that it has read: it stays readable if they are deleted. Threads may share it.
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _core.RecordedStream) -> None:
+        self._core = core
+
+    @property
+    def number(self) -> int:
+        """Number of the stream, which no other stream of the directory ever has."""
+        return self._core.number
+
+    @property
+    def name(self) -> str:
+        """Name of the stream. Several streams may have had it, one after the other."""
+        return self._core.name
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The options that the client sent when it opened the stream; {} by default."""
+        return _object(self._core.options)
+
+    @property
+    def pipeline(self) -> str:
+        """Name of the pipeline."""
+        return self._core.pipeline
+
+    @property
+    def rule(self) -> dict[str, Any]:
+        """The chunk rule, as ``millrace.chunks`` takes it; lengths in frames."""
+        return _object(self._core.rule)
+
+    @property
+    def client(self) -> dict[str, Any]:
+        """The client's own format: format, rate, channels or dim."""
+        return _object(self._core.client)
+
+    @property
+    def opened(self) -> float:
+        """When the stream was opened, as in ``time.time()``."""
+        return self._core.opened
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values: int16, float16 or float32."""
+        return np.dtype({"s16": "int16", "f16": "float16", "f32": "float32"}[self._core.element])
+
+    @property
+    def values(self) -> int:
+        """Values of a frame: channels of audio, or the length of a feature vector."""
+        return self._core.values
+
+    @property
+    def rate(self) -> float:
+        """Frames per second."""
+        return self._core.rate
+
+    @property
+    def features(self) -> bool:
+        """True if a frame is a feature vector, False if it is an audio sample."""
+        return self._core.features
+
+    @property
+    def length(self) -> int:
+        """Number of recorded frames. If a file is damaged, ``frames()`` has fewer."""
+        return self._core.length
+
+    @property
+    def open(self) -> bool:
+        """True while a service is recording the stream."""
+        return self._core.open
+
+    @property
+    def whole(self) -> bool:
+        """True if all events from ``open`` to the end were recorded."""
+        return self._core.whole
+
+    def events(self) -> list[Event]:
+        """Returns all events in order. ``frames`` events that follow each other are one."""
+        return [Event(*event) for event in self._core.events()]
+
+    def frames(self, begin: int = 0, end: int | None = None) -> NDArray[Any]:
+        """Returns the frames from ``begin`` to before ``end`` (default: all) as an array ``[frames, values]``.
+
+        Frames are counted without gaps. The array cannot be written. If the frames lie in one MCAP chunk, the array
+        is the file's memory, otherwise a copy.
+
+        Raises ValueError unless 0 <= begin <= end <= the number of frames.
+        """
+        if begin < 0 or (end is not None and end < 0):
+            raise ValueError(f"frames({begin}, {end}): must be at least 0")
+        return self._core.frames(begin, end)
+
+    def answers(self) -> list[Answer]:
+        """Returns the recorded answers in order."""
+        return [
+            Answer(seq, batch, kind, json.loads(data) if kind == "json" else data)
+            for seq, batch, kind, data in self._core.answers()
+        ]
+
+    def missing(self) -> list[Missing]:
+        """Returns the parts that were not recorded, or cannot be read, in order. Empty if all is there."""
+        return [Missing(*part) for part in self._core.missing()]
+
+    def __repr__(self) -> str:
+        return f"<millrace.recordings.Stream {self.number} {self.name!r}: {self.length} frames>"
+
+
+class Recordings:
+    """The recorded streams of a directory, by number. ``open`` makes it.
+
+    ``len(recordings)`` is the number of streams, ``recordings[17]`` is the stream with number 17 (KeyError if there
+    is no such stream), and an iteration gives all of them. Threads may share it.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self._core = _core.Recordings(os.fspath(directory))
+
+    def __len__(self) -> int:
+        return self._core.count()
+
+    def __iter__(self) -> Iterator[Stream]:
+        return map(Stream, self._core.streams())
+
+    def __getitem__(self, number: int) -> Stream:
+        found = self._core.find(number) if number >= 0 else None
+        if found is None:
+            raise KeyError(number)
+        return Stream(found)
+
+    def named(self, name: str) -> list[Stream]:
+        """Returns the streams with this name, by number."""
+        return [Stream(stream) for stream in self._core.named(name)]
+
+    @property
+    def problems(self) -> list[str]:
+        """Files that cannot be read at all, each as a line that names it. They are left out."""
+        return self._core.problems()
+
+    def refresh(self) -> bool:
+        """Reads what was written, sealed or deleted since. Returns True if anything changed."""
+        return self._core.refresh()
+
+
+def open(directory: str | os.PathLike[str]) -> Recordings:
+    """Opens a directory of recordings. Raises OSError with a line that names it if it cannot be read.
+
+    The catalog of its streams is brought up to date. Without permission to write, it is kept in memory.
+    """
+    return Recordings(directory)
+
+
+def _object(text: str) -> dict[str, Any]:
+    """Returns a JSON object; {} if the text is empty."""
+    found: dict[str, Any] = json.loads(text) if text else {}
+    return found

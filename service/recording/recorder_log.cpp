@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/recording/recorder_log.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "recording/files/directory.h"
+
+namespace millrace {
+
+namespace {
+
+// A few of the streams, and the number of the others.
+std::string some_of(const std::vector<std::string>& streams) {
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(streams.size(), most); ++i)
+    text += (i > 0 ? ", " : "") + streams[i];
+  if (streams.size() > most) text += ", and " + std::to_string(streams.size() - most) + " more";
+  return text;
+}
+
+}  // namespace
+
+RecorderLog::RecorderLog(LogWriter& writer, std::function<void(recording::FileNumber)> on_sealed)
+    : log_(writer, stats_), on_sealed_(std::move(on_sealed)) {}
+
+void RecorderLog::recovered(const recording::Recovered& what) {
+  log_.warning("recording recovered", {{"file", recording::Directory::file_name(what.file)},
+                                       {"cut_bytes", std::to_string(what.cut_bytes)},
+                                       {"lost_bytes", std::to_string(what.lost_bytes)},
+                                       {"streams", some_of(what.streams)}});
+}
+
+void RecorderLog::left_unsealed(recording::FileNumber file, std::string_view why) {
+  log_.warning("recording left unsealed", {{"file", recording::Directory::file_name(file)},
+                                           {"why", why},
+                                           {"note", "millrace recordings repair seals the file"}});
+}
+
+void RecorderLog::suspended(std::string_view why) {
+  log_.warning("recording suspended", {{"why", why}});
+}
+
+void RecorderLog::resumed() { log_.info("recording resumed", {}); }
+
+void RecorderLog::dropped(std::uint64_t slices, recording::DropReason reason) {
+  log_.warning("recording dropped slices",
+               {{"slices", std::to_string(slices)}, {"why", name_of(reason)}});
+}
+
+void RecorderLog::failed(std::string_view why) {
+  log_.warning("recording upkeep failed", {{"why", why}});
+}
+
+}  // namespace millrace

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "monitoring/sources.h"
+#include "recording/writer/page_pool.h"
+#include "recording/writer/recorder.h"
+#include "recording/writer/recorder_thread.h"
+#include "recording/writer/stats.h"
+#include "recording/writer/upkeep.h"
+#include "service/config/options.h"
+#include "service/log/log.h"
+#include "service/log/log_writer.h"
+#include "service/recording/recorder_log.h"
+#include "service/recording/thread_recording.h"
+
+namespace millrace {
+
+// True if a pipeline has `record`.
+bool records(const Options& options);
+
+// The recorder of a service: its threads, and its part on each io thread. Without finish(), the
+// destructor leaves the last segment file as a crash would.
+class Recording {
+ public:
+  // Opens [recording] directory, recovers its last file and begins the next one. `ended` is called
+  // on the recorder's thread after finish(), when the last file is sealed. Throws
+  // std::runtime_error with a line that begins with the key. `log` is that of the
+  // calling thread. `writer` must outlive it.
+  // Requires: records(options).
+  Recording(const Options& options, LogWriter& writer, Log& log, std::function<void()> ended);
+
+  // The part on the io thread with this index.
+  ThreadRecording& thread(std::size_t index) { return *parts_[index]; }
+
+  // Records the pages that were handed over, seals the last file, and ends. Does not wait.
+  // Requires: each io thread has handed over its last page.
+  void finish() { thread_->finish(); }
+  // While `sheds`, nothing is written, because memory is short. Thread-safe.
+  void shed(bool sheds) { thread_->shed(sheds); }
+
+  void add_to(Sources& sources) const;
+
+ private:
+  RecorderLog upkeep_log_, recorder_log_;
+  recording::RecordingStats upkeep_stats_, recorder_stats_;
+  recording::PagePool pages_;
+  recording::Recorder recorder_;
+  std::atomic<std::uint64_t> next_stream_;
+  std::vector<std::unique_ptr<ThreadRecording>> parts_;
+  recording::Upkeep upkeep_;
+  std::optional<recording::RecorderThread> thread_;  // made last: then the recorder is its own
+};
+
+}  // namespace millrace

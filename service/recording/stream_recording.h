@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "recording/format/row_digest.h"
+#include "recording/format/stream_meta.h"
+#include "recording/writer/page_writer.h"
+#include "recording/writer/stream_pen.h"
+#include "streams/stream_tap.h"
+
+namespace millrace {
+
+// Records one stream: passes its events and answers to the recorder, and computes the digest of its
+// rows. Owned by its stream, and confined to its thread.
+class StreamRecording final : public StreamTap {
+ public:
+  // `pages` must outlive it. With `answers`, the answers to the stream's rows are recorded too.
+  StreamRecording(recording::PageWriter& pages, std::unique_ptr<recording::StreamMeta> meta,
+                  bool answers);
+
+  void event(const Event& event, Time arrived, const std::array<Bytes, 2>& frames) override;
+  void row(const Row& row) override { digest_.add(row); }
+  void answered(std::uint64_t seq, BatchId batch, const Answer& answer) override;
+  void closed(StreamClosing why, bool ended) override;
+
+ private:
+  recording::PageWriter& pages_;
+  std::unique_ptr<recording::StreamPen> pen_;
+  recording::RowDigest digest_;
+  const bool answers_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+
+#include "tests/service/commands/recordings/recordings_command.h"
+
+namespace millrace::recordings {
+namespace {
+
+TEST_CASE("ls prints a line per stream, with its state") {
+  RecordedDirectory directory;
+  record_two(directory);
+  CHECK(good("ls", directory) ==
+        " number  start                    duration  state      pipeline  name\n"
+        "      1  2025-11-24T20:55:22Z   0:00:00.00  whole      asr       call\n"
+        "      2  2025-11-24T20:55:23Z   0:00:00.00  not whole  asr       call\n");
+  CHECK(good("ls", directory, {"--since", "2025-11-24T20:55:23", "--json"}) ==
+        R"({"number":2,"name":"call","pipeline":"asr","opened":"2025-11-24T20:55:23.000Z",)"
+        R"("duration":0.0001875,"frames":3,"end":3,"whole":false,"open":false})"
+        "\n");
+  CHECK(good("ls", directory, {"--until", "2025-11-24T20:55:23", "--json"})
+            .starts_with(R"({"number":1,)"));
+  CHECK(good("ls", directory, {"--since", "1h"}) == "");
+  CHECK(good("ls", directory, {"--pipeline", "other"}) == "");
+  CHECK(good("ls", directory, {"--name", "other"}) == "");
+}
+
+TEST_CASE("streams are listed by time, and the one that a service records is open") {
+  RecordedDirectory directory;
+  directory.hold_writer_lock();
+  TestStream one(1, "late"), two(2, "early");
+  one.meta.opened_wall = two.meta.opened_wall + 1;
+  auto file = directory.file();
+  one.event({.kind = Kind::open}).slice(file);
+  two.event({.kind = Kind::open}).event({.kind = Kind::end}).slice(file);
+  RecordedDirectory::commit(file);
+  const auto lines = json_lines(good("ls", directory, {"--json"}));
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].at("name") == "early");
+  CHECK(lines[0].at("whole") == true);
+  CHECK(lines[1].at("open") == true);
+}
+
+TEST_CASE("show prints events, answers and totals, and chunk cuts the same rows from them") {
+  RecordedDirectory directory;
+  record_two(directory);
+  const std::string shown = good("show", directory, {"1"});
+  const auto lines = json_lines(shown);
+  CHECK(lines[0] == json::parse(R"({"event":"open","count":0,"cause":"client","mark":null,
+                                    "position":0,"at":0.25})"));
+  CHECK(shown.find(R"({"answer":"json","seq":0,"batch":9,"data":{"text":"one"}})") != shown.npos);
+  CHECK(shown.find(R"("event":"flush","count":0,"cause":"client","mark":7,"position":6,)") !=
+        shown.npos);
+  CHECK(lines.back().at("closed") == "end");
+
+  const std::string file = directory / "events.jsonl";
+  std::ofstream(file) << shown;
+  const Output cut = run({"chunk", "--spec", "size=4", "--events", file});
+  CHECK(cut.err == "");
+  CHECK(cut.out == good("show", directory, {"1", "--rows"}));
+  CHECK(cut.out == "[0,0,0,4,0,7,0]\n[1,4,0,2,0,16,0]\n[2,8,0,3,0,62,2]\n");
+}
+
+TEST_CASE("show names what is missing") {
+  RecordedDirectory directory;
+  record_two(directory);
+  const Output output = run({"recordings", "show", directory.path(), "2"});
+  CHECK(output.exit_code == 0);
+  CHECK(output.err.starts_with("stream 2: positions 3 to 3, 0 events: "));
+}
+
+TEST_CASE("a name that several streams have does not choose one of them") {
+  RecordedDirectory directory;
+  record_two(directory);
+  CHECK(bad("show", directory, {"call"}) ==
+        "millrace recordings show: \"call\" is the name of 2 streams; give the number of one of "
+        "them: 1, 2\n");
+  CHECK(bad("show", directory, {"3"}) ==
+        "millrace recordings show: there is no stream with the number or the name \"3\"\n");
+}
+
+TEST_CASE("after rm no command finds the stream, and its frames are in no file") {
+  RecordedDirectory directory;
+  {
+    auto file = directory.file();
+    TestStream one(1, "secret"), two(2, "public");
+    one.event({.kind = Kind::open}).frames(600).event({.kind = Kind::end}).slice(file);
+    two.event({.kind = Kind::open}).frames(3).event({.kind = Kind::end}).slice(file);
+    REQUIRE(file.seal());
+  }
+  CHECK(good("rm", directory, {"1"}).starts_with("1 stream removed, "));
+  CHECK(bad("show", directory, {"secret"}).find("there is no stream") != std::string::npos);
+  CHECK(good("ls", directory).find("secret") == std::string::npos);
+  CHECK(text_of(directory / "0000000001.mcap").find("secret") == std::string::npos);
+  CHECK(good("verify", directory, {"--rows"})
+            .ends_with("1 stream, 1 whole, 0 lost parts, rows of 1 stream cut again: good\n"));
+}
+
+TEST_CASE("rm seals a file that was left unsealed, so that it can be rewritten") {
+  RecordedDirectory directory;
+  {
+    auto file = directory.file();
+    TestStream(1, "secret").event({.kind = Kind::open}).frames(6).slice(file);
+    RecordedDirectory::commit(file);
+  }
+  CHECK(good("rm", directory, {"--name", "secret"}).starts_with("1 stream removed, "));
+  CHECK(text_of(directory / "0000000001.mcap").find("secret") == std::string::npos);
+}
+
+TEST_CASE("a stream that is being recorded is removed, and its file left to the service") {
+  RecordedDirectory directory;
+  directory.hold_writer_lock();
+  auto file = directory.file();
+  TestStream stream(1, "call");
+  stream.event({.kind = Kind::open}).frames(6).slice(file);
+  RecordedDirectory::commit(file);
+  const std::string before = text_of(directory / "0000000001.mcap");
+  CHECK(good("rm", directory, {"1"}) == "1 stream removed, 0 B freed\n");
+  CHECK(text_of(directory / "0000000001.mcap") == before);
+  CHECK(good("ls", directory) == "");
+}
+
+TEST_CASE("rm chooses streams by age") {
+  RecordedDirectory directory;
+  record_two(directory);
+  CHECK(good("rm", directory, {"--before", "2025-11-24T20:55:22"}).starts_with("0 streams"));
+  CHECK(good("rm", directory, {"--older-than", "99999h"}).starts_with("0 streams"));
+  CHECK(good("rm", directory, {"--before", "2025-11-24T20:55:23"}).starts_with("1 stream "));
+  CHECK(good("rm", directory, {"--older-than", "1h"}).starts_with("1 stream "));
+  CHECK(good("ls", directory) == "");
+}
+
+TEST_CASE("wrong arguments of the commands are named in one line") {
+  RecordedDirectory directory;
+  record_two(directory);
+  CHECK(bad("rm", directory) ==
+        "millrace recordings rm: exactly one of NUMBER, --name, --before "
+        "and --older-than must be given\n");
+  CHECK(bad("rm", directory, {"1", "99"}) == "millrace recordings rm: there is no stream 99\n");
+  CHECK(bad("rm", directory, {"call"}) ==
+        "millrace recordings rm: \"call\" must be the number of "
+        "a stream; names go with --name\n");
+  CHECK(bad("rm", directory, {"--name", "x"}) ==
+        "millrace recordings rm: no stream has the name \"x\"\n");
+  CHECK(bad("ls", directory, {"--since", "soon"}) ==
+        "millrace recordings ls: --since: \"soon\" must be a date like 2026-11-24 or "
+        "2026-11-24T20:55:00Z, or a time like 2h\n");
+  CHECK(run({"recordings", "list", directory.path()}).err ==
+        "millrace: there is no command \"recordings list\"; see millrace --help\n");
+  for (const char* command : {"ls", "verify", "repair"}) {
+    const Output output = run({"recordings", command, directory / "nowhere"});
+    CHECK(output.exit_code == 1);
+    CHECK(output.err.find("nowhere") != output.err.npos);
+  }
+  CHECK_FALSE(std::filesystem::exists(directory / "nowhere"));
+}
+
+}  // namespace
+}  // namespace millrace::recordings

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/failing_disk.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace millrace::test {
+namespace {
+
+FailingDisk* disk = nullptr;
+
+int fails(int error) {
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+FailingDisk::FailingDisk() { disk = this; }
+FailingDisk::~FailingDisk() { disk = nullptr; }
+
+}  // namespace millrace::test
+
+// The program's own functions are used instead of those of the C library.
+extern "C" {
+
+ssize_t write(int descriptor, const void* bytes, size_t size) {
+  using millrace::test::disk;
+  struct stat facts {};
+  if (!disk || ::fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode))
+    return ::syscall(SYS_write, descriptor, bytes, size);
+  ++disk->writes;
+  if (disk->interrupt > 0) {
+    if (--disk->interrupt % 2 == 0) return millrace::test::fails(EINTR);
+    size = size > 3 ? size / 3 : size;
+  } else if (disk->write != 0) {
+    disk->wrote_part = !disk->wrote_part && size >= 8;
+    if (!disk->wrote_part) return millrace::test::fails(disk->write);
+    size /= 8;
+  }
+  return ::syscall(SYS_write, descriptor, bytes, size);
+}
+
+int fdatasync(int descriptor) {
+  using millrace::test::disk;
+  if (disk) ++disk->syncs;
+  if (disk && disk->sync != 0) return millrace::test::fails(disk->sync);
+  return static_cast<int>(::syscall(SYS_fdatasync, descriptor));
+}
+
+int fallocate(int descriptor, int mode, off_t offset, off_t size) {
+  using millrace::test::disk;
+  if (disk && disk->reserve != 0) return millrace::test::fails(disk->reserve);
+  return static_cast<int>(::syscall(SYS_fallocate, descriptor, mode, offset, size));
+}
+
+int fstatvfs(int, struct statvfs* into) {
+  using millrace::test::disk;
+  *into = {};
+  into->f_frsize = into->f_bsize = 4096;
+  into->f_bavail = disk ? disk->free_bytes.value_or(1ull << 40) / 4096 : 1ull << 28;
+  return 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace millrace::test {
+
+// Lets calls on regular files of this process fail, in a test binary that is linked with
+// failing_disk.cpp. While none of these exists, all calls work. Confined to one thread, and only
+// one at a time.
+class FailingDisk {
+ public:
+  FailingDisk();
+  ~FailingDisk();
+  FailingDisk(const FailingDisk&) = delete;
+  FailingDisk& operator=(const FailingDisk&) = delete;
+
+  // An errno; 0: the calls work.
+  int write = 0;      // after an eighth of the bytes
+  int sync = 0;       // fdatasync
+  int reserve = 0;    // fallocate
+  int interrupt = 0;  // how many of the next writes end with EINTR after some bytes, or after none
+  std::optional<std::uint64_t> free_bytes;  // that the file system reports
+
+  int writes = 0, syncs = 0;  // calls so far
+  bool wrote_part = false;    // the next failing write fails at once
+};
+
+}  // namespace millrace::test

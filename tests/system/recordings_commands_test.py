@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`millrace recordings` on the directory of a service that records: live, stopped and killed."""
+import array
+import asyncio
+import json
+import os
+import signal
+import struct
+import subprocess
+import tempfile
+import unittest
+import wave
+from pathlib import Path
+
+from harness import MILLRACE, PATIENCE, SystemTest, read_all, run, samples, wait_for
+
+CONFIGURATION = """
+[recording]
+directory = "{directory}"
+commit = "20ms"
+[[pipeline]]
+name = "default"
+chunk = {{ size = 1600 }}
+record = {{ answers = true }}
+[[pipeline]]
+name = "floats"
+frames = "f32"
+chunk = {{ size = 1600 }}
+record = true
+"""
+
+
+class CommandTest(SystemTest):
+    def setUp(self):
+        super().setUp()
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.directory = self.folder / "recordings"
+
+    def started(self):
+        service = self.service(CONFIGURATION.format(directory=self.directory))
+        for pipeline in ("default", "floats"):
+            self.tap(service, pipeline)
+        return service
+
+    def command(self, name, *arguments, code=0):
+        """The lines on standard output."""
+        done = subprocess.run([MILLRACE, "recordings", name, self.directory, *map(str, arguments)], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout.splitlines()
+
+    def listed(self, *arguments):
+        return {stream["name"]: stream for stream in map(json.loads, self.command("ls", "--json", *arguments))}
+
+    def stream(self, service, name, messages, **parameters):
+        """Streams these messages as one stream, to its end."""
+        async def call():
+            async with service.connect(id=name, **parameters) as connection:
+                for message in messages:
+                    await connection.send(message)
+                await connection.send('{"type":"end"}')
+                return await read_all(connection)
+
+        _, code = run(call())
+        self.assertEqual(code, 1000)
+
+    def exported(self, *arguments):
+        """The folder of an export, and the lines of its list by the name of the stream."""
+        folder = self.folder / f"export-{len(list(self.folder.iterdir()))}"
+        self.command("export", "--to", folder, *arguments)
+        lines = map(json.loads, (folder / "streams.jsonl").read_text().splitlines())
+        return folder, {line["name"]: line for line in lines}
+
+
+def frames_of(path):
+    with wave.open(str(path)) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (16000, 1, 2)
+        return file.readframes(file.getnframes())
+
+
+class Stopped(CommandTest):
+    """Streams of a service that has stopped."""
+
+    def setUp(self):
+        super().setUp()
+        service = self.started()
+        self.first, self.second = samples(0, 4000), samples(4000, 2000)
+        self.stream(service, "call", [self.first, '{"type":"flush","mark":7}', '{"type":"gap","frames":500}', self.second])
+        self.floats = array.array("f", [0.25, -0.5, 1.0]).tobytes()
+        self.stream(service, "music", [self.floats], pipeline="floats", format="f32le")
+        self.assertEqual(service.stop(), 0, service.errors)
+
+    def test_all_streams_are_whole_and_their_rows_are_those_of_the_service(self):
+        self.assertEqual({name: stream["whole"] for name, stream in self.listed().items()}, {"call": True, "music": True})
+        (summary,) = self.command("verify", "--rows")
+        self.assertTrue(summary.endswith("2 streams, 2 whole, 0 lost parts, rows of 2 streams cut again: good"), summary)
+
+    def test_a_wav_file_has_the_samples_and_silence_for_lost_frames(self):
+        folder, lines = self.exported("call")
+        (file,) = lines["call"]["files"]
+        self.assertEqual((file["begin"], file["end"]), (0, 6500))
+        self.assertEqual(frames_of(folder / file["file"]), self.first + bytes(2 * 500) + self.second)
+
+    def test_parts_and_segments_have_files_of_their_own(self):
+        for arguments in (("--gaps", "split"), ("--by", "segment")):
+            folder, lines = self.exported("call", *arguments)
+            places = [(file["begin"], file["end"]) for file in lines["call"]["files"]]
+            self.assertEqual(places, [(0, 4000), (4500, 6500)])
+            audio = [frames_of(folder / file["file"]) for file in lines["call"]["files"]]
+            self.assertEqual(audio, [self.first, self.second])
+
+    def test_floats_are_exported_bit_for_bit(self):
+        folder, lines = self.exported("music")
+        content = (folder / lines["music"]["files"][0]["file"]).read_bytes()
+        form = struct.unpack_from("<HHI", content, content.index(b"fmt ") + 8)
+        self.assertEqual(form, (3, 1, 16000))  # IEEE floats
+        self.assertTrue(content.endswith(self.floats))
+
+    def test_the_list_has_the_events_the_answers_and_the_totals(self):
+        _, lines = self.exported()
+        call = lines["call"]
+        self.assertEqual([(event["event"], event["cause"], event["position"]) for event in call["events"]],
+                         [("open", "client", 0), ("flush", "client", 4000), ("gap", "client", 4000), ("end", "client", 6500)])
+        self.assertEqual([answer["data"]["seq"] for answer in call["answers"]], [answer["seq"] for answer in call["answers"]])
+        self.assertEqual(call["totals"]["rows"], len(call["answers"]))
+        self.assertEqual(call["missing"], [])
+        self.assertEqual(lines["music"]["answers"], [])
+
+    def test_chunk_cuts_the_printed_events_into_the_rows_of_the_service(self):
+        number = self.listed()["call"]["stream"]
+        events = self.folder / "events.jsonl"
+        events.write_text("\n".join(self.command("show", number)))
+        cut = subprocess.run([MILLRACE, "chunk", "--spec", "size=1600", "--events", events], capture_output=True, text=True)
+        self.assertEqual(cut.stdout.splitlines(), self.command("show", number, "--rows"))
+
+    def test_a_removed_stream_is_in_no_file(self):
+        number = self.listed()["call"]["stream"]
+        self.command("rm", number)
+        self.assertEqual(list(self.listed()), ["music"])
+        content = b"".join(file.read_bytes() for file in self.directory.glob("*.mcap"))
+        self.assertNotIn(self.first[:200], content)
+        self.assertIn(self.floats, content)
+        self.command("show", "call", code=1)
+        self.assertTrue(self.command("verify", "--rows")[-1].endswith(": good"))
+
+
+class Live(CommandTest):
+    """A service that is recording."""
+
+    def during(self, service, name, check):
+        """Calls check() while the service records the stream, after its first second is on the disk."""
+        async def call():
+            async with service.connect(id=name) as connection:
+                await connection.send(samples(0, 16000))
+                await asyncio.to_thread(wait_for, lambda: self.listed().get(name, {}).get("frames") == 16000, "the recorded second")
+                await asyncio.to_thread(check)
+                await connection.send('{"type":"end"}')
+                return await read_all(connection)
+
+        _, code = run(call())
+        self.assertEqual(code, 1000)
+
+    def test_commands_read_a_stream_that_is_being_recorded(self):
+        service = self.started()
+
+        def check():
+            self.assertTrue(self.listed()["call"]["open"])
+            folder, lines = self.exported("call")
+            self.assertEqual(frames_of(folder / lines["call"]["files"][0]["file"]), samples(0, 16000))
+            self.assertTrue(self.command("verify", "--rows")[-1].endswith(": good"))
+            self.assertEqual(self.command("repair"), ["0 files sealed"])
+
+        self.during(service, "call", check)
+        self.assertEqual(service.stop(), 0, service.errors)
+        self.assertTrue(self.listed()["call"]["whole"])
+
+    def test_a_stream_that_is_removed_while_it_is_recorded_is_in_no_file_once_they_are_sealed(self):
+        service = self.started()
+        self.during(service, "call", lambda: self.command("rm", "--name", "call"))
+        self.stream(service, "other", [samples(20000, 3000)])
+        self.assertEqual(service.stop(), 0, service.errors)
+        self.assertEqual(list(self.listed()), ["other"])
+        self.assertFalse(any(samples(0, 200) in file.read_bytes() for file in self.directory.glob("*.mcap")))
+        self.assertTrue(self.command("verify", "--rows")[-1].endswith("rows of 1 stream cut again: good"))
+
+    def test_a_stream_that_is_removed_before_the_service_is_killed_is_in_no_file_once_it_runs_again(self):
+        service = self.started()
+        self.stream(service, "call", [samples(0, 16000)])
+        wait_for(lambda: self.listed().get("call", {}).get("whole"), "the stream to be on the disk")
+        self.command("rm", "--name", "call")
+        service.stop(signal.SIGKILL)
+        service.again()
+        wait_for(lambda: not any(samples(0, 200) in file.read_bytes() for file in self.directory.glob("*.mcap")), "the rewritten file")
+        self.assertEqual(self.listed(), {})
+
+    def test_what_a_killed_service_leaves_is_not_good_until_it_is_repaired(self):
+        service = self.started()
+        self.stream(service, "whole", [samples(0, 3000)])
+        wait_for(lambda: self.listed().get("whole", {}).get("whole"), "the stream to be on the disk")
+        service.stop(signal.SIGKILL)
+        self.assertIn("left unsealed", self.command("verify", code=1)[0])
+        self.assertEqual(self.command("repair")[-1], "1 file sealed")
+        self.assertTrue(self.command("verify", "--rows")[-1].endswith("1 whole, 0 lost parts, rows of 1 stream cut again: good"))
+
+
+class Arguments(CommandTest):
+    def test_a_directory_that_does_not_exist_is_named_and_not_made(self):
+        for command in ("ls", "verify", "repair"):
+            self.command(command, code=1)
+        self.assertFalse(os.path.exists(self.directory))
+
+    def test_each_command_has_a_help_text(self):
+        for command in ("ls", "show", "verify", "repair", "export", "rm"):
+            done = subprocess.run([MILLRACE, "recordings", command, "--help"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("DIR", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
