@@ -114,7 +114,7 @@ bool IntactFile::add_records(const ChunkRecords& records) {
     if (meta == channels_.end()) return false;
     const auto slice =
         decoder_.slice(message.bytes, meta->second.number, meta->second.frames.bytes());
-    if (!slice) return false;
+    if (!slice || !summary_.parts().can_follow(message.number, *slice)) return false;
     summary_.parts().add(message.channel, message.number, *slice);
   }
   return true;
