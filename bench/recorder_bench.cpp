@@ -39,7 +39,7 @@ struct Figures {
   double megabytes_per_second = 0;  // counts only frames
   double cpu = 0;                   // us per chunk: the process
   double io = 0;                    // us per chunk: the io thread
-  std::size_t allocations = 0;      // of the io thread, after the first chunk of each stream
+  std::size_t allocations = 0;      // by the io thread, after the first chunk of each stream
   std::uint64_t dropped = 0;        // slices
 };
 
