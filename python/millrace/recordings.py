@@ -13,10 +13,11 @@
 The directory may be written meanwhile: ``recordings.refresh()`` shows what came since.
 """
 
+import dataclasses
 import json
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,8 @@ from millrace import _core
 __all__ = ["Answer", "Event", "Missing", "Recordings", "Stream", "open"]
 
 
-class Event(NamedTuple):
+@dataclasses.dataclass(frozen=True, slots=True)
+class Event:
     """An event of a stream, as its chunker received it.
 
     An event with the cause "recorder" replaces a part that is missing (``Stream.missing``).
@@ -41,7 +43,8 @@ class Event(NamedTuple):
     frame: int  #: frames of the stream before the event, without gaps: an index into ``Stream.frames()``
 
 
-class Answer(NamedTuple):
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
     """A worker's answer to a row. Answers are recorded if the pipeline has ``record = { answers = true }``."""
 
     seq: int  #: number of rows of the stream before the row
@@ -50,7 +53,8 @@ class Answer(NamedTuple):
     data: Any  #: a JSON value, str or bytes; for an error its text
 
 
-class Missing(NamedTuple):
+@dataclasses.dataclass(frozen=True, slots=True)
+class Missing:
     """A part of a stream that was not recorded, or cannot be read."""
 
     begin: int  #: position before the part

@@ -29,7 +29,7 @@ void check(const Result<void, std::error_code>& result, const char* call) {
 // place. Functions throw std::system_error. Confined to one thread.
 class IntactFile {
  public:
-  // nullopt: something before the last whole chunk is damaged.
+  // nullopt: something before the last whole chunk is damaged, or not as this version writes it.
   static std::optional<IntactFile> read(int file, std::uint64_t size);
 
   // Cuts the tail, and writes the last indexes and the summary.
@@ -63,6 +63,10 @@ std::optional<IntactFile> IntactFile::read(int file, std::uint64_t size) {
   window.reset(file, size);
   const auto start = read_start(window.read(0, start_bytes));
   if (!start || !start->complete || !start->damage.empty()) return std::nullopt;
+  // Header and Schema have no checksum: a file of another version is rewritten like a damaged one.
+  std::vector<std::byte> head;
+  append_head(head, *start->head);
+  if (!std::ranges::equal(window.read(0, start->end), head)) return std::nullopt;
   IntactFile intact(file, size, {start->metadata_offset, start->metadata_bytes}, start->end);
   intact.window_.reset(file, size);
   ChunkScan scan(start->end, id_from(start->head->id));
@@ -110,7 +114,7 @@ bool IntactFile::add_records(const ChunkRecords& records) {
     if (meta == channels_.end()) return false;
     const auto slice =
         decoder_.slice(message.bytes, meta->second.number, meta->second.frames.bytes());
-    if (!slice) return false;
+    if (!slice || !summary_.parts().can_follow(message.number, *slice)) return false;
     summary_.parts().add(message.channel, message.number, *slice);
   }
   return true;

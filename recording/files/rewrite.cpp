@@ -44,7 +44,7 @@ class Copy {
     if (!keep_(meta->second.number)) return;
     const auto slice =
         decoder_.slice(message.bytes, meta->second.number, meta->second.frames.bytes());
-    if (!slice) return skip(message, result);
+    if (!slice || !result.parts.can_follow(message.number, *slice)) return skip(message, result);
     to_.add_encoded(meta->second, message.number, message.wall, *slice, message.bytes);
     result.parts.add(message.channel, message.number, *slice);
   }

@@ -177,7 +177,7 @@ void SegmentFile::add_parts(std::size_t chunk) {
     const auto slice = meta == channels_.end() ? Result<Slice, WireError>(WireError::unknown)
                                                : decoder.slice(message.bytes, meta->second.number,
                                                                meta->second.frames.bytes());
-    if (slice) {
+    if (slice && parts_.can_follow(message.number, *slice)) {
       parts_.add(message.channel, message.number, *slice);
       continue;
     }

@@ -92,11 +92,11 @@ class Groups {
   }
 
   void append_offsets() const {
-    for (const auto& [opcode, place] : groups_)
+    for (const Group& group : groups_)
       append_record(into_, Opcode::summary_offset, [&](Builder& fields) {
-        fields.u8(static_cast<std::uint8_t>(opcode));
-        fields.u64(offset_ + place.offset);
-        fields.u64(place.bytes);
+        fields.u8(static_cast<std::uint8_t>(group.opcode));
+        fields.u64(offset_ + group.place.offset);
+        fields.u64(group.place.bytes);
       });
   }
 

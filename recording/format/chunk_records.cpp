@@ -61,7 +61,7 @@ std::vector<std::uint16_t> channels_of(const ChunkRecords& chunk) {
   std::vector<std::uint16_t> channels;
   for (const SliceMessage& message : chunk.messages) channels.push_back(message.channel);
   std::ranges::sort(channels);
-  channels.erase(std::ranges::unique(channels).begin(), channels.end());
+  channels.erase(std::unique(channels.begin(), channels.end()), channels.end());
   return channels;
 }
 

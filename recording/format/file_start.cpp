@@ -38,9 +38,9 @@ std::optional<FileHead> search_head(Bytes first) {
   std::vector<std::byte> name;
   mcap::Builder(name).text(mcap::profile);
   for (auto rest = first;;) {
-    const auto found = std::ranges::search(rest, name);
-    if (found.empty()) return std::nullopt;
-    const auto at = static_cast<std::size_t>(found.begin() - rest.begin());
+    const auto found = std::search(rest.begin(), rest.end(), name.begin(), name.end());
+    if (found == rest.end()) return std::nullopt;
+    const auto at = static_cast<std::size_t>(found - rest.begin());
     if (auto head = head_of(rest.subspan(at))) return *head;
     rest = rest.subspan(at + 1);
   }

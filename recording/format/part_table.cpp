@@ -10,6 +10,12 @@ const StreamPart* PartTable::find(std::uint64_t stream) const {
   return found == parts_.end() ? nullptr : &found->second.part;
 }
 
+bool PartTable::can_follow(std::uint32_t number, const Slice& slice) const {
+  const auto found = parts_.find(slice.stream);
+  if (found == parts_.end()) return true;
+  return number >= found->second.next && slice.begin >= found->second.part.end;
+}
+
 void PartTable::add(std::uint16_t channel, std::uint32_t number, const Slice& slice) {
   const auto [found, first] = parts_.try_emplace(slice.stream);
   auto& [part, next] = found->second;

@@ -22,6 +22,9 @@ class PartTable {
  public:
   // The part of a stream, or nullptr if it has no slice. Valid until the next add().
   const StreamPart* find(std::uint64_t stream) const;
+  // False if a valid file cannot have this slice after those of its stream: its number or its
+  // position is lower.
+  bool can_follow(std::uint32_t number, const Slice& slice) const;
   // Adds the next slice of its stream. `number`: of the slice in its stream.
   void add(std::uint16_t channel, std::uint32_t number, const Slice& slice);
   // The file has less of this stream than was recorded, or of all streams that are not closed.

@@ -42,8 +42,7 @@ Recording::Recording(const Options& options, LogWriter& writer, Log& log,
       next_stream_(recorder_.series().next_stream()),
       upkeep_(options.recording.directory,
               {.keep = options.recording.keep, .keep_for = options.recording.keep_for}, wall_clock,
-              upkeep_stats_, upkeep_log_),
-      thread_(recorder_, pages_, std::move(ended)) {
+              upkeep_stats_, upkeep_log_) {
   const recording::SegmentSeries& series = recorder_.series();
   // The service may have been killed before the file was rewritten without removed streams.
   if (series.number_before() > 0) upkeep_.sealed(series.number_before());
@@ -53,6 +52,7 @@ Recording::Recording(const Options& options, LogWriter& writer, Log& log,
   for (std::size_t i = 0; i < options.listen.threads; ++i)
     parts_.push_back(
         std::make_unique<ThreadRecording>(pages_, i, next_stream_, options.recording.commit));
+  thread_.emplace(recorder_, pages_, std::move(ended));
 }
 
 void Recording::add_to(Sources& sources) const {

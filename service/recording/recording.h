@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "monitoring/sources.h"
@@ -41,9 +42,9 @@ class Recording {
 
   // Records the pages that were handed over, seals the last file, and ends. Does not wait.
   // Requires: each io thread has handed over its last page.
-  void finish() { thread_.finish(); }
+  void finish() { thread_->finish(); }
   // While `sheds`, nothing is written, because memory is short. Thread-safe.
-  void shed(bool sheds) { thread_.shed(sheds); }
+  void shed(bool sheds) { thread_->shed(sheds); }
 
   void add_to(Sources& sources) const;
 
@@ -55,7 +56,7 @@ class Recording {
   std::atomic<std::uint64_t> next_stream_;
   std::vector<std::unique_ptr<ThreadRecording>> parts_;
   recording::Upkeep upkeep_;
-  recording::RecorderThread thread_;
+  std::optional<recording::RecorderThread> thread_;  // made last: then the recorder is its own
 };
 
 }  // namespace millrace

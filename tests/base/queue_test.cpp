@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <memory>
 #include <optional>
+#include <span>
 #include <thread>
 
 using millrace::Queue;
@@ -18,6 +19,17 @@ TEST_CASE("many queued values need one wake-up") {
   queue.drain(values);
   CHECK(values == std::vector{1, 2});
   CHECK(queue.try_push(3) == Pushed::first);
+}
+
+TEST_CASE("several values are queued together, or none of them") {
+  Queue<int> queue(4);
+  int three[] = {1, 2, 3};
+  CHECK(queue.try_push(std::span(three)) == Pushed::first);
+  CHECK(queue.try_push(std::span(three).first(2)) == Pushed::full);
+  CHECK(queue.try_push(std::span(three).first(1)) == Pushed::more);
+  std::vector<int> values;
+  queue.drain(values);
+  CHECK(values == std::vector{1, 2, 3, 1});
 }
 
 TEST_CASE("a full queue rejects a value and leaves it with the caller") {

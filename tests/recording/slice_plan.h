@@ -82,8 +82,10 @@ class SlicePlan {
 
   void begin(State& stream) {
     stream = State();
+    // In this order with every compiler.
+    const std::uint64_t call = draw(1000), slashes = draw(20);
     stream.meta = {.number = next_stream_++,
-                   .name = "call " + std::to_string(draw(1000)) + std::string(draw(20), '/'),
+                   .name = "call " + std::to_string(call) + std::string(slashes, '/'),
                    .pipeline = "asr",
                    .rule = R"({"size":1600})",
                    .frames = {.values = static_cast<std::uint32_t>(1 + draw(1))},

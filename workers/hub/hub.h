@@ -71,7 +71,7 @@ class Hub {
     ReadyRow row;
   };
   using Arrival = std::variant<AddedRow, std::unique_ptr<StreamIntro>>;
-  void add(std::span<Arrival> rows) { arrivals_.put(rows); }
+  void add(std::span<Arrival> rows) { arrivals_.put_all(rows); }
 
   const HubSettings& settings() const { return settings_; }
   // The status of the attached workers.

@@ -34,7 +34,7 @@ class Mailbox {
   // capacity is too high to allocate it in advance.
   void put(T value) noexcept { deliver_if_first(queue_.try_push(std::move(value))); }
   // The same for several values, from which it moves. Requires: there is one.
-  void put(std::span<T> values) noexcept { deliver_if_first(queue_.try_push(values)); }
+  void put_all(std::span<T> values) noexcept { deliver_if_first(queue_.try_push(values)); }
 
   // The number of values for which memory is allocated.
   std::size_t storage() const { return queue_.storage() + arrived_.capacity(); }

@@ -31,11 +31,11 @@ void StreamReturns::send(LaneEvents& events) {
     const StreamIntro& stream = streams_.at(all[i].stream);
     if (const auto* done = std::get_if<RowDone>(&all[i].what)) count(*done, stream);
     if (stream.returns == box) continue;
-    if (box) box->put(all.subspan(first, i - first));
+    if (box) box->put_all(all.subspan(first, i - first));
     box = stream.returns;
     first = i;
   }
-  if (box) box->put(all.subspan(first));
+  if (box) box->put_all(all.subspan(first));
   for (StreamId id : events.finished) streams_.erase(id);
   events.returned.clear();
   events.finished.clear();

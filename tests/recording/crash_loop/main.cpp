@@ -3,9 +3,9 @@
 // call, before it, after it or within a write, and half of the times at any instant. Then, as after
 // a loss of power, may damage the bytes that were not synced, and checks every file.
 //
-//   crash_loop [KILLS [SEED [FOLDER]]]
+//   crash_loop [KILLS [SEED]]
 //
-// Default: 1000 kills. FOLDER receives a link to each sealed file, for other readers.
+// Default: 1000 kills. With KEEP_FILES, keeps the files (kept_files.h).
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,7 +18,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <new>
 #include <random>
 #include <stdexcept>
@@ -28,6 +27,7 @@
 #include "recording/files/segment_file.h"
 #include "tests/recording/crash_loop/expectation.h"
 #include "tests/recording/crash_loop/life.h"
+#include "tests/recording/kept_files.h"
 #include "tests/recording/segments.h"
 #include "tests/support/temporary_directory.h"
 
@@ -44,8 +44,7 @@ struct Totals {
 
 class Loop {
  public:
-  Loop(std::uint64_t kills, std::uint64_t seed, std::string folder)
-      : kills_(kills), random_(seed), folder_(std::move(folder)) {
+  Loop(std::uint64_t kills, std::uint64_t seed) : kills_(kills), random_(seed) {
     void* memory = ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::runtime_error("no memory");
@@ -66,7 +65,6 @@ class Loop {
     Expectation expectation(directory);
     for (int life = 0; life < lives_per_directory && totals_.kills < kills_; ++life) {
       const std::uint64_t seed = random_();
-      last_seed_ = seed;
       run_life(temporary.path(), seed);
       expectation.add(seed, *progress_);
       const std::vector<FileNumber> files = directory.list();
@@ -80,7 +78,7 @@ class Loop {
     if (!files.empty()) repair(expectation, files.back());
     expectation.check_all();
     totals_.committed += expectation.committed();
-    if (!folder_.empty()) keep(temporary.path(), directory);
+    for (const FileNumber file : files) keep_file(directory, file);
   }
 
   void repair(Expectation& expectation, FileNumber number) {
@@ -151,18 +149,9 @@ class Loop {
     }
   }
 
-  void keep(const std::string& path, const Directory& directory) {
-    for (const FileNumber number : directory.list())
-      std::filesystem::copy_file(
-          path + "/" + Directory::file_name(number),
-          folder_ + "/" + std::to_string(totals_.lives) + "-" + Directory::file_name(number));
-  }
-
   std::uint64_t kills_;
   std::mt19937_64 random_;
-  std::string folder_;
   Progress* progress_;
-  std::uint64_t last_seed_ = 0;
   Totals totals_;
 };
 
@@ -176,7 +165,7 @@ int main(int argc, char** argv) {
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
   try {
-    const auto totals = millrace::recording::Loop(kills, seed, argc > 3 ? argv[3] : "").run();
+    const auto totals = millrace::recording::Loop(kills, seed).run();
     const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
     std::printf("%llu processes, %llu killed, %llu losses of power; %llu slices committed\n",
                 number(totals.lives), number(totals.kills), number(totals.damaged),

@@ -116,6 +116,7 @@ TEST_CASE("recovery of a file with a flipped bit keeps the other chunks, and nam
     if (!recovered) FAIL(recovered.error());
     SegmentFile file = planned.open();
     if (!file.sealed() || !file.verify()) FAIL("the recovered file is not good");
+    keep_file(planned.directory, 1);
     const Messages read = read_all(file);
     if (read != before) FAIL("recovery has lost slices, or found others");
     const bool lost = read.size() < planned.all.size();

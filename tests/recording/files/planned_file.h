@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "recording/files/segment_file.h"
+#include "tests/recording/kept_files.h"
 #include "tests/recording/segments.h"
 #include "tests/recording/slice_plan.h"
 #include "tests/support/temporary_directory.h"
@@ -61,6 +62,7 @@ struct PlannedFile {
       after_chunk.push_back(all);
     }
     if (sealed) expect(writer.seal());
+    if (sealed) keep_file(directory, 1);
     bytes = content();
   }
 

@@ -28,6 +28,9 @@ struct Files {
     if (sealed) expect(writer.seal());
   }
 
+  ~Files() {
+    if (open().sealed()) keep_file(directory, 1);
+  }
   SegmentFile open(FileNumber number = 1) const {
     return expect(SegmentFile::open(directory, number));
   }
@@ -185,4 +188,27 @@ TEST_CASE("an unsealed file is not rewritten without streams") {
   const auto result = rewrite_without(files.directory, 1, {1});
   REQUIRE_FALSE(result.has_value());
   CHECK(result.error() == "0000000001.mcap: is not sealed; repair the file first");
+}
+
+TEST_CASE("a slice that cannot follow those before it is damage, and is left out") {
+  const TemporaryDirectory folder(memory_folder());
+  const Directory directory = expect(Directory::open(folder.path(), Directory::For::writing));
+  auto writer = expect(SegmentWriter::begin(expect(directory.create(1)), head_of(1)));
+  TestStream stream(1);
+  stream.add(writer, 10);
+  const std::vector<std::byte> frames(20);
+  const std::vector<TimedEvent> events{{{.kind = Event::Kind::frames, .count = 10}, Time()}};
+  const Bytes bytes = frames;
+  // Position 5 was passed before.
+  writer.add(meta_of(1), 1, 0, {.stream = 1, .first_event = 2, .begin = 5, .events = events},
+             {&bytes, 1});
+  expect(writer.write());
+  SegmentFile file = expect(SegmentFile::open(directory, 1));
+  CHECK(file.parts().size() == 1);
+  REQUIRE(file.damages().size() == 1);
+  CHECK(file.damages()[0].why == "slice 1 of channel 1 in chunk 0 is not valid");
+  CHECK(expect(recover(directory, 1)).lost_bytes > 0);
+  SegmentFile recovered = expect(SegmentFile::open(directory, 1));
+  CHECK(recovered.verify());
+  CHECK(read_all(recovered).size() == 1);
 }

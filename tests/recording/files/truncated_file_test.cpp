@@ -60,6 +60,7 @@ void check_each_cut(const PlannedFile& planned, std::size_t first) {
     if (recovered->streams != streams) FAIL("a stream that may have lost slices has no name");
     SegmentFile repaired = planned.open();
     if (!repaired.sealed() || !repaired.verify()) FAIL("the repaired file is not good");
+    keep_file(planned.directory, 1);
     if (read_all(repaired) != wanted || open_streams(repaired) != streams)
       FAIL("recovery has changed the slices");
     // The reader had the file open while its end was cut.
@@ -89,6 +90,7 @@ TEST_CASE("a file that ends in its first records is recovered as an empty file")
     if (recovered->cut_bytes + recovered->lost_bytes != size) FAIL("not all bytes are counted");
     SegmentFile repaired = planned.open();
     if (!repaired.sealed() || !repaired.verify()) FAIL("the repaired file is not good");
+    keep_file(planned.directory, 1);
   }
 }
 

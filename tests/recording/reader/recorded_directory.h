@@ -33,7 +33,7 @@ class RecordedDirectory {
   std::string catalog() const { return temporary / "catalog.sqlite"; }
 
  private:
-  TemporaryDirectory temporary;
+  TemporaryDirectory temporary{memory_folder()};
 
  public:
   Directory directory;

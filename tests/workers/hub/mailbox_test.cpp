@@ -16,7 +16,7 @@ struct MailboxUnderTest {
   Mailbox<Value> box{io, 100'000, [this](std::vector<Value>& some) { taken += some.size(); }};
 
   void deliver(int values) {
-    for (int i = 0; i < values; ++i) box.put({});
+    for (int i = 0; i < values; ++i) box.put(Value{});
     io.restart();
     io.poll();
   }
