@@ -127,8 +127,8 @@ Figures record(const std::string& path, const Arguments& args,
   figures.io_cpu = 1e6 * io_cpu / chunks;
   figures.allocations = 2 * static_cast<double>(allocations) / chunks;
   for (const auto& drops : {&stats.dropped, &tap_stats.dropped})
-    for (const DropReason reason : {DropReason::queue_full, DropReason::io_error,
-                                    DropReason::disk_full, DropReason::memory})
+    for (const DropReason reason :
+         {DropReason::queue_full, DropReason::io_error, DropReason::disk_full, DropReason::memory})
       figures.dropped += static_cast<double>((*drops)[reason].value());
   return figures;
 }

@@ -118,7 +118,9 @@ void run(const Arguments& args) {
   std::vector<double> ours, control, ours_cpu, control_cpu;
   for (int i = -1; i < args.runs; ++i) {
     const Figures recorded = measure(args, [&] { record(folder.create(), args, frames); });
-    const Figures bared = measure(args, [&] { copy_and_write(folder.create(), args.slices(), args.slice, args.sync, frames); });
+    const Figures bared = measure(args, [&] {
+      copy_and_write(folder.create(), args.slices(), args.slice, args.sync, frames);
+    });
     if (i < 0) continue;  // warms up
     ours.push_back(recorded.megabytes_per_second);
     ours_cpu.push_back(recorded.cpu);
