@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the recorder as the service uses it: a thread passes chunks of many streams, in turn, to
-// their taps, and the recorder's thread writes them to segment files. The control is one thread
-// that copies, checksums and writes the same frames, with as many syncs. The runs alternate. The
-// files are made in a new directory and deleted after each run.
-#include <time.h>
-
+// Measures the recorder as a service uses it, but without clients: chunks of many streams, in turn,
+// through taps, pages and the recorder's thread into segment files. The control copies, checksums
+// and writes the same frames, with as many syncs. The runs alternate.
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <atomic>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <future>
 #include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "base/time.h"
-#include "bench/bare_recording.h"
 #include "bench/paired_runs.h"
+#include "bench/slice_load.h"
+#include "recording/writer/page_pool.h"
+#include "recording/writer/page_writer.h"
+#include "recording/writer/recorder.h"
 #include "recording/writer/recorder_thread.h"
-#include "service/log/wall_clock.h"
 #include "service/recording/stream_recording.h"
 #include "tests/support/allocations.h"
 
@@ -29,163 +27,139 @@ namespace {
 
 using namespace recording;
 
-struct Arguments {
-  std::string folder = "/tmp";
-  std::uint64_t streams = 2000;
-  std::size_t chunk = 3200;  // bytes
-  std::uint64_t megabytes = 512;
-  std::size_t queue = 64;  // MiB
+constexpr std::size_t queue_bytes = 64 << 20;
+constexpr std::uint64_t chunks_at_a_time = 16;
+
+struct Arguments : SliceLoad {
   int runs = 5;
   bool json = false;
-
-  std::uint64_t chunks() const { return (megabytes << 20) / chunk; }
 };
-
-double seconds(clockid_t clock) {
-  timespec time{};
-  ::clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 struct Figures {
-  double speed = 0;        // MB/s of frames
-  double cpu = 0;          // us of the process per chunk
-  double io_cpu = 0;       // us of the thread with the taps per chunk
-  double allocations = 0;  // of the process per chunk, in the second half
-  double dropped = 0;      // slices
+  double megabytes_per_second = 0;  // counts only frames
+  double cpu = 0;                   // us per chunk: the process
+  double io = 0;                    // us per chunk: the io thread
+  std::size_t allocations = 0;      // by the io thread, after the first chunk of each stream
+  std::uint64_t dropped = 0;        // slices
 };
 
-class Taps {
+// One io thread and a recorder.
+class Recording {
  public:
-  Taps(PageWriter& pages, std::uint64_t streams) {
-    for (std::uint64_t i = 1; i <= streams; ++i)
+  Recording(const std::string& folder, const Arguments& args)
+      : args_(args),
+        recorder_({.directory = folder,
+                   .segment = std::size_t{1} << 40,
+                   .min_free = 0,
+                   .wall = [] { return Clock::now().time_since_epoch(); }},
+                  pool_, stats_, notices_),
+        thread_(recorder_, pool_, [this] { ended_.set_value(); }) {
+    for (std::uint64_t i = 1; i <= args.streams; ++i) {
       taps_.push_back(std::make_unique<StreamRecording>(
-          pages,
-          std::make_unique<StreamMeta>(
-              StreamMeta{.number = i,
-                         .name = "load-" + std::to_string(i),
-                         .pipeline = "asr",
-                         .rule = R"({"size":1600,"step":1600,"first":1600,"left":0,"right":0})",
-                         .client = R"({"format":"s16le","rate":16000,"channels":1})",
-                         .opened_wall = wall_clock().count(),
-                         .opened_steady = to_wire(Clock::now())}),
-          false));
-    for (auto& tap : taps_) tap->event({.kind = Event::Kind::open}, Clock::now(), {});
-  }
-
-  void chunk(std::uint64_t number, Bytes frames) {
-    taps_[number % taps_.size()]->event({.kind = Event::Kind::frames, .count = frames.size() / 2},
-                                        Clock::now(), {frames, Bytes()});
-  }
-  void end() {
-    for (auto& tap : taps_) {
-      tap->event({.kind = Event::Kind::end}, Clock::now(), {});
-      tap->closed(StreamClosing::end, true);
+          pages_, std::make_unique<StreamMeta>(meta_of(i)), false));
+      taps_.back()->event({.kind = Event::Kind::open}, Clock::now(), {});
     }
   }
 
+  Figures run(const std::vector<std::byte>& frames) {
+    const double process_before = process_cpu(), thread_before = thread_cpu();
+    const Time begin = Clock::now();
+    double io = 0;
+    Figures figures;
+    for (std::uint64_t chunk = 0; chunk < args_.slices(); chunk += chunks_at_a_time) {
+      while (!pages_.with_room(chunks_at_a_time * args_.slice)) std::this_thread::yield();
+      const double before = thread_cpu();
+      const std::size_t allocated = test::allocations();
+      for (std::uint64_t i = chunk; i < chunk + chunks_at_a_time; ++i) add(i, frames);
+      if (chunk >= args_.streams) figures.allocations += test::allocations() - allocated;
+      io += thread_cpu() - before;
+    }
+    const double waited = thread_cpu() - thread_before - io;
+    pages_.hand_over();
+    thread_.finish();
+    ended_.get_future().wait();
+    const std::chrono::duration<double> wall = Clock::now() - begin;
+    const auto chunks = static_cast<double>(args_.slices());
+    figures.megabytes_per_second = chunks * static_cast<double>(args_.slice) / 1e6 / wall.count();
+    figures.io = 1e6 * io / chunks;
+    figures.cpu = 1e6 * (process_cpu() - process_before - waited) / chunks;
+    figures.dropped = taps_stats_.dropped[DropReason::queue_full].value();
+    return figures;
+  }
+
  private:
-  std::vector<std::unique_ptr<StreamTap>> taps_;
+  void add(std::uint64_t chunk, const std::vector<std::byte>& frames) {
+    StreamRecording& tap = *taps_[chunk % taps_.size()];
+    const std::uint64_t count = args_.slice / 2, seq = chunk / taps_.size();
+    tap.event({.kind = Event::Kind::frames, .count = count}, now_,
+              {frames_of(frames, chunk, args_.slice), Bytes()});
+    tap.row(
+        {.seq = seq, .begin = seq * count, .size = static_cast<std::uint32_t>(count), .mark = {}});
+  }
+
+  const Arguments& args_;
+  RecordingStats stats_;
+  TapStats taps_stats_;
+  RecorderNotices notices_;
+  PagePool pool_{queue_bytes, 1, 2};
+  PageWriter pages_{pool_, 0, taps_stats_};
+  Recorder recorder_;
+  std::vector<std::unique_ptr<StreamRecording>> taps_;
+  std::promise<void> ended_;
+  const Time now_ = Clock::now();
+  RecorderThread thread_;
 };
 
-Figures record(const std::string& path, const Arguments& args,
-               const std::vector<std::byte>& frames) {
-  RecordingStats stats;
-  TapStats tap_stats;
-  RecorderNotices notices;
-  PagePool pages(args.queue << 20, 1, 2);
-  PageWriter writer(pages, 0, tap_stats);
-  Recorder recorder({.directory = path, .min_free = 0, .wall = wall_clock}, pages, stats, notices);
-  std::atomic<bool> ended = false;
-  std::optional<RecorderThread> thread(std::in_place, recorder, pages, [&] { ended = true; });
-  Taps taps(writer, args.streams);
-  Figures figures;
-  const Time begun = Clock::now();
-  const double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-  double io_cpu = 0;
-  std::size_t allocations = 0;
-  for (std::uint64_t first = 0; first < args.chunks();) {
-    // The queue is never full.
-    while (first * args.chunk > stats.written_bytes.value() + (args.queue << 19))
-      std::this_thread::sleep_for(std::chrono::microseconds(500));
-    const std::uint64_t last = std::min<std::uint64_t>(first + 200, args.chunks());
-    const double before = seconds(CLOCK_THREAD_CPUTIME_ID);
-    const std::uint64_t half = args.chunks() / 2;
-    if (first <= half && last > half) allocations = test::allocations();
-    for (; first < last; ++first) taps.chunk(first, part_of(frames, first, args.chunk));
-    io_cpu += seconds(CLOCK_THREAD_CPUTIME_ID) - before;
-  }
-  allocations = test::allocations() - allocations;
-  taps.end();
-  writer.hand_over();
-  thread->finish();
-  thread.reset();
-  const auto chunks = static_cast<double>(args.chunks());
-  const std::chrono::duration<double> wall = Clock::now() - begun;
-  figures.speed = chunks * static_cast<double>(args.chunk) / 1e6 / wall.count();
-  figures.cpu = 1e6 * (seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu) / chunks;
-  figures.io_cpu = 1e6 * io_cpu / chunks;
-  figures.allocations = 2 * static_cast<double>(allocations) / chunks;
-  for (const auto& drops : {&stats.dropped, &tap_stats.dropped})
-    for (const DropReason reason :
-         {DropReason::queue_full, DropReason::io_error, DropReason::disk_full, DropReason::memory})
-      figures.dropped += static_cast<double>((*drops)[reason].value());
-  return figures;
+Figures record(const Arguments& args, const std::vector<std::byte>& frames) {
+  const BenchFolder folder(args.folder);
+  return Recording(folder.path(), args).run(frames);
 }
 
-Figures control(const Folder& folder, const Arguments& args, const std::vector<std::byte>& frames) {
-  const double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-  const Time begun = Clock::now();
-  copy_and_write(folder.create(), args.chunks(), args.chunk, true, frames);
-  const std::chrono::duration<double> wall = Clock::now() - begun;
-  const auto chunks = static_cast<double>(args.chunks());
-  return {.speed = chunks * static_cast<double>(args.chunk) / 1e6 / wall.count(),
-          .cpu = 1e6 * (seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu) / chunks};
-}
-
-std::vector<double> all(const std::vector<Figures>& runs, double Figures::*figure) {
-  std::vector<double> values;
-  for (const Figures& run : runs) values.push_back(run.*figure);
-  return values;
-}
-
-double median(const std::vector<Figures>& runs, double Figures::*figure) {
-  std::vector<double> values = all(runs, figure);
-  std::ranges::sort(values);
-  return values[values.size() / 2];
+Figures control(const Arguments& args, const std::vector<std::byte>& frames) {
+  const BenchFolder folder(args.folder);
+  const double cpu = process_cpu();
+  const Time begin = Clock::now();
+  write_bare(folder.create(), args, frames);
+  const std::chrono::duration<double> wall = Clock::now() - begin;
+  const auto chunks = static_cast<double>(args.slices());
+  return {.megabytes_per_second = chunks * static_cast<double>(args.slice) / 1e6 / wall.count(),
+          .cpu = 1e6 * (process_cpu() - cpu) / chunks};
 }
 
 void run(const Arguments& args) {
-  const auto frames = frames_of(args.chunk);
-  std::vector<Figures> ours, bare;
+  const auto frames = frames_of(args);
+  std::vector<double> speed, bare_speed, cpu, bare_cpu, io;
+  std::size_t allocations = 0;
+  std::uint64_t dropped = 0;
   for (int i = -1; i < args.runs; ++i) {
-    const Figures recorded = [&] {
-      const Folder folder(args.folder);
-      return record(folder.path(), args, frames);
-    }();
-    const Figures bared = control(Folder(args.folder), args, frames);
+    const Figures ours = record(args, frames);
+    const Figures bare = control(args, frames);
     if (i < 0) continue;  // warms up
-    ours.push_back(recorded);
-    bare.push_back(bared);
+    speed.push_back(ours.megabytes_per_second);
+    bare_speed.push_back(bare.megabytes_per_second);
+    cpu.push_back(ours.cpu);
+    bare_cpu.push_back(bare.cpu);
+    io.push_back(ours.io);
+    allocations += ours.allocations;
+    dropped += ours.dropped;
   }
   if (args.json) {
-    std::printf("{\"speed\":%s,\"cpu\":%s}\n",
-                json_of(all(ours, &Figures::speed), all(bare, &Figures::speed)).c_str(),
-                json_of(all(ours, &Figures::cpu), all(bare, &Figures::cpu)).c_str());
+    std::printf("{\"speed\":%s,\"cpu\":%s,\"io\":%s}\n", json_of(speed, bare_speed).c_str(),
+                json_of(cpu, bare_cpu).c_str(), json_of(io).c_str());
     return;
   }
-  const double speed = median(ours, &Figures::speed), cpu = median(ours, &Figures::cpu);
-  std::printf("%llu streams, chunks of %zu bytes, %llu MiB, synced\n",
-              static_cast<unsigned long long>(args.streams), args.chunk,
+  std::printf("%llu streams, chunks of %zu bytes, %llu MiB, commits of 4 MiB, with fdatasync\n",
+              static_cast<unsigned long long>(args.streams), args.slice,
               static_cast<unsigned long long>(args.megabytes));
-  std::printf("  recorder      %6.0f MB/s %6.2f us of CPU per chunk, %.2f of it for the tap\n",
-              speed, cpu, median(ours, &Figures::io_cpu));
-  std::printf("  control       %6.0f MB/s %6.2f us\n", median(bare, &Figures::speed),
-              median(bare, &Figures::cpu));
-  std::printf("  ratio         %6.2f      %6.2f\n", speed / median(bare, &Figures::speed),
-              cpu / median(bare, &Figures::cpu));
-  std::printf("  allocations per chunk %.4f, dropped slices %.0f\n",
-              median(ours, &Figures::allocations), median(ours, &Figures::dropped));
+  std::printf("  %-30s %8.0f MB/s %8.2f us of CPU per chunk\n", "recorder", median(speed),
+              median(cpu));
+  std::printf("  %-30s %8.0f MB/s %8.2f us\n", "bare copy, checksum, write", median(bare_speed),
+              median(bare_cpu));
+  std::printf("  %-30s %8.2f      %8.2f\n", "ratio", median(speed) / median(bare_speed),
+              median(cpu) / median(bare_cpu));
+  std::printf("  %-30s %22.2f us\n", "the io thread's part", median(io));
+  std::printf("  %-30s %19zu\n", "its allocations", allocations);
+  std::printf("  %-30s %19llu\n", "dropped slices", static_cast<unsigned long long>(dropped));
 }
 
 }  // namespace
@@ -193,12 +167,11 @@ void run(const Arguments& args) {
 
 int main(int argc, char** argv) {
   millrace::bench::Arguments args;
-  CLI::App app("Measures the recorder: taps, queue, thread, and segment files.");
+  CLI::App app("Measures the recorder: taps, pages, thread and segment files.");
   app.add_option("--folder", args.folder, "Where the files are made")->capture_default_str();
   app.add_option("--streams", args.streams, "Streams in turn")->capture_default_str();
-  app.add_option("--chunk", args.chunk, "Bytes of a chunk")->capture_default_str();
-  app.add_option("--mebibytes", args.megabytes, "Bytes of frames in a run")->capture_default_str();
-  app.add_option("--queue", args.queue, "MiB of the queue to the recorder")->capture_default_str();
+  app.add_option("--slice", args.slice, "Bytes of frames in a chunk")->capture_default_str();
+  app.add_option("--mebibytes", args.megabytes, "Bytes of frames in a file")->capture_default_str();
   app.add_option("--runs", args.runs, "Runs of each program")->capture_default_str();
   app.add_flag("--json", args.json, "Prints all runs, for bench/compare");
   CLI11_PARSE(app, argc, argv);

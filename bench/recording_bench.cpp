@@ -2,21 +2,18 @@
 // Measures SegmentWriter: slices of many streams, in turn, into segment files, with a commit every
 // 4 MiB. The control copies, checksums and writes the same frames, with as many syncs. The runs
 // alternate. The files are made in a new directory and deleted after each run.
-#include <time.h>
-
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/time.h"
-#include "bench/bare_recording.h"
 #include "bench/paired_runs.h"
+#include "bench/slice_load.h"
 #include "recording/files/segment_writer.h"
 
 namespace millrace::bench {
@@ -24,22 +21,13 @@ namespace {
 
 using namespace recording;
 
-struct Arguments {
-  std::string folder = "/tmp";
-  std::uint64_t streams = 2000;
-  std::size_t slice = 3200;  // bytes of frames
-  std::uint64_t megabytes = 256;
+struct Arguments : SliceLoad {
   int runs = 5;
-  bool sync = true;
   bool json = false;
-
-  std::uint64_t slices() const { return (megabytes << 20) / slice; }
 };
 
-double cpu_seconds() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+void check(const Result<void, std::error_code>& result) {
+  if (!result) throw std::system_error(result.error(), "write");
 }
 
 struct Figures {
@@ -49,13 +37,13 @@ struct Figures {
 
 template <class Run>
 Figures measure(const Arguments& args, Run run) {
-  const double cpu = cpu_seconds();
+  const double cpu = process_cpu();
   const Time begin = Clock::now();
   run();
   const std::chrono::duration<double> wall = Clock::now() - begin;
   const auto slices = static_cast<double>(args.slices());
   return {.megabytes_per_second = slices * static_cast<double>(args.slice) / 1e6 / wall.count(),
-          .cpu = 1e6 * (cpu_seconds() - cpu) / slices};
+          .cpu = 1e6 * (process_cpu() - cpu) / slices};
 }
 
 // The streams, and how much of each is written.
@@ -66,13 +54,7 @@ struct Stream {
 
 std::vector<Stream> streams_of(const Arguments& args) {
   std::vector<Stream> streams(args.streams);
-  for (std::uint64_t i = 0; i < args.streams; ++i)
-    streams[i].meta = {.number = i + 1,
-                       .name = "load-" + std::to_string(i),
-                       .pipeline = "asr",
-                       .rule = R"({"size":1600,"step":1600,"first":1600,"left":0,"right":0})",
-                       .client = R"({"format":"s16le","rate":16000,"channels":1})",
-                       .opened_wall = 1'760'000'000'000'000'000};
+  for (std::uint64_t i = 0; i < args.streams; ++i) streams[i].meta = meta_of(i + 1);
   return streams;
 }
 
@@ -89,7 +71,7 @@ void record(FileDescriptor file, const Arguments& args, const std::vector<std::b
   };
   for (std::uint64_t i = 0; i < args.slices(); ++i) {
     Stream& stream = streams[i % streams.size()];
-    const Bytes part = part_of(frames, i, args.slice);
+    const Bytes part = frames_of(frames, i, args.slice);
     writer->add(stream.meta, stream.slices, stream.meta.opened_wall,
                 {.stream = stream.meta.number,
                  .first_event = stream.slices + 1,
@@ -103,24 +85,17 @@ void record(FileDescriptor file, const Arguments& args, const std::vector<std::b
   check(writer->seal());
 }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
 void print(const char* name, const std::vector<double>& speed, const std::vector<double>& cpu) {
   std::printf("  %-34s %10.0f MB/s %10.2f us per slice\n", name, median(speed), median(cpu));
 }
 
 void run(const Arguments& args) {
-  const Folder folder(args.folder);
-  const auto frames = frames_of(args.slice);
+  const BenchFolder folder(args.folder);
+  const auto frames = frames_of(args);
   std::vector<double> ours, control, ours_cpu, control_cpu;
   for (int i = -1; i < args.runs; ++i) {
     const Figures recorded = measure(args, [&] { record(folder.create(), args, frames); });
-    const Figures bared = measure(args, [&] {
-      copy_and_write(folder.create(), args.slices(), args.slice, args.sync, frames);
-    });
+    const Figures bared = measure(args, [&] { write_bare(folder.create(), args, frames); });
     if (i < 0) continue;  // warms up
     ours.push_back(recorded.megabytes_per_second);
     ours_cpu.push_back(recorded.cpu);

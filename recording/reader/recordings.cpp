@@ -57,9 +57,11 @@ void Recordings::Impl::read_live() {
 
 std::vector<CatalogPart> Recordings::Impl::live_of(std::uint64_t number) {
   read_live();
-  const auto found = std::ranges::equal_range(
-      live, number, {}, [](const CatalogPart& part) { return part.part.stream; });
-  return {found.begin(), found.end()};
+  std::vector<CatalogPart> found;
+  auto part = std::ranges::lower_bound(live, number, {},
+                                       [](const CatalogPart& one) { return one.part.stream; });
+  for (; part != live.end() && part->part.stream == number; ++part) found.push_back(*part);
+  return found;
 }
 
 // By file.

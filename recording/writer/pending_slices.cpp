@@ -2,6 +2,7 @@
 #include "recording/writer/pending_slices.h"
 
 #include <cstring>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -17,6 +18,13 @@ Value value_of(Bytes bytes) {
 
 std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Event event_of(const PageRecord& record) {
+  return {.kind = static_cast<Event::Kind>(record.what),
+          .cause = record.cause,
+          .count = record.count,
+          .mark = record.has_mark ? std::optional(record.number) : std::nullopt};
 }
 
 }  // namespace
@@ -37,6 +45,14 @@ std::int64_t PendingStream::wall() const {
   return meta.opened_wall + (at - meta.opened_steady);
 }
 
+void PendingStream::count(const Event& event, std::int64_t at) {
+  using Kind = Event::Kind;
+  last_at = at;
+  ++next_event;
+  if (event.kind == Kind::size) size = static_cast<std::uint32_t>(event.count);
+  if (event.kind == Kind::gap || event.kind == Kind::frames) position += event.count;
+}
+
 void PendingStream::begin_here() {
   first_event = next_event;
   begin = position;
@@ -55,43 +71,51 @@ void PendingSlices::take(Page& page) {
 }
 
 void PendingSlices::take(const PageRecord& record, Bytes bytes, Page& page) {
-  if (record.kind == PageRecord::Kind::opened) {
-    auto& meta = *page.opened[record.count];
-    PendingStream& stream = streams_[record.stream];
-    stream.last_at = meta.opened_steady;
-    stream.meta = std::move(meta);
-    return;
-  }
+  if (record.kind == PageRecord::Kind::opened) return open(record, page);
   const auto found = streams_.find(record.stream);
   if (found == streams_.end()) return;
   PendingStream& stream = found->second;
-  wait(stream);
-  switch (record.kind) {
-    case PageRecord::Kind::event: return add_event(stream, record, bytes);
-    case PageRecord::Kind::answer: return add_answer(stream, record, bytes, page.thread());
-    case PageRecord::Kind::skip: return add_skip(stream, value_of<Skip>(bytes));
-    default: stream.closing = value_of<StreamTotals>(bytes);
+  const Event event = event_of(record);
+  if (record.kind == PageRecord::Kind::event) stream.count(event, record.at);
+  try {
+    wait(stream);
+    if (record.kind == PageRecord::Kind::event) return add_event(stream, event, bytes, record.at);
+    add(stream, record, bytes, page.thread());
+  } catch (const std::bad_alloc&) {
+    sink_.drop(stream, DropReason::memory);
+  }
+}
+
+void PendingSlices::open(const PageRecord& record, Page& page) {
+  auto& meta = *page.opened[record.count];
+  try {
+    PendingStream& stream = streams_[record.stream];
+    stream.last_at = meta.opened_steady;
+    stream.meta = std::move(meta);
+  } catch (const std::bad_alloc&) {  // the stream stays unknown
+    sink_.skipped(DropReason::memory);
   }
 }
 
 void PendingSlices::wait(PendingStream& stream) {
-  if (!std::exchange(stream.waits, true)) waiting_.push_back(&stream);
+  if (stream.waits) return;
+  waiting_.push_back(&stream);
+  stream.waits = true;
 }
 
-void PendingSlices::add_event(PendingStream& stream, const PageRecord& record, Bytes bytes) {
-  const Event event{.kind = static_cast<Event::Kind>(record.what),
-                    .cause = record.cause,
-                    .count = record.count,
-                    .mark = record.has_mark ? std::optional(record.number) : std::nullopt};
-  stream.events.push_back({event, from_wire(record.at)});
-  stream.last_at = record.at;
-  ++stream.next_event;
-  if (event.kind == Event::Kind::size) stream.size = static_cast<std::uint32_t>(event.count);
-  if (event.kind == Event::Kind::gap) stream.position += event.count;
+void PendingSlices::add_event(PendingStream& stream, const Event& event, Bytes bytes,
+                              std::int64_t at) {
+  stream.events.push_back({event, from_wire(at)});
   if (event.kind != Event::Kind::frames) return;
-  stream.position += event.count;
   stream.frames.push_back(bytes);
   bytes_ += bytes.size();
+}
+
+void PendingSlices::add(PendingStream& stream, const PageRecord& record, Bytes bytes,
+                        std::size_t thread) {
+  if (record.kind == PageRecord::Kind::answer) return add_answer(stream, record, bytes, thread);
+  if (record.kind == PageRecord::Kind::skip) return add_skip(stream, value_of<Skip>(bytes));
+  stream.closing = value_of<StreamTotals>(bytes);
 }
 
 void PendingSlices::add_answer(PendingStream& stream, const PageRecord& record, Bytes bytes,

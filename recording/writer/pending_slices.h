@@ -38,10 +38,13 @@ struct PendingStream {
   std::optional<LostEvents> lost{};
   std::optional<StreamTotals> closing{};
 
+  // An event follows those so far.
+  void count(const Event& event, std::int64_t at);
   // Views of the above.
   Slice slice() const;
   // The time of the slice: nanoseconds since 1970.
   std::int64_t wall() const;
+  bool has_events() const { return next_event != first_event; }
   bool is_empty() const { return events.empty() && answers.empty() && !lost && !closing; }
   // Removes the events and answers of the slice: the next one continues after them. `lost` and
   // `closing` stay.
@@ -60,6 +63,8 @@ class PendingSlices {
     // The slice is complete, because the records that follow need one of their own. Calls
     // PendingStream::begin_next().
     virtual void add(PendingStream& stream) = 0;
+    // The slice is lost, up to the last record. Calls PendingStream::begin_next().
+    virtual void drop(PendingStream& stream, DropReason reason) = 0;
     // A slice did not get into the queue.
     virtual void skipped(DropReason reason) = 0;
   };
@@ -68,7 +73,7 @@ class PendingSlices {
   explicit PendingSlices(Sink& sink) : sink_(sink) {}
 
   // Takes the records of a page. Its memory must stay as it is until clear(). Records of unknown
-  // streams are ignored.
+  // streams are ignored. If an allocation fails, the slice of a stream is dropped.
   void take(Page& page);
   // Bytes of frames and answers of the slices.
   std::size_t bytes() const { return bytes_; }
@@ -84,7 +89,9 @@ class PendingSlices {
 
  private:
   void take(const PageRecord& record, Bytes bytes, Page& page);
-  void add_event(PendingStream& stream, const PageRecord& record, Bytes bytes);
+  void open(const PageRecord& record, Page& page);
+  void add(PendingStream& stream, const PageRecord& record, Bytes bytes, std::size_t thread);
+  void add_event(PendingStream& stream, const Event& event, Bytes bytes, std::int64_t at);
   void add_answer(PendingStream& stream, const PageRecord& record, Bytes bytes, std::size_t thread);
   void add_skip(PendingStream& stream, const Skip& skip);
 

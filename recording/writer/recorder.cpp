@@ -2,6 +2,7 @@
 #include "recording/writer/recorder.h"
 
 #include <algorithm>
+#include <new>
 #include <ranges>
 #include <utility>
 
@@ -12,6 +13,7 @@ constexpr auto check_period = std::chrono::seconds(1);
 constexpr auto longest_wait = std::chrono::seconds(60);
 
 DropReason reason_of(std::error_code why) {
+  if (why == std::errc::not_enough_memory) return DropReason::memory;
   return is_disk_full(why) ? DropReason::disk_full : DropReason::io_error;
 }
 
@@ -64,6 +66,7 @@ std::optional<DropReason> Recorder::blocked() const {
 }
 
 void Recorder::commit() {
+  committed_ = now_;
   check_disk();
   if (!blocked()) write_ends();
   for (PendingStream* const stream : streams_.waiting()) add(*stream);
@@ -75,24 +78,35 @@ void Recorder::commit() {
   for (const std::uint64_t stream : gone_) streams_.remove(stream);
   gone_.clear();
   stats_.streams.set(static_cast<std::int64_t>(streams_.size()));
-  committed_ = now_;
 }
 
 void Recorder::add(PendingStream& stream) {
   if (stream.is_empty()) return;
   if (const auto reason = blocked()) return drop(stream, *reason);
   if (!has_room(stream)) return drop(stream, blocked().value_or(DropReason::io_error));
+  try {
+    uncommitted_.reserve(uncommitted_.size() + 1);
+    series_.writer().add(stream.meta, stream.slice_number, stream.wall(), stream.slice(),
+                         stream.frames);
+  } catch (const std::bad_alloc&) {
+    return give_up(stream);
+  }
   series_.use(stream.meta.number);
-  series_.writer().add(stream.meta, stream.slice_number, stream.wall(), stream.slice(),
-                       stream.frames);
   uncommitted_.push_back({.stream = &stream,
-                          .has_events = !stream.events.empty(),
+                          .has_events = stream.has_events(),
                           .first_event = stream.first_event,
                           .begin = stream.begin,
                           .lost = std::exchange(stream.lost, {}),
                           .closing = std::exchange(stream.closing, {})});
   ++stream.slice_number;
   stream.begin_next();
+}
+
+// No memory: the file may have half of the slice.
+void Recorder::give_up(PendingStream& stream) {
+  series_.abandon("out of memory");
+  lose(DropReason::memory);
+  drop(stream, DropReason::memory);
 }
 
 // Makes room for a slice: a file, and in it a channel for the stream.
@@ -114,10 +128,10 @@ bool Recorder::has_file() {
 
 void Recorder::drop(PendingStream& stream, DropReason reason) {
   if (stream.closing) keep_end(stream);
-  if (stream.events.empty() && stream.answers.empty()) return;  // the rest is written later
+  if (!stream.has_events() && stream.answers.empty()) return;  // the rest is written later
   skipped(reason);
   stats_.dropped[reason].add();
-  if (!stream.lost && !stream.events.empty())
+  if (!stream.lost && stream.has_events())
     stream.lost =
         LostEvents{.first_event = stream.first_event, .begin = stream.begin, .reason = reason};
   ++stream.slice_number;

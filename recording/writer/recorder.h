@@ -72,10 +72,10 @@ class Recorder final : private PendingSlices::Sink {
   };
 
   void add(PendingStream& stream) override;
+  void drop(PendingStream& stream, DropReason reason) override;
   void skipped(DropReason reason) override;
   bool has_room(const PendingStream& stream);
   bool has_file();
-  void drop(PendingStream& stream, DropReason reason);
   void keep_end(PendingStream& stream);
   void write_ends();
 
@@ -85,6 +85,7 @@ class Recorder final : private PendingSlices::Sink {
   void seal();
 
   std::optional<DropReason> blocked() const;
+  void give_up(PendingStream& stream);
   void fail(std::error_code why);
   void suspend(DropReason reason, const std::string& why);
   void check_disk();

@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording/writer/recorder_thread.h"
 
+#include <new>
 #include <utility>
 
 #include "base/quiet_thread.h"
 #include "base/time.h"
 
 namespace millrace::recording {
+
+namespace {
+
+// If an allocation fails, the next call continues.
+template <class Work>
+void unless_memory_is_short(const Work& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+}  // namespace
 
 RecorderThread::RecorderThread(Recorder& recorder, PagePool& pages, std::function<void()> ended)
     : recorder_(recorder),
@@ -24,6 +38,7 @@ void RecorderThread::run() {
     const bool closed = pages_.filled().closed();
     const auto page = pages_.filled().pop_until(recorder_.due());
     if (at_once_.load(std::memory_order_relaxed)) return;
+    more = page || !closed;
     const Time now = Clock::now();
     recorder_.shed(sheds_.load(std::memory_order_relaxed));
     if (page) recorder_.take(**page, now);
@@ -33,10 +48,9 @@ void RecorderThread::run() {
       if (!next) break;
       recorder_.take(**next, now);
     }
-    recorder_.work(now);
-    more = page || !closed;
+    unless_memory_is_short([&] { recorder_.work(now); });
   }
-  recorder_.finish(Clock::now());
+  unless_memory_is_short([&] { recorder_.finish(Clock::now()); });
   ended_();
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <random>
 #include <stdexcept>
 #include <utility>
@@ -28,6 +29,16 @@ Directory open_directory(const std::string& path) {
     throw std::runtime_error("recording.directory: " + path +
                              ": another process records into this directory");
   return std::move(*directory);
+}
+
+// If an allocation fails, the file is in an unknown state, as after a failed write.
+template <class Call>
+Result<void, std::error_code> or_no_memory(const Call& call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return std::make_error_code(std::errc::not_enough_memory);
+  }
 }
 
 // Calls `work` and returns the time that it took.
@@ -126,7 +137,7 @@ Result<void, std::error_code> SegmentSeries::commit() {
   if (bytes == 0) return {};
   Result<void, std::error_code> done;
   stats_.unsynced_bytes.set(static_cast<std::int64_t>(bytes));
-  stats_.write_time.observe(timed([&] { done = writer_->write(); }));
+  stats_.write_time.observe(timed([&] { done = or_no_memory([&] { return writer_->write(); }); }));
   if (!done) {
     fail(FileOperation::write, done.error());
     return done;
@@ -143,7 +154,7 @@ Result<void, std::error_code> SegmentSeries::commit() {
 }
 
 Result<void, std::error_code> SegmentSeries::seal() {
-  const auto sealed = writer_->seal();
+  const auto sealed = or_no_memory([&] { return writer_->seal(); });
   if (!sealed) {
     fail(FileOperation::write, sealed.error());
     return sealed;

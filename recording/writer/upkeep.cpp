@@ -2,6 +2,7 @@
 #include "recording/writer/upkeep.h"
 
 #include <chrono>
+#include <new>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -40,12 +41,20 @@ void Upkeep::run() {
     const bool closed = sealed_.closed();
     const Duration wait = work() ? Duration(period) : Duration(retry_period);
     const auto number = sealed_.pop_until(Clock::now() + wait);
-    if (number) due_.insert(*number);
+    if (number) add(*number);
     more = number || !closed;
   }
 }
 
-// False if another process does such work: try again soon.
+void Upkeep::add(FileNumber number) {
+  try {
+    due_.insert(number);
+  } catch (const std::bad_alloc&) {
+    notices_.failed("out of memory");
+  }
+}
+
+// False if another process does such work, or memory is short: try again soon.
 bool Upkeep::work() {
   try {
     if (directory_.has_maintainer()) return false;
@@ -55,6 +64,8 @@ bool Upkeep::work() {
   } catch (const std::system_error& error) {
     notices_.failed(error.what());
     return true;
+  } catch (const std::bad_alloc&) {
+    return false;
   }
 }
 

@@ -34,6 +34,7 @@ class Upkeep {
 
  private:
   void run();
+  void add(FileNumber number);
   bool work();
   void rewrite();
   void delete_old();

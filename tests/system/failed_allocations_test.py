@@ -9,6 +9,7 @@ import os
 import signal
 import struct
 import subprocess
+import tempfile
 import unittest
 
 import client_wire as wire
@@ -35,7 +36,10 @@ class FailingService(Service):
         os.truncate(control, 16)
         self.control = mmap.mmap(control, 16)
         self.path = f"/proc/{os.getpid()}/fd/{control}"
-        super().__init__(f"[[pipeline]]\nchunk = {{ size = {PACKET} }}\n", f'[limits]\ndrain = "{DRAIN}s"\n')
+        self.recordings = tempfile.TemporaryDirectory(prefix="millrace-recordings-")
+        super().__init__(f"[[pipeline]]\nchunk = {{ size = {PACKET} }}\nrecord = {{ share = 1.0, answers = true }}\n",
+                         f'[limits]\ndrain = "{DRAIN}s"\n[recording]\ndirectory = "{self.recordings.name}"\n'
+                         'commit = "20ms"\nmin_free = "1MiB"\n')
 
     def environment(self):
         return {"MILLRACE_FAILING": self.path}
@@ -146,6 +150,7 @@ def failing_service(what):
     finally:
         service.kill()
         service.folder.cleanup()
+        service.recordings.cleanup()
 
 
 def fail(nth):

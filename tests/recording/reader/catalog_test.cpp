@@ -180,7 +180,7 @@ TEST_CASE("a catalog of another version is made again") {
 
 TEST_CASE("a link in place of the catalog is not followed") {
   Recorded recorded;
-  TemporaryDirectory elsewhere;
+  TemporaryDirectory elsewhere{memory_folder()};
   const std::string expected = content(recorded);
   std::filesystem::rename(recorded.catalog(), elsewhere / "file");
   const std::string before = bytes_of(elsewhere / "file");

@@ -52,6 +52,7 @@ class KeptSlices final : public PendingSlices::Sink {
     slices[stream.meta.number].push_back(std::move(kept));
     stream.begin_next();
   }
+  void drop(PendingStream& stream, DropReason) override { stream.begin_next(); }
   void skipped(DropReason reason) override { skips.push_back(reason); }
 
   std::map<std::uint64_t, std::vector<KeptSlice>> slices;

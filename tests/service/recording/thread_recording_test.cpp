@@ -95,7 +95,7 @@ TEST_CASE("a larger share has the streams of a smaller one") {
 
 TEST_CASE("the draw of a name never changes") {
   // Services of other versions record the same streams.
-  CHECK(selected(0.0005) == std::vector<std::string>{});
+  CHECK(selected(0.0005) == std::vector<std::string>{"call-6614", "call-7576", "call-9102"});
 }
 
 TEST_CASE_METHOD(OneThread, "a recorded stream has its request, its rule and its format") {
@@ -108,7 +108,7 @@ TEST_CASE_METHOD(OneThread, "a recorded stream has its request, its rule and its
   CHECK(meta.name == "mic");
   CHECK(meta.pipeline == "asr");
   const auto rule = rule_from_json(meta.rule, {});
-  REQUIRE(rule);
+  REQUIRE(rule.has_value());
   CHECK(rule->spec.left == 80);
   CHECK(meta.options == R"({"language":"de"})");
   CHECK(meta.client == R"({"format":"mulaw","rate":8000,"channels":2,"channel":1})");
