@@ -30,6 +30,7 @@ struct OneThread : PendingSlices::Sink {
       one.answers.push_back(std::to_string(answer.seq) + " " +
                             std::to_string(number(answer.batch)) + " " + std::string(answer.data));
   }
+  void drop(PendingStream& stream, DropReason) override { stream.begin_next(); }
   void skipped(DropReason) override {}
 
   void receive() {
