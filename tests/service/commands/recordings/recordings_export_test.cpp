@@ -63,9 +63,9 @@ TEST_CASE("only the user can read an export") {
 TEST_CASE("export by segment refuses --gaps split") {
   RecordedDirectory directory;
   record_two(directory);
-  CHECK(bad("export", directory,
-            {"--to", directory / "audio", "--by", "segment", "--gaps", "split"})
-            .ends_with("leave out --gaps split\n"));
+  CHECK(
+      bad("export", directory, {"--to", directory / "audio", "--by", "segment", "--gaps", "split"})
+          .ends_with("leave out --gaps split\n"));
 }
 
 TEST_CASE("export never writes over an earlier export") {
