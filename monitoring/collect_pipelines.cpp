@@ -160,7 +160,7 @@ double oldest_batch(const Shards<LaneStats>& lanes, Time now) {
 
 void collect_streams(const Pipelines& pipelines, Families& into) {
   into.begin_counter("millrace_ingest_audio_seconds_total",
-                     "Accepted signal, in seconds of audio or features.");
+                     "Accepted audio or features, in seconds.");
   for (const auto& pipeline : pipelines)
     into.add(labels_of(pipeline), sum(pipeline.streams, &StreamStats::frames) / pipeline.rate);
   into.begin_counter("millrace_ingest_values_clamped_total",
@@ -177,7 +177,7 @@ void collect_streams(const Pipelines& pipelines, Families& into) {
   add_all(into, pipelines, of_streams, "reason", &StreamStats::closed);
   collect_resets(pipelines, into);
   into.begin_counter("millrace_stream_lost_audio_seconds_total",
-                     "Lost signal, in seconds of audio or features.");
+                     "Lost audio or features, in seconds.");
   for (const auto& pipeline : pipelines)
     add_each(into, labels_of(pipeline), "reason", pipeline.streams, &StreamStats::lost, Loss::gap,
              pipeline.rate);

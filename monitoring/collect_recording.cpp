@@ -14,7 +14,7 @@ void collect_slices(const Sources& sources, Families& into) {
   into.begin_gauge("millrace_recording_streams", "Streams being recorded.");
   into.add({}, sum(recorder, &RecordingStats::streams));
   into.begin_histogram("millrace_recording_queue_wait_seconds",
-                       "Time that signal waited for the recorder.");
+                       "Time that frames waited for the recorder.");
   into.add({}, histograms(recorder, &RecordingStats::queue_wait), per_second);
   into.begin_counter("millrace_recording_records_total", "Records appended to segment files.");
   into.add({}, sum(recorder, &RecordingStats::slices));

@@ -21,7 +21,7 @@ QUEUE = [
     lines("Streams being recorded", "short", "By instance.", ("sum by (instance) (millrace_recording_streams{@})", "{{instance}}")),
     rates("Records", "millrace_recording_records_total", "instance", "Slices of streams that were appended, per second. About one per stream and commit."),
     rates("Dropped records", "millrace_recording_records_dropped_total", "reason", f"Slices that were not recorded. `queue_full`: the disk is too slow. `memory`: memory is short. {SUSPENDED}"),
-    heat("Wait for the recorder", "s", "Time that signal waited for the recorder. Up to half of `[recording] commit` is normal.", "millrace_recording_queue_wait_seconds_bucket"),
+    heat("Wait for the recorder", "s", "Time that frames waited for the recorder. Up to half of `[recording] commit` is normal.", "millrace_recording_queue_wait_seconds_bucket"),
     quantiles("Percentiles of the wait", "millrace_recording_queue_wait_seconds", "If it grows to seconds, the disk is too slow, and the queue fills.", at=(0.5, 0.99), width=12),
 ]
 DISK = [

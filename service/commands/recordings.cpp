@@ -81,14 +81,18 @@ Outcome show(const Arguments& arguments, std::ostream& out, Progress& progress) 
 }
 
 Outcome export_to(const Arguments& arguments, Progress& progress) {
+  if (arguments.by == "segment" && arguments.gaps == "split")
+    return std::string("with --by segment, each gap begins a file anyway: leave out --gaps split");
   const auto recordings = open_recordings(arguments, progress);
   if (!recordings) return recordings.error();
   std::vector<RecordedStream> streams;
+  std::set<std::uint64_t> numbers;
   if (arguments.streams.empty()) streams = (*recordings)->streams();
   for (const std::string& name : arguments.streams) {
     const auto named = streams_named(**recordings, name);
     if (!named) return named.error();
-    streams.insert(streams.end(), named->begin(), named->end());
+    for (const RecordedStream& stream : *named)
+      if (numbers.insert(stream.meta.number).second) streams.push_back(stream);
   }
   const AudioFiles how{.form = arguments.form == "flac" ? AudioForm::flac : AudioForm::wav,
                        .by_segment = arguments.by == "segment",
@@ -106,11 +110,16 @@ Result<std::vector<RecordedStream>, std::string> chosen(const Arguments& argumen
     return streams;
   }
   Filter filter;
-  const bool by_date = !arguments.before.empty();
-  if (const auto set = set_instant(by_date ? "--before" : "--older-than",
-                                   by_date ? arguments.before : arguments.older_than, filter.until);
-      !set)
-    return set.error();
+  if (!arguments.before.empty()) {
+    filter.until = parse_instant(arguments.before);
+    if (!filter.until)
+      return "--before: \"" + arguments.before +
+             "\" must be a date like 2026-11-24 or 2026-11-24T20:55:00Z";
+  } else if (!arguments.older_than.empty()) {
+    const auto ago = parse_time(arguments.older_than);
+    if (!ago) return "--older-than: \"" + arguments.older_than + "\" must be a time like 720h";
+    filter.until = (wall_clock() - *ago).count();
+  }
   if (filter.until) {
     for (const RecordedStream* stream : select(recordings, filter)) streams.push_back(*stream);
     return streams;
@@ -250,7 +259,7 @@ void add_changing(Commands& commands) {
   rm.add("--name", &to.name, "Remove all streams with this name").type("NAME");
   rm.add("--before", &to.before, "Remove the streams opened before this date").type("DATE");
   rm.add("--older-than", &to.older_than, "Remove the streams opened longer ago, such as 720h")
-      .type("TIME");
+      .type("DURATION");
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ void AudioOutput::Close::operator()(sf_private_tag* file) const { sf_close(file)
 Result<AudioOutput, std::string> AudioOutput::create(int folder, const std::string& name,
                                                      const FrameType& frames, AudioForm form) {
   const int flags = O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC;
-  FileDescriptor descriptor(::openat(folder, name.c_str(), flags, 0666));
+  FileDescriptor descriptor(::openat(folder, name.c_str(), flags, 0600));
   if (!descriptor) return name + ": " + std::generic_category().message(errno);
   SF_INFO info = info_of(frames, form);
   // libsndfile closes the descriptor that it was given, even if it cannot open the file.

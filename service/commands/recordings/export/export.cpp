@@ -2,6 +2,7 @@
 #include "service/commands/recordings/export/export.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -21,16 +22,21 @@ namespace {
 std::string message(int error) { return std::generic_category().message(error); }
 
 Result<FileDescriptor, std::string> open_folder(const std::string& path) {
+  // Without slashes at the end, its parent is that of the folder.
+  const std::filesystem::path made = std::filesystem::path(path + '/').parent_path();
   std::error_code error;
-  std::filesystem::create_directories(path, error);
+  if (made.has_parent_path()) std::filesystem::create_directories(made.parent_path(), error);
+  // The exported frames are as private as the recordings.
+  if (::mkdir(made.c_str(), 0700) != 0 && !error) error.assign(errno, std::generic_category());
   FileDescriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return path + ": " + (error ? error.message() : message(errno));
+  if (!folder)
+    return path + ": " + (error && error.value() != EEXIST ? error.message() : message(errno));
   return folder;
 }
 
 Result<FileDescriptor, std::string> create_list(int folder, const std::string& path) {
   const int flags = O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
-  FileDescriptor list(::openat(folder, "streams.jsonl", flags, 0666));
+  FileDescriptor list(::openat(folder, "streams.jsonl", flags, 0600));
   if (list) return list;
   if (errno == EEXIST) return path + ": has an export already; choose another folder";
   return path + "/streams.jsonl: " + message(errno);

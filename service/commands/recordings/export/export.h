@@ -11,9 +11,10 @@
 
 namespace millrace::recordings {
 
-// Writes the audio of streams to a folder, which is made if it does not exist, and `streams.jsonl`
-// (stream_record.h). The line of a stream is written after its files, so a stream that is listed
-// is exported whole. Existing files are never overwritten.
+// Writes the audio of streams to a folder, and `streams.jsonl` (stream_record.h). The folder is
+// made with mode 0700 if it does not exist, and the files with mode 0600. The line of a stream is
+// written after its files, so a stream that is listed is exported whole. Existing files are never
+// overwritten.
 //
 // Streams whose frames are not audio have a line, and no file: a note names their pipeline. Returns
 // false if there are any. The error is a line: a file cannot be written.

@@ -38,6 +38,36 @@ TEST_CASE("without streams, all are exported") {
   CHECK(json_lines(text_of(folder + "/streams.jsonl")).size() == 2);
 }
 
+TEST_CASE("a stream that is selected twice is exported once") {
+  RecordedDirectory directory;
+  record_two(directory);
+  const std::string folder = directory / "audio";
+  CHECK(good("export", directory, {"--to", folder, "2", "call", "2"}) == "");
+  CHECK(json_lines(text_of(folder + "/streams.jsonl")).size() == 2);
+}
+
+TEST_CASE("only the user can read an export") {
+  using std::filesystem::perms;
+  RecordedDirectory directory;
+  record_two(directory);
+  const std::string folder = directory / "parent/audio";
+  good("export", directory, {"--to", folder + "/", "1"});
+  const auto mode = [](const std::string& path) {
+    return std::filesystem::status(path).permissions();
+  };
+  CHECK(mode(folder) == perms::owner_all);
+  for (const char* file : {"/1.wav", "/streams.jsonl"})
+    CHECK(mode(folder + file) == (perms::owner_read | perms::owner_write));
+}
+
+TEST_CASE("export by segment refuses --gaps split") {
+  RecordedDirectory directory;
+  record_two(directory);
+  CHECK(
+      bad("export", directory, {"--to", directory / "audio", "--by", "segment", "--gaps", "split"})
+          .ends_with("leave out --gaps split\n"));
+}
+
 TEST_CASE("export never writes over an earlier export") {
   RecordedDirectory directory;
   record_two(directory);

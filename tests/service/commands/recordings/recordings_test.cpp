@@ -141,6 +141,11 @@ TEST_CASE("wrong arguments of the commands are named in one line") {
         "a stream; names go with --name\n");
   CHECK(bad("rm", directory, {"--name", "x"}) ==
         "millrace recordings rm: no stream has the name \"x\"\n");
+  CHECK(bad("rm", directory, {"--before", "2h"}) ==
+        "millrace recordings rm: --before: \"2h\" must be a date like 2026-11-24 or "
+        "2026-11-24T20:55:00Z\n");
+  CHECK(bad("rm", directory, {"--older-than", "2026-11-24"}) ==
+        "millrace recordings rm: --older-than: \"2026-11-24\" must be a time like 720h\n");
   CHECK(bad("ls", directory, {"--since", "soon"}) ==
         "millrace recordings ls: --since: \"soon\" must be a date like 2026-11-24 or "
         "2026-11-24T20:55:00Z, or a time like 2h\n");
