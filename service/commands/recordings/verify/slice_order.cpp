@@ -39,9 +39,14 @@ void SliceOrder::check_begin(FileNumber file, State& state, bool first, std::uin
     problems_.add(file, slice.stream, slice.begin, what);
     state.from_open = false;
   };
-  if (number < state.next_slice)
+  if (number < state.next_slice) {
     problem("slice " + std::to_string(number) + " follows slice " +
             std::to_string(state.next_slice - 1));
+  } else if (number > state.next_slice && slice.first_event == state.next_event) {
+    // Answers are lost, and no events.
+    ++lost_parts_;
+    state.from_open = false;
+  }
   if (slice.first_event < state.next_event) {
     problem("the slice begins with event " + std::to_string(slice.first_event) +
             ", but the stream has " + std::to_string(state.next_event) + " events before it");

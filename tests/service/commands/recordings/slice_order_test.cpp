@@ -90,6 +90,15 @@ TEST_CASE("a part that the recorder states as lost is no problem") {
   CHECK(order.counts().lost_parts == 1);
 }
 
+TEST_CASE("a slice that is missing without events is a lost part") {
+  Order order;
+  order.add(0, 0, 0, {event(Kind::open), event(Kind::frames, 5)});
+  order.add(2, 2, 5, {event(Kind::end)}, totals(5));
+  CHECK(order.problems() == "");
+  CHECK(order.counts().whole == 0);
+  CHECK(order.counts().lost_parts == 1);
+}
+
 TEST_CASE("a part that is stated as lost, but is on the disk, is not lost") {
   Order order;
   order.add(0, 0, 0, {event(Kind::open), event(Kind::frames, 5)});
