@@ -72,7 +72,7 @@ SegmentSeries::SegmentSeries(const std::string& directory, WallClock wall, Recor
 void SegmentSeries::recover_last() {
   const std::vector<FileNumber> files = directory_.list();
   if (files.empty()) return;
-  number_ = number_before_ = files.back();
+  number_ = files.back();
   auto last = SegmentFile::open(directory_, number_);
   if (last && !last->sealed()) {
     const auto recovered = recover(directory_, number_);
