@@ -59,6 +59,7 @@ class SegmentSeries {
   void recover_last();
   void count(const Recovered& recovered);
   Result<void, std::error_code> create_next();
+  Result<void, std::error_code> skip_taken();
   void fail(FileOperation operation, std::error_code why);
   // Counts the error.
   std::error_code failed(FileOperation operation, std::error_code why);
