@@ -191,6 +191,7 @@ void Stream::cut_rows(Time now) {
   while (hands_over()) {
     if (auto row = cutter_.next(now)) {
       const Row cut = row->row;
+      ended_ |= cut.is(flag::end);
       if (tap_) tap_->row(cut);
       row->notify_batched = needs_batched();
       links_.host.add(settings_.id, std::move(*row));
@@ -218,7 +219,6 @@ void Stream::cut_rows(Time now) {
 // once.
 void Stream::feed(const Event& event, Time arrived) {
   const bool is_frames = event.kind == Kind::frames;
-  ended_ |= event.kind == Kind::end || event.kind == Kind::abort;
   cutter_.add(event, arrived);
   if (tap_)
     tap_->event(event, arrived, is_frames ? cutter_.newest(event.count) : std::array<Bytes, 2>());

@@ -150,7 +150,7 @@ class Stream final : public StreamInput {
   bool client_listens_ = true;  // until error(), closed() or the loss of the connection
   bool has_goaway_ = false, draining_ = false;
   bool held_up_ = false;   // unwritten results keep rows from the lane
-  bool ended_ = false;     // the chunker has received the end
+  bool ended_ = false;     // the last row is cut
   bool all_done_ = false;  // the last row is done
   bool finished_ = false;
   bool has_credit_ = false;

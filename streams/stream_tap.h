@@ -32,8 +32,8 @@ class StreamTap {
   // A worker has answered the row with the number `seq` in a batch. Answers follow in the order of
   // the rows, the last ones after the last event.
   virtual void answered(std::uint64_t seq, BatchId batch, const Answer& answer) = 0;
-  // The stream is over: the last call. `ended`: its chunker received `end` or `abort`; otherwise
-  // its lanes gave it up.
+  // The stream is over: the last call. `ended`: its last row was cut, after `end` or `abort`;
+  // otherwise its lanes gave it up, perhaps when some rows before an `end` were not cut yet.
   virtual void closed(StreamClosing why, bool ended) = 0;
 };
 

@@ -136,6 +136,11 @@ void SegmentFiles::update_catalog() {
       known[number] = identity;
       known[number].run = file->file.head().run;
       changed_ = true;
+    } else if (const auto found = unsealed_.find(number); found != unsealed_.end()) {
+      // Another process has put the file into the catalog since it was sealed.
+      keep_open(number, found->second);
+      unsealed_.erase(found);
+      changed_ = true;
     }
     sealed_[number] = known[number];
   }

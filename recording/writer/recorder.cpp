@@ -85,7 +85,9 @@ void Recorder::add(PendingStream& stream) {
   if (const auto reason = blocked()) return drop(stream, *reason);
   if (!has_room(stream)) return drop(stream, blocked().value_or(DropReason::io_error));
   try {
-    uncommitted_.reserve(uncommitted_.size() + 1);
+    // By more than one, so that a commit of many slices does not copy the earlier ones each time.
+    if (uncommitted_.size() == uncommitted_.capacity())
+      uncommitted_.reserve(std::max<std::size_t>(16, 2 * uncommitted_.size()));
     series_.writer().add(stream.meta, stream.slice_number, stream.wall(), stream.slice(),
                          stream.frames);
   } catch (const std::bad_alloc&) {

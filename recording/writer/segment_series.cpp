@@ -6,6 +6,7 @@
 #include <new>
 #include <random>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "recording/files/rewrite.h"
@@ -72,7 +73,7 @@ SegmentSeries::SegmentSeries(const std::string& directory, WallClock wall, Recor
 void SegmentSeries::recover_last() {
   const std::vector<FileNumber> files = directory_.list();
   if (files.empty()) return;
-  number_ = number_before_ = files.back();
+  number_ = files.back();
   auto last = SegmentFile::open(directory_, number_);
   if (last && !last->sealed()) {
     const auto recovered = recover(directory_, number_);
@@ -103,10 +104,22 @@ Result<void, std::error_code> SegmentSeries::begin() {
   }
   auto created = create_next();
   if (!created && created.error() == std::errc::file_exists) {
-    number_ = std::max(number_, directory_.list().back());
+    if (const auto skipped = skip_taken(); !skipped) return skipped;
     created = create_next();
   }
   return created;
+}
+
+Result<void, std::error_code> SegmentSeries::skip_taken() {
+  return or_no_memory([&]() -> Result<void, std::error_code> {
+    try {
+      const std::vector<FileNumber> files = directory_.list();
+      if (!files.empty()) number_ = std::max(number_, files.back());
+      return {};
+    } catch (const std::system_error& error) {
+      return failed(FileOperation::open, error.code());
+    }
+  });
 }
 
 Result<void, std::error_code> SegmentSeries::create_next() {

@@ -44,8 +44,6 @@ class SegmentSeries {
   // Requires: is_open().
   SegmentWriter& writer() { return *writer_; }
   FileNumber number() const { return number_; }  // the last file
-  // The last file that there was before; it is sealed. 0: the directory had none.
-  FileNumber number_before() const { return number_before_; }
 
   // Begins the next file. Requires: not is_open().
   Result<void, std::error_code> begin();
@@ -61,6 +59,7 @@ class SegmentSeries {
   void recover_last();
   void count(const Recovered& recovered);
   Result<void, std::error_code> create_next();
+  Result<void, std::error_code> skip_taken();
   void fail(FileOperation operation, std::error_code why);
   // Counts the error.
   std::error_code failed(FileOperation operation, std::error_code why);
@@ -72,7 +71,6 @@ class SegmentSeries {
   const std::string run_;
   std::optional<SegmentWriter> writer_;
   FileNumber number_ = 0;
-  FileNumber number_before_ = 0;
   std::uint64_t next_stream_ = 1;
   bool lacks_space_ = false;  // the last file is not sealed because there was no space
 };

@@ -96,7 +96,7 @@ void StreamPen::answer(std::uint64_t seq, BatchId batch, const Answer& answer) {
   std::size_t done = 0;
   do {
     Page* const page = page_for(std::min(data.size() - done, least_part));
-    if (!page) return pages_.stats().dropped[pages_.reason()].add();
+    if (!page) return begin_dropping();
     const std::size_t part = std::min(data.size() - done, *page->room());
     std::byte* const into = page->add({.stream = stream_,
                                        .count = seq,
@@ -154,12 +154,15 @@ bool StreamPen::name_stream() {
 }
 
 void StreamPen::drop(const Event& event) {
-  if (!dropping_) {
-    dropping_ = pages_.reason();
-    pages_.stats().dropped[*dropping_].add();
-  }
+  begin_dropping();
   ++events_;
   count(event);
+}
+
+void StreamPen::begin_dropping() {
+  if (dropping_) return;
+  dropping_ = pages_.reason();
+  pages_.stats().dropped[*dropping_].add();
 }
 
 void StreamPen::count(const Event& event) {

@@ -30,7 +30,8 @@ class StreamPen {
 
   // `frames` are the values of a `frames` event.
   void event(const Event& event, Time at, const std::array<Bytes, 2>& frames);
-  // An answer for which there is no page is dropped. Requires: its kind is not `none`.
+  // An answer for which there is no page is dropped: the next slice states it, perhaps without a
+  // lost event. Requires: its kind is not `none`.
   void answer(std::uint64_t seq, BatchId batch, const Answer& answer);
   // The stream is over. `totals` without frames and lost: the pen has counted these.
   void close(const StreamTotals& totals);
@@ -45,6 +46,7 @@ class StreamPen {
   void write_frames(const Event& event, Time at, const std::array<Bytes, 2>& frames);
   bool name_stream();
   void drop(const Event& event);
+  void begin_dropping();
   void count(const Event& event);
 
   PageWriter& pages_;

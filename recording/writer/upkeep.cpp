@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/quiet_thread.h"
 #include "recording/files/recovery.h"
@@ -37,11 +38,16 @@ Upkeep::~Upkeep() { sealed_.close(); }
 void Upkeep::sealed(FileNumber number) { (void)sealed_.try_push(std::move(number)); }
 
 void Upkeep::run() {
+  std::vector<FileNumber> others;
   for (bool more = true; more;) {
     const bool closed = sealed_.closed();
     const Duration wait = work() ? Duration(period) : Duration(retry_period);
     const auto number = sealed_.pop_until(Clock::now() + wait);
-    if (number) add(*number);
+    if (number) {
+      add(*number);
+      sealed_.drain(others);  // a service that starts names all its files
+      for (const FileNumber other : others) add(other);
+    }
     more = number || !closed;
   }
 }
@@ -69,19 +75,30 @@ bool Upkeep::work() {
   }
 }
 
+// A file stays due until it is rewritten: otherwise a removed stream would be on the disk for good.
 void Upkeep::rewrite() {
   const std::set<std::uint64_t> removed =
       due_.empty() ? std::set<std::uint64_t>() : directory_.removed();
   if (!removed.empty()) {
     const FileDescriptor lock = directory_.lock_for_maintenance();
-    for (const FileNumber number : due_) {
-      const auto rewritten = rewrite_without(directory_, number, removed);
-      if (rewritten) continue;
+    for (auto number = due_.begin(); number != due_.end();) {
+      const auto rewritten = rewrite_without(directory_, *number, removed);
+      if (rewritten || is_gone(*number)) {
+        number = due_.erase(number);
+        continue;
+      }
       stats_.errors[FileOperation::rename].add();
       notices_.failed(rewritten.error());
+      ++number;
     }
+  } else {
+    due_.clear();
   }
-  due_.clear();
+}
+
+bool Upkeep::is_gone(FileNumber number) const {
+  const auto file = directory_.open_to_read(number);
+  return !file && file.error() == std::errc::no_such_file_or_directory;
 }
 
 void Upkeep::delete_old() {

@@ -16,8 +16,9 @@
 namespace millrace::recording {
 
 // The upkeep of sealed files, on a thread of its own, because it can take seconds: rewrites a file
-// that was just sealed without the streams that were removed meanwhile, and deletes old files.
-// While another process rewrites files (`millrace recordings rm`), it waits, and does nothing.
+// that was just sealed without the streams that were removed meanwhile, and deletes old files. A
+// file that cannot be rewritten is tried again. While another process rewrites files (`millrace
+// recordings rm`), it waits, and does nothing.
 class Upkeep {
  public:
   static constexpr auto period = std::chrono::minutes(1);  // between two deletions by age
@@ -29,7 +30,7 @@ class Upkeep {
   // Ends after the work that was due.
   ~Upkeep();
 
-  // A file was sealed. Thread-safe.
+  // A file was sealed, now or earlier. Thread-safe.
   void sealed(FileNumber number);
 
  private:
@@ -37,6 +38,7 @@ class Upkeep {
   void add(FileNumber number);
   bool work();
   void rewrite();
+  bool is_gone(FileNumber number) const;
   void delete_old();
 
   Directory directory_;

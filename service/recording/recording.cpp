@@ -44,8 +44,10 @@ Recording::Recording(const Options& options, LogWriter& writer, Log& log,
               {.keep = options.recording.keep, .keep_for = options.recording.keep_for}, wall_clock,
               upkeep_stats_, upkeep_log_) {
   const recording::SegmentSeries& series = recorder_.series();
-  // The service may have been killed before the file was rewritten without removed streams.
-  if (series.number_before() > 0) upkeep_.sealed(series.number_before());
+  // The service, or the removal, may have been killed before a file was rewritten without removed
+  // streams. The upkeep does nothing if no stream was removed.
+  for (const recording::FileNumber file : series.directory().list())
+    if (file < series.number()) upkeep_.sealed(file);
   log.info("recording", {{"directory", options.recording.directory},
                          {"file", recording::Directory::file_name(series.number())},
                          {"first_stream", std::to_string(series.next_stream())}});

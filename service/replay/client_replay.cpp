@@ -157,6 +157,9 @@ bool ClientReplay::read() {
   while (!event_) {
     if (items_over_) return false;
     auto item = items_.next();
+    // Answers may be missing where no event is.
+    if (items_.missing().size() > missing_parts_ && comparison_) comparison_->cut();
+    missing_parts_ = items_.missing().size();
     if (!item) {
       items_over_ = true;
       if (comparison_) comparison_->recorded_all();

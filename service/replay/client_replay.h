@@ -70,11 +70,12 @@ class ClientReplay {
   const std::size_t message_bytes_;            // whole frames of the client
   std::optional<recording::ReadEvent> event_;  // the next one
   Time due_ = Time::min();                     // when it is due
-  ClientStream stream_;
+  bool items_over_ = false;
+  std::size_t missing_parts_ = 0;
+  ClientStream stream_;            // its begin reads the first event
   std::vector<std::byte> buffer_;  // frames that are not sent
   std::uint64_t frames_ = 0;
   bool opened_ = false;
-  bool items_over_ = false;
   bool sent_ = false;        // everything, and the end
   std::optional<Time> cut_;  // the connection ends then
   std::string failure_;

@@ -112,6 +112,17 @@ TEST_CASE_METHOD(TappedStream, "the tap of a stream that its lanes drop is close
   CHECK(tapped.closed == std::vector{Closed{StreamClosing::no_worker, false}});
 }
 
+TEST_CASE(
+    "the tap of a stream that is dropped before its last row is cut is closed without an end") {
+  TappedStream stream({.size = 10, .right = 40});
+  stream.live.send(10 * (max_ready_rows + 3));
+  stream.live.stream.end(stream.live.now);
+  REQUIRE(stream.tapped.events.back().first.kind == Kind::end);
+  REQUIRE_FALSE(stream.tapped.rows.back().is(flag::end));
+  stream.live.stream.dropped(ErrorCode::no_worker, stream.live.now);
+  CHECK(stream.tapped.closed == std::vector{Closed{StreamClosing::no_worker, false}});
+}
+
 TEST_CASE_METHOD(TappedStream, "the tap of an aborted stream is closed with an end") {
   live.send(15);
   live.stream.disconnected(false, live.now);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/failing_disk.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -57,6 +59,14 @@ int fallocate(int descriptor, int mode, off_t offset, off_t size) {
   using millrace::test::disk;
   if (disk && disk->reserve != 0) return millrace::test::fails(disk->reserve);
   return static_cast<int>(::syscall(SYS_fallocate, descriptor, mode, offset, size));
+}
+
+dirent* readdir(DIR* entries) {
+  using millrace::test::disk;
+  static const auto real = reinterpret_cast<dirent* (*)(DIR*)>(::dlsym(RTLD_NEXT, "readdir"));
+  if (!disk || disk->list == 0) return real(entries);
+  errno = disk->list;
+  return nullptr;
 }
 
 int fstatvfs(int, struct statvfs* into) {

@@ -6,7 +6,7 @@
 
 namespace millrace::test {
 
-// Lets calls on regular files of this process fail, in a test binary that is linked with
+// Lets calls on files and directories of this process fail, in a test binary that is linked with
 // failing_disk.cpp. While none of these exists, all calls work. Confined to one thread, and only
 // one at a time.
 class FailingDisk {
@@ -20,6 +20,7 @@ class FailingDisk {
   int write = 0;      // after an eighth of the bytes
   int sync = 0;       // fdatasync
   int reserve = 0;    // fallocate
+  int list = 0;       // readdir
   int interrupt = 0;  // how many of the next writes end with EINTR after some bytes, or after none
   std::optional<std::uint64_t> free_bytes;  // that the file system reports
 

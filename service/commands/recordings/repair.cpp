@@ -60,8 +60,16 @@ Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& pr
 }
 
 Result<bool, std::string> repair(const std::string& path, std::ostream& out, Progress& progress) {
-  const auto sealed = seal_abandoned(path, progress);
+  auto sealed = seal_abandoned(path, progress);
   if (!sealed) return sealed.error();
+  // Removed streams could not be taken out of an unsealed file.
+  const auto directory = open_to_change(path);
+  if (!directory) return directory.error();
+  for (const Recovered& file : sealed->files) {
+    const auto lock = directory->lock_for_maintenance();
+    const auto rewritten = recording::rewrite_without(*directory, file.file, directory->removed());
+    if (!rewritten) sealed->errors.push_back(rewritten.error());
+  }
   progress.clear();
   for (const Recovered& file : sealed->files) print(file, out);
   for (const std::string& error : sealed->errors) progress.note(error);

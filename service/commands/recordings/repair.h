@@ -26,8 +26,8 @@ Result<recording::Directory, std::string> open_to_change(const std::string& path
 // can start until this returns. The error is a line: the directory cannot be used.
 Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& progress);
 
-// Seals these files, and prints what was cut from each. Returns false if a file could not be
-// sealed: a line on `progress` names it.
+// Seals these files, without streams that were removed, and prints what was cut from each. Returns
+// false if a file could not be sealed: a line on `progress` names it.
 Result<bool, std::string> repair(const std::string& path, std::ostream& out, Progress& progress);
 
 }  // namespace millrace::recordings

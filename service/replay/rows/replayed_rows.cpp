@@ -133,11 +133,19 @@ std::optional<Row> ReplayedRows::done(std::uint64_t seq) {
   return oldest.row;
 }
 
+// Answers may be missing where no event is.
+std::optional<recording::ReadItem> ReplayedRows::next_item() {
+  auto item = items_.next();
+  if (items_.missing().size() > missing_parts_ && comparison_) comparison_->cut();
+  missing_parts_ = items_.missing().size();
+  return item;
+}
+
 // Reads up to the next event of the chunker. False: there are no more events.
 bool ReplayedRows::read() {
   while (!event_) {
     if (items_over_) return false;
-    const auto item = items_.next();
+    const auto item = next_item();
     if (!item) {
       items_over_ = true;
       // A stream that is still being recorded, up to now.
@@ -151,7 +159,7 @@ bool ReplayedRows::read() {
 
 void ReplayedRows::read_rest() {
   while (!items_over_) {
-    const auto item = items_.next();
+    const auto item = next_item();
     if (item)
       std::visit([this](const auto& one) { take(one); }, *item);
     else

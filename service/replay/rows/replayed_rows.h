@@ -85,6 +85,7 @@ class ReplayedRows {
   };
 
   std::size_t waiting() const { return outstanding_.size() - batched_; }
+  std::optional<recording::ReadItem> next_item();
   bool read();
   bool allows_size(std::uint64_t body) const;
   bool leaves_out(const Event& event) const;
@@ -109,7 +110,8 @@ class ReplayedRows {
   Time due_ = Time::min();
   Time last_due_ = Time::min();
   bool items_over_ = false;
-  bool missing_ = false;       // a part of the stream is missing
+  bool missing_ = false;  // events of the stream are missing
+  std::size_t missing_parts_ = 0;
   std::uint64_t gap_ = 0;      // frames that the event added last loses
   std::uint64_t skipped_ = 0;  // frames lost by earlier events: position minus index
   Ring<Outstanding> outstanding_;

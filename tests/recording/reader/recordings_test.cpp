@@ -63,6 +63,20 @@ TEST_CASE("streams of sealed and unsealed files are one list by number") {
   CHECK(recordings->streams().back().last_file == 4);
 }
 
+TEST_CASE("a file that another reader has put into the catalog since it was sealed counts once") {
+  RecordedDirectory recorded;
+  SegmentWriter writer = recorded.begin(1);
+  TestStream(1).add(writer, 10, true);
+  commit(writer);
+  const auto recordings = recorded.read();
+  CHECK(recordings->find(1)->frames == 10);
+  seal(writer);
+  recorded.read();
+  CHECK(recordings->refresh());
+  CHECK(recordings->find(1)->frames == 10);
+  CHECK(recordings->files_of(1) == std::vector<FileNumber>{1});
+}
+
 TEST_CASE("a removed stream is left out") {
   RecordedDirectory recorded;
   SegmentWriter writer = recorded.begin(1);

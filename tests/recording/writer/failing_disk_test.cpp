@@ -100,6 +100,26 @@ TEST_CASE_METHOD(Recording, "files that fail one after the other suspend recordi
   CHECK(read()[1].back().lost->reason == DropReason::io_error);
 }
 
+TEST_CASE_METHOD(Recording,
+                 "a directory that cannot be listed when a number is taken costs slices") {
+  record();
+  {
+    const auto reading = expect(Directory::open(directory.path(), Directory::For::reading));
+    (void)expect(reading.create(2));
+  }
+  disk.write = EIO;
+  disk.list = EIO;
+  record();
+  disk.write = 0;
+  record();
+  CHECK(stats.suspended.value() == 1);
+  disk.list = 0;
+  pass(10s);
+  record();
+  CHECK(notices.all.back() == "resumed");
+  CHECK(files() == std::vector<FileNumber>{1, 2, 3});
+}
+
 TEST_CASE_METHOD(Recording, "a full disk suspends recording, which resumes by itself") {
   record();
   disk.write = ENOSPC;

@@ -176,7 +176,7 @@ TEST_CASE_METHOD(PagesUnderTest, "answers of any length are recorded") {
   CHECK(slices(1)[0].answers == Answers{{0, "1"}, {1, longest}, {2, ""}});
 }
 
-TEST_CASE("an answer for which there is no page is dropped whole, and no event with it") {
+TEST_CASE("an answer for which there is no page is dropped whole, and the next slice states it") {
   PagesUnderTest pages(4);
   StreamPen stream = pages.pen(1);
   stream.answer(0, BatchId{3},
@@ -188,7 +188,9 @@ TEST_CASE("an answer for which there is no page is dropped whole, and no event w
   pages.writer.hand_over();
   pages.commit();
   const KeptSlice& only = pages.slices(1).at(0);
-  CHECK_FALSE(only.lost);
+  CHECK(only.number == 1);
+  CHECK(only.first_event == 0);
+  CHECK(only.lost == LostEvents{.reason = DropReason::queue_full});
   CHECK(only.answers.size() == 1);
   CHECK(only.answers[0].second == "y");
 }

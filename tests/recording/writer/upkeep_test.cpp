@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -49,6 +52,30 @@ TEST_CASE_METHOD(SealedFile, "a file that was sealed is rewritten without remove
   CHECK(streams() == std::vector<std::uint64_t>{2});
   CHECK(is_sealed(1));
   CHECK(notices.all == std::vector<std::string>{"sealed 1"});
+}
+
+TEST_CASE_METHOD(SealedFile, "a file that could not be rewritten is tried again") {
+  // Lets the file be rewritten once that has failed.
+  struct Repairs final : RecorderNotices {
+    explicit Repairs(std::string path) : file(std::move(path)) {}
+    void failed(std::string_view) override {
+      std::filesystem::rename(file + ".kept", file);
+      repaired.set_value();
+    }
+    const std::string file;
+    std::promise<void> repaired;
+  } repairs(directory / Directory::file_name(1));
+  std::filesystem::rename(repairs.file, repairs.file + ".kept");
+  std::ofstream(repairs.file) << "This is no segment file, but text.\n";
+  reading.add_removed({1});
+  {
+    Upkeep upkeep(
+        directory.path(), all, [this] { return now.time_since_epoch(); }, stats, repairs);
+    upkeep.sealed(1);
+    repairs.repaired.get_future().wait();
+    upkeep.sealed(2);
+  }
+  CHECK(streams() == std::vector<std::uint64_t>{2});
 }
 
 TEST_CASE_METHOD(SealedFile, "a file without removed streams stays as it is") {

@@ -30,24 +30,32 @@ class GivenItems final : public RecordedItems {
       }
       read.frames = bytes;
     }
-    items_.emplace_back(read);
+    append(read);
   }
-  void add(const recording::RecordedAnswer& answer) { items_.emplace_back(answer); }
-  void add(const recording::StreamTotals& totals) { items_.emplace_back(totals); }
+  void add(const recording::RecordedAnswer& answer) { append(answer); }
+  void add(const recording::StreamTotals& totals) { append(totals); }
+  // Answers before the next item are missing.
+  void lose_answers() { loses_ = true; }
 
   // All frames, one after the other.
   const std::vector<std::byte>& values() const { return values_; }
 
   std::optional<recording::ReadItem> next() override {
     if (items_.empty()) return std::nullopt;
-    auto item = std::move(items_.front());
+    auto [item, after_loss] = std::move(items_.front());
     items_.pop_front();
+    if (after_loss) missing_.emplace_back();
     return item;
   }
   const std::vector<recording::MissingPart>& missing() const override { return missing_; }
 
  private:
-  std::deque<recording::ReadItem> items_;
+  void append(const recording::ReadItem& item) {
+    items_.emplace_back(item, std::exchange(loses_, false));
+  }
+
+  std::deque<std::pair<recording::ReadItem, bool>> items_;  // true: answers before it are missing
+  bool loses_ = false;
   std::list<std::vector<std::byte>> memory_;
   std::vector<std::byte> values_;
   std::vector<recording::MissingPart> missing_;

@@ -39,9 +39,14 @@ void SliceOrder::check_begin(FileNumber file, State& state, bool first, std::uin
     problems_.add(file, slice.stream, slice.begin, what);
     state.from_open = false;
   };
-  if (number < state.next_slice)
+  if (number < state.next_slice) {
     problem("slice " + std::to_string(number) + " follows slice " +
             std::to_string(state.next_slice - 1));
+  } else if (number > state.next_slice && slice.first_event == state.next_event) {
+    // Answers are lost, and no events.
+    ++lost_parts_;
+    state.from_open = false;
+  }
   if (slice.first_event < state.next_event) {
     problem("the slice begins with event " + std::to_string(slice.first_event) +
             ", but the stream has " + std::to_string(state.next_event) + " events before it");
@@ -97,14 +102,14 @@ void SliceOrder::check_totals(FileNumber file, State& state, const Slice& slice)
     problems_.add(file, slice.stream, state.position, what);
     state.from_open = false;
   };
-  if (slice.closing->complete != state.ended)
-    problem(state.ended ? "the stream has an end, but its totals say that it has none"
-                        : "the stream has no end, but its totals say that it has one");
+  // A stream that its lanes gave up may have an end, and is not complete.
+  if (slice.closing->complete && !state.ended)
+    problem("the stream has no end, but its totals say that it has one");
   if (slice.closing->frames != state.frames || slice.closing->lost != state.gaps)
     problem("the totals are " + std::to_string(slice.closing->frames) + " frames and " +
             std::to_string(slice.closing->lost) + " lost, but the stream has " +
             std::to_string(state.frames) + " frames and " + std::to_string(state.gaps) + " lost");
-  state.whole = state.from_open && state.ended;
+  state.whole = state.from_open && slice.closing->complete;
 }
 
 SliceOrder::Counts SliceOrder::counts() const {

@@ -80,6 +80,24 @@ TEST_CASE("a file that was left unsealed is not good until it is repaired") {
   CHECK(good("repair", directory) == "0 files sealed\n");
 }
 
+TEST_CASE("a file that is repaired loses the streams that were removed") {
+  RecordedDirectory directory;
+  TestStream one(1, "removed-call"), two(2, "other-call");
+  {
+    auto file = directory.file();
+    one.event({.kind = Kind::open}).slice(file);
+    two.event({.kind = Kind::open}).slice(file);
+    RecordedDirectory::commit(file);
+  }
+  recording::Directory::open(directory.path(), recording::Directory::For::writing)
+      ->add_removed({1});
+  const std::string file = directory / "0000000001.mcap";
+  CHECK(text_of(file).find("removed-call") != std::string::npos);
+  good("repair", directory);
+  CHECK(text_of(file).find("removed-call") == std::string::npos);
+  CHECK(text_of(file).find("other-call") != std::string::npos);
+}
+
 TEST_CASE("the file that a service is writing is good, and repair leaves it alone") {
   RecordedDirectory directory;
   directory.hold_writer_lock();

@@ -90,6 +90,15 @@ TEST_CASE("a part that the recorder states as lost is no problem") {
   CHECK(order.counts().lost_parts == 1);
 }
 
+TEST_CASE("a slice that is missing without events is a lost part") {
+  Order order;
+  order.add(0, 0, 0, {event(Kind::open), event(Kind::frames, 5)});
+  order.add(2, 2, 5, {event(Kind::end)}, totals(5));
+  CHECK(order.problems() == "");
+  CHECK(order.counts().whole == 0);
+  CHECK(order.counts().lost_parts == 1);
+}
+
 TEST_CASE("a part that is stated as lost, but is on the disk, is not lost") {
   Order order;
   order.add(0, 0, 0, {event(Kind::open), event(Kind::frames, 5)});
@@ -137,12 +146,17 @@ TEST_CASE("slices that contradict each other are problems") {
         "position 5: event 3 must not be here: flush\n");
   CHECK(problem(2, 2, 5, end, totals(6)) ==
         "position 5: the totals are 6 frames and 0 lost, but the stream has 5 frames and 0 lost\n");
-  CHECK(problem(2, 2, 5, end, totals(5, 0, false)) ==
-        "position 5: the stream has an end, but its totals say that it has none\n");
   CHECK(problem(2, 2, 5, {}, totals(5)) ==
         "position 5: the stream has no end, but its totals say that it has one\n");
   CHECK(problem(2, 2, 5, end, totals(5), "b") ==
         "position 5: the file is of another run of the service than the stream\n");
+}
+
+TEST_CASE("a stream that its lanes gave up after its end is not whole, and no problem") {
+  Order order;
+  order.add(0, 0, 0, {event(Kind::open), event(Kind::end)}, totals(0, 0, false));
+  CHECK(order.problems() == "");
+  CHECK(order.counts().whole == 0);
 }
 
 TEST_CASE("a slice after the end of its stream is a problem") {
