@@ -25,7 +25,7 @@ Recorder::Recorder(RecorderSettings settings, PagePool& pages, RecordingStats& s
       pages_(pages),
       stats_(stats),
       notices_(notices),
-      series_(settings_.directory, settings_.wall, stats, notices),
+      series_(settings_.directory, settings_.lock_wait, settings_.wall, stats, notices),
       streams_(*this) {
   held_.reserve(pages.pages());
 }

@@ -25,6 +25,7 @@ struct RecorderSettings {
   Duration commit = std::chrono::milliseconds(200);  // the time between commits
   std::size_t commit_bytes = std::size_t{4} << 20;   // a commit has about this much at most
   std::size_t min_free = std::size_t{1} << 30;       // recording is suspended with less free space
+  Duration lock_wait{};                              // see SegmentSeries
   SegmentSeries::WallClock wall{};
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording/writer/segment_series.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <new>
@@ -23,10 +25,21 @@ std::string random_id() {
   return id;
 }
 
-Directory open_directory(const std::string& path) {
+// A lock of a file cannot be waited for with a limit, so it is tried often.
+bool lock_within(Directory& directory, Duration wait) {
+  constexpr int retry_ms = 20;
+  const Time limit = Clock::now() + wait;
+  while (!directory.lock_for_writing()) {
+    if (Clock::now() >= limit) return false;
+    ::poll(nullptr, 0, retry_ms);
+  }
+  return true;
+}
+
+Directory open_directory(const std::string& path, Duration lock_wait) {
   auto directory = Directory::open(path, Directory::For::writing);
   if (!directory) throw std::runtime_error("recording.directory: " + directory.error());
-  if (!directory->lock_for_writing())
+  if (!lock_within(*directory, lock_wait))
     throw std::runtime_error("recording.directory: " + path +
                              ": another process records into this directory");
   return std::move(*directory);
@@ -56,12 +69,12 @@ bool is_disk_full(std::error_code why) {
   return why == std::errc::no_space_on_device || why.value() == EDQUOT;
 }
 
-SegmentSeries::SegmentSeries(const std::string& directory, WallClock wall, RecordingStats& stats,
-                             RecorderNotices& notices)
+SegmentSeries::SegmentSeries(const std::string& directory, Duration lock_wait, WallClock wall,
+                             RecordingStats& stats, RecorderNotices& notices)
     : wall_(std::move(wall)),
       stats_(stats),
       notices_(notices),
-      directory_(open_directory(directory)),
+      directory_(open_directory(directory, lock_wait)),
       run_(random_id()) {
   recover_last();
   if (const auto begun = begin(); !begun)

@@ -26,10 +26,11 @@ class SegmentSeries {
   using WallClock = std::function<Duration()>;
 
   // Opens the directory, recovers its last file, and begins the next one. Throws std::runtime_error
-  // with a line that names what is wrong: the directory, another writer, the last file. `stats` and
-  // `notices` must outlive it.
-  SegmentSeries(const std::string& directory, WallClock wall, RecordingStats& stats,
-                RecorderNotices& notices);
+  // with a line that names what is wrong: the directory, another writer, the last file. Waits up to
+  // `lock_wait` for the lock of the writer: a command that repairs the directory has it for a short
+  // time. `stats` and `notices` must outlive it.
+  SegmentSeries(const std::string& directory, Duration lock_wait, WallClock wall,
+                RecordingStats& stats, RecorderNotices& notices);
 
   const Directory& directory() const { return directory_; }
   // The number of the next stream: no stream in the directory has it, or a later one.

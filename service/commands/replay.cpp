@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/commands/replay.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <exception>
@@ -113,6 +114,9 @@ void replay(const Arguments& arguments, Console& console) {
   auto streams = value_of(
       select_streams(*recordings, arguments.streams, choice.file.empty() ? choice.name : ""));
   select_by_time(arguments, streams);
+  if (!choice.file.empty()) select_by_pipeline(choice.name, streams);
+  const auto growing = std::ranges::count_if(streams, &recording::RecordedStream::open);
+  if (growing > 0) output.notice(growing_notice(static_cast<std::uint64_t>(growing)));
   const Time begun = Clock::now();
   const bool complete = run(arguments, choice, *recordings, streams, output);
   const std::chrono::duration<double> took = Clock::now() - begun;
@@ -155,8 +159,9 @@ void add_options(Command& command, Arguments& into) {
       .between(1u, 1'000'000u);
   command
       .add("--pipeline", &into.pipeline,
-           "NAME: only streams of this pipeline. FILE:NAME: slots, batches and dtype are those of "
-           "this pipeline in a configuration file. Default: one pipeline, with default settings")
+           "NAME: only streams of this pipeline. FILE:NAME: also, slots, batches and dtype are "
+           "those of this pipeline in a configuration file. If no stream is of it, the streams of "
+           "another one. Default: one pipeline, with default settings")
       .type("[FILE:]NAME");
   command
       .add("--chunk", &into.chunk,

@@ -2,6 +2,7 @@
 #include "service/recording/recording.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,7 @@ recording::RecorderSettings settings(const RecordingOptions& options) {
           .segment = options.segment,
           .commit = options.commit,
           .min_free = options.min_free,
+          .lock_wait = std::chrono::seconds(5),
           .wall = wall_clock};
 }
 

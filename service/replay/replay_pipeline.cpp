@@ -31,9 +31,11 @@ Result<void, std::string> check_alike(std::span<const RecordedStream> streams,
   const RecordedStream& first = streams.front();
   for (const RecordedStream& stream : streams) {
     const std::string both = text_of(first) + " and " + text_of(stream);
-    if (stream.meta.pipeline != first.meta.pipeline && choice.file.empty())
+    if (stream.meta.pipeline != first.meta.pipeline)
       return both + " are of the pipelines " + first.meta.pipeline + " and " +
-             stream.meta.pipeline + ": select one with --pipeline NAME";
+             stream.meta.pipeline +
+             (choice.file.empty() ? ": select one with --pipeline NAME"
+                                  : ": select streams of one by number");
     if (stream.meta.frames != first.meta.frames)
       return both + " have different types of frames: select streams of one type, by number";
     if (stream.meta.rule != first.meta.rule && choice.chunk.empty())

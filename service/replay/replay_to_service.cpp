@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -17,14 +19,19 @@ namespace {
 
 using recording::RecordedStream;
 
+// Until a connection that could not be made is tried again.
+constexpr Duration retry_time = std::chrono::seconds(1);
+
 std::vector<recording::StreamMeta> metas(std::span<const RecordedStream> streams) {
   std::vector<recording::StreamMeta> all;
   for (const RecordedStream& stream : streams) all.push_back(stream.meta);
   return all;
 }
 
-ScheduleRule with_names(ScheduleRule rule) {
+// The service says only by a refusal how many streams it has room for.
+ScheduleRule for_service(ScheduleRule rule) {
   rule.unique_names = true;
+  rule.opening = 8;
   return rule;
 }
 
@@ -63,7 +70,7 @@ struct ReplayToService::Impl {
         url(std::move(its_url)),
         speed(rule.speed),
         output(its_output),
-        schedule(metas(streams), with_names(rule)) {}
+        schedule(metas(streams), for_service(rule)) {}
 
   bool run() {
     pump();
@@ -107,8 +114,18 @@ struct ReplayToService::Impl {
   }
 
   void begin(std::size_t index, Time now) {
-    const RecordedStream& stream = streams[index];
     schedule.begin(index);
+    try {
+      open_stream(index, now);
+    } catch (const std::system_error& error) {
+      if (error.code() != std::errc::too_many_files_open || schedule.active() == 1) throw;
+      return postpone(index, now + retry_time, error.what());
+    }
+    advance(index, now);
+  }
+
+  void open_stream(std::size_t index, Time now) {
+    const RecordedStream& stream = streams[index];
     std::unique_ptr<ServiceDoor> own;
     if (ends_without_end(recordings, stream)) own = make_door({.unsent = 1});
     ServiceDoor& door = own ? *own : *shared;
@@ -117,7 +134,6 @@ struct ReplayToService::Impl {
                                                               door, pace, output))
                        .first->second;
     by_stream[{&door, added.replay.number()}] = index;
-    advance(index, now);
   }
 
   void advance(std::size_t index, Time now) {
@@ -125,6 +141,7 @@ struct ReplayToService::Impl {
     due.erase({stream.due, index});
     stream.due = Time::max();
     const auto next = stream.replay.advance(now);
+    if (stream.replay.opened()) schedule.opened(index);
     if (!next) return finish(index, stream, now);
     stream.due = *next;
     if (stream.due != Time::max()) due.emplace(stream.due, index);
@@ -134,10 +151,10 @@ struct ReplayToService::Impl {
     const recording::StreamMeta& meta = streams[index].meta;
     const ClientReplay& replay = stream.replay;
     by_stream.erase({stream.own ? stream.own.get() : shared.get(), replay.number()});
-    if (const auto retry = replay.retry_after()) {
-      if (noticed.insert(index).second)
-        output.notice(meta.number, "will be opened again: " + replay.failure());
-      schedule.postpone(index, now + *retry);
+    // A lost connection beside streams that are open: one of the two processes has no room for it.
+    const bool no_connection = replay.connection_lost() && !replay.opened();
+    if (replay.retry_after() || (no_connection && schedule.active() > 1)) {
+      postpone(index, now + replay.retry_after().value_or(retry_time), replay.failure());
     } else {
       stream.replay.finish();
       if (!replay.failure().empty()) output.failed(meta.number, replay.failure());
@@ -147,11 +164,17 @@ struct ReplayToService::Impl {
                   stream.comparison ? &*stream.comparison : nullptr);
       schedule.over(index);
       // There is no service: other streams would fail in the same way, each after a timeout.
-      if (replay.connection_lost() && !replay.opened()) end();
+      if (no_connection) end();
     }
     over.push_back(std::move(open.at(index)));
     open.erase(index);
     post_pump();
+  }
+
+  void postpone(std::size_t index, Time retry, const std::string& why) {
+    if (!std::exchange(noticed, true))
+      output.notice("streams for which there is no room are opened later: " + why);
+    schedule.postpone(index, retry);
   }
 
   void end() {
@@ -173,7 +196,7 @@ struct ReplayToService::Impl {
   std::vector<std::unique_ptr<Open>> over;            // destroyed by the next pump()
   std::map<Key, std::size_t> by_stream;
   std::set<std::pair<Time, std::size_t>> due;
-  std::set<std::size_t> noticed;  // streams that were refused once
+  bool noticed = false;  // that there is no room
   bool pump_posted = false;
   bool stopped = false;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -47,6 +48,17 @@ Result<std::vector<recording::RecordedStream>, std::string> select_streams(
   std::vector<recording::RecordedStream> streams;
   for (auto& [number, stream] : selected) streams.push_back(std::move(stream));
   return streams;
+}
+
+void select_by_pipeline(const std::string& pipeline,
+                        std::vector<recording::RecordedStream>& streams) {
+  const auto of_it = [&](const auto& stream) { return stream.meta.pipeline == pipeline; };
+  if (std::ranges::any_of(streams, of_it)) std::erase_if(streams, std::not_fn(of_it));
+}
+
+std::string growing_notice(std::uint64_t streams) {
+  return std::to_string(streams) + (streams == 1 ? " stream is" : " streams are") +
+         " still being recorded: replayed up to now";
 }
 
 }  // namespace millrace

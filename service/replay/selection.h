@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,12 @@ namespace millrace {
 Result<std::vector<recording::RecordedStream>, std::string> select_streams(
     recording::Recordings& recordings, const std::vector<std::string>& which,
     const std::string& pipeline);
+
+// Leaves out the streams of other pipelines, if any stream is of this one.
+void select_by_pipeline(const std::string& pipeline,
+                        std::vector<recording::RecordedStream>& streams);
+
+// A notice that this many selected streams have no end yet.
+std::string growing_notice(std::uint64_t streams);
 
 }  // namespace millrace

@@ -33,28 +33,37 @@ Result<Directory, std::string> open_to_change(const std::string& path) {
   return directory ? Directory::open(path, Directory::For::writing) : std::move(directory);
 }
 
+namespace {
+
+// Seals a file that is not sealed. Requires: no process writes it.
+void seal(const Directory& directory, FileNumber number, Sealed& sealed) {
+  const auto lock = directory.lock_for_maintenance();
+  const auto file = SegmentFile::open(directory, number);
+  if (!file) {
+    sealed.errors.push_back(file.error());
+    return;
+  }
+  if (file->sealed()) return;
+  auto recovered = recording::recover(directory, number);
+  if (recovered)
+    sealed.files.push_back(std::move(*recovered));
+  else
+    sealed.errors.push_back(recovered.error());
+}
+
+}  // namespace
+
 Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& progress) {
   auto directory = open_to_change(path);
   if (!directory) return directory.error();
-  // A service that starts would recover the newest file at the same time.
-  const bool alone = directory->lock_for_writing();
   const auto files = directory->list();
   Sealed sealed;
   for (const FileNumber number : files) {
-    if (!alone && number == files.back()) break;
+    // A service that starts would recover the newest file at the same time. It waits a few seconds
+    // for this lock, so it is taken last.
+    if (number == files.back() && !directory->lock_for_writing()) break;
     progress.show("reading " + Directory::file_name(number), Clock::now());
-    const auto file = SegmentFile::open(*directory, number);
-    if (!file) {
-      sealed.errors.push_back(file.error());
-      continue;
-    }
-    if (file->sealed()) continue;
-    const auto lock = directory->lock_for_maintenance();
-    auto recovered = recording::recover(*directory, number);
-    if (recovered)
-      sealed.files.push_back(std::move(*recovered));
-    else
-      sealed.errors.push_back(recovered.error());
+    seal(*directory, number, sealed);
   }
   return sealed;
 }

@@ -22,8 +22,8 @@ struct Sealed {
 Result<recording::Directory, std::string> open_to_change(const std::string& path);
 
 // Seals the segment files of a directory that their writer left unsealed. The file that a service
-// is writing is left alone, and no service is stopped or delayed. If no service is writing, none
-// can start until this returns. The error is a line: the directory cannot be used.
+// is writing is left alone, and no service is stopped. A service that starts may have to wait until
+// the newest file is sealed. The error is a line: the directory cannot be used.
 Result<Sealed, std::string> seal_abandoned(const std::string& path, Progress& progress);
 
 // Seals these files, without streams that were removed, and prints what was cut from each. Returns

@@ -2,6 +2,7 @@
 #include "service/replay/rows/replay_schedule.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "service/replay/rows/pace.h"
 
@@ -24,7 +25,7 @@ ReplaySchedule::ReplaySchedule(std::span<const recording::StreamMeta> streams,
   Duration offset{};
   for (std::size_t i = 0; i < streams.size(); ++i) {
     if (i > 0) offset += between(streams[i - 1], streams[i]);
-    streams_.push_back({streams[i].name, offset});
+    streams_.push_back({.name = streams[i].name, .offset = offset});
     waiting_.insert(waiting_.end(), i);
   }
 }
@@ -42,9 +43,14 @@ Time ReplaySchedule::due_of(std::size_t stream) const {
   return pace.due(Time{} + streams_[stream].offset);
 }
 
+Time ReplaySchedule::room_from() const {
+  if (active_ < room_) return Time::min();
+  return opening_ == 0 ? retry_ : Time::max();
+}
+
 std::optional<std::size_t> ReplaySchedule::next(Time now) {
   const auto stream = first();
-  if (!stream || !has_room() || now < retry_) return std::nullopt;
+  if (!stream || !may_begin() || now < room_from()) return std::nullopt;
   if (!origin_) origin_ = now;
   const Time due = due_of(*stream);
   if (due <= now) return stream;
@@ -57,24 +63,34 @@ void ReplaySchedule::begin(std::size_t stream) {
   waiting_.erase(stream);
   names_.insert(streams_[stream].name);
   ++active_;
+  ++opening_;
 }
 
-void ReplaySchedule::over(std::size_t stream) {
-  names_.erase(names_.find(streams_[stream].name));
-  --active_;
-  retry_ = Time::min();
+void ReplaySchedule::opened(std::size_t stream) {
+  if (std::exchange(streams_[stream].opened, true)) return;
+  --opening_;
+  room_ = std::max(room_, active_ - opening_);
 }
+
+void ReplaySchedule::leave(std::size_t stream) {
+  names_.erase(names_.find(streams_[stream].name));
+  if (!std::exchange(streams_[stream].opened, false)) --opening_;
+  --active_;
+}
+
+void ReplaySchedule::over(std::size_t stream) { leave(stream); }
 
 void ReplaySchedule::postpone(std::size_t stream, Time retry) {
-  over(stream);
+  leave(stream);
   waiting_.insert(stream);
-  retry_ = retry;
+  room_ = active_ - opening_;
+  retry_ = std::max(retry_, retry);
 }
 
 Time ReplaySchedule::due() const {
   const auto stream = first();
-  if (!stream || !has_room()) return Time::max();
-  return std::max(retry_, due_of(*stream));
+  if (!stream || !may_begin()) return Time::max();
+  return std::max(room_from(), due_of(*stream));
 }
 
 }  // namespace millrace

@@ -2,6 +2,8 @@
 #include "recording/writer/recorder.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -125,6 +127,19 @@ TEST_CASE_METHOD(Recording, "a second recorder of the directory is refused") {
   RecordingStats others;
   CHECK_THROWS_WITH(Recorder(settings, pool, others, notices),
                     Catch::EndsWith("another process records into this directory"));
+}
+
+TEST_CASE_METHOD(Recording, "a recorder waits for a writer that is done soon") {
+  recorder->finish(now);
+  recorder.reset();
+  settings.lock_wait = std::chrono::hours(1);
+  auto repairing = expect(Directory::open(directory.path(), Directory::For::writing));
+  REQUIRE(repairing.lock_for_writing());
+  auto started = std::async(std::launch::async, [this] { start(); });
+  CHECK(started.wait_for(std::chrono::milliseconds(50)) == std::future_status::timeout);
+  repairing = expect(Directory::open(directory.path(), Directory::For::writing));
+  started.get();
+  CHECK(files() == Numbers{1, 2});
 }
 
 TEST_CASE_METHOD(Recording, "a number that is taken is left alone") {

@@ -4,11 +4,18 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "service/replay/selection.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace millrace;
 
 namespace {
+
+std::vector<std::uint64_t> numbers(const std::vector<recording::RecordedStream>& streams) {
+  std::vector<std::uint64_t> all;
+  for (const auto& stream : streams) all.push_back(stream.meta.number);
+  return all;
+}
 
 recording::RecordedStream stream(std::uint64_t number) {
   recording::RecordedStream stream;
@@ -106,4 +113,26 @@ TEST_CASE("a pipeline is given by its name, or by a file and its name") {
   set_pipeline(choice, "a:b.toml:asr");
   CHECK(choice.file == "a:b.toml");
   CHECK(choice.name == "asr");
+}
+
+TEST_CASE("a pipeline of a file selects its streams, if there are any") {
+  auto other = stream(2);
+  other.meta.pipeline = "vad";
+  std::vector streams{stream(1), other, stream(3)};
+  select_by_pipeline("new", streams);
+  CHECK(numbers(streams) == std::vector<std::uint64_t>{1, 2, 3});
+  select_by_pipeline("asr", streams);
+  CHECK(numbers(streams) == std::vector<std::uint64_t>{1, 3});
+}
+
+TEST_CASE("a pipeline of a file that no stream has gets streams of one other pipeline") {
+  auto other = stream(2);
+  other.meta.pipeline = "vad";
+  CHECK(error_of({stream(1), other}, {.file = "new.toml", .name = "new"})
+            .find("stream 1 and stream 2 are of the pipelines asr and vad") == 0);
+}
+
+TEST_CASE("one notice counts the streams that are still being recorded") {
+  CHECK(growing_notice(1) == "1 stream is still being recorded: replayed up to now");
+  CHECK(growing_notice(3) == "3 streams are still being recorded: replayed up to now");
 }

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <vector>
 
 using namespace millrace;
 using namespace std::chrono_literals;
@@ -91,6 +92,7 @@ TEST_CASE("a stream without room is the next one, after the time that the servic
   const recording::StreamMeta streams[] = {opened_at(1), opened_at(2)};
   ReplaySchedule schedule(streams, {});
   schedule.begin(0);
+  schedule.opened(0);
   schedule.begin(1);
   schedule.postpone(1, Time{9s});
   CHECK_FALSE(schedule.next(Time{8s}));
@@ -100,4 +102,54 @@ TEST_CASE("a stream without room is the next one, after the time that the servic
     schedule.over(0);
     CHECK(schedule.next(Time{1s}) == 1);
   }
+}
+
+TEST_CASE("a few streams are being opened at a time, and the next one when one is opened") {
+  const std::vector streams(5, opened_at(1));
+  ReplaySchedule schedule(streams, {.opening = 2});
+  for (int i = 0; i < 2; ++i) schedule.begin(*schedule.next({}));
+  CHECK_FALSE(schedule.next({}));
+  schedule.opened(0);
+  CHECK(schedule.next({}) == 2);
+}
+
+TEST_CASE("after a refusal as many streams are active as there was room for") {
+  // A service with room for 4 streams, which ends one per second.
+  const std::vector streams(100, opened_at(1));
+  ReplaySchedule schedule(streams, {.opening = 8});
+  std::vector<std::size_t> open;
+  std::size_t refusals = 0;
+  for (Time now{}; !schedule.all_over(); now += 1s) {
+    std::vector<std::size_t> begun;
+    while (const auto stream = schedule.next(now)) {
+      schedule.begin(*stream);
+      begun.push_back(*stream);
+    }
+    for (const std::size_t stream : begun) {
+      if (open.size() < 4) {
+        schedule.opened(stream);
+        open.push_back(stream);
+      } else {
+        schedule.postpone(stream, now + 10s);
+        ++refusals;
+      }
+    }
+    CHECK((schedule.all_begun() || open.size() == 4));
+    REQUIRE_FALSE(open.empty());
+    schedule.over(open.front());
+    open.erase(open.begin());
+  }
+  CHECK(refusals < 20);
+}
+
+TEST_CASE("more streams begin when there is more room than before") {
+  const std::vector streams(9, opened_at(1));
+  ReplaySchedule schedule(streams, {.opening = 8});
+  for (int i = 0; i < 2; ++i) schedule.begin(*schedule.next({}));
+  schedule.opened(0);
+  schedule.postpone(1, Time{9s});
+  schedule.begin(*schedule.next(Time{9s}));
+  CHECK_FALSE(schedule.next(Time{9s}));
+  schedule.opened(1);
+  CHECK(schedule.next(Time{9s}) == 2);
 }
