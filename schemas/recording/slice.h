@@ -64,7 +64,7 @@ struct StreamTotals {
   std::uint64_t lost = 0;    // frames that gaps of any cause skipped
   std::uint32_t digest = 0;  // RowDigest over these rows
   std::uint8_t closing = 0;  // a StreamClosing (streams/stats.h)
-  bool complete = false;     // it had `end` or `abort` before it was closed
+  bool complete = false;     // its last row, after `end` or `abort`, was cut before it was closed
   bool operator==(const StreamTotals&) const = default;
 };
 

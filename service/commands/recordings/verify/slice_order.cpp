@@ -43,9 +43,8 @@ void SliceOrder::check_begin(FileNumber file, State& state, bool first, std::uin
     problem("slice " + std::to_string(number) + " follows slice " +
             std::to_string(state.next_slice - 1));
   } else if (number > state.next_slice && slice.first_event == state.next_event) {
-    // Answers are lost, and no events.
     ++lost_parts_;
-    state.from_open = false;
+    state.lost_answers = true;
   }
   if (slice.first_event < state.next_event) {
     problem("the slice begins with event " + std::to_string(slice.first_event) +
@@ -109,7 +108,7 @@ void SliceOrder::check_totals(FileNumber file, State& state, const Slice& slice)
     problem("the totals are " + std::to_string(slice.closing->frames) + " frames and " +
             std::to_string(slice.closing->lost) + " lost, but the stream has " +
             std::to_string(state.frames) + " frames and " + std::to_string(state.gaps) + " lost");
-  state.whole = state.from_open && slice.closing->complete;
+  state.whole = state.from_open && !state.lost_answers && slice.closing->complete;
 }
 
 SliceOrder::Counts SliceOrder::counts() const {

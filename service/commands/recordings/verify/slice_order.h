@@ -39,11 +39,12 @@ class SliceOrder {
     std::uint64_t next_slice = 0;
     std::uint64_t next_event = 0;
     std::uint64_t position = 0;
-    std::uint64_t frames = 0;  // recorded
-    std::uint64_t gaps = 0;    // frames that gaps skipped
-    std::uint32_t size = 0;    // in force; 0: that of the rule
-    bool from_open = true;     // nothing is missing so far
-    bool ended = false;        // by `end` or `abort`
+    std::uint64_t frames = 0;   // recorded
+    std::uint64_t gaps = 0;     // frames that gaps skipped
+    std::uint32_t size = 0;     // in force; 0: that of the rule
+    bool from_open = true;      // no event is missing so far
+    bool lost_answers = false;  // slices without events are missing
+    bool ended = false;         // by `end` or `abort`
     bool closed = false;
     bool whole = false;
   };
