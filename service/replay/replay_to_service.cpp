@@ -102,7 +102,11 @@ struct ReplayToService::Impl {
     over.clear();
     const Time now = Clock::now();
     while (!due.empty() && due.begin()->first <= now) advance(due.begin()->second, now);
-    while (const auto index = schedule.next(now)) begin(*index, now);
+    while (!stopped) {
+      const auto index = schedule.next(now);
+      if (!index) break;
+      begin(*index, now);
+    }
     if (!output.flush() || schedule.all_over()) return end();
     const Time next = std::min(due.empty() ? Time::max() : due.begin()->first, schedule.due());
     timer.cancel();
@@ -142,6 +146,7 @@ struct ReplayToService::Impl {
     stream.due = Time::max();
     const auto next = stream.replay.advance(now);
     if (stream.replay.opened()) schedule.opened(index);
+    if (stream.replay.opened() || stream.replay.retry_after()) answered = true;
     if (!next) return finish(index, stream, now);
     stream.due = *next;
     if (stream.due != Time::max()) due.emplace(stream.due, index);
@@ -172,7 +177,7 @@ struct ReplayToService::Impl {
   }
 
   void postpone(std::size_t index, Time retry, const std::string& why) {
-    if (!std::exchange(noticed, true))
+    if (answered && !std::exchange(noticed, true))
       output.notice("streams for which there is no room are opened later: " + why);
     schedule.postpone(index, retry);
   }
@@ -196,7 +201,8 @@ struct ReplayToService::Impl {
   std::vector<std::unique_ptr<Open>> over;            // destroyed by the next pump()
   std::map<Key, std::size_t> by_stream;
   std::set<std::pair<Time, std::size_t>> due;
-  bool noticed = false;  // that there is no room
+  bool answered = false;  // the service has opened or refused a stream
+  bool noticed = false;   // that there is no room
   bool pump_posted = false;
   bool stopped = false;
 };
