@@ -102,7 +102,11 @@ struct ReplayToService::Impl {
     over.clear();
     const Time now = Clock::now();
     while (!due.empty() && due.begin()->first <= now) advance(due.begin()->second, now);
-    while (const auto index = schedule.next(now)) begin(*index, now);
+    while (!stopped) {
+      const auto index = schedule.next(now);
+      if (!index) break;
+      begin(*index, now);
+    }
     if (!output.flush() || schedule.all_over()) return end();
     const Time next = std::min(due.empty() ? Time::max() : due.begin()->first, schedule.due());
     timer.cancel();
@@ -141,7 +145,11 @@ struct ReplayToService::Impl {
     due.erase({stream.due, index});
     stream.due = Time::max();
     const auto next = stream.replay.advance(now);
-    if (stream.replay.opened()) schedule.opened(index);
+    if (stream.replay.opened()) {
+      schedule.opened(index);
+      retried = false;
+    }
+    if (stream.replay.opened() || stream.replay.retry_after()) answered = true;
     if (!next) return finish(index, stream, now);
     stream.due = *next;
     if (stream.due != Time::max()) due.emplace(stream.due, index);
@@ -153,7 +161,8 @@ struct ReplayToService::Impl {
     by_stream.erase({stream.own ? stream.own.get() : shared.get(), replay.number()});
     // A lost connection beside streams that are open: one of the two processes has no room for it.
     const bool no_connection = replay.connection_lost() && !replay.opened();
-    if (replay.retry_after() || (no_connection && schedule.active() > 1)) {
+    // After the last one, its descriptors may not be free yet.
+    if (replay.retry_after() || (no_connection && may_retry())) {
       postpone(index, now + replay.retry_after().value_or(retry_time), replay.failure());
     } else {
       stream.replay.finish();
@@ -171,8 +180,10 @@ struct ReplayToService::Impl {
     post_pump();
   }
 
+  bool may_retry() { return schedule.active() > 1 || (answered && !std::exchange(retried, true)); }
+
   void postpone(std::size_t index, Time retry, const std::string& why) {
-    if (!std::exchange(noticed, true))
+    if (answered && !std::exchange(noticed, true))
       output.notice("streams for which there is no room are opened later: " + why);
     schedule.postpone(index, retry);
   }
@@ -196,7 +207,9 @@ struct ReplayToService::Impl {
   std::vector<std::unique_ptr<Open>> over;            // destroyed by the next pump()
   std::map<Key, std::size_t> by_stream;
   std::set<std::pair<Time, std::size_t>> due;
-  bool noticed = false;  // that there is no room
+  bool answered = false;  // the service has opened or refused a stream
+  bool retried = false;   // without other streams, since a stream was opened
+  bool noticed = false;   // that there is no room
   bool pump_posted = false;
   bool stopped = false;
 };

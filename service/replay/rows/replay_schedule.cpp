@@ -70,6 +70,7 @@ void ReplaySchedule::opened(std::size_t stream) {
   if (std::exchange(streams_[stream].opened, true)) return;
   --opening_;
   room_ = std::max(room_, active_ - opening_);
+  most_open_ = std::max(most_open_, active_ - opening_);
 }
 
 void ReplaySchedule::leave(std::size_t stream) {
@@ -78,7 +79,12 @@ void ReplaySchedule::leave(std::size_t stream) {
   --active_;
 }
 
-void ReplaySchedule::over(std::size_t stream) { leave(stream); }
+// The refusal of a stream that took the place of another one may only mean that the place was not
+// free yet.
+void ReplaySchedule::over(std::size_t stream) {
+  leave(stream);
+  if (room_ < most_open_) retry_ = Time::min();
+}
 
 void ReplaySchedule::postpone(std::size_t stream, Time retry) {
   leave(stream);

@@ -28,7 +28,8 @@ struct ScheduleRule {
 // begin at the distances of their recording; time in which no stream would be open is skipped.
 //
 // A stream for which there is no room begins later. From then on, as many streams are active as
-// were open; one more is tried when the time of the refusal is over.
+// were open; one more is tried when the time of the refusal is over, or, if more streams were open
+// before, when a stream ends.
 //
 // Pure: the time is the argument `now`, which never steps back. Confined to one thread.
 class ReplaySchedule {
@@ -76,7 +77,8 @@ class ReplaySchedule {
   std::size_t opening_ = 0;  // active streams that are not opened
   std::size_t room_ = std::numeric_limits<std::size_t>::max();  // streams for which there is room
   std::optional<Time> origin_;                                  // when offset 0 is due
-  Time retry_ = Time::min();                                    // when one more than room_ is tried
+  std::size_t most_open_ = 0;  // most streams that were open at a time
+  Time retry_ = Time::min();   // when one more than room_ is tried
 };
 
 }  // namespace millrace

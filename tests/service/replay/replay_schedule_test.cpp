@@ -153,3 +153,21 @@ TEST_CASE("more streams begin when there is more room than before") {
   schedule.opened(1);
   CHECK(schedule.next(Time{9s}) == 2);
 }
+
+TEST_CASE("a place that was not free yet is taken when the next stream ends") {
+  const std::vector streams(9, opened_at(1));
+  ReplaySchedule schedule(streams, {.opening = 8});
+  for (std::size_t i = 0; i < 4; ++i) schedule.begin(*schedule.next({}));
+  for (std::size_t i = 0; i < 3; ++i) schedule.opened(i);
+  schedule.postpone(3, Time{9s});
+  schedule.over(0);
+  schedule.begin(*schedule.next({}));
+  schedule.postpone(3, Time{9s});
+  CHECK_FALSE(schedule.next({}));
+  schedule.over(1);
+  for (std::size_t i = 3; i < 5; ++i) {
+    REQUIRE(schedule.next({}) == i);
+    schedule.begin(i);
+    schedule.opened(i);
+  }
+}
