@@ -37,6 +37,7 @@ Result<json::array, std::string> parse_lines(const std::string& text) {
   json::array events;
   std::istringstream lines(text);
   std::size_t number = 0;
+  bool has_event = false;
   for (std::string line; std::getline(lines, line);) {
     boost::system::error_code error;
     const json::value value = json::parse(line, error);
@@ -45,9 +46,12 @@ Result<json::array, std::string> parse_lines(const std::string& text) {
       return "line " + std::to_string(number) + ": must be a JSON object";
     const json::value* kind = value.get_object().if_contains("event");
     const json::value* count = value.get_object().if_contains("count");
+    has_event = has_event || kind != nullptr;
     if (kind == nullptr || *kind == "open") continue;
     events.push_back({*kind, count == nullptr ? json::value() : *count});
   }
+  if (!has_event)
+    return std::string("must be a JSON array of events, or lines of millrace recordings show");
   return events;
 }
 

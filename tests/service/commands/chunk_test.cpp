@@ -317,7 +317,8 @@ TEST_CASE("chunk: an invalid event is named") {
   };
   CHECK(refused("") == "is not JSON: incomplete JSON\n");
   CHECK(refused("[") == "is not JSON: incomplete JSON\n");
-  CHECK(refused("{}") == "must be a JSON array of events\n");
+  CHECK(refused("1") == "must be a JSON array of events\n");
+  CHECK(refused("{}") == "must be a JSON array of events, or lines of millrace recordings show\n");
   CHECK(refused(R"([["frames",1],["frames"]])") ==
         "event 1: must be a pair of an event and a count, like [\"frames\", 1600]\n");
   CHECK(refused(R"([["stop",0]])") ==
