@@ -94,6 +94,7 @@ class Server {
   void post_cut_offs();
   void report_cut_off();
   void post_hand_overs();
+  Time seal_deadline() const;
   void finish();
 
   EndLimit end_limit_;  // destroyed last

@@ -79,13 +79,19 @@ Task<> Server::drain() {
     post_cut_offs();
     while (undrained_ > 0 && Clock::now() < times_.exit) co_await until(times_.exit);
     report_cut_off();
-  } else if (recording_) {
+  }
+  if (recording_ && undrained_ == 0 && Clock::now() < seal_deadline()) {
     enter_phase("seal");
     post_hand_overs();
-    while (!sealed_ && Clock::now() < times_.cut_off) co_await until(times_.cut_off);
-    if (!sealed_) log_.warning("recording not sealed", {{"why", cut_off_reason_}});
+    while (!sealed_ && Clock::now() < seal_deadline()) co_await until(seal_deadline());
   }
+  if (!sealed_) log_.warning("recording not sealed", {{"why", cut_off_reason_}});
   finish();
+}
+
+// After a second signal, the last file is left as after a kill.
+Time Server::seal_deadline() const {
+  return times_.cut_off == Time::min() ? Time::min() : std::max(times_.cut_off, times_.exit);
 }
 
 void Server::enter_phase(std::string_view phase) {

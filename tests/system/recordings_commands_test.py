@@ -193,6 +193,37 @@ class Live(CommandTest):
         wait_for(lambda: not any(samples(0, 200) in file.read_bytes() for file in self.directory.glob("*.mcap")), "the rewritten file")
         self.assertEqual(self.listed(), {})
 
+    def test_streams_that_do_not_end_in_time_are_cut_and_the_file_is_sealed(self):
+        service = self.service(CONFIGURATION.format(directory=self.directory), extra='[limits]\ndrain = "1s"\n')
+
+        tap = self.tap(service)
+        tap.process.send_signal(signal.SIGSTOP)  # it has rows, and does not answer
+
+        async def call():
+            async with service.connect(id="waiting") as connection:
+                await connection.send(samples(0, 3000))
+                await asyncio.to_thread(wait_for, lambda: "waiting" in self.listed(), "the stream to be on the disk")
+                await asyncio.to_thread(service.stop)
+
+        run(call())
+        self.assertEqual(service.process.returncode, 1)
+        self.assertEqual(self.command("verify")[-1].rpartition(": ")[2], "good")
+
+    def test_after_a_second_signal_the_file_is_left_as_after_a_kill(self):
+        service = self.service(CONFIGURATION.format(directory=self.directory))
+
+        async def call():
+            async with service.connect(id="waiting") as connection:
+                await connection.send(samples(0, 3000))
+                await asyncio.to_thread(wait_for, lambda: "waiting" in self.listed(), "the stream to be on the disk")
+                service.process.send_signal(signal.SIGTERM)
+                await asyncio.to_thread(wait_for, lambda: any("stopping" in line for line in service.errors), "the drain")
+                await asyncio.to_thread(service.stop)
+
+        run(call())
+        self.assertEqual(service.process.returncode, 1)
+        self.assertIn("left unsealed", self.command("verify", code=1)[0])
+
     def test_what_a_killed_service_leaves_is_not_good_until_it_is_repaired(self):
         service = self.started()
         self.stream(service, "whole", [samples(0, 3000)])
