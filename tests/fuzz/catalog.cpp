@@ -23,7 +23,7 @@ using fuzz::require;
 class Recorded {
  public:
   Recorded() {
-    for (const FileNumber file : {1, 2}) {
+    for (const FileNumber file : {FileNumber{1}, FileNumber{2}}) {
       SegmentWriter writer =
           expect(SegmentWriter::begin(expect(directory_.create(file)), head_of(file)));
       across_.add(writer, 10, file == 2);

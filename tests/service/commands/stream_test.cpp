@@ -131,7 +131,7 @@ TEST_CASE_METHOD(StreamCommandFixture, "a file is sent at its own rate") {
   CHECK(requests() == Requests{"s16le 44100 1 chunk=160ms", "s16le 8000 1 chunk=160ms"});
 }
 
-TEST_CASE_METHOD(StreamCommandFixture, "--no-record declines to be recorded") {
+TEST_CASE_METHOD(StreamCommandFixture, "a stream declines to be recorded with --no-record") {
   const std::string file = audio("call.wav", 80);
   CHECK(millrace_stream({file, "--no-record"}) == 0);
   CHECK(requests() == Requests{"s16le 16000 1 record=no"});
