@@ -153,7 +153,7 @@ class Compose(unittest.TestCase):
         ((port, _),) = self.published("prometheus")
         self.assertIn(f"--web.external-url=http://127.0.0.1:{port}", command)
         boards = list(ROOT.glob("monitoring/grafana/dashboards/*.json"))
-        self.assertEqual(len(boards), 6)
+        self.assertEqual(len(boards), 7)
         for board in boards:
             variables = {one["name"]: one.get("query") for one in json.loads(board.read_text())["templating"]["list"]}
             self.assertEqual(variables["runbooks"], f"http://127.0.0.1:{port}/user", board.name)

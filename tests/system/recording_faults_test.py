@@ -325,7 +325,7 @@ class Names(RecordingFaultTest):
         self.assertEqual(set(os.listdir(self.folder)), before | {"exported"})
         names = sorted(os.listdir(exported))
         self.assertEqual([name for name in names if name != "streams.jsonl"],
-                         sorted(f"{stream['stream']}.wav" for stream in listed(self.directory).values()))
+                         sorted(f"{stream['number']}.wav" for stream in listed(self.directory).values()))
         with open(os.path.join(exported, "streams.jsonl")) as file:
             for line in map(json.loads, file):
                 self.assertEqual(line["options"], json.loads(options))
