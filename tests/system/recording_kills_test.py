@@ -42,20 +42,28 @@ class Kills(SystemTest):
         return {stream["name"]: stream for stream in map(json.loads, self.command("ls", "--json").stdout.splitlines())}
 
     def live(self, service, life, chance):
-        """Streams until the service is killed at a random moment. Returns the streams that were recorded before."""
+        """Kills the service after a random number of messages. Returns the streams that were recorded before."""
+        to_look = chance.randrange(1, 400)
+        left = {"look": to_look, "kill": to_look + chance.randrange(1, 100)}
+        reached = {name: asyncio.Event() for name in left}
+
         async def client(number):
             try:
                 async with service.connect(id=f"life-{life}-{number}") as connection:
                     for piece in range(100_000):
                         await connection.send(samples(first_of(life, number) + piece * PIECE, PIECE))
+                        for name in left:
+                            left[name] -= 1
+                            if left[name] == 0:
+                                reached[name].set()
             except (OSError, websockets.ConnectionClosed):
                 pass  # killed
 
         async def lives():
             clients = [asyncio.create_task(client(number)) for number in range(CLIENTS)]
-            await asyncio.sleep(chance.uniform(0.02, 0.3))  # the moment of the kill is to be random
+            await reached["look"].wait()
             before = await asyncio.to_thread(self.listed)
-            await asyncio.sleep(chance.uniform(0, 0.05))
+            await reached["kill"].wait()
             service.process.send_signal(signal.SIGKILL)
             await asyncio.gather(*clients)
             return before

@@ -63,7 +63,7 @@ TEST_CASE("a flipped bit of a sealed file costs its chunk, and is found") {
     const std::size_t lost = lost_chunks(chunks, read);
     if (lost > 1) FAIL("more than one chunk is lost");
     if (lost == 1 && file.damages().empty()) FAIL("the loss has no name");
-    if (file.verify()) FAIL("verify() finds no damage");
+    if (file.verify()) FAIL("verify() has not found the damage");
     if (file.damages().front().why.empty()) FAIL("the damage has no reason");
   });
 }

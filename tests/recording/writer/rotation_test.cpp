@@ -58,7 +58,7 @@ TEST_CASE_METHOD(ManyStreams,
   recorder->work(now);
   disk.sync = 0;
   for (int i = 0; i < 4; ++i) pass(10s);
-  // Only so many ends are kept.
+  // The number of ends that are kept is limited.
   CHECK(stats.streams.value() == 0);
   CHECK(stats.dropped[DropReason::io_error].value() >= channels);
   std::size_t again = 0;
