@@ -75,13 +75,14 @@ class Kills(SystemTest):
     def test_after_each_kill_everything_that_was_committed_is_there(self):
         chance = random.Random(1)
         service = self.service(CONFIGURATION.format(directory=self.directory))
-        numbers = {}
+        numbers, committed = {}, 0
         for life in range(KILLS):
             tap = service.tap()
             before = self.live(service, life, chance)
             tap.kill()
             service.again()
             after = self.listed()
+            committed += sum(stream["frames"] for stream in before.values() if stream["open"])
             for name, stream in before.items():
                 self.assertGreaterEqual(after[name]["frames"], stream["frames"], name)
                 self.assertEqual(after[name]["number"], stream["number"], name)
@@ -90,6 +91,7 @@ class Kills(SystemTest):
                 self.assertFalse(stream["open"], name)
                 self.assertEqual(numbers.setdefault(stream["number"], name), name)  # no number is used twice
         self.assertGreater(len(numbers), KILLS)
+        self.assertGreater(committed, 0)  # some kills came after a commit
         self.assertEqual(service.stop(), 0, service.errors)
         self.assertTrue(self.command("verify").stdout.splitlines()[-1].endswith("good"))
         self.check_frames()
