@@ -17,6 +17,7 @@
 #include "schemas/worker_protocol.h"
 #include "tests/support/temporary_directory.h"
 #include "transport/net/spawn.h"
+#include "workers/hub/hub.h"
 #include "workers/hub/server.h"
 #include "workers/library/worker.h"
 
@@ -116,7 +117,7 @@ class BatchSource::Service {
 
   WorkerServerSettings server_settings() {
     WorkerServerSettings settings;
-    settings.find = [this](std::string_view) { return PipelineHub{&hub_, &io_}; };
+    settings.find = [this](std::string_view) { return PipelineHost{&hub_, &io_}; };
     settings.log = [](const WorkerEvent&) {};
     return settings;
   }

@@ -32,11 +32,18 @@ std::uint64_t drawn_number(std::uint64_t seed, std::string_view stream, std::uin
   return mix(mix(seed ^ hash(stream)) + index);
 }
 
-std::uint32_t drawn_size(const SizeRule& rule, std::string_view stream, std::uint64_t row) {
-  const std::uint64_t index = rule.per == SizeRule::Per::stream ? 0 : row;
-  const std::uint64_t h = drawn_number(rule.seed, stream, index);
+SizeDraws::SizeDraws(const SizeRule& rule, std::string_view stream)
+    : rule_(&rule), key_(mix(rule.seed ^ hash(stream))) {}
+
+std::uint32_t SizeDraws::operator[](std::uint64_t row) const {
+  const std::uint64_t h = mix(key_ + (rule_->per == SizeRule::Per::stream ? 0 : row));
   using Wide = unsigned __int128;
-  return rule.sizes[static_cast<std::size_t>((Wide{rule.sizes.size()} * h) >> 64)];
+  const SizeList& sizes = rule_->sizes;
+  return sizes[static_cast<std::size_t>((Wide{sizes.size()} * h) >> 64)];
+}
+
+std::uint32_t drawn_size(const SizeRule& rule, std::string_view stream, std::uint64_t row) {
+  return SizeDraws(rule, stream)[row];
 }
 
 }  // namespace millrace

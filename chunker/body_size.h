@@ -64,8 +64,23 @@ struct SizeRule {
 // Number `index` of the sequence of random numbers of a stream, uniform in 64 bits.
 std::uint64_t drawn_number(std::uint64_t seed, std::string_view stream, std::uint64_t index);
 
-// The size that the rule `random` draws for the row with frames number `row` of a stream, counted
-// from 0. `per = stream` always draws with row 0. docs/rules.md has the same as a Python program.
+// The sizes that the rule `random` draws for the rows of one stream. docs/rules.md has the same as
+// a Python program.
+class SizeDraws {
+ public:
+  // `rule` must outlive it.
+  SizeDraws(const SizeRule& rule, std::string_view stream);
+
+  // The size for the row with frames number `row`, counted from 0. `per = stream` always draws with
+  // row 0.
+  std::uint32_t operator[](std::uint64_t row) const;
+
+ private:
+  const SizeRule* rule_;
+  std::uint64_t key_;
+};
+
+// The size of one row.
 std::uint32_t drawn_size(const SizeRule& rule, std::string_view stream, std::uint64_t row);
 
 }  // namespace millrace

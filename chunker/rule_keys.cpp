@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <sstream>
 
 #include "chunker/lengths.h"
 #include "chunker/presets.h"
@@ -175,6 +176,18 @@ std::vector<std::string_view> rule_keys() {
   for_each_key(rule, [&](std::string_view name, const auto&) { names.push_back(name); });
   names.push_back("preset");
   return names;
+}
+
+Result<RuleKeys, std::string> split_rule_keys(const std::string& text) {
+  RuleKeys keys;
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, ',');) {
+    const auto equals = item.find('=');
+    if (equals == item.npos)
+      return "\"" + item + "\" must be KEY=VALUE; separate several by commas";
+    keys.emplace_back(item.substr(0, equals), item.substr(equals + 1));
+  }
+  return keys;
 }
 
 Result<ChunkRule, SpecError> parse_rule(const RuleKeys& keys, const RuleTarget& target) {

@@ -131,6 +131,9 @@ std::vector<std::string_view> rule_keys();
 // chunker/sizes_text.h.
 using RuleKeys = std::vector<std::pair<std::string, std::string>>;
 
+// Splits text like "size=1600,left=64". The error is a sentence without the name of the option.
+Result<RuleKeys, std::string> split_rule_keys(const std::string& text);
+
 // The stream that a rule is for.
 struct RuleTarget {
   double rate = 16000;    // frames per second

@@ -4,8 +4,11 @@ add_library(millrace_options INTERFACE)
 target_compile_features(millrace_options INTERFACE cxx_std_20)
 # -Wno-mismatched-new-delete: if GCC 12 inlines only one of Asio's functions that allocate and free coroutine
 # frames, it gives a false warning.
+# UNITY_BUILD: of sources that are compiled together, GCC reports local names that another source uses in an unnamed
+# namespace, and takes unnamed namespaces for those of a header.
 target_compile_options(millrace_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wno-mismatched-new-delete>"
+  "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wno-shadow;-Wno-subobject-linkage>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
 
 # millrace_library(SOURCES … [SERVICE_SOURCES …] DEPS millrace::base PRIVATE_DEPS … [INSTALL] [EXPORT_NAME worker])

@@ -17,6 +17,8 @@ void collect_devices(const Sources& sources, Families& into);
 void collect_workers(const std::vector<PipelineSource>& pipelines, Time now, Families& into);
 // Nothing without a recorder.
 void collect_recording(const Sources& sources, Families& into);
+// Nothing without a server of batches for training.
+void collect_training(const Sources& sources, Families& into);
 void collect_service(const Sources& sources, Families& into);
 
 // The standard process_* set, from /proc/self.

@@ -10,17 +10,22 @@ const std::string& Exporter::text(Time now) {
   using namespace std::chrono_literals;
   if (!text_.empty() && now < collected_ + 1s) return text_;
   Families families;
+  if (sources_.training.empty()) collect_streaming(now, families);
+  collect_training(sources_, families);
+  collect_service(sources_, families);
+  collect_process(families);
+  text_ = families.text();
+  collected_ = now;
+  return text_;
+}
+
+void Exporter::collect_streaming(Time now, Families& families) const {
   collect_transports(sources_, families);
   collect_streams(sources_.pipelines, families);
   collect_batches(sources_.pipelines, families);
   collect_devices(sources_, families);
   collect_workers(sources_.pipelines, now, families);
   collect_recording(sources_, families);
-  collect_service(sources_, families);
-  collect_process(families);
-  text_ = families.text();
-  collected_ = now;
-  return text_;
 }
 
 }  // namespace millrace

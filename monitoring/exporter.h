@@ -8,6 +8,8 @@
 
 namespace millrace {
 
+class Families;
+
 // The text of /metrics: the counters of all stages under the names of docs/metrics.md, with every
 // label value from the start, and the process_* figures of the system. It only reads the counters,
 // and blocks no thread that writes them.
@@ -29,6 +31,9 @@ class Exporter {
   static constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=utf-8";
 
  private:
+  // The families of the service for streams.
+  void collect_streaming(Time now, Families& families) const;
+
   Sources sources_;
   std::string text_;
   Time collected_;

@@ -7,6 +7,7 @@
 #include "monitoring/service_stats.h"
 #include "recording/writer/stats.h"
 #include "streams/stats.h"
+#include "training/serving/stats.h"
 #include "transport/net/stats.h"
 #include "workers/lanes/stats.h"
 
@@ -44,7 +45,8 @@ struct Sources {
   std::vector<DeviceSource> devices = {};
   Shards<recording::RecordingStats> recorder = {};  // empty: nothing is recorded
   Shards<recording::TapStats> taps = {};
-  std::string cuda = "none";  // the CUDA version of this build
+  Shards<training::TrainingStats> training = {};  // a server of batches; has nothing of the above
+  std::string cuda = "none";                      // the CUDA version of this build
 };
 
 }  // namespace millrace

@@ -26,8 +26,8 @@ constexpr std::uint64_t max_position = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t max_mark = (std::int64_t{1} << 53) - 1;
 constexpr std::uint32_t max_count = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t max_name = 256, max_refusal = 4096, max_chunk = 65536, max_options = 4096;
+constexpr std::size_t max_details = 65536;
 constexpr std::uint8_t all_flags = 127, reset_flag = 2;
-
 // Splits a text into consecutive pieces. next() is nullopt if less text is left.
 class Pieces {
  public:
@@ -49,19 +49,36 @@ bool fits(std::uint32_t n, std::uint32_t least, std::uint32_t most) {
   return n >= least && n <= most;
 }
 
+std::optional<TrainerHello> read(const wire::Trainer& in) {
+  const bool possible = in.rank() < in.world() && in.world() <= max_count &&
+                        in.epoch() <= max_position && in.step() <= max_position &&
+                        in.stride() >= 1 && in.stride() <= max_count;
+  if (!possible) return std::nullopt;
+  return TrainerHello{.rank = in.rank(),
+                      .world = in.world(),
+                      .epoch = in.epoch(),
+                      .step = in.step(),
+                      .stride = in.stride()};
+}
+
 std::optional<Hello> read(const wire::Hello& in) {
   const std::uint32_t least = in.watch() ? 0 : 1;
   if (!is_printable(wire::view(in.pipeline()), max_name) ||
       !is_printable(wire::view(in.name()), max_name) ||
       !is_printable(wire::view(in.device()), max_name) || !fits(in.credits(), least, max_credits))
     return std::nullopt;
-  return Hello{.version = in.version(),
-               .pipeline = in.pipeline()->str(),
-               .name = in.name()->str(),
-               .credits = in.credits(),
-               .device = in.device()->str(),
-               .watch = in.watch(),
-               .alone = in.alone()};
+  Hello hello{.version = in.version(),
+              .pipeline = in.pipeline()->str(),
+              .name = in.name()->str(),
+              .credits = in.credits(),
+              .device = in.device()->str(),
+              .watch = in.watch(),
+              .alone = in.alone()};
+  if (in.trainer()) {
+    hello.trainer = read(*in.trainer());
+    if (!hello.trainer || in.watch() || in.alone()) return std::nullopt;
+  }
+  return hello;
 }
 
 Answer read_answer(Answer::Kind kind, std::string_view text, bool endpoint) {
@@ -160,6 +177,10 @@ std::optional<Welcome> read(const wire::Welcome& in) {
     welcome.device = read(*in.device(), in.slabs());
     if (!welcome.device) return std::nullopt;
   }
+  if (in.plan()) {
+    if (in.plan()->size() > max_plan || !is_json_object(wire::view(in.plan()))) return std::nullopt;
+    welcome.plan = in.plan()->str();
+  }
   return welcome;
 }
 
@@ -196,7 +217,14 @@ bool read_rows(const Rows* in, bool frames, std::uint32_t width, std::vector<Row
   return true;
 }
 
+// Names in a plan are often the paths of files.
+bool is_stream_name(std::string_view name, bool plan) {
+  return plan ? !name.empty() && name.size() <= max_catalog_name && is_utf8(name) : is_name(name);
+}
+
 bool read_opened(const wire::Batch& in, std::vector<OpenedStream>& out) {
+  const bool plan = in.steps() > 0;
+  const std::size_t longest = plan ? max_meta : max_options;
   out.clear();
   Pieces pieces(wire::text_of(in.opened_text()));
   if (!in.opened()) return pieces.empty();
@@ -204,7 +232,7 @@ bool read_opened(const wire::Batch& in, std::vector<OpenedStream>& out) {
   for (const wire::OpenedStream* stream : *in.opened()) {
     const auto name = pieces.next(stream->name_length());
     const auto options = pieces.next(stream->options_length());
-    if (!name || !options || !is_name(*name) || options->size() > max_options ||
+    if (!name || !options || !is_stream_name(*name, plan) || options->size() > longest ||
         !(options->empty() || is_json(*options)))
       return false;
     out.push_back({.stream = StreamId{stream->stream()},
@@ -213,6 +241,13 @@ bool read_opened(const wire::Batch& in, std::vector<OpenedStream>& out) {
                    .options = std::string(*options)});
   }
   return pieces.empty();
+}
+
+// A batch of a plan is a step of its epoch; other batches have zeros.
+bool has_position(const wire::Batch& in) {
+  const bool none = in.epoch() == 0 && in.step() == 0 && in.steps() == 0 && in.body() == 0;
+  return none || (in.epoch() <= max_position && in.step() < in.steps() &&
+                  in.steps() <= max_position && in.body() >= 1 && in.body() <= in.width());
 }
 
 bool read(const wire::Batch& in, HandedBatch& out) {
@@ -224,17 +259,28 @@ bool read(const wire::Batch& in, HandedBatch& out) {
   out.closed = from_wire(in.closed());
   out.copied = from_wire(in.copied());
   out.tensor = wire::bytes_of(in.tensor());
-  return in.trigger() < count_of<Trigger>() && in.rows() <= max_count && in.width() <= max_count &&
-         read_rows(in.framed(), true, in.width(), out.framed) &&
+  out.epoch = in.epoch();
+  out.step = in.step();
+  out.steps = in.steps();
+  out.body = in.body();
+  return in.trigger() < count_of<Trigger>() && has_position(in) && in.rows() <= max_count &&
+         in.width() <= max_count && read_rows(in.framed(), true, in.width(), out.framed) &&
          read_rows(in.marks(), false, in.width(), out.marks) && read_opened(in, out.opened) &&
-         out.framed.size() <= in.rows() && out.framed.size() + out.marks.size() > 0;
+         out.framed.size() <= in.rows() &&
+         (out.framed.size() + out.marks.size() > 0 || (in.steps() > 0 && in.rows() > 0));
 }
 
 std::optional<Refused> read(const wire::Refused& in) {
   if (!is_printable(wire::view(in.code()), max_name) ||
       !is_printable(wire::view(in.message()), max_refusal))
     return std::nullopt;
-  return Refused{.code = in.code()->str(), .message = in.message()->str()};
+  Refused refused{.code = in.code()->str(), .message = in.message()->str()};
+  if (in.details()) {
+    if (in.details()->size() > max_details || !is_json_object(wire::view(in.details())))
+      return std::nullopt;
+    refused.details = in.details()->str();
+  }
+  return refused;
 }
 
 template <class Message, class Any>

@@ -102,6 +102,13 @@ flatbuffers::Offset<wire::DeviceSlabs> encode_handles(Builder& builder,
   return wire::CreateDeviceSlabs(builder, memory, copied, finished);
 }
 
+flatbuffers::Offset<wire::Trainer> encode_trainer(Builder& builder,
+                                                  const std::optional<TrainerHello>& trainer) {
+  if (!trainer) return 0;
+  return wire::CreateTrainer(builder, trainer->rank, trainer->world, trainer->epoch, trainer->step,
+                             trainer->stride);
+}
+
 }  // namespace
 
 Encoder::Encoder() : builder_(std::make_unique<Builder>()) {}
@@ -114,8 +121,10 @@ Bytes Encoder::encode(const Hello& hello) {
   const auto pipeline = builder_->CreateString(hello.pipeline);
   const auto name = builder_->CreateString(hello.name);
   const auto device = builder_->CreateString(hello.device);
-  return finish(*builder_, wire::CreateHello(*builder_, hello.version, pipeline, name,
-                                             hello.credits, device, hello.watch, hello.alone));
+  const auto trainer = encode_trainer(*builder_, hello.trainer);
+  return finish(*builder_,
+                wire::CreateHello(*builder_, hello.version, pipeline, name, hello.credits, device,
+                                  hello.watch, hello.alone, trainer));
 }
 
 Bytes Encoder::encode(const Done& done) { return encode(done, done.answers, done.mark_answers); }
@@ -144,6 +153,8 @@ Bytes Encoder::encode(const Welcome& welcome) {
   const auto chunk = builder_->CreateString(welcome.chunk);
   const auto device = encode_handles(*builder_, welcome.device);
   const auto width_buckets = builder_->CreateVector(welcome.width_buckets);
+  flatbuffers::Offset<flatbuffers::String> plan = 0;
+  if (!welcome.plan.empty()) plan = builder_->CreateString(welcome.plan);
   wire::WelcomeBuilder table(*builder_);
   table.add_version(welcome.version);
   table.add_slots(welcome.slots);
@@ -162,6 +173,7 @@ Bytes Encoder::encode(const Welcome& welcome) {
   table.add_repeat(welcome.repeat);
   table.add_device(device);
   table.add_width_buckets(width_buckets);
+  table.add_plan(plan);
   return finish(*builder_, table.Finish());
 }
 
@@ -191,6 +203,10 @@ Bytes Encoder::encode(const HandedBatch& batch, Bytes values) {
   table.add_opened(opened);
   table.add_opened_text(opened_text);
   table.add_tensor(tensor);
+  table.add_epoch(batch.epoch);
+  table.add_step(batch.step);
+  table.add_steps(batch.steps);
+  table.add_body(batch.body);
   return finish(*builder_, table.Finish());
 }
 
@@ -208,7 +224,9 @@ Bytes Encoder::encode(const Refused& refused) {
   const wire::Writing writing(*builder_);
   const auto code = builder_->CreateString(refused.code);
   const auto message = builder_->CreateString(refused.message);
-  return finish(*builder_, wire::CreateRefused(*builder_, code, message));
+  flatbuffers::Offset<flatbuffers::String> details = 0;
+  if (!refused.details.empty()) details = builder_->CreateString(refused.details);
+  return finish(*builder_, wire::CreateRefused(*builder_, code, message, details));
 }
 
 }  // namespace millrace::worker_protocol

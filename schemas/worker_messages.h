@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,21 @@ inline constexpr std::uint32_t version = 1;
 inline constexpr std::uint32_t max_credits = 1024;
 inline constexpr std::uint32_t max_width_buckets = 16;
 
+// Limits on texts of a plan, in bytes: Welcome::plan, and the name and meta of an opened stream.
+inline constexpr std::size_t max_plan = std::size_t{1} << 20;
+inline constexpr std::size_t max_catalog_name = 4096;
+inline constexpr std::size_t max_meta = std::size_t{1} << 20;
+
+// The position of a trainer: it gets every `stride`-th step of its rank, from (epoch, step) on.
+struct TrainerHello {
+  std::uint32_t rank = 0;
+  std::uint32_t world = 1;
+  std::uint64_t epoch = 0;
+  std::uint64_t step = 0;
+  std::uint64_t stride = 1;
+  bool operator==(const TrainerHello&) const = default;
+};
+
 // worker -> service: the first message.
 struct Hello {
   std::uint32_t version = worker_protocol::version;
@@ -35,6 +51,7 @@ struct Hello {
   bool watch = false;
   // Leaves when another worker is attached; the first of several such workers stays.
   bool alone = false;
+  std::optional<TrainerHello> trainer = {};  // only for a server of batches for training
   bool operator==(const Hello&) const = default;
 };
 
@@ -58,6 +75,7 @@ struct Welcome {
   // The widths that batches may have, ascending: 1 to max_width_buckets of them, the last is
   // `width`.
   std::vector<std::uint32_t> width_buckets = {};
+  std::string plan = {};  // to a trainer: the plan, a JSON object; empty otherwise
   bool operator==(const Welcome&) const = default;
 };
 
@@ -80,7 +98,7 @@ struct OpenedStream {
   StreamId stream{};
   std::uint32_t slot = 0;
   std::string name;
-  std::string options;  // the client's JSON object, or empty
+  std::string options;  // the client's JSON object, or empty; in a plan, the `meta` of the stream
   bool operator==(const OpenedStream&) const = default;
 };
 
@@ -95,10 +113,14 @@ struct HandedBatch {
   std::vector<RowEntry> framed;  // rows with frames, in the order of the tensor
   std::vector<RowEntry> marks;   // marker rows
   std::vector<OpenedStream> opened;
-  Bytes tensor;  // without slabs: a view, in a decoded batch of its message
+  Bytes tensor;  // without slabs: a view, in a decoded batch of its message; companions follow it
+  // For batches of a plan; 0 otherwise.
+  std::uint64_t epoch = 0, step = 0;
+  std::uint64_t steps = 0;  // number of steps of the epoch
+  std::uint32_t body = 0;   // most frames of a body: determines the entries of companions
 };
 
-// worker -> service: a batch is done. Batches are returned in their order.
+// worker -> service: a batch is done. Batches are returned in their order; by trainers in any.
 struct Done {
   BatchId batch{};
   std::vector<Answer> answers;       // answers to the framed rows in order; empty: no row has one
@@ -135,6 +157,7 @@ struct Company {
 struct Refused {
   std::string code;
   std::string message;
+  std::string details = {};  // a JSON object, or empty; to a trainer: the stream and the step
   bool operator==(const Refused&) const = default;
 };
 

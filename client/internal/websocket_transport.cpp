@@ -12,6 +12,7 @@
 #include "client/internal/limits.h"
 #include "schemas/json_commands.h"
 #include "transport/net/spawn.h"
+#include "transport/websocket/frame_head.h"
 
 namespace millrace {
 namespace {
@@ -20,7 +21,6 @@ using net::experimental::awaitable_operators::operator&&;
 using net::experimental::awaitable_operators::operator||;
 using Kind = Connection::Kind;
 
-constexpr std::uint16_t close_normal = 1000;
 constexpr int checks = 8;                  // checks of the other host within `silence`
 constexpr std::size_t frame_overhead = 6;  // least bytes of a WebSocket frame besides its payload
 
@@ -136,13 +136,13 @@ class WebsocketTransport::Stream {
       if (queued.empty())
         co_await await_queued();
       else  // a write need not wait, and the user may queue without end: lets other streams run
-        co_await net::post(executor_, net::use_awaitable_t<Executor>());
+        co_await net::post(executor_, throwing);
     }
   }
 
   // The service treats a close as an end, and drops its results.
   Task<> close() {
-    connection_->close(close_normal, "");
+    connection_->close(close_codes::normal, "");
     co_await (connection_->flushed() && abort_on_timeout());
   }
 

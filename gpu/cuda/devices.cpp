@@ -28,6 +28,19 @@ std::string names_of(const std::vector<cuda::FoundDevice>& devices) {
 
 }  // namespace
 
+cuda::FoundDevice find_device(std::string_view name) {
+  const cuda::Machine machine = cuda::find_devices();
+  std::string names;
+  for (const cuda::FoundDevice& device : machine.devices) {
+    if (device.name == name || (name == "cuda" && device.ordinal == 0)) return device;
+    names += ", " + device.name;
+  }
+  throw DeviceFailure(DeviceFault::other,
+                      "no device \"" + std::string(name) +
+                          "\" on this machine; available: " + std::string(host_device_name) +
+                          names + (machine.why_none.empty() ? "" : " (" + machine.why_none + ")"));
+}
+
 Devices::Devices(const DeviceRule& rule) : rule_(rule) {
   if (rule.use == DeviceRule::Use::host) return;
   cuda::Machine machine = cuda::find_devices();

@@ -38,6 +38,10 @@ struct DeviceError {
   std::string message;  // one line for people: the device and the reason, or the allowed devices
 };
 
+// The device of this machine with this name: cuda:N in the numbering of this process, or cuda, the
+// first one. Creates no context. Throws DeviceFailure, whose what() names the available devices.
+cuda::FoundDevice find_device(std::string_view name);
+
 // The devices of this process, and the limit of the slabs' memory on each. It must outlive the
 // devices that it opens, and their slabs.
 //

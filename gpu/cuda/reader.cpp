@@ -63,6 +63,7 @@ DeviceArrays CudaReader::take(std::uint32_t slab, const SlabShape& shape, Mutabl
                       .right = array<std::int32_t>(at, layout.right),
                       .flags = array<std::uint8_t>(at, layout.flags),
                       .reset = array<std::uint8_t>(at, layout.reset),
+                      .companions = at + layout.companions,
                       .ready = slabs_[slab].ready.get()};
   check(cudaEventRecord(slabs_[slab].ready.get(), input_.get()), "recording an event");
   return arrays;
@@ -73,7 +74,7 @@ void CudaReader::renew_flags(const DeviceArrays& arrays, std::uint32_t slab, con
   const OnDevice on(ordinal_);
   const SlabLayout layout = layout_of(shape);
   auto* const at = reinterpret_cast<std::byte*>(const_cast<std::uint8_t*>(arrays.flags));
-  check(cudaMemcpyAsync(at, host.data() + layout.flags, layout.bytes - layout.flags,
+  check(cudaMemcpyAsync(at, host.data() + layout.flags, layout.companions - layout.flags,
                         cudaMemcpyHostToDevice, input_.get()),
         "copying flags");
   check(cudaEventRecord(slabs_[slab].ready.get(), input_.get()), "recording an event");

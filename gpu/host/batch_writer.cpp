@@ -7,10 +7,10 @@
 namespace millrace {
 
 void BatchWriter::begin(MutableBytes slab, std::uint32_t rows, std::uint32_t marks,
-                        std::uint32_t width) {
+                        std::uint32_t width, std::size_t companions) {
   const RowFormat& format = rows_.format();
   slab_ = slab;
-  shape_ = {rows, marks, width, format.values, format.dtype};
+  shape_ = {rows, marks, width, format.values, format.dtype, companions};
   layout_ = layout_of(shape_);
   row_bytes_ = width * rows_.column_bytes();
   added_ = marked_ = 0;
@@ -18,26 +18,31 @@ void BatchWriter::begin(MutableBytes slab, std::uint32_t rows, std::uint32_t mar
   assert(layout_.bytes <= slab.size());
 }
 
-void BatchWriter::add(const RowControl& row, const std::array<Bytes, 2>& window) {
-  assert(added_ < shape_.rows);
-  rows_.write(slab_.subspan(added_ * row_bytes_, row_bytes_), window, row.left);
-  control(added_++, row);
+void BatchWriter::put(std::uint32_t at, const RowControl& row,
+                      const std::array<Bytes, 2>& window) const {
+  assert(at < shape_.rows);
+  rows_.write(slab_.subspan(at * row_bytes_, row_bytes_), window, row.left);
+  control(at, row);
 }
 
-void BatchWriter::add_mark(const RowControl& row) {
-  assert(marked_ < shape_.marks);
-  control(std::size_t{shape_.rows} + marked_++, row);
+void BatchWriter::put_mark(std::uint32_t at, const RowControl& row) const {
+  assert(at < shape_.marks);
+  control(std::size_t{shape_.rows} + at, row);
 }
 
 SlabShape BatchWriter::finish() {
   assert(marked_ == shape_.marks);
-  const std::size_t padding = rows_.format().bare ? 0 : shape_.rows - added_;
-  if (padding > 0) std::memset(slab_.data() + added_ * row_bytes_, 0, padding * row_bytes_);
-  while (added_ < shape_.rows) control(added_++, {.slot = slots_});
+  return finish(added_);
+}
+
+SlabShape BatchWriter::finish(std::uint32_t framed) {
+  const std::size_t padding = rows_.format().bare ? 0 : shape_.rows - framed;
+  if (padding > 0) std::memset(slab_.data() + framed * row_bytes_, 0, padding * row_bytes_);
+  for (std::uint32_t at = framed; at < shape_.rows; ++at) control(at, {.slot = slots_});
   return shape_;
 }
 
-void BatchWriter::control(std::size_t entry, const RowControl& row) {
+void BatchWriter::control(std::size_t entry, const RowControl& row) const {
   const auto put = [&](std::size_t array, std::uint32_t value) {
     std::memcpy(slab_.data() + array + 4 * entry, &value, 4);
   };

@@ -26,7 +26,8 @@ struct RowControl {
 //   for each marker row:      writer.add_mark(control);
 //   const SlabShape shape = writer.finish();
 //
-// Confined to one thread. Allocates nothing and does not throw.
+// Confined to one thread, except put() and put_mark(): several threads may call
+// these for different rows, between begin() and finish(n). Allocates nothing and does not throw.
 class BatchWriter {
  public:
   // `format` is that of the slabs, from Device::slab_format(). Padding rows get the slot number
@@ -35,23 +36,35 @@ class BatchWriter {
   BatchWriter(const RowFormat& format, std::uint32_t slots) : rows_(format), slots_(slots) {}
 
   // Begins a batch in `slab`, which must stay valid until finish(). `rows` are those of the tensor,
-  // padding rows included; `marks` are marker rows; `width` is the number of columns.
+  // padding rows included; `marks` are marker rows; `width` is the number of columns; `companions`
+  // are the bytes behind the control arrays, which the caller writes.
   // Requires: `slab` is aligned to slab_alignment and as long as the layout of this shape.
-  void begin(MutableBytes slab, std::uint32_t rows, std::uint32_t marks, std::uint32_t width);
+  void begin(MutableBytes slab, std::uint32_t rows, std::uint32_t marks, std::uint32_t width,
+             std::size_t companions = 0);
 
   // Writes the next row with frames. `window` is its window, in one piece or two, as in
   // RowWriter::write(). Requires: fewer than `rows` rows were added.
-  void add(const RowControl& row, const std::array<Bytes, 2>& window);
+  void add(const RowControl& row, const std::array<Bytes, 2>& window) {
+    put(added_++, row, window);
+  }
   // Writes the next marker row. Requires: fewer than `marks` marker rows were added.
-  void add_mark(const RowControl& row);
+  void add_mark(const RowControl& row) { put_mark(marked_++, row); }
+
+  // The same for row number `at` of the rows with frames, and of the marker rows.
+  void put(std::uint32_t at, const RowControl& row, const std::array<Bytes, 2>& window) const;
+  void put_mark(std::uint32_t at, const RowControl& row) const;
+  // The memory of the companions.
+  MutableBytes companions() const { return slab_.subspan(layout_.companions, shape_.companions); }
 
   // Ends the batch. The rows that were not added become padding rows: size 0, and all zeros unless
   // the format is bare. Returns the shape, for DeviceSlabs::copy() and DeviceReader::take().
   // Requires: all marker rows were added.
   SlabShape finish();
+  // The same after put() of the rows 0 ... framed - 1 and put_mark() of all marker rows.
+  SlabShape finish(std::uint32_t framed);
 
  private:
-  void control(std::size_t entry, const RowControl& row);
+  void control(std::size_t entry, const RowControl& row) const;
 
   RowWriter rows_;
   std::uint32_t slots_;

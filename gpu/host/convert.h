@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "base/bytes.h"
 #include "base/frame_type.h"
 
 namespace millrace {
@@ -20,5 +21,8 @@ using Convert = void (*)(const std::byte* from, std::byte* to, std::size_t count
 // - f16 to f32: exact.
 // - Another type to s16: none.
 Convert conversion(Element from, Element to);
+
+// True if no value of these is infinite or NaN; always for s16. Requires: whole values.
+bool all_finite(Element element, Bytes values);
 
 }  // namespace millrace

@@ -23,6 +23,8 @@ struct DeviceArrays {
   const std::int32_t* right = nullptr;
   const std::uint8_t* flags = nullptr;
   const std::uint8_t* reset = nullptr;  // 1 if flags has RESET, else 0
+  // The companions, as in the slab (companion_layout.h).
+  std::byte* companions = nullptr;
   void* ready = nullptr;  // a cudaEvent_t that passes when all of it is written; null on the host
 };
 

@@ -24,7 +24,8 @@ class HostReader : public DeviceReader {
             .size = numbers(layout.size),
             .right = numbers(layout.right),
             .flags = bytes(layout.flags),
-            .reset = bytes(layout.reset)};
+            .reset = bytes(layout.reset),
+            .companions = host.data() + layout.companions};
   }
   bool has_arrived(std::uint32_t) const override { return true; }
   void renew_flags(const DeviceArrays&, std::uint32_t, const SlabShape&, MutableBytes) override {}

@@ -38,7 +38,7 @@ void RowWriter::write(MutableBytes row, const std::array<Bytes, 2>& window,
   convert_(window[0].data(), frames.data(), first);
   convert_(window[1].data(), frames.data() + first * size_of(format_.dtype), second);
 
-  if (format_.bare) return;
+  if (format_.bare || bytes == row.size()) return;
   const MutableBytes before = row.first(begin), behind = row.subspan(begin + bytes);
   if (format_.repeat) {
     repeat(frames.first(column_bytes_), before);

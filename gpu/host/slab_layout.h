@@ -15,16 +15,19 @@ struct SlabShape {
   std::uint32_t width = 0;         // columns
   std::uint32_t values = 1;        // per frame: channels or dim
   Element element = Element::s16;  // type of the tensor's values in the slab
+  std::size_t companions = 0;      // bytes behind the control arrays (companion_layout.h)
 };
 
 // The offsets of a batch's parts in its slab, in bytes. The tensor [rows, width, values] begins at
 // 0 and is contiguous. The control arrays of rows + marks entries each follow, aligned to
 // slab_alignment: slots, left, size and right are int32; flags and reset are uint8, and reset is 1
-// if flags has RESET. One copy of `bytes` bytes moves all of it.
+// if flags has RESET. The companions follow, aligned to slab_alignment. One copy of `bytes` bytes
+// moves all of it.
 //
 // The service and the workers compute it from the shape: a part of the worker protocol.
 struct SlabLayout {
   std::size_t slots = 0, left = 0, size = 0, right = 0, flags = 0, reset = 0;
+  std::size_t companions = 0;
   std::size_t bytes = 0;  // size of the whole batch, a multiple of slab_alignment
 };
 
@@ -43,7 +46,8 @@ constexpr SlabLayout layout_of(const SlabShape& shape) {
   layout.right = align(layout.size + 4 * entries);
   layout.flags = align(layout.right + 4 * entries);
   layout.reset = align(layout.flags + entries);
-  layout.bytes = align(layout.reset + entries);
+  layout.companions = align(layout.reset + entries);
+  layout.bytes = align(layout.companions + shape.companions);
   return layout;
 }
 

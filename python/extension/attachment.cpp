@@ -13,6 +13,7 @@
 #include "python/extension/held_batch.h"
 #include "python/extension/raise.h"
 #include "python/extension/waits.h"
+#include "python/extension/with_gil.h"
 #include "python/extension/without_gil.h"
 
 namespace millrace::python {
@@ -24,7 +25,7 @@ void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const WorkerError& error) {
-    raise("error_of", error.what(), error.code());
+    raise("error_of", error.what(), error.code(), error.details());
   }
 }
 
@@ -44,18 +45,6 @@ nb::tuple welcome(const Attachment& attachment) {
                         frames.features, name_of(frames.element), frames.rate, worker.chunk(),
                         widths);
 }
-
-// Holds the GIL while it exists, on a thread that has released it.
-class WithGil {
- public:
-  explicit WithGil(std::optional<WithoutGil>& released) : released_(released) { released_.reset(); }
-  ~WithGil() { released_.emplace(); }
-  WithGil(const WithGil&) = delete;
-  WithGil& operator=(const WithGil&) = delete;
-
- private:
-  std::optional<WithoutGil>& released_;
-};
 
 // Attaches without the GIL. An exception of `meanwhile` or of a signal handler ends the attempt.
 // `on_wait` is called with the reason when the wait for a service begins.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/answer.h"
+#include "python/extension/batch_source.h"
 #include "python/extension/without_gil.h"
 #include "workers/library/worker.h"
 
@@ -21,12 +22,12 @@ namespace millrace::python {
 // Python's signal handlers. It does not reconnect; millrace/worker.py attaches again.
 //
 // next, use_on, done and fail: confined to one thread. Everything else: thread-safe.
-class Attachment {
+class Attachment : public BatchSource {
  public:
   Attachment(const std::string& url, const WorkerSettings& settings,
              const std::function<void()>& meanwhile)
       : worker_(url, settings, meanwhile), credits_(settings.credits) {}
-  ~Attachment() {
+  ~Attachment() override {
     const WithoutGil waits;  // until the service has taken the last messages
     const Worker ends(std::move(worker_));
   }
@@ -38,12 +39,17 @@ class Attachment {
   // std::runtime_error if the caller holds as many batches as there are credits.
   std::optional<WorkerBatch> next(std::optional<double> seconds);
 
+  const FrameType& frames() const override { return worker_.frames(); }
+  int ordinal() const override { return worker_.ordinal(); }
+
   // Require that the caller does not hold the GIL. done() and fail() throw WorkerError only if the
   // device fails; a lost service is reported by next().
-  void use_on(const WorkerBatch& batch, DeviceStream stream) { worker_.use_on(batch, stream); }
+  void use_on(const WorkerBatch& batch, DeviceStream stream) override {
+    worker_.use_on(batch, stream);
+  }
   void done(WorkerBatch& batch, std::span<const Answer> answers,
-            std::span<const Answer> mark_answers);
-  void fail(WorkerBatch& batch, const std::string& why);
+            std::span<const Answer> mark_answers) override;
+  void fail(WorkerBatch& batch, const std::string& why) override;
 
   void bye() { worker_.bye(); }
   void close() { worker_.close(); }

@@ -30,7 +30,7 @@ const HeldBatch& DeviceMemory::open() const {
   return batch;
 }
 
-int DeviceMemory::ordinal() const { return open().ordinal(); }
+int DeviceMemory::ordinal() const { return open().source().ordinal(); }
 
 std::uintptr_t DeviceMemory::address() const {
   open();
@@ -54,8 +54,8 @@ void DeviceMemory::use_on(std::uintptr_t stream) const { open().use_on(stream); 
 nb::object DeviceMemory::capsule() const {
   const HeldBatch& batch = open();
   const nb::ndarray<> array(const_cast<void*>(layout_.begin), layout_.shape.size(),
-                            layout_.shape.data(), batch.owner(), nullptr, layout_.dtype,
-                            nb::device::cuda::value, batch.ordinal());
+                            layout_.shape.data(), batch.owner(batch_), nullptr, layout_.dtype,
+                            nb::device::cuda::value, batch.source().ordinal());
   return nb::cast(array);
 }
 

@@ -9,10 +9,12 @@
 #include <string>
 #include <utility>
 
+#include "base/companion.h"
 #include "base/event.h"
+#include "gpu/host/companion_layout.h"
 #include "python/extension/answers.h"
-#include "python/extension/attachment.h"
 #include "python/extension/device_memory.h"
+#include "python/extension/training/array_types.h"
 #include "python/extension/without_gil.h"
 
 namespace millrace::python {
@@ -21,12 +23,6 @@ namespace {
 namespace nb = nanobind;
 using worker_protocol::OpenedStream;
 using worker_protocol::RowEntry;
-
-nb::dlpack::dtype dtype_of(Element element) {
-  using Code = nb::dlpack::dtype_code;
-  const auto code = element == Element::s16 ? Code::Int : Code::Float;
-  return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * size_of(element)), 1};
-}
 
 // The rows as in memory; row_fields() has the layout.
 nb::bytes bytes_of(const std::vector<RowEntry>& rows) {
@@ -68,12 +64,16 @@ nb::list reasons() {
   return names;
 }
 
-nb::list opened(const WorkerBatch& batch) {
+nb::str text_of(const std::string& text) { return nb::str(text.data(), text.size()); }
+
+nb::list opened(const HeldBatch& held) {
   nb::list streams;
-  for (const OpenedStream& stream : batch.opened())
+  for (const OpenedStream& stream : held.open().opened()) {
+    const auto text = held.source().text_of(number(stream.stream));
     streams.append(nb::make_tuple(number(stream.stream), stream.slot,
-                                  nb::str(stream.name.data(), stream.name.size()),
-                                  nb::str(stream.options.data(), stream.options.size())));
+                                  text_of(text ? text->name : stream.name),
+                                  text_of(text ? text->options : stream.options)));
+  }
   return streams;
 }
 
@@ -84,14 +84,14 @@ nb::object array(Self self, ArrayLayout layout) {
   if (batch.open().device() != nullptr)
     return nb::cast(DeviceMemory(nb::borrow(self), std::move(layout)));
   const nb::ndarray<nb::numpy> seen(const_cast<void*>(layout.begin), layout.shape.size(),
-                                    layout.shape.data(), batch.owner(), nullptr, layout.dtype);
+                                    layout.shape.data(), batch.owner(self), nullptr, layout.dtype);
   return nb::cast(seen);
 }
 
 nb::object tensor(Self self) {
   const auto& held = nb::cast<const HeldBatch&>(self);
   const WorkerBatch& batch = held.open();
-  const FrameType& frames = held.frames();
+  const FrameType& frames = held.source().frames();
   const std::byte* const begin =
       batch.device() != nullptr ? batch.device()->tensor : batch.data().data();
   return array(self,
@@ -99,7 +99,7 @@ nb::object tensor(Self self) {
 }
 
 // A control array of the tensor's rows; those of the marker rows are in `marks`. It is writable,
-// because DLPack of NumPy before 2.1 has no read-only flag, and only this worker reads it.
+// because DLPack of NumPy before 2.1 has no read-only flag, and only this process reads it.
 template <class As, auto on_host, auto on_device>
 nb::object column(Self self) {
   const WorkerBatch& batch = nb::cast<const HeldBatch&>(self).open();
@@ -108,48 +108,74 @@ nb::object column(Self self) {
   return array(self, {begin, {batch.rows()}, nb::dtype<As>()});
 }
 
+// The companions [rows, entries, values] by their names.
+nb::dict companions(Self self) {
+  const auto& held = nb::cast<const HeldBatch&>(self);
+  const WorkerBatch& batch = held.open();
+  const auto formats = held.source().companions();
+  const CompanionLayout layout = layout_of(formats, batch.rows(), batch.body());
+  nb::dict arrays;
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    const CompanionFormat& format = formats[i];
+    const std::byte* const begin = batch.device() != nullptr
+                                       ? batch.device()->companions + layout.offsets[i]
+                                       : batch.companions()[i].data();
+    arrays[format.name.c_str()] =
+        array(self, {begin,
+                     {batch.rows(), format.most_entries(batch.body()), format.values},
+                     dtype_of(format.element)});
+  }
+  return arrays;
+}
+
 std::int64_t nanoseconds(Time time) { return time.time_since_epoch().count(); }
 
 }  // namespace
 
-HeldBatch::HeldBatch(WorkerBatch batch, Attachment& worker, nb::object attachment)
-    : batch_(std::move(batch)), worker_(&worker), attachment_(std::move(attachment)) {}
+HeldBatch::HeldBatch(WorkerBatch batch, BatchSource& source, nb::object keeps)
+    : keeps_(std::move(keeps)),
+      source_(&source),
+      batch_(new WorkerBatch(std::move(batch)), Drop{&source}) {}
+
+void HeldBatch::Drop::operator()(WorkerBatch* batch) const noexcept {
+  source->drop(*batch);
+  delete batch;
+}
 
 const WorkerBatch& HeldBatch::open() const {
   if (!open_)
     throw std::runtime_error("the batch was given back: its memory has another batch now");
-  return batch_;
+  return *batch_;
 }
-
-const FrameType& HeldBatch::frames() const { return worker_->worker().frames(); }
-int HeldBatch::ordinal() const { return worker_->worker().ordinal(); }
 
 void HeldBatch::use_on(std::uintptr_t stream) const {
   const WorkerBatch& batch = open();
   const WithoutGil waits;
-  worker_->use_on(batch, reinterpret_cast<DeviceStream>(stream));
+  source_->use_on(batch, reinterpret_cast<DeviceStream>(stream));
 }
 
 void HeldBatch::done(nb::handle answers, nb::handle marks, nb::handle endpoint, nb::handle encode) {
-  const std::size_t framed = open().framed().size(), rows = batch_.rows();
+  if (source_->lends()) return;  // no client waits for answers, and the arrays stay valid
+  const std::size_t framed = open().framed().size(), rows = batch_->rows();
   auto row_answers = answers_from(answers, {framed, rows - framed, "answer", "row"}, encode);
   set_endpoints(row_answers, endpoint, {framed, rows - framed, "endpoint", "row"});
   const auto mark_answers =
-      answers_from(marks, {batch_.marks().size(), 0, "mark", "marker row"}, encode);
+      answers_from(marks, {batch_->marks().size(), 0, "mark", "marker row"}, encode);
   open();  // foreign code (`encode`, tolist) may have given the batch back
   {
     const WithoutGil waits;
-    worker_->done(batch_, row_answers, mark_answers);
+    source_->done(*batch_, row_answers, mark_answers);
   }
   open_ = false;
 }
 
 void HeldBatch::fail(nb::handle error) {
+  if (source_->lends()) return;
   open();
   const std::string why = error_text(error);
   {
     const WithoutGil waits;
-    worker_->fail(batch_, why);
+    source_->fail(*batch_, why);
   }
   open_ = false;
 }
@@ -173,7 +199,11 @@ void add_batch(nb::module_& module) {
       .def_prop_ro("reset", &column<bool, &WorkerBatch::reset, &DeviceArrays::reset>)
       .def_prop_ro("framed", [](const HeldBatch& b) { return bytes_of(b.open().framed()); })
       .def_prop_ro("marks", [](const HeldBatch& b) { return bytes_of(b.open().marks()); })
-      .def_prop_ro("opened", [](const HeldBatch& b) { return opened(b.open()); })
+      .def_prop_ro("opened", &opened)
+      .def_prop_ro("epoch", [](const HeldBatch& b) { return b.open().epoch(); })
+      .def_prop_ro("step", [](const HeldBatch& b) { return b.open().step(); })
+      .def_prop_ro("steps", [](const HeldBatch& b) { return b.open().steps(); })
+      .def_prop_ro("companions", &companions)
       .def("use_on", &HeldBatch::use_on)
       .def_prop_ro("open", &HeldBatch::is_open)
       .def("fail", &HeldBatch::fail, nb::arg("error"))

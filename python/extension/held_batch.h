@@ -4,32 +4,32 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <memory>
 
+#include "python/extension/batch_source.h"
 #include "workers/library/worker_batch.h"
 
 namespace millrace::python {
 
-class Attachment;
-
-// A batch for Python. Its arrays are views of the worker's memory, which they keep alive; after
-// done() they show a later batch. On a device they are DeviceMemory.
+// A batch for Python. Its arrays are views of the source's memory, which they keep alive. If the
+// source lends batches, they keep the batch alive instead, and the memory goes back with the last
+// of them. Otherwise they show a later batch after done(). On a device they are DeviceMemory.
 //
 // Requires: the GIL.
 class HeldBatch {
  public:
-  // `attachment` is the Python object of `worker`; it is kept alive.
-  HeldBatch(WorkerBatch batch, Attachment& worker, nanobind::object attachment);
+  // `keeps` is the Python object of `source`; it is kept alive.
+  HeldBatch(WorkerBatch batch, BatchSource& source, nanobind::object keeps);
 
   // Throws std::runtime_error after done() or fail().
   const WorkerBatch& open() const;
 
   bool is_open() const { return open_; }
-
-  // Number of the CUDA device with the batch; -1: the host.
-  int ordinal() const;
-  const FrameType& frames() const;
-  // The object that keeps the memory alive.
-  nanobind::handle owner() const { return attachment_; }
+  const BatchSource& source() const { return *source_; }
+  // The object that keeps the memory of this batch's arrays alive. `self`: this object in Python.
+  nanobind::handle owner(nanobind::handle self) const {
+    return source_->lends() ? self : nanobind::handle(keeps_);
+  }
 
   // Work that is put on this CUDA stream from now on finds the batch, and may finish after done().
   void use_on(std::uintptr_t stream) const;
@@ -42,9 +42,14 @@ class HeldBatch {
   void fail(nanobind::handle error);
 
  private:
-  WorkerBatch batch_;
-  Attachment* worker_;
-  nanobind::object attachment_;
+  struct Drop {
+    void operator()(WorkerBatch* batch) const noexcept;
+    BatchSource* source = nullptr;
+  };
+
+  nanobind::object keeps_;
+  BatchSource* source_;
+  std::unique_ptr<WorkerBatch, Drop> batch_;  // dropped before `keeps_`
   bool open_ = true;
 };
 

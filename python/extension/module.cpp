@@ -8,6 +8,10 @@
 #include "python/extension/device_memory.h"
 #include "python/extension/held_batch.h"
 #include "python/extension/recordings.h"
+#include "python/extension/training/dataset_keys.h"
+#include "python/extension/training/opened_catalog.h"
+#include "python/extension/training/plan_loader.h"
+#include "python/extension/training/trainer.h"
 
 // millrace._core, the extension of the package. The signatures are in millrace/_core.pyi.
 NB_MODULE(_core, module) {
@@ -20,4 +24,8 @@ NB_MODULE(_core, module) {
   add_client_stream(module);
   add_client(module);
   add_recordings(module);
+  add_catalogs(module);
+  add_plans(module);
+  add_plan_loader(module);
+  add_trainer(module);
 }

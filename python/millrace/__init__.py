@@ -1,23 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chunks, batches and state resets for streaming models.
 
-``Worker`` runs a model, ``Client`` and ``connect`` stream to a service, ``recordings`` reads recorded streams, and
-``chunks`` and ``values`` are the chunk rules as functions.
+``Worker`` runs a model, ``Client`` and ``connect`` stream to a service, and ``recordings`` reads recorded streams.
+``Dataset`` gives the batches of a service for training, from audio files, ``catalogs`` and recordings. ``chunks`` and
+``values`` are the chunk rules as functions.
 """
 
 from importlib.metadata import version
 
-from millrace import recordings
+from millrace import catalogs, recordings
 from millrace.aio import AsyncClient, AsyncStream, connect
+from millrace.augmentation import WholeStream
 from millrace.batch import Batch
 from millrace.chunking import chunks, values
 from millrace.client import Client, Stream
+from millrace.dataset import Dataset
+from millrace.dataset_properties import Companion
+from millrace.dataset_stats import Stats
 from millrace.device_array import DeviceArray
 from millrace.errors import (
     ClientError,
     ConnectionLost,
+    DataError,
     DeviceError,
     Failure,
+    PlanDiffers,
     Refused,
     ServiceGone,
     StreamFailed,
@@ -25,6 +32,7 @@ from millrace.errors import (
     WorkerError,
 )
 from millrace.events import Closed, Event, Flushed, Goaway, Rejected, Result, Warned
+from millrace.progress_bar import progress
 from millrace.rows import Flag, Opened, Row, Rows
 from millrace.settings import ClientSettings
 from millrace.worker import Worker
@@ -39,7 +47,10 @@ __all__ = [
     "ClientError",
     "ClientSettings",
     "Closed",
+    "Companion",
     "ConnectionLost",
+    "DataError",
+    "Dataset",
     "DeviceArray",
     "DeviceError",
     "Event",
@@ -48,20 +59,25 @@ __all__ = [
     "Flushed",
     "Goaway",
     "Opened",
+    "PlanDiffers",
     "Refused",
     "Rejected",
     "Result",
     "Row",
     "Rows",
     "ServiceGone",
+    "Stats",
     "Stream",
     "StreamFailed",
     "StreamRefused",
     "Warned",
+    "WholeStream",
     "Worker",
     "WorkerError",
+    "catalogs",
     "chunks",
     "connect",
+    "progress",
     "recordings",
     "values",
 ]

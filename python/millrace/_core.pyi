@@ -105,6 +105,10 @@ class Batch:
         endpoint: Iterable[Any] | None,
         encode: Callable[[Any], str],
     ) -> None: ...
+    epoch: int
+    step: int
+    steps: int
+    companions: dict[str, NDArray[Any] | DeviceMemory]
 
 class DeviceMemory:
     ordinal: int
@@ -142,3 +146,86 @@ class Recordings:
     def named(self, name: str) -> list[RecordedStream]: ...
     def count(self) -> int: ...
     def streams(self) -> list[RecordedStream]: ...
+
+class Catalog:
+    size: int
+    digest: int
+    frame_type: tuple[str, int, float, bool]
+    companions: list[tuple[str, str, int, int, int]]
+    def name(self, stream: int) -> str: ...
+    def meta(self, stream: int) -> str: ...
+    def frames(self, stream: int) -> int: ...
+    def with_files(self, sources: Iterable[tuple[str, str, int, int, str | None]]) -> Catalog: ...
+    def with_objects(self, entries: Iterable[tuple[str, str, int, int, int, object]]) -> Catalog: ...
+
+def open_files(
+    path: str,
+    element: str | None,
+    rate: float | None,
+    channels: int | None,
+    pipeline: str,
+    companions: Iterable[tuple[str, str, int, int, str | None]],
+    progress: Callable[[int, int], object],
+) -> Catalog: ...
+def of_object(
+    source: object,
+    streams: int,
+    element: str,
+    values: int,
+    rate: float,
+    features: bool,
+    progress: Callable[[int, int], object],
+) -> Catalog: ...
+def join(catalogs: list[Catalog]) -> Catalog: ...
+
+class DatasetKeys:
+    served: bool
+    companions: list[tuple[str, str, int, int, str | None]]
+    def __init__(self, given: dict[str, Any]) -> None: ...
+
+class Plan:
+    slots: int
+    rows: int
+    width: int
+    width_buckets: list[int]
+    element: str
+    chunk: str | None
+    origin: str
+    def __init__(
+        self, keys: DatasetKeys, catalog: Catalog, function: object | None, changes_lengths: bool
+    ) -> None: ...
+    def padding_warning(self, rows: int, padding_rows: int, frames: int) -> str | None: ...
+
+def difference_of(expected: str, other: str) -> str: ...
+
+class Loader:
+    at_end: bool
+    position: tuple[int, int]
+    stats: dict[str, Any]
+    def __init__(self, plan: Plan, stride: int, first_step: int) -> None: ...
+    def next(self, seconds: float | None) -> Batch | None: ...
+    def seek(self, epoch: int, step: int) -> None: ...
+    def stop(self) -> None: ...
+    def steps(self) -> int: ...
+    def totals(self) -> tuple[int, int, int]: ...
+
+class Trainer:
+    ended: bool
+    device: str
+    welcome: tuple[int, int, int, int, bool, str, float, str, list[int]]
+    plan: str
+    counts: tuple[int, int, int, int]
+    kept: int
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        credits: int,
+        device: str,
+        position: tuple[int, int, int, int, int],
+        wait: float,
+        on_wait: Callable[[str], object],
+        meanwhile: Callable[[], object],
+    ) -> None: ...
+    def next(self, seconds: float | None) -> Batch | None: ...
+    def leave(self) -> None: ...

@@ -14,17 +14,20 @@ from millrace.rows import Opened, Rows
 
 
 class Batch:
-    """A batch that the worker has taken and not yet given back.
+    """A batch that a worker has taken and not yet given back, or a batch of a Dataset.
 
     ``data``, ``slot``, ``flags``, ``reset``, ``left``, ``size`` and ``right`` are arrays in memory that is
     shared with the service. Nothing is copied; ``numpy.asarray``, ``torch.from_dlpack`` and
     ``jax.dlpack.from_dlpack`` use the same memory. On a device they are DeviceArrays in its memory, for the
     same functions except NumPy's.
 
-    The arrays are valid until ``done`` or ``fail``. Afterwards that memory holds other batches, and the
+    The arrays of a worker are valid until ``done`` or ``fail``. Afterwards that memory holds other batches, and the
     attributes raise RuntimeError. Copy what you want to keep.
 
-    Confined to the worker's thread.
+    The arrays of a Dataset belong to the program: their memory is used again when no Batch, array or tensor refers to
+    it. ``done`` and ``fail`` are not needed, and do nothing.
+
+    Confined to the thread of the worker or of the Dataset.
     """
 
     __slots__ = ("_core",)
@@ -39,7 +42,7 @@ class Batch:
 
     @property
     def trigger(self) -> str:
-        """Why the batch closed: full, complete, deadline or drain."""
+        """Why the batch closed: full, complete, deadline or drain; in a Dataset without a meaning."""
         return self._core.trigger
 
     @property
@@ -99,6 +102,22 @@ class Batch:
         return _array_of(self._core.right)
 
     @property
+    def epoch(self) -> int:
+        """Number of the epoch in a Dataset; 0 in a worker."""
+        return self._core.epoch
+
+    @property
+    def step(self) -> int:
+        """Number of the batch in its epoch, for the rank of the Dataset; 0 in a worker."""
+        return self._core.step
+
+    @property
+    def companions(self) -> dict[str, NDArray[Any] | Any]:
+        """The companions of a Dataset by name: arrays [rows, entries, values]. ``entries`` is the most that a body can
+        have. A row has the entries whose first frame is in its body, in order; unused entries are 0."""
+        return {name: _array_of(array) for name, array in self._core.companions.items()}
+
+    @property
     def framed(self) -> Rows:
         """The rows of ``data`` without padding rows, one record each. A copy: it stays valid."""
         return Rows(self._core.framed)
@@ -110,7 +129,8 @@ class Batch:
 
     @property
     def opened(self) -> list[Opened]:
-        """The streams whose first row for this worker is in this batch."""
+        """The streams whose first row for this worker or Dataset is in this batch. In a Dataset, ``options`` is the
+        stream's ``meta``."""
         return [
             Opened(stream, slot, name, json.loads(options) if options else {})
             for stream, slot, name, options in self._core.opened

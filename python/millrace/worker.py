@@ -29,7 +29,7 @@ _PASSING = ("timeout", "no_room", "stopping", "internal")  # codes after which a
 _DTYPES = {"s16": "int16", "f16": "float16", "f32": "float32"}
 
 
-class _Outage:
+class Outage:
     """A time without a service: when to attach again, and until when to try."""
 
     def __init__(self, timeout: float) -> None:
@@ -129,7 +129,7 @@ class Worker:
         self._settings = (url or "", pipeline, name or own_name, whole("credits", credits, 1, 1024), device)
         self._reattach = math.inf if reattach is True else float(reattach)
         self._leaving = self._closed = self._interrupted = False
-        self._outage: _Outage | None = None
+        self._outage: Outage | None = None
         self._core = _core.Attachment(
             *self._settings,
             wait,
@@ -291,7 +291,7 @@ class Worker:
     def _lose(self, why: str) -> None:
         if self._outage is None:
             _log.warning("attaching again: %s", why)
-            self._outage = _Outage(self._reattach)
+            self._outage = Outage(self._reattach)
 
     def _attach_again(self, deadline: float) -> bool:
         """Returns false if it was interrupted, or after the deadline."""

@@ -15,12 +15,11 @@
 #include <memory>
 #include <string_view>
 
+#include "recording/files/file.h"
 #include "recording/files/file_locks.h"
 
 namespace millrace::recording {
 namespace {
-
-std::error_code last_error() { return {errno, std::generic_category()}; }
 
 [[noreturn]] void fail(const std::string& path) { throw std::system_error(last_error(), path); }
 

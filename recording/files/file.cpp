@@ -10,9 +10,10 @@
 #include <utility>
 
 namespace millrace::recording {
-namespace {
 
 std::error_code last_error() { return {errno, std::generic_category()}; }
+
+namespace {
 
 // Repeats a call that returns -1 and EINTR.
 template <class Call>

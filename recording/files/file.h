@@ -10,6 +10,9 @@
 
 namespace millrace::recording {
 
+// The error of the last system call of this thread: errno.
+std::error_code last_error();
+
 // System calls on files, repeated after EINTR and after short writes. An error is the errno of the
 // call; after an error some of the bytes may be written.
 Result<void, std::error_code> write_all(int descriptor, Bytes bytes);

@@ -22,7 +22,7 @@ struct flock byte_of(LockedPart part) {
   return lock;
 }
 
-[[noreturn]] void fail(const std::string& path) {
+[[noreturn]] void fail_lock(const std::string& path) {
   throw std::system_error(errno, std::generic_category(), path + "/" + lock_name);
 }
 
@@ -31,28 +31,28 @@ struct flock byte_of(LockedPart part) {
 FileDescriptor open_lock_file(int directory, const std::string& path) {
   FileDescriptor file(
       ::openat(directory, lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file) fail(path);
+  if (!file) fail_lock(path);
   return file;
 }
 
 bool try_lock(int lock_file, LockedPart part) {
   struct flock lock = byte_of(part);
   if (::fcntl(lock_file, F_OFD_SETLK, &lock) == 0) return true;
-  if (errno != EAGAIN && errno != EACCES) fail("fcntl");
+  if (errno != EAGAIN && errno != EACCES) fail_lock("fcntl");
   return false;
 }
 
 void wait_for_lock(int lock_file, LockedPart part) {
   struct flock lock = byte_of(part);
   while (::fcntl(lock_file, F_OFD_SETLKW, &lock) != 0)
-    if (errno != EINTR) fail("fcntl");
+    if (errno != EINTR) fail_lock("fcntl");
 }
 
 bool is_locked(int directory, const std::string& path, LockedPart part) {
   const FileDescriptor file(::openat(directory, lock_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!file && errno == ENOENT) return false;
   struct flock lock = byte_of(part);
-  if (!file || ::fcntl(file.get(), F_OFD_GETLK, &lock) != 0) fail(path);
+  if (!file || ::fcntl(file.get(), F_OFD_GETLK, &lock) != 0) fail_lock(path);
   return lock.l_type != F_UNLCK;
 }
 

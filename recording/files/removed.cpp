@@ -21,12 +21,10 @@ namespace {
 constexpr const char* name = "removed";
 constexpr const char* new_name = "removed.new";
 
-[[noreturn]] void fail(const std::string& path, std::error_code error) {
+[[noreturn]] void fail_removed(const std::string& path, std::error_code error) {
   throw std::system_error(error, path + "/" + name);
 }
-[[noreturn]] void fail(const std::string& path) {
-  fail(path, std::error_code(errno, std::generic_category()));
-}
+[[noreturn]] void fail_removed(const std::string& path) { fail_removed(path, last_error()); }
 
 std::string read_all(int file, const std::string& path) {
   std::string text;
@@ -37,7 +35,7 @@ std::string read_all(int file, const std::string& path) {
     if (size > 0)
       text.append(part.data(), static_cast<std::size_t>(size));
     else if (errno != EINTR)
-      fail(path);
+      fail_removed(path);
   }
 }
 
@@ -49,7 +47,7 @@ std::set<std::uint64_t> parse(std::string_view text, const std::string& path) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     const auto digits = static_cast<std::size_t>(end - text.data());
     if (error != std::errc() || digits == text.size() || *end != '\n')
-      fail(path, std::make_error_code(std::errc::bad_message));
+      fail_removed(path, std::make_error_code(std::errc::bad_message));
     numbers.insert(number);
     text.remove_prefix(digits + 1);
   }
@@ -57,13 +55,13 @@ std::set<std::uint64_t> parse(std::string_view text, const std::string& path) {
 }
 
 void write_new(int directory, const std::string& path, const std::string& text) {
-  if (::unlinkat(directory, new_name, 0) != 0 && errno != ENOENT) fail(path);
+  if (::unlinkat(directory, new_name, 0) != 0 && errno != ENOENT) fail_removed(path);
   const FileDescriptor file(
       ::openat(directory, new_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file) fail(path);
+  if (!file) fail_removed(path);
   auto done = write_all(file.get(), std::as_bytes(std::span(text)));
   if (done) done = sync_data(file.get());
-  if (!done) fail(path, done.error());
+  if (!done) fail_removed(path, done.error());
 }
 
 }  // namespace
@@ -72,7 +70,7 @@ std::set<std::uint64_t> Directory::removed() const {
   const FileDescriptor file(
       ::openat(directory_.get(), name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!file && errno == ENOENT) return {};
-  if (!file) fail(path_);
+  if (!file) fail_removed(path_);
   return parse(read_all(file.get(), path_), path_);
 }
 
@@ -84,8 +82,8 @@ void Directory::add_removed(const std::set<std::uint64_t>& streams) const {
   std::string text;
   for (const std::uint64_t stream : all) (text += std::to_string(stream)) += '\n';
   write_new(directory_.get(), path_, text);
-  if (::renameat(directory_.get(), new_name, directory_.get(), name) != 0) fail(path_);
-  if (const auto synced = sync(); !synced) fail(path_, synced.error());
+  if (::renameat(directory_.get(), new_name, directory_.get(), name) != 0) fail_removed(path_);
+  if (const auto synced = sync(); !synced) fail_removed(path_, synced.error());
 }
 
 }  // namespace millrace::recording

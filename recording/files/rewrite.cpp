@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <set>
 #include <utility>
 
+#include "recording/files/file.h"
 #include "recording/files/recovery.h"
 #include "recording/files/segment_writer.h"
 
@@ -63,9 +63,9 @@ class Copy {
 // Sets the time of the last write: retention deletes by it.
 Status copy_time(int from, int to) {
   struct stat facts {};
-  if (::fstat(from, &facts) != 0) return std::error_code(errno, std::generic_category());
+  if (::fstat(from, &facts) != 0) return last_error();
   const std::array<timespec, 2> times{facts.st_atim, facts.st_mtim};
-  if (::futimens(to, times.data()) != 0) return std::error_code(errno, std::generic_category());
+  if (::futimens(to, times.data()) != 0) return last_error();
   return {};
 }
 

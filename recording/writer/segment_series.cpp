@@ -106,21 +106,24 @@ void SegmentSeries::count(const Recovered& recovered) {
 }
 
 Result<void, std::error_code> SegmentSeries::begin() {
-  if (std::exchange(lacks_space_, false)) {
-    const auto recovered = recover(directory_, number_);
-    if (recovered) {
-      count(*recovered);
-      notices_.sealed(number_);
-    } else {
-      notices_.left_unsealed(number_, recovered.error());
-    }
-  }
+  const auto error = full_ ? recover_full() : std::nullopt;
   auto created = create_next();
   if (!created && created.error() == std::errc::file_exists) {
     if (const auto skipped = skip_taken(); !skipped) return skipped;
     created = create_next();
   }
+  // If neither succeeds, there is still no space: the next attempt begins with the recovery.
+  if (error && created) notices_.left_unsealed(*std::exchange(full_, std::nullopt), *error);
   return created;
+}
+
+std::optional<std::string> SegmentSeries::recover_full() {
+  const auto recovered = recover(directory_, *full_);
+  if (!recovered) return recovered.error();
+  count(*recovered);
+  notices_.sealed(*full_);
+  full_.reset();
+  return std::nullopt;
 }
 
 Result<void, std::error_code> SegmentSeries::skip_taken() {
@@ -216,7 +219,7 @@ void SegmentSeries::fail(FileOperation operation, std::error_code why) {
   stats_.unsynced_bytes.set(0);
   if (is_disk_full(why) && operation == FileOperation::write) {
     writer_.reset();
-    lacks_space_ = true;
+    full_ = number_;
     return;
   }
   abandon(why.message());

@@ -58,6 +58,8 @@ class SegmentSeries {
 
  private:
   void recover_last();
+  // Recovers the file `full_`. Returns the error.
+  std::optional<std::string> recover_full();
   void count(const Recovered& recovered);
   Result<void, std::error_code> create_next();
   Result<void, std::error_code> skip_taken();
@@ -73,7 +75,7 @@ class SegmentSeries {
   std::optional<SegmentWriter> writer_;
   FileNumber number_ = 0;
   std::uint64_t next_stream_ = 1;
-  bool lacks_space_ = false;  // the last file is not sealed because there was no space
+  std::optional<FileNumber> full_;  // the last file, if it is not sealed because there was no space
 };
 
 // True if the file system has no room.

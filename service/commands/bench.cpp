@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "input/audio_file.h"
 #include "load/evaluation.h"
 #include "load/load_run.h"
 #include "service/commands/command_line.h"
-#include "service/commands/input/audio_file.h"
 #include "service/commands/output/bench_report.h"
 #include "service/commands/termination.h"
 #include "service/config/descriptors.h"
@@ -29,7 +29,7 @@ using load::LoadPlan;
 using load::LoadReport;
 using load::LoadTarget;
 
-struct Arguments {
+struct BenchArguments {
   LoadPlan plan;
   LoadTarget target;
   std::vector<std::string> files;
@@ -69,7 +69,7 @@ void read_files(const std::vector<std::string>& paths, LoadTarget& target) {
   }
 }
 
-LoadPlan plan_of(const Arguments& arguments) {
+LoadPlan plan_of(const BenchArguments& arguments) {
   LoadPlan plan = arguments.plan;
   plan.packet = time_of("--packet", arguments.packet);
   plan.length = time_of("--duration", arguments.duration);
@@ -89,7 +89,7 @@ LoadPlan plan_of(const Arguments& arguments) {
   return plan;
 }
 
-LoadTarget target_of(const Arguments& arguments, const LoadPlan& plan) {
+LoadTarget load_target(const BenchArguments& arguments, const LoadPlan& plan) {
   LoadTarget target = arguments.target;
   using OwnWorker = LoadTarget::OwnWorker;
   if (arguments.worker != "none")
@@ -115,10 +115,10 @@ LoadTarget target_of(const Arguments& arguments, const LoadPlan& plan) {
 
 class Bench {
  public:
-  Bench(const Arguments& arguments, Console& console)
+  Bench(const BenchArguments& arguments, Console& console)
       : console_(console),
         plan_(plan_of(arguments)),
-        target_(target_of(arguments, plan_)),
+        target_(load_target(arguments, plan_)),
         json_(arguments.json) {}
 
   void run_once() {
@@ -193,7 +193,7 @@ class Bench {
   ::_exit(130);
 }
 
-void bench(const Arguments& arguments, Console& console) {
+void bench(const BenchArguments& arguments, Console& console) {
   const BlockedSignals blocked;
   const Termination termination(exit_interrupted);
   try {
@@ -209,7 +209,7 @@ void bench(const Arguments& arguments, Console& console) {
   }
 }
 
-void add_traffic(Command& command, Arguments& into) {
+void add_traffic(Command& command, BenchArguments& into) {
   command.add("FILE", &into.files, "Audio files to stream, in turn; default: noise").type(" ");
   command
       .add("--streams", &into.plan.streams,
@@ -248,7 +248,7 @@ void add_traffic(Command& command, Arguments& into) {
   command.add("--seed", &into.plan.seed, "Random seed; default: 1");
 }
 
-void add_ends(Command& command, Arguments& into) {
+void add_ends(Command& command, BenchArguments& into) {
   command.add("--url", &into.target.url, "Address of the service")
       .type("ws://HOST:PORT|tcp://HOST:PORT")
       .shows_default();
@@ -294,7 +294,7 @@ void add_ends(Command& command, Arguments& into) {
 }  // namespace
 
 void add_bench_command(CommandLine& program, Console& console) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<BenchArguments>();
   Command command =
       program.add("bench", "Load a running service with real-time streams and measure it");
   add_traffic(command, *arguments);

@@ -8,17 +8,16 @@
 #include <memory>
 #include <optional>
 #include <ostream>
-#include <sstream>
 #include <utility>
 
 #include "chunker/chunker.h"
 #include "chunker/presets.h"
+#include "input/audio_file.h"
 #include "service/commands/chunking/chunk_plot.h"
 #include "service/commands/chunking/cut_stream.h"
 #include "service/commands/chunking/file_frames.h"
 #include "service/commands/chunking/frame_window.h"
 #include "service/commands/command_line.h"
-#include "service/commands/input/audio_file.h"
 #include "service/commands/input/events_file.h"
 #include "service/commands/output/row_lines.h"
 #include "service/config/options.h"
@@ -26,11 +25,11 @@
 namespace millrace {
 namespace {
 
-using Outcome = Result<void, std::string>;
+using ChunkOutcome = Result<void, std::string>;
 
 constexpr double most_rate = 1e9;
 
-struct Arguments {
+struct ChunkArguments {
   std::string spec, preset, config;  // exactly one
   std::string pipeline = "default";  // the name of a pipeline in `config`
   std::string file, frames, events;  // exactly one
@@ -40,33 +39,20 @@ struct Arguments {
   bool values = false;
 };
 
-// Splits text like "size=1600,left=64".
-Result<RuleKeys, std::string> split_spec(const std::string& spec) {
-  RuleKeys keys;
-  std::istringstream items(spec);
-  for (std::string item; std::getline(items, item, ',');) {
-    const auto equals = item.find('=');
-    if (equals == item.npos)
-      return "--spec: \"" + item + "\" must be KEY=VALUE; separate several by commas";
-    keys.emplace_back(item.substr(0, equals), item.substr(equals + 1));
-  }
-  return keys;
-}
-
 // The rule of --spec or --preset for frames of this kind.
-Result<ChunkRule, std::string> rule_from(const Arguments& arguments,
+Result<ChunkRule, std::string> rule_from(const ChunkArguments& arguments,
                                          const std::function<RuleTarget(const RuleKeys&)>& target) {
   const auto keys = arguments.preset.empty()
-                        ? split_spec(arguments.spec)
+                        ? split_rule_keys(arguments.spec)
                         : Result<RuleKeys, std::string>(RuleKeys{{"preset", arguments.preset}});
-  if (!keys) return keys.error();
+  if (!keys) return "--spec: " + keys.error();
   const auto rule = parse_rule(*keys, target(*keys));
   if (!rule) return rule.error().message;
   return *rule;
 }
 
 // How the pipeline of --config cuts its streams.
-Result<CutStream::Rule, std::string> pipeline_rule(const Arguments& arguments) {
+Result<CutStream::Rule, std::string> pipeline_rule(const ChunkArguments& arguments) {
   const auto configuration = load_options(arguments.config);
   if (!configuration) return configuration.error();
   for (const PipelineOptions& pipeline : configuration->options.pipelines)
@@ -76,7 +62,8 @@ Result<CutStream::Rule, std::string> pipeline_rule(const Arguments& arguments) {
 }
 
 // The rule for a file, which decides the rate and the channels of --spec and --preset.
-Result<CutStream::Rule, std::string> rule_for(const Arguments& arguments, const AudioFile& file) {
+Result<CutStream::Rule, std::string> rule_for(const ChunkArguments& arguments,
+                                              const AudioFile& file) {
   if (!arguments.config.empty()) return pipeline_rule(arguments);
   if (arguments.rate.value_or(file.rate()) != file.rate())
     return arguments.file + ": has " + std::to_string(std::lround(file.rate())) +
@@ -87,7 +74,7 @@ Result<CutStream::Rule, std::string> rule_for(const Arguments& arguments, const 
 }
 
 // The rule for a stream without values.
-Result<CutStream::Rule, std::string> rule_for(const Arguments& arguments) {
+Result<CutStream::Rule, std::string> rule_for(const ChunkArguments& arguments) {
   if (!arguments.config.empty()) return pipeline_rule(arguments);
   const auto rule =
       rule_from(arguments, [&](const RuleKeys& keys) { return target_of(keys, arguments.rate); });
@@ -95,8 +82,8 @@ Result<CutStream::Rule, std::string> rule_for(const Arguments& arguments) {
   return CutStream::Rule{{}, *rule, {}, {}};
 }
 
-Outcome print_events(const StreamEvents& events, const ChunkRule& rule, bool values,
-                     std::ostream& out) {
+ChunkOutcome print_events(const StreamEvents& events, const ChunkRule& rule, bool values,
+                          std::ostream& out) {
   const PositionValues positions;
   RowLines lines(out);
   Chunker chunker(events.spec());
@@ -111,13 +98,13 @@ Outcome print_events(const StreamEvents& events, const ChunkRule& rule, bool val
   return {};
 }
 
-Outcome write(const std::string& path, const std::string& text) {
+ChunkOutcome write(const std::string& path, const std::string& text) {
   std::ofstream out(path, std::ios::binary);
   if (!(out << text) || !out.flush()) return path + ": cannot be written";
   return {};
 }
 
-Outcome chunk_file(const Arguments& arguments, std::ostream& out) {
+ChunkOutcome chunk_file(const ChunkArguments& arguments, std::ostream& out) {
   auto file = AudioFile::open(arguments.file);
   if (!file) return arguments.file + ": " + file.error();
   auto rule = rule_for(arguments, *file);
@@ -152,7 +139,7 @@ Outcome chunk_file(const Arguments& arguments, std::ostream& out) {
     if (arguments.values) window.drop_before(stream.chunker().keep_from());
   }
   stream.end();
-  return plots ? write(arguments.plot, plot.svg()) : Outcome{};
+  return plots ? write(arguments.plot, plot.svg()) : ChunkOutcome{};
 }
 
 Result<std::uint64_t, std::string> frames_of(const std::string& text) {
@@ -164,7 +151,8 @@ Result<std::uint64_t, std::string> frames_of(const std::string& text) {
          std::to_string(max_position);
 }
 
-Outcome chunk_frames(const Arguments& arguments, CutStream::Rule rule, std::ostream& out) {
+ChunkOutcome chunk_frames(const ChunkArguments& arguments, CutStream::Rule rule,
+                          std::ostream& out) {
   const auto frames = frames_of(arguments.frames);
   if (!frames) return frames.error();
   if (rule.endpoint && rule.endpoint->by == EndpointRule::By::vad)
@@ -185,7 +173,7 @@ Outcome chunk_frames(const Arguments& arguments, CutStream::Rule rule, std::ostr
   return {};
 }
 
-Outcome chunk(const Arguments& arguments, std::ostream& out) {
+ChunkOutcome chunk(const ChunkArguments& arguments, std::ostream& out) {
   const bool file = !arguments.file.empty();
   if (!arguments.spec.empty() + !arguments.preset.empty() + !arguments.config.empty() != 1)
     return std::string("exactly one of --spec, --preset and --config must be given");
@@ -205,7 +193,7 @@ Outcome chunk(const Arguments& arguments, std::ostream& out) {
   return print_events(*events, rule->chunk, arguments.values, out);
 }
 
-void add_options(Command& command, Arguments& into) {
+void add_options(Command& command, ChunkArguments& into) {
   command.add("FILE", &into.file, "Audio file to cut into rows").type(" ");
   command
       .add("--spec", &into.spec,
@@ -241,7 +229,7 @@ void add_options(Command& command, Arguments& into) {
 }  // namespace
 
 void add_chunk_command(CommandLine& program, Console& console) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ChunkArguments>();
   Command command = program.add(
       "chunk",
       "Print the rows of a stream, without a service: [seq,begin,left,size,right,flags,gap]");

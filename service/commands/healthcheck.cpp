@@ -17,7 +17,7 @@ namespace millrace {
 
 namespace {
 
-struct Arguments {
+struct HealthcheckArguments {
   std::string url = "http://127.0.0.1:9464/readyz";
   std::string timeout = "2s";
 };
@@ -40,7 +40,7 @@ std::optional<Url> parse_url(std::string_view text) {
   return Url{*address, path.empty() ? "/" : std::string(path)};
 }
 
-Result<void, std::string> check(const Arguments& arguments) {
+Result<void, std::string> check(const HealthcheckArguments& arguments) {
   const auto timeout = parse_time(arguments.timeout);
   if (!timeout) return "--timeout: \"" + arguments.timeout + "\" must be a time such as 2s";
   const auto url = parse_url(arguments.url);
@@ -58,7 +58,7 @@ Result<void, std::string> check(const Arguments& arguments) {
 void add_healthcheck_command(CommandLine& program, Console& console) {
   Command command =
       program.add("healthcheck", "Check whether a service is ready; exit code 0 if it is, else 1");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<HealthcheckArguments>();
   command.add("--url", &arguments->url, "URL to request; the service is ready if the status is 200")
       .shows_default();
   command.add("--timeout", &arguments->timeout, "Longest time to wait for the answer")

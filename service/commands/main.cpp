@@ -17,6 +17,9 @@
 #include "service/commands/serve.h"
 #include "service/commands/stream.h"
 #include "service/commands/tap.h"
+#include "service/commands/training/index.h"
+#include "service/commands/training/plan.h"
+#include "service/training/train_serve.h"
 
 namespace {
 
@@ -60,6 +63,9 @@ int main(int argc, char** argv) {
   add_chunk_command(program, console);
   add_recordings_command(program, console);
   add_replay_command(program, console);
+  add_index_command(program, console);
+  add_plan_command(program, console);
+  add_train_serve_command(program, console);
   add_bench_command(program, console);
   add_check_config_command(program, console);
   add_healthcheck_command(program, console);

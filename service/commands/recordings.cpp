@@ -31,9 +31,9 @@ using namespace recordings;
 namespace {
 
 // True: all is good. False: the command has printed what is not. Error: one line.
-using Outcome = Result<bool, std::string>;
+using RecordingsOutcome = Result<bool, std::string>;
 
-struct Arguments {
+struct RecordingsArguments {
   std::string directory;
   std::string stream;                // show
   std::vector<std::string> streams;  // export, rm
@@ -45,7 +45,7 @@ struct Arguments {
 using Opened = Result<std::unique_ptr<Recordings>, std::string>;
 
 // Opens the directory. Files that cannot be read are noted and left out.
-Opened open_recordings(const Arguments& arguments, Progress& progress) {
+Opened open_recordings(const RecordingsArguments& arguments, Progress& progress) {
   progress.show("reading " + arguments.directory, Clock::now());
   auto recordings = Recordings::open(arguments.directory);
   if (!recordings) return recordings;
@@ -54,7 +54,8 @@ Opened open_recordings(const Arguments& arguments, Progress& progress) {
   return recordings;
 }
 
-Outcome list(const Arguments& arguments, std::ostream& out, Progress& progress) {
+RecordingsOutcome list(const RecordingsArguments& arguments, std::ostream& out,
+                       Progress& progress) {
   Filter filter{.pipeline = arguments.pipeline, .name = arguments.name};
   if (const auto set = set_instant("--since", arguments.since, filter.since); !set)
     return set.error();
@@ -66,7 +67,8 @@ Outcome list(const Arguments& arguments, std::ostream& out, Progress& progress) 
   return true;
 }
 
-Outcome show(const Arguments& arguments, std::ostream& out, Progress& progress) {
+RecordingsOutcome show(const RecordingsArguments& arguments, std::ostream& out,
+                       Progress& progress) {
   const auto recordings = open_recordings(arguments, progress);
   if (!recordings) return recordings.error();
   const auto stream = stream_named(**recordings, arguments.stream);
@@ -80,7 +82,7 @@ Outcome show(const Arguments& arguments, std::ostream& out, Progress& progress) 
   return true;
 }
 
-Outcome export_to(const Arguments& arguments, Progress& progress) {
+RecordingsOutcome export_to(const RecordingsArguments& arguments, Progress& progress) {
   if (arguments.by == "segment" && arguments.gaps == "split")
     return std::string("with --by segment, each gap begins a file anyway: leave out --gaps split");
   const auto recordings = open_recordings(arguments, progress);
@@ -101,7 +103,7 @@ Outcome export_to(const Arguments& arguments, Progress& progress) {
 }
 
 // The streams that `rm` removes.
-Result<std::vector<RecordedStream>, std::string> chosen(const Arguments& arguments,
+Result<std::vector<RecordedStream>, std::string> chosen(const RecordingsArguments& arguments,
                                                         Recordings& recordings) {
   std::vector<RecordedStream> streams;
   if (!arguments.name.empty()) {
@@ -134,7 +136,8 @@ Result<std::vector<RecordedStream>, std::string> chosen(const Arguments& argumen
   return streams;
 }
 
-Outcome remove(const Arguments& arguments, std::ostream& out, Progress& progress) {
+RecordingsOutcome remove(const RecordingsArguments& arguments, std::ostream& out,
+                         Progress& progress) {
   if (!arguments.streams.empty() + !arguments.name.empty() + !arguments.before.empty() +
           !arguments.older_than.empty() !=
       1)
@@ -156,10 +159,11 @@ Outcome remove(const Arguments& arguments, std::ostream& out, Progress& progress
   return removed->errors.empty();
 }
 
-// The commands below `recordings`. Each has the same Arguments.
+// The commands below `recordings`. Each has the same RecordingsArguments.
 class Commands {
  public:
-  using Function = std::function<Outcome(const Arguments&, std::ostream&, Progress&)>;
+  using Function =
+      std::function<RecordingsOutcome(const RecordingsArguments&, std::ostream&, Progress&)>;
 
   Commands(Command recordings, Console& console) : recordings_(recordings), console_(console) {}
 
@@ -171,18 +175,18 @@ class Commands {
     });
     return command;
   }
-  Arguments& arguments() { return *arguments_; }
+  RecordingsArguments& arguments() { return *arguments_; }
 
  private:
-  static void run(const std::string& name, const Function& function, const Arguments& arguments,
-                  Console& console) {
-    Outcome outcome = true;
+  static void run(const std::string& name, const Function& function,
+                  const RecordingsArguments& arguments, Console& console) {
+    RecordingsOutcome outcome = true;
     {
       Progress progress(console.err, console.terminal);
       try {
         outcome = function(arguments, console.out, progress);
       } catch (const std::exception& error) {
-        outcome = Outcome(arguments.directory + ": " + error.what());
+        outcome = RecordingsOutcome(arguments.directory + ": " + error.what());
       }
     }
     console.out.flush();
@@ -193,11 +197,11 @@ class Commands {
 
   Command recordings_;
   Console& console_;
-  std::shared_ptr<Arguments> arguments_ = std::make_shared<Arguments>();
+  std::shared_ptr<RecordingsArguments> arguments_ = std::make_shared<RecordingsArguments>();
 };
 
 void add_reading(Commands& commands) {
-  Arguments& to = commands.arguments();
+  RecordingsArguments& to = commands.arguments();
   Command ls =
       commands.add("ls", "List the streams: number, start, length, state, pipeline, name", list);
   ls.add("--pipeline", &to.pipeline, "Only streams of this pipeline").type("NAME");
@@ -217,7 +221,7 @@ void add_reading(Commands& commands) {
 
   Command check =
       commands.add("verify", "Read every byte and check it; exit code 0 if all is good, else 1",
-                   [](const Arguments& from, std::ostream& out, Progress& progress) {
+                   [](const RecordingsArguments& from, std::ostream& out, Progress& progress) {
                      return verify(from.directory, from.rows, out, progress);
                    });
   check.add("--rows", &to.rows,
@@ -226,7 +230,7 @@ void add_reading(Commands& commands) {
 
   Command audio =
       commands.add("export", "Write the audio of streams, and streams.jsonl with all else",
-                   [](const Arguments& from, std::ostream&, Progress& progress) {
+                   [](const RecordingsArguments& from, std::ostream&, Progress& progress) {
                      return export_to(from, progress);
                    });
   audio.add("STREAM", &to.streams, "Numbers or names of the streams; default: all").type(" ");
@@ -247,9 +251,9 @@ void add_reading(Commands& commands) {
 }
 
 void add_changing(Commands& commands) {
-  Arguments& to = commands.arguments();
+  RecordingsArguments& to = commands.arguments();
   commands.add("repair", "Seal files that were left unsealed; print what was cut from them",
-               [](const Arguments& from, std::ostream& out, Progress& progress) {
+               [](const RecordingsArguments& from, std::ostream& out, Progress& progress) {
                  return repair(from.directory, out, progress);
                });
 

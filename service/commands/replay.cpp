@@ -23,7 +23,7 @@
 namespace millrace {
 namespace {
 
-struct Arguments {
+struct ReplayArguments {
   std::string directory;
   std::vector<std::string> streams;
   std::string workers, url;  // exactly one
@@ -41,7 +41,7 @@ T value_of(Result<T, std::string> result) {
   return std::move(*result);
 }
 
-ScheduleRule rule_of(const Arguments& arguments) {
+ScheduleRule rule_of(const ReplayArguments& arguments) {
   ScheduleRule rule;
   if (arguments.at_once > 0) rule.at_once = arguments.at_once;
   if (arguments.speed == "max") return rule;
@@ -54,7 +54,7 @@ ScheduleRule rule_of(const Arguments& arguments) {
   return rule;
 }
 
-void check(const Arguments& arguments, const PipelineChoice& choice) {
+void check(const ReplayArguments& arguments, const PipelineChoice& choice) {
   if (arguments.workers.empty() == arguments.url.empty())
     throw std::invalid_argument("exactly one of --workers and --url must be given");
   if (!arguments.url.empty() && !arguments.chunk.empty())
@@ -66,7 +66,8 @@ void check(const Arguments& arguments, const PipelineChoice& choice) {
 }
 
 // Leaves out the streams that were opened at other times.
-void select_by_time(const Arguments& arguments, std::vector<recording::RecordedStream>& streams) {
+void select_by_time(const ReplayArguments& arguments,
+                    std::vector<recording::RecordedStream>& streams) {
   recordings::Filter filter;
   if (const auto set = set_instant("--since", arguments.since, filter.since); !set)
     throw std::invalid_argument(set.error());
@@ -86,7 +87,7 @@ bool run(Replay& replay) {
   return complete && !termination.requested();
 }
 
-bool run(const Arguments& arguments, const PipelineChoice& choice,
+bool run(const ReplayArguments& arguments, const PipelineChoice& choice,
          recording::Recordings& recordings, std::span<const recording::RecordedStream> streams,
          ReplayOutput& output) {
   const ScheduleRule rule = rule_of(arguments);
@@ -104,7 +105,7 @@ bool run(const Arguments& arguments, const PipelineChoice& choice,
   return run(replay);
 }
 
-void replay(const Arguments& arguments, Console& console) {
+void replay(const ReplayArguments& arguments, Console& console) {
   PipelineChoice choice{.chunk = arguments.chunk};
   set_pipeline(choice, arguments.pipeline);
   check(arguments, choice);
@@ -124,7 +125,7 @@ void replay(const Arguments& arguments, Console& console) {
   if (!complete || !output.good()) console.exit_code = 1;
 }
 
-void add_options(Command& command, Arguments& into) {
+void add_options(Command& command, ReplayArguments& into) {
   command.add("DIR", &into.directory, "Directory of recordings").required().type(" ");
   command
       .add("STREAM", &into.streams,
@@ -175,7 +176,7 @@ void add_options(Command& command, Arguments& into) {
 }  // namespace
 
 void add_replay_command(CommandLine& program, Console& console) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ReplayArguments>();
   Command command = program.add(
       "replay", "Replay recorded streams to workers or to a service, and print the answers");
   add_options(command, *arguments);

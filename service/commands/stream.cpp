@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view default_packet = "100ms", opus_packet = "20ms";
 
-struct Arguments {
+struct StreamArguments {
   std::vector<std::string> files;
   std::string url = "ws://127.0.0.1:8080";
   std::string pipeline = "default";
@@ -48,7 +48,7 @@ struct Run {
   std::size_t at_once = 1;        // streams at a time
 };
 
-std::optional<AudioFormat> raw_of(const Arguments& arguments) {
+std::optional<AudioFormat> raw_of(const StreamArguments& arguments) {
   if (arguments.format.empty()) {
     if (arguments.rate > 0 || arguments.channels != 1)
       throw std::invalid_argument("--rate and --channels apply to raw audio: give --format too");
@@ -61,7 +61,7 @@ std::optional<AudioFormat> raw_of(const Arguments& arguments) {
                      .channels = arguments.channels};
 }
 
-Duration packet_of(const Arguments& arguments) {
+Duration packet_of(const StreamArguments& arguments) {
   if (arguments.opus && arguments.packet == default_packet) return *parse_time(opus_packet);
   const auto packet = parse_time(arguments.packet);
   if (!packet || *packet <= Duration::zero())
@@ -82,7 +82,8 @@ std::vector<FilePart> channels_of(const std::string& path, const std::optional<A
   return parts;
 }
 
-std::vector<FilePart> parts_of(const Arguments& arguments, const std::optional<AudioFormat>& raw) {
+std::vector<FilePart> parts_of(const StreamArguments& arguments,
+                               const std::optional<AudioFormat>& raw) {
   const auto inputs = std::ranges::count(arguments.files, "-");
   const bool again = arguments.repeat > 1 || arguments.split ||
                      (inputs > 0 && arguments.streams > arguments.files.size());
@@ -98,7 +99,7 @@ std::vector<FilePart> parts_of(const Arguments& arguments, const std::optional<A
 }
 
 // Throws std::invalid_argument.
-Run plan_run(const Arguments& arguments) {
+Run plan_run(const StreamArguments& arguments) {
   Run run{.plan = {.request = {.pipeline = arguments.pipeline,
                                .options = arguments.options,
                                .record = !arguments.no_record},
@@ -124,7 +125,7 @@ Client client_of(const std::string& url) {
   }
 }
 
-void stream(const Arguments& arguments, Console& console) {
+void stream(const StreamArguments& arguments, Console& console) {
   try {
     const Run run = plan_run(arguments);
     Client client = client_of(arguments.url);
@@ -138,7 +139,7 @@ void stream(const Arguments& arguments, Console& console) {
   }
 }
 
-void add_options(Command& command, Arguments& into) {
+void add_options(Command& command, StreamArguments& into) {
   command
       .add("FILE", &into.files,
            "Audio files, one stream each: WAV, FLAC, Ogg, MP3 and others, of any rate. -: WAV from "
@@ -187,7 +188,7 @@ void add_options(Command& command, Arguments& into) {
 }  // namespace
 
 void add_stream_command(CommandLine& program, Console& console) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<StreamArguments>();
   Command command =
       program.add("stream", "Stream audio files to a service and print its messages as JSON lines");
   add_options(command, *arguments);

@@ -55,4 +55,34 @@ std::string readable(const TcpAddress& address) {
   return host + ":" + std::to_string(address.port);
 }
 
+void check_listeners(Section& listen, const std::vector<Listener>& listeners, bool plain) {
+  for (const auto& [key, address] : listeners) {
+    if (!address.loopback() && !plain)
+      listen.wrong(key,
+                   "must be on loopback (127.0.0.1, [::1]); other addresses need plain = true");
+    for (const auto& other : listeners)
+      if (&other.address != &address && other.address.conflicts_with(address))
+        listen.wrong(key, "must differ from " + std::string(other.key) + ", which is " +
+                              readable(other.address));
+  }
+}
+
+TcpAddress read_address(Section& listen, std::string_view key, const TcpAddress& fallback) {
+  const auto address = parse_tcp(listen.text(key, readable(fallback)));
+  if (!address) listen.wrong(key, "must be an address and a port, like 127.0.0.1:8080");
+  return address.value_or(fallback);
+}
+
+std::optional<TcpAddress> read_tcp_or_off(Section& listen, std::string_view key,
+                                          const std::optional<TcpAddress>& fallback) {
+  constexpr std::string_view scheme = "tcp://";
+  const std::string text =
+      listen.text(key, fallback ? std::string(scheme) + readable(*fallback) : "off");
+  if (text == "off") return std::nullopt;
+  auto address = text.starts_with(scheme) ? parse_tcp(text.substr(scheme.size())) : std::nullopt;
+  if (!address)
+    listen.wrong(key, "must be \"off\" or tcp://ADDRESS:PORT, like tcp://127.0.0.1:5555");
+  return address;
+}
+
 }  // namespace millrace

@@ -5,6 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "service/config/section.h"
 
 namespace millrace {
 
@@ -24,5 +27,20 @@ struct TcpAddress {
 std::optional<TcpAddress> parse_tcp(std::string_view text);
 // The address in the form that parse_tcp() accepts.
 std::string readable(const TcpAddress& address);
+
+// A listener address, and the key that sets it.
+struct Listener {
+  std::string_view key;
+  TcpAddress address;
+};
+// Reports addresses off loopback unless `plain` allows them, because everyone on the network can
+// read the data, and addresses that two listeners share.
+void check_listeners(Section& listen, const std::vector<Listener>& listeners, bool plain);
+
+// The address at this key of [listen].
+TcpAddress read_address(Section& listen, std::string_view key, const TcpAddress& fallback);
+// The same as tcp://ADDRESS:PORT; nullopt for "off".
+std::optional<TcpAddress> read_tcp_or_off(Section& listen, std::string_view key,
+                                          const std::optional<TcpAddress>& fallback);
 
 }  // namespace millrace

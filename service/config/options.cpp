@@ -26,44 +26,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A listener address, and the key that sets it.
-struct Listener {
-  std::string_view key;
-  TcpAddress address;
-};
-
-// Without TLS, everyone on the network can read the data: this must be allowed explicitly.
-void check_listeners(Section& listen, const std::vector<Listener>& listeners, bool plain) {
-  for (const auto& [key, address] : listeners) {
-    if (!address.loopback() && !plain)
-      listen.wrong(key,
-                   "must be on loopback (127.0.0.1, [::1]); other addresses need plain = true");
-    for (const auto& other : listeners)
-      if (&other.address != &address && other.address.conflicts_with(address))
-        listen.wrong(key, "must differ from " + std::string(other.key) + ", which is " +
-                              readable(other.address));
-  }
-}
-
-TcpAddress read_address(Section& listen, std::string_view key, const TcpAddress& fallback) {
-  const auto address = parse_tcp(listen.text(key, readable(fallback)));
-  if (!address) listen.wrong(key, "must be an address and a port, like 127.0.0.1:8080");
-  return address.value_or(fallback);
-}
-
-// An address of ZeroMQ; nullopt for "off".
-std::optional<TcpAddress> read_zeromq(Section& listen, std::string_view key,
-                                      const std::optional<TcpAddress>& fallback) {
-  constexpr std::string_view scheme = "tcp://";
-  const std::string text =
-      listen.text(key, fallback ? std::string(scheme) + readable(*fallback) : "off");
-  if (text == "off") return std::nullopt;
-  auto address = text.starts_with(scheme) ? parse_tcp(text.substr(scheme.size())) : std::nullopt;
-  if (!address)
-    listen.wrong(key, "must be \"off\" or tcp://ADDRESS:PORT, like tcp://127.0.0.1:5555");
-  return address;
-}
-
 std::string read_workers(Section& listen) {
   const auto path = local_path(listen.text("workers", default_workers_url()));
   if (!path)
@@ -106,9 +68,9 @@ ListenOptions read_listen(Section listen) {
   ListenOptions options;
   options.websocket = read_address(listen, "websocket", options.websocket);
   options.admin = read_address(listen, "admin", options.admin);
-  options.zeromq = read_zeromq(listen, "zeromq", options.zeromq);
+  options.zeromq = read_tcp_or_off(listen, "zeromq", options.zeromq);
   options.workers = read_workers(listen);
-  options.workers_remote = read_zeromq(listen, "workers_remote", std::nullopt);
+  options.workers_remote = read_tcp_or_off(listen, "workers_remote", std::nullopt);
   options.threads = listen.count("threads", default_threads(), 1, 1024);
   options.receive_buffer =
       listen.bytes("receive_buffer", options.receive_buffer, 4 << 10, 16 << 20);
@@ -148,16 +110,6 @@ LimitOptions read_limits(Section limits) {
   return options;
 }
 
-LogOptions read_log(Section log) {
-  LogOptions options;
-  const std::string level = log.one_of("level", "info", {"info", "warning", "error"});
-  if (level == "warning") options.level = LogLevel::warning;
-  if (level == "error") options.level = LogLevel::error;
-  if (log.one_of("format", "text", {"text", "json"}) == "json") options.format = LogFormat::json;
-  log.refuse_unknown();
-  return options;
-}
-
 // Subtracts the slabs of one worker of the pipeline from `left`.
 void reserve_slabs(Section& section, const PipelineOptions& pipeline, const LimitOptions& limits,
                    std::size_t& left) {
@@ -188,6 +140,16 @@ void read_pipelines(Section& root, const Findings& findings, Options& options) {
 }
 
 }  // namespace
+
+LogOptions read_log(Section log) {
+  LogOptions options;
+  const std::string level = log.one_of("level", "info", {"info", "warning", "error"});
+  if (level == "warning") options.level = LogLevel::warning;
+  if (level == "error") options.level = LogLevel::error;
+  if (log.one_of("format", "text", {"text", "json"}) == "json") options.format = LogFormat::json;
+  log.refuse_unknown();
+  return options;
+}
 
 Result<Configuration, ConfigError> parse_options(std::string_view text, const std::string& file) {
   const auto table = read_toml(text);

@@ -112,6 +112,10 @@ struct Configuration {
   bool sets_device_slabs = false;  // [gpu] slab_bytes is set, not that of [limits]
 };
 
+class Section;
+// The table [log].
+LogOptions read_log(Section log);
+
 // One line like `file:line: key 'name' = value: what is allowed`.
 using ConfigError = std::string;
 

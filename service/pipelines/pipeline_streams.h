@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "base/name_book.h"
 #include "service/log/log.h"
+#include "service/pipelines/name_book.h"
 #include "service/pipelines/pipeline.h"
 #include "streams/frames/block_pool.h"
 #include "streams/stats.h"

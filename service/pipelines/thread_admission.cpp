@@ -7,14 +7,6 @@
 
 namespace millrace {
 
-namespace {
-
-RequestError refusal(unsigned status, std::string parameter, std::string message) {
-  return {.status = status, .parameter = std::move(parameter), .message = std::move(message)};
-}
-
-}  // namespace
-
 ThreadAdmission::ThreadAdmission(std::span<const std::unique_ptr<Pipeline>> pipelines,
                                  const Thread& thread)
     : thread_(thread), next_id_(thread.index) {
@@ -39,8 +31,9 @@ RequestError ThreadAdmission::no_pipeline(std::string_view asked) const {
   for (std::size_t i = 0; i < std::min(pipelines_.size(), most); ++i)
     names += (i > 0 ? ", " : "") + pipelines_[i]->pipeline().name();
   if (pipelines_.size() > most) names += ", ...";
-  return refusal(404, "pipeline",
-                 "there is no pipeline " + std::string(asked) + "; there are: " + names);
+  return {.status = 404,
+          .parameter = "pipeline",
+          .message = "there is no pipeline " + std::string(asked) + "; there are: " + names};
 }
 
 bool ThreadAdmission::memory_short() const {
@@ -51,10 +44,11 @@ bool ThreadAdmission::memory_short() const {
 
 RequestError ThreadAdmission::busy(unsigned status, std::string parameter, std::string message,
                                    Refusal reason) {
-  RequestError error = refusal(status, std::move(parameter), std::move(message));
-  error.reason = reason;
-  error.retry_after = retry_times_.after_refusal(memory_short());
-  return error;
+  return {.status = status,
+          .parameter = std::move(parameter),
+          .message = std::move(message),
+          .retry_after = retry_times_.after_refusal(memory_short()),
+          .reason = reason};
 }
 
 Result<StreamHandle, RequestError> ThreadAdmission::open(StreamRequest request,
@@ -82,7 +76,8 @@ Result<StreamHandle, RequestError> ThreadAdmission::decide(StreamRequest& reques
   const auto checked = check_request(request, streams->pipeline().options());
   if (!checked) return checked.error();
   if (request.explain && !thread_.shared.explain)
-    return refusal(400, "explain", "not allowed: [listen] explain is false");
+    return RequestError{.parameter = "explain",
+                        .message = "not allowed: [listen] explain is false"};
 
   if (memory_short()) return busy(503, "", "the service is short of memory", Refusal::overload);
   Share connection(thread_.shared.connections, 1);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/budget.h"
-#include "base/name_book.h"
 #include "service/log/log.h"
+#include "service/pipelines/name_book.h"
 #include "service/pipelines/pipeline.h"
 #include "service/pipelines/pipeline_streams.h"
 #include "service/pipelines/request_check.h"

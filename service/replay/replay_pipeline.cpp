@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <sstream>
 #include <utility>
 
 #include "chunker/rule_json.h"
@@ -53,15 +52,9 @@ Result<ChunkRule, std::string> recorded_rule(const RecordedStream& stream) {
 }
 
 Result<ChunkRule, std::string> given_rule(const std::string& text, const FrameType& frames) {
-  RuleKeys keys;
-  std::istringstream items(text);
-  for (std::string item; std::getline(items, item, ',');) {
-    const auto equals = item.find('=');
-    if (equals == item.npos)
-      return "--chunk: \"" + item + "\" must be KEY=VALUE; separate several by commas";
-    keys.emplace_back(item.substr(0, equals), item.substr(equals + 1));
-  }
-  const auto rule = parse_rule(keys, target_of(frames));
+  const auto keys = split_rule_keys(text);
+  if (!keys) return "--chunk: " + keys.error();
+  const auto rule = parse_rule(*keys, target_of(frames));
   if (!rule) return "--chunk: " + rule.error().message;
   return *rule;
 }

@@ -12,6 +12,7 @@
 
 #include "service/replay/client_messages.h"
 #include "service/replay/client_replay.h"
+#include "service/replay/selection.h"
 #include "service/replay/service_door.h"
 
 namespace millrace {
@@ -22,12 +23,6 @@ using recording::RecordedStream;
 // Until a connection that could not be made is tried again.
 constexpr Duration retry_time = std::chrono::seconds(1);
 
-std::vector<recording::StreamMeta> metas(std::span<const RecordedStream> streams) {
-  std::vector<recording::StreamMeta> all;
-  for (const RecordedStream& stream : streams) all.push_back(stream.meta);
-  return all;
-}
-
 // The service says only by a refusal how many streams it has room for.
 ScheduleRule for_service(ScheduleRule rule) {
   rule.unique_names = true;
@@ -36,10 +31,10 @@ ScheduleRule for_service(ScheduleRule rule) {
 }
 
 // A stream that is being replayed.
-struct Open {
-  Open(recording::Recordings& recordings, const RecordedStream& stream,
-       std::unique_ptr<ServiceDoor> its_door, ServiceDoor& door, const Pace& pace,
-       ReplayOutput& output)
+struct OpenClientStream {
+  OpenClientStream(recording::Recordings& recordings, const RecordedStream& stream,
+                   std::unique_ptr<ServiceDoor> its_door, ServiceDoor& door, const Pace& pace,
+                   ReplayOutput& output)
       : own(std::move(its_door)),
         items(recordings, stream),
         comparison(output.compares() ? std::optional<AnswerComparison>(std::in_place)
@@ -47,9 +42,9 @@ struct Open {
         replay(door.client(), items, stream.meta, pace, comparison ? &*comparison : nullptr,
                output) {}
   // A stream that outlives its client is lost, instead of closed: the service must not get an end.
-  ~Open() { own.reset(); }
-  Open(const Open&) = delete;
-  Open& operator=(const Open&) = delete;
+  ~OpenClientStream() { own.reset(); }
+  OpenClientStream(const OpenClientStream&) = delete;
+  OpenClientStream& operator=(const OpenClientStream&) = delete;
 
   std::unique_ptr<ServiceDoor> own;  // null: the shared one
   StreamItems items;
@@ -70,7 +65,7 @@ struct ReplayToService::Impl {
         url(std::move(its_url)),
         speed(rule.speed),
         output(its_output),
-        schedule(metas(streams), for_service(rule)) {}
+        schedule(metas_of(streams), for_service(rule)) {}
 
   bool run() {
     pump();
@@ -134,14 +129,15 @@ struct ReplayToService::Impl {
     if (ends_without_end(recordings, stream)) own = make_door({.unsent = 1});
     ServiceDoor& door = own ? *own : *shared;
     const Pace pace{.speed = speed, .opened = from_wire(stream.meta.opened_steady), .begun = now};
-    Open& added = *open.emplace(index, std::make_unique<Open>(recordings, stream, std::move(own),
-                                                              door, pace, output))
-                       .first->second;
+    OpenClientStream& added =
+        *open.emplace(index, std::make_unique<OpenClientStream>(recordings, stream, std::move(own),
+                                                                door, pace, output))
+             .first->second;
     by_stream[{&door, added.replay.number()}] = index;
   }
 
   void advance(std::size_t index, Time now) {
-    Open& stream = *open.at(index);
+    OpenClientStream& stream = *open.at(index);
     due.erase({stream.due, index});
     stream.due = Time::max();
     const auto next = stream.replay.advance(now);
@@ -155,7 +151,7 @@ struct ReplayToService::Impl {
     if (stream.due != Time::max()) due.emplace(stream.due, index);
   }
 
-  void finish(std::size_t index, Open& stream, Time now) {
+  void finish(std::size_t index, OpenClientStream& stream, Time now) {
     const recording::StreamMeta& meta = streams[index].meta;
     const ClientReplay& replay = stream.replay;
     by_stream.erase({stream.own ? stream.own.get() : shared.get(), replay.number()});
@@ -203,8 +199,8 @@ struct ReplayToService::Impl {
   net::executor_work_guard<Executor> work{main.get_executor()};
   Timer timer{main.get_executor()};
   std::unique_ptr<ServiceDoor> shared = make_door({});
-  std::map<std::size_t, std::unique_ptr<Open>> open;  // by index
-  std::vector<std::unique_ptr<Open>> over;            // destroyed by the next pump()
+  std::map<std::size_t, std::unique_ptr<OpenClientStream>> open;  // by index
+  std::vector<std::unique_ptr<OpenClientStream>> over;            // destroyed by the next pump()
   std::map<Key, std::size_t> by_stream;
   std::set<std::pair<Time, std::size_t>> due;
   bool answered = false;  // the service has opened or refused a stream

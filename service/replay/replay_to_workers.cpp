@@ -13,6 +13,7 @@
 #include "schemas/worker_messages.h"
 #include "service/commands/output/event_lines.h"
 #include "service/replay/rows/replayed_rows.h"
+#include "service/replay/selection.h"
 #include "transport/net/net.h"
 
 namespace millrace {
@@ -24,18 +25,12 @@ using recording::RecordedStream;
 constexpr auto room_period = std::chrono::milliseconds(20);
 // Twice the rows that a stream can have at a worker with the most credits; each row returns twice.
 constexpr std::size_t returns_per_stream = std::size_t{4} * worker_protocol::max_credits;
-constexpr std::size_t most_streams = 1'000'000;
-
-std::vector<recording::StreamMeta> metas(std::span<const RecordedStream> streams) {
-  std::vector<recording::StreamMeta> all;
-  for (const RecordedStream& stream : streams) all.push_back(stream.meta);
-  return all;
-}
 
 // A stream that is being replayed.
-struct Open {
-  Open(recording::Recordings& recordings, const RecordedStream& stream, std::size_t its_index,
-       const ReplayPipeline& pipeline, const Pace& pace, bool compares)
+struct OpenWorkerStream {
+  OpenWorkerStream(recording::Recordings& recordings, const RecordedStream& stream,
+                   std::size_t its_index, const ReplayPipeline& pipeline, const Pace& pace,
+                   bool compares)
       : index(its_index),
         items(recordings, stream),
         comparison(compares ? std::optional<AnswerComparison>(std::in_place) : std::nullopt),
@@ -67,8 +62,8 @@ struct ReplayToWorkers::Impl {
         pipeline(its_pipeline),
         speed(rule.speed),
         output(its_output),
-        schedule(metas(streams), rule),
-        returns(main, most_streams * returns_per_stream,
+        schedule(metas_of(streams), rule),
+        returns(main, WorkerLanes::most_streams * returns_per_stream,
                 [this](std::vector<Returned>& values) { on_returned(values); }),
         lanes(pipeline, address, [this](const WorkerEvent& event) { on_worker(event); }) {}
 
@@ -94,7 +89,7 @@ struct ReplayToWorkers::Impl {
     for (Returned& one : values) {
       const auto found = open.find(one.stream);
       if (found == open.end()) continue;
-      Open& stream = *found->second;
+      OpenWorkerStream& stream = *found->second;
       if (const auto* batched = std::get_if<RowBatched>(&one.what)) {
         stream.rows.batched(batched->seq);
         mark(one.stream, stream);
@@ -107,7 +102,7 @@ struct ReplayToWorkers::Impl {
     pump(Clock::now());
   }
 
-  void on_done(StreamId id, Open& stream, const RowDone& done) {
+  void on_done(StreamId id, OpenWorkerStream& stream, const RowDone& done) {
     auto row = stream.rows.done(done.seq);
     if (!row) return;
     row->flags |= done.flags;
@@ -126,7 +121,7 @@ struct ReplayToWorkers::Impl {
   }
 
   // An aborted stream of which no worker had a row is dropped too: without an error.
-  void on_dropped(StreamId id, Open& stream, const StreamDropped& dropped) {
+  void on_dropped(StreamId id, OpenWorkerStream& stream, const StreamDropped& dropped) {
     if (dropped.code)
       output.failed(number(id), "failed at position " + std::to_string(stream.rows.position()) +
                                     ": " + std::string(name_of(*dropped.code)));
@@ -134,7 +129,7 @@ struct ReplayToWorkers::Impl {
     finish(id, stream);
   }
 
-  void finish(StreamId id, Open& stream) {
+  void finish(StreamId id, OpenWorkerStream& stream) {
     stream.rows.read_rest();
     AnswerComparison* const comparison = stream.comparison ? &*stream.comparison : nullptr;
     if (comparison) comparison->replayed_all();
@@ -176,9 +171,10 @@ struct ReplayToWorkers::Impl {
       const Pace pace{.speed = speed, .opened = from_wire(stream.meta.opened_steady), .begun = now};
       schedule.begin(*index);
       const StreamId id{stream.meta.number};
-      auto& added = *open.emplace(id, std::make_unique<Open>(recordings, stream, *index, pipeline,
-                                                             pace, output.compares()))
-                         .first->second;
+      auto& added =
+          *open.emplace(id, std::make_unique<OpenWorkerStream>(recordings, stream, *index, pipeline,
+                                                               pace, output.compares()))
+               .first->second;
       lanes.hub().open({.id = id,
                         .name = stream.meta.name,
                         .options = stream.meta.options,
@@ -187,7 +183,7 @@ struct ReplayToWorkers::Impl {
     }
   }
 
-  void cut(StreamId id, Open& stream, Time now) {
+  void cut(StreamId id, OpenWorkerStream& stream, Time now) {
     stream.changed = false;
     while (auto row = stream.rows.next(now)) rows.push_back(Hub::AddedRow{id, std::move(*row)});
     due.erase({stream.due, id});
@@ -197,11 +193,11 @@ struct ReplayToWorkers::Impl {
 
   void mark(StreamId id) {
     due.erase(due.begin());
-    Open& stream = *open.at(id);
+    OpenWorkerStream& stream = *open.at(id);
     stream.due = Time::max();
     mark(id, stream);
   }
-  void mark(StreamId id, Open& stream) {
+  void mark(StreamId id, OpenWorkerStream& stream) {
     if (!std::exchange(stream.changed, true)) changed.push_back(id);
   }
 
@@ -236,7 +232,7 @@ struct ReplayToWorkers::Impl {
   net::executor_work_guard<Executor> work{main.get_executor()};
   Timer timer{main.get_executor()};
   Time timer_at = Time::max();
-  std::unordered_map<StreamId, std::unique_ptr<Open>> open;
+  std::unordered_map<StreamId, std::unique_ptr<OpenWorkerStream>> open;
   std::set<std::pair<Time, StreamId>> due;  // streams that wait for their next event
   std::vector<StreamId> changed, changing;  // streams that may have a row
   std::vector<Hub::Arrival> rows;           // for the hub

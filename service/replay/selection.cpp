@@ -56,6 +56,12 @@ void select_by_pipeline(const std::string& pipeline,
   if (std::ranges::any_of(streams, of_it)) std::erase_if(streams, std::not_fn(of_it));
 }
 
+std::vector<recording::StreamMeta> metas_of(std::span<const recording::RecordedStream> streams) {
+  std::vector<recording::StreamMeta> all;
+  for (const recording::RecordedStream& stream : streams) all.push_back(stream.meta);
+  return all;
+}
+
 std::string growing_notice(std::uint64_t streams) {
   return std::to_string(streams) + (streams == 1 ? " stream is" : " streams are") +
          " still being recorded: replayed up to now";

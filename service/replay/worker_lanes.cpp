@@ -16,8 +16,6 @@
 namespace millrace {
 namespace {
 
-// The limit on live streams: bounds the mailboxes, whose memory grows with their content.
-constexpr std::uint64_t most_streams = 1'000'000;
 constexpr std::uint64_t unread_bytes = std::uint64_t{64} << 20;
 
 }  // namespace
@@ -36,9 +34,9 @@ struct WorkerLanes::Impl {
       : devices(replay.gpu),
         slab_bytes(replay.slab_bytes),
         slab_threads(std::in_place, devices.usable().size()),
-        pipeline(replay.options, home, SlabSupply{devices, slab_bytes, *slab_threads}, most_streams,
-                 callbacks(log)) {
-    WorkerServerSettings settings{.find = [this](std::string_view name) -> PipelineHub {
+        pipeline(replay.options, home, SlabSupply{devices, slab_bytes, *slab_threads},
+                 WorkerLanes::most_streams, callbacks(log)) {
+    WorkerServerSettings settings{.find = [this](std::string_view name) -> PipelineHost {
                                     if (name != pipeline.name()) return {};
                                     return {&pipeline.hub(), &home};
                                   },

@@ -25,6 +25,9 @@ std::optional<WorkersAddress> workers_address(const std::string& url);
 // listener to which workers attach. Rows are added to hub(). The functions are thread-safe.
 class WorkerLanes {
  public:
+  // The limit on live streams: bounds the mailboxes, whose memory grows with their content.
+  static constexpr std::uint64_t most_streams = 1'000'000;
+
   // Listens at once. `log` gets notices about workers, on the home thread. Throws
   // std::runtime_error that names the address.
   WorkerLanes(const ReplayPipeline& pipeline, const WorkersAddress& address, WorkerLog log);

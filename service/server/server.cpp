@@ -12,6 +12,7 @@
 #include "service/config/descriptors.h"
 #include "service/config/memory_bounds.h"
 #include "service/config/units.h"
+#include "service/pipelines/make_listener.h"
 #include "service/pipelines/run_until_stopped.h"
 
 namespace millrace {
@@ -46,20 +47,6 @@ void write(Log& log, const WorkerEvent& event, std::string_view pipeline) {
                 {"stream", event.stream},
                 {"why", event.why}},
                Clock::now());
-}
-
-Tcp::endpoint endpoint_of(const TcpAddress& address) {
-  return {net::ip::make_address(address.host), address.port};
-}
-
-// Makes a listener. The message of an error begins with the listener's key.
-template <class Make>
-auto make_listener(std::string_view key, const Make& make) {
-  try {
-    return make();
-  } catch (const std::runtime_error& error) {
-    throw std::runtime_error("listen." + std::string(key) + ": " + error.what());
-  }
 }
 
 }  // namespace
@@ -173,7 +160,7 @@ void Server::listen_for_workers(const Executor& first) {
 
 WorkerServerSettings Server::worker_server_settings() {
   WorkerServerSettings settings;
-  settings.find = [this](std::string_view name) -> PipelineHub {
+  settings.find = [this](std::string_view name) -> PipelineHost {
     for (auto& pipeline : pipelines_)
       if (pipeline->name() == name) return {&pipeline->hub(), &pipeline->home()};
     return {};

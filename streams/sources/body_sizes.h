@@ -8,9 +8,9 @@
 #include "base/event.h"
 #include "base/time.h"
 #include "chunker/row.h"
+#include "chunker/segment_progress.h"
 #include "chunker/spec.h"
 #include "streams/sources/adaptive_size.h"
-#include "streams/sources/segment_progress.h"
 #include "streams/stats.h"
 
 namespace millrace {

@@ -10,9 +10,9 @@
 #include "base/event.h"
 #include "base/time.h"
 #include "chunker/row.h"
+#include "chunker/segment_progress.h"
 #include "streams/sources/body_sizes.h"
 #include "streams/sources/segment_endpoints.h"
-#include "streams/sources/segment_progress.h"
 #include "streams/stats.h"
 
 namespace millrace {

@@ -8,9 +8,9 @@
 #include "base/bytes.h"
 #include "base/event.h"
 #include "base/frame_type.h"
+#include "chunker/segment_progress.h"
 #include "input/endpoint_rule.h"
 #include "input/voice_detector.h"
-#include "streams/sources/segment_progress.h"
 #include "streams/sources/segment_silence.h"
 #include "streams/stats.h"
 

@@ -7,7 +7,7 @@ using namespace millrace;
 
 namespace {
 
-BatchRow row_of(std::uint32_t left, std::uint32_t size, std::uint32_t right) {
+BatchRow batch_row(std::uint32_t left, std::uint32_t size, std::uint32_t right) {
   BatchRow row{};
   row.ready.row.left = left;
   row.ready.row.size = size;
@@ -22,8 +22,8 @@ TEST_CASE("padding is the part of the tensor that no window fills") {
   batch.trigger = Trigger::deadline;
   batch.rows = 4;
   batch.width = 10;
-  batch.framed = {row_of(0, 6, 2), row_of(2, 6, 0), row_of(2, 3, 0)};
-  batch.marks = {row_of(0, 0, 0)};
+  batch.framed = {batch_row(0, 6, 2), batch_row(2, 6, 0), batch_row(2, 3, 0)};
+  batch.marks = {batch_row(0, 0, 0)};
   BatchStats stats;
   stats.count(batch, 8);
   CHECK(stats.batches[Trigger::deadline].value() == 1);
@@ -39,7 +39,7 @@ TEST_CASE("padding is the part of the tensor that no window fills") {
 TEST_CASE("a batch with only marker rows has no offered rows") {
   Batch batch;
   batch.trigger = Trigger::full;
-  batch.marks = {row_of(0, 0, 0), row_of(0, 0, 0)};
+  batch.marks = {batch_row(0, 0, 0), batch_row(0, 0, 0)};
   BatchStats stats;
   stats.count(batch, 8);
   CHECK(stats.batches[Trigger::full].value() == 1);

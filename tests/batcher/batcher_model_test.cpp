@@ -2,19 +2,15 @@
 #include <catch2/catch.hpp>
 #include <memory>
 #include <random>
-#include <stdexcept>
 
 #include "tests/batcher/lane_model.h"
 
 using namespace millrace;
+using millrace::test::demand;
 using millrace::test::LaneModel;
 using namespace std::chrono_literals;
 
 namespace {
-
-void demand(bool holds, const char* rule) {
-  if (!holds) throw std::logic_error(rule);
-}
 
 // A lane with a worker of a few credits, and random events in virtual time. Streams open, have rows
 // ready, end or leave. The worker returns batches, or is lost and replaced. After every step the

@@ -7,11 +7,11 @@
 
 namespace millrace::test {
 
-namespace {
-
 void demand(bool holds, const char* rule) {
   if (!holds) throw std::logic_error(rule);
 }
+
+namespace {
 
 bool framed(const ReadyRow& row) { return row.row.has_frames() && !row.suspect; }
 bool mark(const ReadyRow& row) { return !row.row.has_frames() && !row.suspect; }

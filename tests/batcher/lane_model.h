@@ -11,6 +11,9 @@
 
 namespace millrace::test {
 
+// Throws a std::logic_error that names the rule, unless it holds.
+void demand(bool holds, const char* rule);
+
 // The required behaviour of a lane in the simplest form: every query checks every waiting row, and
 // no list is kept in order. It does not choose the rows of a batch but checks a choice: throws a
 // std::logic_error that names the rule that a batch or an answer breaks.

@@ -14,7 +14,7 @@ using namespace millrace::test;
 namespace {
 
 // A row that is ready at t0. With size 0 it is a marker row.
-ReadyRow row_of(std::uint32_t left, std::uint32_t size, std::uint32_t right) {
+ReadyRow ready_row(std::uint32_t left, std::uint32_t size, std::uint32_t right) {
   ReadyRow row;
   row.row.left = left;
   row.row.size = size;
@@ -49,7 +49,7 @@ BatchStats& count_batches(BatchStats& stats, const ChunkRule& rule, const Bucket
          {Event{Event::Kind::frames, Cause::client, streams[i]}, Event{Event::Kind::end}}) {
       chunker.add(event);
       while (const auto row = chunker.next()) {
-        ReadyRow ready = row_of(0, 0, 0);
+        ReadyRow ready = ready_row(0, 0, 0);
         ready.row = *row;
         batcher.add(slot, ready);
       }
@@ -67,23 +67,23 @@ BatchStats& count_batches(BatchStats& stats, const ChunkRule& rule, const Bucket
 
 TEST_CASE("the tensor is as wide as the narrowest bucket that holds the widest row") {
   const Buckets buckets{8, 12, 20};
-  CHECK(width_of(buckets, {row_of(0, 4, 0)}) == 8);
-  CHECK(width_of(buckets, {row_of(0, 5, 0)}) == 12);  // the context counts
-  CHECK(width_of(buckets, {row_of(4, 8, 0)}) == 12);
-  CHECK(width_of(buckets, {row_of(3, 8, 1)}) == 20);
-  CHECK(width_of(buckets, {row_of(0, 2, 0), row_of(0, 16, 0), row_of(0, 1, 0)}) == 20);
+  CHECK(width_of(buckets, {ready_row(0, 4, 0)}) == 8);
+  CHECK(width_of(buckets, {ready_row(0, 5, 0)}) == 12);  // the context counts
+  CHECK(width_of(buckets, {ready_row(4, 8, 0)}) == 12);
+  CHECK(width_of(buckets, {ready_row(3, 8, 1)}) == 20);
+  CHECK(width_of(buckets, {ready_row(0, 2, 0), ready_row(0, 16, 0), ready_row(0, 1, 0)}) == 20);
 }
 
 TEST_CASE("without buckets the tensor is as wide as its widest row") {
-  CHECK(width_of({}, {row_of(0, 2, 0), row_of(0, 16, 0)}) == 20);
+  CHECK(width_of({}, {ready_row(0, 2, 0), ready_row(0, 16, 0)}) == 20);
 }
 
 TEST_CASE("a batch of marker rows has no tensor, and the narrowest width") {
-  CHECK(width_of({8, 12, 20}, {row_of(0, 0, 0), row_of(0, 0, 0)}) == 8);
+  CHECK(width_of({8, 12, 20}, {ready_row(0, 0, 0), ready_row(0, 0, 0)}) == 8);
 }
 
 TEST_CASE("the batch of a suspect has the width of the suspect") {
-  std::vector<ReadyRow> rows{row_of(0, 4, 0)};
+  std::vector<ReadyRow> rows{ready_row(0, 4, 0)};
   rows[0].suspect = true;
   CHECK(width_of({8, 12, 20}, rows) == 8);
 }

@@ -11,7 +11,7 @@ namespace cp = client_protocol;
 
 namespace {
 
-constexpr Time at_once = Time::min();
+constexpr Time immediately = Time::min();
 
 struct OutgoingFixture {
   OutgoingFixture() = default;
@@ -27,9 +27,10 @@ struct OutgoingFixture {
                    .frame_bytes = frame_bytes});
   }
   bool queue(std::string_view frames) {
-    return pipe.queue({reinterpret_cast<const std::byte*>(frames.data()), frames.size()}, at_once);
+    return pipe.queue({reinterpret_cast<const std::byte*>(frames.data()), frames.size()},
+                      immediately);
   }
-  bool queue(const ClientMessage& command) { return pipe.queue(command, at_once); }
+  bool queue(const ClientMessage& command) { return pipe.queue(command, immediately); }
 
   // Descriptions of all messages that can be sent now.
   std::vector<std::string> sent_messages() {
@@ -224,6 +225,6 @@ TEST_CASE_METHOD(OutgoingFixture, "a stream that is held up sends only keepalive
   CHECK_FALSE(outgoing.check_idle());
   CHECK(outgoing.check_idle());
   CHECK(sent_messages() == Words{"3 frames at 0: "});
-  (void)pipe.next(at_once);
+  (void)pipe.next(immediately);
   CHECK(sent_messages() == Words{"3 frames at 0: aa", "3 end"});
 }

@@ -13,18 +13,16 @@
 #include <thread>
 
 #include "client/client_error.h"
+#include "tests/client/stream_texts.h"
 #include "tests/support/patience.h"
 
 using namespace millrace;
+using millrace::test::bytes_of;
 
 namespace {
 
 constexpr Time at_once = Time::min();
 constexpr Time whenever = Time::max();
-
-Bytes bytes_of(std::string_view text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
 
 // A call that waits in another thread, and its outcome.
 class Waiting {

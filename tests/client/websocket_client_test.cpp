@@ -7,6 +7,7 @@
 #include "client/client.h"
 #include "schemas/client_codec.h"
 #include "tests/client/scripted_service.h"
+#include "tests/client/stream_texts.h"
 #include "tests/support/patience.h"
 
 using namespace millrace;
@@ -16,10 +17,6 @@ using Answered = client_event::Result;
 using Kind = Connection::Kind;
 
 namespace {
-
-Bytes bytes_of(std::string_view text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
 
 std::string result_with(const std::string& answer) {
   return R"({"type":"result","seq":3,"begin":4800,"end":6400,"begin_s":0.3,"end_s":0.4,)"
@@ -66,13 +63,6 @@ Task<> send_lines(Connection& connection, std::string) {
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     co_await send_text(connection, std::move(line));
   }
-}
-
-std::vector<std::string> answers_of(ClientStream& stream) {
-  std::vector<std::string> answers;
-  while (auto event = stream.next())
-    if (const auto* result = std::get_if<Answered>(&*event)) answers.push_back(result->answer.data);
-  return answers;
 }
 
 }  // namespace

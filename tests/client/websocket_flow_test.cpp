@@ -9,6 +9,7 @@
 
 #include "client/client.h"
 #include "tests/client/scripted_service.h"
+#include "tests/client/stream_texts.h"
 #include "tests/support/patience.h"
 
 using namespace millrace;
@@ -17,10 +18,6 @@ using namespace std::chrono_literals;
 using Answered = client_event::Result;
 
 namespace {
-
-Bytes bytes_of(std::string_view text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
 
 // Shared by a test and its service's script, which cannot capture anything.
 struct Seen {

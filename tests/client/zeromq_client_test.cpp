@@ -5,6 +5,7 @@
 
 #include "client/client.h"
 #include "tests/client/scripted_router.h"
+#include "tests/client/stream_texts.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -13,17 +14,6 @@ using Answered = client_event::Result;
 namespace cp = client_protocol;
 
 namespace {
-
-Bytes bytes_of(std::string_view text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
-
-std::vector<std::string> answers_of(ClientStream& stream) {
-  std::vector<std::string> answers;
-  while (auto event = stream.next())
-    if (const auto* result = std::get_if<Answered>(&*event)) answers.push_back(result->answer.data);
-  return answers;
-}
 
 // Ignores other messages before this one.
 bool await_message(ScriptedRouter& service, const std::string& words) {

@@ -14,7 +14,7 @@ namespace millrace::pocketsphinx {
 namespace {
 
 constexpr std::uint32_t width = 8000, left = 160;
-constexpr std::uint8_t begins = flag::start | flag::reset | flag::segment;
+constexpr std::uint8_t segment_begins = flag::start | flag::reset | flag::segment;
 
 // Batches with half seconds of one utterance, in the layout of the service.
 struct Decoding {
@@ -52,8 +52,8 @@ struct Decoding {
 };
 
 TEST_CASE_METHOD(Decoding, "each slot has its own utterance") {
-  row(5, begins, 0);
-  row(2, begins, 7840);
+  row(5, segment_begins, 0);
+  row(2, segment_begins, 7840);
   CHECK(decode().framed.size() == 2);
   row(2, flag::last, 15680);
   row(5, 0, 7840);
@@ -63,9 +63,9 @@ TEST_CASE_METHOD(Decoding, "each slot has its own utterance") {
 }
 
 TEST_CASE_METHOD(Decoding, "marker rows of a slot follow its row with frames, in order") {
-  row(0, begins, 0);
+  row(0, segment_begins, 0);
   mark(0, flag::last);
-  mark(1, begins | flag::last);
+  mark(1, segment_begins | flag::last);
   mark(0, flag::end);
   const auto answers = decode();
   CHECK(answers.framed[0].data.starts_with(R"({"partial")"));
@@ -77,25 +77,25 @@ TEST_CASE_METHOD(Decoding, "marker rows of a slot follow its row with frames, in
 TEST_CASE_METHOD(Decoding, "decoders are loaded for slots with streams, and reused") {
   decoder.warm(1);
   CHECK(decoder.decoders() == 1);
-  row(60, begins, 0);
+  row(60, segment_begins, 0);
   decode();
   CHECK(decoder.decoders() == 1);
-  row(7, begins, 0);
+  row(7, segment_begins, 0);
   decode();
   CHECK(decoder.decoders() == 2);
   mark(60, flag::last | flag::end);
   decode();
-  row(33, begins, 0);
+  row(33, segment_begins, 0);
   mark(33, flag::last | flag::end);
   CHECK(decode().marks[0].data == final(0, 1));
   CHECK(decoder.decoders() == 2);
 }
 
 TEST_CASE_METHOD(Decoding, "the decoder of an aborted stream is reused") {
-  row(0, begins, 0);
+  row(0, segment_begins, 0);
   mark(0, flag::abort);
   CHECK(decode().marks[0].kind == Answer::Kind::none);
-  row(1, begins | flag::last | flag::end, 0);
+  row(1, segment_begins | flag::last | flag::end, 0);
   CHECK(decode().framed[0].data == final(0, 1));
   CHECK(decoder.decoders() == 1);
 }
@@ -103,7 +103,7 @@ TEST_CASE_METHOD(Decoding, "the decoder of an aborted stream is reused") {
 TEST_CASE_METHOD(Decoding, "without a model, rows are answered with the error") {
   BatchDecoder lost("/nowhere", threads);
   CHECK_THROWS_WITH(lost.warm(2), "no PocketSphinx model: /nowhere/en-us/mdef");
-  next.marks.push_back({.slot = 0, .flags = begins});
+  next.marks.push_back({.slot = 0, .flags = segment_begins});
   const auto answers = lost.decode({next, {}}, columns);
   CHECK(answers.marks[0].kind == Answer::Kind::error);
 }

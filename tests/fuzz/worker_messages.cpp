@@ -46,14 +46,24 @@ struct Check {
     check_rows(batch.framed, batch.width);
     check_rows(batch.marks, batch.width);
     require(batch.framed.size() <= batch.rows, "rows fit into the tensor");
+    const bool plan = batch.steps > 0;
+    require(!plan || batch.step < batch.steps, "a step is in its epoch");
+    require(plan ? batch.body > 0 : batch.body == 0, "batches of a plan have bodies");
+    require(batch.body <= batch.width, "a body fits");
     for (const wp::OpenedStream& stream : batch.opened)
-      require(is_name(stream.name), "a stream has a name");
+      require(plan ? is_utf8(stream.name) : is_name(stream.name), "a stream has a name");
   }
   void operator()(const wp::Welcome& welcome) const {
     const auto& widths = welcome.width_buckets;
     require(!widths.empty() && widths.back() == welcome.width, "the last width is the widest");
     require(std::ranges::adjacent_find(widths, std::greater_equal()) == widths.end(),
             "widths ascend");
+    require(welcome.plan.empty() || is_json_object(welcome.plan), "a plan is an object");
+  }
+  void operator()(const wp::Hello& hello) const {
+    if (!hello.trainer) return;
+    require(hello.trainer->rank < hello.trainer->world, "a rank is in its world");
+    require(hello.trainer->stride > 0, "a trainer moves on");
   }
   void operator()(const auto&) const {}
 };

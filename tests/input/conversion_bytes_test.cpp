@@ -12,6 +12,7 @@
 #include "tests/support/allocations.h"
 
 using namespace millrace;
+using test::opus;
 
 namespace {
 
@@ -58,10 +59,6 @@ std::size_t measured(const ClientFormat& from, const FrameType& to) {
   (void)converter.drain(0, frames);
   for (const auto& message : messages) (void)converter.convert(message, frames);
   return allocated() - before;
-}
-
-ClientFormat opus(std::uint32_t channels, ChannelChoice choice = AllChannels{}) {
-  return {.format = SampleFormat::opus, .values = channels, .rate = 48000, .channel = choice};
 }
 
 }  // namespace

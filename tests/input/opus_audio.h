@@ -5,13 +5,19 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <vector>
 
 #include "base/bytes.h"
+#include "input/client_format.h"
 
 namespace millrace::test {
+
+inline ClientFormat opus(std::uint32_t channels = 1, ChannelChoice choice = AllChannels{}) {
+  return {.format = SampleFormat::opus, .values = channels, .rate = 48000, .channel = choice};
+}
 
 using Packet = std::vector<std::byte>;
 

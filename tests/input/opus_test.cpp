@@ -8,16 +8,13 @@
 
 using namespace millrace;
 using test::Conversion;
+using test::opus;
 using test::opus_packets;
 using test::Packet;
 using test::values_of;
 using Fault = InputConverter::Fault;
 
 namespace {
-
-ClientFormat opus(std::uint32_t channels = 1, ChannelChoice choice = AllChannels{}) {
-  return {.format = SampleFormat::opus, .values = channels, .rate = 48000, .channel = choice};
-}
 
 FrameType floats(double rate, std::uint32_t channels = 1) {
   return {.element = Element::f32, .values = channels, .rate = rate};

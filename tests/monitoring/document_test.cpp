@@ -111,7 +111,7 @@ std::set<double> exported_bounds(const std::string& text, const std::string& fam
   return bounds;
 }
 
-// The metrics of a new service with one of each source.
+// The metrics of a new service with one of each source, and those of a server of batches.
 std::string exported_text() {
   ServiceStats service;
   ThreadStats thread;
@@ -131,7 +131,15 @@ std::string exported_text() {
                      .devices = {{"cuda:0", {&device}}},
                      .recorder = {&recorder},
                      .taps = {&tap}});
-  return exporter.text(Time(1s));
+  training::TrainingStats training;
+  Exporter of_training({.service = {&service},
+                        .threads = {&thread},
+                        .websocket = {},
+                        .zmq = {},
+                        .zmq_sockets = {},
+                        .pipelines = {},
+                        .training = {&training}});
+  return exporter.text(Time(1s)) + of_training.text(Time(1s));
 }
 
 std::set<float> rounded(const std::set<double>& values) { return {values.begin(), values.end()}; }

@@ -7,6 +7,7 @@ import unittest
 
 from clients import PIPELINE, TRANSPORTS, ClientTest, comparable
 from harness import run, samples
+from raw_worker import Honest, RawWorker
 
 import millrace
 from millrace import Closed
@@ -112,18 +113,20 @@ class Asynchronous(ClientTest):
                     return packets
 
         async def over(url):
+            silent = RawWorker(self.served.workers).attached().beat()
             async with millrace.connect(url).open() as stream:
-                self.attached.process.send_signal(signal.SIGSTOP)
                 packets = await flood(stream)
-                self.attached.process.send_signal(signal.SIGCONT)
+                worker = Honest(silent)
                 sending = asyncio.create_task(stream.send(samples(0, 1600)))
                 results = [await anext(aiter(stream)) for _ in range(packets)]
                 await sending
                 await stream.end()
                 results += [result async for result in stream]
                 self.assertEqual(stream.totals, Closed(1600 * (packets + 1), packets + 1))
+            worker.close()
             return packets
 
+        self.attached.stop()
         # 5 s in the buffer of the service, and 64 KiB in the client. With WebSocket also the buffers of sockets.
         self.assertLessEqual(run(over(self.url("zeromq"))), 50 + 21)
         self.assertLess(run(over(self.url("websocket"))), (16 << 20) // 3200)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """A service, and the addresses of its two transports, for tests of clients."""
-import json
-
 from harness import SystemTest, wait_for
 
 import millrace
@@ -21,7 +19,7 @@ class ClientTest(SystemTest):
                 "zeromq": f"tcp://127.0.0.1:{self.served.zeromq_port}"}[transport]
 
     def await_none_open(self):
-        wait_for(lambda: json.loads(self.served.get("/streams")[1]) ["streams"] == [], "no stream to be open")
+        wait_for(lambda: not self.served.streams(), "no stream to be open")
 
     def urls(self):
         for transport in TRANSPORTS:

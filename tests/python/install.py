@@ -37,9 +37,9 @@ def digest(names, files):
     return total.hexdigest()
 
 
-def run(*command):
+def run(*command, **environment):
     print("+", *command, flush=True)
-    subprocess.run(command, check=True)
+    subprocess.run(command, check=True, env={**os.environ, **environment})
 
 
 def works_alone(wheel):
@@ -69,9 +69,18 @@ def main():
         run(*pip, "--force-reinstall", "--no-deps", "--config-settings", f"build-dir={build}", PACKAGE)
 
     def distributions():
-        shutil.rmtree(folder / "dist", ignore_errors=True)
-        run(python, "-m", "build", "--outdir", folder / "dist", PACKAGE)
-        works_alone(*(folder / "dist").glob("*.whl"))
+        dist, unpacked = folder / "dist", folder / "unpacked"
+        for old in (dist, unpacked):
+            shutil.rmtree(old, ignore_errors=True)
+        run(python, "-m", "build", "--sdist", "--outdir", dist, PACKAGE)
+        source, = dist.glob("*.tar.gz")
+        shutil.unpack_archive(source, unpacked)
+        package, = unpacked.iterdir()
+        # The sources in cpp/ and their build folder have the same relative paths as in the tree, so ccache finds the objects.
+        run(python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps", "--wheel-dir", dist,
+            "--config-settings", f"build-dir={package / 'cpp' / 'build' / 'package'}", package, CCACHE_BASEDIR=str(package / "cpp"))
+        works_alone(*dist.glob("*.whl"))
+        shutil.rmtree(unpacked)
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     lock = open(folder.with_suffix(".lock"), "w")  # the tests of another preset may install it at the same time

@@ -38,9 +38,9 @@ std::vector<std::byte> tone(std::size_t frames) {
 
 // A stream with a random format and rate, whose client sends frames, gaps, refused messages, resets
 // and flushes at random. Its audio is kept by runs: one run for each part that is converted anew.
-class Play {
+class PositionsPlay {
  public:
-  explicit Play(std::uint32_t seed) : random_(seed), audio_(random_), runs_(settings()) {
+  explicit PositionsPlay(std::uint32_t seed) : random_(seed), audio_(random_), runs_(settings()) {
     for (std::uint32_t left = audio_.draw(1, 40); left > 0; --left) act();
     runs_.live.stream.end(at(0));
     drained();
@@ -258,6 +258,6 @@ TEST_CASE("positions end at 2^53 in frames of the client and of the pipeline") {
 TEST_CASE("at every drain the position is that of the input, and runs are converted alone") {
   for (std::uint32_t seed = 1; seed <= 400; ++seed) {
     INFO("seed " << seed);
-    Play(seed).check();
+    PositionsPlay(seed).check();
   }
 }

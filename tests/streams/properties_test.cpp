@@ -20,9 +20,9 @@ constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 // obeys pauses. Its lane takes and finishes rows at random times. The input is recorded as events
 // and as values by position. The pool keeps no spare blocks, so that a sanitizer detects late
 // reads.
-class Play {
+class StreamPlay {
  public:
-  explicit Play(std::uint32_t seed) : random_(seed), live_(settings(), 0) {
+  explicit StreamPlay(std::uint32_t seed) : random_(seed), live_(settings(), 0) {
     while (!over_) act();
     while (!live_.stream.finished()) serve();
   }
@@ -234,6 +234,6 @@ class Play {
 TEST_CASE("rows and frames depend on the events, not on the order of arrivals and answers") {
   for (std::uint32_t seed = 1; seed <= 600; ++seed) {
     INFO("seed " << seed);
-    Play(seed).check();
+    StreamPlay(seed).check();
   }
 }

@@ -157,8 +157,8 @@ TEST_CASE("an abort releases all waiting frames") {
 namespace {
 
 // A stream under a random load. The counter shows when frames were shed, oldest first.
-struct Play {
-  explicit Play(std::uint32_t seed)
+struct SheddingPlay {
+  explicit SheddingPlay(std::uint32_t seed)
       : random(seed), live(settings({.size = draw(1, 30), .left = draw(0, 20)}, 300)) {
     for (int i = 0; i < 400; ++i) {
       live.now += std::chrono::milliseconds(draw(0, 20));
@@ -226,7 +226,7 @@ TEST_CASE("under any load, frames in no body were shed at the right time, and co
   std::size_t shed = 0;
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
-    const Play play(seed);
+    const SheddingPlay play(seed);
     play.check();
     shed += play.shed.size();
   }

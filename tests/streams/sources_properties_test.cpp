@@ -40,9 +40,9 @@ struct Happened {
 // A random stream between a client and a lane that do random things at random times. The client
 // mostly obeys pauses. After each of them, the lane has exactly the rows that it must have. The
 // pool keeps no spare blocks, so that a sanitizer detects late reads.
-class Play {
+class SourcesPlay {
  public:
-  explicit Play(std::uint32_t seed)
+  explicit SourcesPlay(std::uint32_t seed)
       : draw_(seed),
         settings_(test::random_settings(draw_)),
         chosen_size_(random_chosen_size()),
@@ -255,7 +255,7 @@ TEST_CASE("the events of sources and clients give the rows of the reference chun
   Happened all;
   for (std::uint32_t seed = 1; seed <= 2000; ++seed) {
     INFO("seed " << seed);
-    Play(seed).check(all);
+    SourcesPlay(seed).check(all);
   }
   // The plays contain what they are for.
   CHECK(all.rows > 50'000);

@@ -211,9 +211,12 @@ class Bench(SystemTest):
 
     def test_a_service_that_dies_during_a_run_ends_and_fails_the_run(self):
         service = self.service(PIPELINE.format(slots=4))
-        threading.Timer(0.5, lambda: service.kill()).start()
-        code, (seen,), _ = bench("--url", f"ws://127.0.0.1:{service.port}", "--server-pid",
-                                 str(service.process.pid), "--streams", "4", "--duration", "1500ms")
+        running = Process(MILLRACE, "bench", "--json", "--url", f"ws://127.0.0.1:{service.port}", "--server-pid",
+                          str(service.process.pid), "--streams", "4", "--duration", "5s")
+        self.addCleanup(running.kill)
+        wait_for(lambda: len(service.streams()) == 4, "its streams to be open")
+        service.kill()
+        code, (seen,) = running.wait(), map(json.loads, running.lines)
         self.assertEqual((code, seen["broken"], seen["server"]), (1, 4, None))
 
     def test_ctrl_c_ends_a_run_at_once_with_a_message(self):

@@ -90,10 +90,13 @@ class Crew:
 
     async def pause(self):
         """Stops a worker for a time that is too short for its eviction."""
-        member = self._take()
+        member, began = self._take(), time.monotonic_ns()
         member.signal(signal.SIGSTOP)
         await asyncio.sleep(self.random.uniform(0.1, SILENCE / 2))
         member.signal(signal.SIGCONT)
+        if time.monotonic_ns() - began > (SILENCE - 2.5) * SECOND:  # too long: it may be evicted
+            member.trace.leaving = began
+            return await self._kill(member)
         self.serving.append(member)
 
     async def hang(self):

@@ -8,7 +8,7 @@ import subprocess
 import unittest
 import wave
 
-from harness import PATIENCE, Process, SystemTest, read_all, run, wait_for
+from harness import PATIENCE, Process, SystemTest, await_decoder, read_all, run, wait_for
 
 WORKER, DIRECT = os.environ["POCKETSPHINX_WORKER"], os.environ["POCKETSPHINX_DIRECT"]
 SPEECH = ("/usr/share/pocketsphinx/test/data/librivox/"
@@ -33,7 +33,7 @@ class Decoder(SystemTest):
     def decoder(self, service):
         decoder = Process(WORKER, "--url", service.workers, "--warm", "1")
         self.addCleanup(decoder.kill)
-        wait_for(lambda: decoder.lines, "the decoder to attach")
+        await_decoder(decoder)
         return decoder
 
     def test_a_decoder_killed_in_mid_stream_and_started_again_continues_with_a_reset(self):

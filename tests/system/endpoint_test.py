@@ -10,7 +10,7 @@ import subprocess
 import unittest
 import wave
 
-from harness import PATIENCE, Process, SystemTest, read_all, run, wait_for
+from harness import PATIENCE, Process, SystemTest, await_decoder, read_all, run
 
 WORKER, DIRECT = os.environ["POCKETSPHINX_WORKER"], os.environ["POCKETSPHINX_DIRECT"]
 UTTERANCES = "/usr/share/pocketsphinx/test/data/librivox/*.wav"
@@ -83,7 +83,7 @@ class Endpoints(SystemTest):
             with self.subTest(name):
                 decoder = Process(WORKER, "--url", service.workers, "--pipeline", name, "--warm", "1")
                 self.addCleanup(decoder.kill)
-                wait_for(lambda each=decoder: each.lines, "the decoder to attach")
+                await_decoder(decoder)
                 last = self.segments(run(self.stream(service, name)))
                 finals = [each["data"] for each in last]
                 self.assertTrue(all(each["final"] for each in finals), finals)

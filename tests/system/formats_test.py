@@ -12,7 +12,7 @@ import unittest
 import client_wire as wire
 import speech_formats as speech
 from browser import Browser, Page
-from harness import MILLRACE, PATIENCE, Process, SystemTest, read_all, run, wait_for
+from harness import MILLRACE, PATIENCE, Process, SystemTest, await_decoder, read_all, run
 from zeromq_client import Peer
 
 WORKER, DIRECT = os.environ["POCKETSPHINX_WORKER"], os.environ["POCKETSPHINX_DIRECT"]
@@ -75,7 +75,7 @@ class Formats(SystemTest):
         self.served = self.service(extra=extra)
         decoder = Process(WORKER, "--url", self.served.workers, "--warm", "1", "--model", model)
         self.addCleanup(decoder.kill)
-        wait_for(lambda: decoder.lines, "the decoder to attach")
+        await_decoder(decoder)
 
     def over_websocket(self, messages, **parameters):
         async def stream():

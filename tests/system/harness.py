@@ -19,19 +19,40 @@ import urllib.request
 import websockets
 
 MILLRACE = os.environ["MILLRACE"]
-PATIENCE = 30  # seconds until a wait counts as failed; no test depends on speed
+PATIENCE = 60  # seconds until a wait counts as failed; no test depends on speed
 COUNTED = 0.1  # seconds between reads of counters, which are collected once a second
 
 
-def wait_for(condition, what, every=0.01):
+def wait_for(condition, what, every=0.01, patience=PATIENCE):
     """Returns the first true value of condition()."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         value = condition()
         if value:
             return value
         time.sleep(every)
     raise AssertionError(f"waited in vain for {what}")
+
+
+def await_decoder(process):
+    """Waits until a decoder has attached. It reads its model before, which takes seconds of CPU time."""
+    wait_for(lambda: process.lines, "the decoder to attach", patience=4 * PATIENCE)
+
+
+def fetch(url):
+    """(status, text) of a GET to an admin port."""
+    def answer():
+        try:
+            with urllib.request.urlopen(url, timeout=PATIENCE) as page:
+                return page.status, page.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+        except OSError as error:  # the port closes a connection if its request comes 200 ms late
+            if not isinstance(getattr(error, "reason", error), (ConnectionResetError, BrokenPipeError)):
+                raise
+
+    return wait_for(answer, url)
 
 
 class Process:
@@ -82,7 +103,30 @@ class Process:
         self.process.stderr.close()
 
 
-class Service(Process):
+class Server(Process):
+    """A program that listens, and that _start() starts."""
+
+    def again(self):
+        """Starts it again after it has ended, with the same configuration and ports."""
+        wait_for(self._started, "its ports to be free")  # another test may use one for a while
+
+    def _started(self):
+        super().kill()
+        try:
+            self._start()
+        except AssertionError as error:
+            if "Address already in use" not in str(error):
+                raise
+            return False
+        return True
+
+    def _listening(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"the service ended with {self.wait()}: " + "\n".join(self.errors))
+        return next((line for line in self.errors if "event=listening" in line), None)
+
+
+class Service(Server):
     """`millrace serve` on free ports of loopback."""
 
     program = MILLRACE
@@ -107,7 +151,6 @@ class Service(Process):
             int(re.search(rf"{name}=\S*:(\d+)", line).group(1)) for name in ("websocket", "admin", "zeromq"))
 
     def again(self):
-        """Starts the service again after it has ended, with the same configuration and ports."""
         with open(self.config) as file:
             config = file.read()
         for name, port in (("websocket", self.port), ("admin", self.admin_port), ("zeromq", self.zeromq_port),
@@ -115,26 +158,11 @@ class Service(Process):
             config = re.sub(rf'({name} = "\S*):0"', rf'\g<1>:{port}"', config)
         with open(self.config, "w") as file:
             file.write(config)
-        wait_for(self._started, "its ports to be free")  # another test may use one for a while
-
-    def _started(self):
-        super().kill()
-        try:
-            self._start()
-        except AssertionError as error:
-            if "Address already in use" not in str(error):
-                raise
-            return False
-        return True
+        super().again()
 
     def environment(self):
         """Additional environment variables of the process."""
         return {}
-
-    def _listening(self):
-        if self.process.poll() is not None:
-            raise AssertionError("the service ended: " + "\n".join(self.errors))
-        return next((line for line in self.errors if "websocket=" in line), None)
 
     def url(self, **parameters):
         query = "&".join(f"{key}={value}" for key, value in parameters.items())
@@ -146,12 +174,7 @@ class Service(Process):
 
     def get(self, path):
         """(status, text) of a GET."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}{path}", timeout=PATIENCE) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
+        return fetch(f"http://127.0.0.1:{self.admin_port}{path}")
 
     def metric(self, name, **labels):
         """The sum of the samples that have these labels."""
@@ -169,7 +192,15 @@ class Service(Process):
 
     def streams(self):
         """A dictionary for each live stream. The slot and the name of a stream that is not listed are free."""
-        return json.loads(self.get("/streams")[1])["streams"]
+        return self.listed("streams")
+
+    def listed(self, what):
+        """All "streams", or all "workers". Waits while the threads are too busy to answer."""
+        def page():
+            text = self.get("/" + what)[1]
+            return "an io thread does not answer" not in text and json.loads(text)
+
+        return wait_for(page, f"the list of {what}", COUNTED)[what]
 
     def recount(self):
         """Waits until everything that has happened so far is counted: the exporter collects at most once a second."""

@@ -4,7 +4,7 @@ import contextlib
 import resource
 
 from faults import FaultTest
-from raw_client import RawClient
+from raw_client import BINARY, RawClient, frame, upgrade
 
 
 class ManyClientsTest(FaultTest):
@@ -16,3 +16,12 @@ class ManyClientsTest(FaultTest):
 
     def join(self, service, request=None):
         return self.many_clients.enter_context(RawClient(service.port, request))
+
+    def opened(self, service, count):
+        """Clients with an open stream. Until all are open they send empty messages: a client that is silent is closed."""
+        clients = []
+        while len(clients) < count:
+            clients += [self.join(service, upgrade()).opened() for _ in range(100)]
+            for client in clients:
+                client.send(frame(BINARY))
+        return clients

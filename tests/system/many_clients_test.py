@@ -41,7 +41,7 @@ class ManyClients(ManyClientsTest):
             self.assertEqual(status, 503)
             self.assertIn(int(fields["retry-after"]), range(1, 6))
             good.row()
-            for client in waiting[:3]:
+            for client in waiting[-3:]:  # the first ones may have waited too long
                 client.send(b"\r\n").opened()
             good.row()
 
@@ -53,8 +53,9 @@ class ManyClients(ManyClientsTest):
             for _ in range(300):  # 99 of them are accepted
                 self.join(service)
             good.row()
-            for page in ("/livez", "/readyz", "/metrics", "/streams"):
+            for page in ("/livez", "/readyz", "/metrics"):
                 self.assertEqual(service.get(page)[0], 200)
+            self.assertEqual(len(service.streams()), 1)
             wait_for(lambda: service.metric("millrace_ingest_connections_rejected_total", reason="limit_global") == 201,
                      "the others to be refused")
             good.row()
@@ -85,7 +86,7 @@ class ManyClients(ManyClientsTest):
         self.tap(service)
         with self.unharmed(service) as good:
             before = service.memory()
-            clients = [self.join(service, upgrade()).opened() for _ in range(CLIENTS)]
+            clients = self.opened(service, CLIENTS)
             idle = (service.memory() - before) / CLIENTS
             for client in clients:
                 client.send(frame(BINARY, samples(0, 1600)))

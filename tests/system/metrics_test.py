@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """/metrics of a running service."""
-import json
 import unittest
 
 import worker_wire as wire
@@ -26,7 +25,7 @@ class Metrics(SystemTest):
         worker = self.worker(service)
         wait_for(lambda: ready() == 1, "the worker to count")
         worker.close()
-        wait_for(lambda: json.loads(service.get("/workers")[1])["workers"] == [], "the worker to be gone")
+        wait_for(lambda: not service.listed("workers"), "the worker to be gone")
         self.assertEqual(ready(), 0)  # even if the previous scrape was a moment ago
 
     def test_rows_that_the_worker_does_not_answer_count_in_all_stages_but_result(self):

@@ -19,7 +19,8 @@ class Configurations(SystemTest):
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
             file.write(text)
             file.flush()
-            return subprocess.run([os.environ["MILLRACE"], "check-config", file.name], capture_output=True, text=True, timeout=PATIENCE)
+            command = ["train-serve", "--check"] if "[plan]" in text else ["check-config"]
+            return subprocess.run([os.environ["MILLRACE"], *command, file.name], capture_output=True, text=True, timeout=PATIENCE)
 
     def test_every_printed_configuration_is_valid_and_has_the_comments_printed_below_it(self):
         count = 0

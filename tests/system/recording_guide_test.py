@@ -14,7 +14,7 @@ import unittest
 import wave
 from pathlib import Path
 
-from harness import PATIENCE, Process, Service, SystemTest, read_all, run, samples, wait_for
+from harness import PATIENCE, Process, Service, SystemTest, await_decoder, read_all, run, samples, wait_for
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import printed_programs as printed  # noqa: E402
@@ -125,7 +125,7 @@ class Calls(Page):
         service = Service(CONFIGURATION.format(cls.recorded))
         decoder = Process(DECODER, "--url", service.workers, "--warm", "1")
         try:
-            wait_for(lambda: decoder.lines, "the decoder to attach")
+            await_decoder(decoder)
             cls.signals = {name: [speech(file) for file in files] for name, files in CALLS.items()}
             cls.answered = {name: stream_of(service, name, utterances) for name, utterances in cls.signals.items()}
         finally:
@@ -279,7 +279,10 @@ class Differences(Page):
         """True if the first second of the only call was exported."""
         shutil.rmtree(self.folder / "calls", ignore_errors=True)
         self.printed("recording_export", directory)
-        with wave.open(str(next((self.folder / "calls").glob("*.wav")))) as file:
+        files = list((self.folder / "calls").glob("*.wav"))  # none before the first frames are written
+        if not files:
+            return False
+        with wave.open(str(files[0])) as file:
             return file.readframes(file.getnframes()) == samples(0, 16000)
 
 

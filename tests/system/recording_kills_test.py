@@ -17,6 +17,7 @@ from harness import MILLRACE, PATIENCE, SystemTest, run, samples
 KILLS = 50
 CLIENTS = 4
 PIECE = 320  # frames of a message
+UNREAD = 20  # messages of the service; a client that reads none is closed after 10 s, and its stream is whole
 CONFIGURATION = """
 [recording]
 directory = "{directory}"
@@ -52,6 +53,8 @@ class Kills(SystemTest):
                 async with service.connect(id=f"life-{life}-{number}") as connection:
                     for piece in range(100_000):
                         await connection.send(samples(first_of(life, number) + piece * PIECE, PIECE))
+                        if piece >= UNREAD:
+                            await connection.recv()
                         for name in left:
                             left[name] -= 1
                             if left[name] == 0:

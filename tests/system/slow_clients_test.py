@@ -86,7 +86,7 @@ def unplugged(service):
     client.socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER,
                              struct.pack("H6xQ", 1, ctypes.addressof(drop_all)))
     client.send(text(type="end"))
-    wait_for(lambda: "unplugged" not in service.get("/streams")[1], "the service to notice")
+    wait_for(lambda: "unplugged" not in [stream["stream"] for stream in service.streams()], "the service to notice")
 
 
 def unread(pipeline):

@@ -16,7 +16,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "guarantees.md"
-LEAST = 573  # promises of the page; a promise that is removed lowers it
+LEAST = 625  # promises of the page; a promise that is removed lowers it
 LONGEST = 160  # characters of a promise
 
 ID = r"[A-Z]\d+[a-z]?"

@@ -8,7 +8,7 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = "base schemas input chunker batcher streams transport gpu workers recording monitoring service".split()
+FOLDERS = "base schemas input chunker batcher streams transport gpu workers recording training monitoring service".split()
 ELSEWHERE = re.compile(r"process_\w+|millrace_build_info")  # the exporter itself makes these
 HELPED = {  # families for which the exporter has a separate function
     "millrace_ingest_connections_rejected_total": {("TransportStats", "refused"), ("ZeromqStats", "refused")},

@@ -136,7 +136,7 @@ class ServiceProcess {
     ReturnBox returns(io, 1000, [](std::vector<Returned>&) {});
     Hub hub(io, settings_of(pipeline_), {devices, slab_bytes, slab_threads}, stats);
     WorkerServerSettings settings;
-    settings.find = [&](std::string_view) { return PipelineHub{&hub, &io}; };
+    settings.find = [&](std::string_view) { return PipelineHost{&hub, &io}; };
     settings.log = [](const WorkerEvent&) {};
     settings.hello_timeout = 1h;
     RemoteBudgets budgets{std::uint64_t{1} << 20};

@@ -27,6 +27,9 @@ using Timer = net::basic_waitable_timer<Clock, net::wait_traits<Clock>, Executor
 template <class T = void>
 using Task = net::awaitable<T, Executor>;
 
+// Completion token for co_await that throws the error.
+inline constexpr net::use_awaitable_t<Executor> throwing{};
+
 // Completion token for co_await that returns the error as a value instead of throwing it: a closed
 // connection is normal control flow.
 inline constexpr net::as_tuple_t<net::use_awaitable_t<Executor>> no_throw{

@@ -13,7 +13,8 @@ namespace cp = client_protocol;
 namespace {
 
 constexpr std::uint64_t max_position = cp::max_number + 1;
-constexpr std::size_t envelope = 256;  // upper bound of the bytes of a result around its answer
+// Upper bound of the bytes of a result around its answer.
+constexpr std::size_t result_envelope = 256;
 
 }  // namespace
 
@@ -186,7 +187,8 @@ void PeerStream::result(const ResultHead& head, const Answer& answer) {
   assert(answer.kind != Answer::Kind::none);
   if (closing_) return;
   const bool failed = answer.kind == Answer::Kind::error;
-  const bool too_long = !failed && answer.data.size() + envelope > context_.limits.max_message_sent;
+  const bool too_long =
+      !failed && answer.data.size() + result_envelope > context_.limits.max_message_sent;
   const std::string_view data = failed     ? "worker_failed"
                                 : too_long ? name_of(ErrorCode::too_long)
                                            : answer.data;

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include "transport/websocket/frame_head.h"
+
 namespace millrace {
 namespace {
 
@@ -10,7 +13,6 @@ using net::experimental::awaitable_operators::operator&&;
 using How = Connection::Ended::How;
 using Flushed = Connection::Flushed;
 
-constexpr std::uint16_t close_normal = 1000;
 constexpr std::size_t written_at_once = Connection::most_copied;  // bytes, and the last message
 
 class Session final : SessionScope::Watched {
@@ -164,7 +166,8 @@ void Session::finish(const Connection::Ended& ended) {
   const bool is_lost = ended.how == How::lost || ended.how == How::half_closed;
   if (is_lost && !sent_all_) connection_.abort();  // a send may be stuck
   stats_.closed[closing(ended)].add();
-  conversation_.disconnected(ended.how == How::closed && ended.code == close_normal, Clock::now());
+  conversation_.disconnected(ended.how == How::closed && ended.code == close_codes::normal,
+                             Clock::now());
   finished_ = true;
   queue_.to_send().notify();
 }

@@ -3,13 +3,9 @@
 
 #include <utility>
 
+#include "transport/websocket/frame_head.h"
+
 namespace millrace {
-namespace {
-
-constexpr std::uint16_t close_normal = 1000;
-constexpr std::uint16_t close_restart = 1012;
-
-}  // namespace
 
 SessionQueue::SessionQueue(SessionScope& scope, bool& full)
     : scope_(scope), full_(full), to_send_(scope.executor()), to_read_(scope.executor()) {}
@@ -31,7 +27,7 @@ void SessionQueue::ping() {
 }
 
 void SessionQueue::close(bool drained) {
-  end({.code = drained ? close_restart : close_normal, .drained = drained});
+  end({.code = drained ? close_codes::restart : close_codes::normal, .drained = drained});
 }
 
 void SessionQueue::close(ErrorCode error) {

@@ -12,15 +12,13 @@ namespace millrace {
 
 namespace {
 
-constexpr std::size_t envelope = zeromq_envelope;
-
 // Peers, streams and empty buckets of either that are checked in one turn. A check reads memory
 // that is not in the cache, about 0.3 µs.
 constexpr std::size_t checked_at_once = 512;
 
 ZeromqBinding with_limits(ZeromqBinding binding, const ConnectionLimits& limits,
                           const ClientGate& gate) {
-  binding.max_message = binding.max_first = limits.message + envelope;
+  binding.max_message = binding.max_first = limits.message + zeromq_envelope;
   binding.times.message = limits.assembly;
   binding.memory_short = &gate.memory_short;
   binding.max_connections = &gate.zeromq_connections;
@@ -86,7 +84,7 @@ ZeromqServer::ZeromqServer(SessionScope& scope, const ZeromqBinding& binding,
                            StreamAdmission& admission, ClientGate& gate)
     : Watched(scope),
       scope_(scope),
-      decoder_(scope.limits().message + envelope),
+      decoder_(scope.limits().message + zeromq_envelope),
       context_{admission, encoder_, scope.limits(), stats_, retry_times_},
       ended_(scope.executor()),
       router_(scope.executor(), with_limits(binding, scope.limits(), gate), gate.sockets,

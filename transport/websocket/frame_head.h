@@ -22,6 +22,13 @@ enum class Opcode : std::uint8_t {
   pong = 10,
 };
 
+// Codes of a close frame (RFC 6455, 7.4; `restart` was registered later).
+namespace close_codes {
+inline constexpr std::uint16_t normal = 1000, protocol_error = 1002, bad_text = 1007,
+                               too_big = 1009, restart = 1012;
+inline constexpr std::uint16_t none = 1005;  // the peer gave none; never sent
+}  // namespace close_codes
+
 // The first byte of a frame that is a whole message or a control frame.
 constexpr std::uint8_t first_byte(Opcode opcode) {
   return static_cast<std::uint8_t>(0x80 | static_cast<unsigned>(opcode));

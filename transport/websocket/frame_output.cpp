@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t kept = 4 * 1024;  // capacity kept for later frames
+constexpr std::size_t kept_capacity = 4 * 1024;  // capacity kept for later frames
 constexpr std::size_t longest_reason = 120;
 
 }  // namespace
@@ -49,7 +49,7 @@ bool FrameOutput::written(std::size_t size) {
   long_.remove_prefix(size - first);
   blocked_ = !empty();
   if (blocked_) return false;
-  if (frames_.capacity() > kept) std::string().swap(frames_);
+  if (frames_.capacity() > kept_capacity) std::string().swap(frames_);
   if (!replies_.empty()) frames_.swap(replies_);
   return true;
 }

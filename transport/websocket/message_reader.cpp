@@ -10,11 +10,8 @@
 namespace millrace {
 namespace {
 
-constexpr std::uint16_t protocol_error = 1002;
-constexpr std::uint16_t bad_text = 1007;
-constexpr std::uint16_t too_big = 1009;
 constexpr std::size_t longest_control = 125;
-constexpr std::size_t kept = 8 * 1024;  // capacity kept for later messages
+constexpr std::size_t kept_message = 8 * 1024;  // capacity kept for later messages
 
 std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -30,11 +27,11 @@ bool is_close_code(unsigned code) {
 MessageReader::Event close_of(Bytes payload) {
   using Fault = MessageReader::Fault;
   if (payload.empty()) return MessageReader::Close{};
-  if (payload.size() == 1) return Fault{protocol_error};
+  if (payload.size() == 1) return Fault{close_codes::protocol_error};
   const unsigned code =
       std::to_integer<unsigned>(payload[0]) << 8 | std::to_integer<unsigned>(payload[1]);
-  if (!is_close_code(code)) return Fault{protocol_error};
-  if (!is_utf8(text_of(payload.subspan(2)))) return Fault{bad_text};
+  if (!is_close_code(code)) return Fault{close_codes::protocol_error};
+  if (!is_utf8(text_of(payload.subspan(2)))) return Fault{close_codes::bad_text};
   return MessageReader::Close{static_cast<std::uint16_t>(code)};
 }
 
@@ -71,22 +68,22 @@ std::optional<MessageReader::Event> MessageReader::next(MutableBytes& unread) {
 
 void MessageReader::forget_message() {
   if (within_) return;
-  if (message_.capacity() > kept) std::vector<std::byte>().swap(message_);
+  if (message_.capacity() > kept_message) std::vector<std::byte>().swap(message_);
   message_.clear();
   checked_ = 0;
 }
 
 std::optional<MessageReader::Fault> MessageReader::fault_of(const FrameHead& head) const {
   if (head.has_reserved_bits() || !head.has_good_length() || head.masked != (role_ == Role::server))
-    return Fault{protocol_error};
+    return Fault{close_codes::protocol_error};
   if (head.is_control()) {
     const bool good =
         head.opcode() <= Opcode::pong && head.is_final() && head.payload <= longest_control;
-    return good ? std::nullopt : std::optional(Fault{protocol_error});
+    return good ? std::nullopt : std::optional(Fault{close_codes::protocol_error});
   }
   if (head.opcode() > Opcode::binary || (head.opcode() == Opcode::continuation) != within_)
-    return Fault{protocol_error};
-  if (head.payload > longest_ - message_.size()) return Fault{too_big};
+    return Fault{close_codes::protocol_error};
+  if (head.payload > longest_ - message_.size()) return Fault{close_codes::too_big};
   return std::nullopt;
 }
 
@@ -108,7 +105,7 @@ MessageReader::Event MessageReader::read_frame(const FrameHead& head, MutableByt
     default: break;
   }
   const bool is_text = head.opcode() == Opcode::text;
-  if (is_text && !is_utf8(text_of(payload))) return Fault{bad_text};
+  if (is_text && !is_utf8(text_of(payload))) return Fault{close_codes::bad_text};
   return Message{is_text, payload};
 }
 
@@ -123,12 +120,12 @@ std::optional<MessageReader::Event> MessageReader::read_part(MutableBytes& unrea
   std::rotate(key.begin(), key.begin() + size % key.size(), key.end());
   rest_->payload -= size;
   gather(part);
-  if (is_text_ && !is_text_so_far()) return Fault{bad_text};
+  if (is_text_ && !is_text_so_far()) return Fault{close_codes::bad_text};
   if (rest_->payload > 0) return std::nullopt;
   within_ = !rest_->is_final();
   rest_.reset();
   if (within_) return std::nullopt;
-  if (is_text_ && checked_ < message_.size()) return Fault{bad_text};
+  if (is_text_ && checked_ < message_.size()) return Fault{close_codes::bad_text};
   return Message{is_text_, message_};
 }
 

@@ -12,13 +12,13 @@ namespace {
 
 // The memory that a stream may keep, and the longest unread part that is copied back into the
 // thread's buffer when more of its message arrives.
-constexpr std::size_t kept = 4 * 1024;
+constexpr std::size_t kept_unread = 4 * 1024;
 
 }  // namespace
 
 net::execution_context::id ReadBuffer::id;
 
-void ReadBuffer::allow(std::size_t most) { max_read_ = std::clamp(most, kept, size); }
+void ReadBuffer::allow(std::size_t most) { max_read_ = std::clamp(most, kept_unread, size); }
 
 ReadAhead::ReadAhead(net::io_context& context, std::string rest)
     : buffer_(net::use_service<ReadBuffer>(context)),
@@ -42,13 +42,13 @@ MutableBytes& ReadAhead::unread() {
 
 boost::system::error_code ReadAhead::fill(Socket& socket) {
   poison();
-  if (buffer_.user_ != this && unread_.size() > kept) return fill_own(socket);
+  if (buffer_.user_ != this && unread_.size() > kept_unread) return fill_own(socket);
   if (buffer_.user_ && buffer_.user_ != this) buffer_.user_->move_to_own();
   buffer_.user_ = this;
   const std::size_t before = unread_.size();
   if (before == ReadBuffer::size) return net::error::no_buffer_space;
   if (before > 0) std::memmove(buffer_.bytes_.get(), unread_.data(), before);
-  if (own_.capacity() > kept) std::string().swap(own_);
+  if (own_.capacity() > kept_unread) std::string().swap(own_);
   boost::system::error_code error;
   // Read the rest of a message that has begun at once, even above max_read_: it then needs no
   // memory here.
@@ -81,7 +81,7 @@ boost::system::error_code ReadAhead::fill_own(Socket& socket) {
 
 void ReadAhead::shrink() {
   poison();
-  if (!unread_.empty() || own_.capacity() <= kept) return;
+  if (!unread_.empty() || own_.capacity() <= kept_unread) return;
   seen_ = unread_ = {};
   std::string().swap(own_);
 }

@@ -20,10 +20,6 @@ namespace {
 
 // Limits the turn of a client that sends many small messages: others of its thread must not wait.
 constexpr unsigned events_per_turn = 64;
-constexpr std::uint16_t close_normal = 1000;
-constexpr std::uint16_t no_code = 1005;
-constexpr std::uint16_t too_big = 1009;
-constexpr net::use_awaitable_t<Executor> awaited{};
 
 class WebSocketConnection final : public Connection {
  public:
@@ -114,7 +110,7 @@ Task<> WebSocketConnection::readable() {
   reader_.forget_message();
   if (!output_.empty() && (ending_ || !sending_)) return wait(Socket::wait_write);
   if (std::exchange(in_a_row_, 0) >= events_per_turn)
-    return net::post(socket_.get_executor(), awaited);
+    return net::post(socket_.get_executor(), throwing);
   const bool incomplete = reader_.within_message() || !ahead_.empty();
   if (incomplete && !incomplete_since_) incomplete_since_ = Clock::now();
   ahead_.shrink();
@@ -127,7 +123,7 @@ bool WebSocketConnection::write_pongs() { return sending_ || flush() != Flushed:
 
 // Not a coroutine: that would allocate one more frame for each wait.
 Task<> WebSocketConnection::wait(Socket::wait_type what) {
-  return socket_.async_wait(what, net::redirect_error(awaited, wait_error_));
+  return socket_.async_wait(what, net::redirect_error(throwing, wait_error_));
 }
 
 // Writes pongs now, because the caller may take a while to process the message.
@@ -147,13 +143,14 @@ std::optional<Connection::Received> WebSocketConnection::on_event(const MessageR
 std::optional<Connection::Received> WebSocketConnection::on_event(
     const MessageReader::Close& close) {
   return end({.how = Ended::How::closed, .code = close.code},
-             close.code == no_code ? close_normal : close.code);
+             close.code == close_codes::none ? close_codes::normal : close.code);
 }
 
 std::optional<Connection::Received> WebSocketConnection::on_event(
     const MessageReader::Fault& fault) {
-  return end({.how = fault.code == too_big ? Ended::How::too_big : Ended::How::protocol},
-             fault.code);
+  return end(
+      {.how = fault.code == close_codes::too_big ? Ended::How::too_big : Ended::How::protocol},
+      fault.code);
 }
 
 // The reader yields once before the close, so that messages queued by the writer are sent first.

@@ -10,11 +10,14 @@
 #include <span>
 #include <utility>
 
+#include "transport/zeromq/zmtp_head.h"
+
 namespace millrace {
 namespace {
 
-constexpr std::uint8_t is_long = 2, is_command = 4;
-constexpr std::size_t short_head = 2, long_head = 9, longest_short = 255;
+using namespace zmtp;
+
+constexpr std::size_t longest_short = 255;
 
 // Written in one system call.
 constexpr std::size_t frames_at_once = 64;

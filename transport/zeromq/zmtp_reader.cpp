@@ -5,17 +5,17 @@
 #include <cstring>
 #include <utility>
 
+#include "transport/zeromq/zmtp_head.h"
+
 namespace millrace {
 namespace {
 
 using namespace std::literals;
+using namespace zmtp;
 
 constexpr std::size_t greeting_size = 64;
 constexpr std::size_t mechanism_at = 12, mechanism_size = 20;
 constexpr std::string_view mechanism = "NULL";
-
-constexpr std::uint8_t more = 1, is_long = 2, is_command = 4;
-constexpr std::size_t short_head = 2, long_head = 9;
 
 // The longest context of a PING (RFC 37), in bytes.
 constexpr std::size_t ttl_size = 2, max_context = 16;

@@ -3,6 +3,7 @@
 
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "workers/hub/new_workers.h"
 #include "workers/hub/slab_maker.h"
 #include "workers/hub/stream_returns.h"
+#include "workers/hub/worker_host.h"
 #include "workers/hub/worker_log.h"
 #include "workers/lanes/lanes.h"
 #include "workers/lanes/stats.h"
@@ -53,7 +55,7 @@ struct HubSettings {
 //
 // open(), add() and stream_budget() are thread-safe. Everything else is confined to the home
 // thread, which runs `home`.
-class Hub {
+class Hub final : public WorkerHost {
  public:
   // `home` and `stats` must outlive the hub.
   Hub(boost::asio::io_context& home, HubSettings settings, SlabSupply supply, LaneStats& stats);
@@ -77,21 +79,17 @@ class Hub {
   // The status of the attached workers.
   std::vector<WorkerStatus> workers(Time now) const { return workers_.status(lanes_, now); }
 
-  // The first message of a connection. Answered, possibly later, with Welcome, or with Refused and
-  // the end of the connection. `link` must live until the hub has ended it or lost() was called.
-  void hello(WorkerConnection& link, const worker_protocol::Hello& hello) noexcept;
-  // Any later message. May end the link. Ignored if the link was ended.
-  void receive(WorkerConnection& link, worker_protocol::ToService message) noexcept;
-  // The connection has ended, or is about to end because of `why`. Must be called for each link
-  // that was passed to hello(), before the link is destroyed. Does nothing if the hub has ended the
-  // link.
+  void hello(WorkerConnection& link, const worker_protocol::Hello& hello) noexcept override;
+  void receive(WorkerConnection& link, worker_protocol::ToService message) noexcept override;
   void lost(WorkerConnection& link, WorkerFailure why,
-            LossCause cause = LossCause::worker) noexcept;
-  // The worker sent an invalid message: sends Refused, ends the connection, and drops the worker.
-  void protocol_error(WorkerConnection& link, std::string_view what) noexcept;
-  // There is no memory to receive this worker's messages: sends Refused, ends the connection, and
-  // drops the worker. Not a protocol error: the worker may attach again.
-  void no_room(WorkerConnection& link, std::string_view what) noexcept;
+            LossCause cause = LossCause::worker) noexcept override;
+  void protocol_error(WorkerConnection& link, std::string_view what) noexcept override;
+  void no_room(WorkerConnection& link, std::string_view what) noexcept override;
+  const WorkerLog& log() const override { return settings_.log; }
+  std::size_t batch_bytes() const override {
+    const BatchShape& shape = settings_.welcome.shape;
+    return shape.slab_bytes(shape.format.dtype);
+  }
 
   // The service stops: batches close as soon as they have a row, and streams without a slot fail at
   // `wait_limit`.

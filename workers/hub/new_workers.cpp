@@ -11,6 +11,9 @@ namespace millrace {
 namespace wp = worker_protocol;
 
 std::optional<wp::Refused> NewWorkers::add(WorkerConnection& link, const wp::Hello& hello) try {
+  if (hello.trainer)
+    return wp::Refused{"pipeline",
+                       "this pipeline has live streams for workers; it has no plan for trainers"};
   SlabOrder order{.number = next_order_++, .device = hello.device, .credits = hello.credits};
   NewWorker worker{.link = &link,
                    .name = hello.name,

@@ -13,6 +13,7 @@
 #include "schemas/worker_codec.h"
 #include "schemas/worker_protocol.h"
 #include "transport/net/listener.h"
+#include "transport/net/net.h"
 #include "transport/net/spawn.h"
 
 namespace millrace {
@@ -25,7 +26,6 @@ namespace {
 constexpr auto accept_pause = std::chrono::milliseconds(100);
 // After this many connections other work of the thread runs first.
 constexpr unsigned accepted_per_turn = 16;
-constexpr net::use_awaitable_t<Executor> resume{};
 
 // The limits until Hello is accepted.
 constexpr FramedLimits hello_limits{.max_message = wp::max_hello};
@@ -59,12 +59,12 @@ FileDescriptor listen_on_tcp(const Executor& executor, const Tcp::endpoint& endp
 
 }  // namespace
 
-Result<PipelineHub, wp::Refused> WorkerServerSettings::hub_for(const wp::Hello& hello) const {
+Result<PipelineHost, wp::Refused> WorkerServerSettings::host_for(const wp::Hello& hello) const {
   if (hello.version != wp::version)
     return wp::Refused{"version", "this service supports version " + std::to_string(wp::version) +
                                       " of the worker protocol"};
-  const PipelineHub home = find(hello.pipeline);
-  if (!home.hub) return wp::Refused{"pipeline", "there is no pipeline " + hello.pipeline};
+  const PipelineHost home = find(hello.pipeline);
+  if (!home.host) return wp::Refused{"pipeline", "there is no pipeline " + hello.pipeline};
   return home;
 }
 
@@ -93,7 +93,7 @@ Task<> WorkerServer::serve() {
       Timer pause(executor_, accept_pause);
       co_await pause.async_wait(no_throw);
     } else if (turn % accepted_per_turn == 0) {
-      co_await net::post(executor_, resume);
+      co_await net::post(executor_, throwing);
     }
   }
 }
@@ -154,20 +154,19 @@ Task<> WorkerServer::receive_hello(FileDescriptor connection, Share connection_s
 }
 
 void WorkerServer::dispatch(FramedSocket socket, wp::Hello hello, Share connection_share) {
-  const auto home = settings_.hub_for(hello);
+  const auto home = settings_.host_for(hello);
   if (!home) return refuse(socket, hello.name, home.error());
-  socket.set_limits(limits(*home->hub, hello));
-  spawn(home->home->get_executor(),
-        serve_worker(std::move(socket), std::move(hello), *home->hub, std::move(connection_share)));
+  socket.set_limits(limits(*home->host, hello));
+  spawn(home->home->get_executor(), serve_worker(std::move(socket), std::move(hello), *home->host,
+                                                 std::move(connection_share)));
 }
 
 // Over TCP, batches contain their tensors. Their number is limited by the credits, and their bytes
 // count in the slabs' budget.
-FramedLimits WorkerServer::limits(const Hub& hub, const wp::Hello& hello) const {
+FramedLimits WorkerServer::limits(const WorkerHost& host, const wp::Hello& hello) const {
   FramedLimits limits = worker_limits();
   if (!budgets_) return limits;
-  const BatchShape& shape = hub.settings().welcome.shape;
-  limits.max_outgoing += hello.credits * shape.slab_bytes(shape.format.dtype);
+  limits.max_outgoing += hello.credits * host.batch_bytes();
   limits.incoming = &budgets_->unread;
   limits.unshared = reserved_unread_bytes;
   return limits;

@@ -16,26 +16,27 @@
 #include "transport/net/local_listener.h"
 #include "transport/net/net.h"
 #include "transport/net/socket_waits.h"
-#include "workers/hub/hub.h"
+#include "workers/hub/worker_host.h"
 #include "workers/hub/worker_log.h"
 #include "workers/lanes/stats.h"
 
 namespace millrace {
 
-// The hub of a pipeline and the io_context on which it runs.
-struct PipelineHub {
-  Hub* hub = nullptr;  // null if there is no such pipeline
+// The host of a pipeline's workers and the io_context on which it runs.
+struct PipelineHost {
+  WorkerHost* host = nullptr;  // null if there is no such pipeline
   net::io_context* home = nullptr;
 };
 
 // Settings of a WorkerServer.
 struct WorkerServerSettings {
-  std::function<PipelineHub(std::string_view pipeline)> find;  // called on the server's thread
-  WorkerLog log;  // for workers that no hub has accepted; called on the server's thread
+  std::function<PipelineHost(std::string_view pipeline)> find;  // called on the server's thread
+  WorkerLog log;  // for workers that no host has accepted; called on the server's thread
   Duration hello_timeout = worker_protocol::handshake_limit;  // until Hello; tests shorten it
 
-  // The hub for this worker, or the reason why it is refused.
-  Result<PipelineHub, worker_protocol::Refused> hub_for(const worker_protocol::Hello& hello) const;
+  // The host for this worker, or the reason why it is refused.
+  Result<PipelineHost, worker_protocol::Refused> host_for(
+      const worker_protocol::Hello& hello) const;
 };
 
 // The limit on TCP connections of workers, including those that have not sent Hello.
@@ -58,15 +59,15 @@ struct RemoteBudgets {
 FramedLimits worker_limits();
 
 // Serves one worker's connection (session.cpp) from its Hello to its end, on the home thread of the
-// hub. The hub must outlive the run of its io_context. `connection_share` is the connection's part
-// of RemoteBudgets::connections, held until the end.
-Task<> serve_worker(FramedSocket socket, worker_protocol::Hello hello, Hub& hub,
+// host. The host must outlive the run of its io_context. `connection_share` is the connection's
+// part of RemoteBudgets::connections, held until the end.
+Task<> serve_worker(FramedSocket socket, worker_protocol::Hello hello, WorkerHost& host,
                     Share connection_share = {});
 
 // A listener for workers, on this machine or over TCP: accepts connections, reads Hello, and passes
-// each connection to the home thread of its pipeline's hub. A failure in one connection ends only
-// that one. If accepting fails, it is tried again every 100 ms. The hubs and their io_contexts must
-// outlive it. Confined to one thread.
+// each connection to the home thread of its pipeline's host. A failure in one connection ends only
+// that one. If accepting fails, it is tried again every 100 ms. The hosts and their io_contexts
+// must outlive it. Confined to one thread.
 class WorkerServer {
  public:
   // Listens on a Unix socket. Throws std::runtime_error that names the path.
@@ -88,7 +89,7 @@ class WorkerServer {
   Task<> receive(FileDescriptor connection, Share connection_share);
   Task<> receive_hello(FileDescriptor connection, Share connection_share);
   void dispatch(FramedSocket socket, worker_protocol::Hello hello, Share connection_share);
-  FramedLimits limits(const Hub& hub, const worker_protocol::Hello& hello) const;
+  FramedLimits limits(const WorkerHost& host, const worker_protocol::Hello& hello) const;
   void refuse(FramedSocket& socket, std::string_view name, const worker_protocol::Refused& why);
   void record_refusal(std::string_view name, std::string_view why);
   void refuse_over_limit();

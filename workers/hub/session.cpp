@@ -12,6 +12,7 @@
 
 #include "schemas/worker_codec.h"
 #include "schemas/worker_protocol.h"
+#include "transport/net/net.h"
 #include "transport/net/socket_waits.h"
 #include "transport/net/wakeup.h"
 #include "workers/hub/connection.h"
@@ -32,34 +33,33 @@ namespace {
 // How long the worker may take to read the last message.
 constexpr auto final_send_limit = std::chrono::seconds(2);
 constexpr unsigned messages_per_turn = 64;
-constexpr net::use_awaitable_t<Executor> resume{};
 
 class Session final : public WorkerConnection {
  public:
   // Throws boost::system::system_error if Asio cannot wait for the socket.
-  Session(FramedSocket socket, Hub& hub, Executor executor)
+  Session(FramedSocket socket, WorkerHost& host, Executor executor)
       : executor_(executor),
         socket_(std::move(socket)),
-        hub_(hub),
+        host_(host),
         waits_(executor, socket_.native_handle()),
         to_write_(executor) {}
 
   // If an allocation fails inside Asio, the waiting coroutines are destroyed and run() does not
   // continue.
   ~Session() {
-    if (registered_) hub_.lost(*this, failure_, loss_cause_);
+    if (registered_) host_.lost(*this, failure_, loss_cause_);
   }
 
   Task<> run(worker_protocol::Hello hello) {
     name_ = hello.name;
     registered_ = true;
-    hub_.hello(*this, hello);
+    host_.hello(*this, hello);
     try {
       co_await (receive() && transmit());
     } catch (const std::exception& error) {
       on_exception(error);
     }
-    hub_.lost(*this, failure_, loss_cause_);
+    host_.lost(*this, failure_, loss_cause_);
     registered_ = false;
     socket_.end_output();  // a PeerProcess without a pidfd keeps the connection open
     co_await linger();
@@ -104,7 +104,7 @@ class Session final : public WorkerConnection {
     }
   }
 
-  // Receives until the worker or the hub ends the connection.
+  // Receives until the worker or the host ends the connection.
   Task<> receive() {
     try {
       co_await receive_messages();
@@ -127,19 +127,19 @@ class Session final : public WorkerConnection {
         continue;
       }
       auto decoded = decoder.to_service(**message);
-      if (!decoded) co_return hub_.protocol_error(*this, name_of(decoded.error()));
-      hub_.receive(*this, std::move(*decoded));
+      if (!decoded) co_return host_.protocol_error(*this, name_of(decoded.error()));
+      host_.receive(*this, std::move(*decoded));
       // A worker that sends without a pause must not delay the others on this thread.
-      if (++in_a_row % messages_per_turn == 0) co_await net::post(executor_, resume);
+      if (++in_a_row % messages_per_turn == 0) co_await net::post(executor_, throwing);
     }
   }
 
   // The end of the connection is not a protocol error.
   void report_error(FramedError error) {
-    if (error == FramedError::too_long) hub_.protocol_error(*this, "a message over the limit");
-    if (error == FramedError::descriptor) hub_.protocol_error(*this, "a descriptor");
+    if (error == FramedError::too_long) host_.protocol_error(*this, "a message over the limit");
+    if (error == FramedError::descriptor) host_.protocol_error(*this, "a descriptor");
     if (error == FramedError::no_room)
-      hub_.no_room(*this, "the budget for received messages is used up");
+      host_.no_room(*this, "the budget for received messages is used up");
   }
 
   // Sends the last message, a Refused or a Bye, before it ends receive().
@@ -190,7 +190,7 @@ class Session final : public WorkerConnection {
   // Most likely there was no memory for its messages. This worker is dropped.
   void on_exception(const std::exception& error) {
     loss_cause_ = LossCause::service;
-    hub_.settings().log(warning("worker connection failed", name_, error.what()));
+    host_.log()(warning("worker connection failed", name_, error.what()));
   }
 
   void drop(WorkerFailure why) {
@@ -201,27 +201,27 @@ class Session final : public WorkerConnection {
 
   const Executor executor_;
   FramedSocket socket_;
-  Hub& hub_;
+  WorkerHost& host_;
   std::string name_;
   SocketWaits waits_;
   Wakeup to_write_;
   WorkerFailure failure_ = WorkerFailure::disconnect;
   LossCause loss_cause_ = LossCause::worker;
-  bool registered_ = false;  // the hub knows this connection and has not ended it
+  bool registered_ = false;  // the host knows this connection and has not ended it
   bool closing_ = false;     // nothing more is received or queued
   bool closed_ = false;      // nothing more is sent either
 };
 
 }  // namespace
 
-Task<> serve_worker(FramedSocket socket, worker_protocol::Hello hello, Hub& hub,
+Task<> serve_worker(FramedSocket socket, worker_protocol::Hello hello, WorkerHost& host,
                     [[maybe_unused]] Share connection_share) {
   const Executor executor = co_await net::this_coro::executor;
   std::optional<Session> session;
   try {
-    session.emplace(std::move(socket), hub, executor);
+    session.emplace(std::move(socket), host, executor);
   } catch (const std::exception& error) {
-    hub.settings().log(warning("worker refused", hello.name, error.what()));
+    host.log()(warning("worker refused", hello.name, error.what()));
     co_return;
   }
   co_await session->run(std::move(hello));

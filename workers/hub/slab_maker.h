@@ -15,8 +15,8 @@
 #include "gpu/cuda/devices.h"
 #include "schemas/worker_messages.h"
 #include "schemas/worker_protocol.h"
+#include "workers/feed/worker_slabs.h"
 #include "workers/hub/slab_threads.h"
-#include "workers/hub/worker_slabs.h"
 #include "workers/lanes/stats.h"
 
 namespace millrace {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workers/library/attachment.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -16,6 +13,7 @@
 
 #include "base/quiet_thread.h"
 #include "schemas/worker_protocol.h"
+#include "workers/library/handshake.h"
 
 namespace millrace {
 namespace {
@@ -30,20 +28,6 @@ constexpr Duration poll_period = std::chrono::microseconds(50);
 // Most batches that a watcher holds. Further batches stay in the service, which drops some of them.
 constexpr std::size_t max_watcher_batches = 8;
 
-Hello hello_of(const WorkerSettings& settings, const WorkerDevice& device) {
-  return {.pipeline = settings.pipeline,
-          .name = settings.name.empty() ? std::string(::program_invocation_short_name) + " " +
-                                              std::to_string(::getpid())
-                                        : settings.name,
-          .credits = settings.watch ? 0 : settings.credits,
-          .device = device.name_for_service(),
-          .watch = settings.watch,
-          .alone = settings.alone};
-}
-
-// If the service was killed, its events may fail for up to this long before its sockets are closed.
-constexpr Duration sockets_closed_after = std::chrono::seconds(1);
-
 }  // namespace
 
 Attachment::Attachment(const std::string& url, const WorkerSettings& settings,
@@ -52,6 +36,7 @@ Attachment::Attachment(const std::string& url, const WorkerSettings& settings,
       device_(settings.device),
       link_(url, meanwhile),
       welcome_(link_.shake_hands(hello_of(settings, device_), meanwhile)),
+      order_(order_of(settings, welcome_)),
       slabs_(welcome_, link_.take_descriptor()) {
   heartbeat_thread_ =
       quiet_thread("millrace-beat", [this](const std::stop_token& stop) { run_heartbeat(stop); });
@@ -69,7 +54,7 @@ std::optional<WorkerBatch> Attachment::next_until(Time deadline) {
     const Time now = Clock::now();
     read(now);
     if (interruption_.consume()) return std::nullopt;
-    if (lost_) throw *lost_;
+    if (must_throw()) throw *lost_;
     if (has_arrived(lock)) return take_first(lock);
     if (closed_) ready_.clear();  // the batches that have not arrived never will
     if ((ready_.empty() && ending_) || closed_ || now >= deadline) return std::nullopt;
@@ -86,29 +71,8 @@ std::optional<WorkerBatch> Attachment::next_until(Time deadline) {
   }
 }
 
-// Called without the mutex: the driver may take long, and heartbeats must be sent meanwhile.
-template <class Action>
-void Attachment::on_device(Action action) {
-  if (!device_.reader()) return;
-  try {
-    action(*device_.reader());
-  } catch (const DeviceFailure& error) {
-    const WorkerError reason(error.what(), "device");
-    // The call may succeed the next time, for example after the capture of a graph.
-    if (error.recoverable()) throw reason;
-    Lock lock(mutex_);
-    throw mark_lost_after_failure(lock, reason).value_or(reason);
-  }
-}
-
-void Attachment::take_on_device(WorkerBatch& batch) {
-  on_device([&](DeviceReader& reader) {
-    const SlabRef& slab = batch.slab();
-    const DeviceArrays arrays = reader.take(slab.index, slab.shape, slab.memory);
-    if (batch.has_added_reset()) reader.renew_flags(arrays, slab.index, slab.shape, slab.memory);
-    batch.set_device(arrays);
-  });
-}
+// The batches of a trainer that were received stay valid: they are taken first.
+bool Attachment::must_throw() const { return lost_ && (!settings_.trainer || ready_.empty()); }
 
 WorkerBatch Attachment::take_first(Lock& lock) {
   WorkerBatch batch = std::move(ready_.front());
@@ -131,13 +95,16 @@ WorkerBatch Attachment::take_first(Lock& lock) {
 void Attachment::done(WorkerBatch& batch, std::span<const Answer> answers,
                       std::span<const Answer> mark_answers) {
   Lock lock(mutex_);
-  if (taken_.empty() || taken_.front().id != batch.id())
+  const auto taken = std::ranges::find(taken_, batch.id(), &Taken::id);
+  if (taken == taken_.end() || (!settings_.trainer && taken != taken_.begin()))
     throw std::logic_error(
-        "done() must be called once per batch, in the order in which batches were taken");
+        settings_.trainer
+            ? "done() must be called once per batch"
+            : "done() must be called once per batch, in the order in which batches were taken");
   lock.unlock();
-  on_device([&](DeviceReader& reader) { reader.give_back(batch.slab().index); });
+  give_back_on_device(batch);
   lock.lock();
-  taken_.erase(taken_.begin());
+  std::erase_if(taken_, [&](const Taken& one) { return one.id == batch.id(); });
   Done message;
   message.batch = batch.id();
   message.taken = batch.taken();
@@ -171,25 +138,36 @@ std::uint32_t Attachment::company() const {
   return company_;
 }
 
-// Checks the service's silence after reading, because this process itself may have been suspended.
+// Receives first: a failed send must not hide the service's last messages. Checks its silence after
+// that, because this process itself may have been suspended.
 void Attachment::read(Time now) {
+  receive_all();
   if (has_ended()) return;
-  const std::size_t max_ready =
-      settings_.watch ? max_watcher_batches : std::numeric_limits<std::size_t>::max();
+  if (has_room() && now - link_.last_received() > settings_.heartbeats.silence)
+    return mark_lost(WorkerError("nothing was received from the service for too long"));
   try {
     if (link_.has_output()) link_.flush();
-    while (ready_.size() < max_ready) {
+  } catch (const WorkerError& error) {
+    mark_send_failed(error);
+  }
+}
+
+void Attachment::receive_all() {
+  try {
+    while (!has_ended() && has_room()) {
       auto message = link_.receive();
-      if (!message) break;
+      if (!message) return;
       receive(std::move(*message));
     }
-    if (ready_.size() < max_ready && now - link_.last_received() > settings_.heartbeats.silence)
-      throw WorkerError("nothing was received from the service for too long");
   } catch (const WorkerError& error) {
     mark_lost(error);
   } catch (const std::exception& error) {  // memory is short
     mark_lost(WorkerError(error.what()));
   }
+}
+
+bool Attachment::has_room() const {
+  return !settings_.watch || ready_.size() < max_watcher_batches;
 }
 
 void Attachment::receive(ToWorker message) {
@@ -201,6 +179,7 @@ void Attachment::receive(ToWorker message) {
   } else if (std::holds_alternative<Bye>(message)) {
     ending_ = true;
   } else if (const auto* refused = std::get_if<Refused>(&message)) {
+    if (settings_.trainer) throw WorkerError(refused->message, refused->code, refused->details);
     throw WorkerLink::refusal("the service ended the connection: ", *refused, held_batches_text());
   } else if (std::holds_alternative<Welcome>(message)) {
     throw WorkerError("the service sent a second Welcome");
@@ -213,6 +192,8 @@ void Attachment::receive_batch(HandedBatch batch) {
     throw WorkerError("the service sent more batches than it has credits for");
   if (last_batch_ && number(batch.id) <= number(*last_batch_))
     throw WorkerError("the service sent batches out of order");
+  if (order_ && (batch.steps == 0 || !order_->accept(batch)))
+    throw WorkerError("the server skipped or repeated a step");
   last_batch_ = batch.id;
   auto received = slabs_.make_batch(std::move(batch));
   if (!received) throw WorkerError("the service sent a batch that does not match its Welcome");
@@ -227,7 +208,7 @@ void Attachment::send_bye() {
   try {
     (void)link_.try_send(encoder.encode(Bye{}));
   } catch (const WorkerError& error) {
-    mark_lost(error);
+    mark_send_failed(error);
   }
 }
 
@@ -246,9 +227,10 @@ void Attachment::send(Lock& lock, Bytes message) {
       lock.lock();
     }
   } catch (const WorkerError& error) {
-    mark_lost(error);
+    mark_send_failed(error);
   }
-  if (lost_) throw *lost_;
+  // A trainer learns it from next_until(), after the batches that it has received.
+  if (lost_ && !settings_.trainer) throw *lost_;
 }
 
 void Attachment::run_heartbeat(const std::stop_token& stop) {
@@ -271,7 +253,7 @@ void Attachment::send_heartbeat(Bytes heartbeat) {
     if (Clock::now() >= link_.last_sent() + settings_.heartbeats.interval)
       (void)link_.try_send(heartbeat);
   } catch (const WorkerError& error) {
-    mark_lost(error);
+    mark_send_failed(error);
   }
 }
 
@@ -298,6 +280,7 @@ std::string Attachment::held_batches_text() const {
 
 // The end is as agreed after the service's Bye, or after this worker's Bye if it holds no batches.
 void Attachment::mark_lost(const WorkerError& reason) {
+  if (has_ended()) return;
   if (ending_ || (leaving_ && ready_.empty() && taken_.empty())) {
     closed_ = true;
   } else {
@@ -306,45 +289,10 @@ void Attachment::mark_lost(const WorkerError& reason) {
   link_.end();
 }
 
-// True if the oldest received batch can be taken. Another thread may close the attachment
-// meanwhile.
-bool Attachment::has_arrived(Lock& lock) {
-  if (ready_.empty()) return false;
-  if (!device_.reader()) return true;
-  const std::uint32_t slab = ready_.front().slab().index;
-  lock.unlock();
-  bool arrived = false;
-  std::optional<WorkerError> failed;
-  try {
-    arrived = device_.reader()->has_arrived(slab);
-  } catch (const DeviceFailure& error) {
-    if (!error.recoverable()) failed.emplace(error.what(), "device");
-  }
-  lock.lock();
-  if (failed) {
-    if (const auto error = mark_lost_after_failure(lock, *failed)) throw *error;
-  }
-  return arrived && !ready_.empty();
-}
-
-// CUDA calls also fail if the service, which made the events, was killed. That counts as its loss,
-// since a new attachment can succeed. Returns the error; nullopt if the connection ended as agreed.
-std::optional<WorkerError> Attachment::mark_lost_after_failure(Lock& lock,
-                                                               const WorkerError& reason) {
-  const Time limit = Clock::now() + sockets_closed_after;
-  while (!has_ended() && !interruption_.is_set() && Clock::now() < limit) {
-    lock.unlock();
-    link_.wait(limit, WorkerLink::Until::readable, interruption_.descriptor());
-    lock.lock();
-    read(Clock::now());
-  }
-  if (has_ended()) return lost_;
-  mark_lost(reason);
-  return reason;
-}
-
-void Attachment::use_on(const WorkerBatch& batch, DeviceStream stream) {
-  on_device([&](DeviceReader& reader) { reader.use_on(batch.slab().index, stream); });
+// The service may have sent its last batches, and Bye or Refused, before it closed the connection.
+void Attachment::mark_send_failed(const WorkerError& error) {
+  receive_all();
+  mark_lost(error);
 }
 
 }  // namespace millrace

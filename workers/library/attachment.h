@@ -21,6 +21,7 @@
 #include "workers/library/link.h"
 #include "workers/library/lost_states.h"
 #include "workers/library/mapped_slabs.h"
+#include "workers/library/step_order.h"
 #include "workers/library/worker.h"
 
 namespace millrace {
@@ -57,10 +58,14 @@ class Attachment {
   };
 
   void read(Time now);
+  void receive_all();
+  bool has_room() const;
   void receive(worker_protocol::ToWorker message);
   void receive_batch(worker_protocol::HandedBatch batch);
   bool has_arrived(Lock& lock);
+  bool must_throw() const;
   void take_on_device(WorkerBatch& batch);
+  void give_back_on_device(const WorkerBatch& batch);
   template <class Action>
   void on_device(Action action);
   std::optional<WorkerError> mark_lost_after_failure(Lock& lock, const WorkerError& reason);
@@ -69,6 +74,7 @@ class Attachment {
   void send_bye();
   void send(Lock& lock, Bytes message);
   void mark_lost(const WorkerError& reason);
+  void mark_send_failed(const WorkerError& error);
   bool has_ended() const { return lost_ || closed_; }
   void run_heartbeat(const std::stop_token& stop);
   void send_heartbeat(Bytes heartbeat);
@@ -79,6 +85,7 @@ class Attachment {
   Interruption interruption_;
   WorkerLink link_;
   const worker_protocol::Welcome welcome_;
+  std::optional<StepOrder> order_;  // for a trainer
 
   mutable std::mutex mutex_;  // guards everything below, and link_
   MappedSlabs slabs_;

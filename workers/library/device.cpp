@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workers/library/device.h"
 
+#include "gpu/cuda/devices.h"
 #include "workers/library/worker.h"
 
 namespace millrace {
 
 namespace {
-
-cuda::FoundDevice find(const std::string& name) {
-  const cuda::Machine machine = cuda::find_devices();
-  std::string names;
-  for (const cuda::FoundDevice& device : machine.devices) {
-    if (device.name == name || (name == "cuda" && device.ordinal == 0)) return device;
-    names += ", " + device.name;
-  }
-  throw WorkerError("no device \"" + name + "\" on this machine; available: host" + names +
-                        (machine.why_none.empty() ? "" : " (" + machine.why_none + ")"),
-                    "device");
-}
 
 RowFormat format_of(const worker_protocol::Welcome& welcome) {
   const Element dtype = welcome.frames.element;
@@ -32,8 +21,8 @@ RowFormat format_of(const worker_protocol::Welcome& welcome) {
 
 WorkerDevice::WorkerDevice(const std::string& name) {
   if (name == host_) return;
-  found_ = find(name);
   try {
+    found_ = find_device(name);
     cuda::create_context(*found_);
   } catch (const DeviceFailure& error) {
     throw WorkerError(error.what(), "device");

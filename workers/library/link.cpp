@@ -48,7 +48,8 @@ WorkerLink::~WorkerLink() {
 
 WorkerError WorkerLink::refusal(const std::string& what, const worker_protocol::Refused& refused,
                                 const std::string& details) {
-  return WorkerError(what + refused.message + " (" + refused.code + ")" + details, refused.code);
+  return WorkerError(what + refused.message + " (" + refused.code + ")" + details, refused.code,
+                     refused.details);
 }
 
 worker_protocol::Welcome WorkerLink::shake_hands(const worker_protocol::Hello& hello,

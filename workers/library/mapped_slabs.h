@@ -5,14 +5,17 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/companion.h"
 #include "base/file_descriptor.h"
 #include "base/row_columns.h"
 #include "gpu/host/shared_memory.h"
 #include "gpu/host/slab_layout.h"
 #include "schemas/worker_messages.h"
+#include "workers/library/plan_text.h"
 #include "workers/library/worker_batch.h"
 
 namespace millrace {
@@ -46,14 +49,20 @@ class MappedSlabs {
   };
 
   bool is_valid(const worker_protocol::HandedBatch& batch) const;
+  std::span<const CompanionFormat> companions() const {
+    return plan_ ? std::span<const CompanionFormat>(plan_->companions)
+                 : std::span<const CompanionFormat>();
+  }
   std::uint32_t inline_slab(std::size_t bytes);
+  bool has_inline_size(const worker_protocol::HandedBatch& batch, const SlabShape& shape) const;
 
   std::uint32_t slots_, rows_, slab_count_;
   std::vector<std::uint32_t> width_buckets_;
   RowColumns columns_;
   std::size_t slab_bytes_;
   FrameType frames_;
-  Element element_;  // type of the values in the slabs
+  std::optional<PlanText> plan_;  // to a trainer
+  Element element_;               // type of the values in the slabs
   std::optional<SharedMemory> shared_;
   std::vector<InlineSlab> inline_slabs_;
 };

@@ -32,6 +32,12 @@ void check(const WorkerSettings& settings) {
       throw std::invalid_argument(std::string(argument) +
                                   " must be text of at most 256 bytes without control characters");
   };
+  if (const auto& trainer = settings.trainer) {
+    if (settings.watch || settings.alone)
+      throw std::invalid_argument("a trainer can neither watch nor be alone");
+    if (trainer->rank >= trainer->world || trainer->stride < 1)
+      throw std::invalid_argument("rank must be less than world, and stride at least 1");
+  }
   check_text("pipeline", settings.pipeline);
   check_text("name", settings.name);
 }
@@ -117,6 +123,7 @@ const std::string& Worker::chunk() const { return attachment_->welcome().chunk; 
 const std::vector<std::uint32_t>& Worker::width_buckets() const {
   return attachment_->welcome().width_buckets;
 }
+const std::string& Worker::plan() const { return attachment_->welcome().plan; }
 RowColumns Worker::columns() const { return {attachment_->welcome().context}; }
 const std::string& Worker::device() const { return attachment_->device().name(); }
 int Worker::ordinal() const { return attachment_->device().ordinal(); }

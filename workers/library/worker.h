@@ -40,6 +40,10 @@ struct WorkerSettings {
   // The worker calls bye() itself as soon as another worker takes batches of the pipeline. If
   // there are several such workers, the first one stays.
   bool alone = false;
+  // The worker is a trainer: it receives the batches of a plan from a server of batches, from this
+  // position on. `credits` limits the batches that it keeps. It returns them in any order, without
+  // answers and without a time limit.
+  std::optional<worker_protocol::TrainerHello> trainer = {};
   // Longest time for which the constructor of Worker waits for a service that does not listen yet.
   Duration wait = std::chrono::seconds(30);
   // Called once when this wait begins, with the reason.
@@ -50,16 +54,19 @@ struct WorkerSettings {
 // The service could not be reached, refused the worker, or was lost; or the device failed.
 class WorkerError : public std::runtime_error {
  public:
-  explicit WorkerError(const std::string& what, std::string code = {})
-      : std::runtime_error(what), code_(std::move(code)) {}
+  explicit WorkerError(const std::string& what, std::string code = {}, std::string details = {})
+      : std::runtime_error(what), code_(std::move(code)), details_(std::move(details)) {}
 
   // The reason as a code. If the service refused or disconnected the worker: a code of `Refused` in
   // docs/worker_protocol.md. `device` if the worker's own device failed or does not exist. Empty
   // otherwise.
   const std::string& code() const { return code_; }
+  // A JSON object of the service, or empty. To a trainer whose stream cannot be delivered: stream,
+  // name, epoch and step.
+  const std::string& details() const { return details_; }
 
  private:
-  std::string code_;
+  std::string code_, details_;
 };
 
 // No service listens at the url.
@@ -91,6 +98,9 @@ class ServiceAbsent : public WorkerError {
 // next(). So the model may compute for as long as answers may take (10 s, and 120 s for the first).
 // After an error or an end, attach again with a new Worker. If a Worker is destroyed without bye(),
 // the service counts the worker as lost.
+//
+// A trainer (WorkerSettings::trainer) that loses its server takes the batches that it has received
+// before the loss is thrown.
 //
 // next(), next_until(), use_on(), done() and fail() are confined to one thread. Everything else is
 // thread-safe.
@@ -132,7 +142,8 @@ class Worker {
   //
   // Throws std::invalid_argument if a number of answers is wrong, or if all answers together, with
   // 16 bytes for each, are longer than 64 MiB − 4 KiB. Throws std::logic_error if this is not the
-  // oldest batch that was taken, and WorkerError if the service is lost or the device fails.
+  // oldest batch that was taken (for a trainer: none that it holds), and WorkerError if the service
+  // is lost or the device fails.
   void done(WorkerBatch& batch, std::span<const Answer> answers = {},
             std::span<const Answer> mark_answers = {});
 
@@ -175,6 +186,8 @@ class Worker {
   const std::string& chunk() const;  // the pipeline's chunk rule, a JSON object
   // The widths that batches may have, ascending; the last is width().
   const std::vector<std::uint32_t>& width_buckets() const;
+  // To a trainer, the plan as a JSON object (docs/worker_protocol.md); empty otherwise.
+  const std::string& plan() const;
   RowColumns columns() const;         // where a window lies in its row
   const std::string& device() const;  // host, or cuda:N
   int ordinal() const;                // number of the CUDA device; -1: the host

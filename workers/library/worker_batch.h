@@ -27,6 +27,9 @@ struct BatchArrays {
   std::span<const std::int32_t> slot, left, size, right;
   std::span<const std::uint8_t> flags;  // flag:: of chunker/row.h
   std::span<const std::uint8_t> reset;  // 1 where flags has RESET
+  // For a plan: an array [rows, entries, values] per companion (base/companion.h), unused entries
+  // 0.
+  std::vector<MutableBytes> companions = {};
 };
 
 // The slab that holds a batch. Used by the library only.
@@ -83,6 +86,13 @@ class WorkerBatch {
   std::span<const std::int32_t> right() const { return arrays_.right; }
   std::span<const std::uint8_t> flags() const { return arrays_.flags; }
   std::span<const std::uint8_t> reset() const { return arrays_.reset; }
+
+  // For a plan: its position, and a companion's array on the host.
+  std::uint64_t epoch() const { return message_.epoch; }
+  std::uint64_t step() const { return message_.step; }
+  std::uint64_t steps() const { return message_.steps; }  // in the epoch
+  std::uint32_t body() const { return message_.body; }
+  std::span<const MutableBytes> companions() const { return arrays_.companions; }
 
   // The rows with frames: row i of the tensor is framed()[i]. The padding rows after them are not
   // listed.

@@ -10,8 +10,8 @@
 #include "base/bytes.h"
 #include "base/frame_type.h"
 #include "base/result.h"
+#include "input/audio_file.h"
 #include "input/input_converter.h"
-#include "service/commands/input/audio_file.h"
 
 namespace millrace {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "service/commands/input/audio_file.h"
+#include "input/audio_file.h"
 #include "service/commands/input/pcm_source.h"
 #include "service/commands/input/wav_header.h"
 

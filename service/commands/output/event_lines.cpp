@@ -10,8 +10,6 @@
 
 namespace millrace {
 
-using namespace client_event;
-
 void append_answer(std::string& line, const Answer& answer) {
   switch (answer.kind) {
     case Answer::Kind::json: line.append("\"data\":").append(answer.data); break;
@@ -58,7 +56,7 @@ void EventLines::append(std::string_view name, double number) {
   append_number(line_.append(",\"").append(name).append("\":"), number);
 }
 
-void EventLines::add(const Opened& opened) {
+void EventLines::add(const client_event::Opened& opened) {
   stream_.clear();
   begin("ready");
   append("stream", opened.stream);
@@ -78,30 +76,30 @@ void EventLines::add(const client_event::Result& result) {
   append_answer(line_ += ',', result.answer);
 }
 
-void EventLines::add(const Flushed& flushed) {
+void EventLines::add(const client_event::Flushed& flushed) {
   begin("flushed");
   append("mark", flushed.mark);
 }
 
-void EventLines::add(const Rejected& rejected) {
+void EventLines::add(const client_event::Rejected& rejected) {
   begin("rejected");
   append("code", rejected.code);
   append("message", rejected.message);
   append("frames", rejected.frames);
 }
 
-void EventLines::add(const Warned& warned) {
+void EventLines::add(const client_event::Warned& warned) {
   begin("warning");
   append("code", warned.code);
   append("message", warned.message);
 }
 
-void EventLines::add(const Goaway& goaway) {
+void EventLines::add(const client_event::Goaway& goaway) {
   begin("goaway");
   append("retry_after_ms", static_cast<std::uint64_t>(goaway.retry_after.count()));
 }
 
-void EventLines::add(const Closed& closed) {
+void EventLines::add(const client_event::Closed& closed) {
   begin("closed");
   append("frames", closed.frames);
   append("chunks", closed.chunks);

@@ -18,13 +18,20 @@ class CudaConsumer : public Consumer {
   }
   DeviceStream stream() override { return stream_.get(); }
   std::vector<std::byte> fetch(const void* from, std::size_t bytes) override {
-    const cuda::OnDevice on(ordinal_);
     std::vector<std::byte> fetched(bytes);
-    if (bytes == 0) return fetched;
-    cuda::check(cudaMemcpyAsync(fetched.data(), from, bytes, cudaMemcpyDeviceToHost, stream_.get()),
-                "fetching");
-    cuda::check(cudaStreamSynchronize(stream_.get()), "fetching");
+    start_fetch(from, fetched);
+    wait();
     return fetched;
+  }
+  void start_fetch(const void* from, MutableBytes to) override {
+    const cuda::OnDevice on(ordinal_);
+    if (to.empty()) return;
+    cuda::check(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDeviceToHost, stream_.get()),
+                "fetching");
+  }
+  void wait() override {
+    const cuda::OnDevice on(ordinal_);
+    cuda::check(cudaStreamSynchronize(stream_.get()), "fetching");
   }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/host/batch_writer.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "gpu/host/slab_ring.h"
@@ -101,4 +102,45 @@ TEST_CASE("nothing is written after the end of the batch's layout") {
   writer.add_mark({});
   const SlabLayout layout = layout_of(writer.finish());
   for (std::byte byte : slab.bytes().subspan(layout.bytes)) REQUIRE(byte == std::byte{0x77});
+}
+
+TEST_CASE("rows that are written by number, in any order, make the batch of rows in order") {
+  const auto a = bytes_of<std::int16_t>({1, 2, 3}), b = bytes_of<std::int16_t>({4, 5});
+  const RowControl first{.slot = 7, .left = 1, .size = 2, .flags = 5};
+  const RowControl second{.slot = 3, .size = 1, .right = 1, .flags = 3, .reset = true};
+  const RowControl mark{.slot = 9, .flags = 16}, last{.slot = 7, .flags = 48};
+  WrittenSlab in_order, by_number;
+  BatchWriter writer(RowFormat{.context = 1}, 64);
+  writer.begin(in_order.bytes(), 4, 2, 4);
+  writer.add(first, {Bytes(a)});
+  writer.add(second, {Bytes(b)});
+  writer.add_mark(mark);
+  writer.add_mark(last);
+  const std::size_t bytes = layout_of(writer.finish()).bytes;
+  writer.begin(by_number.bytes(), 4, 2, 4);
+  writer.put_mark(1, last);
+  writer.put(1, second, {Bytes(b)});
+  writer.put_mark(0, mark);
+  writer.put(0, first, {Bytes(a)});
+  CHECK(layout_of(writer.finish(2)).bytes == bytes);
+  CHECK(std::ranges::equal(in_order.bytes(), by_number.bytes()));
+}
+
+TEST_CASE("companions lie behind the control arrays, and are left to the caller") {
+  WrittenSlab slab;
+  BatchWriter writer(RowFormat{}, 64);
+  const auto frames = bytes_of<std::int16_t>({1});
+  writer.begin(slab.bytes(), 2, 0, 1, 300);
+  CHECK(writer.companions().size() == 300);
+  writer.companions()[299] = std::byte{1};
+  writer.add({.size = 1}, {Bytes(frames)});
+  const SlabShape shape = writer.finish();
+  const SlabLayout layout = layout_of(shape);
+  CHECK(shape.companions == 300);
+  CHECK(layout.companions % slab_alignment == 0);
+  CHECK(layout.companions >= layout.reset + 2);
+  CHECK(layout.bytes >= layout.companions + 300);
+  CHECK(writer.companions().data() == slab.bytes().data() + layout.companions);
+  CHECK(slab.bytes()[layout.companions + 298] == std::byte{0x77});
+  CHECK(slab.bytes()[layout.companions + 299] == std::byte{1});
 }

@@ -117,3 +117,28 @@ TEST_CASE("only s16 can be converted to s16") {
   CHECK(conversion(Element::f16, Element::s16) == nullptr);
   CHECK(conversion(Element::f32, Element::s16) == nullptr);
 }
+
+TEST_CASE("a value that is infinite or NaN is found at each place") {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (std::size_t size = 1; size < 50; ++size) {
+    std::vector<float> values(size, std::numeric_limits<float>::max());
+    values[size / 2] = std::numeric_limits<float>::denorm_min();
+    std::vector<std::uint16_t> halves(size, 0x7bff);
+    REQUIRE(all_finite(Element::f32, bytes_of(values)));
+    REQUIRE(all_finite(Element::f16, bytes_of(halves)));
+    for (std::size_t at = 0; at < size; ++at) {
+      for (const float bad : {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
+        auto with_bad = values;
+        with_bad[at] = bad;
+        REQUIRE_FALSE(all_finite(Element::f32, bytes_of(with_bad)));
+      }
+      for (const int bad : {0x7c00, 0xfc00, 0x7e01}) {
+        auto with_bad = halves;
+        with_bad[at] = static_cast<std::uint16_t>(bad);
+        REQUIRE_FALSE(all_finite(Element::f16, bytes_of(with_bad)));
+      }
+    }
+  }
+  CHECK(all_finite(Element::f32, {}));
+  CHECK(all_finite(Element::s16, bytes_of<std::uint16_t>({0x7c00, 0xffff})));
+}

@@ -9,7 +9,7 @@
 using namespace millrace;
 using namespace millrace::recording;
 using namespace std::chrono_literals;
-using Numbers = std::vector<FileNumber>;
+using SegmentNumbers = std::vector<FileNumber>;
 
 namespace {
 
@@ -22,18 +22,18 @@ const std::vector<StoredFile> files{{.number = 3, .bytes = 100, .age = 30h},
 
 TEST_CASE("the oldest files are deleted until the others fit") {
   CHECK(files_to_delete(files, {.keep = 360, .keep_for = 100h}).empty());
-  CHECK(files_to_delete(files, {.keep = 359, .keep_for = 100h}) == Numbers{3});
-  CHECK(files_to_delete(files, {.keep = 259, .keep_for = 100h}) == Numbers{3, 4});
+  CHECK(files_to_delete(files, {.keep = 359, .keep_for = 100h}) == SegmentNumbers{3});
+  CHECK(files_to_delete(files, {.keep = 259, .keep_for = 100h}) == SegmentNumbers{3, 4});
 }
 
 TEST_CASE("files are deleted by their age") {
   CHECK(files_to_delete(files, {.keep = 1000, .keep_for = 30h}).empty());
-  CHECK(files_to_delete(files, {.keep = 1000, .keep_for = 25h}) == Numbers{3});
-  CHECK(files_to_delete(files, {.keep = 260, .keep_for = 15h}) == Numbers{3, 4});
+  CHECK(files_to_delete(files, {.keep = 1000, .keep_for = 25h}) == SegmentNumbers{3});
+  CHECK(files_to_delete(files, {.keep = 260, .keep_for = 15h}) == SegmentNumbers{3, 4});
 }
 
 TEST_CASE("the newest file is never deleted, and an old file behind a kept one stays") {
-  CHECK(files_to_delete(files, {.keep = 0, .keep_for = 0h}) == Numbers{3, 4, 7});
+  CHECK(files_to_delete(files, {.keep = 0, .keep_for = 0h}) == SegmentNumbers{3, 4, 7});
   CHECK(files_to_delete({}, {.keep = 0, .keep_for = 0h}).empty());
   std::vector<StoredFile> later = files;
   later[2].age = 1000h;
@@ -48,9 +48,9 @@ TEST_CASE("retention deletes files of a directory, and a reader keeps its open f
   CHECK(kept.files.empty());
 
   const Deleted deleted = apply({.keep = 0, .keep_for = 1h}, planned.directory, 0s);
-  CHECK(deleted.files == Numbers{1});
+  CHECK(deleted.files == SegmentNumbers{1});
   CHECK(deleted.bytes == planned.bytes.size());
   CHECK(deleted.errors.empty());
-  CHECK(planned.directory.list() == Numbers{2});
+  CHECK(planned.directory.list() == SegmentNumbers{2});
   CHECK(read_all(reader) == planned.all);
 }

@@ -137,6 +137,21 @@ TEST_CASE_METHOD(Recording, "a full disk suspends recording, which resumes by it
   CHECK(seen == Lines{"suspended", "resumed"});
 }
 
+TEST_CASE_METHOD(Recording,
+                 "the file that filled the disk is sealed, however long the disk was full") {
+  record();
+  disk.write = ENOSPC;  // although space is free: a quota
+  record();
+  for (int i = 0; i < 3; ++i) pass(100s);  // attempts to resume, which fail
+  disk.write = 0;
+  pass(100s);
+  record();
+  CHECK(is_sealed(1));
+  CHECK(notices.all ==
+        Lines{"suspended", "dropped 1", "recovered 1, streams 1", "sealed 1", "resumed"});
+  CHECK(slices() == Lines{"0: 0", "2: 3, lost from 2"});
+}
+
 TEST_CASE_METHOD(Recording, "a disk that is full when space is reserved suspends recording") {
   record();
   disk.reserve = ENOSPC;

@@ -18,13 +18,13 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-struct Recording : RecorderUnderTest {
-  Recording() { start(); }
+struct RecorderFixture : RecorderUnderTest {
+  RecorderFixture() { start(); }
 };
 
 }  // namespace
 
-TEST_CASE_METHOD(Recording, "a stream is in the file after the next commit") {
+TEST_CASE_METHOD(RecorderFixture, "a stream is in the file after the next commit") {
   StreamPen stream = open(1);
   add_frames(stream, 1, 100, now);
   commit();
@@ -36,7 +36,7 @@ TEST_CASE_METHOD(Recording, "a stream is in the file after the next commit") {
   CHECK(stats.unsynced_bytes.value() == 0);
 }
 
-TEST_CASE_METHOD(Recording, "there is one commit every `commit`") {
+TEST_CASE_METHOD(RecorderFixture, "there is one commit every `commit`") {
   StreamPen stream = open(1);
   for (int i = 0; i < 20; ++i) {
     add_frames(stream, static_cast<std::uint64_t>(1 + 10 * i), 10, now);
@@ -47,7 +47,7 @@ TEST_CASE_METHOD(Recording, "there is one commit every `commit`") {
   CHECK(slices <= 3);
 }
 
-TEST_CASE_METHOD(Recording, "a commit has 4 MiB at most, and the pages that are waiting") {
+TEST_CASE_METHOD(RecorderFixture, "a commit has 4 MiB at most, and the pages that are waiting") {
   StreamPen stream = open(1);
   const std::size_t frames = PagePool::page_bytes / sizeof(std::int16_t);
   for (int i = 0; i < 72; ++i) {
@@ -62,7 +62,8 @@ TEST_CASE_METHOD(Recording, "a commit has 4 MiB at most, and the pages that are 
   CHECK(slices[1].frames.size() < settings.commit_bytes + PagePool::page_bytes);
 }
 
-TEST_CASE_METHOD(Recording, "a file is sealed when it is long enough, and the stream continues") {
+TEST_CASE_METHOD(RecorderFixture,
+                 "a file is sealed when it is long enough, and the stream continues") {
   settings.segment = 100'000;
   recorder.reset();
   start();
@@ -80,7 +81,7 @@ TEST_CASE_METHOD(Recording, "a file is sealed when it is long enough, and the st
   for (std::uint32_t i = 0; i < 20; ++i) CHECK(slices[i].number == i);
 }
 
-TEST_CASE_METHOD(Recording, "at the end the rest is written, and the file is sealed") {
+TEST_CASE_METHOD(RecorderFixture, "at the end the rest is written, and the file is sealed") {
   StreamPen stream = open(1);
   add_frames(stream, 1, 100, now);
   stream.close({.rows = 1, .complete = true});
@@ -94,7 +95,7 @@ TEST_CASE_METHOD(Recording, "at the end the rest is written, and the file is sea
   CHECK(notices.all == Lines{"sealed 1"});
 }
 
-TEST_CASE_METHOD(Recording, "a file that a crash left is sealed at the next start") {
+TEST_CASE_METHOD(RecorderFixture, "a file that a crash left is sealed at the next start") {
   StreamPen stream = open(3);
   add_frames(stream, 1, 100, now);
   commit();
@@ -107,7 +108,8 @@ TEST_CASE_METHOD(Recording, "a file that a crash left is sealed at the next star
   CHECK(recorder->series().next_stream() == 4);
 }
 
-TEST_CASE_METHOD(Recording, "numbers of streams that are in no file since are not used again") {
+TEST_CASE_METHOD(RecorderFixture,
+                 "numbers of streams that are in no file since are not used again") {
   StreamPen stream = open(3);
   add_frames(stream, 1, 100, now);
   recorder->finish(now);
@@ -123,13 +125,13 @@ TEST_CASE_METHOD(Recording, "numbers of streams that are in no file since are no
   CHECK(recorder->series().next_stream() == 4);
 }
 
-TEST_CASE_METHOD(Recording, "a second recorder of the directory is refused") {
+TEST_CASE_METHOD(RecorderFixture, "a second recorder of the directory is refused") {
   RecordingStats others;
   CHECK_THROWS_WITH(Recorder(settings, pool, others, notices),
                     Catch::EndsWith("another process records into this directory"));
 }
 
-TEST_CASE_METHOD(Recording, "a recorder waits for a writer that is done soon") {
+TEST_CASE_METHOD(RecorderFixture, "a recorder waits for a writer that is done soon") {
   recorder->finish(now);
   recorder.reset();
   settings.lock_wait = std::chrono::hours(1);
@@ -142,7 +144,7 @@ TEST_CASE_METHOD(Recording, "a recorder waits for a writer that is done soon") {
   CHECK(files() == Numbers{1, 2});
 }
 
-TEST_CASE_METHOD(Recording, "a number that is taken is left alone") {
+TEST_CASE_METHOD(RecorderFixture, "a number that is taken is left alone") {
   recorder->finish(now);
   {
     const auto directory_now = expect(Directory::open(directory.path(), Directory::For::reading));
@@ -154,7 +156,7 @@ TEST_CASE_METHOD(Recording, "a number that is taken is left alone") {
   CHECK(files() == Numbers{1, 2, 3});
 }
 
-TEST_CASE_METHOD(Recording, "a removed directory suspends recording") {
+TEST_CASE_METHOD(RecorderFixture, "a removed directory suspends recording") {
   std::filesystem::remove_all(directory.path());
   StreamPen stream = open(1);
   for (int i = 0; i < 20; ++i) {
@@ -167,7 +169,7 @@ TEST_CASE_METHOD(Recording, "a removed directory suspends recording") {
   CHECK(stats.dropped[DropReason::io_error].value() > 10);
 }
 
-TEST_CASE_METHOD(Recording, "while memory is short, slices are dropped") {
+TEST_CASE_METHOD(RecorderFixture, "while memory is short, slices are dropped") {
   StreamPen stream = open(1);
   add_frames(stream, 1, 100, now);
   recorder->shed(true);
@@ -182,7 +184,7 @@ TEST_CASE_METHOD(Recording, "while memory is short, slices are dropped") {
   CHECK(slices[0].begin == 100);
 }
 
-TEST_CASE_METHOD(Recording, "an answer keeps the number of its batch") {
+TEST_CASE_METHOD(RecorderFixture, "an answer keeps the number of its batch") {
   StreamPen stream = open(1);
   stream.answer(4, BatchId{70'000}, {Answer::Kind::json, "1", false});
   stream.answer(5, BatchId{70'001}, {Answer::Kind::text, "two", false});
@@ -192,7 +194,8 @@ TEST_CASE_METHOD(Recording, "an answer keeps the number of its batch") {
   CHECK(slice.batches == std::vector<std::uint64_t>{70'000, 70'001});
 }
 
-TEST_CASE_METHOD(Recording, "slices that wait for their commit are lost if the file is removed") {
+TEST_CASE_METHOD(RecorderFixture,
+                 "slices that wait for their commit are lost if the file is removed") {
   StreamPen stream = open(1);
   add_frames(stream, 1, 10, now);
   commit();

@@ -12,44 +12,37 @@
 #include <vector>
 
 #include "service/commands/command_line.h"
+#include "tests/service/commands/run_command.h"
 #include "tests/support/temporary_directory.h"
 
 namespace millrace {
 namespace {
 
+using test::CommandOutput;
+using test::run_command;
+
 namespace json = boost::json;
 
-// The output of the command, and its exit code.
-struct Output {
-  std::string out, err;
-  int exit_code;
-};
-
-Output run(std::vector<std::string> arguments) {
-  std::ostringstream out, err;
-  Console console{out, err};
-  CommandLine program;
-  add_chunk_command(program, console);
+CommandOutput run_chunk(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "chunk");
-  program.run(arguments, console);
-  return {out.str(), err.str(), console.exit_code};
+  return run_command(add_chunk_command, arguments);
 }
 
 std::string rows(const std::vector<std::string>& arguments) {
-  const Output output = run(arguments);
+  const CommandOutput output = run_chunk(arguments);
   CHECK(output.err == "");
   CHECK(output.exit_code == 0);
   return output.out;
 }
 
 std::string refusal(const std::vector<std::string>& arguments) {
-  const Output output = run(arguments);
+  const CommandOutput output = run_chunk(arguments);
   CHECK(output.exit_code == 1);
   return output.err;
 }
 
 // The files of one test.
-struct Directory {
+struct ChunkFiles {
   TemporaryDirectory path;
 
   std::string text(const std::string& content) const {
@@ -109,7 +102,7 @@ std::string lines(const json::array& rows, const json::array* values) {
 }
 
 TEST_CASE("chunk: events give the rows of every conformance case") {
-  const Directory directory;
+  const ChunkFiles directory;
   const json::value all = vectors();
   for (const json::value& one : all.at("cases").as_array()) {
     const std::string events = directory.text(json::serialize(one.at("events")));
@@ -119,7 +112,7 @@ TEST_CASE("chunk: events give the rows of every conformance case") {
 }
 
 TEST_CASE("chunk: --values gives the values of every conformance case") {
-  const Directory directory;
+  const ChunkFiles directory;
   const json::value all = vectors();
   for (const json::value& one : all.at("values").as_array()) {
     json::object spec = one.at("spec").as_object();
@@ -147,7 +140,7 @@ TEST_CASE("chunk: times are converted to frames at the rate") {
 }
 
 TEST_CASE("chunk: a rule may have sizes, which size events have") {
-  const Directory directory;
+  const ChunkFiles directory;
   const std::string events = directory.text(R"([["size",2],["frames",6],["end",0]])");
   const std::string spec = "size=4,sizes=2+4,rule=random,seed=7,per=stream";
   CHECK(rows({"--spec", spec, "--events", events, "--values"}) ==
@@ -169,7 +162,7 @@ TEST_CASE("chunk: a preset counts frames of the model, or with --rate frames of 
 }
 
 TEST_CASE("chunk: a row is as wide as the largest size that the events set") {
-  const Directory directory;
+  const ChunkFiles directory;
   const std::string events =
       directory.text(R"([["frames",1],["size",1],["frames",1],["size",3],["end",0]])");
   CHECK(rows({"--spec", "size=2", "--events", events, "--values"}) ==
@@ -177,7 +170,7 @@ TEST_CASE("chunk: a row is as wide as the largest size that the events set") {
 }
 
 TEST_CASE("chunk: events after the end are ignored, and a stream may stay open") {
-  const Directory directory;
+  const ChunkFiles directory;
   CHECK(rows({"--spec", "size=2", "--events",
               directory.text(R"([["abort",0],["nonsense",-1]])")}) == "[0,0,0,0,0,119,0]\n");
   CHECK(rows({"--spec", "size=2", "--events", directory.text(R"([["frames",3]])")}) ==
@@ -185,7 +178,7 @@ TEST_CASE("chunk: events after the end are ignored, and a stream may stay open")
 }
 
 TEST_CASE("chunk: a file gives its frames and its samples") {
-  const Directory directory;
+  const ChunkFiles directory;
   const std::string file = directory.wav(ramp(5), 1, 8000, SF_FORMAT_PCM_16);
   CHECK(rows({"--spec", "size=3", file}) == "[0,0,0,3,0,7,0]\n[1,3,0,2,0,48,0]\n");
   CHECK(rows({"--spec", "size=3,pad=repeat", file, "--values"}) ==
@@ -193,21 +186,21 @@ TEST_CASE("chunk: a file gives its frames and its samples") {
 }
 
 TEST_CASE("chunk: a frame of several channels is an array") {
-  const Directory directory;
+  const ChunkFiles directory;
   const std::string file = directory.wav(ramp(6), 2, 8000, SF_FORMAT_PCM_24);
   CHECK(rows({"--spec", "size=2", file, "--values"}) ==
         "[0,0,0,2,0,7,0,[[1,2],[3,4]]]\n[1,2,0,1,0,48,0,[[5,6],[0,0]]]\n");
 }
 
 TEST_CASE("chunk: samples that are too loud are clamped, not wrapped") {
-  const Directory directory;
+  const ChunkFiles directory;
   const std::string file = directory.wav({2, -2, 0.5}, 1, 8000, SF_FORMAT_FLOAT);
   CHECK(rows({"--spec", "size=3", file, "--values"}) ==
         "[0,0,0,3,0,7,0,[32767,-32768,16384]]\n[1,3,0,0,0,48,0,null]\n");
 }
 
 TEST_CASE("chunk: a file longer than a block keeps its context") {
-  const Directory directory;
+  const ChunkFiles directory;
   const std::string file =
       directory.wav(std::vector<float>(50000, 1.0F / 32768), 1, 16000, SF_FORMAT_PCM_16);
   CHECK(rows({"--spec", "size=1s,left=2s", file}) ==
@@ -218,7 +211,7 @@ TEST_CASE("chunk: a file longer than a block keeps its context") {
 }
 
 TEST_CASE("chunk: --rate must be the rate of the file, because only --config converts it") {
-  const Directory directory;
+  const ChunkFiles directory;
   const std::string file = directory.wav(ramp(5), 1, 8000, SF_FORMAT_PCM_16);
   CHECK(rows({"--spec", "size=1ms", "--rate", "8000", file}) == "[0,0,0,5,0,55,0]\n");
   CHECK(refusal({"--spec", "size=1ms", "--rate", "16000", file}) ==
@@ -231,7 +224,7 @@ TEST_CASE("chunk: --rate must be the rate of the file, because only --config con
 }
 
 TEST_CASE("chunk: --config cuts by the pipeline's rule, at its rate and in its type") {
-  const Directory directory;
+  const ChunkFiles directory;
   const std::string config = directory.config(
       "[[pipeline]]\nname = \"a\"\nchunk = { size = 4 }\nrate = 8000\nframes = \"f32\"\n"
       "[[pipeline]]\nname = \"b\"\nrate = 16000\nchunk = { size = \"100ms\" }\n");
@@ -249,7 +242,7 @@ TEST_CASE("chunk: --config cuts by the pipeline's rule, at its rate and in its t
 }
 
 TEST_CASE("chunk: --plot draws each chunk and the reasons of markers") {
-  const Directory directory;
+  const ChunkFiles directory;
   const std::string file = directory.wav(ramp(9), 1, 8000, SF_FORMAT_PCM_16);
   const std::string plot = directory.path / "plot.svg";
   CHECK(rows({"--spec", "size=3", file, "--plot", plot}) ==
@@ -294,7 +287,7 @@ TEST_CASE("chunk: a wrong rule, count or rate is named") {
 }
 
 TEST_CASE("chunk: a file that cannot be read is named") {
-  const Directory directory;
+  const ChunkFiles directory;
   const std::string missing = directory.path / "missing";
   CHECK(refusal({"--spec", "size=4", missing}) ==
         "millrace chunk: " + missing + ": cannot be read as audio: No such file or directory\n");
@@ -307,7 +300,7 @@ TEST_CASE("chunk: a file that cannot be read is named") {
 }
 
 TEST_CASE("chunk: an invalid event is named") {
-  const Directory directory;
+  const ChunkFiles directory;
   const auto refused = [&](const std::string& events, const std::string& spec = "size=4") {
     const std::string file = directory.text(events);
     const std::string output = refusal({"--spec", spec, "--events", file});

@@ -5,12 +5,11 @@
 #include <sys/socket.h>
 
 #include <catch2/catch.hpp>
-#include <sstream>
 #include <string>
 #include <thread>
 
 #include "base/file_descriptor.h"
-#include "service/commands/command_line.h"
+#include "tests/service/commands/run_command.h"
 
 using namespace millrace;
 using Catch::Matchers::Contains;
@@ -18,11 +17,11 @@ using Catch::Matchers::Contains;
 namespace {
 
 // Listens on a free port of loopback. answer() accepts one connection.
-struct Listener {
+struct HealthListener {
   FileDescriptor socket{::socket(AF_INET, SOCK_STREAM, 0)};
   std::uint16_t port = 0;
 
-  Listener() {
+  HealthListener() {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -45,25 +44,16 @@ struct Listener {
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port) + "/readyz"; }
 };
 
-struct Output {
-  std::string err;
-  int exit_code;
-};
-
-Output healthcheck(const std::string& url, const std::string& timeout = "2s") {
-  std::ostringstream out, err;
-  Console console{out, err};
-  CommandLine program;
-  add_healthcheck_command(program, console);
-  program.run({"healthcheck", "--url", url, "--timeout", timeout}, console);
-  return {err.str(), console.exit_code};
+test::CommandOutput healthcheck(const std::string& url, const std::string& timeout = "2s") {
+  return test::run_command(add_healthcheck_command,
+                           {"healthcheck", "--url", url, "--timeout", timeout});
 }
 
-Output healthcheck_of(const std::string& answer, std::string* asked = nullptr) {
-  const Listener listener;
+test::CommandOutput healthcheck_of(const std::string& answer, std::string* asked = nullptr) {
+  const HealthListener listener;
   std::string request;
   std::jthread server([&] { request = listener.answer(answer); });
-  const Output output = healthcheck(listener.url());
+  const test::CommandOutput output = healthcheck(listener.url());
   server.join();
   if (asked != nullptr) *asked = request;
   return output;
@@ -73,14 +63,14 @@ Output healthcheck_of(const std::string& answer, std::string* asked = nullptr) {
 
 TEST_CASE("a service that is ready is healthy") {
   std::string asked;
-  const Output output = healthcheck_of("HTTP/1.1 200 OK\r\n\r\n", &asked);
+  const test::CommandOutput output = healthcheck_of("HTTP/1.1 200 OK\r\n\r\n", &asked);
   CHECK(output.err == "");
   CHECK(output.exit_code == 0);
   CHECK_THAT(asked, Catch::Matchers::StartsWith("GET /readyz HTTP/1.1\r\nHost: 127.0.0.1:"));
 }
 
 TEST_CASE("every other status is not healthy") {
-  const Output output = healthcheck_of("HTTP/1.1 503 Service Unavailable\r\n\r\n");
+  const test::CommandOutput output = healthcheck_of("HTTP/1.1 503 Service Unavailable\r\n\r\n");
   CHECK(output.exit_code == 1);
   CHECK_THAT(output.err, Contains("/readyz: status 503\n"));
 }
@@ -91,11 +81,11 @@ TEST_CASE("an answer that is not HTTP is not healthy") {
 }
 
 TEST_CASE("a service that is absent or too slow is not healthy") {
-  const Listener listener;
-  const Output silent = healthcheck(listener.url(), "20ms");
+  const HealthListener listener;
+  const test::CommandOutput silent = healthcheck(listener.url(), "20ms");
   CHECK(silent.exit_code == 1);
   CHECK_THAT(silent.err, Contains("timed out"));
-  const Output refused = healthcheck("http://127.0.0.1:1/readyz");
+  const test::CommandOutput refused = healthcheck("http://127.0.0.1:1/readyz");
   CHECK(refused.exit_code == 1);
   CHECK_THAT(refused.err, Contains("Connection refused"));
 }

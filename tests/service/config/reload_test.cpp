@@ -17,7 +17,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-Configuration parsed(const std::string& text) {
+Configuration configuration_of(const std::string& text) {
   const auto configuration = parse_options(text, "m.toml");
   INFO((configuration ? "" : configuration.error()));
   REQUIRE(configuration.has_value());
@@ -26,7 +26,7 @@ Configuration parsed(const std::string& text) {
 
 // The changed keys, or the error.
 std::string change(const std::string& from, const std::string& to) {
-  const auto reloaded = compare(parsed(from), parsed(to));
+  const auto reloaded = compare(configuration_of(from), configuration_of(to));
   if (!reloaded) return reloaded.error();
   std::string keys;
   for (const std::string& key : reloaded->changed) keys += key + " ";
@@ -59,8 +59,9 @@ format = "json"
 }
 
 TEST_CASE("any other key cannot change, and is named") {
-  CHECK(change("", "[listen]\nthreads = 77") ==
-        cannot("listen.threads", "77", std::to_string(parsed("").options.listen.threads)));
+  CHECK(
+      change("", "[listen]\nthreads = 77") ==
+      cannot("listen.threads", "77", std::to_string(configuration_of("").options.listen.threads)));
   CHECK(change("", "[listen]\nadmin = \"127.0.0.1:1\"\n[log]\nlevel = \"error\"") ==
         cannot("listen.admin", "\"127.0.0.1:1\"", "\"127.0.0.1:9464\""));
   CHECK(change("", "[limits]\nmessage = \"1MiB\"") ==
@@ -100,7 +101,7 @@ TEST_CASE("a file that is wrong, incomplete or not there changes nothing, and is
   const std::string path = folder / "m.toml";
   const auto error = [&](const std::string& text) {
     std::ofstream(path) << text;
-    Configuration running = parsed("");
+    Configuration running = configuration_of("");
     running.file = path;
     const auto reloaded = reload(running);
     return reloaded ? std::string("none") : reloaded.error();

@@ -20,9 +20,9 @@ DeviceRule listing(std::vector<std::string> names) {
 }
 
 // A machine with this number of devices.
-struct Machine {
-  explicit Machine(int devices) { simulated::set_devices(devices); }
-  ~Machine() { simulated::reset(); }
+struct DeviceMachine {
+  explicit DeviceMachine(int devices) { simulated::set_devices(devices); }
+  ~DeviceMachine() { simulated::reset(); }
 };
 
 std::string error_for(const DeviceRule& rule) {
@@ -39,7 +39,7 @@ std::string error_for(const DeviceRule& rule) {
 }  // namespace
 
 TEST_CASE("the log lists the devices") {
-  const Machine machine(2);
+  const DeviceMachine machine(2);
   Logged logged;
   DeviceWatch watch({}, *logged.log);
   watch.log_devices();
@@ -53,7 +53,7 @@ TEST_CASE("the log lists the devices") {
 }
 
 TEST_CASE("without a device, the log has the reason, once") {
-  const Machine machine(0);
+  const DeviceMachine machine(0);
   Logged logged;
   DeviceWatch({}, *logged.log).log_devices();
   const std::string text = logged.text();
@@ -62,7 +62,7 @@ TEST_CASE("without a device, the log has the reason, once") {
 }
 
 TEST_CASE("with devices = \"host\" no device is logged, and the driver is not called") {
-  const Machine machine(2);
+  const DeviceMachine machine(2);
   Logged logged;
   DeviceWatch watch({.use = DeviceRule::Use::host}, *logged.log);
   watch.log_devices();
@@ -72,7 +72,7 @@ TEST_CASE("with devices = \"host\" no device is logged, and the driver is not ca
 }
 
 TEST_CASE("a listed device that does not exist, or is listed twice, is an error") {
-  const Machine machine(1);
+  const DeviceMachine machine(1);
   CHECK_THAT(error_for(listing({"cuda:1"})),
              Contains("device \"cuda:1\" is not available: the devices are host, cuda:0 (GPU-"));
   Logged logged;
@@ -82,7 +82,7 @@ TEST_CASE("a listed device that does not exist, or is listed twice, is an error"
 }
 
 TEST_CASE("without a driver a listed device does not exist") {
-  const Machine machine(1);
+  const DeviceMachine machine(1);
   constexpr int no_driver = 35;  // cudaErrorInsufficientDriver
   simulated::fail("cudaGetDeviceCount", no_driver);
   CHECK_THAT(error_for(listing({"cuda:0"})),
@@ -90,7 +90,7 @@ TEST_CASE("without a driver a listed device does not exist") {
 }
 
 TEST_CASE("a failed device is logged once, and is not healthy") {
-  const Machine machine(2);
+  const DeviceMachine machine(2);
   Logged logged;
   DeviceWatch watch({}, *logged.log);
   watch.failed(1, {DeviceFault::ecc, "copying to the device: uncorrectable ECC error"});
@@ -104,7 +104,7 @@ TEST_CASE("a failed device is logged once, and is not healthy") {
 }
 
 TEST_CASE("a second device that fails right after the first is logged too") {
-  const Machine machine(2);
+  const DeviceMachine machine(2);
   Logged logged;
   DeviceWatch watch({}, *logged.log);
   watch.failed(1, {DeviceFault::lost, "a reset"});

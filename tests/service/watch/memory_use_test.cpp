@@ -18,8 +18,8 @@ namespace {
 constexpr std::uint64_t mebi = 1 << 20;
 
 // A machine with 1000 MiB available, on which the process has 100 resident pages.
-struct Machine {
-  Machine() {
+struct MemoryMachine {
+  MemoryMachine() {
     write("proc/self/statm", "5000 100 50 1 0 900 0\n");
     write("proc/meminfo", "MemTotal:        8192000 kB\nMemAvailable:    1024000 kB\n");
   }
@@ -63,14 +63,14 @@ struct Machine {
 }  // namespace
 
 TEST_CASE("without a control group the free memory is that of the machine") {
-  Machine machine;
+  MemoryMachine machine;
   CHECK(machine.free() == 1000);
   machine.write("proc/self/cgroup", "0::/\n");
   CHECK(machine.free() == 1000);
 }
 
 TEST_CASE("no available memory differs from an unknown amount") {
-  Machine machine;
+  MemoryMachine machine;
   machine.write("proc/meminfo", "MemAvailable:          0 kB\n");
   CHECK(machine.free() == 0);
   machine.write("proc/meminfo", "MemTotal:        8192000 kB\n");
@@ -81,7 +81,7 @@ TEST_CASE("no available memory differs from an unknown amount") {
 }
 
 TEST_CASE("the free memory of a control group includes cached pages of files") {
-  Machine machine;
+  MemoryMachine machine;
   machine.write("proc/self/cgroup", "0::/a\n");
   machine.group("a", 300, 120, 20);
   CHECK(machine.free() == 200);
@@ -94,7 +94,7 @@ TEST_CASE("the free memory of a control group includes cached pages of files") {
 }
 
 TEST_CASE("among nested control groups, the one with the least free memory counts") {
-  Machine machine;
+  MemoryMachine machine;
   machine.write("proc/self/cgroup", "0::/a/b\n");
   machine.group("a/b", 0, 100);
   machine.group("a", 200, 150);
@@ -104,7 +104,7 @@ TEST_CASE("among nested control groups, the one with the least free memory count
 }
 
 TEST_CASE("the limit of a control group is memory.high if that is less") {
-  Machine machine;
+  MemoryMachine machine;
   machine.write("proc/self/cgroup", "0::/a\n");
   machine.group("a", 300, 100);
   machine.high("a", 400);
@@ -116,14 +116,14 @@ TEST_CASE("the limit of a control group is memory.high if that is less") {
 }
 
 TEST_CASE("in a container the group is at the root, whatever its name") {
-  Machine machine;
+  MemoryMachine machine;
   machine.write("proc/self/cgroup", "0::/system.slice/docker-1.scope\n");
   machine.group(".", 64, 60);
   CHECK(machine.free() == 4);
 }
 
 TEST_CASE("the memory control group of version 1 is found among other groups") {
-  Machine machine;
+  MemoryMachine machine;
   machine.write("proc/self/cgroup", "9:cpu:/x\n4:hugetlb,memory:/a\n1:name=systemd:/y\n0::/\n");
   machine.old_group("a", 500, 101);
   machine.old_group("x", 1, 1);
@@ -141,7 +141,7 @@ TEST_CASE("resource limits on address space and data limit the free memory") {
            "Max address space         " +
            address_space + "   unlimited            bytes     \n";
   };
-  Machine machine;
+  MemoryMachine machine;
   machine.write("proc/self/limits", limits("unlimited", "unlimited"));
   CHECK(machine.free() == 1000);
   machine.write("proc/self/limits", limits(std::to_string(5000 * page + 70 * mebi), "unlimited"));
@@ -155,7 +155,7 @@ TEST_CASE("resource limits on address space and data limit the free memory") {
 }
 
 TEST_CASE("an invalid list of control groups is ignored") {
-  Machine machine;
+  MemoryMachine machine;
   machine.write("proc/self/cgroup", "nonsense\n::\n4:memory\n\n");
   CHECK(machine.free() == 1000);
 }
@@ -166,7 +166,7 @@ TEST_CASE("without /proc the memory use is unknown") {
 }
 
 TEST_CASE("a limit that cannot be read for lack of descriptors is an error") {
-  Machine machine;
+  MemoryMachine machine;
   REQUIRE(memory_use(machine.root.path()));
   const DescriptorLimit none(0);
   CHECK_THROWS_AS(memory_use(machine.root.path()), std::system_error);

@@ -39,7 +39,7 @@ bool fails() {
   Control* const mapped = control;
   if (!mapped) return false;
   ++mapped->count;
-  return mapped->left > 0 && --mapped->left == 0;
+  return mapped->left-- == 1;
 }
 
 void* allocated(std::size_t size, std::size_t alignment) noexcept {

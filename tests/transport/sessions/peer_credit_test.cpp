@@ -16,9 +16,9 @@ namespace {
 
 // A client that sends as much as its credit allows, or less. Its lane takes and answers rows at
 // random.
-class Play {
+class CreditPlay {
  public:
-  explicit Play(std::uint32_t seed) : random_(seed), audio_(random_) {
+  explicit CreditPlay(std::uint32_t seed) : random_(seed), audio_(random_) {
     type_.rate = audio_.one_of({8000u, 16'000u, 44'100u, 48'000u, audio_.draw(1000, 192'000)});
     format_ = audio_.format(1);
     width_ = audio_.draw(1, 800);
@@ -112,6 +112,6 @@ class Play {
 TEST_CASE("a client that keeps to its credit is never refused, and always gets more") {
   for (std::uint32_t seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);
-    Play(seed).run();
+    CreditPlay(seed).run();
   }
 }

@@ -45,9 +45,9 @@ std::int16_t value_at(std::uint64_t stream, std::uint64_t position) {
   return static_cast<std::int16_t>((stream * 1'000 + position) % 30'000 + 1);
 }
 
-class Play {
+class PeerPlay {
  public:
-  explicit Play(std::uint32_t seed) : random_(seed), spec_(rule()), admission_(spec_, limit()) {
+  explicit PeerPlay(std::uint32_t seed) : random_(seed), spec_(rule()), admission_(spec_, limit()) {
     for (Client& client : clients_) {
       client.obeys = chance(60);
       client.peer = std::make_unique<ClientPeer>(client.wire, context_, now_);
@@ -276,6 +276,6 @@ class Play {
 TEST_CASE("rows match the messages of peers, with any repeated, missing or excess frames") {
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
-    Play(seed).check();
+    PeerPlay(seed).check();
   }
 }

@@ -166,9 +166,9 @@ class ZeromqWay final : public Way {
 };
 
 // One stream with a worker that answers at random lengths, and a client that reads now and then.
-class Play {
+class ResultsPlay {
  public:
-  Play(Way& way, std::uint32_t seed) : way_(way), random_(seed) {}
+  ResultsPlay(Way& way, std::uint32_t seed) : way_(way), random_(seed) {}
 
   void check() {
     const std::uint64_t steps = draw(50, 400);
@@ -278,6 +278,6 @@ TEMPLATE_TEST_CASE("every result reaches its client in order, or the stream ends
   for (std::uint32_t seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);
     TestType way(Clock::now());
-    Play(way, seed).check();
+    ResultsPlay(way, seed).check();
   }
 }

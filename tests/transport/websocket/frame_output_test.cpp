@@ -23,8 +23,8 @@ struct OutputFixture {
   bool goes_on = false;
 };
 
-const std::string much(FrameOutput::most_copied + 1, 'x');
-const std::string head = "\x82\x7e\x80\1";
+const std::string long_message(FrameOutput::most_copied + 1, 'x');
+const std::string long_head = "\x82\x7e\x80\1";
 
 }  // namespace
 
@@ -49,12 +49,12 @@ TEST_CASE_METHOD(OutputFixture,
 
 TEST_CASE_METHOD(OutputFixture, "a long message is written without a copy") {
   output.add(Opcode::text, "one");
-  output.add(Opcode::binary, much);
+  output.add(Opcode::binary, long_message);
   const auto buffers = output.unwritten();
-  CHECK(buffers[1].data() == much.data());
+  CHECK(buffers[1].data() == long_message.data());
   CHECK(take(20).size() == 20);
-  CHECK(output.unwritten()[1].data() == much.data() + 11);
-  CHECK(take().size() == much.size() - 11);
+  CHECK(output.unwritten()[1].data() == long_message.data() + 11);
+  CHECK(take().size() == long_message.size() - 11);
   CHECK(output.empty());
 }
 
@@ -65,11 +65,11 @@ TEST_CASE_METHOD(OutputFixture, "while the peer takes the answers, each ping is 
 }
 
 TEST_CASE_METHOD(OutputFixture, "while output waits, only the last ping is answered") {
-  output.add(Opcode::binary, much);
-  CHECK(take(3) == head.substr(0, 3));
+  output.add(Opcode::binary, long_message);
+  CHECK(take(3) == long_head.substr(0, 3));
   output.pong("a");
   output.pong("b");
-  CHECK(take() == head.substr(3) + much);
+  CHECK(take() == long_head.substr(3) + long_message);
   CHECK(goes_on);
   CHECK_FALSE(output.empty());
   CHECK(take() == "\x8a\1b");
@@ -77,7 +77,7 @@ TEST_CASE_METHOD(OutputFixture, "while output waits, only the last ping is answe
 }
 
 TEST_CASE_METHOD(OutputFixture, "a close is sent after all waiting output, and nothing after it") {
-  output.add(Opcode::binary, much);
+  output.add(Opcode::binary, long_message);
   take(3);
   output.pong("a");
   output.close(1000, "bye");
@@ -97,7 +97,7 @@ TEST_CASE_METHOD(OutputFixture, "a close reason is cut to the size of a control 
 }
 
 TEST_CASE_METHOD(OutputFixture, "dropped output is empty, and the next message is written") {
-  output.add(Opcode::binary, much);
+  output.add(Opcode::binary, long_message);
   take(3);
   output.pong("a");
   output.drop();

@@ -19,7 +19,7 @@ using namespace millrace;
 
 namespace {
 
-constexpr std::size_t longest = 64 * 1024;
+constexpr std::size_t longest_message = 64 * 1024;
 
 std::string head(std::size_t size) {
   std::string head("\x82", 1);
@@ -67,7 +67,7 @@ struct ReadAheadFixture {
     Socket peer;
     std::optional<Socket> socket;
     ReadAhead ahead;
-    MessageReader reader{Role::server, longest, ReadBuffer::size};
+    MessageReader reader{Role::server, longest_message, ReadBuffer::size};
   };
 
   net::io_context context{1};

@@ -15,7 +15,7 @@ std::string problem(std::string_view query) {
   return request.error().parameter + ": " + request.error().message;
 }
 
-unsigned status(std::string_view target) {
+unsigned status_for(std::string_view target) {
   const auto request = parse_stream_target(target);
   return request ? 200 : request.error().status;
 }
@@ -113,15 +113,15 @@ TEST_CASE("an Open may decline to be recorded, and cannot demand it") {
 }
 
 TEST_CASE("a path is compared without normalization") {
-  CHECK(status("/v1/stream") == 200);
+  CHECK(status_for("/v1/stream") == 200);
   for (const char* path : {"/", "/v1/stream/", "/v1/../v1/stream", "/v1/%73tream", "/v1/streams",
                            "v1/stream", "http://host/v1/stream", "*", "/v1/stream#x"})
-    CHECK(status(path) == 404);
+    CHECK(status_for(path) == 404);
 }
 
 TEST_CASE("a query is limited in length") {
-  CHECK(status("/v1/stream?x=" + std::string(4096, 'y')) == 414);
-  CHECK(status("/v1/stream?" + std::string(7000, '&')) == 200);
+  CHECK(status_for("/v1/stream?x=" + std::string(4096, 'y')) == 414);
+  CHECK(status_for("/v1/stream?" + std::string(7000, '&')) == 200);
 }
 
 TEST_CASE("a request is unchanged when it is written and read") {

@@ -18,8 +18,8 @@ using Flushed = Connection::Flushed;
 
 namespace {
 
-const std::string much(4 << 20, 'x');  // more than the kernel accepts at once
-const std::string head_of_much("\x82\x7f\0\0\0\0\0\x40\0\0", 10);
+const std::string long_text(4 << 20, 'x');  // more than the kernel accepts at once
+const std::string head_of_long_text("\x82\x7f\0\0\0\0\0\x40\0\0", 10);
 
 Task<> await_more(Connection& connection) { co_await connection.readable(); }
 Task<> await_space(Connection& connection) { co_await connection.writable(); }
@@ -88,7 +88,7 @@ struct RestFixture : ConnectionFixture {
 }  // namespace
 
 TEST_CASE_METHOD(ConnectionFixture, "a write makes progress whenever the peer takes some bytes") {
-  connection->add(Kind::binary, much);
+  connection->add(Kind::binary, long_text);
   REQUIRE(connection->flush() == Flushed::later);
   CHECK_FALSE(connection->sending_since());
   begin(await_space(*connection));
@@ -102,12 +102,12 @@ TEST_CASE_METHOD(ConnectionFixture, "a write makes progress whenever the peer ta
   CHECK(connection->sending_since() > begun);
   while (connection->flush() == Flushed::later) all += taken();
   CHECK_FALSE(connection->sending_since());
-  CHECK(all + taken() == head_of_much + much);
+  CHECK(all + taken() == head_of_long_text + long_text);
 }
 
 TEST_CASE_METHOD(ConnectionFixture, "a waiting writer wakes when the connection is cut") {
   std::optional<bool> flushed;
-  connection->add(Kind::binary, much);
+  connection->add(Kind::binary, long_text);
   begin(await_flushed(*connection, flushed));
   REQUIRE_FALSE(flushed);
   connection->abort();

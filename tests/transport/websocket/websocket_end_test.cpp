@@ -12,7 +12,7 @@ using namespace millrace;
 
 namespace {
 
-constexpr std::size_t much = 16 << 20;  // more than the kernel accepts at once
+constexpr std::size_t beyond_kernel = 16 << 20;  // more than the kernel accepts at once
 
 // A session with `results` long results to send, and a client that does not read yet.
 struct LongResultsFixture {
@@ -38,7 +38,7 @@ struct LongResultsFixture {
     MillraceV1Conversation outbox(scope, "");
     (void)outbox.open(admission, {});
     for (int i = 0; i < results; ++i)
-      outbox.result({.flags = 0}, {Answer::Kind::json, std::string(much, '1')});
+      outbox.result({.flags = 0}, {Answer::Kind::json, std::string(beyond_kernel, '1')});
     co_await run_session(scope, *connection, outbox);
   }
   void settle() {
@@ -85,7 +85,7 @@ TEST_CASE_METHOD(LongResultsFixture,
   const std::string closed = "\x88\2\3\xe8";
   const std::string seen = reads(closed);
   CHECK(seen.substr(seen.size() - closed.size()) == closed);
-  CHECK(seen.size() > much);
+  CHECK(seen.size() > beyond_kernel);
   CHECK(stream.calls == std::vector<std::string>{"lost clean"});
 }
 
@@ -97,7 +97,7 @@ TEST_CASE_METHOD(LongResultsFixture,
       "at most 1024 bytes";
   const std::string seen = reads(closed);
   CHECK(seen.ends_with(closed));
-  CHECK(seen.size() > much);
+  CHECK(seen.size() > beyond_kernel);
   CHECK(stream.calls == std::vector<std::string>{"lost"});
 }
 
@@ -105,6 +105,7 @@ TEST_CASE_METHOD(ManyResultsFixture, "a pong is sent between two results, howeve
   says("\x89\x84" + no_mask + "ping");
   const std::string pong = "\x8a\4ping";
   std::string seen;
-  while (seen.find(pong) == std::string::npos && seen.size() < 3 * much) seen += reads("1");
-  CHECK(seen.find(pong) < 2 * much);
+  while (seen.find(pong) == std::string::npos && seen.size() < 3 * beyond_kernel)
+    seen += reads("1");
+  CHECK(seen.find(pong) < 2 * beyond_kernel);
 }

@@ -171,6 +171,16 @@ TEST_CASE("a worker whose process cannot be watched is refused, and its slabs ar
   h.attach();
 }
 
+TEST_CASE("a trainer is refused by a pipeline of live streams") {
+  HubUnderTest h;
+  Link& trainer = h.connect({.name = "t", .trainer = worker_protocol::TrainerHello{}});
+  const Refused refused = trainer.receive<Refused>();
+  CHECK(refused.code == "pipeline");
+  CHECK(refused.message.find("no plan for trainers") != std::string::npos);
+  CHECK(trainer.ended);
+  CHECK(h.slab_bytes.taken() == 0);
+}
+
 namespace {
 
 // A hub whose slabs are not made before the test allows it.

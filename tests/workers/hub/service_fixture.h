@@ -61,7 +61,7 @@ class HubService : public TestBudgets, public HubUnderTest {
       throw std::runtime_error("no connection");
     return socket;
   }
-  PipelineHub other;  // the pipeline "other", if a test has one
+  PipelineHost other;  // the pipeline "other", if a test has one
   std::uint64_t failures(WorkerFailure why) const { return stats.failures[why].value(); }
   bool logged(const std::string& event) const {
     return std::ranges::find(lines, event) != lines.end();
@@ -73,7 +73,7 @@ class HubService : public TestBudgets, public HubUnderTest {
     settings.find = [this](std::string_view pipeline) {
       if (pipeline == "broken") throw std::runtime_error("no memory, or something like it");
       if (pipeline == "other") return other;
-      return pipeline == "default" ? PipelineHub{&hub, &io()} : PipelineHub{};
+      return pipeline == "default" ? PipelineHost{&hub, &io()} : PipelineHost{};
     };
     settings.log = [this](const WorkerEvent& event) { lines.emplace_back(event.what); };
     settings.hello_timeout = hello_timeout;

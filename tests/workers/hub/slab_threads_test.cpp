@@ -15,7 +15,7 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr int ecc = 214;  // value of cudaError_t
+constexpr int ecc_error = 214;  // value of cudaError_t
 const DeviceRule any_device{.use = DeviceRule::Use::automatic};
 
 // A service with a slow driver.
@@ -93,7 +93,7 @@ TEST_CASE_METHOD(StartFixture, "a device that cannot be made ready is tried once
 
 TEST_CASE_METHOD(StartFixture, "a device that died before it was ready is not called again") {
   HubService service(HubService::long_timeouts, 1h, any_device);
-  simulated_cuda::kill_device(ecc);
+  simulated_cuda::kill_device(ecc_error);
   for (int i = 0; i < 2; ++i) {
     RawWorker worker(service);
     CHECK(worker.send(on_device).receive<Refused>().code == "device");

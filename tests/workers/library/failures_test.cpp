@@ -61,6 +61,22 @@ TEST_CASE_METHOD(
   CHECK_THROWS_WITH(worker.done(*batch), Catch::Contains("an answer was overdue"));
 }
 
+TEST_CASE_METHOD(BusyWorker, "done() of a disconnected worker gets the reason of the service") {
+  service.send(Refused{"timeout", "an answer was overdue"});
+  service.hang_up();
+  CHECK_THROWS_WITH(worker.done(*batch), Catch::Contains("an answer was overdue"));
+}
+
+TEST_CASE("a worker whose Bye cannot be sent gets the reason of the service") {
+  FakeService service;
+  Worker worker = service.attach({.alone = true});
+  service.send(Company{1});
+  service.send(example_batch(1));
+  service.send(Refused{"timeout", "an answer was overdue"});
+  service.hang_up();
+  CHECK(throws_lost(worker, "an answer was overdue"));
+}
+
 TEST_CASE("the error of a disconnected worker names the batch that it holds") {
   const auto words_of = [](FakeService& service, Worker& worker) -> std::string {
     service.send(Refused{"timeout", "an answer was overdue"});

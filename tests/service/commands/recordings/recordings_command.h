@@ -10,29 +10,20 @@
 #include <vector>
 
 #include "service/commands/chunk.h"
-#include "service/commands/command_line.h"
 #include "service/commands/recordings.h"
 #include "tests/service/commands/recordings/recorded_directory.h"
+#include "tests/service/commands/run_command.h"
 
 namespace millrace::recordings {
 
 namespace json = boost::json;
 using Kind = Event::Kind;
 
-// The output of a command, and its exit code.
-struct Output {
-  std::string out, err;
-  int exit_code;
-};
+using Output = test::CommandOutput;
 
 inline Output run(const std::vector<std::string>& arguments) {
-  std::ostringstream out, err;
-  Console console{out, err};
-  CommandLine program;
-  add_recordings_command(program, console);
-  add_chunk_command(program, console);
-  program.run(arguments, console);
-  return {out.str(), err.str(), console.exit_code};
+  return test::run_command(
+      arguments.front() == "chunk" ? add_chunk_command : add_recordings_command, arguments);
 }
 
 // The output of `recordings COMMAND DIR ARGUMENTS…`, which must succeed without a note.

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input/audio_file.h"
+
+#include <sndfile.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include "input/value_kernels.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::size_t part_values = 16384;  // converted at once, so that they stay in the cache
+
+std::string reason_of_failed_open() {
+  constexpr std::string_view system = "System error : ";
+  std::string reason = sf_strerror(nullptr);
+  if (reason.starts_with(system)) reason.erase(0, system.size());
+  while (reason.ends_with('.') || reason.ends_with('\n')) reason.pop_back();
+  return reason;
+}
+
+// In these formats libsndfile finds each frame at once. In others it decodes from somewhere before
+// the frame, and the values may differ.
+bool has_exact_seek(int format) {
+  const int kind = format & SF_FORMAT_TYPEMASK;
+  if (kind == SF_FORMAT_OGG || kind == SF_FORMAT_MPEG) return false;
+  switch (format & SF_FORMAT_SUBMASK) {
+    case SF_FORMAT_PCM_S8:
+    case SF_FORMAT_PCM_U8:
+    case SF_FORMAT_PCM_16:
+    case SF_FORMAT_PCM_24:
+    case SF_FORMAT_PCM_32:
+    case SF_FORMAT_FLOAT:
+    case SF_FORMAT_DOUBLE:
+    case SF_FORMAT_ULAW:
+    case SF_FORMAT_ALAW: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+void AudioFile::Close::operator()(sf_private_tag* file) const { sf_close(file); }
+
+Result<AudioFile, std::string> AudioFile::open(const std::string& path) {
+  SF_INFO format{};
+  File opened(sf_open(path.c_str(), SFM_READ, &format));
+  if (!opened) return "cannot be read as audio: " + reason_of_failed_open();
+  AudioFile file(path, std::move(opened));
+  file.rate_ = format.samplerate;
+  file.channels_ = static_cast<std::uint32_t>(format.channels);
+  // A FLAC file that was written to a pipe has no length.
+  if (format.frames >= 0 && format.frames < SF_COUNT_MAX)
+    file.frames_ = static_cast<std::uint64_t>(format.frames);
+  file.pcm16_ = (format.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_16;
+  file.exact_seek_ = format.seekable != 0 && has_exact_seek(format.format);
+  return file;
+}
+
+Result<std::span<const std::int16_t>, std::string> AudioFile::read(std::size_t most) {
+  samples_.resize(std::max(samples_.size(), most * channels_));
+  const std::span<std::int16_t> into = std::span(samples_).first(most * channels_);
+  const auto got = read(Element::s16, std::as_writable_bytes(into));
+  if (!got) return got.error();
+  return std::span<const std::int16_t>(into.first(*got * channels_));
+}
+
+Result<std::size_t, std::string> AudioFile::read(Element element, MutableBytes into) {
+  const std::size_t frame = channels_ * size_of(element);
+  const std::size_t wanted = into.size() / frame;
+  const std::size_t most = std::max<std::size_t>(1, part_values / channels_);
+  std::size_t done = 0;
+  while (done < wanted) {
+    const std::size_t part = std::min(most, wanted - done);
+    const auto got = read_part(element, into.data() + done * frame, part);
+    if (!got) return got.error();
+    done += *got;
+    if (*got < part) break;
+  }
+  return done;
+}
+
+// Reads floats, which represent every 16-bit sample exactly. If asked for integers, libsndfile
+// would wrap samples that are too loud, or scale the whole file by its loudest sample. 16-bit
+// samples are read as they are.
+Result<std::size_t, std::string> AudioFile::read_part(Element element, std::byte* into,
+                                                      std::size_t most) {
+  const auto count = static_cast<sf_count_t>(most);
+  sf_count_t got = 0;
+  const std::byte* from = nullptr;
+  const SampleFormat format = pcm16_ ? SampleFormat::s16le : SampleFormat::f32le;
+  if (pcm16_ && element == Element::s16) {
+    got = sf_readf_short(file_.get(), reinterpret_cast<short*>(into), count);
+  } else if (pcm16_) {
+    samples_.resize(std::max(samples_.size(), most * channels_));
+    got = sf_readf_short(file_.get(), samples_.data(), count);
+    from = std::as_bytes(std::span(samples_)).data();
+  } else {
+    floats_.resize(std::max(floats_.size(), most * channels_));
+    got = sf_readf_float(file_.get(), floats_.data(), count);
+    from = std::as_bytes(std::span(floats_)).data();
+  }
+  if (sf_error(file_.get()) != SF_ERR_NO_ERROR)
+    return std::string("is damaged: ") + sf_strerror(file_.get());
+  const std::size_t frames = static_cast<std::size_t>(std::max<sf_count_t>(got, 0));
+  const std::size_t values = frames * channels_;
+  if (from == nullptr) return frames;
+  if (!all_finite(format, {from, values * size_of(format)})) return std::string(not_finite);
+  value_kernel(format, element)(from, into, values);
+  return frames;
+}
+
+Result<std::uint64_t, std::string> AudioFile::skip(std::uint64_t frames) {
+  return exact_seek_ && frames_ ? seek(frames) : decode(frames);
+}
+
+Result<std::uint64_t, std::string> AudioFile::seek(std::uint64_t frames) {
+  const sf_count_t at = sf_seek(file_.get(), 0, SEEK_CUR);
+  const std::uint64_t rest = *frames_ - std::min(*frames_, static_cast<std::uint64_t>(at));
+  const std::uint64_t skipped = std::min(frames, rest);
+  if (at < 0 || sf_seek(file_.get(), static_cast<sf_count_t>(skipped), SEEK_CUR) < 0)
+    return std::string("is damaged: ") + sf_strerror(file_.get());
+  return skipped;
+}
+
+Result<std::uint64_t, std::string> AudioFile::decode(std::uint64_t frames) {
+  const std::size_t frame = channels_ * size_of(Element::s16);
+  const std::uint64_t block = std::max<std::uint64_t>(1, part_values / channels_);
+  std::vector<std::int16_t> dropped(block * channels_);
+  std::uint64_t done = 0;
+  while (done < frames) {
+    const std::uint64_t part = std::min(block, frames - done);
+    const auto got =
+        read(Element::s16, std::as_writable_bytes(std::span(dropped)).first(part * frame));
+    if (!got) return got.error();
+    done += *got;
+    if (*got < part) break;
+  }
+  return done;
+}
+
+bool is_audio_name(std::string_view name) {
+  constexpr std::array<std::string_view, 23> endings{
+      "wav", "wave", "flac", "ogg", "oga",  "opus", "mp3", "aif", "aiff", "aifc", "au", "snd",
+      "caf", "w64",  "rf64", "sph", "nist", "voc",  "paf", "avr", "svx",  "8svx", "iff"};
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  std::string ending(name.substr(dot + 1));
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return std::ranges::find(endings, ending) != endings.end();
+}
+
+}  // namespace millrace

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "python/extension/batch_source.h"
+#include "python/extension/training/dataset_keys.h"
+#include "training/filling/loader.h"
+
+namespace millrace::python {
+
+// The batches of a plan for Python: a Loader, whose buffers go back when nothing in Python refers
+// to them. Belongs to the process that made it: in a forked process, it only drops its references.
+//
+// drop() is thread-safe. All else is confined to one thread.
+class PlanLoader final : public BatchSource {
+ public:
+  // Reads every `stride`-th step.
+  PlanLoader(const DatasetPlan& made, std::uint64_t stride, std::uint64_t first_step);
+  ~PlanLoader() override;
+
+  // The next batch, or nullopt at the end of the epoch, or after `seconds`. Runs Python's signal
+  // handlers while it waits. Requires: the GIL. Throws what the handlers throw,
+  // nanobind::python_error with millrace.DataError, and the exceptions of Loader.
+  std::optional<WorkerBatch> next(std::optional<double> seconds);
+
+  // Throws std::runtime_error in a forked process.
+  training::Loader& loader();
+  // The position of the next batch, also in a forked process.
+  training::PlanPosition position() const { return loader_->position(); }
+  // As Loader::stop(); does nothing in a forked process.
+  void stop();
+
+  const training::Catalog& catalog() const { return *catalog_; }
+
+  const FrameType& frames() const override { return frames_; }
+  int ordinal() const override { return loader_->ordinal(); }
+  std::span<const CompanionFormat> companions() const override { return catalog_->companions(); }
+  bool lends() const override { return true; }
+  std::optional<StreamText> text_of(std::uint64_t stream) const override;
+  void use_on(const WorkerBatch& batch, DeviceStream stream) override {
+    loader_->use_on(batch, stream);
+  }
+  // Batches of a plan have no answers.
+  void done(WorkerBatch&, std::span<const Answer>, std::span<const Answer>) override {}
+  void fail(WorkerBatch&, const std::string&) override {}
+  void drop(WorkerBatch& batch) noexcept override;
+
+ private:
+  std::optional<WorkerBatch> take(Time until);
+  bool is_forked() const;
+
+  std::shared_ptr<const training::Catalog> catalog_;
+  FrameType frames_;
+  bool fills_itself_;
+  pid_t process_;
+  std::unique_ptr<training::Loader> loader_;
+};
+
+void add_plan_loader(nanobind::module_& module);
+
+}  // namespace millrace::python

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The function that changes streams before they are cut."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from millrace import _core
+from millrace.stream_sources import checked, converted
+
+
+@dataclasses.dataclass(slots=True)
+class WholeStream:
+    """A whole stream, as ``augment`` gets and returns it. The arrays may be changed in place, or replaced."""
+
+    frames: NDArray[Any]  #: [frames, channels or dim] in the catalog's type
+    companions: dict[str, NDArray[Any]]  #: [entries, values] by name
+    meta: dict[str, Any]  #: the meta of the stream; changes have no effect
+    name: str  #: name of the stream
+    stream: int  #: number of the stream in the catalog
+    epoch: int  #: number of the epoch
+    rate: float  #: frames per second
+
+
+Augment = Callable[[WholeStream, np.random.Generator], WholeStream]
+
+
+class SourceOfChanges:
+    """Calls ``augment`` for the extension."""
+
+    def __init__(self, augment: Augment, seed: int, catalog: _core.Catalog) -> None:
+        self._augment = augment
+        self._lengths = getattr(augment, "frames", None)
+        self._seed = seed
+        self._catalog = catalog
+        self._rate = catalog.frame_type[2]
+        self._companions = [entry[0] for entry in catalog.companions]
+
+    @property
+    def changes_lengths(self) -> bool:
+        return self._lengths is not None
+
+    def frames(self, epoch: int, stream: int, frames: int) -> int:
+        """The number of frames of the stream in this epoch."""
+        if self._lengths is None:
+            return frames
+        changed = int(self._lengths(frames, self._generator(epoch, self._catalog.name(stream))))
+        if changed < 0:
+            raise ValueError(f"augment.frames() returned {changed} for stream {self._catalog.name(stream)!r}")
+        return changed
+
+    def change(self, epoch: int, stream: int, frames: NDArray[Any],
+               companions: list[NDArray[Any]]) -> tuple[NDArray[Any], list[NDArray[Any]]]:
+        """The frames and companions that ``augment`` returns, contiguous, and in their types."""
+        name, meta = self._catalog.name(stream), self._catalog.meta(stream)
+        wanted = self.frames(epoch, stream, len(frames))
+        given = WholeStream(frames, dict(zip(self._companions, companions)), json.loads(meta) if meta else {}, name,
+                            stream, epoch, self._rate)
+        changed = self._augment(given, self._generator(epoch, name))
+        if not isinstance(changed, WholeStream):
+            raise TypeError(f"augment must return the stream, not {changed!r}")
+        if len(changed.frames) != wanted:
+            reason = "" if self._lengths is not None else "; augment.frames(n, generator) may give another number"
+            raise ValueError(f"augment returned {len(changed.frames)} frames instead of {wanted}{reason}")
+        arrays = []
+        for entry, before in zip(self._catalog.companions, companions):
+            if entry[0] not in changed.companions:
+                raise ValueError(f"augment returned no companion {entry[0]!r}")
+            what = f"augment: companion {entry[0]!r}"
+            n = -(-wanted // entry[3]) * entry[4]
+            arrays.append(converted(checked(changed.companions[entry[0]], what, n, entry[2]), before.dtype, what))
+        array = checked(changed.frames, "augment: frames", wanted, frames.shape[1])
+        return converted(array, frames.dtype, "augment: frames"), arrays
+
+    def _generator(self, epoch: int, name: str) -> np.random.Generator:
+        hashed = hashlib.blake2b(name.encode(), digest_size=8).digest()
+        return np.random.default_rng([self._seed, epoch, int.from_bytes(hashed, "little")])

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cut sets of Lhotse."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from millrace.rows import Row
+
+
+class LhotseCuts:
+    """The audio of the cuts of a Lhotse cut set, each a stream. The id of a cut is the name. Needs lhotse.
+
+    ``meta`` has the cut's ``custom`` fields, and the ``text``, ``speaker`` and ``language`` of its first supervision.
+    """
+
+    def __init__(self, cuts: Any, *, companions: Mapping[str, Any] | None = None) -> None:
+        """``cuts``: a CutSet, or any iterable of cuts with the same sampling rate.
+
+        ``companions``: sources of companions, as for Dataset.
+        """
+        self._cuts = list(cuts)
+        self.companions: Mapping[str, Any] = companions or {}
+        #: Frames per second.
+        self.rate: float | None = self._cuts[0].sampling_rate if self._cuts else None
+        for cut in self._cuts:
+            if cut.sampling_rate != self.rate:
+                raise ValueError(f"cut {cut.id!r} has {cut.sampling_rate} Hz instead of {self.rate} Hz:"
+                                 f" use cuts.resample({self.rate})")
+
+    def __len__(self) -> int:
+        return len(self._cuts)
+
+    def frames(self, i: int) -> int:
+        return int(self._cuts[i].num_samples)
+
+    def name(self, i: int) -> str:
+        return str(self._cuts[i].id)
+
+    def meta(self, i: int) -> dict[str, Any]:
+        cut = self._cuts[i]
+        meta = dict(getattr(cut, "custom", None) or {})
+        meta = {key: value for key, value in meta.items() if isinstance(value, (str, int, float, bool))}
+        for supervision in cut.supervisions[:1]:
+            for key in "text", "speaker", "language":
+                if getattr(supervision, key) is not None:
+                    meta[key] = getattr(supervision, key)
+        return meta
+
+    def read(self, i: int, begin: int, n: int) -> NDArray[Any]:
+        part = self._part(i, begin, n)
+        return np.asarray(part.load_audio(), np.float32).T
+
+    def cut(self, i: int, row: Row) -> Any:
+        """The body of a row of stream i as a cut."""
+        return self._part(i, row.begin, row.size)
+
+    def _part(self, i: int, begin: int, n: int) -> Any:
+        cut = self._cuts[i]
+        if begin == 0 and n == cut.num_samples:
+            return cut
+        return cut.truncate(offset=begin / cut.sampling_rate, duration=n / cut.sampling_rate, preserve_id=False)

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Companions whose entries are arrays of Python."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from millrace import _core
+from millrace.stream_sources import Place, checked, converted, in_place
+
+_ELEMENTS = {"int16": "s16", "int32": "s32", "int64": "s64", "uint8": "u8", "float16": "f16", "float32": "f32",
+             "float64": "f32", "bool": "u8"}
+_TYPES = {"s16": "<i2", "s32": "<i4", "s64": "<i8", "u8": "u1", "f16": "<f2", "f32": "<f4"}
+_SAMPLED = 1000  # streams whose lengths determine the ratio of a companion
+
+#: A companion for the extension: name, element, values, frames_per_entry, entries_per_frame and source.
+Entry = tuple[str, str, int, int, int, "SourceOfEntries"]
+
+
+class SourceOfEntries:
+    """The entries of one companion, for the extension."""
+
+    def __init__(self, name: str, read: Callable[[int, int, int], Any], place: Callable[[int], Place] | None,
+                 sample: NDArray[Any]) -> None:
+        if sample.ndim not in (1, 2):
+            raise ValueError(f"companion {name!r} must have arrays [entries] or [entries, values], not {sample.shape}")
+        if sample.dtype.name not in _ELEMENTS:
+            raise ValueError(f"companion {name!r} must have {', '.join(_ELEMENTS)}, not {sample.dtype}")
+        self.element = _ELEMENTS[sample.dtype.name]
+        self.values = 1 if sample.ndim == 1 else sample.shape[1]
+        self._dtype = np.dtype(_TYPES[self.element])
+        self._read = read
+        self._place = place
+        self._name = name
+        if place is not None:
+            self.place = self._find
+
+    def read(self, i: int, begin: int, n: int) -> NDArray[Any]:
+        """The entries [begin, begin + n), contiguous, and in the type of the companion."""
+        what = f"companion {self._name!r}: read({i}, {begin}, {n})"
+        array = checked(self._read(i, begin, n), what, n, self.values)
+        return converted(array.view("u1") if array.dtype == bool else array, self._dtype, what)
+
+    def _find(self, i: int) -> NDArray[Any] | tuple[str, int] | None:
+        assert self._place is not None
+        return in_place(self._place(i), self._dtype)
+
+
+def is_file(source: Any) -> bool:
+    """Whether the extension reads the companion itself: from a folder, or from a field of a manifest."""
+    if isinstance(source, Mapping):
+        return "source" not in source
+    return isinstance(source, str) or hasattr(source, "__fspath__")
+
+
+def entries_of(companions: Mapping[str, Any], catalog: _core.Catalog) -> list[Entry]:
+    """The companions of these sources for the streams of a catalog. Raises ValueError if their lengths do not fit."""
+    return [_entry(name, source, catalog) for name, source in companions.items()]
+
+
+def _entry(name: str, source: Any, catalog: _core.Catalog) -> Entry:
+    ratio: dict[str, int] = {}
+    if isinstance(source, Mapping):
+        ratio = {key: int(value) for key, value in source.items() if key != "source"}
+        unknown = ratio.keys() - {"frames_per_entry", "entries_per_frame"}
+        if unknown:
+            raise ValueError(f"companions.{name}: unknown key {', '.join(sorted(unknown))}")
+        source = source["source"]
+    for key in "frames_per_entry", "entries_per_frame":
+        if hasattr(source, key):
+            ratio.setdefault(key, int(getattr(source, key)))
+    if hasattr(source, "read"):
+        return _of_object(name, source, ratio, catalog)
+    if isinstance(source, Sequence) or isinstance(source, np.ndarray):
+        return _of_arrays(name, source, ratio, catalog)
+    raise TypeError(f"companions.{name} must be a path, a list of arrays, or an object with read(), not {source!r}")
+
+
+def _of_arrays(name: str, arrays: Sequence[Any] | NDArray[Any], ratio: Mapping[str, int],
+               catalog: _core.Catalog) -> Entry:
+    if len(arrays) != catalog.size:
+        raise ValueError(f"companion {name!r} has {len(arrays)} arrays for {catalog.size} streams")
+    kept = [np.asarray(array) for array in arrays]
+    frames_per_entry, entries_per_frame = ratio_of(name, ratio, lambda i: len(kept[i]), catalog)
+    sample = next((array for array in kept if len(array)), np.zeros(0, np.float32))
+    source = SourceOfEntries(name, lambda i, begin, n: kept[i][begin : begin + n], lambda i: kept[i], sample)
+    return name, source.element, source.values, frames_per_entry, entries_per_frame, source
+
+
+def _of_object(name: str, streams: Any, ratio: Mapping[str, int], catalog: _core.Catalog) -> Entry:
+    lengths = getattr(streams, "entries", None)
+    if lengths is not None:
+        frames_per_entry, entries_per_frame = ratio_of(name, ratio, lengths, catalog)
+    else:
+        frames_per_entry, entries_per_frame = _given(name, ratio)
+    with_frames = next((i for i in range(catalog.size) if catalog.frames(i)), None)
+    sample = np.zeros(0, np.float32) if with_frames is None else np.asarray(streams.read(with_frames, 0, 1))
+    source = SourceOfEntries(name, streams.read, getattr(streams, "_place", None), sample)
+    return name, source.element, source.values, frames_per_entry, entries_per_frame, source
+
+
+def _given(name: str, ratio: Mapping[str, int]) -> tuple[int, int]:
+    frames_per_entry, entries_per_frame = ratio.get("frames_per_entry", 1), ratio.get("entries_per_frame", 1)
+    if min(frames_per_entry, entries_per_frame) != 1 or max(frames_per_entry, entries_per_frame) >= 1 << 32:
+        raise ValueError(f"companions.{name}: frames_per_entry and entries_per_frame must be 1 or more, one of them 1")
+    return frames_per_entry, entries_per_frame
+
+
+def ratio_of(name: str, ratio: Mapping[str, int], entries: Callable[[int], int],
+             catalog: _core.Catalog) -> tuple[int, int]:
+    """frames_per_entry and entries_per_frame: those given, or the only ones that fit the lengths of the streams."""
+    if ratio:
+        found = _given(name, ratio)
+    else:
+        fits, other = _fitting(entries, catalog)
+        if not fits:
+            raise ValueError(f"companion {name!r}: {_lengths(other, entries, catalog)}, and no whole ratio fits all streams")
+        if len(fits) > 1 and fits[0] != (1, 1):
+            raise ValueError(f"companion {name!r}: several ratios fit the lengths of the streams, such as"
+                             f" frames_per_entry={fits[0][0]}: give it, as in"
+                             f' {{"source": …, "frames_per_entry": {fits[0][0]}}}')
+        found = fits[0]
+    for i in range(catalog.size):
+        if entries(i) != _entries(catalog.frames(i), *found):
+            raise ValueError(f"companion {name!r}: {_lengths(i, entries, catalog)} instead of"
+                             f" {_entries(catalog.frames(i), *found)}")
+    return found
+
+
+def _lengths(i: int, entries: Callable[[int], int], catalog: _core.Catalog) -> str:
+    return f"stream {catalog.name(i)!r} has {catalog.frames(i)} frames and {entries(i)} entries"
+
+
+def _entries(frames: int, frames_per_entry: int, entries_per_frame: int) -> int:
+    return -(-frames // frames_per_entry) * entries_per_frame
+
+
+def _fitting(entries: Callable[[int], int], catalog: _core.Catalog) -> tuple[list[tuple[int, int]], int]:
+    """The ratios that fit the lengths of the first streams, at most two; or none, and the first stream without one."""
+    least, most = 1, math.inf  # frames_per_entry
+    multiple: int | None = None  # entries_per_frame, if it is not 1
+    for i in range(min(catalog.size, _SAMPLED)):
+        frames, count = catalog.frames(i), entries(i)
+        if frames == count == 0:
+            continue
+        if frames == 0 or count == 0 or (count > frames and count % frames):
+            return [], i
+        if count > frames:
+            multiple = multiple or count // frames
+        else:
+            least = max(least, -(-frames // count))
+            most = min(most, math.inf if count == 1 else (frames - 1) // (count - 1))
+        if least > most or (multiple is not None and count != frames * multiple):
+            return [], i
+    return [(1, multiple)] if multiple is not None else list(_some(least, most)), 0
+
+
+def _some(least: int, most: float) -> Iterator[tuple[int, int]]:
+    if least <= most:
+        yield least, 1
+    if least + 1 <= most:
+        yield least + 1, 1

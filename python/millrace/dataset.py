@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches for training: the chunks, resets and batches of the service, from streams at rest."""
+
+import atexit
+import bisect
+import logging
+import os
+import time
+import weakref
+from collections.abc import Generator, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from millrace import _core
+from millrace.augmentation import Augment
+from millrace.batch import Batch
+from millrace.dataset_keys import companion_key, element_of, named, plain
+from millrace.dataset_properties import DatasetProperties
+from millrace.dataset_stats import Stats, stats_of
+from millrace.errors import PlanDiffers
+from millrace.plan_feed import Feed, Loader, LocalFeed, Part, Request, parts_of
+from millrace.plan_origin import compare_ranks, difference_of, step_in_world
+from millrace.progress_bar import index_progress
+from millrace.remote_feed import RemoteFeed, is_served
+from millrace.request import whole
+
+_log = logging.getLogger("millrace")
+
+_CHECKPOINT = 1  # version of state_dict()
+
+
+class Dataset(DatasetProperties):
+    """Batches of a plan, for training.
+
+        data = millrace.Dataset("speech", chunk={"size": "100ms"}, dtype="f32", slots=32, seed=1)
+        for epoch in range(10):
+            for batch in data:       # one epoch
+                train(batch)
+
+    An iteration gives the batches of an epoch, and ends with it. The next iteration continues where the last one
+    stopped: at the next epoch, or in the same epoch after a loop that was left early.
+
+    The arrays of a batch belong to the program. Their memory is used again when no Batch, array or tensor refers to it.
+
+    A Dataset can be pickled, forked and spawned: the process that takes the first batch opens files and starts threads.
+    One thread takes batches.
+    """
+
+    def __init__(
+        self,
+        streams: Any,
+        *,
+        chunk: Mapping[str, Any] | None = None,
+        mode: str | None = None,
+        slots: int | None = None,
+        rows: int | None = None,
+        rate: float | None = None,
+        channels: int | None = None,
+        dim: int | None = None,
+        frames: str | None = None,
+        dtype: Any = None,
+        seed: int = 0,
+        shuffle: bool = True,
+        shuffle_window: int | None = None,
+        buckets: Sequence[int] | None = None,
+        max_padded_frames: int | None = None,
+        max_waste: float | None = None,
+        drop_last: bool = True,
+        width_buckets: Sequence[int] | None = None,
+        packed_batch_size: int | None = None,
+        max_pad_size: int | None = None,
+        rank: int = 0,
+        world: int = 1,
+        device: str = "host",
+        prefetch: int | None = None,
+        threads: int | None = None,
+        buffers: int | None = None,
+        companions: Mapping[str, Any] | None = None,
+        augment: Augment | None = None,
+        pipeline: str = "",
+        stride: int = 1,
+        first_step: int = 0,
+        progress: bool = True,
+    ) -> None:
+        """Opens the streams, and makes the plan. Makes the index of files at the first time.
+
+        ``streams``: one of these, or a list of them. In a list, a pair (source, number) gives how often the streams of
+        the source come per epoch.
+
+        - a folder of audio files, a manifest (``.tsv``, ``.jsonl``), or a directory of recordings
+        - a list of arrays, or an object of ``millrace.catalogs``
+        - an object with ``len``, ``frames(i)``, ``name(i)`` and ``read(i, begin, n)``: ``millrace.catalogs.Streams``
+        - "tcp://HOST:PORT" or "unix:PATH": ``millrace train-serve``. Its configuration has all other keys, except
+          ``rank``, ``world`` and ``device``.
+
+        Keys of a pipeline's configuration, with the same values and defaults: ``chunk``, ``rate``, ``channels``,
+        ``dim``, ``frames``, ``dtype``, ``width_buckets``. ``chunk`` may be ``worker.chunk``. Without it, rows are whole streams.
+
+        ``mode``: "stateful" (the default), "stateless", "returnn-classic" or "returnn-torch".
+        ``slots``: number of states of the model, of all ranks together. For mode "stateful".
+        ``rows``: most rows of a batch, for the other modes. The other limits of a batch are ``max_padded_frames`` and
+        ``max_waste`` (a fraction), and for RETURNN's modes ``packed_batch_size`` and ``max_pad_size``.
+        ``seed``: determines all random choices, together with the epoch.
+        ``shuffle``: False: the streams come in the order of the catalog.
+        ``shuffle_window``: the order is random only within windows of this number of streams.
+        ``buckets``: the longest windows of groups by length.
+        ``drop_last``: False: batches of padding give all ranks equal numbers of batches, and no row is left out.
+        ``rank``, ``world``: this process and the number of processes that train together.
+        ``device``: host, cuda or cuda:N.
+        ``prefetch``: number of batches that are filled ahead. ``threads``: number of threads that fill; 0: the loop
+        fills. ``buffers``: most batches that are kept or filled at once.
+        ``companions``: arrays that belong to streams, by name: a folder with a file for each stream, a field of the
+        manifest, a list of arrays, or an object with ``read(i, begin, n)``. A dict with ``path``, ``field`` or
+        ``source`` also gives the ratio: ``frames_per_entry`` or ``entries_per_frame``.
+        ``augment``: called with each whole stream (``millrace.WholeStream``) and a NumPy generator; returns the stream.
+        ``augment.frames(n, generator)`` gives its number of frames, if that changes.
+        ``pipeline``: the pipeline whose recordings are read; all by default.
+        ``stride``, ``first_step``: take every ``stride``-th step, in later epochs from ``first_step`` on.
+        ``progress``: show a bar while the index is made.
+
+        Raises ValueError or TypeError that names the key, and OSError if files cannot be read.
+        """
+        if dtype is not None:
+            dtype = element_of(dtype)
+        self._arguments = {name: given for name, given in locals().items() if name not in ("self", "__class__")}
+        keys: dict[str, Any] = {
+            "chunk": dict(chunk) if isinstance(chunk, Mapping) else chunk, "mode": mode, "slots": slots, "rows": rows,
+            "rate": rate, "channels": channels, "dim": dim, "frames": frames, "dtype": dtype, "seed": seed,
+            "shuffle": shuffle, "shuffle_window": shuffle_window, "buckets": buckets,
+            "max_padded_frames": max_padded_frames, "max_waste": max_waste, "drop_last": drop_last,
+            "width_buckets": width_buckets, "packed_batch_size": packed_batch_size, "max_pad_size": max_pad_size,
+            "rank": rank, "world": world, "device": device, "prefetch": prefetch, "threads": threads,
+            "buffers": buffers,
+        }
+        self._companions = named(companions)
+        self._keys = {key: plain(value) for key, value in keys.items() if value is not None}
+        self._parts: list[Part] = parts_of(streams)
+        self._augment = augment
+        self._pipeline = pipeline
+        self._stride = whole("stride", stride, 1)
+        self._first_step = whole("first_step", first_step, 0)
+        self._shows_progress = progress
+        self._position = (0, self._first_step)
+        self._reset()
+        self._open()
+
+    def _reset(self) -> None:
+        """Forgets all that belongs to this process."""
+        self._feed: Feed | None = None
+        self._loader: Loader | None = None
+        self._process = 0
+        self._compared = False
+        self._looped = 0.0  # seconds
+        self._loop_began: float | None = None
+        self._next_began: float | None = None  # the first call of next()
+
+    def _open(self) -> Feed:
+        feed = self._feed
+        if feed is None and is_served([part.path for part in self._parts]):
+            self._feed = feed = self._served()
+        if feed is None:
+            streams = [[part.path or None, part.frequency] for part in self._parts]
+            companions = {name: companion_key(source) for name, source in self._companions.items()}
+            keys = _core.DatasetKeys({"streams": streams, **self._keys, "companions": companions})
+            request = Request(self._keys, self._parts, self._companions, self._augment, self._pipeline, self._stride,
+                              self._first_step)
+            with index_progress(self._shows_progress) as progress:
+                self._feed = feed = LocalFeed(request, keys, progress)
+        return feed
+
+    def _served(self) -> Feed:
+        if self._companions or self._augment is not None or self._pipeline:
+            raise ValueError("companions, augment and pipeline: the server of the batches chooses them")
+        return RemoteFeed([part.path for part in self._parts], self._keys, self._stride, self._first_step)
+
+    def _opened_loader(self) -> Loader:
+        """The loader of this process, at the position of this data set."""
+        if self._loader is None or self._process != os.getpid():
+            position = self._position if self._loader is None else self._loader.position
+            loader = self._open().loader()
+            loader.seek(*position)
+            self._loader, self._process = loader, os.getpid()
+            _open_data.add(self)
+        return self._loader
+
+    def copy(self, **changes: Any) -> "Dataset":
+        """A Dataset with the same arguments, except for those given, such as ``rank`` and ``world``. It begins at the first
+        epoch."""
+        return Dataset(**{**self._arguments, **changes})
+
+    def cuts(self, batch: Batch) -> list[Any]:
+        """The bodies of a batch's rows as Lhotse cuts, in the order of ``batch.framed``. The streams must be
+        ``millrace.catalogs.LhotseCuts``."""
+        sources = [part.source for part in self._parts]
+        starts = [0]
+        for source in sources:
+            if not hasattr(source, "cut"):
+                raise TypeError("cuts() needs streams of millrace.catalogs.LhotseCuts")
+            starts.append(starts[-1] + len(source))
+        cuts = []
+        for row in batch.framed:
+            part = bisect.bisect_right(starts, row.stream) - 1
+            cuts.append(sources[part].cut(row.stream - starts[part], row))
+        return cuts
+
+    def __len__(self) -> int:
+        """Number of steps of this epoch and rank, from its beginning. With a stride, those that this one takes."""
+        steps = self._opened_loader().steps()
+        return steps if self._stride == 1 else len(range(self._first_step, steps, self._stride))
+
+    @property
+    def epoch(self) -> int:
+        """Number of the epoch of the next batch."""
+        return self._at()[0]
+
+    @property
+    def step(self) -> int:
+        """Number of the step of the next batch in its epoch."""
+        return self._at()[1]
+
+    def _at(self) -> tuple[int, int]:
+        return self._position if self._loader is None else self._loader.position
+
+    def seek(self, epoch: int, step: int = 0) -> None:
+        """Continues there. Nothing of the steps before is read."""
+        position = (whole("epoch", epoch, 0), whole("step", step, 0))
+        if self._loader is None:
+            self._position = position
+        else:
+            self._opened_loader().seek(*position)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position after the last batch that was taken, and the origin of the plan, for a checkpoint.
+
+        It consists of JSON values. It is the same for all ranks.
+        """
+        epoch, step = self._at()
+        return {"version": _CHECKPOINT, "epoch": epoch, "step": step, "world": self._keys["world"], "origin": self._open().origin}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues after a checkpoint. Rank, world and threads may be others than those of the checkpoint.
+
+        Raises PlanDiffers if the streams, the rule, the mode, the slots or the seed are others: it names the
+        difference. Also for a mode without slots, if the world is another and no step of it begins at this place.
+        """
+        if state.get("version") != _CHECKPOINT:
+            raise ValueError(f"the checkpoint has version {state.get('version')!r} instead of {_CHECKPOINT}")
+        difference = difference_of(state["origin"], self._open().origin)
+        if difference:
+            raise PlanDiffers(f"the checkpoint is of another plan: {difference}")
+        self.seek(state["epoch"], step_in_world(state, self._keys["world"], self.slots))
+
+    @property
+    def stats(self) -> Stats:
+        """Counts since the first batch in this process."""
+        counts = None if self._loader is None or self._process != os.getpid() else self._loader.stats
+        began = self._loop_began
+        if not self._looped and began is None:
+            began = self._next_began
+        return stats_of(counts, self.rate, self._looped + (0.0 if began is None else time.monotonic() - began))
+
+    def next(self, timeout: float | None = None) -> Batch | None:
+        """Waits for the next batch, and returns it. None at the end of the epoch, or after ``timeout`` seconds.
+
+        Raises DataError if a stream cannot be delivered; the next call raises it again. Raises RuntimeError if all
+        buffers are kept, and DeviceError if the device fails.
+        """
+        loader = self._opened_loader()
+        if not self._compared:
+            self.compare_ranks()
+        if self._next_began is None:
+            self._next_began = time.monotonic()
+        core = loader.next(timeout)
+        return None if core is None else Batch(core)
+
+    def __iter__(self) -> Generator[Batch, None, None]:
+        """Yields the batches up to the end of the epoch. Raises the errors of ``next``. If the loop is left early, the
+        threads end."""
+        loader = self._opened_loader()
+        if not self._compared:
+            self.compare_ranks()
+        self._loop_began = time.monotonic()
+        take, made = loader.next, Batch
+        ended = False
+        try:
+            while (core := take(None)) is not None:
+                yield made(core)
+            ended = True
+        finally:
+            if self._loop_began is not None:
+                self._looped += time.monotonic() - self._loop_began
+                self._loop_began = None
+            if not ended:
+                loader.stop()
+
+    def close(self) -> None:
+        """Ends the threads. The next batch starts them again. Kept batches stay valid."""
+        if self._loader is not None:
+            self._loader.stop()
+
+    def __enter__(self) -> "Dataset":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def compare_ranks(self) -> None:
+        """Compares the plans of all ranks by ``torch.distributed``, if it is initialized for this world.
+
+        The first batch calls it. Raises PlanDiffers on all ranks if one has another plan.
+        """
+        warning = self._open().padding_warning() if self.slots else None
+        if warning is not None:
+            _log.warning(warning)
+        compare_ranks(self._keys["rank"], self._keys["world"], self._open().origin)
+        self._compared = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {key: value for key, value in self.__dict__.items()
+                 if key not in ("_feed", "_loader", "_process", "_compared", "_looped", "_loop_began", "_next_began")}
+        return {**state, "_position": self._at()}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._reset()
+
+    def __repr__(self) -> str:
+        epoch, step = self._at()
+        return f"<millrace.Dataset: {self.streams} streams, epoch {epoch}, step {step}>"
+
+
+_open_data: "weakref.WeakSet[Dataset]" = weakref.WeakSet()
+
+
+def _end_threads() -> None:
+    """Ends the threads of all data sets before the interpreter ends: they may call Python."""
+    for data in list(_open_data):
+        data.close()
+
+
+atexit.register(_end_threads)

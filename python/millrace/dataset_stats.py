@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts of a Dataset."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts of a Dataset since its first batch in this process."""
+
+    batches: int  #: batches that were taken
+    hours: float  #: hours of the streams in them
+    hours_per_second: float  #: hours per second of the loops, the time of the model included
+    waited: float  #: fraction of the time of the loops that was spent waiting for batches, after the first one
+    padding: float  #: fraction of the tensors' columns that are padding
+    first: float | None  #: seconds to the first batch
+    kept: int  #: batches that are kept: a batch, an array or a tensor refers to their memory
+
+
+def stats_of(counts: Mapping[str, Any] | None, rate: float, looped: float) -> Stats:
+    """The counts of a loader, which may not exist yet, in ``looped`` seconds of loops."""
+    if counts is None:
+        return Stats(0, 0.0, 0.0, 0.0, 0.0, None, 0)
+    first = counts["first"]
+    waited, after_first = counts["waited"] - (first or 0.0), looped - (first or 0.0)
+    hours = counts["bodies"] / rate / 3600
+    return Stats(
+        batches=counts["batches"],
+        hours=hours,
+        hours_per_second=hours / looped if looped > 0 else 0.0,
+        waited=min(max(waited / after_first, 0.0), 1.0) if after_first > 0 else 0.0,
+        padding=counts["padding"] / counts["frames"] if counts["frames"] else 0.0,
+        first=first,
+        kept=counts["kept"],
+    )

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The batches of a plan: made in this process, or by a server."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from millrace import _core
+from millrace.augmentation import Augment, SourceOfChanges
+from millrace.catalogs.arrays import Arrays
+from millrace.companion_sources import entries_of, is_file
+from millrace.stream_sources import SourceOfStreams
+
+Progress = Callable[[int, int], object]
+#: A companion in files: name, folder or field, frames_per_entry and entries_per_frame (0 if not given), element.
+File = tuple[str, str, int, int, str | None]
+
+_RATES = (16000.0, 100.0)  # default rates of audio and of features, as in a pipeline
+
+
+class Loader(Protocol):
+    """Gives the batches of a plan in order. ``_core.Loader`` has this form."""
+
+    @property
+    def position(self) -> tuple[int, int]: ...
+
+    @property
+    def stats(self) -> dict[str, Any]: ...
+
+    def next(self, seconds: float | None) -> _core.Batch | None: ...
+
+    def seek(self, epoch: int, step: int) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def steps(self) -> int: ...
+
+
+class Feed(Protocol):
+    """Batches in the order of a plan. A Dataset makes one in the process that needs it."""
+
+    #: Properties of the batches, as in Dataset.
+    slots: int
+    rows: int
+    width: int
+    width_buckets: list[int]
+    chunk: dict[str, Any] | None
+    #: Type of the frames: element (of the tensor), values of a frame, rate, and whether they are features.
+    frame_type: tuple[str, int, float, bool]
+    device: str
+    #: Number of streams.
+    streams: int
+    #: Name, element, values, frames_per_entry and entries_per_frame of each companion.
+    companions: list[tuple[str, str, int, int, int]]
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """The inputs of the plan: equal origins, equal batches."""
+        ...
+
+    def loader(self) -> Loader:
+        """Gives the batches; belongs to this process."""
+        ...
+
+    def name(self, i: int) -> str: ...
+
+    def meta(self, i: int) -> str: ...
+
+    def padding_warning(self) -> str | None:
+        """A warning if the first epoch has much padding. Distributes its streams."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A catalog of a data set: a path, or an object with streams, and how often its streams come per epoch."""
+
+    source: Any
+    frequency: float = 1
+
+    @property
+    def path(self) -> str:
+        """Empty if the source is an object."""
+        return self.source if isinstance(self.source, str) else ""
+
+
+def parts_of(streams: Any) -> list[Part]:
+    """The catalogs that the argument ``streams`` of Dataset names. Raises TypeError if it has another type."""
+    if _is_array(streams):
+        raise TypeError("streams must be a list of arrays, one for each stream, not an array")
+    if isinstance(streams, (list, tuple)):
+        if not streams:
+            raise ValueError("streams: there are no streams")
+        if all(_is_array(entry) for entry in streams):
+            return [Part(Arrays(streams))]
+        return [_part(entry) for entry in streams]
+    return [_part(streams)]
+
+
+def _part(entry: Any) -> Part:
+    if isinstance(entry, tuple):
+        if len(entry) != 2 or not isinstance(entry[1], (int, float)):
+            raise TypeError(f"streams: must be pairs of a source and its frequency, not {entry!r}")
+        return Part(_part(entry[0]).source, entry[1])
+    if isinstance(entry, (str, os.PathLike)):
+        return Part(os.fspath(entry))
+    if isinstance(entry, list) and entry and all(_is_array(array) for array in entry):
+        return Part(Arrays(entry))
+    if all(hasattr(entry, function) for function in ("__len__", "frames", "name", "read")):
+        return Part(entry)
+    raise TypeError(f"streams must be paths, lists of arrays, or objects with len, frames, name and read, not {entry!r}")
+
+
+def _is_array(given: Any) -> bool:
+    return isinstance(given, np.ndarray) or (hasattr(given, "__array__") and hasattr(given, "shape"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """The arguments of a LocalFeed."""
+
+    keys: Mapping[str, Any]  # with the names and types of a pipeline's configuration
+    parts: Sequence[Part]
+    companions: Mapping[str, Any]  # all of them
+    augment: Augment | None
+    pipeline: str
+    stride: int
+    first_step: int
+
+
+class LocalFeed:
+    """A plan of catalogs that this process opens, filled by threads of this process."""
+
+    def __init__(self, request: Request, keys: _core.DatasetKeys, progress: Progress) -> None:
+        self._request = request
+        self._catalog = _open(request, keys, progress)
+        function = None
+        if request.augment is not None:
+            function = SourceOfChanges(request.augment, request.keys.get("seed") or 0, self._catalog)
+        changes_lengths = function is not None and function.changes_lengths
+        self._plan = _core.Plan(keys, self._catalog, function, changes_lengths)
+        self._loader: _core.Loader | None = None
+        self._process = 0
+        self.slots = self._plan.slots
+        self.rows = self._plan.rows
+        self.width = self._plan.width
+        self.width_buckets = self._plan.width_buckets
+        self.chunk: dict[str, Any] | None = None if self._plan.chunk is None else json.loads(self._plan.chunk)
+        element, values, rate, features = self._catalog.frame_type
+        self.frame_type = (self._plan.element, values, rate, features)
+        self.device: str = request.keys.get("device") or "host"
+        self.streams = self._catalog.size
+        self.companions = self._catalog.companions
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        origin: dict[str, Any] = json.loads(self._plan.origin)
+        return origin
+
+    def loader(self) -> _core.Loader:
+        process = os.getpid()
+        if self._loader is None or self._process != process:
+            self._loader = _core.Loader(self._plan, self._request.stride, self._request.first_step)
+            self._process = process
+        return self._loader
+
+    def name(self, i: int) -> str:
+        return self._catalog.name(i)
+
+    def meta(self, i: int) -> str:
+        return self._catalog.meta(i)
+
+    def padding_warning(self) -> str | None:
+        return self._plan.padding_warning(*self.loader().totals())
+
+
+def _open(request: Request, keys: _core.DatasetKeys, progress: Progress) -> _core.Catalog:
+    files = [entry for entry in keys.companions if is_file(request.companions[entry[0]])]
+    catalogs = [_open_part(part, request, files, progress) for part in request.parts]
+    catalog = catalogs[0] if len(catalogs) == 1 else _core.join(catalogs)
+    objects = {name: source for name, source in request.companions.items() if not is_file(source)}
+    return catalog.with_objects(entries_of(objects, catalog)) if objects else catalog
+
+
+def _open_part(part: Part, request: Request, files: list[File], progress: Progress) -> _core.Catalog:
+    keys = request.keys
+    element = keys.get("frames")
+    if part.path:
+        return _core.open_files(part.path, element, keys.get("rate"), keys.get("dim") or keys.get("channels"),
+                                request.pipeline, files, progress)
+    streams = SourceOfStreams(part.source, element)
+    dim, channels = keys.get("dim"), keys.get("channels")
+    features = dim is not None or (channels is None and streams.values > 1)
+    for key, given in ("dim", dim), ("channels", channels):
+        if given not in (None, streams.values):
+            raise ValueError(f"{key}={given}: the streams have {streams.values} values per frame")
+    rate = keys.get("rate")
+    own = getattr(part.source, "rate", None)
+    if None not in (rate, own) and float(rate) != float(own):  # type: ignore[arg-type]
+        raise ValueError(f"rate={rate}: the streams have a rate of {own}")
+    default = _RATES[features]
+    catalog = _core.of_object(streams, len(part.source), streams.element, streams.values, float(rate or own or default),
+                              features, progress)
+    own_companions = getattr(part.source, "companions", None) or {}
+    objects = {name: source for name, source in own_companions.items() if not is_file(source)}
+    files = [*files, *((name, os.fspath(source), 0, 0, None) for name, source in own_companions.items() if is_file(source))]
+    if files:
+        catalog = catalog.with_files(files)
+    return catalog.with_objects(entries_of(objects, catalog)) if objects else catalog

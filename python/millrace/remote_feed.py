@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The batches of a plan from servers, ``millrace train-serve``."""
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from millrace import _core
+from millrace.batch_server import BatchServer, Place
+from millrace.errors import PlanDiffers, ServiceGone
+from millrace.plan_origin import difference_of
+from millrace.request import whole
+
+_KEYS = ("rank", "world", "device", "buffers")  # that a trainer chooses
+_BUFFERS = 16  # batches that are kept or filled at once
+
+
+def is_served(streams: Sequence[str]) -> bool:
+    """Whether the streams come from servers. Raises ValueError if only some do."""
+    served = [address.startswith(("tcp://", "unix:")) for address in streams]
+    if any(served) and not all(served):
+        raise ValueError("streams: servers and other sources cannot be mixed")
+    return any(served)
+
+
+class RemoteLoader:
+    """Takes the batches of servers in the order of the plan. Server i of n has every n-th step of this process, from the
+    i-th on. Has the functions of ``_core.Loader``. Confined to one thread."""
+
+    def __init__(self, servers: Sequence[BatchServer], place: Place) -> None:
+        self._servers = servers
+        self._place = place
+        self.position = (0, place.first_step)
+        self.at_end = False
+        self.opened: dict[int, tuple[str, str]] = {}  # name and meta of the streams so far
+        self._steps = {plan["epoch"]: plan["steps"] for plan in (server.plan for server in servers)}
+        self._ahead: dict[int, _core.Batch] = {}  # by server: a batch of a later epoch
+        self._first_step = place.first_step  # in this epoch
+        self._waited = 0.0
+        self._first: float | None = None
+        self._made = time.monotonic()
+
+    def next(self, seconds: float | None) -> _core.Batch | None:
+        asked = time.monotonic()
+        self.at_end = False
+        try:
+            return self._next(None if seconds is None else asked + seconds)
+        finally:
+            now = time.monotonic()
+            self._waited += now - asked
+            if self._first is None:
+                self._first = now - self._made
+
+    def seek(self, epoch: int, step: int) -> None:
+        self.stop()
+        self.position = (epoch, step)
+        self._first_step = step % self._place.stride
+        self.at_end = False
+
+    def stop(self) -> None:
+        """Leaves the servers. The next batch attaches again."""
+        self._ahead.clear()
+        for server in self._servers:
+            server.leave()
+
+    def steps(self) -> int:
+        """Steps of the current epoch. Attaches to a server for a moment, if it is not known yet."""
+        epoch, step = self.position
+        if epoch not in self._steps and not self._servers[0].has_ended(epoch):
+            owner = self._owner(step)
+            server = self._servers[owner]
+            if server.is_attached:
+                self._receive(owner, None)
+            else:
+                server.look((epoch, step), self._place.stride * len(self._servers))
+                self._steps[server.plan["epoch"]] = server.plan["steps"]
+        return int(self._steps.get(epoch, 0))
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        batches, frames, padding, bodies = (sum(counts) for counts in zip(*(s.counts for s in self._servers)))
+        return {"batches": batches, "frames": frames, "padding": padding, "bodies": bodies, "waited": self._waited,
+                "first": self._first, "kept": sum(server.kept for server in self._servers) - len(self._ahead)}
+
+    def _next(self, deadline: float | None) -> _core.Batch | None:
+        epoch, step = self.position
+        steps = self._steps.get(epoch)
+        if (steps is not None and step >= steps) or self._servers[0].has_ended(epoch):
+            self._end_epoch()
+            return None
+        owner = self._owner(step)
+        batch = self._receive(owner, deadline)
+        if batch is None:
+            if step >= self._steps.get(epoch, step + 1):
+                self._end_epoch()
+            return None
+        if batch.epoch > epoch:  # this epoch has no such step
+            self._ahead[owner] = batch
+            self._end_epoch()
+            return None
+        del self._ahead[owner]
+        self.position = (epoch, step + self._place.stride)
+        for stream, _, name, meta in batch.opened:
+            self.opened[stream] = (name, meta)
+        return batch
+
+    def _end_epoch(self) -> None:
+        epoch, _ = self.position
+        self.at_end = True
+        if self._servers[0].has_ended(epoch):
+            return
+        if self._first_step != self._place.first_step:  # the servers continue with other steps
+            self.stop()
+            self._first_step = self._place.first_step
+        self._steps.pop(epoch - 1, None)
+        self.position = (epoch + 1, self._first_step)
+
+    def _receive(self, owner: int, deadline: float | None) -> _core.Batch | None:
+        """The next batch of a server, which stays in ``_ahead``."""
+        server = self._servers[owner]
+        epoch, step = self._start_of(owner)
+        for _ in range(2):
+            if owner not in self._ahead:
+                batch = server.next((epoch, step), self._place.stride * len(self._servers), deadline)
+                if batch is not None:
+                    self._ahead[owner] = batch
+                self._steps[server.plan["epoch"]] = server.plan["steps"]
+                if batch is None:
+                    return None
+                self._steps[batch.epoch] = batch.steps
+            found = self._ahead[owner]
+            if self._is_next(found, owner):
+                return found
+            # An exception of a signal handler may have dropped the batch before.
+            del self._ahead[owner]
+            server.leave()
+        raise ServiceGone(f"the server at {server.url} sends other steps than epoch {epoch}, step {step}")
+
+    def _is_next(self, batch: _core.Batch, owner: int) -> bool:
+        """Whether no step of the server lies between this process's position and the batch."""
+        epoch, step = self._start_of(owner)
+        if batch.epoch == epoch:
+            return batch.step == step
+        first = step % (self._place.stride * len(self._servers))
+        return batch.epoch > epoch and batch.step == first and step >= self._steps.get(epoch, step + 1)
+
+    def _owner(self, step: int) -> int:
+        return step // self._place.stride % len(self._servers)
+
+    def _start_of(self, owner: int) -> tuple[int, int]:
+        """The next step of a server."""
+        epoch, step = self.position
+        while self._owner(step) != owner:
+            step += self._place.stride
+        return epoch, step
+
+
+class RemoteFeed:
+    """A plan of servers, which must all have the same one. ``streams`` are their addresses."""
+
+    def __init__(self, streams: Sequence[str], keys: Mapping[str, Any], stride: int, first_step: int) -> None:
+        _check_keys(keys)
+        self._place = Place(keys.get("rank") or 0, keys.get("world") or 1, stride, first_step)
+        buffers = whole("buffers", keys.get("buffers") or _BUFFERS, 1, 1024)
+        self.device: str = keys.get("device") or "host"
+        self._urls = list(streams)
+        self._credits = -(-buffers // len(streams))
+        self._loader: RemoteLoader | None = None
+        self._process = 0
+        self._servers = self._attach()
+        plan, welcome = self._servers[0].plan, self._servers[0].welcome
+        self.slots: int = plan["slots"]
+        _, self.rows, self.width, values, features, element, rate, chunk, self.width_buckets = welcome
+        self.chunk: dict[str, Any] | None = json.loads(chunk)
+        self.frame_type = (element, values, rate, features)
+        self.streams: int = plan["origin"]["streams"]
+        self.companions = [
+            (entry["name"], entry["element"], entry["values"], entry["frames_per_entry"], entry["entries_per_frame"])
+            for entry in plan["companions"]
+        ]
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        origin: dict[str, Any] = self._servers[0].plan["origin"]
+        return origin
+
+    def loader(self) -> RemoteLoader:
+        process = os.getpid()
+        if self._loader is None or self._process != process:
+            if self._process not in (0, process):
+                self._servers = self._attach()
+            self._loader = RemoteLoader(self._servers, self._place)
+            self._process = process
+        return self._loader
+
+    def name(self, i: int) -> str:
+        return self._text(i)[0]
+
+    def meta(self, i: int) -> str:
+        return self._text(i)[1]
+
+    def padding_warning(self) -> str | None:
+        return None  # the server warns
+
+    def _text(self, i: int) -> tuple[str, str]:
+        text = None if self._loader is None else self._loader.opened.get(i)
+        if text is None:
+            raise LookupError(f"stream {i} was in no batch yet: a server sends names and meta with the first row")
+        return text
+
+    def _attach(self) -> list[BatchServer]:
+        """Attaches to each server, compares their plans, and leaves: the first batch attaches again, at its step."""
+        servers = [BatchServer(url, self._place, self._credits, self.device) for url in self._urls]
+        start = self._place.first_step
+        for i, server in enumerate(servers):
+            server.look((0, start + i * self._place.stride), self._place.stride * len(servers))
+            difference = difference_of(servers[0].plan["origin"], server.plan["origin"])
+            if difference:
+                raise PlanDiffers(f"the servers {servers[0].url} and {server.url} have different plans: {difference}")
+        return servers
+
+
+def _check_keys(keys: Mapping[str, Any]) -> None:
+    for key, given in keys.items():
+        if key not in _KEYS and given not in (None, _DEFAULTS.get(key)):
+            raise ValueError(f"{key}={given!r}: the server of the batches chooses it; a trainer has {', '.join(_KEYS)}")
+
+
+_DEFAULTS = {"seed": 0, "shuffle": True, "drop_last": True}

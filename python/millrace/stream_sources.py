@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of Python objects, as the extension reads them."""
+
+import json
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Events as for ``millrace.chunks``.
+Events: TypeAlias = Iterable[tuple[str, int]]
+#: An array in memory, or the file, offset and type of an array that is there as it is in memory.
+Place: TypeAlias = NDArray[Any] | tuple[str, int, np.dtype[Any]] | None
+
+_ELEMENTS = {"int16": "s16", "float16": "f16", "float32": "f32", "float64": "f32"}
+_TYPES = {"s16": "<i2", "f16": "<f2", "f32": "<f4"}
+
+
+@runtime_checkable
+class Streams(Protocol):
+    """Streams that a Dataset trains on. A stream has a number, 0 or more.
+
+    An object may also have these:
+
+    - ``meta(i)``: a dict of JSON values that belongs to the stream
+    - ``events(i)``: all events of the stream, as for ``millrace.chunks``; None if there are only frames
+    - ``companions``: a dict of names and sources, as the argument of Dataset
+    - ``rate``: frames per second
+    """
+
+    def __len__(self) -> int:
+        """Number of streams."""
+        ...
+
+    def frames(self, i: int) -> int:
+        """Length of the stream in frames."""
+        ...
+
+    def name(self, i: int) -> str:
+        """Name of the stream."""
+        ...
+
+    def read(self, i: int, begin: int, n: int) -> Any:
+        """The frames [begin, begin + n) as an array [n] or [n, values]."""
+        ...
+
+
+class SourceOfStreams:
+    """The frames, names, meta and events of an object, for the extension. Its values have the type ``element``."""
+
+    def __init__(self, streams: Any, element: str | None) -> None:
+        sample = _sample(streams)
+        known = _ELEMENTS.get(sample.dtype.name)
+        if known is None:
+            raise ValueError(f"frames must be int16, float16 or float32, not {sample.dtype}: convert them in read()")
+        self.element = element or known
+        if self.element == "s16" and known != "s16":
+            raise ValueError(f'frames="s16" needs int16, and the streams have {sample.dtype}: use frames="f32"')
+        #: Values of a frame.
+        self.values = 1 if sample.ndim == 1 else sample.shape[1]
+        self._dtype = np.dtype(_TYPES[self.element])
+        self._scale = np.float32(1 / 32768) if known == "s16" and self.element != "s16" else None
+        self._read = streams.read
+        self._place: Callable[[int], Place] | None = getattr(streams, "_place", None)
+        self._meta = getattr(streams, "meta", None)
+        #: The functions of the object, as they are.
+        self.frames: Callable[[int], int] = streams.frames
+        self.name: Callable[[int], str] = streams.name
+        self.events: Callable[[int], Events | None] = getattr(streams, "events", None) or _no_events
+        if self._place is not None:
+            self.place = self._find
+
+    def meta(self, i: int) -> str:
+        """A JSON object, or an empty text."""
+        meta = self._meta(i) if self._meta is not None else None
+        if not meta:
+            return ""
+        if not isinstance(meta, Mapping):
+            raise TypeError(f"meta({i}) must be a dict, not {meta!r}")
+        return json.dumps(meta, ensure_ascii=False, separators=(",", ":"))
+
+    def read(self, i: int, begin: int, n: int) -> NDArray[Any]:
+        """The frames, contiguous, and in the type of the catalog."""
+        array = checked(self._read(i, begin, n), f"read({i}, {begin}, {n})", n, self.values)
+        if self._scale is not None:
+            array = np.multiply(array, self._scale)
+        return converted(array, self._dtype, f"read({i}, {begin}, {n})")
+
+    def _find(self, i: int) -> NDArray[Any] | tuple[str, int] | None:
+        assert self._place is not None
+        return in_place(self._place(i), self._dtype)
+
+
+def _sample(streams: Any) -> NDArray[Any]:
+    """A few frames of the first stream that has frames."""
+    for i in range(len(streams)):
+        n = operator.index(streams.frames(i))
+        if n:
+            sample = np.asarray(streams.read(i, 0, 1))
+            if sample.ndim not in (1, 2) or len(sample) != 1:
+                raise ValueError(f"read({i}, 0, 1) must return an array [1] or [1, values], not {sample.shape}")
+            return sample
+    return np.zeros(1, np.int16)
+
+
+def _no_events(i: int) -> None:
+    return None
+
+
+def in_place(place: Place, dtype: np.dtype[Any]) -> NDArray[Any] | tuple[str, int] | None:
+    """The place of an array for the extension, or None if its bytes are not those of a contiguous array of this type."""
+    if isinstance(place, tuple):
+        path, offset, found = place
+        return (path, offset) if found == dtype else None
+    if place is None or place.dtype != dtype or not place.flags.c_contiguous:
+        return None
+    return place
+
+
+def checked(array: Any, name: str, n: int, values: int) -> NDArray[Any]:
+    """The array. Raises ValueError if its shape is not [n] or [n, values]."""
+    found: NDArray[Any] = np.asarray(array)
+    if found.shape != (n, values) and (found.shape != (n,) or values != 1):
+        raise ValueError(f"{name} returned an array of the shape {list(found.shape)} instead of {[n, values]}")
+    return found
+
+
+def converted(array: NDArray[Any], dtype: np.dtype[Any], name: str) -> NDArray[Any]:
+    """The array, contiguous and of this type. Raises ValueError if values would be lost."""
+    if array.dtype != dtype and not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise ValueError(f"{name} returned {array.dtype} instead of {dtype}")
+    contiguous: NDArray[Any] = np.ascontiguousarray(array, dtype)
+    return contiguous

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of a Dataset for ``torch.utils.data.DataLoader``.
+
+    import millrace.torch, torch
+
+    batches = millrace.torch.IterableDataset("speech", chunk={"size": "100ms"}, dtype="f32", slots=32)
+    for batch in torch.utils.data.DataLoader(batches, batch_size=None, num_workers=2):
+        batch["data"], batch["slot"], batch["reset"]      # tensors
+
+The threads of a Dataset fill batches beside the model, so a DataLoader is not needed for speed. Use it where a
+framework expects one, or where an ``augment`` in Python needs several processes.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+import torch.utils.data
+
+from millrace.batch import Batch
+from millrace.dataset import Dataset
+from millrace.rows import Flag
+
+__all__ = ["IterableDataset", "tensors"]
+
+_MOST_WORKERS = 1024
+_ARRAYS = ("data", "slot", "flags", "left", "size", "right")
+
+
+def tensors(batch: Batch) -> dict[str, Any]:
+    """Returns the arrays of a batch as tensors in the same memory.
+
+    - data, slot, flags, left, size, right: as in ``Batch``
+    - reset: [rows] bool
+    - stream: [rows] int64, the number of the stream; -1 in a padding row
+    - companions: a dict of tensors
+    - epoch, step: numbers
+    - opened: the streams that begin in the batch, with their names and ``meta``
+
+    The memory of the batch is written again when its tensors are gone.
+    """
+    arrays = {name: torch.from_dlpack(getattr(batch, name)) for name in _ARRAYS}
+    stream = np.full(batch.rows, -1, np.int64)
+    numbers = batch.framed["stream"]
+    stream[: len(numbers)] = numbers
+    return {
+        **arrays,
+        "reset": arrays["flags"].bitwise_and(int(Flag.RESET)).bool(),
+        "stream": torch.from_numpy(stream),
+        "companions": {name: torch.from_dlpack(array) for name, array in batch.companions.items()},
+        "epoch": batch.epoch,
+        "step": batch.step,
+        "opened": batch.opened,
+    }
+
+
+class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
+    """The batches of an epoch, each as a dict of tensors (``tensors``). Use it with ``batch_size=None``.
+
+    The arguments are those of ``Dataset``, or one ``Dataset``. Where ``torch.distributed`` is initialized, rank and
+    world are its own by default, and all ranks must make their IterableDataset: it compares their plans.
+
+    With ``num_workers`` = k, process j gives the steps j, j + k, j + 2k, … A DataLoader therefore gives the same
+    batches in the same order as with k = 0.
+
+    The first pass is that of the current epoch, each further pass that of the next epoch. A pass that is left early
+    continues with k = 0. With processes, which are ahead of the loop, it begins again.
+
+    ``state_dict`` and ``load_state_dict`` are the protocol of torchdata's ``StatefulDataLoader``. Without it, and with
+    k > 0, the position is ``seek(batch["epoch"], batch["step"] + 1)``.
+    """
+
+    def __init__(self, streams: Any, **options: Any) -> None:
+        if isinstance(streams, Dataset):
+            if options:
+                raise TypeError(f"{', '.join(options)}: give them to the Dataset")
+            self._data = streams
+        else:
+            self._data = Dataset(streams, **{**_rank_and_world(), **options})
+        self._data.compare_ranks()
+        # Epoch and first step of the next pass, by number of the process. In shared memory, because a DataLoader makes
+        # new processes from this object for each pass.
+        self._begins = torch.empty(_MOST_WORKERS, 2, dtype=torch.int64).share_memory_()
+        self._begin_at(self._data.epoch, self._data.step)
+        self._position: tuple[int, int] | None = None  # next epoch and step of this process, if it is one of several
+        self._share: tuple[int, Dataset] | None = None  # its number of processes, and the steps of this one
+
+    @property
+    def data(self) -> Dataset:
+        """The Dataset, for ``slots``, ``name``, ``meta`` and ``stats``."""
+        return self._data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        worker = torch.utils.data.get_worker_info()
+        if worker is None:
+            return map(tensors, self._data)
+        epoch, step = self._begins[worker.id].tolist()
+        self._position = epoch, step
+        self._share_of(worker.num_workers, step)
+        return self._pass(worker.id, worker.num_workers, epoch, step)
+
+    def seek(self, epoch: int, step: int = 0) -> None:
+        """Sets the position of the next pass."""
+        self._data.seek(epoch, step)
+        self._begin_at(epoch, step)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the position after the last batch, and the origin of the plan."""
+        if self._position is None or self._share is None:
+            return self._data.state_dict()
+        epoch, step = self._position
+        return {**self._share[1].state_dict(), "epoch": epoch, "step": step}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Sets the position of the next pass. Raises ValueError if the plan is another one."""
+        worker = torch.utils.data.get_worker_info()
+        if worker is None:
+            self._data.load_state_dict(state)
+            self._begin_at(self._data.epoch, self._data.step)
+        else:  # the state of this process, which may be behind the last step
+            share = self._share_of(worker.num_workers, state["step"])
+            if share.slots == 0 and state["world"] != share.state_dict()["world"]:
+                raise ValueError("processes of a DataLoader continue a plan without slots only with the same world")
+            share.load_state_dict({**state, "step": 0})
+            self._position = state["epoch"], state["step"]
+            self._begins[worker.id] = torch.tensor(self._position)
+
+    def _share_of(self, count: int, step: int) -> Dataset:
+        """The data of this process, one of ``count``, which has this step. Only this one attaches to a server: its steps are
+        no other process's."""
+        if self._share is None or self._share[0] != count:
+            self._share = count, self._data.copy(stride=count, first_step=step % count)
+        return self._share[1]
+
+    def _begin_at(self, epoch: int, step: int) -> None:
+        self._begins[:, 0] = epoch
+        self._begins[:, 1] = torch.arange(step, step + _MOST_WORKERS)
+
+    def _pass(self, number: int, count: int, epoch: int, step: int) -> Iterator[dict[str, Any]]:
+        """Gives every ``count``-th step from ``step`` on."""
+        data = self._share_of(count, step)
+        data.seek(epoch, step)
+        for batch in data:
+            self._position = epoch, batch.step + count
+            yield tensors(batch)
+            del batch
+        self._begins[number] = torch.tensor((epoch + 1, number))
+
+
+def _rank_and_world() -> dict[str, int]:
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return {}
+    return {"rank": torch.distributed.get_rank(), "world": torch.distributed.get_world_size()}

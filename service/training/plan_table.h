@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "service/config/toml/config_value.h"
+#include "training/keys/dataset_keys.h"
+
+namespace millrace {
+
+// The table [plan] of the configuration of train-serve.
+struct PlanTable {
+  training::DatasetKeys keys;
+  std::optional<std::uint64_t> epochs;  // nullopt: no end
+};
+
+// An error in the table, and its line.
+struct PlanTableError {
+  int line = 0;
+  std::string message;
+};
+
+// Reads the keys of a data set, except those that each trainer chooses: rank, world, device,
+// prefetch and buffers. `streams` may be tables [[plan.streams]] with path and frequency. `line` is
+// that of the table.
+Result<PlanTable, PlanTableError> read_plan_table(const ConfigTable& table, int line);
+
+}  // namespace millrace

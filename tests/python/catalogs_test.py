@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of arrays and of other toolkits, with the real libraries."""
+import contextlib
+import io
+import os
+import time
+import unittest
+
+import h5py
+import kaldiio
+import lhotse
+import numpy as np
+from datasets import DatasetTest, arrays, write_wav
+from returnn.datasets.hdf import SimpleHDFWriter
+
+import millrace
+
+LENGTHS = 10, 7, 21, 4
+CLOCK_MONOTONIC_COARSE = 6  # of Linux
+
+
+def features(dim=3, lengths=LENGTHS, dtype=np.float32):
+    return [(np.arange(n * dim).reshape(n, dim) + 1000 * i + 1).astype(dtype) for i, n in enumerate(lengths)]
+
+
+class Catalogs(DatasetTest):
+    def check(self, streams, expected, names, **keys):
+        """Checks that the bodies of each stream, put together, are the array; and the names."""
+        data = self.data(streams, **keys)
+        parts = {}
+        for batch in data:
+            for number, row in enumerate(batch.framed):
+                parts.setdefault(row.stream, {})[row.begin] = batch.data[number, 2:2 + row.size].copy()
+        self.assertEqual(len(parts), len(expected))
+        for stream, array in enumerate(expected):
+            found = np.concatenate([parts[stream][begin] for begin in sorted(parts[stream])])
+            np.testing.assert_array_equal(found, array.reshape(len(array), -1))
+        self.assertEqual([data.name(i) for i in range(data.streams)], names)
+        return data
+
+    def test_a_list_of_arrays(self):
+        data = self.check(arrays(*LENGTHS), arrays(*LENGTHS), ["0", "1", "2", "3"])
+        self.assertEqual((data.channels, data.dim, data.rate, data.dtype), (1, None, 16000, np.int16))
+        data = self.check(features(), features(), ["0", "1", "2", "3"])
+        self.assertEqual((data.channels, data.dim, data.rate, data.dtype), (None, 3, 100, np.float32))
+        data = self.check(features(2), features(2), ["0", "1", "2", "3"], channels=2, rate=8000)
+        self.assertEqual((data.channels, data.dim, data.rate), (2, None, 8000))
+
+    def test_arrays_that_are_not_contiguous_or_of_another_type_are_converted(self):
+        expected = features()
+        strided = [np.repeat(array, 2, axis=0)[::2] for array in expected]
+        self.check(strided, expected, ["0", "1", "2", "3"])
+        self.check([array.astype(np.float64) for array in expected], expected, ["0", "1", "2", "3"])
+        samples = arrays(*LENGTHS)
+        self.check(samples, [array / np.float32(32768) for array in samples], ["0", "1", "2", "3"], frames="f32")
+
+    def test_npy_files_are_mapped(self):
+        for i, array in enumerate(features()):
+            (self.folder / "npy" / "sub").mkdir(parents=True, exist_ok=True)
+            np.save(self.folder / "npy" / "sub" / f"{i}.npy", np.asfortranarray(array) if i == 2 else array)
+        streams = millrace.catalogs.NpyFiles(self.folder / "npy", rate=50)
+        self.assertIsInstance(streams._place(0), tuple)
+        self.assertIsNone(streams._place(2))
+        self.assertEqual(self.check(streams, features(), [f"sub/{i}" for i in range(4)]).rate, 50)
+        with self.assertRaisesRegex(FileNotFoundError, "no .npy files"):
+            millrace.catalogs.NpyFiles(self.folder / "none")
+
+    def test_an_npy_file_that_is_cut_while_it_is_read_is_an_error(self):
+        path = self.folder / "a.npy"
+        np.save(path, np.ones((40_000, 1), np.float32))
+        data = self.data(millrace.catalogs.NpyFiles([path], rate=50), slots=1, threads=0)
+        data.next()
+        os.truncate(path, 4096)
+        begin = time.clock_gettime(CLOCK_MONOTONIC_COARSE)
+        while time.clock_gettime(CLOCK_MONOTONIC_COARSE) < begin + 0.011:  # readers look at a file every 10 ms
+            pass
+        with self.assertRaisesRegex(millrace.DataError, r"a\.npy") as raised:
+            data.next()
+        self.assertEqual(raised.exception.reason, "length")
+
+    def test_hdf5_of_returnn_with_targets_as_companions(self):
+        path = str(self.folder / "data.hdf")
+        with contextlib.redirect_stdout(io.StringIO()):
+            writer = SimpleHDFWriter(path, dim=3, ndim=2, extra_type={"classes": (10, 1, "int32"), "more": (2, 2, "float32")})
+            for i, array in enumerate(features()):
+                classes = (np.arange(len(array)) % 10).astype(np.int32)
+                writer.insert_batch(array[None], seq_len={0: [len(array)]}, seq_tag=[f"seq-{i}"],
+                                    extra={"classes": classes[None], "more": array[None, :, :2]})
+            writer.close()
+        data = self.check(millrace.catalogs.Hdf5(path), features(), [f"seq-{i}" for i in range(4)])
+        data.seek(0)
+        for batch in data:
+            for number, row in enumerate(batch.framed):
+                positions = np.arange(row.begin, row.begin + row.size)
+                np.testing.assert_array_equal(batch.companions["classes"][number, :row.size, 0], positions % 10)
+                np.testing.assert_array_equal(batch.companions["more"][number, :row.size],
+                                              batch.data[number, 2:2 + row.size, :2])
+        self.assertEqual(list(millrace.catalogs.Hdf5(path, companions=["more"]).companions), ["more"])
+        with self.assertRaisesRegex(ValueError, "no target 'x'; targets: classes, more"):
+            millrace.catalogs.Hdf5(path, companions=["x"])
+
+    def test_hdf5_without_chunks_is_read_in_place(self):
+        path = self.folder / "plain.hdf"
+        with h5py.File(path, "w") as file:
+            file["inputs"] = np.concatenate(features())
+            file["seqLengths"] = np.array(LENGTHS, np.int32)[:, None]
+            file["seqTags"] = [f"tag {i}".encode() for i in range(4)]
+        streams = millrace.catalogs.Hdf5(path)
+        self.assertIsInstance(streams._place(1), tuple)
+        self.check(streams, features(), [f"tag {i}" for i in range(4)])
+
+    def test_kaldi_plain_and_compressed(self):
+        for method in None, 2, 3:
+            ark, scp = self.folder / "a.ark", self.folder / "a.scp"
+            with kaldiio.WriteHelper(f"ark,scp:{ark},{scp}", compression_method=method) as writer:
+                for i, array in enumerate(features()):
+                    writer(f"utt-{i}", array)
+            expected = [np.asarray(matrix) for matrix in kaldiio.load_scp(str(scp)).values()]
+            streams = millrace.catalogs.Kaldi(scp)
+            self.assertEqual(isinstance(streams._place(0), tuple), method is None)
+            self.check(streams, expected, [f"utt-{i}" for i in range(4)])
+
+    def test_lhotse_cuts(self):
+        for i, array in enumerate(arrays(*LENGTHS)):
+            write_wav(self.folder / f"{i}.wav", array)
+        recordings = [lhotse.Recording.from_file(self.folder / f"{i}.wav", recording_id=f"r{i}") for i in range(4)]
+        cuts = lhotse.CutSet.from_cuts(
+            lhotse.MonoCut(f"cut {i}", 0, recording.duration, 0, recording=recording, supervisions=[
+                lhotse.SupervisionSegment(f"s{i}", f"r{i}", 0, recording.duration, text=f"text {i}")])
+            for i, recording in enumerate(recordings))
+        expected = [array / np.float32(32768) for array in arrays(*LENGTHS)]
+        data = self.check(millrace.catalogs.LhotseCuts(cuts), expected, [f"cut {i}" for i in range(4)])
+        self.assertEqual(data.meta(2), {"text": "text 2"})
+        data.seek(0)
+        for batch in data:
+            for number, (row, cut) in enumerate(zip(batch.framed, data.cuts(batch), strict=True)):
+                np.testing.assert_array_equal(cut.load_audio()[0], batch.data[number, 2:2 + row.size, 0])
+                self.assertEqual(cut.recording.id, f"r{row.stream}")
+
+    def test_any_object_with_the_functions_is_a_catalog(self):
+        class Ramps:
+            rate = 25
+
+            def __len__(self):
+                return 3
+
+            def frames(self, i):
+                return 100_000 * i
+
+            def name(self, i):
+                return f"ramp {i}"
+
+            def read(self, i, begin, n):
+                return np.arange(begin, begin + n, dtype=np.float32) + i
+
+        data = self.data(Ramps(), chunk={"size": 1000})
+        self.assertEqual(data.rate, 25)
+        seen = {1: 0, 2: 0}
+        for batch in data:
+            for number, row in enumerate(batch.framed):
+                np.testing.assert_array_equal(batch.data[number, :row.size, 0],
+                                              np.arange(row.begin, row.begin + row.size, dtype=np.float32) + row.stream)
+                seen[row.stream] += row.size
+        self.assertEqual(seen, {1: 100_000, 2: 200_000})
+
+
+if __name__ == "__main__":
+    unittest.main()

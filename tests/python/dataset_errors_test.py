@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong arguments of a Dataset, and data that cannot be delivered."""
+import time
+import unittest
+
+import numpy as np
+from datasets import DatasetTest, arrays, frames_of, write_wav
+
+import millrace
+
+
+class Arguments(DatasetTest):
+    def refused(self, text, kind=ValueError, streams=None, **keys):
+        with self.assertRaisesRegex(kind, text):
+            self.data(streams, **keys)
+
+    def test_unknown_keys_are_named(self):
+        self.refused("slotz", TypeError, slotz=3)
+        self.refused("sise", chunk={"size": 4, "sise": 4})
+        self.refused("nose", companions={"a": {"nose": 1}})
+
+    def test_wrong_values_are_named(self):
+        self.refused("mode", mode="statefull")
+        self.refused("dtype", dtype="f64")
+        self.refused("slots", slots=-1)
+        self.refused("size", chunk={"size": "0.33ms"})
+        self.refused("prefetch|threads", threads=-1)
+        self.refused("seed", TypeError, seed=object())
+        self.refused("companions must be a dict", TypeError, companions=["a"])
+
+    def test_no_streams(self):
+        self.refused("no streams|streams", streams=[])
+        self.refused("no streams", streams=millrace.catalogs.Arrays([]))
+        self.refused("streams must be", TypeError, streams=7)
+        self.refused("not an array", TypeError, streams=np.zeros((3, 4), np.int16))
+        (self.folder / "empty").mkdir()
+        self.refused("empty", streams=self.folder / "empty")
+        self.refused("missing", (ValueError, OSError), streams=self.folder / "missing")
+
+    def test_more_slots_than_streams(self):
+        self.refused("slots.*5.*4|4.*5", slots=5)
+
+    def test_a_world_that_does_not_divide_the_slots(self):
+        self.refused("world", slots=3, world=2, streams=arrays(4, 4, 4, 4))
+        self.refused("rank", rank=2, world=2)
+
+    def test_streams_that_differ_are_named(self):
+        self.refused("frames", streams=[np.zeros(4, np.int64)])
+        self.refused("channels=2", streams=arrays(4, 4), channels=2)
+        write_wav(self.folder / "mixed" / "a.wav", frames_of(0, 8))
+        write_wav(self.folder / "mixed" / "b.wav", frames_of(0, 8), rate=8000)
+        self.refused(r"b\.wav", streams=self.folder / "mixed")
+        streams = millrace.catalogs.Arrays(arrays(4, 4), rate=8000)
+        self.refused("rate", streams=streams, rate=16000)
+
+    def test_names_and_lengths_of_objects_are_checked(self):
+        class Streams(millrace.catalogs.Arrays):
+            def frames(self, i):
+                return "long" if i else 4
+
+        self.refused(r"frames\(1\)|whole number|interpreted", (TypeError, ValueError), streams=Streams(arrays(4, 4)))
+        with self.assertRaisesRegex(ValueError, "names: 3 entries for 2 arrays"):
+            millrace.catalogs.Arrays(arrays(4, 4), names=["a", "b", "c"])
+        for events, text in (([("frames", 3)], "have 3 frames"), ([("bang", 3)], "bang"), ([7], "pairs")):
+            self.refused(text, streams=millrace.catalogs.Arrays(arrays(4), events=[events]), slots=1)
+
+    def test_more_values_per_frame_than_others(self):
+        with self.assertRaisesRegex(millrace.DataError, r"read\(1, 0, 4\) returned .*\[4, 3\] instead of \[4, 2\]"):
+            list(self.data([np.ones((4, 2), np.float32), np.ones((4, 3), np.float32)]))
+
+
+class Data(DatasetTest):
+    def fails(self, data, *texts, reason, stream, step=None):
+        """Checks that the loop raises the error, with these texts, and again after a retry, each within a second."""
+        for _ in range(2):
+            began = time.monotonic()
+            with self.assertRaises(millrace.DataError) as raised:
+                list(data)
+            self.assertLess(time.monotonic() - began, 1)
+            error = raised.exception
+            for text in texts:
+                self.assertIn(text, str(error))
+            self.assertEqual((error.reason, error.stream, error.epoch), (reason, stream, 0))
+            self.assertEqual(error.step, data.step)
+            if step is not None:
+                self.assertEqual(error.step, step)
+
+    def folder_of(self, *lengths):
+        for i, array in enumerate(arrays(*lengths)):
+            write_wav(self.folder / "speech" / f"{i}.wav", array)
+        return self.folder / "speech"
+
+    def test_nan_is_an_error_at_the_step_of_its_row(self):
+        for threads in 0, 1, 2:
+            streams = [array.astype(np.float32) for array in arrays(8, 12)]
+            streams[1][9] = np.inf
+            data = self.data(streams, threads=threads, shuffle=False)
+            self.fails(data, "stream 1 (1)", "NaN or infinite", "9", reason="format", stream=1, step=2)
+
+    def test_a_file_that_is_missing(self):
+        folder = self.folder_of(8, 12)
+        data = self.data(folder)
+        (folder / "1.wav").unlink()
+        self.fails(data, "1.wav", reason="read", stream=1)
+
+    def test_a_file_that_is_shorter(self):
+        folder = self.folder_of(8, 1200)
+        data = self.data(folder)
+        write_wav(folder / "1.wav", frames_of(1, 20))
+        self.fails(data, "1.wav", reason="length", stream=1)
+
+    def test_an_npy_file_that_is_missing_or_shorter(self):
+        for i, array in enumerate(arrays(8, 12)):
+            np.save(self.folder / f"{i}.npy", array)
+        data = self.data(millrace.catalogs.NpyFiles(self.folder))
+        np.save(self.folder / "1.npy", frames_of(1, 3))
+        self.fails(data, "1.npy", "shorter", reason="length", stream=1)
+        (self.folder / "1.npy").unlink()
+        self.fails(data, "1.npy", "No such file", reason="read", stream=1)
+
+    def test_an_exception_of_an_object_comes_with_its_traceback(self):
+        class Streams(millrace.catalogs.Arrays):
+            _place = None
+
+            def read(self, i, begin, n):
+                if i == 1 and n > 1:
+                    raise OSError("the disk is on fire")
+                return super().read(i, begin, n)
+
+        for threads in 0, 2:
+            data = self.data(Streams(arrays(8, 12)), threads=threads)
+            self.fails(data, "the disk is on fire", "in read", reason="read", stream=1, step=0)
+
+    def test_batches_before_the_error_are_given(self):
+        streams = [np.ones(40, np.float32)]
+        streams[0][30] = np.nan
+        data = self.data(streams, slots=1)
+        steps = []
+        with self.assertRaises(millrace.DataError):
+            for batch in data:
+                steps.append(batch.step)
+        self.assertEqual(steps, list(range(data.step)))
+        self.assertIn(len(steps), (6, 7))
+
+    def test_after_the_error_seek_continues_behind_it(self):
+        streams = [np.ones(40, np.float32), np.ones(40, np.float32)]
+        streams[0][0] = np.nan
+        data = self.data(streams, slots=1, shuffle=False, mode="stateful")
+        self.fails(data, "NaN", reason="format", stream=0, step=0)
+        data.seek(0, 10)
+        self.assertEqual([batch.step for batch in data], list(range(10, 20)))
+
+
+class OfServers(unittest.TestCase):
+    def test_an_error_without_a_valid_place_is_refused(self):
+        for details in ("{}", "[]", "no JSON", '{"message": "gone"}'):
+            error = millrace.errors.error_of("a stream", "data", details)
+            self.assertIsInstance(error, millrace.Refused)
+            self.assertEqual(error.code, "data")
+
+
+if __name__ == "__main__":
+    unittest.main()

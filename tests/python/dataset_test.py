@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of a Dataset: their rows are those of millrace.chunks, each frame once per epoch."""
+import collections
+import contextlib
+import io
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+import torch
+from datasets import RULE, DatasetTest, arrays, content, contents, frames_of, rows_of, write_wav
+
+import millrace
+
+PROGRAM = """
+import millrace, torch
+data = millrace.Dataset("speech", chunk={"size": "100ms"}, dtype="f32", slots=4, seed=1, companions={"vad": "labels"})
+model, state = Model(), torch.zeros(data.slots + 1, 8)            # a line per slot, and one for padding rows
+for epoch in range(2):
+    for batch in millrace.progress(data):                         # epoch, step, h/s, waited for data, padding
+        slot, reset = torch.from_dlpack(batch.slot).long(), torch.from_dlpack(batch.flags).bitwise_and(2).bool()
+        state = state.detach()
+        y, state[slot] = model(torch.from_dlpack(batch.data), state[slot].masked_fill(reset[:, None], 0))
+        learn(y, torch.from_dlpack(batch.companions["vad"]), torch.from_dlpack(batch.size))
+    torch.save({"model": model.state_dict(), "data": data.state_dict()}, "last.pt")
+"""
+BEFORE = """
+import torch
+losses = []
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.out = torch.nn.GRUCell(1600, 8), torch.nn.Linear(8, 10)
+    def forward(self, x, state):
+        state = self.cell(x[:, :, 0], state)
+        return self.out(state), state
+def learn(y, vad, size):
+    assert vad.shape == (4, 10, 1), vad.shape
+    loss = ((y[:, :, None] - vad) ** 2)[size > 0].mean()
+    loss.backward()
+    losses.append(loss.item())
+"""
+
+
+class Rows(DatasetTest):
+    def test_the_rows_of_each_stream_are_those_of_the_chunker(self):
+        lengths = 10, 7, 21, 4
+        data = self.data(slots=3)
+        seen = collections.defaultdict(list)
+        for batch in data:
+            for row in rows_of(batch):
+                seen[row[0]].append(row)
+        for stream, length in enumerate(lengths):
+            rows = [row for row in millrace.chunks(RULE, [("frames", length), ("end", 0)]) if row[3]]
+            frames = frames_of(stream, length)
+            expected = [(stream, begin, size, flags, frames[begin:begin + size].tolist())
+                        for _, begin, _, size, _, flags, _ in rows]
+            self.assertEqual(seen[stream], expected)
+            self.assertEqual(seen[stream][0][3] & 3, millrace.Flag.START | millrace.Flag.RESET)
+
+    def test_each_epoch_has_every_frame_once_and_its_own_order(self):
+        data = self.data(arrays(*range(5, 25)), seed=3)
+        epochs = []
+        for epoch in range(3):
+            self.assertEqual((data.epoch, data.step), (epoch, 0))
+            frames = collections.Counter()
+            order = []
+            for batch in data:
+                self.assertEqual(batch.epoch, epoch)
+                for stream, begin, size, flags, values in rows_of(batch):
+                    frames.update((stream, begin + i) for i in range(size))
+                    order.append((stream, begin))
+            self.assertEqual(set(frames.values()), {1})
+            self.assertEqual(len(frames), sum(range(5, 25)))
+            epochs.append(order)
+        self.assertNotEqual(epochs[0], epochs[1])
+
+    def test_len_is_the_number_of_steps(self):
+        data = self.data()
+        steps = len(data)
+        self.assertEqual([batch.step for batch in data], list(range(steps)))
+        self.assertEqual(len(list(data)), len(range(steps)))
+
+    def test_rows_come_in_the_order_of_slots_and_padding_rows_after_them(self):
+        data = self.data(arrays(40, 4, 4), slots=3)
+        self.assertEqual(data.slots, 3)
+        padded = 0
+        for batch in data:
+            slots = batch.slot.tolist()
+            self.assertEqual(len(slots), 3)
+            self.assertEqual(slots, sorted(slots))
+            self.assertEqual([slot == 3 for slot in slots], [size == 0 for size in batch.size.tolist()])
+            padded += slots.count(3)
+        self.assertGreater(padded, 0)
+
+    def test_an_iteration_continues_where_the_last_one_was_left(self):
+        whole = contents(self.data(seed=5))
+        data = self.data(seed=5)
+        parts = []
+        for batch in data:
+            parts.append(content(batch))
+            if batch.step == 2:
+                break
+        self.assertEqual(data.step, 3)
+        self.assertEqual(parts + contents(data), whole)
+        self.assertEqual((data.epoch, data.step), (1, 0))
+
+    def test_seek_gives_the_batches_of_any_step(self):
+        data = self.data(seed=6)
+        epochs = [contents(data), contents(data)]
+        for epoch, step in (0, 3), (1, 0), (1, len(epochs[1]) - 1), (0, 0):
+            data.seek(epoch, step)
+            self.assertEqual((data.epoch, data.step), (epoch, step))
+            self.assertEqual(content(data.next()), epochs[epoch][step])
+
+    def test_a_stride_gives_every_second_step(self):
+        whole = contents(self.data())
+        for first in 0, 1:
+            data = self.data(stride=2, first_step=first)
+            self.assertEqual(contents(data), whole[first::2])
+            self.assertEqual(data.epoch, 1)
+            self.assertEqual(len(data), len(contents(data)))
+
+    def test_the_number_of_threads_does_not_change_the_batches(self):
+        streams = arrays(*range(5, 45))
+        expected = contents(self.data(streams, slots=8, threads=0))
+        for threads in 1, 3:
+            self.assertEqual(contents(self.data(streams, slots=8, threads=threads)), expected)
+
+    def test_the_batches_of_all_ranks_side_by_side_are_those_of_one(self):
+        streams = arrays(*range(5, 25))
+        whole = self.data(streams, slots=4)
+        ranks = [self.data(streams, slots=4, rank=rank, world=2) for rank in range(2)]
+        self.assertEqual([data.slots for data in ranks], [2, 2])
+        for batch, first, second in zip(whole, *ranks, strict=True):
+            rows = [row for part in (first, second) for row in rows_of(part)]
+            self.assertEqual(rows, rows_of(batch))
+
+    def test_a_rule_with_all_keys_can_be_passed_as_it_is(self):
+        data = self.data()
+        self.assertEqual(contents(self.data(chunk=data.chunk)), contents(data))
+
+    def test_dtypes_may_be_those_of_numpy_and_torch(self):
+        for dtype in "f32", "float32", np.float32, np.dtype("f4"), torch.float32:
+            data = self.data(dtype=dtype)
+            self.assertEqual(data.dtype, np.float32)
+            batch = next(iter(data))
+            self.assertEqual(batch.data.dtype, np.float32)
+            self.assertEqual(batch.data.max() * 32768, max(row[4][-1] for row in rows_of(self.data().next())))
+
+    def test_keys_may_be_numbers_of_numpy(self):
+        data = self.data(slots=np.int64(2), seed=np.uint32(7), shuffle=np.bool_(False), rate=np.float64(8000))
+        self.assertEqual((data.slots, data.rate), (2, 8000))
+        self.assertEqual(contents(data), contents(self.data(slots=2, seed=7, shuffle=False, rate=8000)))
+
+    def test_whole_streams_are_rows_without_a_rule(self):
+        data = self.data(chunk=None, slots=None, mode="stateless", rows=2, shuffle=False)
+        self.assertEqual(data.slots, 0)
+        self.assertIsNone(data.chunk)
+        batches = [[(row.stream, row.size) for row in batch.framed] for batch in data]
+        self.assertEqual(batches, [[(0, 10), (1, 7)], [(2, 21), (3, 4)]])
+
+    def test_several_catalogs_come_as_often_as_their_numbers_tell(self):
+        calls, noise = arrays(8, 8, 8, 8), [frames_of(50 + i, 8) for i in range(8)]
+        data = self.data([(calls, 1), (noise, 0.25)], slots=1)
+        self.assertEqual(data.streams, 12)
+        seen = [[row.stream for batch in data for row in batch.framed if row.begin == 0] for _ in range(4)]
+        for streams in seen:
+            self.assertEqual(sorted(stream for stream in streams if stream < 4), [0, 1, 2, 3])
+            self.assertEqual(sum(stream >= 4 for stream in streams), 2)
+        self.assertEqual({stream for streams in seen for stream in streams}, set(range(12)))
+
+    def test_opened_has_names_and_meta(self):
+        streams = millrace.catalogs.Arrays(arrays(8, 4), names=["a", "b/ü"], meta=[{"text": "hallo"}, None])
+        data = self.data(streams)
+        opened = sorted(entry for batch in data for entry in batch.opened)
+        self.assertEqual([(entry.stream, entry.name, entry.options) for entry in opened],
+                         [(0, "a", {"text": "hallo"}), (1, "b/ü", {})])
+        self.assertEqual([data.name(i) for i in range(2)], ["a", "b/ü"])
+        self.assertEqual([data.meta(i) for i in range(2)], [{"text": "hallo"}, {}])
+        with self.assertRaisesRegex(IndexError, "stream 2: there are 2 streams"):
+            data.name(2)
+
+    def test_inner_events_cut_as_in_the_chunker(self):
+        events = [("frames", 6), ("gap", 10), ("frames", 3), ("reset", 0), ("frames", 3), ("end", 0)]
+        data = self.data(millrace.catalogs.Arrays([frames_of(0, 12)], events=[events]), slots=1)
+        rows = [[row.seq, row.begin, row.left, row.size, row.right, row.flags, row.gap]
+                for batch in data for row in sorted([*batch.framed, *batch.marks])]
+        self.assertEqual(rows, millrace.chunks(RULE, events))
+
+
+class Counts(DatasetTest):
+    def test_the_program_of_the_document_trains(self):
+        for i in range(6):
+            frames = (1000 * np.sin(np.arange(1600 * (17 + i)) / (3 + i))).astype(np.int16)
+            write_wav(self.folder / "speech" / f"{i}.wav", frames)
+            (self.folder / "labels").mkdir(exist_ok=True)
+            np.save(self.folder / "labels" / f"{i}.npy", (np.arange(10 * (17 + i)) % 2).astype(np.float32))
+        done = subprocess.run([sys.executable, "-c", BEFORE + PROGRAM + "print(len(losses), data.stats)"],
+                              cwd=self.folder, capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("epoch 1", done.stderr)
+        saved = torch.load(self.folder / "last.pt")
+        self.assertEqual((saved["data"]["epoch"], saved["data"]["step"]), (2, 0))
+
+    def test_stats_count_the_time_of_single_calls(self):
+        data = self.data(arrays(40, 4), slots=2, rate=16000)
+        while data.next() is not None:
+            pass
+        self.assertGreater(data.stats.hours_per_second, 0)
+
+    def test_stats_count_hours_padding_and_batches(self):
+        data = self.data(arrays(40, 4), slots=2, rate=16000)
+        self.assertEqual(data.stats.batches, 0)
+        batches = list(data)
+        stats = data.stats
+        self.assertEqual((stats.batches, stats.kept), (10, 10))
+        self.assertAlmostEqual(stats.hours, 44 / 16000 / 3600)
+        self.assertGreater(stats.hours_per_second, 0)
+        self.assertTrue(0 < stats.padding < 1 and 0 <= stats.waited <= 1 and stats.first >= 0)
+        del batches
+        self.assertEqual(data.stats.kept, 0)
+
+    def test_much_padding_is_reported_with_a_sufficient_number_of_slots(self):
+        data = self.data(arrays(100, 100, 4), slots=3)
+        with self.assertLogs("millrace", "WARNING") as logged:
+            list(data)
+        self.assertRegex(logged.output[0], r"32.0 % of the rows are padding with slots = 3: slots = 2")
+        with self.assertNoLogs("millrace", "WARNING"):
+            list(self.data(arrays(100, 100, 4), slots=2))
+
+    def test_progress_shows_epoch_and_steps_and_continues(self):
+        data = self.data()
+        steps = len(data)
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors):
+            for batch in millrace.progress(data):
+                if batch.step == 1:
+                    break
+            rest = [batch.step for batch in millrace.progress(data)]
+        self.assertEqual(rest, list(range(2, steps)))
+        self.assertIn("epoch 0", errors.getvalue())
+        self.assertIn(f"{steps}/{steps}", errors.getvalue())
+        self.assertIn("h/s", errors.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/training/catalogs/catalog_under_test.h"
+#include "tests/training/catalogs/npy_files.h"
+#include "training/catalogs/companion_ratio.h"
+
+namespace millrace::training {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<float> ramp(std::size_t count) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i);
+  return values;
+}
+
+std::string rows(std::size_t count) { return "(" + std::to_string(count) + ",)"; }
+
+template <class Value>
+std::vector<Value> entries(StreamReader& stream, EntryRange range) {
+  const auto read = stream.entries(0, range);
+  if (!read) FAIL(read.error().message);
+  return values_of<Value>(*read);
+}
+
+// Two streams, and a folder for their companions.
+struct Labelled {
+  Labelled() {
+    folder.add("a.wav", 16'000, 1);
+    folder.add("sub/b.wav", 16'100, 2);
+    fs::create_directories(labels.path() + "/sub");
+  }
+  CatalogSettings settings() const {
+    return {.path = folder.path(), .companions = {{.name = "vad", .from = labels.path()}}};
+  }
+  void write(std::size_t a, std::size_t b) const {
+    write_npy(labels / "a.npy", "<f4", rows(a), ramp(a));
+    write_npy(labels / "sub/b.npy", "<f4", rows(b), ramp(b));
+  }
+  // The error of opening a stream.
+  ReadError fault(std::uint64_t stream) const {
+    const auto catalog = open_good(settings());
+    const auto opened = catalog->reader()->open(stream);
+    REQUIRE(opened.has_error());
+    return opened.error();
+  }
+
+  AudioFolder folder;
+  TemporaryDirectory labels;
+};
+
+CompanionFormat format_of(const Catalog& catalog) {
+  REQUIRE(catalog.companions().size() == 1);
+  return catalog.companions().front();
+}
+
+}  // namespace
+
+TEST_CASE("companions are files of a folder with the names of the streams") {
+  Labelled labelled;
+  labelled.write(100, 101);
+  const auto catalog = open_good(labelled.settings());
+  CHECK(format_of(*catalog) ==
+        CompanionFormat{.name = "vad", .element = CompanionElement::f32, .frames_per_entry = 160});
+  const auto reader = catalog->reader();
+  const auto stream = open_stream(*reader, 1);
+  CHECK(entries<float>(*stream, {.begin = 98, .count = 3}) == std::vector<float>{98, 99, 100});
+  CHECK(read<std::int16_t>(*stream, 0, 16'100) == noise(16'100, 2));
+  CHECK(catalog->digest() != open_good({.path = labelled.folder.path()})->digest());
+}
+
+TEST_CASE("a companion can have values per entry, and several entries per frame") {
+  Labelled labelled;
+  const std::vector<std::uint8_t> values(std::size_t{2} * 16'100 * 3, 7);
+  write_npy(labelled.labels / "a.npy", "|u1", "(32000, 3)", values);
+  write_npy(labelled.labels / "sub/b.npy", "|b1", "(32200, 3, 1)", values);
+  const auto catalog = open_good(labelled.settings());
+  CHECK(format_of(*catalog) ==
+        CompanionFormat{
+            .name = "vad", .element = CompanionElement::u8, .values = 3, .entries_per_frame = 2});
+}
+
+TEST_CASE("a companion can be audio") {
+  Labelled labelled;
+  const Samples clean = noise(16'000, 5);
+  write_audio(labelled.labels / "a.flac", clean, {.format = SF_FORMAT_FLAC | SF_FORMAT_PCM_16});
+  write_audio(labelled.labels / "sub/b.wav", noise(16'100, 6));
+  const auto catalog = open_good(labelled.settings());
+  CHECK(format_of(*catalog) == CompanionFormat{.name = "vad", .element = CompanionElement::s16});
+  const auto reader = catalog->reader();
+  const auto stream = open_stream(*reader, 0);
+  CHECK(entries<std::int16_t>(*stream, {.begin = 0, .count = 16'000}) == clean);
+}
+
+TEST_CASE("a companion can be a field of the manifest") {
+  AudioFolder folder;
+  folder.add("a.wav", 320, 1);
+  folder.add("b.wav", 480, 2);
+  write_npy(folder / "b.npy", "<i8", rows(3), std::vector<std::int64_t>{7, 8, 9});
+  CatalogSettings settings{.path = folder / "m.jsonl",
+                           .companions = {{.name = "y", .from = "label", .frames_per_entry = 160}}};
+  SECTION("an array") {
+    write_text(folder / "m.jsonl",
+               "{\"path\":\"a.wav\",\"label\":[[1,2],[3,4]]}\n"
+               "{\"path\":\"b.wav\",\"label\":[[5,6],[7,8],[9,10]]}\n");
+    const auto catalog = open_good(settings);
+    CHECK(format_of(*catalog) ==
+          CompanionFormat{
+              .name = "y", .element = CompanionElement::s32, .values = 2, .frames_per_entry = 160});
+    const auto reader = catalog->reader();
+    CHECK(entries<std::int32_t>(*open_stream(*reader, 1), {.begin = 1, .count = 2}) ==
+          std::vector<std::int32_t>{7, 8, 9, 10});
+  }
+  SECTION("a path and an array of a given type") {
+    write_text(folder / "m.jsonl",
+               "{\"path\":\"a.wav\",\"label\":[1,2]}\n{\"path\":\"b.wav\",\"label\":\"b.npy\"}\n");
+    settings.companions[0].element = CompanionElement::s64;
+    const auto catalog = open_good(settings);
+    const auto reader = catalog->reader();
+    CHECK(entries<std::int64_t>(*open_stream(*reader, 0), {.begin = 0, .count = 2}) ==
+          std::vector<std::int64_t>{1, 2});
+    CHECK(entries<std::int64_t>(*open_stream(*reader, 1), {.begin = 0, .count = 3}) ==
+          std::vector<std::int64_t>{7, 8, 9});
+  }
+}
+
+TEST_CASE("a companion that is missing, damaged or of another length is an error of its stream") {
+  Labelled labelled;
+  labelled.write(100, 101);
+  const std::string a = labelled.labels / "a.npy";
+  SECTION("missing") {
+    fs::remove(a);
+    const ReadError error = labelled.fault(0);
+    CHECK(error.fault == DataFault::read);
+    CHECK_THAT(error.message, Catch::StartsWith(a + ": cannot be read: "));
+  }
+  SECTION("a folder") {
+    fs::remove(a);
+    fs::create_directory(a);
+    const ReadError error = labelled.fault(0);
+    CHECK(error.fault == DataFault::read);
+    CHECK(error.message == a + ": is a folder");
+  }
+  SECTION("another length") {
+    write_npy(a, "<f4", rows(99), ramp(99));
+    const ReadError error = labelled.fault(0);
+    CHECK(error.fault == DataFault::length);
+    CHECK(error.message == a + ": has 99 entries; the 16000 frames of stream \"a\" need 100");
+  }
+  SECTION("cut") {
+    fs::resize_file(a, fs::file_size(a) - 1);
+    CHECK(labelled.fault(0).fault == DataFault::length);
+  }
+  SECTION("another type") {
+    write_npy(a, "<f2", rows(100), ramp(100));
+    CHECK(labelled.fault(0).fault == DataFault::format);
+  }
+  SECTION("damaged") {
+    write_text(a, "text");
+    CHECK(labelled.fault(0).fault == DataFault::format);
+  }
+}
+
+TEST_CASE("a mapped companion that is cut while it is read is an error") {
+  Labelled labelled;
+  labelled.write(16'000, 16'100);
+  const auto catalog = open_good(labelled.settings());
+  const auto reader = catalog->reader();
+  const auto stream = open_stream(*reader, 0);
+  CHECK(stream->entries(0, {.begin = 0, .count = 1}).has_value());
+  fs::resize_file(labelled.labels / "a.npy", 100);
+  await_check();
+  CHECK(stream->entries(0, {.begin = 15'000, .count = 1}).error().fault == DataFault::length);
+}
+
+TEST_CASE("companions that fit several ratios, or no ratio, are an error at the opening") {
+  Labelled labelled;
+  CatalogSettings settings = labelled.settings();
+  labelled.write(2, 2);
+  CHECK(error_of(settings) ==
+        "companion \"vad\": the lengths fit 8050 to 15999 frames per entry: give frames_per_entry "
+        "or entries_per_frame");
+  settings.companions[0].frames_per_entry = 8100;
+  CHECK(format_of(*open_good(settings)).frames_per_entry == 8100);
+  settings.companions[0].frames_per_entry = {};
+  labelled.write(100, 102);
+  CHECK_THAT(error_of(settings), Catch::Contains("fits"));
+  settings.companions[0].from = "absent";
+  CHECK(error_of(settings) ==
+        "companion \"vad\": absent must be a folder, or a field of the manifest");
+}
+
+TEST_CASE("the ratio of a companion follows from its lengths") {
+  const auto found = [](std::vector<std::pair<std::uint64_t, std::uint64_t>> lengths) {
+    CompanionRatio ratio;
+    for (const auto& [frames, entries] : lengths)
+      if (!ratio.add(frames, entries)) return std::string("none");
+    if (!ratio.found()) return ratio.text();
+    CompanionFormat format;
+    ratio.set(format);
+    return std::to_string(format.frames_per_entry) + ":" + std::to_string(format.entries_per_frame);
+  };
+  CHECK(found({{16'000, 16'000}}) == "1:1");
+  CHECK(found({{16'000, 48'000}}) == "1:3");
+  CHECK(found({{160'000, 1000}}) == "160:1");
+  CHECK(found({{16'000, 100}}) == "160 to 161 frames per entry");
+  CHECK(found({{16'000, 100}, {16'100, 101}}) == "160:1");
+  CHECK(found({{0, 0}, {10, 10}}) == "1:1");
+  CHECK(found({{10, 0}}) == "none");
+  CHECK(found({{100, 10}, {100, 11}}) == "none");
+  CHECK(found({{100, 150}}) == "none");
+  CHECK(found({{1, 1}, {2, 1}}) == "2 to 4294967295 frames per entry");
+}
+
+}  // namespace millrace::training

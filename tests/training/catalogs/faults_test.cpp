@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include "tests/training/catalogs/catalog_under_test.h"
+
+namespace millrace::training {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int flac_16 = SF_FORMAT_FLAC | SF_FORMAT_PCM_16;
+constexpr int float_wav = SF_FORMAT_WAV | SF_FORMAT_FLOAT;
+
+// Reads rows of 1000 frames until an error.
+struct Failure {
+  explicit Failure(const Catalog& catalog) : reader(catalog.reader()) {
+    auto opened = reader->open(0);
+    if (!opened) {
+      error = opened.error();
+      return;
+    }
+    stream = std::move(*opened);
+    for (; at < catalog.frames(0); at += 1000) {
+      const auto frames = stream->frames(at, 1000);
+      if (frames) continue;
+      error = frames.error();
+      return;
+    }
+  }
+  std::unique_ptr<CatalogReader> reader;
+  std::unique_ptr<StreamReader> stream;
+  std::uint64_t at = 0;  // the row with the error
+  std::optional<ReadError> error;
+};
+
+void check(const Failure& failure, DataFault fault, const std::string& path) {
+  REQUIRE(failure.error);
+  CHECK(failure.error->fault == fault);
+  CHECK_THAT(failure.error->message, Catch::StartsWith(path + ": "));
+}
+
+}  // namespace
+
+TEST_CASE("a missing file is a read error") {
+  AudioFolder folder;
+  folder.add("a.wav", 40'000, 1);
+  const auto catalog = open_good({.path = folder.path()});
+  fs::remove(folder / "a.wav");
+  check(Failure(*catalog), DataFault::read, folder / "a.wav");
+}
+
+TEST_CASE("a file that was cut before it is opened has another length") {
+  AudioFolder folder;
+  folder.add("a.wav", 40'000, 1);
+  const auto catalog = open_good({.path = folder.path()});
+  fs::resize_file(folder / "a.wav", 44 + 2 * 20'000);
+  const Failure failure(*catalog);
+  check(failure, DataFault::length, folder / "a.wav");
+  CHECK_THAT(failure.error->message, Catch::EndsWith("ends after 20000 of 40000 frames"));
+}
+
+TEST_CASE("a mapped file that is cut while it is read has another length") {
+  AudioFolder folder;
+  folder.add("a.wav", 40'000, 1);
+  const auto catalog = open_good({.path = folder.path()});
+  const auto reader = catalog->reader();
+  const auto stream = open_stream(*reader, 0);
+  REQUIRE(stream->frames(0, 1000).has_value());
+  fs::resize_file(folder / "a.wav", 1000);
+  await_check();
+  const auto frames = stream->frames(30'000, 1000);
+  REQUIRE(frames.has_error());
+  CHECK(frames.error().fault == DataFault::length);
+}
+
+TEST_CASE("a mapped file that is replaced or deleted while it is read is a read error") {
+  AudioFolder folder;
+  folder.add("a.wav", 40'000, 1);
+  folder.add("b.wav", 40'000, 1);
+  const auto catalog = open_good({.path = folder.path()});
+  const auto reader = catalog->reader();
+  const auto replaced = open_stream(*reader, 0), deleted = open_stream(*reader, 1);
+  REQUIRE(replaced->frames(0, 1000).has_value());
+  REQUIRE(deleted->frames(0, 1000).has_value());
+  fs::copy_file(folder / "a.wav", folder / "new");
+  fs::rename(folder / "new", folder / "a.wav");
+  fs::remove(folder / "b.wav");
+  await_check();
+  CHECK(replaced->frames(0, 1000).error().message ==
+        folder / "a.wav" + ": was replaced while it was read");
+  CHECK(deleted->frames(0, 1000).error().fault == DataFault::read);
+}
+
+TEST_CASE("a mapped file that is replaced between two readers is opened again") {
+  AudioFolder folder;
+  folder.add("a.wav", 40'000, 1);
+  const auto catalog = open_good({.path = folder.path()});
+  const auto reader = catalog->reader();
+  REQUIRE(open_stream(*reader, 0)->frames(0, 1000).has_value());
+  fs::copy_file(folder / "a.wav", folder / "new");
+  fs::rename(folder / "new", folder / "a.wav");
+  await_check();
+  CHECK(open_stream(*reader, 0)->frames(0, 1000).has_value());
+}
+
+TEST_CASE("a file that was cut before its index was made has the length of its header") {
+  AudioFolder folder;
+  folder.add("a.wav", 40'000, 1);
+  fs::resize_file(folder / "a.wav", 44 + 2 * 20'000);
+  const auto catalog = open_good({.path = folder.path()});
+  CHECK(catalog->frames(0) == 40'000);
+  check(Failure(*catalog), DataFault::length, folder / "a.wav");
+}
+
+TEST_CASE("a file that was replaced by a longer one has another length") {
+  AudioFolder folder;
+  const int format = GENERATE(SF_FORMAT_WAV | SF_FORMAT_PCM_16, SF_FORMAT_FLAC | SF_FORMAT_PCM_16,
+                              SF_FORMAT_OGG | SF_FORMAT_VORBIS);
+  folder.add("a.wav", 40'000, 1, {.format = format});
+  const auto catalog = open_good({.path = folder.path()});
+  folder.add("a.wav", 50'000, 1, {.format = format});
+  const Failure failure(*catalog);
+  check(failure, DataFault::length, folder / "a.wav");
+  CHECK_THAT(failure.error->message,
+             Catch::EndsWith("; millrace index '" + folder.path() + "' makes the index again"));
+}
+
+TEST_CASE("a file of a manifest that was changed names the manifest to index again") {
+  AudioFolder folder;
+  folder.add("a.wav", 40'000, 1);
+  write_text(folder / "m.tsv", "path\na.wav\n");
+  const auto catalog = open_good({.path = folder / "m.tsv"});
+  folder.add("a.wav", 50'000, 1);
+  const Failure failure(*catalog);
+  check(failure, DataFault::length, folder / "a.wav");
+  CHECK_THAT(failure.error->message,
+             Catch::EndsWith("; millrace index '" + folder / "m.tsv" + "' makes the index again"));
+}
+
+TEST_CASE("a file that was replaced by one of another format is a format error") {
+  AudioFolder folder;
+  folder.add("a.wav", 40'000, 1);
+  const auto catalog = open_good({.path = folder.path()});
+  folder.add("a.wav", 40'000, 1, {.rate = 8000});
+  check(Failure(*catalog), DataFault::format, folder / "a.wav");
+}
+
+TEST_CASE("a file that was only touched is read") {
+  AudioFolder folder;
+  folder.add("a.wav", 4000, 1);
+  const auto catalog = open_good({.path = folder.path()});
+  fs::last_write_time(folder / "a.wav", fs::file_time_type::clock::now() - std::chrono::hours(1));
+  CHECK(!Failure(*catalog).error);
+}
+
+TEST_CASE("a damaged file is a read error at the row of the damage, each time") {
+  AudioFolder folder;
+  folder.add("a.wav", 40'000, 1, {.format = flac_16});
+  std::string bytes = content_of(folder / "a.wav");
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x10);
+  write_text(folder / "a.wav", bytes);
+  const auto catalog = open_good({.path = folder.path()});
+  Failure failure(*catalog);
+  check(failure, DataFault::read, folder / "a.wav");
+  CHECK(failure.at >= 15'000);
+  CHECK(failure.at <= 20'000);
+  CHECK(failure.stream->frames(failure.at, 1000).has_error());
+  CHECK(failure.stream->frames(0, 1000).has_value());
+  CHECK(Failure(*catalog).at == failure.at);
+}
+
+TEST_CASE("a value that is not finite is a format error at its row") {
+  AudioFolder folder;
+  std::vector<float> values(40'000, 0.5f);
+  values[20'500] = std::numeric_limits<float>::infinity();
+  write_audio(folder / "a.wav", values, {.format = float_wav});
+  const auto catalog = open_good({.path = folder.path()});
+  const Failure failure(*catalog);
+  check(failure, DataFault::format, folder / "a.wav");
+  CHECK(failure.at == 20'000);
+  CHECK(Failure(*catalog).at == 20'000);
+}
+
+TEST_CASE("an Ogg file without some of its pages has another length") {
+  AudioFolder folder;
+  folder.add("a.wav", 80'000, 1, {.format = SF_FORMAT_OGG | SF_FORMAT_VORBIS});
+  std::string bytes = content_of(folder / "a.wav");
+  for (std::size_t i = 0; i < 3000; ++i) bytes[bytes.size() / 2 + i] = 0;
+  write_text(folder / "a.wav", bytes);
+  const auto catalog = open_good({.path = folder.path()});
+  check(Failure(*catalog), DataFault::length, folder / "a.wav");
+}
+
+}  // namespace millrace::training

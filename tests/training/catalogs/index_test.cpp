@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/catalogs/index/index.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+namespace millrace::training {
+
+TEST_CASE("an index has the streams, events and watched files that it was made of") {
+  IndexBuilder builder;
+  const std::vector<InnerEvent> events{
+      {.event = {.kind = Event::Kind::gap, .cause = Cause::recorder, .count = 7}, .frame = 10},
+      {.event = {.kind = Event::Kind::flush, .count = 0, .mark = 3}, .frame = 20}};
+  builder.add({.frames = 20,
+               .name = "a",
+               .meta = R"({"text":"x"})",
+               .path = "a.wav",
+               .file = {.bytes = 84, .changed = -5},
+               .place = 44});
+  builder.add({.frames = 30, .name = "b"}, events);
+  builder.watch({.path = "sub", .file = {.bytes = 0, .changed = 9}});
+  const FrameType type{.element = Element::f16, .values = 80, .rate = 12.5, .features = true};
+  const auto index = Index::from(builder.finish(type, true));
+  REQUIRE(index.has_value());
+  REQUIRE(index->size() == 2);
+  CHECK(index->frame_type() == type);
+  CHECK(index->settled());
+  const IndexedStream a = index->stream(0), b = index->stream(1);
+  CHECK(a.frames == 20);
+  CHECK(a.name == "a");
+  CHECK(a.meta == R"({"text":"x"})");
+  CHECK(a.path == "a.wav");
+  CHECK(a.file == FileState{84, -5});
+  CHECK(a.place == 44);
+  CHECK(b.name == "b");
+  CHECK(b.path.empty());
+  CHECK(!index->has_events(0));
+  CHECK(index->has_events(1));
+  const auto read = index->events(1);
+  REQUIRE(read.size() == 2);
+  CHECK(read[0].event.kind == Event::Kind::gap);
+  CHECK(read[0].event.cause == Cause::recorder);
+  CHECK(read[0].event.count == 7);
+  CHECK(!read[0].event.mark);
+  CHECK(read[1].frame == 20);
+  CHECK(read[1].event.mark == 3u);
+  REQUIRE(index->watched() == 1);
+  CHECK(index->watched(0).path == "sub");
+  CHECK(index->watched(0).file.changed == 9);
+}
+
+TEST_CASE("an index whose events are not those of a stream is refused") {
+  const auto accepted = [](const std::vector<InnerEvent>& events) {
+    IndexBuilder builder;
+    builder.add({.frames = 20, .name = "a"}, events);
+    return Index::from(builder.finish({}, true)).has_value();
+  };
+  using Kind = Event::Kind;
+  CHECK(accepted({{{.kind = Kind::reset}, 20}}));
+  CHECK(!accepted({{{.kind = Kind::reset}, 21}}));
+  CHECK(!accepted({{{.kind = Kind::reset}, 10}, {{.kind = Kind::reset}, 9}}));
+  CHECK(!accepted({{{.kind = Kind::frames, .count = 1}, 0}}));
+  CHECK(!accepted({{{.kind = Kind::open}, 0}}));
+  CHECK(!accepted({{{.kind = Kind::end}, 20}}));
+  CHECK(accepted({{{.kind = Kind::abort}, 20}}));
+  CHECK(!accepted({{{.kind = Kind::abort}, 20}, {{.kind = Kind::flush}, 20}}));
+  CHECK(!accepted({{{.kind = Kind::gap, .count = std::numeric_limits<std::uint64_t>::max()}, 0}}));
+}
+
+TEST_CASE("an index whose places in files would overflow is refused") {
+  const auto accepted = [](const IndexedStream& stream, std::uint32_t values) {
+    IndexBuilder builder;
+    builder.add(stream);
+    return Index::from(builder.finish({.values = values}, true)).has_value();
+  };
+  constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+  const auto file = [](std::uint64_t place) {
+    return IndexedStream{
+        .frames = Index::most_frames - 1, .name = "a", .path = "a.wav", .place = place};
+  };
+  CHECK(accepted(file(Index::most_place - 2), Index::most_channels));
+  CHECK(!accepted(file(Index::most_place), 1));
+  CHECK(!accepted(file(all - 1), 1));
+  CHECK(!accepted(file(45), 1));
+  CHECK(!accepted(file(44), Index::most_channels + 1));
+  const IndexedStream recording{.frames = 20, .name = "a", .place = all};
+  CHECK(accepted(recording, Index::most_values));
+  CHECK(!accepted(recording, Index::most_values + 1));
+}
+
+TEST_CASE("an index can be empty") {
+  const auto index = Index::from(IndexBuilder().finish({}, false));
+  REQUIRE(index.has_value());
+  CHECK(index->size() == 0);
+  CHECK(!index->settled());
+}
+
+}  // namespace millrace::training

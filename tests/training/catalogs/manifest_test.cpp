@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/catalogs/index/manifest.h"
+
+#include "tests/training/catalogs/catalog_under_test.h"
+
+namespace millrace::training {
+namespace {
+
+std::vector<ManifestEntry> parsed(const std::string& text, ManifestForm form) {
+  const auto entries = parse_manifest(text, form);
+  if (!entries) FAIL(entries.error().message);
+  return *entries;
+}
+
+std::string fault(const std::string& text, ManifestForm form) {
+  const auto entries = parse_manifest(text, form);
+  return entries ? std::string() : entries.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("the fields of a TSV manifest are path, name and meta") {
+  const auto entries = parsed("text\tpath\tspeaker\r\nhi \"x\"\ta/1.wav\tann\r\n\r\n\t2.flac\t\r\n",
+                              ManifestForm::tsv);
+  REQUIRE(entries.size() == 2);
+  CHECK(entries[0].path == "a/1.wav");
+  CHECK(entries[0].name == "a/1");
+  CHECK(entries[0].meta == R"({"text":"hi \"x\"","speaker":"ann"})");
+  CHECK(entries[1].name == "2");
+  CHECK(entries[1].meta == R"({"text":"","speaker":""})");
+  CHECK(parsed("name\tpath\nn\ta.wav", ManifestForm::tsv)[0].name == "n");
+  CHECK(parsed("path\na.wav", ManifestForm::tsv)[0].meta.empty());
+}
+
+TEST_CASE("the members of a JSON line are path, name and meta") {
+  const auto entries = parsed(
+      "{\"path\":\"a.wav\",\"n\":[1,2.5],\"t\":null}\n"
+      "{\"audio_filepath\":\"/x/b.wav\",\"name\":\"b\"}\n",
+      ManifestForm::json_lines);
+  REQUIRE(entries.size() == 2);
+  CHECK(entries[0].name == "a");
+  CHECK(entries[0].meta == R"({"n":[1,2.5E0],"t":null})");
+  CHECK(entries[1].path == "/x/b.wav");
+  CHECK(entries[1].name == "b");
+  CHECK(entries[1].meta.empty());
+}
+
+TEST_CASE("errors of a manifest have the number of the line") {
+  CHECK(fault("a\tb\n", ManifestForm::tsv) ==
+        "line 1 must have the names of the fields; one of them is path");
+  CHECK(fault("path\tx\tx\n", ManifestForm::tsv) == "line 1 has the field \"x\" twice");
+  CHECK(fault("path\tx\na.wav\n", ManifestForm::tsv) ==
+        "line 2 has 1 fields; the first line has 2");
+  CHECK(fault("path\n\xff\n", ManifestForm::tsv) == "line 2 is not UTF-8");
+  CHECK(fault("{\"path\":\"a\"}\n[]\n", ManifestForm::json_lines) ==
+        "line 2 must be a JSON object");
+  CHECK(fault("{\"path\":1}", ManifestForm::json_lines) == "line 1 \"path\" must be a string");
+  CHECK(fault("{\"x\":1}", ManifestForm::json_lines) == "line 1 has no path");
+  CHECK(fault("{\"path\":\"a\",\"x\":1e999}", ManifestForm::json_lines) ==
+        "line 1 has a number that is too large");
+}
+
+TEST_CASE("a manifest is a catalog in the order of its lines") {
+  AudioFolder folder;
+  const Samples b = folder.add("wavs/b.wav", 200, 1);
+  folder.add("wavs/a.wav", 100, 2);
+  write_text(folder / "train.tsv",
+             "path\tspeaker\nwavs/b.wav\tann\n" + folder / "wavs/a.wav" + "\tbob\n");
+  const auto catalog = open_good({.path = folder / "train.tsv"});
+  REQUIRE(catalog->size() == 2);
+  CHECK(catalog->name(0) == "wavs/b");
+  CHECK(catalog->meta(0) == R"({"speaker":"ann"})");
+  CHECK(catalog->name(1) == folder / "wavs/a");
+  CHECK(read_all<std::int16_t>(*catalog, 0) == b);
+}
+
+TEST_CASE("the index of a manifest is made again if the manifest or a file differs") {
+  AudioFolder folder;
+  folder.add("a.wav", 200, 1);
+  folder.add("b.wav", 100, 2);
+  write_text(folder / "m.jsonl", "{\"path\":\"a.wav\"}\n");
+  CountedSettings counted(folder / "m.jsonl");
+  open_good(counted.settings);
+  open_good(counted.settings);
+  CHECK(counted.made == 1);
+  write_text(folder / "m.jsonl", "{\"path\":\"a.wav\"}\n{\"path\":\"b.wav\"}\n");
+  CHECK(open_good(counted.settings)->size() == 2);
+  open_good(counted.settings);
+  CHECK(counted.made == 2);
+  folder.add("b.wav", 101, 2);
+  CHECK(open_good(counted.settings)->frames(1) == 101);
+}
+
+TEST_CASE("a manifest with a missing file or a repeated name is an error") {
+  AudioFolder folder;
+  folder.add("a.wav", 200, 1);
+  write_text(folder / "m.tsv", "path\na.wav\nb.wav\n");
+  CHECK(error_of({.path = folder / "m.tsv"}) ==
+        folder / "b.wav" + ": cannot be read as audio: No such file or directory");
+  write_text(folder / "m.tsv", "path\na.wav\na.wav\n");
+  CHECK_THAT(error_of({.path = folder / "m.tsv"}), Catch::Contains("the name \"a\""));
+  write_text(folder / "m.tsv", "path\tname\na.wav\t1\na.wav\t2\n");
+  CHECK(open_good({.path = folder / "m.tsv"})->size() == 2);
+  write_text(folder / "m.tsv", "path\n");
+  CHECK(error_of({.path = folder / "m.tsv"}) == folder / "m.tsv" + ": has no audio files");
+}
+
+}  // namespace millrace::training

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/service/commands/recordings/recorded_directory.h"
+#include "tests/training/catalogs/catalog_under_test.h"
+
+namespace millrace::training {
+namespace {
+
+using recordings::RecordedDirectory;
+using recordings::TestStream;
+using Kind = Event::Kind;
+
+// Samples of TestStream: the value of the frame at position p is p + 1.
+Samples positions(int first, int count) {
+  Samples values;
+  for (int i = 0; i < count; ++i) values.push_back(static_cast<std::int16_t>(first + i + 1));
+  return values;
+}
+
+void seal(recording::SegmentWriter& file) { REQUIRE(file.seal().has_value()); }
+
+// A finished stream with events, and one without.
+struct Recorded {
+  Recorded() {
+    ::setenv("XDG_CACHE_HOME", directory.path().c_str(), 1);
+    auto file = directory.file();
+    TestStream first(1, "call"), second(2, "call");
+    first.meta.options = R"({"language":"en"})";
+    first.event({.kind = Kind::open}).frames(10).event({.kind = Kind::flush, .mark = 7});
+    first.slice(file);
+    first.event({.kind = Kind::gap, .cause = Cause::rejected, .count = 5}).frames(20);
+    first.event({.kind = Kind::end});
+    first.slice(file);
+    second.event({.kind = Kind::open}).frames(8).event({.kind = Kind::end});
+    second.slice(file);
+    seal(file);
+  }
+  SharedCatalog open(const std::string& pipeline = {}) const {
+    return open_good({.path = directory.path(), .pipeline = pipeline});
+  }
+
+  RecordedDirectory directory;
+};
+
+}  // namespace
+
+TEST_CASE("finished recordings are a catalog with events and options") {
+  const Recorded recorded;
+  const auto catalog = recorded.open();
+  REQUIRE(catalog->size() == 2);
+  CHECK(catalog->frame_type() == FrameType{});
+  CHECK(catalog->name(0) == "call");
+  CHECK(catalog->name(1) == "call");
+  CHECK(catalog->meta(0) == R"({"language":"en"})");
+  CHECK(catalog->frames(0) == 30);
+  CHECK(!catalog->has_events(1));
+  REQUIRE(catalog->has_events(0));
+  const auto events = catalog->events(0);
+  REQUIRE(events.size() == 2);
+  CHECK(events[0].event.kind == Kind::flush);
+  CHECK(events[0].event.mark == 7u);
+  CHECK(events[0].frame == 10);
+  CHECK(events[1].event.kind == Kind::gap);
+  CHECK(events[1].event.cause == Cause::rejected);
+  CHECK(events[1].event.count == 5);
+  CHECK(events[1].frame == 10);
+}
+
+TEST_CASE("frames of recordings are counted without gaps, across slices") {
+  const Recorded recorded;
+  const auto catalog = recorded.open();
+  Samples expected = positions(0, 10);
+  for (const std::int16_t value : positions(15, 20)) expected.push_back(value);
+  CHECK(read_all<std::int16_t>(*catalog, 0) == expected);
+  CHECK(read_all<std::int16_t>(*catalog, 0, 7) == expected);
+  CHECK(read_all<std::int16_t>(*catalog, 1) == positions(0, 8));
+}
+
+TEST_CASE("a missing part of a recording is a gap with the cause recorder") {
+  RecordedDirectory directory;
+  auto file = directory.file();
+  TestStream stream(1, "call");
+  stream.event({.kind = Kind::open}).frames(10);
+  stream.slice(file);
+  stream.frames(6);
+  stream.skip();
+  stream.frames(4);
+  stream.slice(file);
+  seal(file);
+  const auto catalog = open_good({.path = directory.path()});
+  REQUIRE(catalog->size() == 1);
+  CHECK(catalog->frames(0) == 14);
+  const auto events = catalog->events(0);
+  REQUIRE(events.size() == 2);
+  CHECK(events[0].event.kind == Kind::gap);
+  CHECK(events[0].event.cause == Cause::recorder);
+  CHECK(events[0].event.count == 6);
+  CHECK(events[1].event.kind == Kind::abort);
+  CHECK(events[1].frame == 14);
+}
+
+TEST_CASE("streams that are being recorded are left out") {
+  RecordedDirectory directory;
+  directory.hold_writer_lock();
+  auto file = directory.file();
+  TestStream open(1, "open"), finished(2, "finished");
+  open.event({.kind = Kind::open}).frames(10);
+  open.slice(file);
+  finished.event({.kind = Kind::open}).frames(8).event({.kind = Kind::end});
+  finished.slice(file);
+  RecordedDirectory::commit(file);
+  const auto catalog = open_good({.path = directory.path()});
+  REQUIRE(catalog->size() == 1);
+  CHECK(catalog->name(0) == "finished");
+}
+
+TEST_CASE("the index of recordings is made again for a new file, and keeps the streams it has") {
+  Recorded recorded;
+  CountedSettings counted(recorded.directory.path());
+  const auto before = open_good(counted.settings);
+  open_good(counted.settings);
+  CHECK(counted.made == 1);
+  auto file = recorded.directory.file(3);
+  TestStream third(3, "third");
+  third.event({.kind = Kind::open}).frames(9).event({.kind = Kind::reset});
+  third.event({.kind = Kind::end});
+  third.slice(file);
+  seal(file);
+  const auto after = open_good(counted.settings);
+  CHECK(counted.made == 2);
+  REQUIRE(after->size() == 3);
+  CHECK(after->events(0).size() == 2);
+  CHECK(after->events(2).size() == 1);
+  CHECK(after->digest() != before->digest());
+  open_good(counted.settings);
+  CHECK(counted.made == 2);
+}
+
+TEST_CASE("a stream that is removed while the index is made is not in the next one") {
+  Recorded recorded;
+  CountedSettings counted(recorded.directory.path());
+  counted.settings.progress = [&](std::uint64_t done, std::uint64_t) {
+    if (done == 0) recorded.directory.directory().add_removed({1});
+  };
+  CHECK(open_good(counted.settings)->size() == 2);
+  CHECK(recorded.open()->size() == 1);
+}
+
+TEST_CASE("recordings of several types need the pipeline") {
+  Recorded recorded;
+  auto file = recorded.directory.file(3);
+  TestStream third(3, "third");
+  third.meta.pipeline = "telephone";
+  third.meta.frames.rate = 8000;
+  third.event({.kind = Kind::open}).frames(9).event({.kind = Kind::end});
+  third.slice(file);
+  seal(file);
+  CHECK_THAT(error_of({.path = recorded.directory.path()}), Catch::EndsWith("give the pipeline"));
+  CHECK(recorded.open("asr")->size() == 2);
+  CHECK(recorded.open("telephone")->frame_type().rate == 8000);
+  CHECK_THAT(error_of({.path = recorded.directory.path(), .pipeline = "x"}),
+             Catch::EndsWith("has no finished stream of the pipeline \"x\""));
+}
+
+TEST_CASE("recordings are not converted") {
+  const Recorded recorded;
+  CHECK(error_of({.path = recorded.directory.path(), .frames = Element::f32}) ==
+        recorded.directory.path() + ": was recorded as s16, and recordings are not converted");
+  CHECK_THAT(error_of({.path = recorded.directory.path(), .rate = 8000}),
+             Catch::Contains("not 8000 frames per second"));
+}
+
+TEST_CASE("a recording that was deleted is a read error of its stream") {
+  const Recorded recorded;
+  const auto catalog = recorded.open();
+  std::filesystem::remove(recorded.directory / recording::Directory::file_name(1));
+  const auto opened = catalog->reader()->open(0);
+  REQUIRE(opened.has_error());
+  CHECK(opened.error().fault == DataFault::read);
+  CHECK_THAT(opened.error().message, Catch::Contains("stream 1"));
+}
+
+}  // namespace millrace::training

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/catalogs/audio_catalog.h"
+
+#include <cassert>
+#include <utility>
+
+#include "training/catalogs/frames/idle_sources.h"
+#include "training/catalogs/index/audio_scan.h"
+#include "training/catalogs/index/file_states.h"
+#include "training/catalogs/index/stream_digest.h"
+
+namespace millrace::training {
+namespace {
+
+FrameType typed(FrameType type, Element element) {
+  type.element = element;
+  return type;
+}
+
+std::uint64_t digest_of(std::uint64_t streams, const FrameType& type) {
+  StreamDigest digest(streams);
+  digest.add_type(type);
+  return digest.value();
+}
+
+class AudioStreamReader final : public StreamReader {
+ public:
+  AudioStreamReader(std::uint64_t stream, std::unique_ptr<FrameSource> source,
+                    IdleSources<FrameSource>& idle)
+      : stream_(stream), source_(std::move(source)), idle_(idle) {}
+  ~AudioStreamReader() override {
+    if (!failed_) idle_.put(stream_, std::move(source_));
+  }
+
+  Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count) override {
+    auto frames = source_->frames(begin, count);
+    failed_ = failed_ || !frames;
+    return frames;
+  }
+  Result<Bytes, ReadError> entries(std::size_t /*companion*/, EntryRange /*range*/) override {
+    assert(false);
+    return Bytes();
+  }
+  std::size_t memory() const override { return source_->memory(); }
+
+ private:
+  const std::uint64_t stream_;
+  std::unique_ptr<FrameSource> source_;
+  IdleSources<FrameSource>& idle_;
+  bool failed_ = false;  // the next reader opens the file again
+};
+
+class AudioCatalogReader final : public CatalogReader {
+ public:
+  explicit AudioCatalogReader(const AudioCatalog& catalog) : catalog_(catalog) {}
+
+  Result<std::unique_ptr<StreamReader>, ReadError> open(std::uint64_t stream) override {
+    auto source = idle_.take(stream);
+    if (!source) {
+      auto opened = open_file(stream);
+      if (!opened) return opened.error();
+      source = std::move(*opened);
+    }
+    return std::unique_ptr<StreamReader>(
+        std::make_unique<AudioStreamReader>(stream, std::move(source), idle_));
+  }
+
+ private:
+  Result<std::unique_ptr<FrameSource>, ReadError> open_file(std::uint64_t stream) const {
+    const IndexedStream indexed = catalog_.index().stream(stream);
+    const AudioStream audio{.path = path_in(catalog_.base(), indexed.path),
+                            .frames = indexed.frames,
+                            .channels = catalog_.frame_type().values,
+                            .place = indexed.place,
+                            .element = catalog_.frame_type().element};
+    if (state_of(audio.path) != indexed.file)
+      if (const auto checked = check_again(audio); !checked) return checked.error();
+    return open_frames(audio);
+  }
+
+  // The file was changed after its index was made: it may still have the same format and length.
+  Result<void, ReadError> check_again(const AudioStream& audio) const {
+    const ScannedFile now = scan_file(audio.path);
+    if (!now.error.empty()) return ReadError{DataFault::read, audio.path + ": " + now.error};
+    if (now.channels != audio.channels || now.rate != catalog_.frame_type().rate)
+      return changed(DataFault::format, audio, "was changed, and has another format");
+    if (now.frames != audio.frames)
+      return changed(DataFault::length, audio,
+                     "was changed: it has " + std::to_string(now.frames) + " frames, and had " +
+                         std::to_string(audio.frames));
+    if (now.place != audio.place)
+      return changed(DataFault::format, audio, "was changed: its samples begin at another place");
+    return {};
+  }
+
+  ReadError changed(DataFault fault, const AudioStream& audio, const std::string& reason) const {
+    return {fault, audio.path + ": " + reason + "; " + catalog_.index_command() +
+                       " makes the index again"};
+  }
+
+  const AudioCatalog& catalog_;
+  IdleSources<FrameSource> idle_;
+};
+
+}  // namespace
+
+AudioCatalog::AudioCatalog(AudioIndex index, Element element)
+    : index_(std::move(index.index)),
+      opened_(std::move(index.path)),
+      base_(std::move(index.base)),
+      type_(typed(index_.frame_type(), element)),
+      digest_(digest_of(index_.digest(), type_)) {}
+
+std::string AudioCatalog::name(std::uint64_t stream) const {
+  return std::string(index_.stream(stream).name);
+}
+
+std::string AudioCatalog::meta(std::uint64_t stream) const {
+  return std::string(index_.stream(stream).meta);
+}
+
+std::unique_ptr<CatalogReader> AudioCatalog::reader() const {
+  return std::make_unique<AudioCatalogReader>(*this);
+}
+
+std::string AudioCatalog::index_command() const {
+  return "millrace index " + shell_quoted(opened_);
+}
+
+std::string AudioCatalog::path(std::uint64_t stream) const {
+  return path_in(base_, index_.stream(stream).path);
+}
+
+}  // namespace millrace::training

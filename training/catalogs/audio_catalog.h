@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "training/catalog.h"
+#include "training/catalogs/frames/frame_source.h"
+#include "training/catalogs/index/audio_index.h"
+
+namespace millrace::training {
+
+// Audio files as a catalog. Nothing is kept per stream: all is in the mapped index.
+class AudioCatalog final : public Catalog {
+ public:
+  AudioCatalog(AudioIndex index, Element element);
+
+  const FrameType& frame_type() const override { return type_; }
+  std::uint64_t size() const override { return index_.size(); }
+  std::uint64_t frames(std::uint64_t stream) const override { return index_.frames(stream); }
+  std::string name(std::uint64_t stream) const override;
+  std::string meta(std::uint64_t stream) const override;
+  std::uint64_t digest() const override { return digest_; }
+  std::unique_ptr<CatalogReader> reader() const override;
+
+  // For readers. The path of the file of a stream.
+  std::string path(std::uint64_t stream) const;
+  const Index& index() const { return index_; }
+  // The command that makes the index again.
+  std::string index_command() const;
+  // The folder that relative paths in `meta` are relative to.
+  const std::string& base() const { return base_; }
+
+ private:
+  const Index index_;
+  const std::string opened_;  // the folder or the manifest
+  const std::string base_;
+  const FrameType type_;
+  const std::uint64_t digest_;
+};
+
+}  // namespace millrace::training

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "training/catalog.h"
+
+namespace millrace::training {
+
+// The frames of one audio file, with the values that a catalog wants. Confined to one thread.
+class FrameSource {
+ public:
+  virtual ~FrameSource() = default;
+  // As StreamReader::frames(): the errors name the file.
+  virtual Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count) = 0;
+  // Memory that it keeps, in bytes, without mapped files.
+  virtual std::size_t memory() const = 0;
+  // False if its file was cut, replaced or deleted, as far as that is known.
+  virtual bool is_current() = 0;
+  // File descriptors that it keeps.
+  virtual std::size_t descriptors() const = 0;
+};
+
+// An audio file that is to be read: its place and its frames.
+struct AudioStream {
+  std::string path;
+  std::uint64_t frames = 0;
+  std::uint32_t channels = 1;
+  std::uint64_t place = 0;  // as IndexedStream::place
+  Element element = Element::s16;
+};
+
+// Maps the file if it can be mapped. The error is for a file that is missing or shorter.
+Result<std::unique_ptr<FrameSource>, ReadError> open_frames(const AudioStream& stream);
+
+}  // namespace millrace::training

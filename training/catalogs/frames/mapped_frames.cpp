@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/catalogs/frames/mapped_frames.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "input/value_kernels.h"
+
+namespace millrace::training {
+namespace {
+
+constexpr std::size_t sample_bytes = 2;
+
+std::uint64_t frame_bytes(const AudioStream& stream) { return sample_bytes * stream.channels; }
+std::uint64_t file_bytes(const AudioStream& stream) {
+  return stream.place + stream.frames * frame_bytes(stream);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FrameSource>, ReadError> MappedFrames::open(const AudioStream& stream) {
+  auto file = CheckedMapping::open(stream.path);
+  if (!file) return file.error();
+  const std::uint64_t size = file->bytes().size();
+  if (size < file_bytes(stream)) {
+    const std::uint64_t left = (size - std::min(size, stream.place)) / frame_bytes(stream);
+    return ReadError{DataFault::length, stream.path + ": ends after " + std::to_string(left) +
+                                            " of " + std::to_string(stream.frames) + " frames"};
+  }
+  return std::unique_ptr<FrameSource>(new MappedFrames(stream, std::move(*file)));
+}
+
+MappedFrames::MappedFrames(const AudioStream& stream, CheckedMapping file)
+    : stream_(stream), file_(std::move(file)) {}
+
+Result<Bytes, ReadError> MappedFrames::frames(std::uint64_t begin, std::uint64_t count) {
+  if (const auto checked = file_.check(); !checked) return checked.error();
+  if (count == 0) return Bytes();
+  const Bytes samples = file_.bytes().subspan(stream_.place + begin * frame_bytes(stream_),
+                                              count * frame_bytes(stream_));
+  if (stream_.element == Element::s16) return samples;
+  const std::size_t values = count * stream_.channels;
+  converted_.resize(std::max(converted_.size(), values * size_of(stream_.element)));
+  value_kernel(SampleFormat::s16le, stream_.element)(samples.data(), converted_.data(), values);
+  return Bytes(converted_).first(values * size_of(stream_.element));
+}
+
+}  // namespace millrace::training

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/catalogs/index/audio_index.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "training/catalogs/index/audio_scan.h"
+#include "training/catalogs/index/file_states.h"
+#include "training/catalogs/index/folder_listing.h"
+#include "training/catalogs/index/index_place.h"
+#include "training/catalogs/index/manifest.h"
+
+namespace millrace::training {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The files of a catalog, before their headers are read.
+struct Listed {
+  std::vector<ManifestEntry> entries{};
+  std::vector<std::pair<std::string, FileState>> watched{};
+};
+using List = Result<Listed, CatalogError>;
+
+List list_of_folder(const std::string& path) {
+  auto listing = list_folder(path);
+  if (!listing) return CatalogError{listing.error()};
+  if (listing->files.empty())
+    return CatalogError{path + ": has no audio files, such as .wav, .flac or .ogg"};
+  Listed listed{.watched = std::move(listing->folders)};
+  for (std::string& file : listing->files) {
+    std::string name(without_extension(file));
+    listed.entries.push_back({.path = std::move(file), .name = std::move(name)});
+  }
+  return listed;
+}
+
+ManifestForm form_of(const std::string& path) {
+  return path.ends_with(".tsv") ? ManifestForm::tsv : ManifestForm::json_lines;
+}
+
+List list_of_manifest(const std::string& path) {
+  const auto state = state_of(path);
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!state || !in.is_open() || in.bad()) return CatalogError{path + ": cannot be read"};
+  auto entries = parse_manifest(text, form_of(path));
+  if (!entries) return CatalogError{path + ": " + entries.error().message};
+  if (entries->empty()) return CatalogError{path + ": has no audio files"};
+  return Listed{.entries = std::move(*entries),
+                .watched = {{fs::path(path).filename().native(), *state}}};
+}
+
+// The first name that two files have. Empty: all names are unique.
+std::string_view repeated_name(const std::vector<ManifestEntry>& entries) {
+  std::vector<std::string_view> names;
+  for (const ManifestEntry& entry : entries) names.push_back(entry.name);
+  std::ranges::sort(names);
+  const auto found = std::ranges::adjacent_find(names);
+  return found == names.end() ? std::string_view() : *found;
+}
+
+std::string format_text(double rate, std::uint32_t channels) {
+  return std::to_string(static_cast<std::uint64_t>(rate)) + " Hz and " + std::to_string(channels) +
+         (channels == 1 ? " channel" : " channels");
+}
+
+// The headers of an older index, for files that have not changed.
+class KnownFiles {
+ public:
+  // `entries` and `paths` must outlive it.
+  KnownFiles(std::vector<Index> indexes, const std::vector<ManifestEntry>& entries,
+             const std::vector<std::string>& paths)
+      : indexes_(std::move(indexes)), entries_(entries), paths_(paths) {
+    if (indexes_.empty() || !indexes_.front().settled()) return;
+    streams_.reserve(indexes_.front().size());
+    for (std::uint64_t i = 0; i < indexes_.front().size(); ++i)
+      streams_.emplace(indexes_.front().stream(i).path, i);
+  }
+
+  std::optional<ScannedFile> find(std::size_t entry) const {
+    const auto found = streams_.find(entries_[entry].path);
+    if (found == streams_.end()) return std::nullopt;
+    const Index& index = indexes_.front();
+    const IndexedStream stream = index.stream(found->second);
+    if (state_of(paths_[entry]) != stream.file) return std::nullopt;
+    return ScannedFile{.frames = stream.frames,
+                       .rate = index.frame_type().rate,
+                       .channels = index.frame_type().values,
+                       .place = stream.place,
+                       .file = stream.file};
+  }
+
+ private:
+  const std::vector<Index> indexes_;
+  const std::vector<ManifestEntry>& entries_;
+  const std::vector<std::string>& paths_;
+  std::unordered_map<std::string_view, std::uint64_t> streams_;
+};
+
+// The error of the first file that cannot be used; empty if all are good.
+std::string fault_in(const std::vector<std::string>& paths, const std::vector<ScannedFile>& files) {
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (!files[i].error.empty()) return paths[i] + ": " + files[i].error;
+  const ScannedFile& first = files.front();
+  for (std::size_t i = 1; i < files.size(); ++i) {
+    const ScannedFile& file = files[i];
+    if (file.rate == first.rate && file.channels == first.channels) continue;
+    return paths[i] + ": has " + format_text(file.rate, file.channels) + ", but " + paths.front() +
+           " has " + format_text(first.rate, first.channels) +
+           "; convert it: " + conversion_command(paths[i], first.rate, first.channels);
+  }
+  return {};
+}
+
+// False: a file was changed while the index was made, so that a later change may have the same
+// time.
+bool is_settled(const Listed& listed, const std::vector<ScannedFile>& files, std::int64_t begun,
+                std::int64_t ended) {
+  const auto meanwhile = [&](const FileState& state) {
+    return state.changed >= begun && state.changed <= ended;
+  };
+  return std::ranges::none_of(files, meanwhile, &ScannedFile::file) &&
+         std::ranges::none_of(listed.watched,
+                              [&](const auto& one) { return meanwhile(one.second); });
+}
+
+// Makes an index, and writes it if it can be written.
+Result<Index, CatalogError> make(IndexPlace& place, const std::string& path, bool folder,
+                                 const std::string& base, const CatalogProgress& progress) {
+  const bool written = place.begin();
+  const std::int64_t begun = written ? place.now() : 0;
+  const List listed = folder ? list_of_folder(path) : list_of_manifest(path);
+  if (!listed) return listed.error();
+  if (const auto name = repeated_name(listed->entries); !name.empty())
+    return CatalogError{path + ": two files have the name \"" + std::string(name) +
+                        "\"; the names of streams must be unique"};
+  std::vector<std::string> paths;
+  for (const ManifestEntry& entry : listed->entries) paths.push_back(path_in(base, entry.path));
+  const KnownFiles known(place.read(), listed->entries, paths);
+  const std::vector<ScannedFile> files = scan_files(
+      paths, [&](std::size_t i) { return known.find(i); }, progress);
+  if (std::string fault = fault_in(paths, files); !fault.empty()) return CatalogError{fault};
+
+  IndexBuilder builder;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const ManifestEntry& entry = listed->entries[i];
+    builder.add({.frames = files[i].frames,
+                 .name = entry.name,
+                 .meta = entry.meta,
+                 .path = entry.path,
+                 .file = files[i].file,
+                 .place = files[i].place});
+  }
+  for (const auto& [watched, state] : listed->watched)
+    builder.watch({.path = watched, .file = state});
+  const bool settled = written && is_settled(*listed, files, begun, place.now());
+  auto bytes =
+      builder.finish({.values = files.front().channels, .rate = files.front().rate}, settled);
+  const std::string file = written ? place.commit(bytes) : std::string();
+  if (!file.empty())
+    if (auto mapped = Index::map(file)) return std::move(*mapped);
+  auto index = Index::from(std::move(bytes));
+  if (!index) return CatalogError{path + ": has a file that cannot be trained with"};
+  return std::move(*index);
+}
+
+}  // namespace
+
+Result<AudioIndex, CatalogError> audio_index(const std::string& path, std::uint64_t checked,
+                                             const CatalogProgress& progress) {
+  const bool folder = fs::is_directory(path);
+  const fs::path parent = fs::path(path).parent_path();
+  const std::string base = folder ? path : parent.empty() ? "." : parent.native();
+  IndexPlace place(base, folder ? "index" : fs::path(path).filename().native() + ".index");
+  for (Index& index : place.read()) {
+    const auto compared = index.size() <= checked ? Compared::all : Compared::watched_only;
+    if (is_current(index, base, compared)) return AudioIndex{std::move(index), path, base};
+  }
+  auto made = make(place, path, folder, base, progress);
+  if (!made) return made.error();
+  return AudioIndex{std::move(*made), path, base};
+}
+
+bool is_manifest_name(std::string_view name) {
+  return name.ends_with(".tsv") || name.ends_with(".jsonl") || name.ends_with(".ndjson") ||
+         name.ends_with(".json");
+}
+
+std::string shell_quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string conversion_command(const std::string& path, double rate, std::uint32_t channels) {
+  const fs::path file(path);
+  const auto quoted = [](const fs::path& one) { return shell_quoted(one.native()); };
+  const fs::path converted = file.parent_path() / (".converted" + file.extension().native());
+  return "sox " + quoted(file) + " -r " + std::to_string(static_cast<std::uint64_t>(rate)) +
+         " -c " + std::to_string(channels) + " " + quoted(converted) + " && mv " +
+         quoted(converted) + " " + quoted(file);
+}
+
+}  // namespace millrace::training

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/catalogs/index/audio_scan.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <limits>
+#include <thread>
+
+#include "base/quiet_thread.h"
+#include "input/audio_file.h"
+#include "training/catalogs/index/file_states.h"
+#include "training/catalogs/index/wav_samples.h"
+
+namespace millrace::training {
+namespace {
+
+constexpr std::uint64_t scanned_by_a_thread = 64;
+constexpr unsigned most_threads = 16;
+constexpr std::uint64_t files_between_calls = 16;
+constexpr std::uint64_t all_taken = std::numeric_limits<std::uint64_t>::max() / 2;
+
+}  // namespace
+
+ScannedFile scan_file(const std::string& path) {
+  ScannedFile found;
+  const auto state = state_of(path);  // before its content, so that a later change is seen
+  auto file = AudioFile::open(path);
+  if (!file) {
+    found.error = file.error();
+    return found;
+  }
+  found.file = state.value_or(FileState{});
+  found.rate = file->rate();
+  found.channels = file->channels();
+  if (file->frames()) {
+    found.frames = *file->frames();
+  } else {
+    const auto frames = file->skip(std::numeric_limits<std::uint64_t>::max());
+    if (frames)
+      found.frames = *frames;
+    else
+      found.error = frames.error();
+  }
+  // libsndfile shortens a file that was cut. Its length stays that of the header, so that the cut
+  // is reported when the stream is read.
+  const auto wav = file->pcm16() ? find_wav_samples(path) : std::nullopt;
+  if (wav && wav->channels == found.channels && wav->rate == found.rate &&
+      wav->frames >= found.frames) {
+    found.frames = wav->frames;
+    found.place = wav->begin;
+  }
+  if (found.error.empty() && found.frames >= Index::most_frames)
+    found.error = "has an impossible length in its header";
+  if (found.error.empty() && (found.rate <= 0 || found.rate >= Index::most_rate))
+    found.error = "has an impossible rate in its header";
+  if (found.error.empty() && (found.channels == 0 || found.channels > Index::most_channels))
+    found.error = "has an impossible number of channels in its header";
+  return found;
+}
+
+std::vector<ScannedFile> scan_files(const std::vector<std::string>& paths, const KnownFile& known,
+                                    const CatalogProgress& progress) {
+  std::vector<ScannedFile> found(paths.size());
+  // Relaxed: the results are read after the threads are joined.
+  std::atomic<std::uint64_t> taken = 0;
+  const auto scan_one = [&] {
+    const std::uint64_t i = taken.fetch_add(1, std::memory_order_relaxed);
+    if (i >= paths.size()) return false;
+    auto same = known(i);
+    found[i] = same ? std::move(*same) : scan_file(paths[i]);
+    return true;
+  };
+  // Ends the other threads if `progress` throws.
+  struct Stop {
+    std::atomic<std::uint64_t>& taken;
+    ~Stop() { taken.store(all_taken); }
+  };
+  const std::uint64_t total = std::max<std::uint64_t>(1, paths.size());
+  const std::uint64_t threads =
+      std::min<std::uint64_t>({paths.size() / scanned_by_a_thread, most_threads,
+                               std::max(1u, std::thread::hardware_concurrency()) - 1});
+  std::vector<std::exception_ptr> thrown(threads);
+  {
+    std::vector<std::jthread> others;
+    const Stop stop{taken};
+    for (std::exception_ptr& error : thrown)
+      others.push_back(quiet_thread("catalog", [&scan_one, &taken, &error] {
+        try {
+          while (scan_one()) {
+          }
+        } catch (...) {
+          error = std::current_exception();
+          taken.store(all_taken);
+        }
+      }));
+    for (std::uint64_t own = 0; scan_one(); ++own)
+      if (progress && own % files_between_calls == 0)
+        progress(std::min(total, taken.load(std::memory_order_relaxed) - 1), total);
+  }
+  for (const std::exception_ptr& error : thrown)
+    if (error) std::rethrow_exception(error);
+  if (progress) progress(total, total);
+  return found;
+}
+
+}  // namespace millrace::training

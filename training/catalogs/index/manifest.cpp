@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/catalogs/index/manifest.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <optional>
+#include <utility>
+
+#include "schemas/json_text.h"
+#include "schemas/text.h"
+#include "training/catalogs/index/folder_listing.h"
+
+namespace millrace::training {
+namespace {
+
+namespace json = boost::json;
+using Entry = Result<ManifestEntry, CatalogError>;
+
+constexpr std::array<std::string_view, 2> path_fields{"path", "audio_filepath"};
+constexpr std::string_view name_field = "name";
+
+bool is_path(std::string_view field) {
+  return std::ranges::find(path_fields, field) != path_fields.end();
+}
+
+std::vector<std::string_view> split(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (std::size_t begin = 0;;) {
+    const std::size_t tab = line.find('\t', begin);
+    fields.push_back(line.substr(begin, tab - begin));
+    if (tab == std::string_view::npos) return fields;
+    begin = tab + 1;
+  }
+}
+
+Entry complete(ManifestEntry entry) {
+  if (entry.path.empty()) return CatalogError{"has no path"};
+  if (entry.name.empty()) entry.name = without_extension(entry.path);
+  return entry;
+}
+
+class TsvLines {
+ public:
+  // The names of the fields. Empty: they are good.
+  std::string begin(std::string_view line) {
+    fields_ = split(line);
+    if (std::ranges::count_if(fields_, is_path) != 1)
+      return "must have the names of the fields; one of them is path";
+    for (const std::string_view field : fields_)
+      if (std::ranges::count(fields_, field) > 1)
+        return "has the field \"" + std::string(field) + "\" twice";
+    return {};
+  }
+
+  Entry entry(std::string_view line) const {
+    const auto values = split(line);
+    if (values.size() != fields_.size())
+      return CatalogError{"has " + std::to_string(values.size()) + " fields; the first line has " +
+                          std::to_string(fields_.size())};
+    ManifestEntry entry;
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      if (is_path(fields_[i])) {
+        entry.path = values[i];
+      } else if (fields_[i] == name_field) {
+        entry.name = values[i];
+      } else {
+        entry.meta += entry.meta.empty() ? '{' : ',';
+        append_string(entry.meta, fields_[i]);
+        entry.meta += ':';
+        append_string(entry.meta, values[i]);
+      }
+    }
+    if (!entry.meta.empty()) entry.meta += '}';
+    return complete(std::move(entry));
+  }
+
+ private:
+  std::vector<std::string_view> fields_;
+};
+
+// Removes a member, and returns its text. Empty: no such member. nullopt: not a string.
+std::optional<std::string> taken(json::object& object, std::string_view field) {
+  const json::value* value = object.if_contains(field);
+  if (value == nullptr) return std::string();
+  if (!value->is_string()) return std::nullopt;
+  std::string text(value->get_string());
+  object.stable_erase(field);
+  return text;
+}
+
+Entry json_entry(std::string_view line) {
+  boost::system::error_code error;
+  json::value value = json::parse(line, error);
+  if (error || !value.is_object()) return CatalogError{"must be a JSON object"};
+  json::object& object = value.get_object();
+  ManifestEntry entry;
+  for (const std::string_view field : path_fields) {
+    const auto path = taken(object, field);
+    if (!path) return CatalogError{"\"" + std::string(field) + "\" must be a string"};
+    if (entry.path.empty()) entry.path = *path;
+  }
+  const auto name = taken(object, name_field);
+  if (!name) return CatalogError{"\"name\" must be a string"};
+  entry.name = *name;
+  if (!object.empty()) entry.meta = json::serialize(object);
+  // The parser reads numbers beyond the range of a double as infinity.
+  if (!entry.meta.empty() && !is_json_object(entry.meta))
+    return CatalogError{"has a number that is too large"};
+  return complete(std::move(entry));
+}
+
+}  // namespace
+
+Result<std::vector<ManifestEntry>, CatalogError> parse_manifest(std::string_view text,
+                                                                ManifestForm form) {
+  std::vector<ManifestEntry> entries;
+  TsvLines tsv;
+  bool begun = false;
+  std::size_t number = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    ++number;
+    if (line.empty()) continue;
+    const std::string place = "line " + std::to_string(number) + " ";
+    if (!is_utf8(line)) return CatalogError{place + "is not UTF-8"};
+    if (form == ManifestForm::tsv && !std::exchange(begun, true)) {
+      if (const std::string reason = tsv.begin(line); !reason.empty())
+        return CatalogError{place + reason};
+      continue;
+    }
+    auto entry = form == ManifestForm::tsv ? tsv.entry(line) : json_entry(line);
+    if (!entry) return CatalogError{place + entry.error().message};
+    entries.push_back(std::move(*entry));
+  }
+  return entries;
+}
+
+}  // namespace millrace::training

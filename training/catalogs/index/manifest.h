@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "training/catalogs/index/catalog_error.h"
+
+namespace millrace::training {
+
+// An audio file of a manifest.
+struct ManifestEntry {
+  std::string path{};  // as written: absolute, or relative to the manifest
+  std::string name{};
+  std::string meta{};  // the other fields as a JSON object; empty if there are none
+};
+
+enum class ManifestForm { tsv, json_lines };
+
+// Reads a manifest. TSV: the first line has the names of the fields, and values are strings. JSON
+// lines: an object per line. The field `path` or `audio_filepath` is the file, and `name` the name
+// of the stream; default: the path without its extension. Empty lines are left out. The error is a
+// sentence with the number of the line.
+Result<std::vector<ManifestEntry>, CatalogError> parse_manifest(std::string_view text,
+                                                                ManifestForm form);
+
+}  // namespace millrace::training

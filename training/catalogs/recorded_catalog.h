@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "training/catalog.h"
+#include "training/catalogs/index/index.h"
+
+namespace millrace::training {
+
+// A directory of recordings as a catalog. Each reader opens the directory for its own thread, and
+// verifies the checksums of a stream when it opens the stream.
+class RecordedCatalog final : public Catalog {
+ public:
+  RecordedCatalog(Index index, std::string folder);
+
+  const FrameType& frame_type() const override { return type_; }
+  std::uint64_t size() const override { return index_.size(); }
+  std::uint64_t frames(std::uint64_t stream) const override { return index_.frames(stream); }
+  std::string name(std::uint64_t stream) const override;
+  std::string meta(std::uint64_t stream) const override;
+  bool has_events(std::uint64_t stream) const override { return index_.has_events(stream); }
+  std::vector<InnerEvent> events(std::uint64_t stream) const override;
+  std::uint64_t digest() const override { return digest_; }
+  std::unique_ptr<CatalogReader> reader() const override;
+
+  // For readers.
+  const std::string& folder() const { return folder_; }
+  std::uint64_t number(std::uint64_t stream) const { return index_.stream(stream).place; }
+
+ private:
+  const Index index_;
+  const std::string folder_;
+  const FrameType type_;
+  const std::uint64_t digest_;
+};
+
+}  // namespace millrace::training

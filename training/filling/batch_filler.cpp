@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/filling/batch_filler.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/queue.h"
+#include "base/quiet_thread.h"
+#include "training/filling/filler_message.h"
+#include "training/filling/filling_job.h"
+#include "training/filling/job_source.h"
+#include "training/filling/row_filler.h"
+
+namespace millrace::training {
+
+namespace {
+
+using Job = FillingJob;
+using Kind = FillingJob::Kind;
+using Message = FillerMessage;
+
+constexpr std::uint64_t none_failed = std::numeric_limits<std::uint64_t>::max();
+
+// The jobs that have no buffer: one is planned, and others are an end of an epoch, a lack of
+// buffers, a failure, and the end of a thread.
+constexpr std::size_t other_jobs = 5;
+
+}  // namespace
+
+// The first thread makes the jobs and fills its part of them. Without threads, the caller does.
+struct BatchFiller::Impl {
+  Impl(std::shared_ptr<const Catalog> the_catalog, std::shared_ptr<Epochs> the_epochs,
+       BatchBuffers& the_buffers, FillerSettings the_settings,
+       std::shared_ptr<StreamFunction> the_function)
+      : catalog(std::move(the_catalog)),
+        epochs(std::move(the_epochs)),
+        buffers(the_buffers),
+        settings(std::move(the_settings)),
+        function(std::move(the_function)),
+        parts(std::max<std::size_t>(settings.threads, 1)),
+        source(*catalog, epochs->plan(), buffers, settings, parts,
+               [this](std::uint64_t epoch) { ask(epoch); }),
+        messages(std::make_shared<Queue<Message>>(3 * (settings.buffers + other_jobs))),
+        results(settings.buffers + other_jobs) {
+    results.reserve();  // end_thread() must not allocate
+  }
+
+  void start(PlanPosition position);
+  void stop();
+
+  // On the first thread.
+  void drive();
+  void receive(Message& message);
+  void receive_all();
+  void ask(std::uint64_t epoch);
+  void begin_jobs();
+  Job* next_job();
+
+  // On each thread.
+  RowFiller row_filler(std::size_t part) const;
+  void serve(std::size_t part);
+  void fill(Job& job, RowFiller& filler, std::size_t part);
+  void finish(Job& job);
+  void publish(Job& job);
+  void set_failed(std::uint64_t number);
+  void end_thread();  // by an exception
+
+  // On the caller's thread.
+  Job* await(Time deadline);
+  std::optional<Job*> fill_here(Time deadline);
+  FillResult take(Job& job);
+
+  const std::shared_ptr<const Catalog> catalog;
+  const std::shared_ptr<Epochs> epochs;
+  BatchBuffers& buffers;
+  const FillerSettings settings;
+  const std::shared_ptr<StreamFunction> function;
+  const std::size_t parts;  // threads that fill
+
+  // For the first thread while it runs.
+  JobSource source;
+  Job failed_plan{{}, 0, 0};
+  std::vector<Message> received;
+  std::deque<Job*> own;  // to be filled by this thread
+
+  std::shared_ptr<Queue<Message>> messages;        // to the first thread
+  Queue<Job*> results;                             // to the caller
+  std::vector<std::unique_ptr<Queue<Job*>>> work;  // to the other threads
+  std::atomic<bool> stopping{false};
+  std::atomic<std::uint64_t> failed{none_failed};  // number of the first job that failed
+  std::atomic<Duration::rep> filling{0};
+  Job ended{{}, 0, 0};  // the result of a thread that ended: its part of the batches is missing
+  std::atomic<bool> has_ended{false};
+
+  // For the caller.
+  bool running = false;
+  std::uint64_t run = 0;                // number of starts
+  std::uint64_t taken = 0;              // jobs since the start
+  std::uint64_t batches = 0;            // ids
+  std::vector<Job*> early;              // results that came before an earlier one
+  std::optional<RowFiller> own_filler;  // without threads
+  std::vector<std::jthread> threads;
+};
+
+void BatchFiller::Impl::start(PlanPosition position) {
+  assert(!running);
+  epochs->start();
+  ++run;
+  source.start(position);
+  running = true;
+  if (settings.threads == 0) own_filler.emplace(row_filler(0));
+  if (settings.threads > 0) try {
+      for (std::size_t part = 1; part < parts; ++part)
+        work.push_back(std::make_unique<Queue<Job*>>(settings.buffers + other_jobs));
+      for (std::size_t part = 1; part < parts; ++part)
+        threads.push_back(quiet_thread("millrace-filler", [this, part] { serve(part); }));
+      threads.push_back(quiet_thread("millrace-filler", [this] { drive(); }));
+    } catch (...) {
+      stop();
+      throw;
+    }
+}
+
+void BatchFiller::Impl::stop() {
+  if (!running) return;
+  stopping = true;
+  (void)messages->try_push({.kind = Message::Kind::stop});
+  for (const auto& queue : work) queue->close();
+  threads.clear();
+  work.clear();
+  own_filler.reset();
+  stopping = false;
+  running = false;
+  ++run;  // answers to this run are ignored
+  receive_all();
+  results.drain(early);
+  early.clear();
+  own.clear();
+  source.stop();
+  failed = none_failed;
+  has_ended = false;
+  taken = 0;
+}
+
+void BatchFiller::Impl::drive() try {
+  RowFiller filler = row_filler(0);
+  while (!stopping) {
+    receive_all();
+    begin_jobs();
+    if (!own.empty()) {
+      Job& job = *own.front();
+      own.pop_front();
+      fill(job, filler, 0);
+    } else if (auto message = messages->pop_until(Time::max())) {
+      receive(*message);
+    }
+  }
+} catch (...) {
+  end_thread();
+}
+
+void BatchFiller::Impl::receive(Message& message) {
+  if (message.kind == Message::Kind::given) source.give(message.buffer, std::move(message.spent));
+  if (message.kind == Message::Kind::taken) source.take_back(*message.job);
+  if (message.kind != Message::Kind::epoch || message.run != run) return;
+  if (message.epoch) epochs->prepare(message.number + 1);
+  source.set_epoch(std::move(message.epoch), std::move(message.error));
+}
+
+// The answer may come after stop(), and even after the end of this object.
+void BatchFiller::Impl::ask(std::uint64_t number) {
+  epochs->ask(number, [queue = messages, of_run = run, number](Epochs::Distributed epoch,
+                                                               std::exception_ptr error) {
+    (void)queue->try_push({.kind = Message::Kind::epoch,
+                           .run = of_run,
+                           .number = number,
+                           .epoch = std::move(epoch),
+                           .error = std::move(error)});
+  });
+}
+
+void BatchFiller::Impl::receive_all() {
+  messages->drain(received);
+  for (Message& message : received) receive(message);
+}
+
+void BatchFiller::Impl::begin_jobs() {
+  while (failed == none_failed) {
+    Job* const job = next_job();
+    if (!job) return;
+    if (job->kind != Kind::batch) {
+      publish(*job);
+      continue;
+    }
+    job->remaining = static_cast<std::uint32_t>(parts);
+    for (const auto& queue : work) (void)queue->try_push(static_cast<Job*>(job));
+    own.push_back(job);
+  }
+}
+
+// An exception of the source becomes a job too, behind those that it has made.
+Job* BatchFiller::Impl::next_job() try {
+  Job* const job = source.next();
+  if (job && job->kind == Kind::failed) set_failed(job->number);
+  return job;
+} catch (...) {
+  failed_plan.kind = Kind::failed;
+  failed_plan.thrown = std::current_exception();
+  failed_plan.number = source.begun();
+  set_failed(failed_plan.number);
+  return &failed_plan;
+}
+
+RowFiller BatchFiller::Impl::row_filler(std::size_t part) const {
+  return {*catalog, function.get(), epochs->plan().slots(settings.rank), {part, parts}};
+}
+
+void BatchFiller::Impl::serve(std::size_t part) try {
+  RowFiller filler = row_filler(part);
+  while (const auto job = work[part - 1]->pop_until(Time::max()))
+    if (!stopping) fill(**job, filler, part);
+} catch (...) {
+  end_thread();
+}
+
+void BatchFiller::Impl::end_thread() {
+  if (has_ended.exchange(true)) return;
+  ended.kind = Kind::failed;
+  ended.thrown = std::current_exception();
+  publish(ended);
+}
+
+void BatchFiller::Impl::fill(Job& job, RowFiller& filler, std::size_t part) {
+  const Time begin = Clock::now();
+  if (job.number <= failed) filler.fill(job, stopping);
+  if (job.failures[part]) set_failed(job.number);
+  filling.fetch_add((Clock::now() - begin).count(), std::memory_order_relaxed);
+  if (job.remaining.fetch_sub(1, std::memory_order_acq_rel) == 1) finish(job);
+}
+
+void BatchFiller::Impl::finish(Job& job) {
+  if (stopping) return;
+  if (job.first_failure()) job.kind = Kind::failed;
+  if (job.number < failed) try {
+      job.end_rows();
+      buffers.written(*job.buffer, job.shape);
+      job.written = true;
+    } catch (...) {
+      job.kind = Kind::failed;
+      job.thrown = std::current_exception();
+      set_failed(job.number);
+    }
+  publish(job);
+}
+
+void BatchFiller::Impl::set_failed(std::uint64_t number) {
+  std::uint64_t first = failed;
+  while (number < first && !failed.compare_exchange_weak(first, number)) {
+  }
+}
+
+void BatchFiller::Impl::publish(Job& job) {
+  if (settings.threads == 0) return;
+  const auto pushed = results.try_push(&job);
+  if (pushed == Queue<Job*>::Pushed::first && settings.on_filled) settings.on_filled();
+}
+
+// The next result in order. It stays in `early` until it is taken, a failure until stop().
+Job* BatchFiller::Impl::await(Time deadline) {
+  for (;;) {
+    const auto next = std::ranges::find_if(
+        early, [this](const Job* job) { return job->number == taken || job == &ended; });
+    if (next != early.end()) return *next;
+    const auto job = settings.threads > 0 ? results.pop_until(deadline) : fill_here(deadline);
+    if (!job) return nullptr;
+    early.push_back(*job);
+  }
+}
+
+std::optional<Job*> BatchFiller::Impl::fill_here(Time deadline) {
+  receive_all();
+  Job* job = next_job();
+  while (!job && source.awaits_epoch()) {
+    auto message = messages->pop_until(deadline);
+    if (!message) return std::nullopt;
+    receive(*message);
+    job = next_job();
+  }
+  if (!job) return std::nullopt;
+  if (job->kind != Kind::batch) return job;
+  job->remaining = 1;
+  fill(*job, *own_filler, 0);
+  return job;
+}
+
+FillResult BatchFiller::Impl::take(Job& job) {
+  if (job.kind == Kind::failed) return job.error(*catalog);
+  ++taken;
+  std::erase(early, &job);
+  FillResult result = NoBuffer{};
+  if (job.kind == Kind::epoch_end) result = EpochEnd{job.epoch};
+  if (job.kind == Kind::batch) {
+    job.message.id = BatchId(batches++);
+    result =
+        FilledBatch{.buffer = *job.buffer, .shape = job.shape, .message = std::move(job.message)};
+    job.buffer.reset();
+    job.written = false;
+  }
+  if (settings.threads == 0)
+    source.take_back(job);
+  else
+    (void)messages->try_push({.kind = Message::Kind::taken, .job = &job});
+  return result;
+}
+
+BatchFiller::BatchFiller(std::shared_ptr<const Catalog> catalog, std::shared_ptr<Epochs> epochs,
+                         BatchBuffers& buffers, FillerSettings settings,
+                         std::shared_ptr<StreamFunction> function)
+    : impl_(std::make_unique<Impl>(std::move(catalog), std::move(epochs), buffers,
+                                   std::move(settings), std::move(function))) {}
+
+BatchFiller::~BatchFiller() { stop(); }
+
+void BatchFiller::start(PlanPosition position) { impl_->start(position); }
+void BatchFiller::stop() { impl_->stop(); }
+bool BatchFiller::running() const { return impl_->running; }
+
+void BatchFiller::give(std::uint32_t buffer, worker_protocol::HandedBatch spent) {
+  (void)impl_->messages->try_push({.buffer = buffer, .spent = std::move(spent)});
+}
+
+std::optional<FillResult> BatchFiller::next_until(Time deadline) {
+  assert(running());
+  Job* const job = impl_->await(deadline);
+  if (!job) return std::nullopt;
+  return impl_->take(*job);
+}
+
+Duration BatchFiller::filling() const {
+  return Duration(impl_->filling.load(std::memory_order_relaxed));
+}
+
+}  // namespace millrace::training

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/filling/epochs.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <utility>
+
+#include "base/quiet_thread.h"
+
+namespace millrace::training {
+
+namespace {
+
+// Far more requests than fillers that can share the epochs.
+constexpr std::size_t most_requests = 1 << 16;
+
+constexpr std::size_t most_kept = 2;  // the epoch that is read, and the next one
+
+}  // namespace
+
+Epochs::Epochs(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
+
+Epochs::~Epochs() { stop(); }
+
+void Epochs::start() {
+  if (thread_.joinable()) return;
+  requests_ = std::make_unique<Queue<Request>>(most_requests);
+  thread_ = quiet_thread("millrace-epochs", [this] { run(); });
+}
+
+void Epochs::stop() {
+  if (!thread_.joinable()) return;
+  requests_->close();
+  thread_.join();
+  requests_.reset();
+}
+
+Epochs::Distributed Epochs::get(std::uint64_t epoch) {
+  if (!requests_) return find_or_make(epoch);
+  struct Answer {
+    Distributed epoch;
+    std::exception_ptr error;
+  };
+  const auto answers = std::make_shared<Queue<Answer>>(1);
+  ask(epoch, [answers](Distributed distributed, std::exception_ptr error) {
+    (void)answers->try_push({std::move(distributed), std::move(error)});
+  });
+  auto answer = answers->pop_until(Time::max()).value();
+  if (answer.error) std::rethrow_exception(std::move(answer.error));
+  return std::move(answer.epoch);
+}
+
+void Epochs::ask(std::uint64_t epoch, Then then) {
+  (void)requests_->try_push({.epoch = epoch, .then = std::move(then)});
+}
+
+void Epochs::prepare(std::uint64_t epoch) {
+  if (requests_) ask(epoch, nullptr);
+}
+
+void Epochs::run() {
+  while (const auto request = requests_->pop_until(Time::max())) {
+    if (requests_->closed()) return;
+    Distributed epoch;
+    std::exception_ptr error;
+    try {
+      epoch = find_or_make(request->epoch);
+    } catch (...) {  // get() and ask() of this epoch fail in the same way
+      error = std::current_exception();
+    }
+    if (request->then) request->then(std::move(epoch), std::move(error));
+  }
+}
+
+Epochs::Distributed Epochs::find_or_make(std::uint64_t epoch) {
+  std::erase_if(known_, [](const Known& known) { return known.used.expired(); });
+  Distributed found;
+  const auto at = std::ranges::find(known_, epoch, &Known::epoch);
+  if (at != known_.end()) {
+    found = at->used.lock();
+    known_.erase(at);
+  }
+  if (!found) found = plan_->epoch(epoch);
+  known_.push_back({.epoch = epoch, .kept = found, .used = found});
+  for (std::size_t i = 0; i + most_kept < known_.size(); ++i) known_[i].kept.reset();
+  return found;
+}
+
+}  // namespace millrace::training

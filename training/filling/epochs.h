@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/queue.h"
+#include "training/plans/plan.h"
+
+namespace millrace::training {
+
+// Distributes the epochs of a plan, each of them once. A thread distributes an epoch during the one
+// before, so that no step waits for it. Several fillers may share one.
+//
+// get(), ask() and prepare() are thread-safe between start() and stop(). All else is confined to
+// one thread.
+class Epochs {
+ public:
+  using Distributed = std::shared_ptr<const EpochPlan>;
+
+  // Starts no thread.
+  explicit Epochs(std::shared_ptr<const Plan> plan);
+  // Waits for the distribution that is under way.
+  ~Epochs();
+
+  const Plan& plan() const { return *plan_; }
+
+  // Starts the thread, if it does not run. Throws std::system_error.
+  void start();
+  // Ends the thread when the distribution that is under way has ended.
+  void stop();
+
+  // The epoch. Waits until it is distributed; without the thread, distributes it in the calling
+  // one. Throws the exceptions of Plan::epoch().
+  Distributed get(std::uint64_t epoch);
+  // Calls `then` on the thread with the epoch, or with the exception of Plan::epoch(). Does not
+  // wait. stop() drops requests whose distribution has not begun. Requires: the thread runs.
+  // `then` must not throw.
+  using Then = std::function<void(Distributed, std::exception_ptr)>;
+  void ask(std::uint64_t epoch, Then then);
+  // Has the thread distribute the epoch. Does not wait, and does nothing without the thread.
+  void prepare(std::uint64_t epoch);
+
+ private:
+  struct Request {
+    std::uint64_t epoch = 0;
+    Then then;  // empty: prepare()
+  };
+
+  void run();
+  Distributed find_or_make(std::uint64_t epoch);
+
+  const std::shared_ptr<const Plan> plan_;
+  // Used by the thread while it runs: the two epochs requested last, and those in use.
+  struct Known {
+    std::uint64_t epoch = 0;
+    Distributed kept;
+    std::weak_ptr<const EpochPlan> used;
+  };
+  std::vector<Known> known_;  // the one requested last is the last
+  std::unique_ptr<Queue<Request>> requests_;
+  std::jthread thread_;
+};
+
+}  // namespace millrace::training

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "gpu/host/batch_writer.h"
+#include "gpu/host/companion_layout.h"
+#include "gpu/host/slab_layout.h"
+#include "schemas/worker_messages.h"
+#include "training/catalog.h"
+#include "training/filling/stream_error.h"
+#include "training/plans/plan.h"
+
+namespace millrace::training {
+
+// A batch on its way through the threads of a BatchFiller, or another result in the order of the
+// batches. The thread that plans makes it. While `remaining` threads fill it, each of them writes
+// its own rows. The last of them passes it to the consumer.
+struct FillingJob {
+  enum class Kind : std::uint8_t { batch, epoch_end, no_buffer, failed };
+
+  FillingJob(const RowFormat& format, std::uint32_t slots, std::size_t parts)
+      : writer(format, slots), failures(parts) {}
+
+  // The failure at the first row that could not be written, of all parts.
+  struct Failure;
+  const Failure* first_failure() const;
+  // The error of a job that failed. Throws the exception if that is why.
+  DataError error(const Catalog& catalog) const;
+  // All rows with frames are written: writes the padding rows and the end of the message.
+  void end_rows();
+
+  std::uint64_t number = 0;  // jobs before it since the start
+  Kind kind = Kind::batch;
+  PlannedBatch planned;
+  std::uint64_t epoch = 0;  // that has ended
+
+  std::optional<std::uint32_t> buffer{};
+  bool written = false;  // BatchBuffers knows that
+  BatchWriter writer;
+  CompanionLayout companions{};  // for planned.rows and planned.body
+  SlabShape shape{};
+  worker_protocol::HandedBatch message{};
+  std::atomic<std::uint32_t> remaining{0};
+
+  // The failure at the first row that could not be written, by part.
+  struct Failure {
+    std::size_t row = 0;
+    ReadError error;
+    std::exception_ptr thrown{};  // then there is no `error`
+  };
+  std::vector<std::optional<Failure>> failures;
+  std::exception_ptr thrown{};  // kind `failed`, if it is not the failure of a row
+};
+
+}  // namespace millrace::training

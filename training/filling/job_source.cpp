@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/filling/job_source.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "workers/feed/row_entry.h"
+
+namespace millrace::training {
+
+using Kind = FillingJob::Kind;
+
+namespace {
+
+// Without slots, each row opens its stream, and several rows can be of one stream.
+void keep_first_of_each(std::vector<worker_protocol::OpenedStream>& opened) {
+  using worker_protocol::OpenedStream;
+  std::ranges::stable_sort(opened, {}, &OpenedStream::stream);
+  const auto same = [](const OpenedStream& a, const OpenedStream& b) {
+    return a.stream == b.stream;
+  };
+  opened.erase(std::unique(opened.begin(), opened.end(), same), opened.end());
+}
+
+}  // namespace
+
+JobSource::JobSource(const Catalog& catalog, const Plan& plan, BatchBuffers& buffers,
+                     const FillerSettings& settings, std::size_t parts,
+                     std::function<void(std::uint64_t)> ask)
+    : catalog_(catalog),
+      buffers_(buffers),
+      settings_(settings),
+      slots_(plan.slots(settings.rank)),
+      parts_(parts),
+      ask_(std::move(ask)) {}
+
+void JobSource::start(PlanPosition position) {
+  position_ = position;
+  ask_(position.epoch);
+}
+
+void JobSource::stop() {
+  idle_.clear();
+  for (const auto& job : jobs_) {
+    if (job->written) buffers_.dropped(*job->buffer);
+    if (job->buffer) free_.push_back(*job->buffer);
+    job->buffer.reset();
+    job->written = false;
+    idle_.push_back(job.get());
+  }
+  cursor_.reset();
+  epoch_.reset();
+  epoch_error_ = nullptr;
+  planned_ = nullptr;
+  begun_ = 0;
+  untaken_ = 0;
+  end_untaken_ = starved_ = false;
+}
+
+void JobSource::give(std::uint32_t buffer, worker_protocol::HandedBatch spent) {
+  free_.push_back(buffer);
+  if (spent.framed.capacity() > 0) spent_.push_back(std::move(spent));
+}
+
+void JobSource::set_epoch(std::shared_ptr<const EpochPlan> epoch, std::exception_ptr error) {
+  epoch_ = std::move(epoch);
+  epoch_error_ = std::move(error);
+  if (epoch_) try {
+      cursor_ = epoch_->cursor(settings_.rank, position_.step, settings_.stride);
+    } catch (...) {
+      epoch_error_ = std::current_exception();
+    }
+}
+
+void JobSource::take_back(FillingJob& job) {
+  if (job.kind == Kind::batch) --untaken_;
+  if (job.kind == Kind::epoch_end) end_untaken_ = false;
+  idle_.push_back(&job);
+}
+
+FillingJob* JobSource::next() {
+  if (!planned_ && !plan()) return nullptr;
+  if (planned_->kind == Kind::epoch_end) {
+    if (end_untaken_) return nullptr;
+    end_untaken_ = true;
+    return begin(*std::exchange(planned_, nullptr));
+  }
+  if (free_.empty() && untaken_ == 0 && !std::exchange(starved_, true)) {
+    FillingJob& job = new_job();
+    job.kind = Kind::no_buffer;
+    return begin(job);
+  }
+  if (free_.empty() || (settings_.ahead > 0 && untaken_ >= settings_.ahead)) return nullptr;
+  set_shape(*planned_);
+  if (has_too_many_marks(*planned_)) return begin(*std::exchange(planned_, nullptr));
+  lay_out(*planned_);
+  starved_ = false;
+  ++untaken_;
+  return begin(*std::exchange(planned_, nullptr));
+}
+
+FillingJob* JobSource::begin(FillingJob& job) {
+  job.number = begun_++;
+  return &job;
+}
+
+// False: the epoch is awaited.
+bool JobSource::plan() {
+  if (epoch_error_) std::rethrow_exception(epoch_error_);
+  if (!cursor_) return false;
+  FillingJob& job = new_job();
+  job.kind = cursor_->next(job.planned) ? Kind::batch : Kind::epoch_end;
+  planned_ = &job;
+  if (job.kind == Kind::batch) return true;
+  job.epoch = position_.epoch;
+  cursor_.reset();
+  epoch_.reset();
+  position_ = {position_.epoch + 1, settings_.first_step};
+  ask_(position_.epoch);
+  return true;
+}
+
+FillingJob& JobSource::new_job() {
+  if (idle_.empty()) {
+    jobs_.push_back(std::make_unique<FillingJob>(settings_.format, slots_, parts_));
+    idle_.push_back(jobs_.back().get());
+  }
+  FillingJob& job = *idle_.back();
+  idle_.pop_back();
+  for (auto& failure : job.failures) failure.reset();
+  job.thrown = nullptr;
+  return job;
+}
+
+void JobSource::set_shape(FillingJob& job) const {
+  const PlannedBatch& batch = job.planned;
+  if (!catalog_.companions().empty())
+    job.companions = layout_of(catalog_.companions(), batch.rows, batch.body);
+  job.shape = {.rows = batch.rows,
+               .marks = static_cast<std::uint32_t>(batch.marks.size()),
+               .width = batch.width,
+               .values = settings_.format.values,
+               .element = settings_.format.dtype,
+               .companions = job.companions.bytes};
+}
+
+// If so, the job has failed at the row with the most of them.
+bool JobSource::has_too_many_marks(FillingJob& job) const {
+  const std::size_t bytes = layout_of(job.shape).bytes, most = buffers_.most_bytes();
+  const PlannedBatch& batch = job.planned;
+  if (bytes <= most || batch.marks.empty()) return false;
+  const auto marks_of = [&](const PlannedRow& row) {
+    return std::ranges::count(batch.marks, row.stream, &PlannedRow::stream);
+  };
+  const auto row = std::ranges::max_element(batch.framed, {}, marks_of);
+  job.kind = Kind::failed;
+  job.failures.front() = {
+      .row = static_cast<std::size_t>(row - batch.framed.begin()),
+      .error = {DataFault::format, "after a row with frames it has " +
+                                       std::to_string(marks_of(*row)) +
+                                       " marker rows; their batch of " + std::to_string(bytes) +
+                                       " bytes is longer than a slab"}};
+  return true;
+}
+
+void JobSource::lay_out(FillingJob& job) {
+  const PlannedBatch& batch = job.planned;
+  const std::uint32_t marks = job.shape.marks;
+  const MutableBytes memory = buffers_.memory(free_.back(), layout_of(job.shape).bytes);
+  job.buffer = free_.back();
+  free_.pop_back();
+  job.writer.begin(memory, batch.rows, marks, batch.width, job.companions.bytes);
+
+  worker_protocol::HandedBatch& message = job.message;
+  if (!spent_.empty()) {
+    message = std::move(spent_.back());
+    spent_.pop_back();
+  }
+  message.rows = batch.rows;
+  message.width = batch.width;
+  message.epoch = batch.epoch;
+  message.step = batch.step;
+  message.steps = epoch_->steps();
+  message.body = batch.body;
+  message.framed.resize(batch.framed.size());
+  message.marks.clear();
+  for (std::uint32_t at = 0; at < marks; ++at) {
+    const PlannedRow& mark = batch.marks[at];
+    job.writer.put_mark(at, control_of(mark.slot, mark.row));
+    message.marks.push_back(entry_of(StreamId(mark.stream), mark.slot, mark.row));
+  }
+  message.opened.clear();
+  for (const PlannedRow& row : batch.framed)
+    if (row.opens)
+      message.opened.push_back(
+          {.stream = StreamId(row.stream), .slot = row.slot, .name = {}, .options = {}});
+  if (slots_ == 0) keep_first_of_each(message.opened);
+}
+
+}  // namespace millrace::training

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "schemas/worker_messages.h"
+#include "training/catalog.h"
+#include "training/filling/batch_buffers.h"
+#include "training/filling/batch_filler.h"
+#include "training/filling/filling_job.h"
+#include "training/filling/stream_error.h"
+#include "training/plans/plan.h"
+
+namespace millrace::training {
+
+// Makes the jobs of a BatchFiller, in order: plans batches across the ends of epochs, and gives
+// them buffers. Owns the jobs, and knows the buffers that are free.
+//
+// Confined to one thread at a time.
+class JobSource {
+ public:
+  // The arguments must outlive it. `parts`: threads that fill. `ask` is called with the epochs that
+  // it needs, for which set_epoch() is called later.
+  JobSource(const Catalog& catalog, const Plan& plan, BatchBuffers& buffers,
+            const FillerSettings& settings, std::size_t parts,
+            std::function<void(std::uint64_t epoch)> ask);
+
+  void start(PlanPosition position);
+  // Takes back all jobs, with their buffers. No thread may use them.
+  void stop();
+
+  void give(std::uint32_t buffer, worker_protocol::HandedBatch spent);
+  // The epoch that was asked for, or the reason why it cannot be distributed.
+  void set_epoch(std::shared_ptr<const EpochPlan> epoch, std::exception_ptr error);
+  bool awaits_epoch() const { return !cursor_ && !epoch_error_; }
+  // The consumer has taken the result.
+  void take_back(FillingJob& job);
+
+  // The next job. A batch has a buffer, and everything but its rows with frames is written. It
+  // fails if it has more marker rows than a buffer has room for. Null: it must wait until a buffer
+  // is given, a result is taken, or the epoch is set. Throws the exceptions of Plan::epoch() and
+  // BatchBuffers::memory().
+  FillingJob* next();
+  // The number of jobs since start(): the number of the next one.
+  std::uint64_t begun() const { return begun_; }
+
+ private:
+  bool plan();
+  void set_shape(FillingJob& job) const;
+  bool has_too_many_marks(FillingJob& job) const;
+  void lay_out(FillingJob& job);
+  FillingJob& new_job();
+  FillingJob* begin(FillingJob& job);
+
+  const Catalog& catalog_;
+  BatchBuffers& buffers_;
+  const FillerSettings& settings_;
+  const std::uint32_t slots_;
+  const std::size_t parts_;
+  const std::function<void(std::uint64_t)> ask_;
+
+  std::vector<std::unique_ptr<FillingJob>> jobs_;
+  std::vector<FillingJob*> idle_;
+  std::vector<worker_protocol::HandedBatch> spent_;
+  std::vector<std::uint32_t> free_;  // the buffer that was used last is the last
+
+  PlanPosition position_;
+  std::shared_ptr<const EpochPlan> epoch_;
+  std::unique_ptr<PlanCursor> cursor_;  // reads epoch_; null: the epoch is awaited
+  std::exception_ptr epoch_error_;
+  FillingJob* planned_ = nullptr;  // the next batch or end of an epoch; has no buffer
+  std::uint64_t begun_ = 0;        // jobs since start()
+  std::uint32_t untaken_ = 0;      // batches that are begun and not taken
+  bool end_untaken_ = false;       // the end of an epoch is not taken
+  bool starved_ = false;           // the consumer knows that planned_ needs a buffer
+};
+
+}  // namespace millrace::training

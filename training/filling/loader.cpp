@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/filling/loader.h"
+
+#include <atomic>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+
+#include "training/filling/batch_filler.h"
+#include "training/filling/epochs.h"
+#include "training/filling/loader_buffers.h"
+#include "workers/library/batch_arrays.h"
+
+namespace millrace::training {
+
+namespace {
+
+using Count = std::atomic<std::uint64_t>;
+
+RowFormat format_of(const Catalog& catalog, const LoaderSettings& settings) {
+  const FrameType& frames = catalog.frame_type();
+  return {.frames = frames.element,
+          .dtype = settings.dtype,
+          .values = frames.values,
+          .context = settings.context,
+          .repeat = settings.repeat};
+}
+
+FillerSettings filler_settings(const LoaderSettings& settings, const RowFormat& format) {
+  return {.rank = settings.rank,
+          .stride = settings.stride,
+          .first_step = settings.first_step,
+          .threads = settings.threads,
+          .ahead = settings.prefetch > 0 ? settings.prefetch : 1,
+          .buffers = settings.buffers,
+          .format = format};
+}
+
+// Only one thread writes it.
+void add(Count& count, std::uint64_t more) {
+  count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+struct Loader::Impl {
+  Impl(std::shared_ptr<const Catalog> the_catalog, std::shared_ptr<const Plan> the_plan,
+       const LoaderSettings& the_settings, std::shared_ptr<StreamFunction> function)
+      : catalog(std::move(the_catalog)),
+        settings(the_settings),
+        epochs(std::make_shared<Epochs>(std::move(the_plan))),
+        buffers(settings.buffers, settings.device, format_of(*catalog, settings)),
+        filler(catalog, epochs, buffers, filler_settings(settings, buffers.format()),
+               std::move(function)) {
+    for (std::uint32_t buffer = settings.buffers; buffer > 0; --buffer) filler.give(buffer - 1);
+  }
+
+  void stop();
+  std::optional<FillResult> next(Time deadline);
+  WorkerBatch take(FilledBatch filled);
+  void count(const WorkerBatch& batch, Time asked, Time now);
+  void give_back(std::uint32_t buffer, worker_protocol::HandedBatch spent);
+  bool all_are_kept() const { return starved && kept == settings.buffers; }
+
+  const std::shared_ptr<const Catalog> catalog;
+  const LoaderSettings settings;
+  const Time made = Clock::now();
+  const std::shared_ptr<Epochs> epochs;
+  LoaderBuffers buffers;
+  BatchFiller filler;
+
+  PlanPosition position;
+  bool at_end = false;
+  bool starved = false;  // the filler has no buffer for the next batch
+  std::shared_ptr<const EpochPlan> epoch_plan;
+  std::uint64_t planned_epoch = 0;  // number of epoch_plan
+
+  Count batches{0}, frames{0}, padding{0}, bodies{0};
+  std::atomic<Duration::rep> waited{0}, first{-1};  // first: -1: no batch was taken
+  std::atomic<std::uint32_t> kept{0};
+};
+
+void Loader::Impl::stop() {
+  filler.stop();
+  epochs->stop();
+  starved = false;
+}
+
+std::optional<FillResult> Loader::Impl::next(Time deadline) {
+  if (!filler.running()) {
+    buffers.open_device();
+    filler.start(position);
+  }
+  for (;;) {
+    if (all_are_kept())
+      throw std::length_error("all " + std::to_string(settings.buffers) +
+                              " buffers are in batches that are kept: keep fewer batches, or set "
+                              "`buffers` to a larger number");
+    auto result = filler.next_until(deadline);
+    if (!result || !std::holds_alternative<NoBuffer>(*result)) return result;
+    starved = true;
+  }
+}
+
+WorkerBatch Loader::Impl::take(FilledBatch filled) {
+  const SlabRef slab{
+      .index = filled.buffer, .memory = buffers.memory(filled.buffer), .shape = filled.shape};
+  const auto arrays =
+      arrays_in(slab.memory, slab.shape, catalog->companions(), filled.message.body);
+  position.step = filled.message.step + settings.stride;
+  filled.message.slab = filled.buffer;
+  WorkerBatch batch(std::move(filled.message), arrays, slab);
+  if (const DeviceArrays* device = buffers.arrays(filled.buffer)) batch.set_device(*device);
+  starved = false;
+  ++kept;
+  return batch;
+}
+
+void Loader::Impl::count(const WorkerBatch& batch, Time asked, Time now) {
+  std::uint64_t windows = 0, body = 0;
+  for (const auto& row : batch.framed()) {
+    windows += row.left + row.size + row.right;
+    body += row.size;
+  }
+  const std::uint64_t columns = std::uint64_t{batch.rows()} * batch.width();
+  add(batches, 1);
+  add(frames, columns);
+  add(padding, columns - windows);
+  add(bodies, body);
+  waited += (now - asked).count();
+  if (first < 0) first = (now - made).count();
+}
+
+void Loader::Impl::give_back(std::uint32_t buffer, worker_protocol::HandedBatch spent) {
+  buffers.give_back(buffer);
+  --kept;
+  filler.give(buffer, std::move(spent));
+}
+
+Loader::Loader(std::shared_ptr<const Catalog> catalog, std::shared_ptr<const Plan> plan,
+               const LoaderSettings& settings, std::shared_ptr<StreamFunction> function)
+    : impl_(std::make_unique<Impl>(std::move(catalog), std::move(plan), settings,
+                                   std::move(function))) {}
+
+Loader::~Loader() { stop(); }
+
+Result<std::optional<WorkerBatch>, DataError> Loader::next_until(Time deadline) {
+  Impl& impl = *impl_;
+  impl.at_end = false;
+  const Time asked = Clock::now();
+  auto result = impl.next(deadline);
+  const Time now = Clock::now();
+  if (!result) {
+    impl.waited += (now - asked).count();
+    return std::nullopt;
+  }
+  if (auto* error = std::get_if<DataError>(&*result)) return std::move(*error);
+  if (const auto* end = std::get_if<EpochEnd>(&*result)) {
+    impl.at_end = true;
+    impl.position = {end->epoch + 1, impl.settings.first_step};
+    impl.epoch_plan.reset();
+    return std::nullopt;
+  }
+  WorkerBatch batch = impl.take(std::get<FilledBatch>(std::move(*result)));
+  batch.set_taken(now);
+  impl.count(batch, asked, now);
+  return std::optional<WorkerBatch>(std::move(batch));
+}
+
+bool Loader::at_end() const { return impl_->at_end; }
+PlanPosition Loader::position() const { return impl_->position; }
+
+void Loader::seek(PlanPosition position) {
+  stop();
+  impl_->position = position;
+  impl_->at_end = false;
+}
+
+void Loader::stop() { impl_->stop(); }
+
+std::uint64_t Loader::steps() { return epoch_plan()->steps(); }
+
+std::shared_ptr<const EpochPlan> Loader::epoch_plan() {
+  Impl& impl = *impl_;
+  const std::uint64_t epoch = impl.position.epoch;
+  if (!impl.epoch_plan || impl.planned_epoch != epoch) {
+    impl.epoch_plan = impl.epochs->get(epoch);
+    impl.planned_epoch = epoch;
+  }
+  return impl.epoch_plan;
+}
+
+void Loader::use_on(const WorkerBatch& batch, DeviceStream stream) {
+  impl_->buffers.use_on(batch.slab().index, stream);
+}
+int Loader::ordinal() const { return impl_->buffers.ordinal(); }
+
+void Loader::give_back(const SlabRef& slab) { impl_->give_back(slab.index, {}); }
+void Loader::give_back(WorkerBatch& batch) {
+  const std::uint32_t buffer = batch.slab().index;
+  impl_->give_back(buffer, batch.release());
+}
+
+LoaderStats Loader::stats() const {
+  const Impl& impl = *impl_;
+  LoaderStats stats{.batches = impl.batches,
+                    .frames = impl.frames,
+                    .padding = impl.padding,
+                    .bodies = impl.bodies,
+                    .waited = Duration(impl.waited),
+                    .filling = impl.filler.filling(),
+                    .first = std::nullopt,
+                    .kept = impl.kept};
+  if (impl.first >= 0) stats.first = Duration(impl.first);
+  return stats;
+}
+
+}  // namespace millrace::training

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/frame_type.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "gpu/host/device_reader.h"
+#include "training/catalog.h"
+#include "training/filling/stream_error.h"
+#include "training/filling/stream_function.h"
+#include "training/plans/plan.h"
+#include "workers/library/worker_batch.h"
+
+namespace millrace::training {
+
+// Settings of a Loader.
+struct LoaderSettings {
+  Rank rank{};
+  std::uint64_t stride = 1;      // read every stride-th step
+  std::uint64_t first_step = 0;  // where the epochs after the first one begin; < stride
+  std::uint32_t threads = 1;     // that fill batches; 0: next_until() fills
+  std::uint32_t prefetch = 2;    // batches that are filled ahead
+  std::uint32_t buffers = 64;    // most batches that are kept or filled at once
+  std::string device = "host";   // or cuda:N, or cuda: the first device
+  Element dtype = Element::f32;  // the type of the tensor
+  std::uint32_t context = 0;     // columns before a body: ChunkRule::columns()
+  bool repeat = false;  // the first and last frame fill the columns around a window, not zeros
+};
+
+// Counts since the loader was made.
+struct LoaderStats {
+  std::uint64_t batches = 0;        // taken
+  std::uint64_t frames = 0;         // columns of their tensors, padding included
+  std::uint64_t padding = 0;        // padding columns among these
+  std::uint64_t bodies = 0;         // frames of the bodies of their rows
+  Duration waited{};                // in next_until(), for a batch
+  Duration filling{};               // time of all threads that fill
+  std::optional<Duration> first{};  // from the construction to the first batch
+  std::uint32_t kept = 0;           // batches that are taken and not given back
+};
+
+// Fills the batches of a plan, in order, and hands them to a consumer in the same process. A batch
+// is written again only after give_back(). Batches may be given back in any order.
+//
+// Batches have no `closed` of a service: it is the time when they were written. Their `opened`
+// lists the rows with PlannedRow::opens, with stream and slot only.
+//
+// give_back() and stats() are thread-safe. All else is confined to one thread.
+class Loader {
+ public:
+  // Opens no file and starts no thread before the first next_until(). Throws DeviceFailure if the
+  // device does not exist.
+  Loader(std::shared_ptr<const Catalog> catalog, std::shared_ptr<const Plan> plan,
+         const LoaderSettings& settings, std::shared_ptr<StreamFunction> function = nullptr);
+  // As stop(). All batches must have been given back, or their memory must not be used any more.
+  ~Loader();
+
+  // The next batch. Nullopt: no batch before `deadline`, or, if at_end(), the epoch has ended. The
+  // error comes again at the same step, until seek(). Throws std::length_error if all buffers are
+  // kept, std::system_error, DeviceFailure, and the exceptions of readers and of Plan::epoch().
+  // Without threads it fills the batch itself, also after the deadline.
+  Result<std::optional<WorkerBatch>, DataError> next_until(Time deadline);
+  // True if the last next_until() found the end of the epoch. The next call begins the next one.
+  bool at_end() const;
+
+  // The position of the next batch.
+  PlanPosition position() const;
+  // Continues there. As stop().
+  void seek(PlanPosition position);
+  // Ends all threads, and drops the batches that were not taken. The next next_until() starts
+  // again, at the same position. Waits for the row that is under way, and so for the call of a
+  // reader or a function: the caller must not hold a lock that these need, such as Python's GIL.
+  void stop();
+  // Steps of the current epoch, for this rank and stride 1. Distributes the epoch if that was not
+  // done yet, but starts no thread.
+  std::uint64_t steps();
+  // The current epoch, as steps().
+  std::shared_ptr<const EpochPlan> epoch_plan();
+
+  // As Worker::use_on().
+  void use_on(const WorkerBatch& batch, DeviceStream stream);
+  // The number of the CUDA device in this process; -1: the host.
+  int ordinal() const;
+  // The batch is not used any more. On a device: except by the work that the streams of use_on()
+  // have now.
+  void give_back(const SlabRef& slab);
+  // The same. Uses the memory of the batch's message again.
+  void give_back(WorkerBatch& batch);
+
+  LoaderStats stats() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace millrace::training

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/companion.h"
+#include "base/result.h"
+#include "training/catalog.h"
+#include "training/filling/stream_function.h"
+
+namespace millrace::training {
+
+// A stream whose rows are being filled: its reader, or its content after the user's function.
+// Confined to one thread, that of the CatalogReader.
+class OpenStream {
+ public:
+  // Opens the stream, and calls the function, if there is one. The arguments must outlive it.
+  static Result<OpenStream, ReadError> open(const Catalog& catalog, CatalogReader& reader,
+                                            StreamFunction* function, std::uint64_t epoch,
+                                            std::uint64_t stream);
+
+  std::uint64_t stream() const { return stream_; }
+  std::uint64_t epoch() const { return epoch_; }
+
+  // As StreamReader.
+  Result<Bytes, ReadError> frames(std::uint64_t begin, std::uint64_t count);
+  Result<Bytes, ReadError> entries(std::size_t companion, EntryRange range);
+  // The memory that it keeps, in bytes, without mapped files.
+  std::size_t memory() const;
+  // The error if a value of these frames is infinite or NaN. `begin`: the position of the first
+  // one.
+  Result<void, ReadError> check_finite(Bytes frames, std::uint64_t begin) const;
+
+ private:
+  OpenStream(const Catalog& catalog, std::uint64_t epoch, std::uint64_t stream,
+             std::unique_ptr<StreamReader> reader);
+
+  Result<void, ReadError> change(StreamFunction& function);
+
+  const Catalog* catalog_;
+  std::uint64_t epoch_, stream_;
+  std::size_t frame_bytes_;
+  std::unique_ptr<StreamReader> reader_;
+  std::optional<StreamFunction::Content> content_;  // then there is no reader
+};
+
+}  // namespace millrace::training

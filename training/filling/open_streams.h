@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "training/catalog.h"
+#include "training/filling/open_stream.h"
+#include "training/filling/stream_function.h"
+#include "training/plans/plan.h"
+
+namespace millrace::training {
+
+// The streams of a plan that one thread keeps open. With slots: one for each slot, until its last
+// row. Without slots: all threads together keep at most 256, or 16 each; a thread closes those that
+// were unused for longest if all of its streams keep more than 256 MiB of memory.
+//
+// Confined to one thread.
+class OpenStreams {
+ public:
+  static constexpr std::size_t most_streams = 256;       // without slots, of all threads
+  static constexpr std::size_t most_memory = 256 << 20;  // bytes; without slots
+
+  // `slots`: of the plan; 0: stateless. `threads`: without slots, those among which the streams are
+  // divided by their numbers. The catalog and the function must outlive it.
+  OpenStreams(const Catalog& catalog, StreamFunction* function, std::uint32_t slots,
+              std::size_t threads = 1);
+
+  // The stream of a row. Opens it if it is not open. The stream of the call before stays open if
+  // the two are together().
+  Result<OpenStream*, ReadError> find(const PlannedRow& row, std::uint64_t epoch);
+  bool is_open(const PlannedRow& row, std::uint64_t epoch) const;
+  // True if the streams of two rows are different ones that can be open at the same time.
+  bool together(const PlannedRow& one, const PlannedRow& other) const;
+  // Closes the stream of a slot after its last row. A row of a plan without slots does not show
+  // whether other rows of its stream follow.
+  void close_if_ended(const PlannedRow& row);
+
+ private:
+  struct Place {
+    std::optional<OpenStream> stream;
+    std::size_t memory = 0;  // when it was counted last
+    std::uint64_t used = 0;  // the call of find()
+  };
+
+  std::size_t place_of(const PlannedRow& row) const;
+  void close(Place& place);
+  void count(Place& place);
+  // Closes streams for their memory, but not this one, nor that of the call before.
+  void close_unused(const Place& wanted);
+
+  const Catalog& catalog_;
+  StreamFunction* const function_;
+  const std::uint32_t slots_;
+  const std::size_t threads_;
+  std::unique_ptr<CatalogReader> reader_;  // made by the thread that uses it
+  std::vector<Place> places_;              // by slot, or by the stream's number
+  Place* last_ = nullptr;                  // the last call of find() returned it
+  Place* before_ = nullptr;                // the call before that
+  std::size_t memory_ = 0;                 // bytes of all places
+  std::uint64_t finds_ = 0;
+};
+
+}  // namespace millrace::training

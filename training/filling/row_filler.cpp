@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/filling/row_filler.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "workers/feed/row_entry.h"
+
+namespace millrace::training {
+
+namespace {
+
+// The first and the second part of a window that are brought to the cache while the row before it
+// is written. The processor fetches the rest itself.
+constexpr std::size_t first_part = 2048, second_part = 4096;  // bytes
+
+void prefetch(Bytes window, std::size_t begin, std::size_t bytes) {
+  const std::size_t end = std::min(window.size(), begin + bytes);
+  constexpr std::size_t line = 64;
+  for (std::size_t at = begin; at < end; at += line) __builtin_prefetch(&window[at]);
+}
+
+}  // namespace
+
+RowFiller::RowFiller(const Catalog& catalog, StreamFunction* function, std::uint32_t slots,
+                     Part part)
+    : catalog_(catalog),
+      slots_(slots),
+      part_(part),
+      streams_(catalog, function, slots, part.parts) {}
+
+// Neighbouring rows belong to one thread: then threads do not write to the same cache lines.
+bool RowFiller::is_mine(const PlannedRow& row) const {
+  if (part_.parts == 1) return true;
+  if (slots_ == 0) return row.stream % part_.parts == part_.part;
+  return row.slot * part_.parts / slots_ == part_.part;
+}
+
+// The frames of a row are found before the row before it is written, so that they come from memory
+// meanwhile. The two rows must not be of one stream: its reader returns one window at a time. And
+// the second stream must be open: to open it may take long, and a mapped file that is cut meanwhile
+// has no frames for the first row any more.
+void RowFiller::fill(FillingJob& job, const std::atomic<bool>& stop) {
+  const auto& framed = job.planned.framed;
+  std::optional<Found> before;
+  for (std::uint32_t at = 0; at < framed.size(); ++at) {
+    if (!is_mine(framed[at])) continue;
+    if (stop.load(std::memory_order_relaxed)) return;
+    if (before && (!streams_.together(framed[before->at], framed[at]) ||
+                   !streams_.is_open(framed[at], job.planned.epoch))) {
+      if (!write(job, *before, {})) return;
+      before.reset();
+    }
+    const auto found = find(job, at);
+    if (before && !write(job, *before, found ? found->window : Bytes())) return;
+    if (!found) return;
+    before = found;
+  }
+  if (before && !write(job, *before, {})) return;
+  for (const PlannedRow& mark : job.planned.marks)
+    if (is_mine(mark)) streams_.close_if_ended(mark);
+}
+
+std::optional<RowFiller::Found> RowFiller::find(FillingJob& job, std::uint32_t at) {
+  Found row{.at = at, .stream = nullptr, .window = {}};
+  if (!attempt(job, at, [&] { return read(job, row); })) return std::nullopt;
+  prefetch(row.window, 0, first_part);
+  return row;
+}
+
+// `next` is the window that is written after this one.
+bool RowFiller::write(FillingJob& job, const Found& row, Bytes next) {
+  if (!attempt(job, row.at, [&] { return put(job, row, next); })) return false;
+  streams_.close_if_ended(job.planned.framed[row.at]);
+  return true;
+}
+
+// False: the step failed, which is in job.failures then.
+template <class Step>
+bool RowFiller::attempt(FillingJob& job, std::uint32_t at, const Step& step) {
+  auto& failure = job.failures[part_.part];
+  try {
+    auto done = step();
+    if (done) return true;
+    failure = {.row = at, .error = std::move(done).error()};
+  } catch (...) {
+    failure = {.row = at, .error = {}, .thrown = std::current_exception()};
+  }
+  return false;
+}
+
+Result<void, ReadError> RowFiller::read(FillingJob& job, Found& row) {
+  const PlannedRow& planned = job.planned.framed[row.at];
+  const auto stream = streams_.find(planned, job.planned.epoch);
+  if (!stream) return stream.error();
+  row.stream = *stream;
+  const auto window = row.stream->frames(planned.frame - planned.row.left, planned.row.window());
+  if (!window) return window.error();
+  row.window = *window;
+  return {};
+}
+
+Result<void, ReadError> RowFiller::put(FillingJob& job, const Found& row, Bytes next) {
+  const PlannedRow& planned = job.planned.framed[row.at];
+  const RowControl control = control_of(planned.slot, planned.row);
+  job.writer.put(row.at, control, {row.window, Bytes()});
+  // The check needs no memory: the window is in the cache now.
+  prefetch(next, first_part, second_part);
+  if (auto finite = row.stream->check_finite(row.window, planned.frame - planned.row.left); !finite)
+    return finite;
+  job.message.framed[row.at] = entry_of(StreamId(planned.stream), planned.slot, planned.row);
+  return put_companions(job, row);
+}
+
+Result<void, ReadError> RowFiller::put_companions(FillingJob& job, const Found& row) {
+  const auto formats = catalog_.companions();
+  const PlannedRow& planned = job.planned.framed[row.at];
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    const std::size_t bytes = job.companions.sizes[i] / job.planned.rows;
+    const MutableBytes to =
+        job.writer.companions().subspan(job.companions.offsets[i] + row.at * bytes, bytes);
+    const auto entries =
+        row.stream->entries(i, formats[i].entries_in(planned.frame, planned.row.size));
+    if (!entries) return entries.error();
+    assert(entries->size() <= bytes);
+    if (!entries->empty()) std::memcpy(to.data(), entries->data(), entries->size());
+    std::ranges::fill(to.subspan(entries->size()), std::byte{});
+  }
+  return {};
+}
+
+}  // namespace millrace::training

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "training/catalog.h"
+#include "training/filling/filling_job.h"
+#include "training/filling/open_streams.h"
+#include "training/filling/stream_function.h"
+
+namespace millrace::training {
+
+// Writes its part of the rows of each batch, and keeps the streams of these rows open.
+//
+// Confined to one thread.
+class RowFiller {
+ public:
+  // The share of the rows: part `part` of `parts`.
+  struct Part {
+    std::size_t part = 0;
+    std::size_t parts = 1;
+  };
+
+  // `slots`: of the plan; 0: stateless. The catalog and the function must outlive it.
+  RowFiller(const Catalog& catalog, StreamFunction* function, std::uint32_t slots, Part part);
+
+  // Writes the rows, and their entries in the message and in the companions. At the first row that
+  // cannot be written it sets job.failures of its part and returns. Returns early if `stop` is set.
+  void fill(FillingJob& job, const std::atomic<bool>& stop);
+
+ private:
+  // A row whose frames are known and not yet written.
+  struct Found {
+    std::uint32_t at = 0;
+    OpenStream* stream = nullptr;
+    Bytes window;
+  };
+
+  bool is_mine(const PlannedRow& row) const;
+  std::optional<Found> find(FillingJob& job, std::uint32_t at);
+  bool write(FillingJob& job, const Found& row, Bytes next);
+  template <class Step>
+  bool attempt(FillingJob& job, std::uint32_t at, const Step& step);
+  Result<void, ReadError> read(FillingJob& job, Found& row);
+  Result<void, ReadError> put(FillingJob& job, const Found& row, Bytes next);
+  Result<void, ReadError> put_companions(FillingJob& job, const Found& row);
+
+  const Catalog& catalog_;
+  const std::uint32_t slots_;
+  const Part part_;
+  OpenStreams streams_;
+};
+
+}  // namespace millrace::training

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "training/catalog.h"
+
+namespace millrace::training {
+
+// A stream that could not be delivered, and the step that needs it.
+struct DataError {
+  ReadError error;
+  std::uint64_t stream = 0;
+  std::string name;
+  std::uint64_t epoch = 0, step = 0;
+};
+
+// A place in the sequence of batches.
+struct PlanPosition {
+  std::uint64_t epoch = 0;
+  std::uint64_t step = 0;
+  bool operator==(const PlanPosition&) const = default;
+};
+
+}  // namespace millrace::training

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "training/catalog.h"
+
+namespace millrace::training {
+
+// A function of the user that changes a whole stream before it is cut (augmentation). It gives the
+// same result each time for an epoch and a stream.
+//
+// Called on the threads of a BatchFiller, by several at the same time for different streams. An
+// exception counts as an error of the function.
+class StreamFunction {
+ public:
+  virtual ~StreamFunction() = default;
+
+  // Frames and companions of a whole stream.
+  struct Content {
+    std::vector<std::byte> frames;
+    std::vector<std::vector<std::byte>> companions;
+  };
+  // Changes `content`. It must then have as many frames as frames() gives, and the entries of
+  // that number of frames.
+  virtual Result<void, ReadError> change(std::uint64_t epoch, std::uint64_t stream,
+                                         Content& content) = 0;
+
+  // The number of frames after change(), as in PlanOptions::frames. `frames` is the number before.
+  virtual std::uint64_t frames(std::uint64_t, std::uint64_t, std::uint64_t frames) {
+    return frames;
+  }
+};
+
+}  // namespace millrace::training

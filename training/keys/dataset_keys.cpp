@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/keys/dataset_keys.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+#include <limits>
+#include <type_traits>
+
+#include "base/enum_names.h"
+#include "chunker/rule_json.h"
+#include "training/keys/json_keys.h"
+#include "training/keys/source_keys.h"
+#include "training/plans/plan_checks.h"
+
+namespace millrace::training {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint32_t most_count = 1u << 20;
+
+Outcome read_mode(std::string_view key, const json::value& value, PlanMode& into) {
+  for (const PlanMode mode : values_of<PlanMode>())
+    if (value.is_string() && value.get_string() == mode_name(mode)) {
+      into = mode;
+      return {};
+    }
+  std::vector<std::string_view> names;
+  for (const PlanMode mode : values_of<PlanMode>()) names.push_back(mode_name(mode));
+  return wrong(key, value, "must be " + listed(names, " or "));
+}
+
+Outcome read_element(std::string_view key, const json::value& value, std::optional<Element>& into) {
+  if (value.is_string()) into = value_named<Element>(value.get_string());
+  if (into) return {};
+  const auto elements = values_of<Element>();
+  std::vector<std::string_view> names;
+  for (const Element element : elements) names.push_back(name_of(element));
+  return wrong(key, value, "must be " + listed(names, " or "));
+}
+
+Outcome read_rate(std::string_view key, const json::value& value, std::optional<double>& into) {
+  double rate = 0;
+  if (const auto read = read_number(key, value, rate); !read) return read.error();
+  if (!(rate > 0 && rate <= 1e9)) return wrong(key, value, "must be above 0 and at most 1e9");
+  into = rate;
+  return {};
+}
+
+Outcome read_device(std::string_view key, const json::value& value, std::string& into) {
+  if (const auto read = read_text(key, value, into); !read) return read.error();
+  constexpr std::string_view cuda = "cuda:";
+  const bool numbered =
+      into.starts_with(cuda) && into.size() > cuda.size() &&
+      std::ranges::all_of(into.substr(cuda.size()), [](char c) { return c >= '0' && c <= '9'; });
+  if (into == "host" || numbered) return {};
+  return wrong(key, value, "must be host, or cuda: and a number, like cuda:0");
+}
+
+// The rule stays JSON: its lengths may be times, which need the rate.
+Outcome read_chunk(std::string_view key, const json::value& value,
+                   std::optional<std::string>& into) {
+  if (value.is_string() && !value.get_string().empty())
+    into = std::string(value.get_string());
+  else if (value.is_object())
+    into = json::serialize(value);
+  else
+    return wrong(key, value, "must be an object, like {\"size\": \"100ms\"}");
+  return {};
+}
+
+using Name = std::string_view;
+using Value = const json::value&;
+
+template <auto member, std::uint64_t least, std::uint64_t most = any>
+Outcome count(Name key, Value value, DatasetKeys& into) {
+  using Number = std::remove_reference_t<decltype(into.*member)>;
+  constexpr auto limit = std::min<std::uint64_t>(most, std::numeric_limits<Number>::max());
+  return read_count(key, value, static_cast<Number>(least), static_cast<Number>(limit),
+                    into.*member);
+}
+
+template <auto member, std::uint32_t least, std::uint32_t most>
+Outcome loader_count(Name key, Value value, DatasetKeys& into) {
+  return read_count(key, value, least, most, into.loader.*member);
+}
+
+template <auto member, auto read>
+Outcome with(Name key, Value value, DatasetKeys& into) {
+  return read(key, value, into.*member);
+}
+
+Outcome read_channels(Name key, Value value, DatasetKeys& into) {
+  return read_count(key, value, 1u, 1024u, into.channels.emplace());
+}
+Outcome read_dim(Name key, Value value, DatasetKeys& into) {
+  return read_count(key, value, 1u, most_count, into.dim.emplace());
+}
+Outcome read_rank(Name key, Value value, DatasetKeys& into) {
+  return read_count(key, value, 0u, most_count, into.loader.rank.rank);
+}
+Outcome read_world(Name key, Value value, DatasetKeys& into) {
+  return read_count(key, value, 1u, most_count, into.loader.rank.world);
+}
+Outcome read_loader_device(Name key, Value value, DatasetKeys& into) {
+  return read_device(key, value, into.loader.device);
+}
+
+// A key, and the function that reads its value.
+struct KeyReader {
+  Name name;
+  Outcome (*read)(Name key, Value value, DatasetKeys& into);
+};
+
+using Keys = DatasetKeys;
+constexpr std::array readers{
+    KeyReader{"streams", with<&Keys::streams, read_streams>},
+    KeyReader{"chunk", with<&Keys::chunk, read_chunk>},
+    KeyReader{"mode", with<&Keys::mode, read_mode>},
+    KeyReader{"slots", count<&Keys::slots, 1, most_count>},
+    KeyReader{"rows", count<&Keys::rows, 1, most_count>},
+    KeyReader{"rate", with<&Keys::rate, read_rate>},
+    KeyReader{"channels", read_channels},
+    KeyReader{"dim", read_dim},
+    KeyReader{"frames", with<&Keys::frames, read_element>},
+    KeyReader{"dtype", with<&Keys::dtype, read_element>},
+    KeyReader{"seed", count<&Keys::seed, 0>},
+    KeyReader{"shuffle", with<&Keys::shuffle, read_flag>},
+    KeyReader{"shuffle_window", count<&Keys::shuffle_window, 0>},
+    KeyReader{"max_padded_frames", count<&Keys::max_padded_frames, 1>},
+    KeyReader{"max_waste", with<&Keys::max_waste, read_number>},
+    KeyReader{"buckets", with<&Keys::buckets, read_ascending>},
+    KeyReader{"drop_last", with<&Keys::drop_last, read_flag>},
+    KeyReader{"width_buckets", with<&Keys::width_buckets, read_ascending>},
+    KeyReader{"packed_batch_size", count<&Keys::packed_batch_size, 1>},
+    KeyReader{"max_pad_size", count<&Keys::max_pad_size, 1>},
+    KeyReader{"rank", read_rank},
+    KeyReader{"world", read_world},
+    KeyReader{"device", read_loader_device},
+    KeyReader{"prefetch", loader_count<&LoaderSettings::prefetch, 1, 1024>},
+    KeyReader{"threads", loader_count<&LoaderSettings::threads, 0, 1024>},
+    KeyReader{"buffers", loader_count<&LoaderSettings::buffers, 1, 65536>},
+    KeyReader{"companions", with<&Keys::companions, read_companions>},
+};
+
+Outcome check_dtype(Element dtype, Element frames) {
+  if (dtype == frames || frames == Element::s16) return {};
+  return wrong("dtype", json::string(name_of(dtype)),
+               "must be " + std::string(name_of(frames)) +
+                   ", like the frames: only s16 frames are converted");
+}
+
+Outcome check(const DatasetKeys& keys) {
+  const LoaderSettings& loader = keys.loader;
+  if (loader.rank.rank >= loader.rank.world)
+    return wrong("rank", loader.rank.rank,
+                 "must be less than world, which is " + std::to_string(loader.rank.world));
+  if (loader.buffers <= loader.prefetch)
+    return wrong("buffers", loader.buffers,
+                 "must be more than prefetch, which is " + std::to_string(loader.prefetch));
+  if (keys.channels && keys.dim)
+    return wrong("dim", *keys.dim,
+                 "cannot be set beside channels: frames are feature vectors or audio");
+  if (keys.dtype && keys.frames) return check_dtype(*keys.dtype, *keys.frames);
+  return {};
+}
+
+std::vector<double> frequencies_of(const std::vector<StreamsKey>& streams) {
+  std::vector<double> frequencies;
+  for (const StreamsKey& one : streams) frequencies.push_back(one.frequency);
+  const bool once = std::ranges::all_of(frequencies, [](double f) { return f == 1; });
+  return once ? std::vector<double>{} : frequencies;
+}
+
+}  // namespace
+
+std::vector<std::string_view> dataset_key_names() {
+  std::vector<std::string_view> names;
+  for (const KeyReader& reader : readers) names.push_back(reader.name);
+  return names;
+}
+
+Result<DatasetKeys, PlanError> read_dataset_keys(const json::object& object) {
+  DatasetKeys keys;
+  for (const auto& [name, value] : object) {
+    const auto reader = std::ranges::find(readers, Name(name), &KeyReader::name);
+    if (reader == readers.end()) return unknown(name, dataset_key_names());
+    if (value.is_null()) continue;
+    if (const auto read = reader->read(reader->name, value, keys); !read) return read.error();
+  }
+  if (const auto checked = check(keys); !checked) return checked.error();
+  return keys;
+}
+
+bool is_served(const DatasetKeys& keys) {
+  return !keys.streams.empty() && std::ranges::all_of(keys.streams, [](const StreamsKey& one) {
+    return one.path.starts_with("tcp://") || one.path.starts_with("unix:");
+  });
+}
+
+Result<PlanOptions, PlanError> plan_options(const DatasetKeys& keys, const FrameType& type) {
+  PlanOptions options;
+  if (keys.chunk) {
+    const auto rule = rule_from_json(*keys.chunk, {.rate = type.rate, .features = type.features});
+    if (!rule) return PlanError{"chunk", "chunk: " + rule.error().message};
+    options.chunk = *rule;
+  }
+  options.mode = keys.mode;
+  options.seed = keys.seed;
+  options.shuffle = keys.shuffle;
+  options.slots = keys.slots;
+  options.rows = keys.rows;
+  options.max_padded_frames = keys.max_padded_frames;
+  options.max_waste = keys.max_waste;
+  options.shuffle_window = keys.shuffle_window;
+  options.buckets = keys.buckets;
+  options.drop_last = keys.drop_last;
+  options.packed_batch_size = keys.packed_batch_size;
+  options.max_pad_size = keys.max_pad_size;
+  options.width_buckets = keys.width_buckets;
+  options.frequencies = frequencies_of(keys.streams);
+  return options;
+}
+
+Result<LoaderSettings, PlanError> loader_settings(const DatasetKeys& keys, const FrameType& type) {
+  LoaderSettings settings = keys.loader;
+  settings.dtype = keys.dtype.value_or(type.element);
+  if (const auto checked = check_dtype(settings.dtype, type.element); !checked)
+    return checked.error();
+  return settings;
+}
+
+}  // namespace millrace::training

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/companion.h"
+#include "base/frame_type.h"
+#include "base/result.h"
+#include "training/filling/loader.h"
+#include "training/plans/plan_options.h"
+
+namespace millrace::training {
+
+// A source of streams.
+struct StreamsKey {
+  std::string path;      // or the address of a server; empty: an object of the caller
+  double frequency = 1;  // how often each of its streams comes per epoch
+  bool operator==(const StreamsKey&) const = default;
+};
+
+// A source of a companion.
+struct CompanionKey {
+  std::string name;
+  std::string path;   // a folder; empty: `field`, or, if this is empty too, an object of the caller
+  std::string field;  // a field of the manifest
+  // 0: not given. Then the lengths of the streams decide.
+  std::uint32_t frames_per_entry = 0;
+  std::uint32_t entries_per_frame = 0;
+  std::optional<CompanionElement> dtype{};  // nullopt: that of the source
+  bool operator==(const CompanionKey&) const = default;
+};
+
+// The keys of a data set, as in Python's Dataset() and in the table `plan` of a server. They need
+// no catalog: lengths in `chunk` may be times.
+struct DatasetKeys {
+  std::vector<StreamsKey> streams;   // empty: the key is missing
+  std::optional<std::string> chunk;  // the rule as JSON; nullopt: whole streams
+
+  PlanMode mode = PlanMode::stateful;
+  std::uint32_t slots = 0;  // 0: the key is missing
+  std::uint32_t rows = 0;
+  std::uint64_t seed = 0;
+  bool shuffle = true;
+  std::uint64_t shuffle_window = 0;
+  std::uint64_t max_padded_frames = 0;
+  double max_waste = 0;
+  std::vector<std::uint32_t> buckets;
+  bool drop_last = true;
+  std::vector<std::uint32_t> width_buckets;
+  std::uint64_t packed_batch_size = 0;
+  std::uint64_t max_pad_size = 0;
+
+  // The frames; nullopt: as in the source.
+  std::optional<double> rate;
+  std::optional<std::uint32_t> channels;  // audio
+  std::optional<std::uint32_t> dim;       // feature vectors, instead of `channels`
+  std::optional<Element> frames;
+  std::optional<Element> dtype;  // the tensor's; nullopt: like the frames
+
+  std::vector<CompanionKey> companions;
+
+  LoaderSettings loader;  // rank, world, device, prefetch, threads, buffers; not dtype
+};
+
+// The names of all keys, in the order of the documents.
+std::vector<std::string_view> dataset_key_names();
+
+// Reads the keys. Null counts as a missing key. The error is for unknown keys, wrong types and
+// values, and keys that contradict each other; its message is complete.
+//
+//   {"streams": "speech", "chunk": {"size": "100ms"}, "slots": 32}
+//
+// `streams` is a path, or a list of paths and pairs [path, frequency]. `chunk` is an object with
+// the keys of a pipeline's `chunk`, or this as a string of JSON, or null. `companions` is an object
+// of name and source: a path, or an object with path or field, frames_per_entry and
+// entries_per_frame.
+Result<DatasetKeys, PlanError> read_dataset_keys(const boost::json::object& keys);
+
+// True if the streams come from servers, "tcp://…" or "unix:…".
+bool is_served(const DatasetKeys& keys);
+
+// The options of the plan, and the settings with the dtype, for streams of this type.
+Result<PlanOptions, PlanError> plan_options(const DatasetKeys& keys, const FrameType& type);
+Result<LoaderSettings, PlanError> loader_settings(const DatasetKeys& keys, const FrameType& type);
+
+}  // namespace millrace::training

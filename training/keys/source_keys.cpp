@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/keys/source_keys.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <optional>
+#include <string>
+
+#include "base/enum_names.h"
+
+namespace millrace::training {
+namespace {
+
+namespace json = boost::json;
+
+Outcome read_frequency(std::string_view key, const json::value& value, double& into) {
+  if (const auto read = read_number(key, value, into); !read) return read.error();
+  if (into >= 0 && into <= 1e6) return {};
+  return wrong(key, value, "must be a frequency from 0 to 1000000");
+}
+
+// Null is an object of the caller.
+Outcome read_path(std::string_view key, const json::value& value, std::string& into) {
+  if (value.is_null()) return {};
+  return read_text(key, value, into);
+}
+
+Outcome read_table(const json::object& table, StreamsKey& into) {
+  const std::vector<std::string_view> names{"path", "frequency"};
+  for (const auto& [name, value] : table) {
+    if (std::ranges::find(names, std::string_view(name)) == names.end())
+      return unknown("streams." + std::string(name), {"streams.path", "streams.frequency"});
+    const auto read = name == "path" ? read_path("streams.path", value, into.path)
+                                     : read_frequency("streams.frequency", value, into.frequency);
+    if (!read) return read.error();
+  }
+  return {};
+}
+
+Outcome read_one(std::string_view key, const json::value& value, StreamsKey& into) {
+  if (const auto* table = value.if_object()) return read_table(*table, into);
+  const auto* pair = value.if_array();
+  if (pair == nullptr) return read_path(key, value, into.path);
+  if (pair->size() != 2) return wrong(key, value, "must be a path and a frequency");
+  if (const auto read = read_path(key, (*pair)[0], into.path); !read) return read.error();
+  return read_frequency(key, (*pair)[1], into.frequency);
+}
+
+Outcome read_dtype(std::string_view key, const json::value& value,
+                   std::optional<CompanionElement>& into) {
+  if (value.is_string()) into = value_named<CompanionElement>(value.get_string());
+  if (into) return {};
+  std::vector<std::string_view> names;
+  const auto elements = values_of<CompanionElement>();
+  for (const CompanionElement element : elements) names.push_back(name_of(element));
+  return wrong(key, value, "must be " + listed(names, " or "));
+}
+
+// The keys of a companion that is an object.
+Outcome read_companion(const std::string& key, const json::object& table, CompanionKey& into) {
+  for (const auto& [name, value] : table) {
+    const std::string full = key + "." + std::string(name);
+    Outcome read;
+    if (name == "path")
+      read = read_path(full, value, into.path);
+    else if (name == "field")
+      read = read_text(full, value, into.field);
+    else if (name == "frames_per_entry")
+      read = read_count(full, value, 1u, 1u << 30, into.frames_per_entry);
+    else if (name == "entries_per_frame")
+      read = read_count(full, value, 1u, 1u << 16, into.entries_per_frame);
+    else if (name == "dtype")
+      read = read_dtype(full, value, into.dtype);
+    else
+      read = unknown(full, {"path", "field", "frames_per_entry", "entries_per_frame", "dtype"});
+    if (!read) return read.error();
+  }
+  if (!into.path.empty() && !into.field.empty())
+    return PlanError{key + ".field",
+                     key + ".field cannot be set beside path: they are two sources"};
+  if (into.frames_per_entry > 0 && into.entries_per_frame > 0)
+    return PlanError{key + ".frames_per_entry",
+                     key + ".frames_per_entry cannot be set beside entries_per_frame"};
+  return {};
+}
+
+}  // namespace
+
+Outcome read_streams(std::string_view key, const json::value& value,
+                     std::vector<StreamsKey>& into) {
+  if (value.is_string()) return read_path(key, value, into.emplace_back().path);
+  const auto* list = value.if_array();
+  if (list == nullptr || list->empty())
+    return wrong(key, value, "must be a path, or a list of paths and of pairs [path, frequency]");
+  for (const json::value& one : *list)
+    if (const auto read = read_one(key, one, into.emplace_back()); !read) return read.error();
+  return {};
+}
+
+Outcome read_companions(std::string_view key, const json::value& value,
+                        std::vector<CompanionKey>& into) {
+  const auto* table = value.if_object();
+  if (table == nullptr) return wrong(key, value, "must be an object of names and sources");
+  for (const auto& [name, source] : *table) {
+    CompanionKey& companion = into.emplace_back();
+    companion.name = name;
+    const std::string full = std::string(key) + "." + std::string(name);
+    const auto* object = source.if_object();
+    const auto read = object != nullptr ? read_companion(full, *object, companion)
+                                        : read_path(full, source, companion.path);
+    if (!read) return read.error();
+  }
+  return {};
+}
+
+}  // namespace millrace::training

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/plans/stateful/stateful_plan.h"
+
+#include <utility>
+
+#include "training/plans/order/permutation.h"
+#include "training/plans/stateful/stateful_cursor.h"
+
+namespace millrace::training {
+
+StatefulEpoch::StatefulEpoch(const Catalog& catalog, const PlanOptions& options,
+                             const RowWidths& widths, std::uint64_t epoch)
+    : epoch_(epoch),
+      widths_(widths),
+      streams_(catalog, options, epoch),
+      cutter_(catalog, options, epoch),
+      deal_(streams_, cutter_,
+            {.slots = options.slots,
+             .shuffle = options.shuffle,
+             .key = draw_key(options.seed, Purpose::slots, epoch)}) {}
+
+std::unique_ptr<PlanCursor> StatefulEpoch::cursor(Rank rank, std::uint64_t step,
+                                                  std::uint64_t stride) const {
+  return std::make_unique<StatefulCursor>(*this, rank, step, stride);
+}
+
+StatefulPlan::StatefulPlan(const Catalog& catalog, const PlanOptions& options, RowWidths widths)
+    : catalog_(catalog), options_(options), widths_(std::move(widths)) {}
+
+std::unique_ptr<EpochPlan> StatefulPlan::epoch(std::uint64_t epoch) const {
+  return std::make_unique<StatefulEpoch>(catalog_, options_, widths_, epoch);
+}
+
+}  // namespace millrace::training

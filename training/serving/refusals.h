@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "schemas/worker_messages.h"
+#include "training/filling/stream_error.h"
+
+namespace millrace::training {
+
+// The text as one printable line that fits into a Refused.
+std::string printable_line(std::string_view text);
+
+// The refusal of a trainer whose next step needs this stream: code `data`, and the place as a JSON
+// object with stream, name, epoch and step.
+worker_protocol::Refused refusal_of(const DataError& error);
+
+// The rank and the position of a trainer, for the log.
+std::string place_text(const worker_protocol::TrainerHello& trainer);
+
+}  // namespace millrace::training
