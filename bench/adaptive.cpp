@@ -2,7 +2,6 @@
 // Judges the control law of adaptive sizes: simulates a pipeline at loads from 10 to 120 % of what
 // its largest size carries, with each fixed size and with adaptive sizes. Prints a table for each
 // kind of worker, and checks the bounds. With --plot it also draws the table.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -12,6 +11,7 @@
 
 #include "bench/adaptive_plot.h"
 #include "bench/adaptive_simulation.h"
+#include "bench/options.h"
 
 using namespace millrace;
 using namespace millrace::bench;
@@ -27,7 +27,7 @@ struct Case {
   bool of_reference = false;  // the bound is a multiple of the reference size, or of the largest
 };
 
-struct Options {
+struct SimulationArguments {
   std::vector<std::uint32_t> sizes{80, 160, 320, 640},
       loads{10, 20, 24, 30, 40, 50, 60, 70, 80, 90, 95, 100, 110, 120};
   std::vector<double> service;  // milliseconds
@@ -41,18 +41,18 @@ double p99(const load::Histogram& times) { return in_ms(times.quantile(0.99)); }
 
 class Judge {
  public:
-  explicit Judge(const Options& options) : options_(options) {}
+  explicit Judge(const SimulationArguments& arguments) : arguments_(arguments) {}
 
   Plot judge(const Case& of) {
     scene_ = Scene();
     scene_.service = of.service;
-    scene_.sizes = options_.sizes;
+    scene_.sizes = arguments_.sizes;
     scene_.max_wait = std::chrono::duration_cast<Duration>(
-        std::chrono::duration<double, std::milli>(options_.max_wait));
-    scene_.rows = options_.rows;
-    scene_.credits = options_.credits;
-    scene_.packet = options_.packet;
-    scene_.seed = options_.seed;
+        std::chrono::duration<double, std::milli>(arguments_.max_wait));
+    scene_.rows = arguments_.rows;
+    scene_.credits = arguments_.credits;
+    scene_.packet = arguments_.packet;
+    scene_.seed = arguments_.seed;
     scene_.longest_wait = 4s;
     plot_ = {.title = of.name, .lines = lines()};
     std::printf("\n%s\nstreams that each size carries:", of.name.c_str());
@@ -62,7 +62,7 @@ class Judge {
                 std::string(7 * std::max<std::size_t>(scene_.sizes.size(), 3) - 17, ' ').c_str());
     for (const std::uint32_t size : scene_.sizes) std::printf(" %6u", size);
     std::printf(" |    p99    p50  wait  changes  bound  | shares of the sizes\n");
-    for (const std::uint32_t load : options_.loads) at(load, of);
+    for (const std::uint32_t load : arguments_.loads) at(load, of);
     step();
     return plot_;
   }
@@ -73,8 +73,8 @@ class Judge {
   std::vector<PlotLine> lines() const {
     static const char* const colours[] = {"#1b9e77", "#d95f02", "#7570b3", "#a6761d"};
     std::vector<PlotLine> made;
-    for (std::size_t i = 0; i < options_.sizes.size(); ++i)
-      made.push_back({std::to_string(options_.sizes[i]) + " ms", colours[i % 4], {}});
+    for (std::size_t i = 0; i < arguments_.sizes.size(); ++i)
+      made.push_back({std::to_string(arguments_.sizes[i]) + " ms", colours[i % 4], {}});
     made.push_back({"adaptive", "#000000", {}});
     return made;
   }
@@ -87,9 +87,9 @@ class Judge {
     std::vector<std::optional<double>> fixed;
     for (std::size_t i = 0; i < scene_.sizes.size(); ++i) fixed.push_back(at_fixed(load, i));
     scene_.fixed = std::nullopt;
-    scene_.begin = options_.begin;
-    scene_.warm_up = std::chrono::seconds(options_.seconds / 2);
-    scene_.end = scene_.warm_up + std::chrono::seconds(options_.seconds);
+    scene_.begin = arguments_.begin;
+    scene_.warm_up = std::chrono::seconds(arguments_.seconds / 2);
+    scene_.end = scene_.warm_up + std::chrono::seconds(arguments_.seconds);
     if (load > 100) scene_.warm_up = 5s, scene_.end = 60s;
     const Outcome outcome = simulate(scene_);
     const double latency = p99(outcome.latency);
@@ -161,7 +161,7 @@ class Judge {
     holds_ &= after <= 2 * last;
   }
 
-  const Options options_;
+  const SimulationArguments arguments_;
   Scene scene_;
   Plot plot_;
   bool holds_ = true;
@@ -170,35 +170,32 @@ class Judge {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Simulate adaptive sizes and every fixed size");
-  Options options;
-  app.add_option("--sizes", options.sizes, "Sizes in ms")->delimiter(',')->capture_default_str();
-  app.add_option("--loads", options.loads, "Percent")->delimiter(',')->capture_default_str();
-  app.add_option("--service", options.service, "t0, k and c in ms, in place of the two workers")
-      ->delimiter(',')
-      ->expected(3);
-  app.add_option("--rows", options.rows, "Most rows of a batch")->capture_default_str();
-  app.add_option("--credits", options.credits, "Batches that a worker may have")
-      ->capture_default_str();
-  app.add_option("--packet", options.packet, "Packet in ms")->capture_default_str();
-  app.add_option("--max-wait", options.max_wait, "max_wait in ms")->capture_default_str();
-  app.add_option("--begin", options.begin, "First size in ms; 0: the smallest")
-      ->capture_default_str();
-  app.add_option("--seed", options.seed, "Seed of the clients' phases")->capture_default_str();
-  app.add_option("--seconds", options.seconds, "Measured time of each load, after half of it")
-      ->capture_default_str();
-  app.add_option("--plot", options.plot, "Write the plot to this SVG file");
-  CLI11_PARSE(app, argc, argv);
+  SimulationArguments arguments;
+  Options options("Simulate adaptive sizes and every fixed size");
+  options.add("--sizes", arguments.sizes, "Sizes in ms")
+      .add("--loads", arguments.loads, "Percent")
+      .add("--service", arguments.service, "t0, k and c in ms, in place of the two workers")
+      .add("--rows", arguments.rows, "Most rows of a batch")
+      .add("--credits", arguments.credits, "Batches that a worker may have")
+      .add("--packet", arguments.packet, "Packet in ms")
+      .add("--max-wait", arguments.max_wait, "max_wait in ms")
+      .add("--begin", arguments.begin, "First size in ms; 0: the smallest")
+      .add("--seed", arguments.seed, "Seed of the clients' phases")
+      .add("--seconds", arguments.seconds, "Measured time of each load, after half of it")
+      .add("--plot", arguments.plot, "Write the plot to this SVG file")
+      .parse(argc, argv);
+  options.require(arguments.service.empty() || arguments.service.size() == 3,
+                  "--service: three values");
 
   std::vector<Case> cases{
       {"a batch takes 8 ms + 0.25 ms per row", {8e-3, 0.25e-3, 0}, 1.25, true},
       {"a batch takes 2 ms + 0.02 ms per row + 2 ms per row and second", {2e-3, 20e-6, 2e-3}, 1.6}};
-  if (const auto& ms = options.service; !ms.empty())
+  if (const auto& ms = arguments.service; !ms.empty())
     cases = {{"t0, k, c as given", {ms[0] / 1e3, ms[1] / 1e3, ms[2] / 1e3}}};
-  Judge judge(options);
+  Judge judge(arguments);
   std::vector<Plot> plots;
   for (const Case& of : cases) plots.push_back(judge.judge(of));
-  if (!options.plot.empty()) std::ofstream(options.plot) << svg_of(plots);
+  if (!arguments.plot.empty()) std::ofstream(arguments.plot) << svg_of(plots);
   std::printf("\n%s\n",
               judge.holds() ? "all bounds hold" : "a bound does not hold (marked with !)");
   return judge.holds() ? 0 : 1;

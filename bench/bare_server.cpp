@@ -5,15 +5,17 @@
 // (BareArrivals).
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "bench/bare_arrivals.h"
 #include "bench/bare_beast.h"
 #include "bench/bare_epoll.h"
+#include "bench/options.h"
 
 using namespace millrace;
 using namespace millrace::bench;
@@ -24,7 +26,8 @@ struct Arguments {
   std::string kind;
   bool answers = false;
   std::uint16_t port = 0;
-  double warm_up = 1, length = 1e6;  // s
+  double warm_up = 1;            // s
+  std::optional<double> length;  // s; by default until the end
 };
 
 void raise_descriptor_limit() {
@@ -56,7 +59,7 @@ Duration seconds(double count) {
 
 void run(const Arguments& arguments) {
   raise_descriptor_limit();
-  BareArrivals arrivals(seconds(arguments.warm_up), seconds(arguments.length));
+  BareArrivals arrivals(seconds(arguments.warm_up), seconds(arguments.length.value_or(1e6)));
   if (arguments.kind == "beast") return serve(BareBeast(arguments.port, arrivals), arrivals);
   block_termination();
   serve(BareEpoll(arguments.port, arguments.answers, arrivals), arrivals);
@@ -66,18 +69,15 @@ void run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("A minimal server that receives the traffic of `millrace bench`");
-  app.add_option("--kind", arguments.kind, "Implementation: beast or epoll")
-      ->required()
-      ->check(CLI::IsMember({"beast", "epoll"}));
-  app.add_flag("--answer", arguments.answers, "Answer each message with a result (epoll only)");
-  app.add_option("--port", arguments.port, "Port on loopback; 0: any free port");
-  app.add_option("--warm-up", arguments.warm_up,
-                 "Seconds before measuring starts, from the first message on")
-      ->capture_default_str();
-  app.add_option("--duration", arguments.length,
-                 "Measured seconds after that; default: until the end");
-  CLI11_PARSE(app, argc, argv);
+  Options options("A minimal server that receives the traffic of `millrace bench`");
+  options.add("--kind", arguments.kind, "Implementation, required: beast or epoll")
+      .flag("--answer", arguments.answers, "Answer each message with a result (epoll only)")
+      .add("--port", arguments.port, "Port on loopback; 0: any free port")
+      .add("--warm-up", arguments.warm_up,
+           "Seconds before measuring starts, from the first message on")
+      .add("--duration", arguments.length, "Measured seconds after that; default: until the end")
+      .parse(argc, argv);
+  options.require(arguments.kind == "beast" || arguments.kind == "epoll", "--kind: beast or epoll");
   try {
     if (arguments.answers && arguments.kind == "beast")
       throw std::invalid_argument("--answer needs --kind epoll");

@@ -2,7 +2,6 @@
 // Measures the batcher on one core: 1000 streams, batches of 64, with and without the values of the
 // rows. The short runs of the lines alternate, so that other load on the machine affects all of
 // them alike. The control only copies the same bytes.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "batcher/batcher.h"
+#include "bench/options.h"
 #include "bench/paired_runs.h"
 #include "gpu/host/batch_writer.h"
 #include "gpu/host/slab_ring.h"
@@ -164,12 +164,12 @@ void print(Measured& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measure the batcher on one core: rows per second, with and without values");
   std::size_t runs = 31;
   bool json = false;
-  app.add_option("--runs", runs, "Runs of each line, in turn")->capture_default_str();
-  app.add_flag("--json", json, "Print rows of s16 and the control as a line of JSON");
-  CLI11_PARSE(app, argc, argv);
+  bench::Options("Measure the batcher on one core: rows per second, with and without values")
+      .add("--runs", runs, "Runs of each line, in turn")
+      .flag("--json", json, "Print rows of s16 and the control as a line of JSON")
+      .parse(argc, argv);
   const Streams sources;
   Lane bare(sources), s16(sources), f32(sources);
   Slabs s16_slabs(Element::s16), f32_slabs(Element::f32);

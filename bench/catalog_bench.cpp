@@ -4,7 +4,6 @@
 // are by the CPU time of the thread.
 #include <sndfile.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "bench/options.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/temporary_directory.h"
 #include "training/catalogs/index/index.h"
@@ -158,15 +158,13 @@ void print_reading(const char* name, int format, int runs) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Opening of catalogs, and reading of audio files");
   std::uint64_t files = 10'000, streams = 1'250'000;
   int runs = 15;
-  app.add_option("--files", files, "Files of the folder that is opened")->capture_default_str();
-  app.add_option("--streams", streams, "Streams of the index that is mapped")
-      ->capture_default_str();
-  app.add_option("--runs", runs, "Runs of each figure; the median is printed")
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  bench::Options("Opening of catalogs, and reading of audio files")
+      .add("--files", files, "Files of the folder that is opened")
+      .add("--streams", streams, "Streams of the index that is mapped")
+      .add("--runs", runs, "Runs of each figure; the median is printed")
+      .parse(argc, argv);
   print_opening(files, runs);
   print_mapping(streams, runs);
   print_reading("WAV", SF_FORMAT_WAV | SF_FORMAT_PCM_16, runs);

@@ -4,7 +4,6 @@
 #include <webrtc/modules/audio_processing/include/audio_processing.h>
 #include <webrtc/modules/interface/module_common_types.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "bench/options.h"
 #include "bench/paired_runs.h"
 #include "input/voice_detector.h"
 #include "streams/sources/event_sources.h"
@@ -132,13 +132,13 @@ double median(std::vector<double> values) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measure endpoints by voice against the bare voice detector");
   std::size_t seconds = 60, rounds = 9;
   bool json = false;
-  app.add_option("--seconds", seconds, "Audio of each measurement")->capture_default_str();
-  app.add_option("--rounds", rounds, "Turns of each")->capture_default_str();
-  app.add_flag("--json", json, "Print the values of each round");
-  CLI11_PARSE(app, argc, argv);
+  bench::Options("Measure endpoints by voice against the bare voice detector")
+      .add("--seconds", seconds, "Audio of each measurement")
+      .add("--rounds", rounds, "Turns of each")
+      .flag("--json", json, "Print the values of each round")
+      .parse(argc, argv);
   for (const int rate : {8000, 16000, 32000, 48000})
     for (const int packet_ms : {20, 100}) {
       const Audio audio = bursts(static_cast<std::size_t>(rate), seconds);

@@ -4,12 +4,12 @@
 // Exits with 77 if there is no device.
 #include "bench/gpu_bench.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
 #include <string>
 
+#include "bench/options.h"
 #include "gpu/cuda/devices.h"
 
 namespace millrace::bench {
@@ -75,13 +75,12 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   millrace::bench::Arguments arguments;
-  CLI::App app("Measure how a device processes batches");
-  app.add_option("--device", arguments.device, "Device number, as CUDA counts")
-      ->capture_default_str();
-  app.add_flag("--devices", arguments.devices, "List the devices and exit");
-  app.add_flag("--quick", arguments.quick, "Take fewer samples");
-  app.add_flag("--json", arguments.json, "Print each figure as a line of JSON");
-  CLI11_PARSE(app, argc, argv);
+  millrace::bench::Options("Measure how a device processes batches")
+      .add("--device", arguments.device, "Device number, as CUDA counts")
+      .flag("--devices", arguments.devices, "List the devices and exit")
+      .flag("--quick", arguments.quick, "Take fewer samples")
+      .flag("--json", arguments.json, "Print each figure as a line of JSON")
+      .parse(argc, argv);
   try {
     return millrace::bench::run(arguments);
   } catch (const std::exception& error) {

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "bench/batch_source.h"
+#include "bench/options.h"
 #include "bench/quantiles.h"
 #include "load/streams/histogram.h"
 #include "transport/net/net.h"
@@ -30,9 +30,9 @@ using load::Histogram;
 
 struct Arguments {
   std::size_t batches = 5000;
-  std::int64_t pause = 2000;  // us
-  std::int64_t max_wait = 0;  // us
-  bool local = false;         // only the Unix socket
+  int pause = 2000;    // us
+  int max_wait = 0;    // us
+  bool local = false;  // only the Unix socket
   bool json = false;
 };
 
@@ -119,9 +119,8 @@ void print(const std::vector<Measured>& all, const Arguments& arguments) {
     std::printf("%s}\n", line.c_str());
     return;
   }
-  std::printf("%zu batches of %u rows of %u frames, one every %lld us\n", arguments.batches,
-              arguments.max_wait > 0 ? 1 : BatchSource::rows, BatchSource::width,
-              static_cast<long long>(arguments.pause));
+  std::printf("%zu batches of %u rows of %u frames, one every %d us\n", arguments.batches,
+              arguments.max_wait > 0 ? 1 : BatchSource::rows, BatchSource::width, arguments.pause);
   print_heading(arguments.max_wait > 0 ? "us, from its deadline to closed"
                                        : "us, from closed to taken");
   for (const Measured& one : all) print_row(one.name, one.times);
@@ -132,15 +131,14 @@ void print(const std::vector<Measured>& all, const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   millrace::bench::Arguments arguments;
-  CLI::App app("Measure the time from a closed batch to a sleeping worker");
-  app.add_option("--batches", arguments.batches, "Batches of each run")->capture_default_str();
-  app.add_option("--pause", arguments.pause, "Time between two batches, in us")
-      ->capture_default_str();
-  app.add_option("--max-wait", arguments.max_wait,
-                 "Time after which a batch that is not full closes, in us");
-  app.add_flag("--unix", arguments.local, "Measure only the Unix socket");
-  app.add_flag("--json", arguments.json, "Print a line of JSON");
-  CLI11_PARSE(app, argc, argv);
+  millrace::bench::Options("Measure the time from a closed batch to a sleeping worker")
+      .add("--batches", arguments.batches, "Batches of each run")
+      .add("--pause", arguments.pause, "Time between two batches, in us")
+      .add("--max-wait", arguments.max_wait,
+           "Time after which a batch that is not full closes, in us")
+      .flag("--unix", arguments.local, "Measure only the Unix socket")
+      .flag("--json", arguments.json, "Print a line of JSON")
+      .parse(argc, argv);
   try {
     millrace::bench::print(millrace::bench::measure(arguments), arguments);
     return 0;

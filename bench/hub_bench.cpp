@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the time of a row on a pipeline's home thread, by the number of attached workers. One
 // worker has the only stream, the others are idle.
-#include <CLI/CLI.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
@@ -14,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "bench/options.h"
 #include "schemas/worker_codec.h"
 #include "workers/hub/hub.h"
 
@@ -98,10 +98,10 @@ double cost_of_row(std::size_t workers, std::uint64_t rows) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measure the cost of a row on the home thread, by number of workers");
   std::uint64_t rows = 100'000;
-  app.add_option("--rows", rows, "Rows of each measurement")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  bench::Options("Measure the cost of a row on the home thread, by number of workers")
+      .add("--rows", rows, "Rows of each measurement")
+      .parse(argc, argv);
   for (const std::size_t workers : {1, 10, 100, 300, 1000})
     std::printf("%5zu workers: %6.2f us a row\n", workers, cost_of_row(workers, rows));
 }

@@ -4,7 +4,6 @@
 // times are those of the thread on the core.
 #include <opus/opus.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "base/enum_names.h"
+#include "bench/options.h"
 #include "bench/paired_runs.h"
 #include "input/conversion_bytes.h"
 #include "input/input_converter.h"
@@ -266,15 +266,14 @@ void print_opus(int runs) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measure the conversion of audio on one core, per 100 ms of one stream");
   int runs = 15;
   bool json = false;
   std::vector<double> rates{8000, 16000, 24000, 44100, 48000};
-  app.add_option("--runs", runs, "Runs of each line and its control, in turn; each has a second")
-      ->capture_default_str();
-  app.add_option("--to", rates, "Rates of pipelines")->capture_default_str();
-  app.add_flag("--json", json, "Print 48 to 16 kHz in packets of 20 ms as a line of JSON");
-  CLI11_PARSE(app, argc, argv);
+  bench::Options("Measure the conversion of audio on one core, per 100 ms of one stream")
+      .add("--runs", runs, "Runs of each line and its control, in turn; each has a second")
+      .add("--to", rates, "Rates of pipelines")
+      .flag("--json", json, "Print 48 to 16 kHz in packets of 20 ms as a line of JSON")
+      .parse(argc, argv);
   if (json) {
     const Pair pair = resampled(48000, 16000, 50, runs);
     std::printf("%s\n", bench::json_of(pair.ours, pair.control).c_str());

@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/options.h"
 #include "monitoring/exporter.h"
 #include "tests/support/allocations.h"
 
@@ -121,12 +121,12 @@ void measure_scrapes(std::size_t threads, unsigned streams) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measure the cost of metrics");
   std::size_t threads = 4;
   unsigned streams = 10'000;
-  app.add_option("--threads", threads, "Number of io threads")->capture_default_str();
-  app.add_option("--streams", streams, "Number of open descriptors")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  bench::Options("Measure the cost of metrics")
+      .add("--threads", threads, "Number of io threads")
+      .add("--streams", streams, "Number of open descriptors")
+      .parse(argc, argv);
   const auto rows = some_rows();
   StreamStats stats;
   measure("a counter", 1, [&](std::size_t) { stats.answered.add(); });

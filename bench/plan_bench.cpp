@@ -4,7 +4,6 @@
 // chunks.
 #include <time.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/options.h"
 #include "tests/support/allocations.h"
 #include "training/plans/padding.h"
 #include "training/plans/plan_options.h"
@@ -179,11 +179,11 @@ int main(int argc, char** argv) {
   std::size_t streams = 1'250'000;
   std::uint32_t slots = 64;
   std::string only;
-  CLI::App app("Measures plans of training batches");
-  app.add_option("--streams", streams, "Streams of the catalog")->capture_default_str();
-  app.add_option("--slots", slots, "Slots, and rows of a stateless batch")->capture_default_str();
-  app.add_option("--only", only, "Only the measurements whose name contains this");
-  CLI11_PARSE(app, argc, argv);
+  bench::Options("Measures plans of training batches")
+      .add("--streams", streams, "Streams of the catalog")
+      .add("--slots", slots, "Slots, and rows of a stateless batch")
+      .add("--only", only, "Only the measurements whose name contains this")
+      .parse(argc, argv);
   const auto measure = [&](const char* name, auto run) {
     if (std::string(name).find(only) != std::string::npos) run(name);
   };

@@ -2,7 +2,6 @@
 // Measures the recorder as a service uses it, but without clients: chunks of many streams, in turn,
 // through taps, pages and the recorder's thread into segment files. The control copies, checksums
 // and writes the same frames, with as many syncs. The runs alternate.
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "bench/options.h"
 #include "bench/paired_runs.h"
 #include "bench/slice_load.h"
 #include "recording/writer/page_pool.h"
@@ -167,14 +167,14 @@ void run(const Arguments& args) {
 
 int main(int argc, char** argv) {
   millrace::bench::Arguments args;
-  CLI::App app("Measures the recorder: taps, pages, thread and segment files.");
-  app.add_option("--folder", args.folder, "Where the files are made")->capture_default_str();
-  app.add_option("--streams", args.streams, "Streams in turn")->capture_default_str();
-  app.add_option("--slice", args.slice, "Bytes of frames in a chunk")->capture_default_str();
-  app.add_option("--mebibytes", args.megabytes, "Bytes of frames in a file")->capture_default_str();
-  app.add_option("--runs", args.runs, "Runs of each program")->capture_default_str();
-  app.add_flag("--json", args.json, "Prints all runs, for bench/compare");
-  CLI11_PARSE(app, argc, argv);
+  millrace::bench::Options("Measures the recorder: taps, pages, thread and segment files.")
+      .add("--folder", args.folder, "Where the files are made")
+      .add("--streams", args.streams, "Streams in turn")
+      .add("--slice", args.slice, "Bytes of frames in a chunk")
+      .add("--mebibytes", args.megabytes, "Bytes of frames in a file")
+      .add("--runs", args.runs, "Runs of each program")
+      .flag("--json", args.json, "Prints all runs, for bench/compare")
+      .parse(argc, argv);
   try {
     millrace::bench::run(args);
   } catch (const std::exception& error) {

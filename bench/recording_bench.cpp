@@ -2,7 +2,6 @@
 // Measures SegmentWriter: slices of many streams, in turn, into segment files, with a commit every
 // 4 MiB. The control copies, checksums and writes the same frames, with as many syncs. The runs
 // alternate. The files are made in a new directory and deleted after each run.
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "bench/options.h"
 #include "bench/paired_runs.h"
 #include "bench/slice_load.h"
 #include "recording/files/segment_writer.h"
@@ -121,15 +121,15 @@ void run(const Arguments& args) {
 
 int main(int argc, char** argv) {
   millrace::bench::Arguments args;
-  CLI::App app("Measures the speed of writing segment files.");
-  app.add_option("--folder", args.folder, "Where the files are made")->capture_default_str();
-  app.add_option("--streams", args.streams, "Streams in turn")->capture_default_str();
-  app.add_option("--slice", args.slice, "Bytes of frames in a slice")->capture_default_str();
-  app.add_option("--mebibytes", args.megabytes, "Bytes of frames in a file")->capture_default_str();
-  app.add_option("--runs", args.runs, "Runs of each program")->capture_default_str();
-  app.add_flag("!--no-sync", args.sync, "Does not call fdatasync");
-  app.add_flag("--json", args.json, "Prints all runs, for bench/compare");
-  CLI11_PARSE(app, argc, argv);
+  millrace::bench::Options("Measures the speed of writing segment files.")
+      .add("--folder", args.folder, "Where the files are made")
+      .add("--streams", args.streams, "Streams in turn")
+      .add("--slice", args.slice, "Bytes of frames in a slice")
+      .add("--mebibytes", args.megabytes, "Bytes of frames in a file")
+      .add("--runs", args.runs, "Runs of each program")
+      .flag("!--no-sync", args.sync, "Does not call fdatasync")
+      .flag("--json", args.json, "Prints all runs, for bench/compare")
+      .parse(argc, argv);
   try {
     millrace::bench::run(args);
   } catch (const std::exception& error) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes directories of recordings, and measures `millrace recordings ls` and `verify` on them, in
 // process. Beside `verify`, reads and checksums the same bytes once. The page cache is warm.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/options.h"
 #include "chunker/rule_json.h"
 #include "recording/files/file.h"
 #include "recording/files/segment_writer.h"
@@ -198,20 +198,17 @@ void measure_verify(std::uint64_t streams, std::uint32_t slices, std::size_t rou
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measure millrace recordings ls and verify");
   std::uint64_t streams = 1'000'000, at_once = 1000;
   std::uint32_t slices = 300;
-  std::size_t rounds = 5;
-  app.add_option("--streams", streams, "Streams that ls lists")->capture_default_str();
-  app.add_option("--at-once", at_once, "Streams at a time in the files for verify")
-      ->capture_default_str();
-  app.add_option("--slices", slices, "Slices of each of these streams, of 200 ms")
-      ->check(CLI::Range(3, 100'000))
-      ->capture_default_str();
-  app.add_option("--rounds", rounds, "Runs of verify")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-  measure_verify(at_once, slices, rounds);
+  int rounds = 5;
+  bench::Options options("Measure millrace recordings ls and verify");
+  options.add("--streams", streams, "Streams that ls lists")
+      .add("--at-once", at_once, "Streams at a time in the files for verify")
+      .add("--slices", slices, "Slices of each of these streams, of 200 ms; 3 to 100000")
+      .add("--rounds", rounds, "Runs of verify; at least 1")
+      .parse(argc, argv);
+  options.require(slices >= 3 && slices <= 100'000, "--slices: 3 to 100000");
+  options.require(rounds > 0, "--rounds: at least 1");
+  measure_verify(at_once, slices, static_cast<std::size_t>(rounds));
   measure_ls(streams);
 }

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
+#include "bench/options.h"
 #include "recording/files/file.h"
 #include "recording/files/recovery.h"
 #include "recording/files/segment_file.h"
@@ -79,14 +79,14 @@ void pass(std::uint64_t streams, const std::string& parent, std::vector<double> 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures recovery and reading of a segment file.");
   std::uint64_t streams = 2000;
   int passes = 5;
   std::string parent = "/tmp";
-  app.add_option("--streams", streams, "Streams in the file")->capture_default_str();
-  app.add_option("--passes", passes, "Files to write and recover")->capture_default_str();
-  app.add_option("--directory", parent, "Where the files are written")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  bench::Options("Measures recovery and reading of a segment file.")
+      .add("--streams", streams, "Streams in the file")
+      .add("--passes", passes, "Files to write and recover")
+      .add("--directory", parent, "Where the files are written")
+      .parse(argc, argv);
   std::vector<double> times[4];
   double gigabytes = 0;
   for (int i = 0; i < passes; ++i) pass(streams, parent, times, gigabytes);

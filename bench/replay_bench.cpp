@@ -3,7 +3,6 @@
 // beside a loop that gathers the same frames from the mapped files into one buffer. To a service
 // over ZeroMQ, in bytes per second, beside a DEALER that sends messages of 32 KiB. The other end of
 // both is a ROUTER that drops them.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "bench/bare_gather.h"
+#include "bench/options.h"
 #include "bench/paired_runs.h"
 #include "bench/recorded_streams.h"
 #include "bench/zeromq_router.h"
@@ -148,17 +148,17 @@ void compare(const char* what, const char* unit, double scale, const Runs& runs,
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measure replay at --speed max, beside bare loops");
   RecordedAudio audio;
   Runs runs;
   std::string directory = std::filesystem::temp_directory_path() / "millrace_replay_bench";
-  app.add_option("--directory", directory, "Made, and removed at the end")->capture_default_str();
-  app.add_option("--streams", audio.streams, "Streams, all at once")->capture_default_str();
-  app.add_option("--chunks", audio.chunks, "Chunks of 100 ms of each, even")->capture_default_str();
-  app.add_option("--runs", runs.count, "Runs of each measurement, in turn")->capture_default_str();
-  app.add_option("--only", runs.only, "Measurements whose name has this: workers, f32, ZeroMQ");
-  app.add_flag("--json", runs.json, "Print lines of JSON");
-  CLI11_PARSE(app, argc, argv);
+  bench::Options("Measure replay at --speed max, beside bare loops")
+      .add("--directory", directory, "Made, and removed at the end")
+      .add("--streams", audio.streams, "Streams, all at once")
+      .add("--chunks", audio.chunks, "Chunks of 100 ms of each, even")
+      .add("--runs", runs.count, "Runs of each measurement, in turn")
+      .add("--only", runs.only, "Measurements whose name has this: workers, f32, ZeroMQ")
+      .flag("--json", runs.json, "Print lines of JSON")
+      .parse(argc, argv);
   try {
     std::filesystem::remove_all(directory);
     write_recording(directory, audio);

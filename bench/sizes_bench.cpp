@@ -2,13 +2,13 @@
 // Measures what a choice of sizes costs a stream for each row: streams of one fixed size, adaptive
 // and random streams, with the same messages. All rows have 100 ms. The runs alternate, so that
 // other load on the machine affects all of them alike.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <vector>
 
+#include "bench/options.h"
 #include "streams/stream.h"
 #include "tests/support/allocations.h"
 #include "tests/support/stream_ends.h"
@@ -86,12 +86,12 @@ double median(std::vector<double> values) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measure the cost of the choice of a size for a stream, per row");
   std::uint64_t rows = 200'000;
   std::size_t rounds = 15;
-  app.add_option("--rows", rows, "Rows of each run")->capture_default_str();
-  app.add_option("--rounds", rounds, "Runs of each line")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  bench::Options("Measure the cost of the choice of a size for a stream, per row")
+      .add("--rows", rows, "Rows of each run")
+      .add("--rounds", rounds, "Runs of each line")
+      .parse(argc, argv);
 
   struct Line {
     const char* name;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures batches of a stateful plan in process, beside a bare gather of the same chunks into a
 // tensor. The streams lie in memory, or in mapped WAV files.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -15,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/options.h"
 #include "gpu/host/convert.h"
 #include "training/catalogs/open_catalog.h"
 #include "training/filling/loader.h"
@@ -259,18 +259,17 @@ void read_plan(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Batches of a plan in process, beside a bare gather");
   Settings settings;
-  app.add_option("--streams", settings.streams, "streams")->capture_default_str();
-  app.add_option("--frames", settings.frames, "frames of a stream")->capture_default_str();
-  app.add_option("--slots", settings.slots, "rows of a batch")->capture_default_str();
-  app.add_option("--chunk", settings.chunk, "frames of a row")->capture_default_str();
-  app.add_option("--rounds", settings.rounds, "measurements of each")->capture_default_str();
-  app.add_option("--threads", settings.threads, "threads of the loader")->capture_default_str();
-  app.add_option("--types", settings.types, "s16-f32, s16-s16, f32-f32 or all")
-      ->capture_default_str();
-  app.add_option("--folder", settings.folder, "a folder of 16-bit WAV files instead");
-  CLI11_PARSE(app, argc, argv);
+  bench::Options("Batches of a plan in process, beside a bare gather")
+      .add("--streams", settings.streams, "streams")
+      .add("--frames", settings.frames, "frames of a stream")
+      .add("--slots", settings.slots, "rows of a batch")
+      .add("--chunk", settings.chunk, "frames of a row")
+      .add("--rounds", settings.rounds, "measurements of each")
+      .add("--threads", settings.threads, "threads of the loader")
+      .add("--types", settings.types, "s16-f32, s16-s16, f32-f32 or all")
+      .add("--folder", settings.folder, "a folder of 16-bit WAV files instead")
+      .parse(argc, argv);
   read_plan(settings);
   const auto chosen = [&](const char* types) {
     return settings.types == "all" || settings.types == types;

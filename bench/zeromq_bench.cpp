@@ -2,7 +2,6 @@
 // Measures the ZeroMQ transport from a client's socket to the chunker, both in this process. First
 // a flood of packets from 64 streams over one connection, alternating with a ROUTER that drops
 // them. Then packets at a steady rate, which contain the time when they were sent.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include <vector>
 #include <zmq.hpp>
 
+#include "bench/options.h"
 #include "bench/paired_runs.h"
 #include "bench/quantiles.h"
 #include "load/streams/histogram.h"
@@ -280,17 +280,16 @@ double median(std::vector<double> values) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measure packets over ZeroMQ: packets per second, and latency until they are cut");
   std::uint64_t messages = 200'000;
   int runs = 9;
   double seconds = 5;
-  app.add_option("--messages", messages, "Messages of a flood run")->capture_default_str();
-  app.add_option("--runs", runs, "Runs of each measurement, in turn")->capture_default_str();
-  app.add_option("--seconds", seconds, "Seconds at 10 000 packets per second")
-      ->capture_default_str();
   bool json = false;
-  app.add_flag("--json", json, "Print only the flood, as a line of JSON");
-  CLI11_PARSE(app, argc, argv);
+  Options("Measure packets over ZeroMQ: packets per second, and latency until they are cut")
+      .add("--messages", messages, "Messages of a flood run")
+      .add("--runs", runs, "Runs of each measurement, in turn")
+      .add("--seconds", seconds, "Seconds at 10 000 packets per second")
+      .flag("--json", json, "Print only the flood, as a line of JSON")
+      .parse(argc, argv);
   try {
     std::vector<double> ours, bare;
     for (int i = 0; i < runs; ++i) {
