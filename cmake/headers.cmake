@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# The target headers_alone compiles each header of the libraries by itself, private headers too, without
-# precompiled headers. So each header must include all that it uses. `all` does not build this target.
+# The target headers_alone compiles headers of the libraries by themselves, private headers too, without
+# precompiled headers. So each must include all that it uses. `all` does not build this target.
+# A header with a source of the same name is left out: the source includes it first, and the preset `fuzz`
+# compiles many of these sources without precompiled headers.
 get_property(folders DIRECTORY PROPERTY SUBDIRECTORIES)
 list(TRANSFORM folders APPEND /*.h)
 file(GLOB_RECURSE millrace_headers RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS ${folders})
@@ -8,6 +10,10 @@ if(NOT MILLRACE_HAS_CUDA)
   list(FILTER millrace_headers EXCLUDE REGEX "^gpu/cuda/(calls|reader|slabs|sources)\\.h$")
 endif()
 foreach(header IN LISTS millrace_headers)
+  string(REGEX REPLACE "h$" "cpp" own_source ${CMAKE_SOURCE_DIR}/${header})
+  if(EXISTS ${own_source})
+    continue()
+  endif()
   set(source ${CMAKE_BINARY_DIR}/headers/${header}.cpp)
   file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n")
   list(APPEND header_sources ${source})

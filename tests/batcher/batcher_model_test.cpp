@@ -4,6 +4,7 @@
 #include <random>
 
 #include "tests/batcher/lane_model.h"
+#include "tests/support/sampled.h"
 
 using namespace millrace;
 using millrace::test::demand;
@@ -209,7 +210,7 @@ class Schedule {
 }  // namespace
 
 TEST_CASE("a batcher with random input keeps every rule") {
-  for (std::uint64_t seed = 0; seed < 5000; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::sampled(5000u); ++seed) {
     INFO("seed " << seed);
     Schedule schedule(seed);
     for (int i = 0; i < 200; ++i) schedule.step();

@@ -3,6 +3,7 @@
 import array
 import asyncio
 import collections
+import contextlib
 import json
 import math
 import random
@@ -10,7 +11,9 @@ import signal
 import tempfile
 import unittest
 
-from harness import MILLRACE, Process, SystemTest, read_all, run, wait_for
+import websockets
+
+from harness import MILLRACE, Process, SystemTest, run, wait_for
 
 RULES = {
     "fixed": 'chunk = { size = "20ms", left = 100, right = 50 }',
@@ -41,12 +44,22 @@ def noise(shuffle, frames):
     return array.array("h", (shuffle.randint(-loud, loud) for _ in range(frames))).tobytes()
 
 
+async def read(connection, answered):
+    """Reads until the connection closes. Sets `answered` at the first result."""
+    with contextlib.suppress(websockets.ConnectionClosed):
+        async for message in connection:
+            if isinstance(message, bytes) or json.loads(message)["type"] == "result":
+                answered.set()
+
+
 async def talk(service, name, pipeline_name, seed):
-    """A client that sends everything that a client can send. Every third one is cut off instead of ending."""
+    """A client that sends everything that a client can send. Every third one is cut off instead of ending: after an
+    answer, because a stream that is cut off before a worker had a row of it has no rows."""
     shuffle = random.Random(seed)
     floats = seed % 4 == 1
     async with service.connect(id=name, pipeline=pipeline_name, **({"format": "f32le"} if floats else {})) as connection:
-        reading = asyncio.ensure_future(read_all(connection))
+        answered = asyncio.Event()
+        reading = asyncio.ensure_future(read(connection, answered))
         for _ in range(40):
             if pipeline_name == "shed":
                 await asyncio.sleep(0.02)
@@ -68,6 +81,7 @@ async def talk(service, name, pipeline_name, seed):
                 await connection.send(data[:cut])
                 await connection.send(data[cut:])
         if seed % 3 == 2:
+            await answered.wait()
             connection.transport.abort()
         else:
             await connection.send(json.dumps({"type": "end"}))

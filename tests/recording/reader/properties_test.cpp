@@ -5,13 +5,14 @@
 #include "chunker/chunker.h"
 #include "recording/reader/stream_frames.h"
 #include "tests/recording/reader/recorded_plan.h"
+#include "tests/support/sampled.h"
 
 namespace millrace::recording {
 namespace {
 
 using Kind = Event::Kind;
 
-constexpr std::uint64_t rounds = 300;
+constexpr std::uint64_t rounds = test::sampled(300u);
 
 // Follows the items of a reader beside what was recorded.
 class Follower {
@@ -136,8 +137,10 @@ TEST_CASE("a stream whose file is cut off anywhere is read up to there", "[prope
     expect(writer.write());
   }
   std::uint64_t before = 6 * 5;
-  for (std::uint64_t bytes = std::filesystem::file_size(recorded.file(1)); bytes > 0; --bytes) {
-    std::filesystem::resize_file(recorded.file(1), bytes - 1);
+  std::uint64_t bytes = std::filesystem::file_size(recorded.file(1));
+  while (bytes >= test::byte_step) {
+    bytes -= test::byte_step;
+    std::filesystem::resize_file(recorded.file(1), bytes);
     const auto recordings = recorded.read();
     const auto found = recordings->find(1);
     const std::uint64_t frames = found ? StreamFrames(*recordings, *found).frames() : 0;
