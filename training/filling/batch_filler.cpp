@@ -158,8 +158,8 @@ void BatchFiller::Impl::drive() try {
       Job& job = *own.front();
       own.pop_front();
       fill(job, filler, 0);
-    } else if (auto message = messages->pop_until(Time::max())) {
-      receive(*message);
+    } else if (!stopping) {  // receive_all() may have taken the message of stop()
+      if (auto message = messages->pop_until(Time::max())) receive(*message);
     }
   }
 } catch (...) {

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "tests/support/sampled.h"
 #include "tests/training/filling/loading.h"
 
 using namespace millrace;
@@ -174,6 +175,17 @@ TEST_CASE("after stop() a loader continues with the next batch") {
   auto loader = eight.loader({.threads = 3, .prefetch = 4, .dtype = Element::s16});
   for (const auto& batch : expected) {
     CHECK((next_copy(loader) == batch));
+    loader.stop();
+  }
+}
+
+// A buffer is given back while stop() is called: the thread receives both at once.
+TEST_CASE("stop() ends a thread that is about to wait") {
+  Eight eight;
+  auto loader = eight.loader({.prefetch = 1, .dtype = Element::s16});
+  for (int i = 0; i < sampled(20'000); ++i) {
+    auto batch = take(loader);
+    if (batch) loader.give_back(*batch);
     loader.stop();
   }
 }
