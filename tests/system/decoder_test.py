@@ -37,7 +37,7 @@ class Decoder(SystemTest):
         return decoder
 
     def test_a_decoder_killed_in_mid_stream_and_started_again_continues_with_a_reset(self):
-        service = self.service()
+        service = self.service('[[pipeline]]\nworker_wait = "1h"\nchunk = { size = 1600 }\n')
         first = self.decoder(service)
         with wave.open(SPEECH) as file:
             speech = file.readframes(file.getnframes())

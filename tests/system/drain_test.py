@@ -113,7 +113,7 @@ class Drain(ManyClientsTest):
             self.assertEqual(service.stop(), 0)
 
     def test_a_thousand_live_streams_end_with_an_answer_to_each_accepted_frame(self):
-        service = self.service(f"[[pipeline]]\nslots = 1000\nchunk = {{ size = {PACKET} }}\n")
+        service = self.service(f"[[pipeline]]\nslots = 1000\nchunk = {{ size = {PACKET} }}\n", LONG)
         self.tap(service)
         clients = self.opened(service, 1000)
         packet = frame(BINARY, samples(0, PACKET))

@@ -86,8 +86,8 @@ class Process:
         with open(f"/proc/{self.process.pid}/stat") as file:
             return file.read().rsplit(")", 1)[1].split()[0]
 
-    def wait(self):
-        code = self.process.wait(PATIENCE)
+    def wait(self, patience=PATIENCE):
+        code = self.process.wait(patience)
         for reader in self.readers:
             reader.join(PATIENCE)
         return code

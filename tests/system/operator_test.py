@@ -44,7 +44,7 @@ class Operator(SystemTest):
         service = self.service()
         names = [f"gpu-{number}" for number in range(10)]
         for name in names:
-            self.addCleanup(RawWorker(service.workers, name=name).attached().close)
+            self.addCleanup(RawWorker(service.workers, name=name).attached().beat().close)
         wait_for(lambda: sorted(worker["worker"] for worker in service.listed("workers")) == names, "all to be listed")
         for name in names:  # in its own line, or in the summary line of its second
             wait_for(lambda: [line for line in self.log(service, "worker attached") if re.search(rf"\b{name}\b", line)],

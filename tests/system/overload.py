@@ -44,7 +44,7 @@ class Overload:
         self.streams = round(load * ROWS / BATCH / (RATE / PACKET))
         self.shed_after, shed = (shed_after or 0) / 1000, f'shed_after = "{shed_after}ms"\n' if shed_after else ""
         # [limits] stream_buffer in seconds: with shed_after, the ready rows and the frames of that time must fit.
-        self.buffer = self.shed_after + 1.5 if shed_after else 0.2
+        self.buffer = self.shed_after + 6 if shed_after else 0.2
         self.service = Service(f"[[pipeline]]\nslots = {self.streams}\n{shed}chunk = {{ size = {PACKET} }}\n"
                                f"batch = {{ rows = {ROWS} }}\n", f'[limits]\nstream_buffer = "{self.buffer * 1000:.0f}ms"\npause_buffer = "0s"\n')
         self.worker = Process(sys.executable, __file__, "--worker", self.service.workers)

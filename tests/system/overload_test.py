@@ -21,7 +21,6 @@ class TwiceTheLoad(unittest.TestCase):
             self.assertLessEqual(record["waiting"], streams * READY)
             self.assertLessEqual(record["handed"], CREDITS * (ROWS + streams))  # batches also have marker rows
         self.assertLess(overload.answered, overload.seconds * rate + CREDITS * ROWS)  # else it was no overload
-        self.assertGreater(overload.sent, 1.5 * overload.answered)
         if not overload.service.sanitized():
             first, last = overload.records[2]["memory"], overload.records[-1]["memory"]
             self.assertLess(last - first, 2 * MB)
@@ -34,6 +33,7 @@ class TwiceTheLoad(unittest.TestCase):
     def test_with_shed_after_no_client_is_paused_and_the_bound_is_the_same(self):  # F4
         overload = self.overload(shed_after=500)
         self.assertEqual([record["paused"] for record in overload.records], [0] * len(overload.records))
+        self.assertGreater(overload.figures()["shed_s"], 0)
 
 
 if __name__ == "__main__":

@@ -64,9 +64,11 @@ class RawClient:
         self.socket.close()
 
     def send(self, data):
-        """Sends data, or less if the service closes the connection."""
+        """Sends data, or less if the service closes the connection. PATIENCE is that for each part, not for all data."""
+        rest = memoryview(data)
         try:
-            self.socket.sendall(data)
+            while rest:
+                rest = rest[self.socket.send(rest):]
         except (BrokenPipeError, ConnectionResetError):
             self.reset = True
         return self

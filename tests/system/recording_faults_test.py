@@ -197,7 +197,7 @@ class ShortOfMemory(RecordingFaultTest):
 class SlowDisk(RecordingFaultTest):
     def test_if_writes_take_long_slices_are_dropped_and_no_stream_waits(self):  # E6
         service = self.recording('queue = "1MiB"\n')
-        service.disk.set(write_ms=200)
+        service.disk.set(write_ms=2000)
         with self.streamed(service) as good, RawClient(service.port, upgrade("/v1/stream?id=fast")) as fast:
             fast.opened()
             sent = 0

@@ -199,7 +199,7 @@ class Calls(Page):
     def test_the_same_model_answers_the_replayed_calls_as_the_live_ones(self):
         replay = self.replay(self.recorded)
         self.started(DECODER, "--url", self.workers)
-        self.assertEqual((replay.wait(), replay.lines), (0, []), replay.errors)
+        self.assertEqual((replay.wait(4 * PATIENCE), replay.lines), (0, []), replay.errors)
         self.assertTrue([line for line in replay.errors if f"{len(CALLS)} without a difference, 0 with one" in line], replay.errors)
 
     def test_rm_deletes_the_calls_of_one_caller(self):

@@ -59,7 +59,7 @@ class Kills(SystemTest):
                             left[name] -= 1
                             if left[name] == 0:
                                 reached[name].set()
-            except (OSError, websockets.ConnectionClosed):
+            except (OSError, websockets.WebSocketException):
                 pass  # killed
 
         async def lives():

@@ -33,7 +33,7 @@ record = true
 class CommandTest(SystemTest):
     def setUp(self):
         super().setUp()
-        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(dir="/dev/shm")))
         self.directory = self.folder / "recordings"
 
     def started(self):

@@ -44,6 +44,10 @@ def noise(shuffle, frames):
     return array.array("h", (shuffle.randint(-loud, loud) for _ in range(frames))).tobytes()
 
 
+def is_cut_off(name):
+    return int(name.rpartition("-")[2]) % 3 == 2
+
+
 async def read(connection, answered):
     """Reads until the connection closes. Sets `answered` at the first result."""
     with contextlib.suppress(websockets.ConnectionClosed):
@@ -80,7 +84,7 @@ async def talk(service, name, pipeline_name, seed):
                 cut = shuffle.randint(0, len(data))
                 await connection.send(data[:cut])
                 await connection.send(data[cut:])
-        if seed % 3 == 2:
+        if is_cut_off(name):
             await answered.wait()
             connection.transport.abort()
         else:
@@ -196,12 +200,14 @@ class Replay(SystemTest):
                 url = f"ws://127.0.0.1:{service.port}" if door == "websocket" else f"tcp://127.0.0.1:{service.zeromq_port}"
                 replay = self.replay("--url", url)
                 self.assertEqual(replay.wait(), 0, replay.errors)
-                for name in live:
+                ended = {name: rows for name, rows in live.items() if not is_cut_off(name)}
+                for name in ended:
                     self.rows(tap, name)
                 service.stop()
                 tap.wait()
                 rows = self.without_reasons(by_stream(tap.lines))
-                for name, of in self.without_reasons(live).items():
+                # Of streams that are cut off, a service that is slow may lose the last frames.
+                for name, of in self.without_reasons(ended).items():
                     self.assertEqual(rows[name], of)
 
     @staticmethod

@@ -19,7 +19,7 @@ class Shedding(FaultTest):
         with RawClient(service.port, upgrade("/v1/stream?id=shed")) as client:
             def send_until_some_is_lost():
                 nonlocal sent
-                for _ in range(10):  # the service evicts the silent tap soon
+                for _ in range(30):  # the service evicts the silent tap soon
                     client.send(frame(BINARY, samples(sent, PACKET)))
                     sent += PACKET
                 return service.metric("millrace_stream_lost_audio_seconds_total", reason="overflow") > 1

@@ -17,7 +17,7 @@ from raw_worker import Honest, RawWorker
 STALL = 9  # seconds: longer than the time limits of a silent worker and of a message, shorter than those of the clients
 CLIENTS = 700  # more than an io thread gets events of at once
 ROWS = 16  # rows of a batch
-PIPELINE = f"[[pipeline]]\nslots = 1000\nchunk = {{ size = 1600 }}\nbatch = {{ rows = {ROWS}, max_wait = \"50ms\" }}\n"
+PIPELINE = f"[[pipeline]]\nslots = 1000\nchunk = {{ size = 1600 }}\nbatch = {{ rows = {ROWS}, max_wait = \"1s\" }}\n"
 
 
 class Stalls(ManyClientsTest):
@@ -93,7 +93,7 @@ class Stalls(ManyClientsTest):
         return client
 
     def test_streams_that_wait_for_a_worker_continue_to_wait_after_a_stall(self):  # C18, G6
-        service = self.service(PIPELINE + f'worker_wait = "{STALL - 3}s"\n')
+        service = self.service(PIPELINE + f'worker_wait = "{STALL - 1}s"\n')
         zeromq = self.over_zeromq(service)
         client = self.join(service, upgrade()).opened()
         client.send(frame(BINARY, samples(0, PACKET)) + text(type="end"))

@@ -112,7 +112,7 @@ class Page(SystemTest):
         ranks = [self.started(PYTHON, "train.py", RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
                  for rank in range(2)]
         for rank in ranks:
-            self.assertEqual(rank.wait(), 0, rank.errors)
+            self.assertEqual(rank.wait(4 * PATIENCE), 0, rank.errors)
         alone = self.done(PYTHON, "-c", "import millrace; print(len(millrace.Dataset('speech', chunk={'size': '100ms'}, slots=4, seed=1)))")
         self.assertEqual([rank.lines for rank in ranks], [[f"steps: {alone.stdout.strip()}"], []])
 
