@@ -212,7 +212,7 @@ class Bench(SystemTest):
     def test_a_service_that_dies_during_a_run_ends_and_fails_the_run(self):
         service = self.service(PIPELINE.format(slots=4))
         running = Process(MILLRACE, "bench", "--json", "--url", f"ws://127.0.0.1:{service.port}", "--server-pid",
-                          str(service.process.pid), "--streams", "4", "--duration", "1h")
+                          str(service.process.pid), "--streams", "4", "--duration", "20s")
         self.addCleanup(running.kill)
         wait_for(lambda: len(service.streams()) == 4, "its streams to be open")
         service.kill()
