@@ -111,7 +111,8 @@ class Catalogs(DatasetTest):
 
     def test_kaldi_plain_and_compressed(self):
         for method in None, 2, 3:
-            ark, scp = self.folder / "a.ark", self.folder / "a.scp"
+            # Files of their own: threads may still fill batches of the files before.
+            ark, scp = self.folder / f"{method}.ark", self.folder / f"{method}.scp"
             with kaldiio.WriteHelper(f"ark,scp:{ark},{scp}", compression_method=method) as writer:
                 for i, array in enumerate(features()):
                     writer(f"utt-{i}", array)
