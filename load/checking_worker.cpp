@@ -23,10 +23,12 @@ ChunkRule rule_of(const Worker& worker) {
 
 }  // namespace
 
-CheckingWorker::CheckingWorker(Worker worker, const RunFacts& run)
+CheckingWorker::CheckingWorker(Worker worker, const RunFacts& run, std::atomic<bool>& failed)
     : worker_(std::move(worker)),
+      failed_(failed),
       answers_(run.answered),
       row_check_(run, rule_of(worker_), worker_.frames()) {
+  if (worker_.ordinal() >= 0) fetched_.emplace(worker_);
   thread_ = std::jthread([this] { work(); });
 }
 
@@ -53,14 +55,19 @@ void CheckingWorker::work() {
     }
   } catch (...) {
     failure_ = std::current_exception();
+    failed_ = true;
   }
 }
 
 void CheckingWorker::check_batch(const WorkerBatch& batch) {
   ++row_check_.outcome().batches;
   for (const auto& opened : batch.opened()) row_check_.open(opened.stream, opened.name);
+  if (fetched_) {
+    fetched_->fetch(worker_, batch);
+    row_check_.outcome().damaged += fetched_->damaged();
+  }
   for (std::uint32_t i = 0; i < batch.framed().size(); ++i)
-    row_check_.check(batch.framed()[i], batch.row(i), batch.taken());
+    row_check_.check(batch.framed()[i], fetched_ ? fetched_->row(i) : batch.row(i), batch.taken());
   for (const auto& mark : batch.marks()) row_check_.check_mark(mark, batch.taken());
 }
 

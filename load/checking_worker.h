@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <thread>
 
+#include "load/fetched_batch.h"
 #include "load/row_check.h"
 #include "load/streams/usage.h"
 #include "workers/library/worker.h"
@@ -13,14 +15,16 @@
 namespace millrace::load {
 
 // The worker of the load generator, on its own thread: checks every row that the service hands
-// over, and answers all rows if the run requires it, otherwise none.
+// over, and answers all rows if the run requires it, otherwise none. If the worker is on a device,
+// the values that the device has are checked.
 //
 // Confined to one thread, except rows().
 class CheckingWorker {
  public:
-  // Starts to receive batches of an attached worker. `run` must outlive this object. Throws
-  // std::runtime_error if the pipeline's chunk rule is not supported.
-  CheckingWorker(Worker worker, const RunFacts& run);
+  // Starts to receive batches of an attached worker. `failed` is set if its thread ends with an
+  // exception. `run` and `failed` must outlive this object. Throws std::runtime_error if the
+  // pipeline's chunk rule is not supported, and DeviceFailure.
+  CheckingWorker(Worker worker, const RunFacts& run, std::atomic<bool>& failed);
   ~CheckingWorker();
 
   // CPU time that its thread has used.
@@ -37,8 +41,10 @@ class CheckingWorker {
   void check_batch(const WorkerBatch& batch);
 
   Worker worker_;
+  std::atomic<bool>& failed_;
   const bool answers_;
   RowCheck row_check_;
+  std::optional<FetchedBatch> fetched_;  // if the worker is on a device
   std::atomic<std::uint64_t> rows_{0};
   std::exception_ptr failure_;
   std::jthread thread_;  // the last member: it uses the others

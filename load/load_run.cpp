@@ -80,11 +80,12 @@ class Run {
     LoadReport report{.plan = schedule_.plan(),
                       .answered = run_.answered,
                       .clients = ClientOutcome(schedule_),
+                      .worker_device = worker_ ? worker_->device() : "",
                       .before = sample()};
     if (target_.server && !report.before.server)
       throw std::runtime_error("--server-pid: there is no process " +
                                std::to_string(*target_.server));
-    if (worker_) checking_worker_.emplace(std::move(*worker_), run_);
+    if (worker_) checking_worker_.emplace(std::move(*worker_), run_, gate_.abandoned);
     start_threads();
     gate_.opened.wait();
     report.idle = sample();
@@ -100,7 +101,9 @@ class Run {
  private:
   static std::optional<Worker> attach(const LoadTarget& target) {
     if (target.worker == OwnWorker::none) return std::nullopt;
-    return Worker(target.workers, {.pipeline = target.pipeline, .name = "bench", .wait = {}});
+    return Worker(
+        target.workers,
+        {.pipeline = target.pipeline, .name = "bench", .device = target.worker_device, .wait = {}});
   }
 
   Content content() const {
@@ -154,8 +157,8 @@ class Run {
   const SentAudio sent_;
   const Content content_;
   const RunFacts run_;
-  std::optional<CheckingWorker> checking_worker_;
   Gate gate_;
+  std::optional<CheckingWorker> checking_worker_;
   std::vector<std::unique_ptr<ClientThread>> threads_;
 };
 

@@ -27,7 +27,8 @@ struct LoadTarget {
   std::optional<SentFormat> format = {};  // the clients' format; nullopt: s16le, for features f32le
   std::optional<double> rate = {};        // the clients' rate; nullopt: the pipeline's
   enum class OwnWorker : std::uint8_t { none, silent, answering } worker = OwnWorker::none;
-  std::string workers = {};  // the address to which it attaches, as Worker's url
+  std::string workers = {};            // the address to which it attaches, as Worker's url
+  std::string worker_device = "host";  // the device of its batches, as in WorkerSettings
   // Frames of s16 to send, with `rate` and these channels; empty: noise.
   std::vector<std::byte> content = {};
   std::uint32_t content_channels = 0;
@@ -48,6 +49,7 @@ struct LoadReport {
   bool answered = false;  // the own worker answers: each row must have a result
   ClientOutcome clients;
   std::optional<WorkerOutcome> worker = {};
+  std::string worker_device = {};    // host, or cuda:N; empty without an own worker
   Sample before = {};                // before the first stream was open
   Sample idle = {};                  // all streams open, nothing sent
   std::vector<Sample> counted = {};  // at the start of the measured time, and after each window

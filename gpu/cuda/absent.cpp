@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of cuda.h in a build without CUDA.
+// The functions of cuda.h and fetcher.h in a build without CUDA.
 #include "gpu/cuda/cuda.h"
+#include "gpu/cuda/fetcher.h"
 
 namespace millrace::cuda {
 
@@ -24,5 +25,6 @@ std::unique_ptr<DeviceReader> copy_slabs(const FoundDevice&, const RowFormat&, s
                                          std::size_t, MutableBytes) {
   fail();
 }
+std::unique_ptr<Fetcher> make_fetcher(int) { fail(); }
 
 }  // namespace millrace::cuda

@@ -78,10 +78,12 @@ struct WorkerOutcome {
   std::uint64_t lost = 0;      // frames missing before a row, without those that its gap reports
   std::uint64_t shed = 0;      // frames that the gap of a row reports
   std::uint64_t repeated = 0;  // duplicate rows, or rows out of order
-  std::uint64_t damaged = 0;   // rows with values that were not sent, or a size not of the rule
-  std::uint64_t unknown = 0;   // rows of streams of another run
-  std::uint64_t ended = 0;     // streams with END
-  std::uint64_t unended = 0;   // streams with neither END nor ABORT
+  // Rows with values that were not sent, with a size not of the rule, or, on a device, with control
+  // values that are not those of the message.
+  std::uint64_t damaged = 0;
+  std::uint64_t unknown = 0;       // rows of streams of another run
+  std::uint64_t ended = 0;         // streams with END
+  std::uint64_t unended = 0;       // streams with neither END nor ABORT
   std::uint64_t frames_ended = 0;  // frames of the streams with END
 
   Windows rows;                         // from the due time until the worker took the row

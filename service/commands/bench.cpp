@@ -94,6 +94,8 @@ LoadTarget load_target(const BenchArguments& arguments, const LoadPlan& plan) {
   using OwnWorker = LoadTarget::OwnWorker;
   if (arguments.worker != "none")
     target.worker = arguments.worker == "answer" ? OwnWorker::answering : OwnWorker::silent;
+  else if (target.worker_device != "host")
+    throw std::invalid_argument("--worker-device: needs --worker silent or answer");
   if (arguments.server != 0) target.server = arguments.server;
   if (arguments.dim != 0) {
     target.type.features = true;
@@ -281,6 +283,11 @@ void add_ends(Command& command, BenchArguments& into) {
       .add("--workers", &into.target.workers,
            "Workers' address of the service, for --worker; default: as for tap --url")
       .type("unix:PATH|tcp://HOST:PORT");
+  command
+      .add("--worker-device", &into.target.worker_device,
+           "Where --worker takes the batches: host, or a CUDA device, whose memory is then checked")
+      .type("host|cuda|cuda:N")
+      .shows_default();
   command.add("--threads", &into.target.threads, "Client threads")
       .between(1u, 1024u)
       .shows_default();

@@ -247,10 +247,17 @@ class Bench(SystemTest):
                     self.assertEqual(code, 1)
                     self.assertIn(words, errors)
 
+    def test_a_device_that_does_not_exist_is_named_with_those_that_do(self):
+        code, lines, errors = bench("--worker", "answer", "--worker-device", "cuda:99")
+        self.assertEqual((code, lines), (1, []))
+        self.assertRegex(errors, r'^millrace bench: no device "cuda:99" on this machine; available: host'
+                                 r'(, cuda:\d)*( \((no driver for .*|no CUDA device|this build has no CUDA)\))?\n$')
+
     def test_an_invalid_argument_is_named_in_the_error(self):
         for wrong, words in ((("--packet", "soon"), "--packet"), (("--packet", "0.01ms"), "--packet: must be a whole number"),
                             (("--jitter", "200ms"), "--jitter"), (("--aborts", "0.5"), "--aborts"),
-                            (("--url", "http://localhost"), "must be ws://")):
+                            (("--url", "http://localhost"), "must be ws://"),
+                            (("--worker-device", "cuda:0"), "--worker-device: needs --worker")):
             with self.subTest(wrong):
                 code, _, errors = bench(*wrong)
                 self.assertEqual(code, 1)

@@ -53,7 +53,8 @@ json::value server_of(const LoadReport& report) {
 json::value worker_of(const LoadReport& report) {
   if (!report.worker) return nullptr;
   const auto& worker = *report.worker;
-  return json::object{{"batches", worker.batches},
+  return json::object{{"device", report.worker_device},
+                      {"batches", worker.batches},
                       {"rows", worker.framed},
                       {"damaged", worker.damaged},
                       {"repeated", worker.repeated},
@@ -100,10 +101,10 @@ void print_counts(std::ostream& out, const LoadReport& report) {
   out << "; results duplicate or out of order " << clients.repeated << ", of another row "
       << clients.wrong << '\n';
   if (const auto& worker = report.worker)
-    out << worker->framed << " rows in " << worker->batches
-        << " batches; duplicate or out of order " << worker->repeated << ", damaged "
-        << worker->damaged << ", unknown " << worker->unknown << ", streams without an end "
-        << worker->unended << '\n';
+    out << worker->framed << " rows in " << worker->batches << " batches on "
+        << report.worker_device << "; duplicate or out of order " << worker->repeated
+        << ", damaged " << worker->damaged << ", unknown " << worker->unknown
+        << ", streams without an end " << worker->unended << '\n';
 }
 
 void print_windows(std::ostream& out, const LoadReport& report) {
