@@ -265,14 +265,14 @@ class Checker {
     to.insert(to.end(), bytes.begin(), bytes.end());
   }
   std::vector<std::byte> fetch(const WorkerBatch& batch, const void* from, std::size_t bytes) {
-    if (batch.device()) return consumer_->fetch(from, bytes);
+    if (batch.device()) return test::fetch(*consumer_, from, bytes);
     const auto* first = static_cast<const std::byte*>(from);
     return {first, first + bytes};
   }
 
   const RandomPipeline& pipeline_;
   Worker worker_;
-  std::unique_ptr<Consumer> consumer_;
+  std::unique_ptr<cuda::Fetcher> consumer_;
   std::map<StreamId, std::uint64_t> next_;
   std::uint64_t rows_ = 0;
   std::set<std::uint32_t> seen_;

@@ -66,7 +66,7 @@ class Lane {
     const std::size_t tensor = std::size_t{as.rows} * as.width * as.values * size_of(as.element);
     const std::size_t entries = as.rows + as.marks;
     const auto same = [&](const void* from, std::size_t begin, std::size_t bytes) {
-      const auto got = consumer->fetch(from, bytes);
+      const auto got = fetch(*consumer, from, bytes);
       return std::ranges::equal(got, MutableBytes(wanted).subspan(begin, bytes));
     };
     return same(at.tensor, 0, tensor) && same(at.slot, layout.slots, 4 * entries) &&
@@ -119,7 +119,7 @@ class Lane {
   std::unique_ptr<DeviceReader> reader_;
 
  public:
-  std::unique_ptr<Consumer> consumer;
+  std::unique_ptr<cuda::Fetcher> consumer;
   Copying copying{};
   DeviceSlabs& slabs() { return *slabs_; }
   DeviceReader& reader() { return *reader_; }
@@ -185,8 +185,8 @@ TEST_CASE("renew_flags() sends flags that changed on the host after the copy to 
   std::ranges::fill(resets, std::byte{1});
   lane.reader().renew_flags(arrays, 0, shape, slab);
   lane.reader().use_on(0, lane.consumer->stream());
-  CHECK(std::ranges::equal(lane.consumer->fetch(arrays.flags, shape.rows), flags));
-  CHECK(std::ranges::equal(lane.consumer->fetch(arrays.reset, shape.rows), resets));
+  CHECK(std::ranges::equal(fetch(*lane.consumer, arrays.flags, shape.rows), flags));
+  CHECK(std::ranges::equal(fetch(*lane.consumer, arrays.reset, shape.rows), resets));
   lane.reader().give_back(0);
 }
 

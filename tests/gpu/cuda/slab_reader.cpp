@@ -69,11 +69,11 @@ class SlabReader {
     while (!reader_->has_arrived(slab)) std::this_thread::yield();
     const DeviceArrays arrays = reader_->take(slab, shape, {});
     reader_->use_on(slab, model_->stream());
-    return hex_of(model_->fetch(arrays.tensor, std::size_t{4} * shape.rows * shape.width));
+    return hex_of(fetch(*model_, arrays.tensor, std::size_t{4} * shape.rows * shape.width));
   }
 
   std::unique_ptr<DeviceReader> reader_;
-  std::unique_ptr<Consumer> model_;
+  std::unique_ptr<cuda::Fetcher> model_;
 };
 
 }  // namespace

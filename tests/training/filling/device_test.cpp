@@ -27,7 +27,7 @@ struct Fetch {
 };
 
 // Does not wait.
-Fetch start_fetch(const WorkerBatch& batch, LoadedBatch expected, Consumer& consumer) {
+Fetch start_fetch(const WorkerBatch& batch, LoadedBatch expected, cuda::Fetcher& consumer) {
   Fetch fetch{.expected = std::move(expected),
               .tensor = {},
               .slot = {},
@@ -42,7 +42,7 @@ Fetch start_fetch(const WorkerBatch& batch, LoadedBatch expected, Consumer& cons
   const DeviceArrays* arrays = batch.device();
   const auto start = [&](std::vector<std::byte>& into, const void* from, std::size_t bytes) {
     into.resize(bytes);
-    consumer.start_fetch(from, into);
+    consumer.start(from, into);
   };
   start(fetch.tensor, arrays->tensor, fetch.expected.tensor.size());
   start(fetch.slot, arrays->slot, 4 * entries);
