@@ -2,34 +2,48 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
+#include <string>
 
 #include "bench/gpu_figures.h"
 #include "bench/gpu_timing.h"
 #include "gpu/host/device.h"
 
-// The parts of gpu_bench. Each prints one or two sections.
+// The sections of gpu_bench. Each measures the bandwidths of copies that it compares with itself,
+// so that it can run alone.
 namespace millrace::bench {
 
-// The bandwidths that the other figures are compared with, in bytes per second.
-struct Ceilings {
-  double device_copy = 0;                // on the device: bytes read plus bytes written
-  std::map<std::size_t, double> pinned;  // from locked pages to the device, by the size of the copy
-
-  // The bandwidth of the largest measured copy of at most `bytes`. Requires: there is one.
-  double pinned_at(std::size_t bytes) const { return std::prev(pinned.upper_bound(bytes))->second; }
+// How much is measured.
+struct Amounts {
+  int batches;             // number of batches of each kind
+  std::size_t slab_bytes;  // bytes to copy in slabs of each size
+  std::size_t copy;        // bytes of the largest copy from the host
+  std::size_t large;       // bytes of device memory that do not fit in the device's cache
 };
 
-Ceilings measure_copies(Figures& figures, const Timing& timing);
+// A run of the benchmark, as its sections see it.
+struct Bench {
+  Figures& figures;
+  const Timing& timing;
+  Device& device;
+  int ordinal;  // the device is the current one
+  Amounts amounts;
+};
 
-void measure_expand(Figures& figures, const Timing& timing, const Ceilings& ceilings);
-void measure_slots(Figures& figures, const Timing& timing, const Ceilings& ceilings);
-void measure_bus(Figures& figures, const Timing& timing);
+std::string size_name(std::size_t bytes);
+// The bandwidth of copies from locked pages, in bytes per second.
+double rate_to_device(const Timing& timing, Bytes from, std::byte* to);
+// The bandwidth of copies on the device, bytes read plus bytes written. Also a figure.
+double rate_on_device(const Bench& bench);
 
-// Through the interface that lanes use: `batches` batches, or `bytes` bytes, of each kind.
-void measure_submitting(Figures& figures, Device& device, int batches);
-void measure_slab_bandwidth(Figures& figures, Device& device, const Ceilings& ceilings,
-                            std::size_t bytes);
-void measure_timeline(Figures& figures, Device& device);
+void measure_copies(const Bench& bench);
+void measure_expand(const Bench& bench);
+void measure_slots(const Bench& bench);
+void measure_bus(const Bench& bench);
+
+// Through the interface that lanes use.
+void measure_submitting(const Bench& bench);
+void measure_parts(const Bench& bench);
+void measure_slabs(const Bench& bench);
+void measure_timeline(const Bench& bench);
 
 }  // namespace millrace::bench

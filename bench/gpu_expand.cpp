@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bench/gpu_bench.h"
+#include "bench/gpu_host_pages.h"
 #include "gpu/cuda/kernels.h"
 
 namespace millrace::bench {
@@ -57,49 +58,49 @@ class Rows {
   cuda::Memory left_, size_, right_, frames_, tensor_;
 };
 
-void copy(const Pinned& from, std::byte* to, std::size_t bytes, cudaStream_t stream) {
-  cuda::check(cudaMemcpyAsync(to, from.get(), bytes, cudaMemcpyHostToDevice, stream),
+void copy(const HostPages& from, std::byte* to, std::size_t bytes, cudaStream_t stream) {
+  cuda::check(cudaMemcpyAsync(to, from.bytes().data(), bytes, cudaMemcpyHostToDevice, stream),
               "copying to the device");
 }
 
 }  // namespace
 
-void measure_expand(Figures& figures, const Timing& timing, const Ceilings& ceilings) {
-  figures.section("expand, as a share of the bandwidth of a copy on the device");
-  const auto many = static_cast<std::uint32_t>(beyond_cache() / 2 / body);
+void measure_expand(const Bench& bench) {
+  const double ceiling = rate_on_device(bench);
+  const auto many = static_cast<std::uint32_t>(bench.amounts.large / 2 / body);
   for (const Element dtype : {Element::f32, Element::f16})
     for (const std::uint32_t context : {0u, 400u}) {
       const Rows rows(many, context, dtype);
-      const double seconds = timing.seconds(2, [&](cudaStream_t on) { rows.expand(on); });
+      const double seconds = bench.timing.seconds(2, [&](cudaStream_t on) { rows.expand(on); });
       const std::string name = "s16 to " + std::string(name_of(dtype)) +
                                (context == 0 ? ", full windows" : ", with context");
-      figures.at_least(80, name, 100 * rows.bytes() / seconds / ceilings.device_copy, "%");
+      bench.figures.at_least(80, name, 100 * rows.bytes() / seconds / ceiling, "%");
     }
   for (const std::uint32_t few : {1u, 64u, 1024u}) {
     const Rows rows(few, 0, Element::f32);
-    const double seconds = timing.seconds(50, [&](cudaStream_t on) { rows.expand(on); });
-    figures.add("s16 to f32, " + std::to_string(few) + " rows, one after the other", seconds * 1e6,
-                "us");
+    const double seconds = bench.timing.seconds(50, [&](cudaStream_t on) { rows.expand(on); });
+    bench.figures.add("s16 to f32, " + std::to_string(few) + " rows, one after the other",
+                      seconds * 1e6, "us");
   }
 }
 
-void measure_bus(Figures& figures, const Timing& timing) {
-  figures.section("time to copy s16 and expand it, relative to copying f32");
+void measure_bus(const Bench& bench) {
   for (const std::uint32_t few : {64u, 1024u, 16'384u}) {
+    if (std::size_t{few} * body * 2 > bench.amounts.copy) break;
     const Rows rows(few, 0, Element::f32);
-    const Pinned pinned = random_pinned(rows.values() * 4);
-    const double expanded = timing.seconds(1, [&](cudaStream_t on) {
+    const HostPages pinned(rows.values() * 4, HostPages::Pages::pinned);
+    const double expanded = bench.timing.seconds(1, [&](cudaStream_t on) {
       copy(pinned, rows.frames(), rows.values() * 2, on);
       rows.expand(on);
     });
-    const double plain = timing.seconds(
+    const double plain = bench.timing.seconds(
         1, [&](cudaStream_t on) { copy(pinned, rows.tensor(), rows.values() * 4, on); });
     const std::string name = std::to_string(few) + " rows of 1600";
     // Half the bytes, plus a kernel that does not overlap with the copy of another batch here.
     if (few > 64)
-      figures.at_most(0.6, name, expanded / plain, "");
+      bench.figures.at_most(0.6, name, expanded / plain, "");
     else
-      figures.add(name, expanded / plain, "");
+      bench.figures.add(name, expanded / plain, "");
   }
 }
 

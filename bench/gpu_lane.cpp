@@ -2,17 +2,17 @@
 #include "bench/gpu_lane.h"
 
 #include <chrono>
-#include <random>
 #include <stdexcept>
+
+#include "bench/gpu_timing.h"
 
 namespace millrace::bench {
 
 namespace {
 
 std::vector<std::byte> random_frames(std::size_t bytes) {
-  std::mt19937 random(3);
   std::vector<std::byte> frames(bytes);
-  for (std::byte& byte : frames) byte = static_cast<std::byte>(random() & 0xff);
+  fill_randomly(frames);
   return frames;
 }
 

@@ -59,22 +59,26 @@ constexpr Kernel kernels[] = {
 
 }  // namespace
 
-void measure_slots(Figures& figures, const Timing& timing, const Ceilings& ceilings) {
-  figures.section("state of slots, as a share of the bandwidth of a copy on the device");
+void measure_slots(const Bench& bench) {
+  const double ceiling = rate_on_device(bench);
   for (const std::size_t row_bytes : {std::size_t{512}, std::size_t{3200}, std::size_t{16} << 10,
                                       std::size_t{1} << 20, std::size_t{64} << 20}) {
-    const Slots slots(row_bytes, static_cast<std::uint32_t>(beyond_cache() / row_bytes));
+    if (row_bytes > bench.amounts.large) break;
+    const Slots slots(row_bytes, static_cast<std::uint32_t>(bench.amounts.large / row_bytes));
     for (const Kernel& kernel : kernels) {
-      const double seconds = timing.seconds(2, [&](cudaStream_t on) { (slots.*kernel.run)(on); });
-      figures.at_least(80, std::string(kernel.name) + ", rows of " + std::to_string(row_bytes),
-                       100 * kernel.touched * slots.bytes() / seconds / ceilings.device_copy, "%");
+      const double seconds =
+          bench.timing.seconds(2, [&](cudaStream_t on) { (slots.*kernel.run)(on); });
+      bench.figures.at_least(80,
+                             std::string(kernel.name) + ", rows of " + std::to_string(row_bytes),
+                             100 * kernel.touched * slots.bytes() / seconds / ceiling, "%");
     }
   }
   const Slots slots(16 << 10, 64);
   for (const Kernel& kernel : kernels) {
-    const double seconds = timing.seconds(50, [&](cudaStream_t on) { (slots.*kernel.run)(on); });
-    figures.add(std::string(kernel.name) + ", 64 rows of 16384, one after the other", seconds * 1e6,
-                "us");
+    const double seconds =
+        bench.timing.seconds(50, [&](cudaStream_t on) { (slots.*kernel.run)(on); });
+    bench.figures.add(std::string(kernel.name) + ", 64 rows of 16384, one after the other",
+                      seconds * 1e6, "us");
   }
 }
 

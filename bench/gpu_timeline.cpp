@@ -16,7 +16,7 @@ namespace {
 using cuda::check;
 
 constexpr std::uint32_t rows = 64, width = 1600, credits = 2;
-constexpr int batches = 40, shown_from = 20, shown = 8;
+constexpr int batches = 200, shown_from = 20, shown = 8;
 constexpr std::chrono::microseconds computing{300};
 
 struct Batch {
@@ -101,9 +101,9 @@ void print(const Figures& figures, const std::vector<Batch>& all, const Origin& 
 
 }  // namespace
 
-void measure_timeline(Figures& figures, Device& device) {
-  figures.section("64 rows at a time, a model of 300 us, two credits");
-  Lane lane(device, credits + 1, rows, width);  // the number of slabs of a service
+void measure_timeline(const Bench& bench) {
+  Figures& figures = bench.figures;
+  Lane lane(bench.device, credits + 1, rows, width);  // the number of slabs of a service
   const cuda::Stream stream = cuda::make_stream();
   std::vector<Batch> warm_up(4), all(batches);
   compute_all(lane, warm_up, stream);
@@ -120,6 +120,7 @@ void measure_timeline(Figures& figures, Device& device) {
   const double whole = origin.to(all.back().ended) - origin.to(all[1].begun);
   figures.at_least(95, "share of the time in which the model computes", 100 * busy / whole, "%");
   figures.add("gap between two batches, p50", idle[idle.size() / 2], "us");
+  figures.at_most(50, "gap between two batches, p95", idle[idle.size() * 95 / 100], "us");
   figures.add("gap between two batches, maximum", idle.back(), "us");
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <random>
 
 namespace millrace::bench {
@@ -54,14 +55,20 @@ cuda::Memory random_memory(std::size_t bytes) {
   return memory;
 }
 
-Pinned random_pinned(std::size_t bytes) {
-  const std::vector<std::uint32_t> words = random_words(std::min(bytes, block));
-  void* memory = nullptr;
-  check(cudaMallocHost(&memory, bytes), "locking pages");
-  Pinned pinned(static_cast<std::byte*>(memory));
-  for (std::size_t at = 0; at < bytes; at += block)
-    std::memcpy(pinned.get() + at, words.data(), std::min(block, bytes - at));
-  return pinned;
+void fill_randomly(MutableBytes memory) {
+  const std::vector<std::uint32_t> words = random_words(std::min(memory.size(), block));
+  for (std::size_t at = 0; at < memory.size(); at += block)
+    std::memcpy(memory.data() + at, words.data(), std::min(block, memory.size() - at));
+}
+
+Duration cpu_time() {
+  timespec time{};
+  (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + Duration(time.tv_nsec);
+}
+
+double microseconds(Duration time) {
+  return std::chrono::duration<double, std::micro>(time).count();
 }
 
 std::size_t beyond_cache() {

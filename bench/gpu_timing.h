@@ -8,6 +8,8 @@
 #include <functional>
 #include <vector>
 
+#include "base/bytes.h"
+#include "base/time.h"
 #include "gpu/cuda/calls.h"
 
 namespace millrace::bench {
@@ -41,12 +43,12 @@ cuda::Memory on_device(const std::vector<T>& values) {
   return memory;
 }
 
-// Host memory with locked pages and random bits.
-struct FreePinned {
-  void operator()(std::byte* memory) const { (void)cudaFreeHost(memory); }
-};
-using Pinned = std::unique_ptr<std::byte, FreePinned>;
-Pinned random_pinned(std::size_t bytes);
+// Writes random bits.
+void fill_randomly(MutableBytes memory);
+
+// The CPU time of this thread.
+Duration cpu_time();
+double microseconds(Duration time);
 
 // A number of bytes: at least 512 MiB and eight times the second-level cache of the current device.
 std::size_t beyond_cache();
