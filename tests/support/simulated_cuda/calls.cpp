@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "tests/support/simulated_cuda/breaches.h"
+#include "tests/support/simulated_cuda/captures.h"
 #include "tests/support/simulated_cuda/environment.h"
 #include "tests/support/simulated_cuda/faults.h"
 #include "tests/support/simulated_cuda/settings.h"
@@ -47,6 +49,18 @@ constexpr std::array<std::string_view, 12> waiting = {
     "cudaMalloc",     "cudaFree",     "cudaDeviceSynchronize", "cudaHostAlloc",
     "cudaMallocHost", "cudaFreeHost", "cudaHostRegister",      "cudaHostUnregister"};
 
+// Further calls that are unsafe while a graph is captured, as all that may wait.
+constexpr std::array<std::string_view, 8> unsafe = {
+    "cudaEventQuery",         "cudaStreamQuery",
+    "cudaIpcGetMemHandle",    "cudaIpcOpenMemHandle",
+    "cudaIpcCloseMemHandle",  "cudaIpcGetEventHandle",
+    "cudaIpcOpenEventHandle", "load_expand"};
+
+bool is_unsafe(std::string_view name) {
+  return std::ranges::find(waiting, name) != waiting.end() ||
+         std::ranges::find(unsafe, name) != unsafe.end();
+}
+
 void count_call(const char* name) {
   const Locked locked(all().mutex);
   ++all().counts.try_emplace(name, 0).first->second;
@@ -75,6 +89,8 @@ cudaError_t enter(const char* name, WhenDead when_dead) {
     return breach(Breach::call_in_host_function, "CUDA was called", cudaErrorNotPermitted);
   wait_while_held(name);
   if (const cudaError_t error = injected(name)) return error;
+  if (is_unsafe(name))
+    if (const cudaError_t error = refused_by_captures()) return error;
   if (when_dead == WhenDead::answer) return cudaSuccess;
   if (device_count() == 0) return cudaErrorNoDevice;
   mark_in_use(device);

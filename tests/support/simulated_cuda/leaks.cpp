@@ -3,6 +3,7 @@
 
 #include "tests/support/simulated_cuda/breaches.h"
 #include "tests/support/simulated_cuda/calls.h"
+#include "tests/support/simulated_cuda/captures.h"
 #include "tests/support/simulated_cuda/copies.h"
 #include "tests/support/simulated_cuda/events.h"
 #include "tests/support/simulated_cuda/faults.h"
@@ -24,6 +25,7 @@ std::string leaks() {
 void reset() {
   for (int device = 0; device < most_devices; ++device)
     kill_device(cudaErrorUnknown, device);  // so that streams drop their operations
+  forget_captures();
   forget_streams();
   forget_events();
   forget_memory();

@@ -17,7 +17,8 @@
 // waiting for it is a data race. Forbidden calls end the process (see Breach), or fail with the
 // code that CUDA has for them.
 //
-// Not simulated: the legacy stream waits for other streams, and they wait for it.
+// Not simulated: the legacy stream waits for other streams, and they wait for it; a captured graph
+// is launched, or has several streams.
 //
 // An environment variable configures whole programs at their first call of CUDA. Entries end with
 // `;`:

@@ -43,6 +43,12 @@ constexpr std::array known = {
     Known{cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
     Known{cudaErrorNotPermitted, "cudaErrorNotPermitted", "operation not permitted"},
     Known{cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+    Known{cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+          "operation not permitted when stream is capturing"},
+    Known{cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+          "operation failed due to a previous error during capture"},
+    Known{cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
+          "dependency created on uncaptured work in another stream"},
 };
 
 constexpr Known unknown{cudaErrorUnknown, "unrecognized error code", "unrecognized error code"};
