@@ -30,6 +30,15 @@ bool is_in_use(int ordinal) {
   return get_state && get_state(ordinal, &flags, &active) == CUDA_SUCCESS && active != 0;
 }
 
+// Makes the device the current one. Returns the previous one, or -1 if there is none to restore.
+int select(int ordinal) {
+  int current = 0;
+  check(cudaGetDevice(&current), "querying the current device");
+  const int previous = current != ordinal && is_in_use(current) ? current : -1;
+  check(cudaSetDevice(ordinal), "selecting a device");
+  return previous;
+}
+
 DeviceFault fault_of(cudaError_t error) {
   switch (error) {
     case cudaErrorMemoryAllocation: return DeviceFault::out_of_memory;
@@ -70,6 +79,7 @@ void check(cudaError_t error, const char* what) {
 }
 
 bool has_passed(cudaEvent_t event, const char* what) {
+  const Relaxed relaxed;
   const cudaError_t error = cudaEventQuery(event);
   if (error == cudaErrorNotReady) {
     (void)cudaGetLastError();
@@ -79,12 +89,7 @@ bool has_passed(cudaEvent_t event, const char* what) {
   return true;
 }
 
-OnDevice::OnDevice(int ordinal) {
-  int current = 0;
-  check(cudaGetDevice(&current), "querying the current device");
-  if (current != ordinal && is_in_use(current)) previous_ = current;
-  check(cudaSetDevice(ordinal), "selecting a device");
-}
+OnDevice::OnDevice(int ordinal) : previous_(select(ordinal)) {}
 
 OnDevice::~OnDevice() {
   if (previous_ >= 0) ignore(cudaSetDevice(previous_));

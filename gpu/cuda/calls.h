@@ -19,9 +19,30 @@ void check(cudaError_t error, const char* what);
 // True if the event has passed. Does not wait. Throws DeviceFailure if the query fails.
 bool has_passed(cudaEvent_t event, const char* what);
 
-// Makes a device the current one of this thread while it lives. Then the previous device is the
-// current one again, unless this process has no context there: making it current would create one.
+// Ignores an error, and clears it so that no later call returns it.
+inline void ignore(cudaError_t error) {
+  if (error != cudaSuccess) (void)cudaGetLastError();
+}
+
+// While it lives, this thread may query, allocate and free although a thread of this process
+// captures a graph. By default CUDA refuses these calls during any capture, and breaks the capture.
 // Confined to one thread.
+class Relaxed {
+ public:
+  Relaxed() { exchange(); }
+  ~Relaxed() { exchange(); }
+  Relaxed(const Relaxed&) = delete;
+  Relaxed& operator=(const Relaxed&) = delete;
+
+ private:
+  void exchange() { ignore(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // then the mode to restore
+};
+
+// Makes a device the current one of this thread while it lives, and relaxes the thread. Then the
+// previous device is the current one again, unless this process has no context there: making it
+// current would create one. Confined to one thread.
 class OnDevice {
  public:
   explicit OnDevice(int ordinal);
@@ -30,23 +51,26 @@ class OnDevice {
   OnDevice& operator=(const OnDevice&) = delete;
 
  private:
-  int previous_ = -1;  // -1: none to restore
+  const int previous_;     // -1: none to restore
+  const Relaxed relaxed_;  // after the device was selected: a call may create a context
 };
 
-// Ignores an error, and clears it so that no later call returns it.
-inline void ignore(cudaError_t error) {
-  if (error != cudaSuccess) (void)cudaGetLastError();
+// Calls a function of CUDA that frees `resource`, in a destructor.
+template <class Resource>
+void free_with(cudaError_t (*function)(Resource), Resource resource) {
+  const Relaxed relaxed;
+  ignore(function(resource));
 }
 
 struct Destroy {
-  void operator()(cudaEvent_t event) const { ignore(cudaEventDestroy(event)); }
-  void operator()(cudaStream_t stream) const { ignore(cudaStreamDestroy(stream)); }
+  void operator()(cudaEvent_t event) const { free_with(cudaEventDestroy, event); }
+  void operator()(cudaStream_t stream) const { free_with(cudaStreamDestroy, stream); }
 };
 struct FreeMemory {
-  void operator()(std::byte* memory) const { ignore(cudaFree(memory)); }
+  void operator()(std::byte* memory) const { free_with<void*>(cudaFree, memory); }
 };
 struct UnlockPages {
-  void operator()(std::byte* pages) const { ignore(cudaHostUnregister(pages)); }
+  void operator()(std::byte* pages) const { free_with<void*>(cudaHostUnregister, pages); }
 };
 
 using Event = std::unique_ptr<CUevent_st, Destroy>;

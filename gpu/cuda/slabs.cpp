@@ -183,7 +183,7 @@ std::unique_ptr<DeviceReader> CudaSlabs::reader(const RowFormat& format) {
 }
 
 void CudaSlabs::run() try {
-  check(cudaSetDevice(ordinal_), "selecting a device");
+  const OnDevice on(ordinal_);
   std::vector<std::uint32_t> given_back;
   for (;;) {
     const auto wait =
@@ -230,6 +230,7 @@ void CudaSlabs::fail(const DeviceFailure& failure, bool repeated) {
 // After an error that destroyed the context every call returns it. Other errors, such as a lack of
 // memory or an invalid event of another process, are returned once.
 bool CudaSlabs::is_dead() const {
+  const Relaxed relaxed;
   (void)cudaGetLastError();
   const cudaError_t error = cudaStreamQuery(stream_.get());
   return error != cudaSuccess && error != cudaErrorNotReady;

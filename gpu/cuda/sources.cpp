@@ -31,7 +31,7 @@ class CopiedSource : public SlabSource {
 };
 
 struct CloseMemory {
-  void operator()(std::byte* memory) const { ignore(cudaIpcCloseMemHandle(memory)); }
+  void operator()(std::byte* memory) const { free_with<void*>(cudaIpcCloseMemHandle, memory); }
 };
 
 Event open_event(const DeviceHandle& handle) {

@@ -10,6 +10,7 @@
 #include "gpu/cuda/devices.h"
 #include "tests/gpu/cuda/consumer.h"
 #include "tests/gpu/host/batches.h"
+#include "tests/support/capture_beside.h"
 #include "tests/support/patience.h"
 #include "tests/support/simulated_cuda/simulated_cuda.h"
 
@@ -121,14 +122,6 @@ TEST_CASE("slabs use at most [gpu] slab_bytes of a device's memory, and free it"
   CHECK_NOTHROW((*r.devices.open("cuda:0"))->attach(another, nullptr));
 }
 
-TEST_CASE("if memory cannot be shared between processes, there are no handles") {
-  RingUnderTest r;
-  simulated_cuda::fail("cudaIpcGetMemHandle", cudaErrorNotSupported);
-  r.attach();
-  CHECK(r.slabs->handles() == nullptr);
-  CHECK(r.copy(0) == Copying::under_way);
-}
-
 TEST_CASE("there are handles of the memory, and of two events for each slab") {
   RingUnderTest r;
   r.attach();
@@ -152,9 +145,10 @@ TEST_CASE("if the device still works, a failed copy ends only its slabs") {
   CHECK(r.copy(0) == Copying::under_way);
 }
 
-TEST_CASE("if events cannot be shared between processes, there are no handles") {
+TEST_CASE("if memory or events cannot be shared between processes, there are no handles") {
   RingUnderTest r;
-  simulated_cuda::fail("cudaIpcGetEventHandle", cudaErrorNotSupported, 1);
+  simulated_cuda::fail(GENERATE("cudaIpcGetMemHandle", "cudaIpcGetEventHandle"),
+                       cudaErrorNotSupported, 1);
   r.attach();
   CHECK(r.slabs->handles() == nullptr);
   CHECK(r.copy(0) == Copying::under_way);
@@ -315,6 +309,33 @@ TEST_CASE("the path to the device never waits for it, and never uses the default
         30);  // calls of the device's thread, one per copy
   CHECK(simulated_cuda::pageable_copies() == 0);
   CHECK(simulated_cuda::count(simulated_cuda::Breach::default_stream) == 0);
+}
+
+TEST_CASE("slabs and their reader work while another thread captures a graph, and break nothing") {
+  RingUnderTest r;
+  CaptureBeside capture;
+  simulated_cuda::fail("cudaEventCreateWithFlags", cudaErrorUnknown, 1);
+  CHECK_THROWS_AS(r.attach(), DeviceFailure);
+  r.attach();
+  auto reader = r.slabs->reader(format);
+  const auto model = consumer_on("cuda:0");
+  simulated_cuda::hold(model->stream());
+  const SlabShape shape = batch.write(format.unexpanded(), r.ring.slab(0));
+  REQUIRE(r.slabs->copy(0, shape) == Copying::under_way);
+  REQUIRE(r.next<CopyEnded>());
+  CHECK(reader->has_arrived(0));
+  (void)reader->take(0, shape, r.ring.slab(0));
+  reader->use_on(0, model->stream());
+  reader->give_back(0);
+  CHECK_FALSE(r.slabs->give_back(0));
+  simulated_cuda::release(model->stream());
+  REQUIRE(r.next<SlabFreed>());
+  simulated_cuda::fail("cudaMemcpyAsync", cudaErrorMemoryAllocation, 1);
+  CHECK(r.copy(0) == Copying::failed);
+  CHECK(r.next<DeviceLost>().value().device_works);
+  reader.reset();
+  r.slabs.reset();
+  CHECK(capture.end());
 }
 
 TEST_CASE("all resources of a device are freed") {

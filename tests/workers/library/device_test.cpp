@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gpu/cuda/devices.h"
+#include "tests/support/capture_beside.h"
 #include "tests/support/simulated_cuda/simulated_cuda.h"
 #include "tests/workers/library/child.h"
 #include "tests/workers/library/fake_service.h"
@@ -129,4 +130,24 @@ TEST_CASE_METHOD(OnDevice,
   simulated_cuda::fail("cudaEventQuery", unknown);
   release_worker();
   CHECK(code == "device");
+}
+
+TEST_CASE_METHOD(OnDevice,
+                 "a worker works while another thread captures a graph, and breaks nothing") {
+  service.welcome.frames.element = Element::f32;
+  service.welcome.slab_element = Element::s16;
+  const bool opens_slabs = GENERATE(true, false);
+  if (!opens_slabs) service.welcome.device.reset();
+  CaptureBeside capture;
+  worker = service.attach({.device = "cuda:0"});
+  service.send(example_batch(1));
+  auto batch = worker->next_until(Clock::now() + patience);
+  REQUIRE(batch);
+  cudaStream_t model = nullptr;
+  REQUIRE(cudaStreamCreateWithFlags(&model, cudaStreamNonBlocking) == cudaSuccess);
+  worker->use_on(*batch, model);
+  worker->done(*batch);
+  worker.reset();
+  CHECK(cudaStreamDestroy(model) == cudaSuccess);
+  CHECK(capture.end());
 }
