@@ -186,6 +186,10 @@ class Programs(SystemTest):
     def test_the_worker_for_a_device_answers_the_same_on_the_host(self, worker):
         self.power_of_two_streams([*worker, "host"])
 
+    @runs("worker_graph")
+    def test_the_worker_with_a_graph_answers_the_same_on_the_host(self, worker):
+        self.power_of_two_streams([*worker, "host"])
+
     @runs("worker_torch")
     def test_the_worker_for_a_device_leaves_at_sigterm(self, worker):
         service = self.service()
