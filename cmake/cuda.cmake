@@ -16,9 +16,9 @@ if(NOT MILLRACE_CUDA STREQUAL "OFF")
   endif()
   find_package(CUDAToolkit ${MILLRACE_CUDA_MINIMUM} QUIET)
   if(CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND)
-    # Ampere, Hopper, Blackwell, and code that later drivers compile for newer architectures.
+    # Turing, Ampere, Hopper, Blackwell, and code that later drivers compile for newer architectures.
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100-real 100-virtual)
+      set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 90-real 100-real 100-virtual)
     endif()
     enable_language(CUDA)
     set(MILLRACE_HAS_CUDA TRUE)

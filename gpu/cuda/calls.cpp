@@ -9,28 +9,29 @@ namespace millrace::cuda {
 
 namespace {
 
-using GetState = CUresult (*)(CUdevice, unsigned*, int*);
-
-GetState find_get_state() {
+// A function of the driver that the runtime does not have; null if the driver does not have it.
+template <class Function>
+Function* driver_function(const char* name) {
   void* entry = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &entry,
-                                                             7000, cudaEnableDefault, &found);
+  const cudaError_t error =
+      cudaGetDriverEntryPointByVersion(name, &entry, 7000, cudaEnableDefault, &found);
   ignore(error);
   const bool there = error == cudaSuccess && found == cudaDriverEntryPointSuccess;
-  return there ? reinterpret_cast<GetState>(entry) : nullptr;
+  return there ? reinterpret_cast<Function*>(entry) : nullptr;
 }
 
-// True if this process has a context on the device. Queries the driver: the runtime has no such
-// call.
+// True if this process has a context on the device.
 bool is_in_use(int ordinal) {
-  static const GetState get_state = find_get_state();  // looked up once: every copy uses it
+  // Looked up once: every copy uses it.
+  static auto* const get_state =
+      driver_function<CUresult(CUdevice, unsigned*, int*)>("cuDevicePrimaryCtxGetState");
   unsigned flags = 0;
   int active = 0;
   return get_state && get_state(ordinal, &flags, &active) == CUDA_SUCCESS && active != 0;
 }
 
-// Makes the device the current one. Returns the previous one, or -1 if there is none to restore.
+// Makes the device the current one. Returns the previous one to restore, or -1.
 int select(int ordinal) {
   int current = 0;
   check(cudaGetDevice(&current), "querying the current device");
@@ -120,6 +121,15 @@ Memory allocate(std::size_t bytes) {
   void* memory = nullptr;
   check(cudaMalloc(&memory, bytes), "allocating device memory");
   return Memory(static_cast<std::byte*>(memory));
+}
+
+bool begins_block(const Memory& memory) {
+  auto* const get_range =
+      driver_function<CUresult(CUdeviceptr*, std::size_t*, CUdeviceptr)>("cuMemGetAddressRange");
+  const auto begin = reinterpret_cast<CUdeviceptr>(memory.get());
+  CUdeviceptr base = 0;
+  std::size_t bytes = 0;
+  return get_range && get_range(&base, &bytes, begin) == CUDA_SUCCESS && base == begin;
 }
 
 LockedPages lock_pages(MutableBytes pages) {

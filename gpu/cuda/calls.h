@@ -85,6 +85,8 @@ Event make_event(unsigned flags);
 // A stream that does not synchronise with the default stream.
 Stream make_stream();
 Memory allocate(std::size_t bytes);
+// True if the memory begins a block of the driver. An IPC handle opens the whole block.
+bool begins_block(const Memory& memory);
 // Null if the pages cannot be locked: copies from them are slower then. `pages` outlives the
 // result.
 LockedPages lock_pages(MutableBytes pages);

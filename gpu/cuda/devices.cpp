@@ -10,8 +10,10 @@ namespace millrace {
 
 namespace {
 
+// A MIG instance has one UUID: GPU-… in the runtime, MIG-… in nvidia-smi and CUDA_VISIBLE_DEVICES.
 bool is_named(const cuda::FoundDevice& device, std::string_view name) {
-  return device.name == name || device.uuid == name;
+  return device.name == name || device.uuid == name ||
+         (name.starts_with("MIG-") && device.uuid.substr(4) == name.substr(4));
 }
 
 // The forms in which CUDA's tools name devices.

@@ -102,7 +102,7 @@ void CudaSlabs::abandon() {
 // Makes the slabs and, if possible, their handles. In some containers memory can be shared with
 // other processes, but events cannot. Then there are no handles.
 void CudaSlabs::share() try {
-  if (!can_share(ordinal_)) return make_slabs(0);
+  if (!can_share(ordinal_) || !begins_block(memory_)) return make_slabs(0);
   make_slabs(cudaEventInterprocess);
   DeviceHandles handles{.memory = handle_of(memory_), .copied = {}, .finished = {}};
   for (const Slab& slab : slabs_) {

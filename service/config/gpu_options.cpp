@@ -21,7 +21,7 @@ constexpr std::string_view devices_allowed =
 // True for cuda:N (CUDA's index of a device) and for a UUID, which never changes.
 bool names_device(std::string_view name) {
   constexpr std::string_view counted = "cuda:";
-  if (!name.starts_with(counted)) return name.starts_with("GPU-");
+  if (!name.starts_with(counted)) return name.starts_with("GPU-") || name.starts_with("MIG-");
   name.remove_prefix(counted.size());
   return !name.empty() && name.size() < 4 &&
          std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });

@@ -147,8 +147,9 @@ TEST_CASE("if the device still works, a failed copy ends only its slabs") {
 
 TEST_CASE("if memory or events cannot be shared between processes, there are no handles") {
   RingUnderTest r;
-  simulated_cuda::fail(GENERATE("cudaIpcGetMemHandle", "cudaIpcGetEventHandle"),
-                       cudaErrorNotSupported, 1);
+  simulated_cuda::fail(
+      GENERATE("cudaIpcGetMemHandle", "cudaIpcGetEventHandle", "cuMemGetAddressRange"),
+      cudaErrorNotSupported, 1);
   r.attach();
   CHECK(r.slabs->handles() == nullptr);
   CHECK(r.copy(0) == Copying::under_way);
@@ -226,6 +227,7 @@ TEST_CASE("a device is opened by its UUID, which is the same in every process") 
   CHECK(second.uuid.size() == std::string_view("GPU-01234567-0123-0123-0123-0123456789ab").size());
   Devices listed({.use = DeviceRule::Use::listed, .listed = {second.uuid}});
   CHECK((*listed.open(second.uuid))->name() == "cuda:1");
+  CHECK(listed.find("MIG-" + second.uuid.substr(4)) == 0u);  // its name as an instance
   CHECK((*listed.open("cuda:1"))->device_index() == 0u);
   CHECK_FALSE(listed.open("cuda:0").has_value());
 }

@@ -192,9 +192,9 @@ TEST_CASE("devices can be all available ones, none, or those listed") {
   CHECK(host.use == DeviceRule::Use::host);
   CHECK(!host.pageable);
   const DeviceRule listed =
-      parsed("[gpu]\ndevices = [\"cuda:1\", \"GPU-5a1c\"]\nslab_bytes = \"64MiB\"").gpu;
+      parsed("[gpu]\ndevices = [\"cuda:1\", \"GPU-5a1c\", \"MIG-7b\"]\nslab_bytes = \"64MiB\"").gpu;
   CHECK(listed.use == DeviceRule::Use::listed);
-  CHECK(listed.listed == std::vector<std::string>{"cuda:1", "GPU-5a1c"});
+  CHECK(listed.listed == std::vector<std::string>{"cuda:1", "GPU-5a1c", "MIG-7b"});
   CHECK(listed.slab_bytes == 67'108'864);
   CHECK(listed.pageable);
 }

@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "tests/support/simulated_cuda/calls.h"
+#include "tests/support/simulated_cuda/faults.h"
+#include "tests/support/simulated_cuda/memory.h"
 #include "tests/support/simulated_cuda/settings.h"
 
 using namespace millrace::test::simulated_cuda;
@@ -19,6 +21,23 @@ CUresult primary_context_state(CUdevice device, unsigned* flags, int* active) {
   return CUDA_SUCCESS;
 }
 
+// The driver's block of memory. If a test makes this function fail, the memory does not begin it.
+CUresult address_range(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr at) {
+  const Allocation* allocation = allocation_at(reinterpret_cast<void*>(at));
+  if (!allocation) return CUDA_ERROR_INVALID_VALUE;
+  const std::size_t before = injected("cuMemGetAddressRange") != cudaSuccess ? page_bytes : 0;
+  *base = reinterpret_cast<CUdeviceptr>(allocation->pointer) - before;
+  *bytes = allocation->bytes + before;
+  return CUDA_SUCCESS;
+}
+
+void* find(std::string_view symbol) {
+  if (symbol == "cuDevicePrimaryCtxGetState")
+    return reinterpret_cast<void*>(&primary_context_state);
+  if (symbol == "cuMemGetAddressRange") return reinterpret_cast<void*>(&address_range);
+  return nullptr;
+}
+
 }  // namespace
 
 extern "C" {
@@ -27,9 +46,9 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
                                              unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {
   return call("cudaGetDriverEntryPointByVersion", WhenDead::answer, [&] {
-    const bool known = std::string_view(symbol) == "cuDevicePrimaryCtxGetState";
-    *function = known ? reinterpret_cast<void*>(&primary_context_state) : nullptr;
-    if (result) *result = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+    *function = find(symbol);
+    if (result)
+      *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     return cudaSuccess;
   });
 }
