@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 
 #include <thread>
 #include <utility>
@@ -25,5 +26,18 @@ std::jthread quiet_thread(const char* name, Run run) {
   ::pthread_setname_np(thread.native_handle(), name);
   return thread;
 }
+
+// While it lives, the timed waits of this thread end on time. By default the kernel may end them
+// 50 us late, to end several together. Confined to one thread.
+class PreciseTimers {
+ public:
+  PreciseTimers() { ::prctl(PR_SET_TIMERSLACK, 1UL); }  // ns
+  ~PreciseTimers() { ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(before_)); }
+  PreciseTimers(const PreciseTimers&) = delete;
+  PreciseTimers& operator=(const PreciseTimers&) = delete;
+
+ private:
+  const int before_ = ::prctl(PR_GET_TIMERSLACK);
+};
 
 }  // namespace millrace

@@ -183,6 +183,7 @@ std::unique_ptr<DeviceReader> CudaSlabs::reader(const RowFormat& format) {
 }
 
 void CudaSlabs::run() try {
+  const PreciseTimers precise;
   const OnDevice on(ordinal_);
   std::vector<std::uint32_t> given_back;
   for (;;) {

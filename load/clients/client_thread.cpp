@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "load/clients/client_thread.h"
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "base/quiet_thread.h"
 
 namespace millrace::load {
 
@@ -38,7 +38,7 @@ ClientOutcome& ClientThread::outcome() {
 }
 
 void ClientThread::work(Gate& gate) {
-  ::prctl(PR_SET_TIMERSLACK, 1);  // ns; the default is 50 us
+  const PreciseTimers precise;
   run_part(&ClientThread::open, gate);
   gate.opened.count_down();
   gate.started.wait(false);

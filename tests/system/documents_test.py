@@ -25,7 +25,7 @@ import printed_programs as printed  # noqa: E402
 PYTHON = os.environ["PYTHON"]  # has the packages millrace, zmq, and flatbuffers, which onnxruntime brings
 COMPILED = Path(os.environ["PRINTED_PROGRAMS"])  # those in C++, built against the installed library
 PROGRAMS = printed.programs()
-TESTED = {"client_flatbuffers_code", "telephone_client", "opus_client"}  # run without a decorator
+TESTED = {"worker_graph", "client_flatbuffers_code", "telephone_client", "opus_client"}  # run without a decorator
 # Run by tests/packaging and tests/image:
 TESTED |= {"readme_compose", "deploy_demo", "deploy_stop_decoder", "deploy_start_decoder", "deploy_gpu", "deploy_images", "deploy_gpu_images",
            "deploy_kubernetes", "deploy_package", "deploy_package_try", "deploy_worker"}
@@ -182,13 +182,9 @@ class Programs(SystemTest):
     def test_the_worker_in_cpp_answers_with_the_power_of_the_stream_so_far(self, worker):
         self.power_of_two_streams(worker)
 
-    @runs("worker_torch")
-    def test_the_worker_for_a_device_answers_the_same_on_the_host(self, worker):
-        self.power_of_two_streams([*worker, "host"])
-
-    @runs("worker_graph")
-    def test_the_worker_with_a_graph_answers_the_same_on_the_host(self, worker):
-        self.power_of_two_streams([*worker, "host"])
+    def test_the_workers_for_a_device_answer_the_same_on_the_host(self):
+        for name in "worker_torch", "worker_graph":
+            self.power_of_two_streams([*command(PROGRAMS[name]), "host"])
 
     @runs("worker_torch")
     def test_the_worker_for_a_device_leaves_at_sigterm(self, worker):

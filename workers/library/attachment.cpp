@@ -12,18 +12,15 @@
 #include <vector>
 
 #include "base/quiet_thread.h"
+#include "gpu/host/slab_layout.h"
 #include "schemas/worker_protocol.h"
+#include "workers/library/copy_polling.h"
 #include "workers/library/handshake.h"
 
 namespace millrace {
 namespace {
 
 using namespace worker_protocol;
-
-// How the end of a batch's copy to the device is awaited after its message was received: by a few
-// checks at once, because most copies take microseconds, then by one check in each period.
-constexpr unsigned polls_at_once = 8;
-constexpr Duration poll_period = std::chrono::microseconds(50);
 
 // Most batches that a watcher holds. Further batches stay in the service, which drops some of them.
 constexpr std::size_t max_watcher_batches = 8;
@@ -49,7 +46,8 @@ Attachment::Attachment(const std::string& url, const WorkerSettings& settings,
 
 std::optional<WorkerBatch> Attachment::next_until(Time deadline) {
   Lock lock(mutex_);
-  unsigned polls = 0;
+  std::optional<CopyPolling> polling;  // for the first batch
+  std::optional<PreciseTimers> precise;
   for (;;) {
     const Time now = Clock::now();
     read(now);
@@ -58,10 +56,12 @@ std::optional<WorkerBatch> Attachment::next_until(Time deadline) {
     if (has_arrived(lock)) return take_first(lock);
     if (closed_) ready_.clear();  // the batches that have not arrived never will
     if ((ready_.empty() && ending_) || closed_ || now >= deadline) return std::nullopt;
-    const Time poll_at =
-        ready_.empty() ? std::min(deadline, link_.last_received() + settings_.heartbeats.silence)
-        : polls++ < polls_at_once ? now
-                                  : now + poll_period;
+    Time poll_at = std::min(deadline, link_.last_received() + settings_.heartbeats.silence);
+    if (!ready_.empty()) {
+      if (!polling) polling.emplace(layout_of(ready_.front().slab().shape).bytes, now);
+      poll_at = polling->next(now);
+      if (poll_at > now && !precise) precise.emplace();
+    }
     const auto until = link_.until_readable();
     waiting_ = true;
     lock.unlock();

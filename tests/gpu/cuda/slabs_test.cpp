@@ -8,9 +8,9 @@
 
 #include "base/queue.h"
 #include "gpu/cuda/devices.h"
+#include "tests/gpu/cuda/capture_beside.h"
 #include "tests/gpu/cuda/consumer.h"
 #include "tests/gpu/host/batches.h"
-#include "tests/support/capture_beside.h"
 #include "tests/support/patience.h"
 #include "tests/support/simulated_cuda/simulated_cuda.h"
 

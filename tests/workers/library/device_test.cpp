@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "gpu/cuda/devices.h"
-#include "tests/support/capture_beside.h"
+#include "tests/gpu/cuda/capture_beside.h"
+#include "tests/gpu/cuda/consumer.h"
 #include "tests/support/simulated_cuda/simulated_cuda.h"
 #include "tests/workers/library/child.h"
 #include "tests/workers/library/fake_service.h"
@@ -143,11 +144,9 @@ TEST_CASE_METHOD(OnDevice,
   service.send(example_batch(1));
   auto batch = worker->next_until(Clock::now() + patience);
   REQUIRE(batch);
-  cudaStream_t model = nullptr;
-  REQUIRE(cudaStreamCreateWithFlags(&model, cudaStreamNonBlocking) == cudaSuccess);
-  worker->use_on(*batch, model);
+  const auto model = consumer_on("cuda:0");
+  worker->use_on(*batch, model->stream());
   worker->done(*batch);
   worker.reset();
-  CHECK(cudaStreamDestroy(model) == cudaSuccess);
   CHECK(capture.end());
 }
