@@ -133,10 +133,16 @@ bool begins_block(const Memory& memory) {
 }
 
 LockedPages lock_pages(MutableBytes pages) {
-  if (pages.empty()) return nullptr;
   const cudaError_t error = cudaHostRegister(pages.data(), pages.size(), cudaHostRegisterDefault);
   ignore(error);
   return LockedPages(error == cudaSuccess ? pages.data() : nullptr);
+}
+
+std::vector<LockedPages> lock_slabs(MutableBytes memory, std::size_t slab_bytes) {
+  std::vector<LockedPages> locked;
+  for (; !memory.empty(); memory = memory.subspan(slab_bytes))
+    if (!locked.emplace_back(lock_pages(memory.first(slab_bytes)))) return {};
+  return locked;
 }
 
 }  // namespace millrace::cuda

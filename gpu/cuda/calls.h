@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "base/bytes.h"
 #include "gpu/host/device_fault.h"
@@ -90,5 +91,9 @@ bool begins_block(const Memory& memory);
 // Null if the pages cannot be locked: copies from them are slower then. `pages` outlives the
 // result.
 LockedPages lock_pages(MutableBytes pages);
+// The same for all slabs in `memory`, or none: empty if one cannot be locked. Slab by slab, because
+// calls of other threads wait meanwhile, also those that copy. Requires: slab_bytes is a number of
+// pages.
+std::vector<LockedPages> lock_slabs(MutableBytes memory, std::size_t slab_bytes);
 
 }  // namespace millrace::cuda

@@ -63,7 +63,7 @@ CudaSlabs::CudaSlabs(const FoundDevice& device, const SlabSettings& settings, co
 
 void CudaSlabs::acquire_resources() {
   const OnDevice on(ordinal_);
-  pages_ = lock_pages(ring_.memory());
+  pages_ = lock_slabs(ring_.memory(), ring_.slab_bytes());
   memory_ = allocate(whole_blocks(ring_.memory().size()));
   stream_ = make_stream();
   share();
@@ -85,13 +85,13 @@ void CudaSlabs::release_resources() try {
   slabs_.clear();
   stream_.reset();
   memory_.reset();
-  pages_.reset();
+  pages_.clear();
 } catch (const DeviceFailure&) {
 }
 
 // Leaks everything: a dead context must not be called again, not even to free.
 void CudaSlabs::abandon() {
-  (void)pages_.release();
+  for (LockedPages& pages : pages_) (void)pages.release();
   (void)memory_.release();
   (void)stream_.release();
   for (Slab& slab : slabs_)

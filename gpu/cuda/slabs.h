@@ -37,7 +37,7 @@ class CudaSlabs final : public DeviceSlabs {
   bool give_back(std::uint32_t slab) override;
   void stop() override { waits_.close(); }
   const DeviceHandles* handles() const override { return handles_ ? &*handles_ : nullptr; }
-  bool pinned() const override { return pages_ != nullptr; }
+  bool pinned() const override { return !pages_.empty(); }
   std::unique_ptr<DeviceReader> reader(const RowFormat& format) override;
 
  private:
@@ -74,7 +74,7 @@ class CudaSlabs final : public DeviceSlabs {
   const DeviceReports reports_;
   std::atomic<bool>& lost_;  // SlabSettings::lost
   Share bytes_;
-  LockedPages pages_;  // null if they cannot be locked
+  std::vector<LockedPages> pages_;  // by slab; empty if they cannot be locked
   Memory memory_;
   Stream stream_;
   std::vector<Slab> slabs_;

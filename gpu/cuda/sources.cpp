@@ -90,7 +90,9 @@ class OpenedSource : public SlabSource {
 class CopyingSource : public SlabSource {
  public:
   CopyingSource(std::uint32_t slabs, std::size_t slab_bytes, MutableBytes pinned)
-      : slab_bytes_(slab_bytes), memory_(allocate(slabs * slab_bytes)), pages_(lock_pages(pinned)) {
+      : slab_bytes_(slab_bytes),
+        memory_(allocate(slabs * slab_bytes)),
+        pages_(lock_slabs(pinned, slab_bytes)) {
     for (std::uint32_t slab = 0; slab < slabs; ++slab)
       read_.push_back(make_event(cudaEventDisableTiming | cudaEventBlockingSync));
   }
@@ -116,8 +118,8 @@ class CopyingSource : public SlabSource {
  private:
   std::size_t slab_bytes_;
   Memory memory_;
-  LockedPages pages_;
-  std::vector<Event> read_;  // by slab: the copy has read it on the host
+  std::vector<LockedPages> pages_;  // by slab
+  std::vector<Event> read_;         // by slab: the copy has read it on the host
 };
 
 }  // namespace
