@@ -117,6 +117,15 @@ Stream make_stream() {
   return Stream(stream);
 }
 
+Stream make_urgent_stream() {
+  int highest = 0;
+  check(cudaDeviceGetStreamPriorityRange(nullptr, &highest), "querying a device");
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, highest),
+        "creating a CUDA stream");
+  return Stream(stream);
+}
+
 Memory allocate(std::size_t bytes) {
   void* memory = nullptr;
   check(cudaMalloc(&memory, bytes), "allocating device memory");

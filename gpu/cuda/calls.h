@@ -85,6 +85,8 @@ bool is_alive(int ordinal);
 Event make_event(unsigned flags);
 // A stream that does not synchronise with the default stream.
 Stream make_stream();
+// The same with the highest priority: its kernels do not queue behind those of other streams.
+Stream make_urgent_stream();
 Memory allocate(std::size_t bytes);
 // True if the memory begins a block of the driver. An IPC handle opens the whole block.
 bool begins_block(const Memory& memory);

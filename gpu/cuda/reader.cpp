@@ -26,7 +26,7 @@ std::size_t expanded_bytes(const RowFormat& format, std::size_t slab_bytes) {
 CudaReader::CudaReader(int ordinal, const RowFormat& format, std::unique_ptr<SlabSource> source)
     : ordinal_(ordinal), format_(format), source_(std::move(source)) {
   const OnDevice on(ordinal_);
-  input_ = make_stream();
+  input_ = make_urgent_stream();  // the model computes on the batch before, with many blocks
   release_ = make_stream();
   const auto event = [] { return make_event(cudaEventDisableTiming); };
   for (std::uint32_t slab = 0; slab < source_->slabs(); ++slab)
@@ -97,9 +97,10 @@ std::byte* CudaReader::tensor_of(std::uint32_t slab, std::byte* at, const SlabSh
 void CudaReader::use_on(std::uint32_t slab, DeviceStream stream) {
   const OnDevice on(ordinal_);
   const auto user = static_cast<cudaStream_t>(stream);
-  check(cudaStreamWaitEvent(user, slabs_[slab].ready.get(), 0), "waiting for a batch");
   auto& users = slabs_[slab].users;
-  if (std::ranges::find(users, user) == users.end()) users.push_back(user);
+  if (std::ranges::find(users, user) != users.end()) return;
+  check(cudaStreamWaitEvent(user, slabs_[slab].ready.get(), 0), "waiting for a batch");
+  users.push_back(user);
 }
 
 void CudaReader::give_back(std::uint32_t slab) {

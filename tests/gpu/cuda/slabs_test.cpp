@@ -265,7 +265,9 @@ TEST_CASE("a slab that the model still reads is reported free when the model has
   (void)reader->take(0, shape, r.ring.slab(0));
   CHECK(r.next<CopyEnded>());
   simulated_cuda::hold(model->stream());
-  reader->use_on(0, model->stream());
+  const auto waits = simulated_cuda::calls("cudaStreamWaitEvent");
+  for (int i = 0; i < 3; ++i) reader->use_on(0, model->stream());
+  CHECK(simulated_cuda::calls("cudaStreamWaitEvent") == waits + 1);
   reader->give_back(0);
   CHECK_FALSE(r.slabs->give_back(0));
   CHECK(r.copy(1) == Copying::under_way);
