@@ -3,13 +3,9 @@
 
 #include <catch2/catch.hpp>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "tests/gpu/simulated/program.h"
-#include "tests/support/temporary_directory.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -58,50 +54,6 @@ TEST_CASE("CUDA_VISIBLE_DEVICES selects and reorders the devices") {
   CHECK(Configured("", "GPU-73696d75-6c61-7465-6420-435544410001").ask("devices") == "01 ");
   CHECK(Configured("", "1,7,0").ask("devices") ==
         "01 ");  // a device that does not exist ends the list
-}
-
-TEST_CASE("the environment can make calls fail") {
-  Configured program("fail=cudaHostRegister:801;fail=cudaMalloc:2:1");
-  CHECK(program.ask("register") == "801");
-  CHECK(program.ask("register") == "801");
-  CHECK(program.ask("allocate 1") == "2");
-  CHECK(program.ask("allocate 1") == "0");
-}
-
-TEST_CASE("devices die when a file appears") {
-  const TemporaryDirectory directory;
-  const auto path = directory / "now";
-  Configured program("dead-when=" + path + ":214");
-  CHECK(program.ask("allocate 1") == "0");
-  std::ofstream(path).put('\n');
-  CHECK(program.ask("allocate 1") == "214");
-  std::filesystem::remove(path);
-  CHECK(program.ask("sync") == "214");
-}
-
-TEST_CASE("the environment can make devices die at a copy, and can hold copies") {
-  const TemporaryDirectory directory;
-  const auto path = directory / "held";
-  std::ofstream(path).put('\n');
-  Configured program("pauses=0;hold-copies-while=" + path + ";dead-after-copies=1:700");
-  REQUIRE(program.ask("allocate 8") == "0");
-  CHECK(program.ask("fill one") == "0");
-  CHECK(program.ask("idle") == code(cudaErrorNotReady));
-  std::filesystem::remove(path);
-  CHECK(program.ask("sync") == "0");
-  (void)program.ask("fill two");
-  CHECK(program.ask("sync") == "700");
-}
-
-TEST_CASE("a program's calls are written to a file when it ends") {
-  const TemporaryDirectory directory;
-  const auto path = directory / "calls";
-  Configured program("calls=" + path);
-  REQUIRE(program.ask("allocate 1") == "0");
-  REQUIRE(program.ask("allocate 1") == "0");
-  REQUIRE(program.end() == 0);
-  std::ifstream file(path);
-  CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == "cudaMalloc 2\n");
 }
 
 TEST_CASE("with check-leaks, a program that leaks ends with an error") {

@@ -43,53 +43,6 @@ const std::string good = "0";
 
 }  // namespace
 
-TEST_CASE_METHOD(Sharing, "another process reads and writes memory that it opens") {
-  std::byte* const device = memory(100);
-  write(device, "mine");
-  Program peer("simulated_peer");
-  REQUIRE(peer.ask(share(device)) == good);
-  CHECK(peer.ask("read 4") == "mine");
-  CHECK(peer.ask("write yours") == good);
-  CHECK(peer.ask("sync") == good);
-  CHECK(text(device, 5) == "yours");
-  CHECK(peer.ask("close") == good);
-  CHECK(cudaFree(device) == cudaSuccess);
-}
-
-TEST_CASE_METHOD(Sharing, "another process waits for an event of this one") {
-  const cudaStream_t on = stream();
-  const cudaEvent_t copied = shared_event();
-  std::byte* const device = memory(4);
-  Program peer("simulated_peer");
-  REQUIRE(peer.ask(share(device)) == good);
-  REQUIRE(peer.ask(share(copied)) == good);
-  CHECK(peer.ask("query 0") == good);
-  simulated::hold(on);
-  REQUIRE(cudaMemcpyAsync(device, "here", 4, cudaMemcpyHostToDevice, on) == cudaSuccess);
-  REQUIRE(cudaEventRecord(copied, on) == cudaSuccess);
-  CHECK(peer.ask("query 0") == code(cudaErrorNotReady));
-  CHECK(peer.ask("wait 0") == good);
-  simulated::release(on);
-  CHECK(peer.ask("read 4") == "here");
-  CHECK(peer.ask("close") == good);
-}
-
-TEST_CASE_METHOD(Sharing, "this process sees an event that another process records") {
-  const cudaEvent_t finished = shared_event(), gate = shared_event();
-  const cudaStream_t on = stream();
-  Program peer("simulated_peer");
-  REQUIRE(peer.ask(share(finished)) == good);
-  REQUIRE(peer.ask(share(gate)) == good);
-  simulated::hold(on);
-  REQUIRE(cudaEventRecord(gate, on) == cudaSuccess);
-  CHECK(peer.ask("wait 1") == good);
-  CHECK(peer.ask("record 0") == good);
-  CHECK(cudaEventQuery(finished) == cudaErrorNotReady);
-  simulated::release(on);
-  CHECK(cudaEventSynchronize(finished) == cudaSuccess);
-  CHECK(cudaEventQuery(finished) == cudaSuccess);
-}
-
 TEST_CASE_METHOD(Sharing,
                  "an event never passes if the process that recorded it was killed before that") {
   const cudaEvent_t finished = shared_event(), gate = shared_event();

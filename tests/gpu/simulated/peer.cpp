@@ -4,13 +4,10 @@
 //
 //   memory HEX | close | event HEX           opens and closes memory and events of the test
 //   wait N | record N | query N | destroy N  uses the N-th event that was opened
-//   read BYTES | write TEXT | sync           uses the opened memory, on its only stream
-//   allocate BYTES | fill TEXT | idle        uses its own memory, on the same stream
-//   register | devices                       locks a page; prints the numbers of its devices
+//   allocate BYTES | devices                 allocates memory; prints the numbers of its devices
 //   default                                  breaks a rule: uses the default stream
 #include <cuda_runtime_api.h>
 
-#include <deque>
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -36,13 +33,7 @@ class Peer {
                                        cudaIpcMemLazyEnablePeerAccess));
     if (command == "close") return code(cudaIpcCloseMemHandle(memory_));
     if (command == "event") return open_event(argument);
-    if (command == "read") return read(std::stoul(argument));
-    if (command == "write") return write(memory_, argument);
-    if (command == "fill") return write(own_, argument);
-    if (command == "idle") return code(cudaStreamQuery(stream()));
-    if (command == "sync") return code(cudaStreamSynchronize(stream()));
     if (command == "allocate") return code(cudaMalloc(&own_, std::stoul(argument)));
-    if (command == "register") return code(cudaHostRegister(page_, sizeof page_, 0));
     if (command == "devices") return devices();
     if (command == "default") return code(cudaMemsetAsync(own_, 0, 1, nullptr));
     return on_event(command, events_.at(std::stoul(argument)));
@@ -72,20 +63,6 @@ class Peer {
     return "?";
   }
 
-  std::string read(std::size_t bytes) {
-    std::string text(bytes, ' ');
-    const cudaError_t error =
-        cudaMemcpyAsync(text.data(), memory_, bytes, cudaMemcpyDeviceToHost, stream());
-    if (error != cudaSuccess) return code(error);
-    (void)cudaStreamSynchronize(stream());
-    return text;
-  }
-
-  std::string write(void* to, const std::string& text) {
-    const std::string& kept = written_.emplace_back(text);  // valid until it is copied
-    return code(cudaMemcpyAsync(to, kept.data(), kept.size(), cudaMemcpyHostToDevice, stream()));
-  }
-
   static std::string devices() {
     std::string text;
     for (const auto& device : millrace::cuda::find_devices().devices)
@@ -93,11 +70,9 @@ class Peer {
     return text;
   }
 
-  alignas(4096) char page_[4096] = {};
   void *memory_ = nullptr, *own_ = nullptr;
   cudaStream_t stream_ = nullptr;
   std::vector<cudaEvent_t> events_;
-  std::deque<std::string> written_;
 };
 
 }  // namespace

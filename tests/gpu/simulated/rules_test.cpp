@@ -137,16 +137,6 @@ TEST_CASE_METHOD(Breaking, "using memory or an event on a stream of another devi
   CHECK(broke(Breach::wrong_device));
 }
 
-TEST_CASE_METHOD(Breaking, "a stream may wait for an event of another device") {
-  const cudaStream_t on = stream();
-  REQUIRE(cudaSetDevice(1) == cudaSuccess);
-  const cudaEvent_t done = event();
-  REQUIRE(cudaEventRecord(done, stream()) == cudaSuccess);
-  CHECK(cudaStreamWaitEvent(on, done, 0) == cudaSuccess);
-  CHECK(cudaStreamSynchronize(on) == cudaSuccess);
-  CHECK(simulated::count(Breach::wrong_device) == 0);
-}
-
 TEST_CASE_METHOD(Breaking, "a CUDA call in a host function of a stream is a breach") {
   const cudaStream_t on = stream();
   cudaError_t error = cudaSuccess;

@@ -167,22 +167,6 @@ TEST_CASE_METHOD(Stage, "a stream and an event may be destroyed before their wor
   CHECK(count == 1);
 }
 
-TEST_CASE_METHOD(Stage, "synchronizing a device waits for its own streams only") {
-  const cudaStream_t here = stream();
-  REQUIRE(cudaSetDevice(1) == cudaSuccess);
-  const cudaStream_t there = stream();
-  REQUIRE(cudaSetDevice(0) == cudaSuccess);
-  std::atomic<int> count = 0;
-  REQUIRE(cudaLaunchHostFunc(here, count_up, &count) == cudaSuccess);
-  simulated::hold(there);
-  REQUIRE(cudaLaunchHostFunc(there, count_up, &count) == cudaSuccess);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-  CHECK(count == 1);
-  int device = -1;
-  CHECK(cudaStreamGetDevice(there, &device) == cudaSuccess);
-  CHECK(device == 1);
-}
-
 TEST_CASE_METHOD(Stage, "an application may use the built-in streams of a device") {
   std::byte* const device = memory(2);
   REQUIRE(cudaMemsetAsync(device, 'a', 1, cudaStreamLegacy) == cudaSuccess);
@@ -190,17 +174,4 @@ TEST_CASE_METHOD(Stage, "an application may use the built-in streams of a device
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(text(device, 2) == "ab");
   CHECK(simulated::count(simulated::Breach::default_stream) == 0);
-}
-
-TEST_CASE_METHOD(Stage, "calls are counted, and so are calls that wait") {
-  const cudaStream_t on = stream();
-  std::byte* const device = memory(4);
-  const std::uint64_t before = simulated::waiting_calls();
-  REQUIRE(cudaMemcpyAsync(device, "four", 4, cudaMemcpyHostToDevice, on) == cudaSuccess);
-  CHECK(simulated::waiting_calls() == before);
-  CHECK(simulated::pageable_copies() == 1);
-  REQUIRE(cudaStreamSynchronize(on) == cudaSuccess);
-  CHECK(simulated::waiting_calls() == before + 1);
-  CHECK(simulated::calls("cudaMemcpyAsync") == 1);
-  CHECK(simulated::calls("cudaMemcpy") == 0);
 }

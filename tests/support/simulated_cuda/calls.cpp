@@ -66,14 +66,6 @@ void count_call(const char* name) {
   ++all().counts.try_emplace(name, 0).first->second;
 }
 
-cudaError_t take_last_error(const char* name, bool keep) {
-  count_call(name);
-  const cudaError_t dead = death_of(device);
-  const cudaError_t error = dead != cudaSuccess ? dead : last_error;
-  if (!keep) last_error = cudaSuccess;
-  return error;
-}
-
 void write_calls() {
   std::ofstream file(all().path);
   for (const auto& [name, calls] : all().counts) file << name << ' ' << calls << '\n';
@@ -159,8 +151,10 @@ using namespace millrace::test::simulated_cuda;
 
 extern "C" {
 
-cudaError_t cudaGetLastError() { return take_last_error("cudaGetLastError", false); }
-
-cudaError_t cudaPeekAtLastError() { return take_last_error("cudaPeekAtLastError", true); }
+cudaError_t cudaGetLastError() {
+  count_call("cudaGetLastError");
+  const cudaError_t dead = death_of(device), error = std::exchange(last_error, cudaSuccess);
+  return dead != cudaSuccess ? dead : error;
+}
 
 }  // extern "C"

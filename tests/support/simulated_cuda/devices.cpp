@@ -108,14 +108,6 @@ cudaError_t cudaSetDevice(int device) {
   });
 }
 
-cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
-  return call("cudaInitDevice", WhenDead::answer, [&] {
-    if (!exists(device)) return cudaErrorInvalidDevice;
-    mark_in_use(device);
-    return death_of(device);
-  });
-}
-
 cudaError_t cudaGetDevice(int* device) {
   return call("cudaGetDevice", WhenDead::answer, [&] {
     *device = current_device();

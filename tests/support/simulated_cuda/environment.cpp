@@ -61,11 +61,6 @@ void set_fail(std::string_view value) {
   fail(function, error_code(error), calls.empty() ? all_calls : number(calls));
 }
 
-void set_death_after(std::string_view value) {
-  const auto [copies, error] = cut(value, ':');
-  kill_device_after(number(copies), error_code(error));
-}
-
 void set_death_when(std::string_view value) {
   const std::size_t colon = value.rfind(':');
   if (colon == std::string_view::npos) refuse(value);
@@ -90,14 +85,12 @@ constexpr std::array entries = {
     Entry{"pauses",
           [](std::string_view v) { set_pauses(pause_seed(), static_cast<unsigned>(number(v))); }},
     Entry{"fail", set_fail},
-    Entry{"dead-after-copies", set_death_after},
     Entry{"dead-when", set_death_when},
     Entry{"hold-copies", [](std::string_view) { hold_copies(); }},
     Entry{"hold-copies-while",
           [](std::string_view v) { hold_copies_while_exists(std::string(v)); }},
     Entry{"stale-queries", [](std::string_view v) { make_queries_stale(number(v)); }},
     Entry{"tolerate", set_tolerated},
-    Entry{"guard", [](std::string_view) { guard(true); }},
     Entry{"calls", [](std::string_view v) { write_calls_at_exit(std::string(v)); }},
     Entry{"check-leaks", [](std::string_view) { std::atexit(check_leaks); }},
 };

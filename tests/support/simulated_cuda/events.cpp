@@ -176,10 +176,6 @@ using namespace millrace::test::simulated_cuda;
 
 extern "C" {
 
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  return call("cudaEventCreate", [&] { return create(event, cudaEventDefault); });
-}
-
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   return call("cudaEventCreateWithFlags", [&] { return create(event, flags); });
 }

@@ -25,8 +25,6 @@ struct Faults {
   std::mutex mutex;
   std::map<std::string, Rule, std::less<>> rules;
   std::array<std::atomic<int>, most_devices> deaths{};
-  std::atomic<std::int64_t> copies_to_live{-1};  // negative: no limit
-  std::atomic<int> copies_error{0};
   std::atomic<std::uint64_t> stale_queries{0};  // every n-th query; 0: no query
   std::atomic<std::uint64_t> queries{0};
   std::atomic<bool> held{false};  // copies
@@ -74,18 +72,6 @@ void kill_device(int error, int device) {
   int alive = cudaSuccess;  // the first error remains the reason
   if (faults().deaths[static_cast<std::size_t>(device)].compare_exchange_strong(alive, error))
     wake_streams();
-}
-
-void kill_device_after(std::uint64_t copies, int error) {
-  const Unseen unseen;
-  faults().copies_error = error;
-  faults().copies_to_live = static_cast<std::int64_t>(copies);
-}
-
-void copy_begins(int device) {
-  const Unseen unseen;
-  Faults& f = faults();
-  if (f.copies_to_live >= 0 && f.copies_to_live-- == 0) kill_device(f.copies_error, device);
 }
 
 bool query_is_stale() {
@@ -156,7 +142,6 @@ void forget_faults() {
   const Locked locked(f.mutex);
   f.rules.clear();
   for (auto& death : f.deaths) death = cudaSuccess;
-  f.copies_to_live = -1;
   f.stale_queries = 0;
   f.held = false;
   f.starts_held = false;

@@ -25,8 +25,6 @@ void wait_for_start();
 void wait_while_held(std::string_view function);
 
 bool copies_held();
-// Counts a copy, which may kill its device.
-void copy_begins(int device);
 
 // Counts a query of an event that processes share. True if it must not see the last record.
 bool query_is_stale();

@@ -16,7 +16,7 @@ Location on_device(Allocation& allocation, const std::byte* pointer, std::size_t
     return {.error = breach(Breach::outside_allocation, "past the end of a device's memory",
                             cudaErrorInvalidValue)};
   return {.kind = Location::Kind::device,
-          .at = allocation.inside + offset,
+          .at = allocation.pointer + offset,
           .device = allocation.device,
           .bytes_left = allocation.bytes - offset,
           .uses = &allocation.uses};

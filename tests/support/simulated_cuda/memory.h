@@ -14,8 +14,7 @@ namespace millrace::test::simulated_cuda {
 
 // A file with the memory, rounded up to pages, then a page that begins with `tag`.
 struct Allocation {
-  std::byte* pointer = nullptr;  // the address for the program
-  std::byte* inside = nullptr;   // the address for copies and kernels; another one if guarded
+  std::byte* pointer = nullptr;
   std::size_t bytes = 0;
   int descriptor = -1;
   int device = 0;

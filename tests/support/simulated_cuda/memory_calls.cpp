@@ -46,7 +46,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes) {
       device_bytes_used(current_device()) + allocation->mapped() > device_memory())
     return cudaErrorMemoryAllocation;
   if (!make(*allocation)) return cudaErrorMemoryAllocation;
-  std::fill_n(allocation->inside, allocation->mapped(), untouched);
+  std::fill_n(allocation->pointer, allocation->mapped(), untouched);
   *pointer = allocation->pointer;
   add(std::move(allocation));
   return cudaSuccess;
@@ -61,7 +61,8 @@ bool open_elsewhere(const Allocation& allocation) {
 }
 
 bool overrun(const Allocation& allocation) {
-  return !std::all_of(allocation.inside + allocation.bytes, allocation.inside + allocation.mapped(),
+  return !std::all_of(allocation.pointer + allocation.bytes,
+                      allocation.pointer + allocation.mapped(),
                       [](std::byte byte) { return byte == untouched; });
 }
 

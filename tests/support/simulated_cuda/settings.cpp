@@ -23,7 +23,6 @@ struct Settings {
   std::atomic<std::uint64_t> memory = gigabyte;
   std::atomic<std::uint64_t> seed = 1;
   std::atomic<unsigned> pause = pause_us;
-  std::atomic<bool> guard = false;
 };
 
 Settings& settings() {
@@ -67,11 +66,6 @@ unsigned longest_pause_us() {
   return settings().pause;
 }
 
-bool guarded() {
-  const Unseen unseen;
-  return settings().guard;
-}
-
 void set_devices(int count) {
   settings().visible.clear();
   for (int device = 0; device < count && device < most_devices; ++device)
@@ -97,13 +91,10 @@ void set_pauses(std::uint64_t seed, unsigned longest_us) {
   settings().pause = longest_us;
 }
 
-void guard(bool on) { settings().guard = on; }
-
 void forget_settings() {
   set_devices(2);
   set_memory(gigabyte);
   set_pauses(1, pause_us);
-  guard(false);
 }
 
 }  // namespace millrace::test::simulated_cuda

@@ -13,7 +13,6 @@ int physical_device(int device);
 std::uint64_t device_memory();
 std::uint64_t pause_seed();
 unsigned longest_pause_us();
-bool guarded();
 
 // Applies a value of CUDA_VISIBLE_DEVICES: ordinals and UUIDs, up to the first that does not exist.
 void set_visible_devices(const char* list);

@@ -30,13 +30,11 @@
 //   seed=N                     random seed of the pauses, default 1
 //   pauses=MICROSECONDS        the longest pause, default 200; 0: no pauses
 //   fail=FUNCTION:ERROR[:N]    the next N calls, or all, return this code and do nothing
-//   dead-after-copies=N:ERROR  the copy after N others kills its device
 //   dead-when=PATH:ERROR       all devices die once this file exists
 //   hold-copies                no copy begins
 //   hold-copies-while=PATH     no copy begins while this file exists
 //   stale-queries=N            every N-th query of a shared event does not see its last record
 //   tolerate=BREACH            this breach (a name of enum Breach) is only counted
-//   guard                      the host cannot access device memory
 //   calls=PATH                 at exit, lines "FUNCTION COUNT" are written to this file
 //   check-leaks                at exit, the process ends with 86 if a resource was not freed
 //
@@ -82,8 +80,6 @@ void fail(std::string_view function, int error, std::uint64_t calls = all_calls)
 // Kills the device like a faulty kernel: operations on its streams are dropped, its events do not
 // pass any more, and every call returns this cudaError_t. Calls that free resources still do so.
 void kill_device(int error, int device = 0);
-// The same at the copy after the next `copies`, in place of this copy.
-void kill_device_after(std::uint64_t copies, int error);
 
 // The first call that uses a device does not return until release_starts(), as with a slow driver.
 void hold_starts();
@@ -100,11 +96,7 @@ void release_copies();
 void hold(void* stream);
 void release(void* stream);
 
-// If true, the host cannot access device memory allocated from now on: a program that dereferences
-// a device pointer ends with SIGSEGV.
-void guard(bool on);
-// The same memory at an address that the host can access even if it is guarded. Requires: it is
-// memory of a device, or opened.
+// Device memory at an address for the host. Requires: it is memory of a device, or opened.
 std::byte* host_view(const void* device_pointer);
 
 // Calls of a function of CUDA or gpu/cuda/kernels.h so far.

@@ -116,7 +116,6 @@ void Stream::execute(Operation& operation) {
   // Before the check for death: after a death, either settle() sees this or the check sees the
   // death.
   touches_memory_.store(operation.touches_memory(), std::memory_order_seq_cst);
-  if (operation.kind == Operation::Kind::copy) copy_begins(device_);
   if (!dead()) operation.run(*this);
   touches_memory_.store(false, std::memory_order_seq_cst);
 }

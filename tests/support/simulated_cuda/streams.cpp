@@ -136,10 +136,6 @@ using namespace millrace::test::simulated_cuda;
 
 extern "C" {
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-  return call("cudaStreamCreate", [&] { return create(stream, cudaStreamDefault); });
-}
-
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   return call("cudaStreamCreateWithFlags", [&] { return create(stream, flags); });
 }
@@ -166,15 +162,6 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
     if (!stream) return cudaErrorInvalidResourceHandle;
     if (const cudaError_t death = death_of(stream->device())) return death;
     return stream->idle() ? cudaSuccess : cudaErrorNotReady;
-  });
-}
-
-cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
-  return call("cudaStreamGetDevice", [&] {
-    Stream* stream = find_stream(handle);
-    if (!stream || !device) return cudaErrorInvalidResourceHandle;
-    *device = stream->device();
-    return cudaSuccess;
   });
 }
 

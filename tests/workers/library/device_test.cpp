@@ -11,7 +11,6 @@
 
 #include "gpu/cuda/devices.h"
 #include "tests/gpu/cuda/capture_beside.h"
-#include "tests/gpu/cuda/consumer.h"
 #include "tests/support/simulated_cuda/simulated_cuda.h"
 #include "tests/workers/library/child.h"
 #include "tests/workers/library/fake_service.h"
@@ -96,7 +95,8 @@ class OnDevice : FreshSimulation {
   std::jthread waits;
 };
 
-constexpr int unknown = 999;  // value of cudaError_t
+constexpr int unknown = 999;                                    // value of cudaError_t
+const auto default_stream = reinterpret_cast<DeviceStream>(2);  // of the thread
 
 }  // namespace
 
@@ -144,8 +144,7 @@ TEST_CASE_METHOD(OnDevice,
   service.send(example_batch(1));
   auto batch = worker->next_until(Clock::now() + patience);
   REQUIRE(batch);
-  const auto model = consumer_on("cuda:0");
-  worker->use_on(*batch, model->stream());
+  worker->use_on(*batch, default_stream);
   worker->done(*batch);
   worker.reset();
   CHECK(capture.end());
