@@ -101,7 +101,8 @@ class CheckLayering(unittest.TestCase):
     def test_a_mutex_is_included_only_in_listed_files(self):
         self.assert_offence("service/log/log.h", "#include <mutex>\n",
                             "1: only service/pipelines/name_book.h, base/queue.h, workers/library/attachment.h, "
-                            "client/internal/changes.h, client/internal/stream_pipe.h, tests/support/simulated_cuda/* may "
+                            "client/internal/changes.h, client/internal/stream_pipe.h, tests/support/simulated_cuda/*, "
+                            "tests/gpu/probe/disturbance.h may "
                             "include mutex")
 
     def test_conditionals_are_offences_and_pragma_once_is_not(self):

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 #include <thread>
+#include <utility>
 
-#include "base/time.h"
+#include "tests/gpu/probe/disturbance.h"
 #include "tests/gpu/probe/gate.h"
 #include "tests/gpu/probe/probes.h"
+#include "tests/gpu/probe/report.h"
 
 namespace millrace::probe {
 
@@ -17,9 +19,15 @@ using namespace std::chrono_literals;
 constexpr auto longest_wait = 5s;  // for an event that can pass
 constexpr std::uint32_t most_events = 3;
 
+// A gate that waits for its process forever would show nothing. With a disturbance this happens
+// often: to free memory or to load a module, the driver may wait for the gate with a lock that the
+// call needs which leads to its opening.
+constexpr Duration patience = 5s, disturbed_patience = 100ms;
+
 struct Plan {
-  std::uint32_t rounds = 0;
+  std::uint32_t rounds = 0;    // at most
   std::uint32_t together = 0;  // records before the first of them can pass
+  std::uint32_t first = 0;     // the number of the first record
 };
 
 // The results of queries in the process that records the events.
@@ -29,7 +37,8 @@ struct OwnQueries {
 };
 
 struct Outcome {
-  std::uint64_t stale = 0, never = 0, refused = 0;
+  std::uint32_t rounds = 0;
+  std::uint64_t stale = 0, never = 0, refused = 0, timeouts = 0;
   int code = cudaSuccess;
   std::vector<Duration> delays;  // from the opening of the gate until the event was seen to pass
 };
@@ -55,57 +64,115 @@ void wait_for(const cuda::Event& event, Outcome& outcome) {
 }
 
 // The events are recorded one after another, each after a gate. Each is queried as soon as it was
-// recorded, while its gate is closed. Then the gates open in order.
-void watch_round(Channel& channel, const std::vector<cuda::Event>& events, const Plan& plan,
-                 std::uint32_t first, Outcome& outcome) {
+// recorded, while its gate is closed. Then the gates open in order. Returns the stale queries,
+// unless a gate has timed out.
+std::uint64_t watch_round(Channel& channel, const std::vector<cuda::Event>& events,
+                          const Plan& plan, std::uint32_t first, Outcome& outcome) {
+  std::uint64_t stale = 0;
   for (std::uint32_t i = 0; i < plan.together; ++i)
-    outcome.stale += is_ready(events[channel.receive<std::uint32_t>()], outcome) ? 1 : 0;
+    stale += is_ready(events[channel.receive<std::uint32_t>()], outcome) ? 1 : 0;
   for (std::uint32_t i = 0; i < plan.together; ++i) {
     channel.send(first + i);
     wait_for(events[i], outcome);
     for (std::uint32_t later = i + 1; later < plan.together; ++later)
-      outcome.stale += is_ready(events[later], outcome) ? 1 : 0;
+      stale += is_ready(events[later], outcome) ? 1 : 0;
   }
-  channel.send(true);  // the round has no more queries
+  return stale;
 }
 
-double microseconds(Duration time) {
-  return std::chrono::duration<double, std::micro>(time).count();
+Outcome watch_rounds(Channel& channel, const std::vector<cuda::Event>& events, const Plan& plan,
+                     Time end) {
+  Outcome outcome;
+  for (bool more = true; more;) {
+    const std::uint32_t first = plan.first + outcome.rounds * plan.together;
+    const std::uint64_t stale = watch_round(channel, events, plan, first, outcome);
+    more = ++outcome.rounds < plan.rounds && outcome.never == 0 && Clock::now() < end;
+    channel.send(more);
+    if (channel.receive<bool>())
+      ++outcome.timeouts;  // an event may have passed before its query
+    else
+      outcome.stale += stale;
+  }
+  return outcome;
 }
 
-void print(const Plan& plan, Outcome& outcome) {
+void print(const Plan& plan, const Outcome& outcome) {
   say("%u times %u record%s: %llu STALE, %llu never passed, %llu queries with another code (%s)",
-      plan.rounds, plan.together, plan.together == 1 ? "" : "s at once",
+      outcome.rounds, plan.together, plan.together == 1 ? "" : "s at once",
       static_cast<unsigned long long>(outcome.stale),
       static_cast<unsigned long long>(outcome.never),
       static_cast<unsigned long long>(outcome.refused),
       cudaGetErrorName(static_cast<cudaError_t>(outcome.code)));
-  if (outcome.delays.empty()) return;
-  std::ranges::sort(outcome.delays);
-  const auto at = [&](double part) {
-    return microseconds(outcome.delays[static_cast<std::size_t>(
-        part * static_cast<double>(outcome.delays.size() - 1))]);
-  };
-  say("seen after the gate opened: p50 %.1f us, p99 %.1f us, at most %.1f us", at(0.5), at(0.99),
-      at(1));
+  if (outcome.timeouts > 0)
+    say("in %llu of them the gate timed out: they prove nothing",
+        static_cast<unsigned long long>(outcome.timeouts));
+  const Spread delay = spread_of(outcome.delays);
+  say("seen after the gate opened: p50 %.1f us, p99 %.1f us, at most %.1f us",
+      microseconds(delay.p50), microseconds(delay.p99), microseconds(delay.most));
 }
 
-bool watch(Channel& channel, const std::vector<cuda::Event>& events, const Plan& plan) {
+Outcome watch(Channel& channel, const std::vector<cuda::Event>& events, const Plan& plan,
+              Duration at_most) {
   channel.send(plan);
-  Outcome outcome;
-  std::uint32_t next = 1;
-  for (std::uint32_t round = 0; round < plan.rounds; ++round, next += plan.together)
-    watch_round(channel, events, plan, next, outcome);
+  const Outcome outcome = watch_rounds(channel, events, plan, Clock::now() + at_most);
   const auto own = channel.receive<OwnQueries>();
   print(plan, outcome);
   if (own.refused > 0)
     say("queries of the process that records: %llu with another code (%s)",
         static_cast<unsigned long long>(own.refused),
         cudaGetErrorName(static_cast<cudaError_t>(own.code)));
-  return outcome.stale == 0 && outcome.never == 0;
+  return outcome;
 }
 
+bool judge(const Outcome& one, const Outcome& several, bool disturbed) {
+  const char* const beside = disturbed ? " beside captures, loading and freeing" : "";
+  const bool holds = one.stale + several.stale + one.never + several.never == 0;
+  if (!holds)
+    say("means: decision 12 does NOT hold%s: words that the device writes must replace the events",
+        beside);
+  else if (one.timeouts == one.rounds && several.timeouts == several.rounds)
+    say("means: nothing for decision 12, because the gate timed out in every round");
+  else
+    say("means: decision 12 holds%s: a query sees the last record of the other process", beside);
+  return holds;
+}
+
+// How long the calls of the process that records took, without the wait for a pause.
+struct Calls {
+  std::vector<Duration> launch, record, query;
+};
+
+template <class Call>
+void timed(std::vector<Duration>& times, const Call& call) {
+  const Time begun = Clock::now();
+  call();
+  times.push_back(Clock::now() - begun);
+}
+
+void print(const char* when, const Calls& calls) {
+  const Spread launch = spread_of(calls.launch), record = spread_of(calls.record),
+               query = spread_of(calls.query);
+  say("calls of the worker%s, p99 and at most: launch %.0f and %.0f us, record %.0f and %.0f us, "
+      "query %.0f and %.0f us",
+      when, microseconds(launch.p99), microseconds(launch.most), microseconds(record.p99),
+      microseconds(record.most), microseconds(query.p99), microseconds(query.most));
+}
+
+// The process that records, with its events, gate and threads.
+struct Recorder {
+  Recorder(Channel& channel, bool disturbed)
+      : opened(channel), gate(disturbed ? disturbed_patience : patience) {
+    if (disturbed) disturbance.emplace();
+  }
+
+  const Opened opened;
+  Gate gate;  // made before the disturbance, because pages cannot be locked beside a capture
+  std::optional<Disturbance> disturbance;
+  OwnQueries own;
+};
+
 void query(const cuda::Event& event, OwnQueries& own) {
+  const cuda::Relaxed relaxed;
   const cudaError_t error = cudaEventQuery(event.get());
   if (error == cudaSuccess || error == cudaErrorNotReady) return;
   (void)cudaGetLastError();
@@ -113,48 +180,67 @@ void query(const cuda::Event& event, OwnQueries& own) {
   ++own.refused;
 }
 
-OwnQueries record(Channel& channel, const Opened& opened, const Plan& plan) {
-  Gate gate;
-  OwnQueries own;
-  std::uint32_t next = 1;
-  for (std::uint32_t round = 0; round < plan.rounds; ++round, next += plan.together) {
-    for (std::uint32_t i = 0; i < plan.together; ++i) {
-      gate.hold(opened.stream.get(), next + i);
-      cuda::check(cudaEventRecord(opened.events[i].get(), opened.stream.get()), "recording");
-      channel.send(i);
-    }
-    for (std::uint32_t i = 0; i < plan.together; ++i) {
-      gate.open(channel.receive<std::uint32_t>());
-      query(opened.events[i], own);
-    }
-    (void)channel.receive<bool>();
+void record_round(Channel& channel, Recorder& recorder, const Plan& plan, std::uint32_t first,
+                  Calls& calls) {
+  const auto stream = recorder.opened.stream.get();
+  const auto& events = recorder.opened.events;
+  for (std::uint32_t i = 0; i < plan.together; ++i) {
+    timed(calls.launch, [&] { recorder.gate.hold(stream, first + i); });
+    timed(calls.record,
+          [&] { cuda::check(cudaEventRecord(events[i].get(), stream), "recording"); });
+    channel.send(i);
   }
-  return own;
+  for (std::uint32_t i = 0; i < plan.together; ++i) {
+    recorder.gate.open(channel.receive<std::uint32_t>());
+    timed(calls.query, [&] { query(events[i], recorder.own); });
+  }
+}
+
+// In every second round nothing is loaded or freed while a gate is closed.
+void record(Channel& channel, Recorder& recorder, const Plan& plan) {
+  std::array<Calls, 2> calls;
+  bool quiet = false;
+  bool more = true;
+  for (std::uint32_t first = plan.first; more; first += plan.together) {
+    {
+      Disturbance::Pause pause;
+      if (quiet && recorder.disturbance) pause = recorder.disturbance->pause();
+      record_round(channel, recorder, plan, first, calls[quiet ? 1 : 0]);
+    }
+    more = channel.receive<bool>();
+    channel.send(recorder.gate.has_timed_out(first));
+    quiet = !quiet && recorder.disturbance;
+  }
+  print(recorder.disturbance ? " beside loading and freeing" : "", calls[0]);
+  if (recorder.disturbance) print(" without loading and freeing", calls[1]);
 }
 
 }  // namespace
 
 bool probe_events(const Settings& settings, bool disturbed) {
   Peer peer(disturbed ? "F" : "A");
+  Channel& channel = peer.channel();
   const Exported exported(2 << 20, most_events);
-  exported.send(peer.channel());
-  const std::uint32_t usual = disturbed ? 10'000 : 100'000;  // allocations slow down each round
+  exported.send(channel);
+  const std::uint32_t usual = disturbed ? 2'000 : 100'000;
   const std::uint32_t rounds = settings.quick ? 200 : usual;
-  const bool alone = watch(peer.channel(), exported.events, {.rounds = rounds, .together = 1});
-  const bool together =
-      watch(peer.channel(), exported.events, {.rounds = rounds / 4, .together = most_events});
-  peer.channel().send(Plan{});
-  (void)peer.channel().receive<bool>();  // the peer has closed the handles
-  return alone && together;
+  const Plan one{.rounds = rounds, .together = 1, .first = 1};
+  const Plan several{.rounds = rounds / 4, .together = most_events, .first = 1 + rounds};
+  const Outcome alone = watch(channel, exported.events, one, settings.part(0.4));
+  const Outcome together = watch(channel, exported.events, several, settings.part(0.35));
+  channel.send(Plan{});
+  (void)channel.receive<bool>();  // the peer has closed the handles
+  return judge(alone, together, disturbed);
 }
 
 void peer_of_events(Channel& channel, bool disturbed) {
   {
-    const Opened opened(channel);
-    std::optional<Disturbance> disturbance;
-    if (disturbed) disturbance.emplace();
-    for (auto plan = channel.receive<Plan>(); plan.rounds > 0; plan = channel.receive<Plan>())
-      channel.send(record(channel, opened, plan));
+    Recorder recorder(channel, disturbed);
+    for (auto plan = channel.receive<Plan>(); plan.rounds > 0; plan = channel.receive<Plan>()) {
+      record(channel, recorder, plan);
+      channel.send(std::exchange(recorder.own, {}));
+    }
+    if (recorder.disturbance) recorder.disturbance->print();
   }
   channel.send(true);
 }

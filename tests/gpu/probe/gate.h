@@ -4,7 +4,9 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
-#include <memory>
+
+#include "base/time.h"
+#include "tests/gpu/probe/kernels.h"
 
 namespace millrace::probe {
 
@@ -12,33 +14,21 @@ namespace millrace::probe {
 // them on the stream is certainly not done. Confined to one thread.
 class Gate {
  public:
-  Gate();
-  ~Gate();
-  Gate(const Gate&) = delete;
-  Gate& operator=(const Gate&) = delete;
+  // Allocates pages and loads the kernel: make it before anything captures graphs. A kernel waits
+  // for up to `longest`.
+  explicit Gate(Duration longest);
 
-  // Puts a kernel on `stream` that ends when open() is called with `number` or more, or after a
-  // minute.
+  // Puts a kernel on `stream` that ends when open() is called with `number` or more. Numbers begin
+  // with 1.
   void hold(cudaStream_t stream, std::uint32_t number);
   void open(std::uint32_t number);
+  // True if a kernel with `first` or a later number ended without open(). Requires: the kernels
+  // have ended.
+  bool has_timed_out(std::uint32_t first) const;
 
  private:
-  struct Shared;
-  std::unique_ptr<Shared> shared_;
-};
-
-// While it lives, other threads of this process capture graphs in global mode, load modules, and
-// allocate and free memory of the current device.
-class Disturbance {
- public:
-  Disturbance();
-  ~Disturbance();
-  Disturbance(const Disturbance&) = delete;
-  Disturbance& operator=(const Disturbance&) = delete;
-
- private:
-  struct Threads;
-  std::unique_ptr<Threads> threads_;
+  Duration longest_;
+  volatile GateWords* words_ = nullptr;  // never freed: the last kernels may still read them
 };
 
 }  // namespace millrace::probe

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes how a device treats events and memory that two processes share:
 //
-//   gpu_probe [--quick] [PROBE…]     runs the probes A to F, or those named
+//   gpu_probe [--quick] [--limit SECONDS] [PROBE…]     runs all probes, or those named
 //
 // Each probe runs in separate processes, for a limited time. Exits with 1 if a probe failed, and
 // with 77 if there is no device.
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdarg>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -24,46 +25,39 @@
 
 #include "gpu/cuda/cuda.h"
 #include "tests/gpu/probe/probes.h"
+#include "tests/gpu/probe/report.h"
 
 namespace millrace::probe {
 
-void say(const char* format, ...) {
-  std::fputs("  ", stdout);
-  va_list arguments;
-  va_start(arguments, format);
-  std::vprintf(format, arguments);
-  va_end(arguments);
-  std::fputc('\n', stdout);
-  std::fflush(stdout);
-}
-
 namespace {
 
-constexpr int no_device = 77;
+constexpr int wrong_arguments = 2, no_device = 77;
 
 struct Probe {
   std::string name;
   const char* title;
+  int limit_s;  // the default of --limit
   std::function<bool(const Settings&)> run;
   std::function<void(Channel&)> peer;
 };
 
+// In the order in which they run. F comes last: it may make the driver wait for itself.
 const Probe probes[] = {
-    {"A", "events that a worker records",
+    {"A", "events that a worker records", 20,
      [](const Settings& settings) { return probe_events(settings, false); },
      [](Channel& channel) { peer_of_events(channel, false); }},
-    {"B", "copies that a worker waits for", probe_copies, peer_of_copies},
-    {"C", "a worker that is killed in a kernel", probe_killed_worker, peer_killed_worker},
-    {"D", "a service that is killed in a copy", probe_killed_service, peer_killed_service},
-    {"E", "how long CUDA's slow calls take", probe_times, peer_of_times},
-    {"F", "events of a worker that captures graphs, loads modules and allocates",
+    {"B", "copies that a worker waits for", 20, probe_copies, peer_of_copies},
+    {"C", "a worker that is killed in a kernel", 12, probe_killed_worker, peer_killed_worker},
+    {"D", "a service that is killed in a copy", 15, probe_killed_service, peer_killed_service},
+    {"E", "how long CUDA's slow calls take", 12, probe_times, peer_of_times},
+    {"F", "events of a worker that captures graphs, loads modules and allocates", 30,
      [](const Settings& settings) { return probe_events(settings, true); },
      [](Channel& channel) { peer_of_events(channel, true); }},
 };
 
 struct Arguments {
   Settings settings;
-  int limit_s = 0;        // per probe; 0: the default
+  int limit_s = 0;        // per probe; 0: the probe's default
   std::string run, peer;  // run this half of a probe in this process
   int socket = -1;
   std::vector<std::string> names;
@@ -97,16 +91,22 @@ const Probe* find(const std::string& name) {
 }
 
 int run_here(const Probe& probe, const Arguments& arguments) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nothing is left if the whole program is killed
   const bool is_peer = !arguments.peer.empty();
   // Closed after a failure is printed: closing it ends both processes.
   std::optional<Channel> channel;
   if (is_peer) channel.emplace(arguments.socket);
   try {
-    if (!is_peer) return probe.run(arguments.settings) ? 0 : 1;
+    if (!is_peer) {
+      Settings settings = arguments.settings;
+      settings.limit = std::chrono::seconds(arguments.limit_s);
+      return probe.run(settings) ? 0 : 1;
+    }
     probe.peer(*channel);
     return 0;
   } catch (const std::exception& failure) {
     say("%s: %s", is_peer ? "the other process failed" : "failed", failure.what());
+    if (!is_peer) say("means: nothing, because the probe could not be finished");
     return 1;
   }
 }
@@ -127,25 +127,30 @@ int wait_for(pid_t process, int limit_s) {
   return in_time ? status : -1;
 }
 
-pid_t start(const Probe& probe, const Settings& settings) {
-  std::string words[] = {"gpu_probe", "--run", probe.name, settings.quick ? "--quick" : "--full"};
-  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
+pid_t start(const Probe& probe, bool quick, int limit_s) {
+  std::string words[] = {"gpu_probe", "--run",
+                         probe.name,  quick ? "--quick" : "--full",
+                         "--limit",   std::to_string(limit_s)};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   pid_t process = -1;
   const int failed =
-      ::posix_spawn(&process, "/proc/self/exe", nullptr, &attributes, arguments, ::environ);
+      ::posix_spawn(&process, "/proc/self/exe", nullptr, &attributes, arguments.data(), ::environ);
   ::posix_spawnattr_destroy(&attributes);
   return failed == 0 ? process : -1;
 }
 
 bool run_beside(const Probe& probe, const Arguments& arguments) {
-  const int usual_s = arguments.settings.quick ? 60 : 240;
+  const bool quick = arguments.settings.quick;
+  const int usual_s = quick ? 60 : probe.limit_s;
   const int limit_s = arguments.limit_s > 0 ? arguments.limit_s : usual_s;
   std::printf("probe %s: %s\n", probe.name.c_str(), probe.title);
   std::fflush(stdout);
-  const pid_t process = start(probe, arguments.settings);
+  const pid_t process = start(probe, quick, limit_s);
   const int status = process < 0 ? 1 : wait_for(process, limit_s);
   if (status == -1)
     say("FAIL: it has not ended after %d s", limit_s);
@@ -157,6 +162,11 @@ bool run_beside(const Probe& probe, const Arguments& arguments) {
 }
 
 int run_all(const Arguments& arguments) {
+  for (const std::string& name : arguments.names)
+    if (!find(name)) {
+      std::fprintf(stderr, "gpu_probe: no probe %s\n", name.c_str());
+      return wrong_arguments;
+    }
   const cuda::Machine machine = cuda::find_devices();
   if (machine.devices.empty()) {
     std::fprintf(stderr, "gpu_probe: no device: %s\n", machine.why_none.c_str());

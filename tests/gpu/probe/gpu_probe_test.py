@@ -7,6 +7,7 @@ import sys
 import unittest
 
 GPU_PROBE = sys.argv.pop()
+NAMES = ("A", "B", "C", "D", "E", "F")  # in the order in which they run
 
 
 class Probes(unittest.TestCase):
@@ -16,15 +17,20 @@ class Probes(unittest.TestCase):
         return done.returncode, done.stdout, done.stderr
 
     def verdicts(self, output):
-        return dict(re.findall(r"^probe (\w):.*?^  (PASS|FAIL)", output, re.MULTILINE | re.DOTALL))
+        return dict(re.findall(r"^probe (\w+):.*?^  (PASS|FAIL)", output, re.MULTILINE | re.DOTALL))
 
     def test_all_pass_on_devices_that_keep_what_we_rely_on(self):
         code, output, errors = self.run_probes()
-        self.assertEqual(self.verdicts(output), dict.fromkeys("ABCDEF", "PASS"), output + errors)
+        self.assertEqual(list(self.verdicts(output).items()), [(name, "PASS") for name in NAMES], output + errors)
         self.assertEqual(code, 0)
         self.assertIn("200 times 1 record: 0 STALE", output)
         self.assertIn("50 times 3 records at once: 0 STALE", output)
         self.assertIn("300 copies of 64 KiB: 0 WRONG", output)
+
+    def test_calls_of_a_worker_that_captures_graphs_break_no_capture(self):
+        output = self.run_probes("F")[1]
+        self.assertRegex(output, r"meanwhile [1-9]\d* graphs were captured and 0 broken, [1-9]")
+        self.assertNotIn("queries of the process that records", output)
 
     def test_an_event_that_is_seen_as_it_was_before_is_found(self):
         for probe, what in (("A", r"[1-9]\d* STALE"), ("B", r"[1-9]\d* WRONG"), ("F", r"[1-9]\d* STALE")):
@@ -32,6 +38,7 @@ class Probes(unittest.TestCase):
                 code, output, _ = self.run_probes(probe, simulated="devices=1;pauses=200;stale-queries=3")
                 self.assertEqual((code, self.verdicts(output)), (1, {probe: "FAIL"}), output)
                 self.assertRegex(output, what)
+                self.assertIn("means: decision 12 does NOT hold", output)
 
     def test_a_probe_that_hangs_is_ended(self):
         code, output, _ = self.run_probes("--limit", "1", "B", simulated="devices=1;hold-copies")
@@ -43,10 +50,22 @@ class Probes(unittest.TestCase):
         self.assertEqual((code, self.verdicts(output)), (1, {"A": "FAIL"}), output)
         self.assertIn("the other process failed: opening an event", output)
 
+    def test_on_a_device_without_memory_each_probe_says_so_and_fails(self):
+        _, output, _ = self.run_probes(simulated="devices=1;memory=1")
+        probes = re.split(r"^probe ", output, flags=re.MULTILINE)[1:]
+        self.assertEqual(len(probes), len(NAMES))
+        for probe in probes:
+            self.assertIn("allocating device memory: out of memory", probe)
+            self.assertIn("  means: nothing", probe)
+            self.assertIn("  FAIL", probe)
+
     def test_without_a_device_nothing_is_probed(self):
         code, output, errors = self.run_probes(simulated="devices=0")
         self.assertEqual((code, output), (77, ""))
         self.assertIn("gpu_probe: no device", errors)
+
+    def test_an_unknown_name_is_refused(self):
+        self.assertEqual(self.run_probes("H"), (2, "", "gpu_probe: no probe H\n"))
 
 
 if __name__ == "__main__":

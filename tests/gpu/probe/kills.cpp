@@ -4,19 +4,15 @@
 
 #include <chrono>
 
-#include "base/time.h"
 #include "tests/gpu/probe/gate.h"
 #include "tests/gpu/probe/probes.h"
+#include "tests/gpu/probe/report.h"
 
 namespace millrace::probe {
 
 namespace {
 
 using namespace std::chrono_literals;
-
-double milliseconds(Duration time) {
-  return std::chrono::duration<double, std::milli>(time).count();
-}
 
 // Queries an event again and again, and prints the code whenever it changes.
 void watch(const cuda::Event& event, Duration how_long) {
@@ -77,7 +73,7 @@ bool probe_killed_worker(const Settings& settings) {
 
 void peer_killed_worker(Channel& channel) {
   const Opened opened(channel);
-  Gate gate;
+  Gate gate(60s);
   gate.hold(opened.stream.get(), 1);
   cuda::check(cudaEventRecord(opened.events.front().get(), opened.stream.get()), "recording");
   channel.send(true);

@@ -24,6 +24,11 @@ std::array<int, 2> socket_pair() {
   return ends;
 }
 
+// Lacks the last word, the number of the socket.
+std::vector<std::string> command_of(const std::string& role) {
+  return {"gpu_probe", "--peer", role, "--socket"};
+}
+
 }  // namespace
 
 Channel::~Channel() { ::close(descriptor_); }
@@ -38,14 +43,14 @@ void Channel::read(void* to, std::size_t bytes) {
     throw std::runtime_error("the other process has ended");
 }
 
-Peer::Peer(const std::string& role) : Peer(role, socket_pair()) {}
+Peer::Peer(const std::string& role) : Peer(command_of(role), socket_pair()) {}
 
-Peer::Peer(const std::string& role, std::array<int, 2> ends) : channel_(ends[0]) {
+Peer::Peer(std::vector<std::string> command, std::array<int, 2> ends) : channel_(ends[0]) {
   const int theirs = ends[1];
   (void)::fcntl(theirs, F_SETFD, 0);  // inherited by the other process
-  std::string words[] = {"gpu_probe", "--peer", role, "--socket", std::to_string(theirs)};
+  command.push_back(std::to_string(theirs));
   std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
+  for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const int failed =
       ::posix_spawn(&process_, "/proc/self/exe", nullptr, nullptr, arguments.data(), ::environ);

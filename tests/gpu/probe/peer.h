@@ -60,7 +60,7 @@ class Peer {
   void kill();
 
  private:
-  Peer(const std::string& role, std::array<int, 2> ends);
+  Peer(std::vector<std::string> command, std::array<int, 2> ends);
 
   Channel channel_;
   pid_t process_ = -1;

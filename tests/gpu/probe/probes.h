@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+
+#include "base/time.h"
 #include "tests/gpu/probe/peer.h"
 
 // Probes of events and device memory that two processes share. Each probe tests a property of CUDA
 // that the service or the workers' library relies on. It has two halves: probe_…() prints the
-// findings, and peer_…() runs in a Peer.
+// findings and what they mean, and peer_…() runs in a Peer.
 namespace millrace::probe {
 
 struct Settings {
-  bool quick = false;  // a few seconds for all probes
-};
+  bool quick = false;            // a few seconds for all probes
+  std::chrono::seconds limit{};  // a probe that takes longer is killed
 
-// Prints an indented line. Arguments are those of printf.
-[[gnu::format(printf, 1, 2)]] void say(const char* format, ...);
+  // A part of the limit, so that a probe on a slow device does less instead of being killed.
+  Duration part(double of_limit) const {
+    return std::chrono::duration_cast<Duration>(limit * of_limit);
+  }
+};
 
 // A: the queries of an event that a worker records again and again are never stale: they see the
 // last record. F: the same while other threads of the worker capture graphs, load modules and

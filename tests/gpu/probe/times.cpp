@@ -8,18 +8,14 @@
 #include <string>
 #include <thread>
 
-#include "base/time.h"
 #include "tests/gpu/probe/probes.h"
+#include "tests/gpu/probe/report.h"
 
 namespace millrace::probe {
 
 namespace {
 
 constexpr std::size_t mebi = 1 << 20;
-
-double milliseconds(Duration time) {
-  return std::chrono::duration<double, std::milli>(time).count();
-}
 
 // A thread that makes the calls of a home thread and of a copy thread all the time. longest()
 // returns the longest time of each call since the last call of longest().
@@ -36,17 +32,16 @@ class Others {
  private:
   void run(const std::stop_token& stop) {
     cuda::check(cudaSetDevice(0), "selecting a device");
-    const Exported own(mebi, 1);
     while (!stop.stop_requested()) {
-      note(0, [&] { return cudaEventQuery(own.events.front().get()); });
+      note(0, [&] { return cudaEventQuery(own_.events.front().get()); });
       note(1, [&] {
-        return cudaMemcpyAsync(own.memory.get(), own.pages.bytes().data(), 4096,
-                               cudaMemcpyHostToDevice, own.stream.get());
+        return cudaMemcpyAsync(own_.memory.get(), own_.pages.bytes().data(), 4096,
+                               cudaMemcpyHostToDevice, own_.stream.get());
       });
-      note(2, [&] { return cudaEventRecord(own.events.front().get(), own.stream.get()); });
+      note(2, [&] { return cudaEventRecord(own_.events.front().get(), own_.stream.get()); });
       std::this_thread::yield();
     }
-    (void)cudaStreamSynchronize(own.stream.get());
+    (void)cudaStreamSynchronize(own_.stream.get());
   }
   template <class Call>
   void note(std::size_t which, const Call& call) {
@@ -56,6 +51,7 @@ class Others {
     if (took > longest_[which]) longest_[which] = took;
   }
 
+  const Exported own_{mebi, 1};
   std::array<std::atomic<std::int64_t>, 3> longest_{};  // nanoseconds
   std::jthread thread_;                                 // last member: it uses the others
 };
