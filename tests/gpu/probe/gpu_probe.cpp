@@ -48,6 +48,7 @@ const Probe probes[] = {
      [](Channel& channel) { peer_of_events(channel, false); }},
     {"B", "copies that a worker waits for", 20, probe_copies, peer_of_copies},
     {"C", "a worker that is killed in a kernel", 12, probe_killed_worker, peer_killed_worker},
+    {"C2", "a worker that ends after it has recorded", 8, probe_ended_worker, peer_ended_worker},
     {"D", "a service that is killed in a copy", 15, probe_killed_service, peer_killed_service},
     {"E", "how long CUDA's slow calls take", 12, probe_times, peer_of_times},
     {"F", "events of a worker that captures graphs, loads modules and allocates", 30,

@@ -4,10 +4,12 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 GPU_PROBE = sys.argv.pop()
-NAMES = ("A", "B", "C", "D", "E", "F")  # in the order in which they run
+NAMES = ("A", "B", "C", "C2", "D", "E", "F")  # in the order in which they run
 
 
 class Probes(unittest.TestCase):
@@ -26,6 +28,7 @@ class Probes(unittest.TestCase):
         self.assertIn("200 times 1 record: 0 STALE", output)
         self.assertIn("50 times 3 records at once: 0 STALE", output)
         self.assertIn("300 copies of 64 KiB: 0 WRONG", output)
+        self.assertIn("2 times 8 MiB: 0 WRONG", output)
 
     def test_calls_of_a_worker_that_captures_graphs_break_no_capture(self):
         output = self.run_probes("F")[1]
@@ -39,6 +42,26 @@ class Probes(unittest.TestCase):
                 self.assertEqual((code, self.verdicts(output)), (1, {probe: "FAIL"}), output)
                 self.assertRegex(output, what)
                 self.assertIn("means: decision 12 does NOT hold", output)
+
+    def test_an_event_of_a_worker_that_has_ended_and_does_not_pass_is_found(self):
+        code, output, _ = self.run_probes("C2", simulated="devices=1;fail=cudaEventQuery:600:1")
+        self.assertEqual((code, self.verdicts(output)), (1, {"C2": "FAIL"}), output)
+        self.assertIn("1 without success (cudaErrorNotReady)", output)
+
+    def test_a_device_that_dies_with_the_service_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            dead = Path(folder, "dead")
+            probe = subprocess.Popen([GPU_PROBE, "--quick", "D"], stdout=subprocess.PIPE, text=True,
+                                     env=os.environ | {"MILLRACE_SIMULATED_CUDA": f"dead-when={dead}:700"})
+            with probe:
+                for line in probe.stdout:
+                    if "the service is killed" in line:
+                        dead.touch()
+                        break
+                output = probe.stdout.read()
+        self.assertEqual(probe.returncode, 1, output)
+        self.assertIn("(a) a kernel that read the memory across the kill: reading: an illegal memory access", output)
+        self.assertIn("means: docs/workers.md does NOT hold: a worker must end", output)
 
     def test_a_probe_that_hangs_is_ended(self):
         code, output, _ = self.run_probes("--limit", "1", "B", simulated="devices=1;hold-copies")

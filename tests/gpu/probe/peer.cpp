@@ -61,8 +61,10 @@ Peer::Peer(std::vector<std::string> command, std::array<int, 2> ends) : channel_
 void Peer::kill() {
   if (process_ < 0) return;
   ::kill(process_, SIGKILL);
-  ::waitpid(std::exchange(process_, -1), nullptr, 0);
+  wait();
 }
+
+void Peer::wait() { ::waitpid(std::exchange(process_, -1), nullptr, 0); }
 
 Exported::Exported(std::size_t bytes, std::size_t count)
     : pages(SharedMemory::create(bytes)),

@@ -58,6 +58,8 @@ class Peer {
   Channel& channel() { return channel_; }
   // Sends SIGKILL, and waits for the end of the process.
   void kill();
+  // Waits for the end of the process.
+  void wait();
 
  private:
   Peer(std::vector<std::string> command, std::array<int, 2> ends);

@@ -32,11 +32,19 @@ void peer_of_events(Channel& channel, bool disturbed);
 bool probe_copies(const Settings& settings);
 void peer_of_copies(Channel& channel);
 
-// C: prints what a service sees when a worker is killed in a kernel. D: prints what a worker sees
-// when the service is killed in a copy. Return false if the other process cannot use the device any
-// longer.
+// C: prints what a service sees when a worker is killed in a kernel. Returns false if the service
+// cannot use the device any longer.
 bool probe_killed_worker(const Settings& settings);
 void peer_killed_worker(Channel& channel);
+
+// C2: an event that a worker has recorded, and destroyed before it ends, has passed for the
+// service. Returns false if a query says otherwise.
+bool probe_ended_worker(const Settings& settings);
+void peer_ended_worker(Channel& channel);
+
+// D: prints what a worker sees when the service is killed in a copy, while and after the worker
+// reads the service's memory. Returns false if the worker cannot use the device any longer, or if
+// it shares memory with a third process.
 bool probe_killed_service(const Settings& settings);
 void peer_killed_service(Channel& channel);
 
