@@ -30,6 +30,10 @@ class Probes(unittest.TestCase):
         self.assertIn("300 copies of 64 KiB: 0 WRONG", output)
         self.assertIn("2 times 8 MiB: 0 WRONG", output)
 
+    def test_each_says_at_its_end_what_it_means(self):
+        output = self.run_probes("C", "C2", "E")[1]
+        self.assertEqual(len(re.findall(r"^  means: .*\n  PASS$", output, re.MULTILINE)), 3, output)
+
     def test_calls_of_a_worker_that_captures_graphs_break_no_capture(self):
         output = self.run_probes("F")[1]
         self.assertRegex(output, r"meanwhile [1-9]\d* graphs were captured and 0 broken, [1-9]")
