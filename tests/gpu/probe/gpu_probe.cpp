@@ -47,6 +47,7 @@ const Probe probes[] = {
      [](const Settings& settings) { return probe_events(settings, false); },
      [](Channel& channel) { peer_of_events(channel, false); }},
     {"B", "copies that a worker waits for", 20, probe_copies, peer_of_copies},
+    {"G", "copies while a worker runs kernels", 20, probe_busy_device, peer_of_busy_device},
     {"C", "a worker that is killed in a kernel", 12, probe_killed_worker, peer_killed_worker},
     {"C2", "a worker that ends after it has recorded", 8, probe_ended_worker, peer_ended_worker},
     {"D", "a service that is killed in a copy", 15, probe_killed_service, peer_killed_service},

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 GPU_PROBE = sys.argv.pop()
-NAMES = ("A", "B", "C", "C2", "D", "E", "F")  # in the order in which they run
+NAMES = ("A", "B", "G", "C", "C2", "D", "E", "F")  # in the order in which they run
 
 
 class Probes(unittest.TestCase):

@@ -2,6 +2,7 @@
 #include "tests/gpu/probe/peer.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -41,6 +42,11 @@ void Channel::write(const void* from, std::size_t bytes) {
 void Channel::read(void* to, std::size_t bytes) {
   if (::recv(descriptor_, to, bytes, MSG_WAITALL) != static_cast<ssize_t>(bytes))
     throw std::runtime_error("the other process has ended");
+}
+
+bool Channel::has_message() const {
+  pollfd readable{descriptor_, POLLIN, 0};
+  return ::poll(&readable, 1, 0) == 1;
 }
 
 Peer::Peer(const std::string& role) : Peer(command_of(role), socket_pair()) {}

@@ -37,6 +37,8 @@ class Channel {
     read(&value, sizeof value);
     return value;
   }
+  // True if receive() would not wait.
+  bool has_message() const;
 
  private:
   void write(const void* from, std::size_t bytes);

@@ -53,4 +53,9 @@ void peer_killed_service(Channel& channel);
 bool probe_times(const Settings& settings);
 void peer_of_times(Channel& channel);
 
+// G: prints how long copies take while another process runs kernels. Returns false if a copy does
+// not end.
+bool probe_busy_device(const Settings& settings);
+void peer_of_busy_device(Channel& channel);
+
 }  // namespace millrace::probe
