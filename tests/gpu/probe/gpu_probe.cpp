@@ -52,6 +52,7 @@ const Probe probes[] = {
     {"C2", "a worker that ends after it has recorded", 8, probe_ended_worker, peer_ended_worker},
     {"D", "a service that is killed in a copy", 15, probe_killed_service, peer_killed_service},
     {"E", "how long CUDA's slow calls take", 12, probe_times, peer_of_times},
+    {"N", "namespaces and limits", 18, probe_namespaces, peer_of_namespaces},
     {"F", "events of a worker that captures graphs, loads modules and allocates", 30,
      [](const Settings& settings) { return probe_events(settings, true); },
      [](Channel& channel) { peer_of_events(channel, true); }},

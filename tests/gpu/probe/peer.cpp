@@ -11,6 +11,7 @@
 #include <array>
 #include <csignal>
 #include <cstdint>
+#include <filesystem>
 #include <stdexcept>
 #include <utility>
 
@@ -26,8 +27,11 @@ std::array<int, 2> socket_pair() {
 }
 
 // Lacks the last word, the number of the socket.
-std::vector<std::string> command_of(const std::string& role) {
-  return {"gpu_probe", "--peer", role, "--socket"};
+std::vector<std::string> command_of(const std::string& role, std::vector<std::string> launcher) {
+  // /proc/self/exe would be the launcher in its process.
+  launcher.push_back(std::filesystem::read_symlink("/proc/self/exe"));
+  launcher.insert(launcher.end(), {"--peer", role, "--socket"});
+  return launcher;
 }
 
 }  // namespace
@@ -49,7 +53,8 @@ bool Channel::has_message() const {
   return ::poll(&readable, 1, 0) == 1;
 }
 
-Peer::Peer(const std::string& role) : Peer(command_of(role), socket_pair()) {}
+Peer::Peer(const std::string& role, std::vector<std::string> launcher)
+    : Peer(command_of(role, std::move(launcher)), socket_pair()) {}
 
 Peer::Peer(std::vector<std::string> command, std::array<int, 2> ends) : channel_(ends[0]) {
   const int theirs = ends[1];
@@ -59,7 +64,7 @@ Peer::Peer(std::vector<std::string> command, std::array<int, 2> ends) : channel_
   for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const int failed =
-      ::posix_spawn(&process_, "/proc/self/exe", nullptr, nullptr, arguments.data(), ::environ);
+      ::posix_spawnp(&process_, arguments.front(), nullptr, nullptr, arguments.data(), ::environ);
   ::close(theirs);
   if (failed != 0) throw std::runtime_error("cannot start the other process");
 }

@@ -51,8 +51,9 @@ class Channel {
 // calls CUDA for the first time. The destructor kills it.
 class Peer {
  public:
-  // Starts `gpu_probe --peer ROLE`.
-  explicit Peer(const std::string& role);
+  // Starts `gpu_probe --peer ROLE`, or the program `launcher` with this command as its last
+  // arguments. A launcher that does not become this command must kill it when it is killed itself.
+  explicit Peer(const std::string& role, std::vector<std::string> launcher = {});
   ~Peer() { kill(); }
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;

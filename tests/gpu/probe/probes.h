@@ -58,4 +58,9 @@ void peer_of_times(Channel& channel);
 bool probe_busy_device(const Settings& settings);
 void peer_of_busy_device(Channel& channel);
 
+// N: prints what two processes in different namespaces can share, and whether the limit of locked
+// memory matters. Always returns true.
+bool probe_namespaces(const Settings& settings);
+void peer_of_namespaces(Channel& channel);
+
 }  // namespace millrace::probe
