@@ -62,6 +62,7 @@ void Disturbance::print() const {
   say("meanwhile %llu graphs were captured and %llu broken, %llu modules loaded, %llu times memory",
       static_cast<unsigned long long>(captured_), static_cast<unsigned long long>(broken_),
       static_cast<unsigned long long>(loaded_), static_cast<unsigned long long>(allocated_));
+  if (loaded_ == 0) say("NO module could be loaded: nothing is known about loading");
 }
 
 }  // namespace millrace::probe

@@ -63,4 +63,8 @@ void peer_of_busy_device(Channel& channel);
 bool probe_namespaces(const Settings& settings);
 void peer_of_namespaces(Channel& channel);
 
+// X: prints how long a context takes, and how much memory of the device. Always returns true.
+bool probe_contexts(const Settings& settings);
+void peer_of_contexts(Channel& channel);
+
 }  // namespace millrace::probe
