@@ -17,6 +17,7 @@
 NB_MODULE(_core, module) {
   using namespace millrace::python;
   nanobind::set_leak_warnings(false);  // a daemon thread keeps its objects until the process ends
+  module.attr("version") = MILLRACE_VERSION;
   add_chunks(module);
   add_batch(module);
   add_device_memory(module);

@@ -6,9 +6,7 @@
 ``values`` are the chunk rules as functions.
 """
 
-from importlib.metadata import version
-
-from millrace import catalogs, recordings
+from millrace import _core, catalogs, recordings
 from millrace.aio import AsyncClient, AsyncStream, connect
 from millrace.augmentation import WholeStream
 from millrace.batch import Batch
@@ -37,7 +35,7 @@ from millrace.rows import Flag, Opened, Row, Rows
 from millrace.settings import ClientSettings
 from millrace.worker import Worker
 
-__version__ = version("millrace")
+__version__ = _core.version  # not pip's: the folder also works without pip
 
 __all__ = [
     "AsyncClient",

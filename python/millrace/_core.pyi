@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+version: str
 row_fields: dict[str, Any]
 reasons: list[str]
 client_settings: tuple[int, int, float, float, float, float]
