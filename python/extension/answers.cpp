@@ -79,8 +79,8 @@ Answer answer_or_error(Kind kind, Text text) {
 Answer answer_of(nb::handle value, nb::handle encode) {
   PyObject* const object = value.ptr();
   if (value.is_none()) return {};
-  if (PyFloat_CheckExact(object) && std::isfinite(PyFloat_AS_DOUBLE(object)))
-    return {Kind::json, number_of(PyFloat_AS_DOUBLE(object))};
+  if (PyFloat_CheckExact(object) && std::isfinite(PyFloat_AsDouble(object)))
+    return {Kind::json, number_of(PyFloat_AsDouble(object))};
   if (PyUnicode_Check(object)) return answer_or_error(Kind::text, [&] { return value; });
   if (PyBytes_Check(object) || PyByteArray_Check(object) || PyMemoryView_Check(object))
     return {Kind::bytes, bytes_of(value)};
