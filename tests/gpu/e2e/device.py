@@ -3,7 +3,7 @@
 
 Both have the same methods. `launch(batch, table)` puts the check and the model of a batch on the device. It returns a
 function that waits for both and returns the answers: for each row the sum of its values, and the number of rows of the
-stream since its last RESET. `read()` returns the number of damaged values so far.
+stream since its last RESET. `read()` returns the number of damaged values so far, `free_mib()` the free memory of a real device.
 """
 import collections
 import contextlib
@@ -65,8 +65,9 @@ class TorchDevice:
         if self.side:
             batch.use_on(self.side.cuda_stream)
         with self.torch.cuda.stream(self.side) if self.side else contextlib.nullcontext():
-            self._sleep()
+            # Before the pause: the copy of pageable memory may wait for the stream.
             wanted = self.torch.from_numpy(table).to(self.place, non_blocking=True)
+            self._sleep()
             self.damaged += ramp.damaged(data[:, :, 0] * self.scale, self.columns, wanted)
             for control, line in zip(controls, wanted[2:]):
                 self.damaged += (control != line).sum()
@@ -136,6 +137,10 @@ class TorchDevice:
         self.replay.replay()
         return self.results
 
+    def free_mib(self):
+        """Free memory of the device; None on the host."""
+        return None if self.on_host else self.torch.cuda.mem_get_info()[0] >> 20
+
     def _allocated(self):
         return 0 if self.on_host else self.torch.cuda.memory_allocated()
 
@@ -151,13 +156,14 @@ class TorchDevice:
             self.torch.cuda.synchronize()
 
     def _measure_sleep(self):
-        cycles = 20_000_000
-        self.torch.cuda._sleep(cycles)  # loads the kernel
-        begin = self._mark()
-        self.torch.cuda._sleep(cycles)
-        end = self._mark()
-        end.synchronize()
-        return cycles / begin.elapsed_time(end)
+        cycles, most = 20_000_000, 0
+        for _ in range(10):  # the first loads the kernel, and the clock of an idle device is slow
+            begin = self._mark()
+            self.torch.cuda._sleep(cycles)
+            end = self._mark()
+            end.synchronize()
+            most = max(most, cycles / begin.elapsed_time(end))
+        return most
 
     def _sleep(self):
         if self.model_ms and self.on_host:
@@ -215,6 +221,9 @@ class SimulatedDevice:
     def read(self):
         self._check_copy()
         return self.count
+
+    def free_mib(self):
+        return None
 
     def _check_copy(self):
         """Waits for the copy of the batch that was given back early, and checks the copy."""

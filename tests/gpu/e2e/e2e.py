@@ -18,7 +18,8 @@ try:
     import millrace  # noqa: F401
     import numpy  # noqa: F401
 except ImportError as error:
-    print(f"skipped: Python {sys.version.split()[0]} at {sys.executable} cannot load the package: {error}")
+    why = error if sys.version_info >= (3, 12) else f"Python 3.12 or newer is needed; this is {sys.version.split()[0]}"
+    print(f"skipped: the package cannot be loaded: {why}")
     sys.exit(77)
 
 from processes import SKIPPED, Failed, Skipped  # noqa: E402

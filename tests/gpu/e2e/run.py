@@ -3,6 +3,7 @@
 import asyncio
 import collections
 import contextlib
+import json
 import subprocess
 import sys
 import time
@@ -42,11 +43,17 @@ class Run:
         self.passed &= bool(holds)
         self.show(holds, condition)
 
-    def service(self, copies=True):
-        """Starts a service with the pipelines f32 and s16. `copies`: it must copy to the device, else it must not."""
+    def goal(self, figure, spread, most):
+        """Prints a figure with its goal, as gpu_bench does. A figure that misses its goal fails nothing."""
+        if self.on_gpu and spread:
+            print(json.dumps({"section": "e2e", "figure": figure, "value": spread["p50"], "unit": "us", "goal": f"at most {most}",
+                              "ok": spread["p50"] <= most}, separators=(",", ":")), flush=True)
+
+    def service(self, copies=True, more=""):
+        """Starts a service with the pipelines f32 and s16, and `more`. `copies`: it must copy to the device, else it must not."""
         devices = f'["{self.device}"]' if copies and self.device != "host" else '"host"'
         pipelines = "".join(_PIPELINE.format(name=name, slots=2 * self.many, size=ramp.SIZE, left=ramp.LEFT, right=ramp.RIGHT,
-                                             rows=self.rows, few=self.rows // 4) for name in ("f32", "s16"))
+                                             rows=self.rows, few=self.rows // 4) for name in ("f32", "s16")) + more
         try:
             service = Service(self.folder, f"[gpu]\ndevices = {devices}\n" + pipelines)
         except Failed:
@@ -164,7 +171,8 @@ class Run:
 
     def close(self):
         """Kills what still runs."""
-        for process in self.processes:
-            if process.process.poll() is None:
-                process.process.kill()
-                process.process.wait(PATIENCE)
+        running = [process.process for process in self.processes if process.process.poll() is None]
+        for process in running:
+            process.kill()
+        for process in running:
+            process.wait(PATIENCE)

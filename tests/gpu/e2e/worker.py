@@ -40,7 +40,7 @@ class Checking:
         "early": a batch is given back before the device has finished with it."""
         self.worker, self.device, self.order, self.announce = worker, device, order, announce
         self.keys = np.zeros(worker.slots + 1, np.int64)
-        self.reporting = False
+        self.reporting = self.leaving = False
         self.damaged = 0
         self.pending = None  # the batch that is not done, and the function that waits for its answers
         self._clear()
@@ -59,7 +59,7 @@ class Checking:
             if self.reporting or attachments != self.worker.attachments:
                 self.report(attachments)
                 attachments = self.worker.attachments
-            elif not batch and not self.pending:
+            elif not batch and not self.pending and self.leaving:
                 return
             if batch:
                 self.waits.append(spent / 1e3)
@@ -71,9 +71,9 @@ class Checking:
         """Prints the figures since the last report."""
         self.reporting = False
         before, self.damaged = self.damaged, self.device.read()
-        say(attachments=attachments, batches=self.batches, rows=self.rows, damaged=self.damaged - before, lost=self.lost,
-            copied=self.device.copied, closed_to_taken_us=spread(self.ages), next_cpu_us=spread(self.waits),
-            done_us=spread(self.gives), **{name: spread(times) for name, times in self.device.times.items()})
+        say(batches=self.batches, rows=self.rows, damaged=self.damaged - before, lost=self.lost, copied=self.device.copied,
+            **{name: spread(times) for name, times in self.device.times.items()}, closed_to_taken_us=spread(self.ages),
+            next_cpu_us=spread(self.waits), done_us=spread(self.gives), free_mib=self.device.free_mib(), attachments=attachments)
         self._clear()
 
     def _take(self, batch):
@@ -150,7 +150,11 @@ def main():
             worker.interrupt()
 
         signal.signal(signal.SIGUSR1, report)
-        signal.signal(signal.SIGTERM, lambda *_: worker.bye())
+        def leave(*_):
+            checking.leaving = True
+            worker.bye()
+
+        signal.signal(signal.SIGTERM, leave)
         say(attached=worker.device)
         checking.run()
         checking.report(worker.attachments)
