@@ -25,6 +25,20 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+// There is no driver, or one that is too old.
+std::string lack_of_driver() {
+  (void)cudaGetLastError();
+  int newest = 0;
+  ignore(cudaDriverGetVersion(&newest));
+  const std::string needed = "CUDA " + std::string(version()) + " or newer";
+  if (newest == 0) return "no driver for " + needed;
+  return "the driver is for CUDA " + version_text(newest) + "; one for " + needed + " is needed";
+}
+
 FoundDevice describe(int ordinal) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, ordinal), "querying a device");
@@ -38,8 +52,7 @@ FoundDevice describe(int ordinal) {
 }  // namespace
 
 std::string_view version() {
-  static const std::string text =
-      std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10);
+  static const std::string text = version_text(CUDART_VERSION);
   return text;
 }
 
@@ -47,11 +60,7 @@ Machine find_devices() try {
   Machine machine;
   int count = 0;
   const cudaError_t counted = cudaGetDeviceCount(&count);
-  if (counted == cudaErrorInsufficientDriver) {  // no driver, or one that is too old
-    (void)cudaGetLastError();
-    return {.devices = {},
-            .why_none = "no driver for CUDA " + std::string(version()) + " or newer"};
-  }
+  if (counted == cudaErrorInsufficientDriver) return {.devices = {}, .why_none = lack_of_driver()};
   check(counted, "no CUDA device");
   for (int ordinal = 0; ordinal < count; ++ordinal) machine.devices.push_back(describe(ordinal));
   if (count == 0) machine.why_none = "no CUDA device";

@@ -8,7 +8,7 @@ import subprocess
 import unittest
 
 from faults import PACKET, text
-from gpu_faults import (ECC, MILLRACE_SIMULATED, NO_DEVICE, NO_DRIVER, NOT_SUPPORTED, OUT_OF_MEMORY,
+from gpu_faults import (ECC, MILLRACE_SIMULATED, NO_DEVICE, NOT_SUPPORTED, OUT_OF_MEMORY,
                         GpuFaultTest)
 from harness import COUNTED, PATIENCE, wait_for
 from raw_worker import Honest, RawWorker
@@ -210,7 +210,7 @@ class Death(GpuFaultTest):
 class Absence(GpuFaultTest):
     """Missing devices."""
 
-    NONE = {"no device": "devices=0", "no driver": f"devices=1;fail=cudaGetDeviceCount:{NO_DRIVER}",
+    NONE = {"no device": "devices=0", "no driver": "devices=1;driver=0",
             "an error": f"devices=1;fail=cudaGetDeviceCount:{NO_DEVICE}"}
 
     def start(self, config, simulation, **environment):

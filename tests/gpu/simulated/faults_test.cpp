@@ -13,12 +13,17 @@ namespace simulated = millrace::test::simulated_cuda;
 
 using Stage = SimulatedStage;
 
-TEST_CASE_METHOD(Stage, "a machine may have no device, or no driver") {
+TEST_CASE_METHOD(Stage, "a machine may have no device, no driver, or an old one") {
   std::string why = "no CUDA device: no CUDA-capable device is detected";
   SECTION("device") { simulated::set_devices(0); }
+  const std::string needed = "CUDA " + std::string(cuda::version()) + " or newer";
   SECTION("driver") {
-    simulated::fail("cudaGetDeviceCount", cudaErrorInsufficientDriver);
-    why = "no driver for CUDA " + std::string(cuda::version()) + " or newer";
+    simulated::set_driver(0);
+    why = "no driver for " + needed;
+  }
+  SECTION("driver for this CUDA") {
+    simulated::set_driver(12020);
+    why = "the driver is for CUDA 12.2; one for " + needed + " is needed";
   }
   const cuda::Machine machine = cuda::find_devices();
   CHECK(machine.devices.empty());

@@ -96,6 +96,7 @@ extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   return call("cudaGetDeviceCount", WhenDead::answer, [&] {
+    if (driver_version() < CUDART_VERSION) return cudaErrorInsufficientDriver;
     *count = device_count();
     return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
   });

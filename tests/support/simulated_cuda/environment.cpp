@@ -80,6 +80,7 @@ struct Entry {
 
 constexpr std::array entries = {
     Entry{"devices", [](std::string_view v) { set_devices(static_cast<int>(number(v))); }},
+    Entry{"driver", [](std::string_view v) { set_driver(static_cast<int>(number(v))); }},
     Entry{"memory", [](std::string_view v) { set_memory(number(v)); }},
     Entry{"seed", [](std::string_view v) { set_pauses(number(v), longest_pause_us()); }},
     Entry{"pauses",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/simulated_cuda/settings.h"
 
+#include <cuda_runtime_api.h>
+
 #include <atomic>
 #include <charconv>
 #include <string_view>
@@ -21,6 +23,7 @@ constexpr unsigned pause_us = 200;
 struct Settings {
   std::vector<int> visible = {0, 1};
   std::atomic<std::uint64_t> memory = gigabyte;
+  std::atomic<int> driver = CUDART_VERSION;
   std::atomic<std::uint64_t> seed = 1;
   std::atomic<unsigned> pause = pause_us;
 };
@@ -56,6 +59,11 @@ std::uint64_t device_memory() {
   return settings().memory;
 }
 
+int driver_version() {
+  const Unseen unseen;
+  return settings().driver;
+}
+
 std::uint64_t pause_seed() {
   const Unseen unseen;
   return settings().seed;
@@ -86,6 +94,8 @@ void set_visible_devices(const char* list) {
 
 void set_memory(std::uint64_t bytes) { settings().memory = bytes; }
 
+void set_driver(int version) { settings().driver = version; }
+
 void set_pauses(std::uint64_t seed, unsigned longest_us) {
   settings().seed = seed;
   settings().pause = longest_us;
@@ -94,6 +104,7 @@ void set_pauses(std::uint64_t seed, unsigned longest_us) {
 void forget_settings() {
   set_devices(2);
   set_memory(gigabyte);
+  set_driver(CUDART_VERSION);
   set_pauses(1, pause_us);
 }
 

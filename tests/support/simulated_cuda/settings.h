@@ -11,6 +11,7 @@ int device_count();
 // reorder devices.
 int physical_device(int device);
 std::uint64_t device_memory();
+int driver_version();  // as CUDART_VERSION; 0: there is no driver
 std::uint64_t pause_seed();
 unsigned longest_pause_us();
 

@@ -27,6 +27,7 @@
 //
 //   devices=N                  devices of the machine, default 2; CUDA_VISIBLE_DEVICES selects some
 //   memory=BYTES               memory of each device, default 1 GiB
+//   driver=VERSION             the newest CUDA of the driver, such as 12020; 0: there is no driver
 //   seed=N                     random seed of the pauses, default 1
 //   pauses=MICROSECONDS        the longest pause, default 200; 0: no pauses
 //   fail=FUNCTION:ERROR[:N]    the next N calls, or all, return this code and do nothing
@@ -71,6 +72,7 @@ void reset();
 // Devices have ordinals from 0 on, and UUIDs that are the same in every process.
 void set_devices(int count);
 void set_memory(std::uint64_t bytes);
+void set_driver(int version);  // as CUDART_VERSION; 0: there is no driver
 void set_pauses(std::uint64_t seed, unsigned longest_us);
 
 // The next `calls` calls of the function return this cudaError_t and do nothing. 0 cancels this.

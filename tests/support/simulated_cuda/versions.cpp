@@ -4,6 +4,7 @@
 #include <array>
 
 #include "tests/support/simulated_cuda/calls.h"
+#include "tests/support/simulated_cuda/settings.h"
 
 using namespace millrace::test::simulated_cuda;
 
@@ -76,7 +77,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 
 cudaError_t cudaDriverGetVersion(int* version) {
   return call("cudaDriverGetVersion", WhenDead::answer, [&] {
-    *version = CUDART_VERSION;
+    *version = driver_version();
     return cudaSuccess;
   });
 }
