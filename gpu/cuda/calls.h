@@ -27,7 +27,8 @@ inline void ignore(cudaError_t error) {
 
 // While it lives, this thread may query, allocate and free although a thread of this process
 // captures a graph. By default CUDA refuses these calls during any capture, and breaks the capture.
-// Confined to one thread.
+// If this process has no context on the thread's current device, one is created. Confined to one
+// thread.
 class Relaxed {
  public:
   Relaxed() { exchange(); }
@@ -88,7 +89,8 @@ Stream make_stream();
 // The same with the highest priority: its kernels do not queue behind those of other streams.
 Stream make_urgent_stream();
 Memory allocate(std::size_t bytes);
-// True if the memory begins a block of the driver. An IPC handle opens the whole block.
+// True if the driver says that the memory begins an allocation. An IPC handle opens the whole
+// allocation.
 bool begins_block(const Memory& memory);
 // Null if the pages cannot be locked: copies from them are slower then. `pages` outlives the
 // result.
