@@ -80,9 +80,10 @@ HttpAnswer answer_to(const RequestError& error) {
   HttpAnswer answer{.status = error.status, .body = R"({"error":{"code":")"};
   answer.body.append(name_of(code_of(error))).append(R"(",)");
   if (!error.parameter.empty()) {
-    // A name that is not UTF-8 would make the body invalid JSON.
+    // A name that is not UTF-8 would make the body invalid JSON. One with control characters could
+    // begin a terminal's commands.
     append_string(answer.body += R"("parameter":)",
-                  is_utf8(error.parameter) ? error.parameter : "?");
+                  is_printable(error.parameter, error.parameter.size()) ? error.parameter : "?");
     answer.body += ',';
   }
   append_string(answer.body += R"("message":)", error.message);

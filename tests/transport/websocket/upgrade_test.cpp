@@ -95,8 +95,9 @@ TEST_CASE("a refusal is JSON that names the parameter") {
   CHECK(answer.body ==
         R"({"error":{"code":"no_room","parameter":"pipeline","message":"no \"room\""}})");
   CHECK(answer.fields == HttpFields{{"Retry-After", "3"}});
-  CHECK(answer_to(RequestError{.parameter = "\xff", .message = "no such parameter"}).body ==
-        R"({"error":{"code":"schema","parameter":"?","message":"no such parameter"}})");
+  for (const char* unfit : {"\xff", "\xc2\x9b", "\x7f", "\xe2\x80\xae"})
+    CHECK(answer_to(RequestError{.parameter = unfit, .message = "no such parameter"}).body ==
+          R"({"error":{"code":"schema","parameter":"?","message":"no such parameter"}})");
   CHECK(answer_to(RequestError{.status = 503, .message = "later", .reason = Refusal::draining})
             .body == R"({"error":{"code":"stopping","message":"later"}})");
 }
