@@ -59,7 +59,7 @@ class Run:
         except Failed:
             program = "import sys, torch; sys.exit(not torch.cuda.is_available())"
             if self.on_gpu and subprocess.run([sys.executable, "-c", program], capture_output=True).returncode:
-                raise Skipped("PyTorch finds no CUDA device") from None
+                raise Skipped("PyTorch has no CUDA device") from None
             raise
         self.processes.append(service)
         return service

@@ -125,7 +125,7 @@ def device_of(given):
         except ImportError as error:
             skip(f"no PyTorch: {error}")
         if given.device != "host" and not torch.cuda.is_available():
-            skip(f"PyTorch {torch.__version__} finds no CUDA device")
+            skip(f"PyTorch {torch.__version__} has no CUDA device")
     return kind(given.device, given.graph, given.order == "early", given.model_ms)
 
 
