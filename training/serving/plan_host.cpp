@@ -100,11 +100,11 @@ void PlanHost::on_made(Made& made) {
   trainer.feed = std::move(made.made->feed);
   trainer.last_received = trainer.waiting.emplace(now);
   TrainerMemory& memory = trainer.feed->memory();
+  stats_.trainers.add(1);
   trainer.link->send(encoder_.encode(made.made->welcome),
                      memory.is_shared() ? memory.descriptor() : -1);
   if (memory.is_shared()) memory.close_descriptor();
   settings_.log({"trainer attached", trainer.name, place_text(trainer.rank)});
-  stats_.trainers.add(1);
   if (settings_.served.epochs && trainer.rank.epoch >= *settings_.served.epochs)
     return finish(trainer);
   serve(trainer, now);
@@ -184,9 +184,10 @@ void PlanHost::hand_over(AttachedTrainer& trainer, FilledBatch batch, Time now) 
   message.copied = now;
   const bool shared = trainer.feed->memory().is_shared();
   const Bytes tensor = shared ? Bytes() : trainer.feed->inline_tensor(batch);
-  trainer.link->send(encoder_.encode(message, tensor));
+  const Bytes encoded = encoder_.encode(message, tensor);
   trainer.held[message.id] = shared ? std::optional(batch.buffer) : std::nullopt;
 
+  // Before it is sent: who has a batch and asks for the metrics finds it counted.
   stats_.batches.add();
   stats_.frames.add(std::uint64_t{message.rows} * message.width);
   stats_.padding.add(padding_of(message));
@@ -196,6 +197,7 @@ void PlanHost::hand_over(AttachedTrainer& trainer, FilledBatch batch, Time now) 
   trainer.waiting = trainer.has_credit() ? std::optional(now) : std::nullopt;
   trainer.at = {message.epoch, message.step};
   update_position();
+  trainer.link->send(encoded);
   if (!shared) trainer.feed->give(batch.buffer, std::move(message));
 }
 

@@ -98,6 +98,18 @@ TEST_CASE("batches are handed over up to the credits, and counted") {
   CHECK(test.stats.step.value() == 2);
 }
 
+TEST_CASE("a trainer and a batch are counted before the trainer knows of them") {
+  std::vector<std::pair<std::int64_t, std::uint64_t>> counted;
+  HostUnderTest test{Twelve()};
+  Link& link = test.fresh();
+  link.on_send = [&] {
+    counted.emplace_back(test.stats.trainers.value(), test.stats.batches.value());
+  };
+  test.host.hello(link, {.name = "t", .credits = 2, .trainer = TrainerHello{}});
+  test.run_until([&] { return counted.size() == 3; });
+  CHECK(counted == std::vector<std::pair<std::int64_t, std::uint64_t>>{{1, 0}, {1, 1}, {1, 2}});
+}
+
 TEST_CASE("a Done for a batch that the trainer does not hold breaks the protocol") {
   for (const std::uint64_t wrong : {1, 9}) {
     HostUnderTest test{Twelve()};

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <future>
 #include <initializer_list>
 #include <memory>
@@ -42,6 +43,7 @@ class Link final : public WorkerConnection {
 
   void send(Bytes message, int descriptor) override {
     if (ended) throw std::logic_error("the hub sends after the end");
+    if (on_send) on_send();
     auto decoded = decoder_.to_worker(message);
     if (!decoded) throw std::logic_error("the hub sends what is no message");
     if (auto* welcome = std::get_if<Welcome>(&*decoded); welcome && descriptor != -1)
@@ -89,6 +91,7 @@ class Link final : public WorkerConnection {
   bool out_of_descriptors = false;
   bool ended = false;
   int beats = 0, companies = 0;
+  std::function<void()> on_send;
   std::size_t behind = 0;               // the result of unsent()
   std::optional<std::uint32_t> others;  // in the last Company
   std::optional<SharedMemory> slabs;
