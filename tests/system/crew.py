@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers of one pipeline, each a process, and the faults that can happen to them."""
 import asyncio
-import json
 import os
 import signal
 import sys
 import time
 
-from harness import COUNTED, Process, wait_for
+from harness import PATIENCE, Process, wait_for
 from traces import SECOND, Worker, read_worker
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "logging_worker.py")
@@ -35,8 +34,8 @@ class Member:
             self.trace.leaving = time.monotonic_ns()
 
     async def over(self):
-        """Waits until its process has ended."""
-        await asyncio.to_thread(self.process.process.wait)
+        """Waits until its process has ended. Has a limit: at the end, asyncio.run() waits for its threads."""
+        await asyncio.to_thread(self.process.process.wait, PATIENCE)
 
     def finish(self):
         """Ends its process if it runs, reads its log, and returns its complaints."""
@@ -104,15 +103,14 @@ class Crew:
         member = self._take()
         member.may_end()
         member.signal(signal.SIGSTOP)
-        await asyncio.to_thread(wait_for, lambda: not self._is_listed(member), "the worker to be evicted", COUNTED)
+        await asyncio.to_thread(wait_for, lambda: not self._is_listed(member), "the worker to be evicted")
         if self.random.random() < 0.5:
             return await self._kill(member)
         member.signal(signal.SIGCONT)
         await member.over()
 
     def _is_listed(self, member):
-        status, text = self.service.get("/workers")
-        return status != 200 or member.trace.name in [worker["worker"] for worker in json.loads(text)["workers"]]
+        return member.trace.name in [worker["worker"] for worker in self.service.listed("workers")]
 
     async def doze(self):
         """Makes a worker keep a batch until it is evicted, and give the batch back afterwards."""

@@ -20,6 +20,7 @@ import websockets
 
 MILLRACE = os.environ["MILLRACE"]
 PATIENCE = 60  # seconds until a wait counts as failed; no test depends on speed
+LIST_AGE = 0.1  # seconds; a list may have been collected so long before its request
 COUNTED = 0.1  # seconds between reads of counters, which are collected once a second
 
 
@@ -195,7 +196,9 @@ class Service(Server):
         return self.listed("streams")
 
     def listed(self, what):
-        """All "streams", or all "workers". Waits while the threads are too busy to answer."""
+        """All "streams", or all "workers", at any time of this call. Waits while the threads are too busy to answer."""
+        time.sleep(LIST_AGE)
+
         def page():
             text = self.get("/" + what)[1]
             return "an io thread does not answer" not in text and json.loads(text)
