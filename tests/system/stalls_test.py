@@ -112,7 +112,7 @@ class Stalls(ManyClientsTest):
 
     def test_connections_that_a_worker_closed_during_a_stall_fail_no_row(self):  # C18, G6
         service = self.service(PIPELINE)
-        first = RawWorker(service.workers).attached()
+        first = RawWorker(service.workers).attached().beat()
         with self.moved(service, {("worker_failures", "disconnect"): 1}):
             client = self.join(service, upgrade()).opened()
             client.send(frame(BINARY, samples(0, PACKET)))

@@ -51,7 +51,7 @@ async def talk(service, count, shuffle):
 class Widths(SystemTest):
     def service_and_worker(self, remote):
         service = self.service(PIPELINE, 'workers_remote = "tcp://127.0.0.1:0"\n')
-        worker = RawWorker(service.workers_remote if remote else service.workers).attached()
+        worker = RawWorker(service.workers_remote if remote else service.workers).attached().beat()
         self.addCleanup(worker.close)
         return service, worker
 

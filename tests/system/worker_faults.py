@@ -29,7 +29,7 @@ class WorkerFaultTest(FaultTest):
         return service.workers_remote if self.remote else service.workers
 
     def worker(self, service, **of_hello):
-        worker = RawWorker(self.url(service), **of_hello).attached()
+        worker = RawWorker(self.url(service), **of_hello).attached().beat()
         self.addCleanup(worker.close)
         return worker
 

@@ -58,7 +58,7 @@ class Losses(WorkerFaultTest):
             of_silent = self.client(service)
             of_silent.send(packet(0))
             self.assertEqual(of_silent.message()["data"][0], "stopped")
-            busy = self.worker(service).beat()
+            busy = self.worker(service)
             of_busy = self.client(service)
             of_busy.send(packet(0))
             busy.answer(busy.batch())  # only the first answer may take longer
