@@ -34,7 +34,7 @@ class Member:
             self.trace.leaving = time.monotonic_ns()
 
     async def over(self):
-        """Waits until its process has ended. Has a limit: at the end, asyncio.run() waits for its threads."""
+        """Waits until its process has ended, with a limit: asyncio.run() waits for this thread, also after a failure."""
         await asyncio.to_thread(self.process.process.wait, PATIENCE)
 
     def finish(self):

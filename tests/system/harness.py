@@ -20,7 +20,7 @@ import websockets
 
 MILLRACE = os.environ["MILLRACE"]
 PATIENCE = 60  # seconds until a wait counts as failed; no test depends on speed
-LIST_AGE = 0.1  # seconds; a list may have been collected so long before its request
+LIST_AGE = 0.1  # seconds for which the service keeps a list and answers with it again
 COUNTED = 0.1  # seconds between reads of counters, which are collected once a second
 
 
@@ -196,8 +196,8 @@ class Service(Server):
         return self.listed("streams")
 
     def listed(self, what):
-        """All "streams", or all "workers", at any time of this call. Waits while the threads are too busy to answer."""
-        time.sleep(LIST_AGE)
+        """All "streams", or all "workers", collected during this call. Waits while the threads are too busy to answer."""
+        time.sleep(LIST_AGE)  # nothing tells whether an answer is an earlier list
 
         def page():
             text = self.get("/" + what)[1]
